@@ -15,6 +15,14 @@ export const reasons = {
     'The download link has expired, or the credential that created it is no longer valid.',
   ),
 
+  SHARE_ENDED: reason(
+    'UNAUTHENTICATED',
+    401,
+    'The share link was revoked or has expired, or the person who made it lost access.',
+  ),
+  SHARE_PASSWORD_REQUIRED: reason('UNAUTHENTICATED', 401, 'The share link requires its password.'),
+  WRONG_SHARE_PASSWORD: reason('UNAUTHENTICATED', 401, 'The password of the share link is wrong.'),
+
   SCOPE_REQUIRED: reason('FORBIDDEN', 403, 'The credential lacks the scope that the operation requires.'),
   PROVIDER_NOT_ALLOWED: reason('FORBIDDEN', 403, 'The credential is not allowed to use this provider.'),
   OUTSIDE_BASE_PATH: reason('FORBIDDEN', 403, "The path is outside the credential's base path."),
@@ -31,6 +39,8 @@ export const reasons = {
   TOO_MANY_WEBHOOKS: reason('FORBIDDEN', 403, 'The workspace has too many webhooks.'),
   TOO_MANY_LOCKS: reason('FORBIDDEN', 403, 'The member has too many WebDAV locks.'),
   TOO_MANY_KEYS: reason('FORBIDDEN', 403, 'The member has too many active API keys.'),
+  TOO_MANY_SHARES: reason('FORBIDDEN', 403, 'The member has too many active shares.'),
+  DOWNLOADS_USED_UP: reason('FORBIDDEN', 403, 'The share link has reached its limit of downloads.'),
   TOO_MANY_ARCHIVES: reason(
     'FORBIDDEN',
     429,
@@ -107,6 +117,7 @@ export const reasons = {
   PRECONDITION_FAILED: reason('BAD_USER_INPUT', 412, 'The file is not the version that the request requires.'),
   TOO_LARGE: reason('BAD_USER_INPUT', 413, 'The body or the file exceeds the size limit.'),
   UNSUPPORTED_MEDIA_TYPE: reason('BAD_USER_INPUT', 415, 'The URL does not accept this Content-Type.'),
+  FILE_TYPE_NOT_ALLOWED: reason('BAD_USER_INPUT', 415, 'The share link does not accept files of this type.'),
   RANGE_NOT_SATISFIABLE: reason('BAD_USER_INPUT', 416, 'No requested range lies inside the file.'),
   UPLOAD_LOCKED: reason('BAD_USER_INPUT', 423, 'Another request is using this upload.', true),
   LOCKED: reason('BAD_USER_INPUT', 423, 'A WebDAV client has locked the entry, or a folder around it.'),

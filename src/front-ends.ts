@@ -16,7 +16,7 @@ export async function registerFrontEnds(
     settings,
   }: { services: Services; settings: Pick<Settings, 'sendfile' | 'basePath' | 'publicUrl' | 'corsOrigins'> },
 ): Promise<void> {
-  await registerRest(app, { services, sendfile: settings.sendfile })
+  await registerRest(app, { services, sendfile: settings.sendfile, basePath: settings.basePath })
   await registerTus(app, { services, basePath: settings.basePath })
   const { sendfile, basePath, publicUrl } = settings
   await registerWebdav(app, { services, sendfile, basePath, publicUrl })

@@ -42,7 +42,7 @@ audit_events.bytes bigint
 audit_events.count integer not null default 1
 audit_events.details jsonb not null default '{}'::jsonb
 audit_events: audit_events_action_length CHECK ((octet_length(action) <= 64)) NOT VALID
-audit_events: audit_events_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
+audit_events: audit_events_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text, 'SHARE'::text])))
 audit_events: audit_events_pkey PRIMARY KEY (id)
 audit_events: audit_events_result_length CHECK ((octet_length(result) <= 64)) NOT VALID
 CREATE INDEX audit_events_action ON public.audit_events USING btree (workspace_id, action, id)
@@ -368,7 +368,7 @@ uploads.has_native_parts boolean not null default false
 uploads: uploads_block_check CHECK ((block > 0))
 uploads: uploads_check CHECK (((appended <= received) AND (received <= COALESCE(size, received))))
 uploads: uploads_conflict_check CHECK ((conflict = ANY (ARRAY['FAIL'::text, 'REPLACE'::text, 'RENAME'::text])))
-uploads: uploads_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
+uploads: uploads_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text, 'SHARE'::text])))
 uploads: uploads_id_length CHECK ((octet_length(id) <= 64)) NOT VALID
 uploads: uploads_pkey PRIMARY KEY (id)
 uploads: uploads_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE

@@ -273,6 +273,33 @@ t.test('no secret is printed, returned or stored in plain text', async t => {
     graphql(url, 'mutation ($id: ID!) { testProvider(id: $id) { status statusReason config } }', { id }, owner)
   const local = (await connect('local', { root: files })).provider.id
 
+  const sharePassword = secret('password of a share', random('share-password-'))
+  const wrongSharePassword = secret('wrong password of a share', random('wrong-share-password-'))
+  const shareDocument =
+    'mutation ($input: CreateShareInput!) { createShare(input: $input) { url share { id url hasPassword } } }'
+  const input = { providerId: local, path: '/', kind: 'DROP', password: sharePassword }
+  const link: string = (await graphql(url, shareDocument, { input }, owner, ['share link'])).data.createShare.url
+  const shareToken = secret('share link', link.slice(link.lastIndexOf('/') + 1))
+  for (const password of [sharePassword, wrongSharePassword]) {
+    const at = `${url}/api/share/${shareToken}`
+    const headers = { 'stowage-share-password': password }
+    await ask(at, { headers })
+    await ask(`${at}x`, { headers })
+    await ask(at, { headers, token: shareToken })
+    await ask(`${at}/content?path=/`, { headers })
+    const cookie = await ask(`${at}/unlock`, { method: 'POST', headers, shows: ['share link', 'proof of a share'] })
+    const proof = /stowage_share=([^;]+)/.exec(cookie.headers.get('set-cookie') ?? '')?.[1]
+    if (proof) await ask(at, { headers: { cookie: `stowage_share=${secret('proof of a share', proof)}` } })
+    await ask(`${at}/files?path=/dropped`, { method: 'POST', headers, body: 'x' })
+    const metadata = { 'upload-metadata': `path ${Buffer.from('/tus').toString('base64')}`, 'upload-length': '1' }
+    await ask(`${at}/uploads`, {
+      method: 'POST',
+      headers: { ...headers, 'tus-resumable': '1.0.0', ...metadata },
+      shows: ['share link'],
+    })
+  }
+  await graphql(url, '{ shares { nodes { url } } }', {}, owner, ['share link'])
+
   const s3Secret = secret('S3 secret key', s3.secretAccessKey.length >= 16 ? s3.secretAccessKey : random('s3-'))
   const bucket = {
     bucket: await s3.newBucket(),

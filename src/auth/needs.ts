@@ -4,10 +4,10 @@
  */
 import { AppError } from '../errors.ts'
 import { childOf, commonPath, parentOf, parseNewName, parseNewPath, parsePath, root, type StoragePath } from './path.ts'
-import { type Grant, grant, requireEveryProvider, requireScope } from './policy.ts'
+import { type Grant, grant, requireEveryProvider, requireScopeAnywhere } from './policy.ts'
 import { highestScope, type Scope } from './scopes.ts'
 import { parseTrashId } from './trash-id.ts'
-import type { Viewer } from './viewer.ts'
+import type { ShareKind, Viewer } from './viewer.ts'
 
 /** The ways in which an input names a location, each with the fields that it reads. Paths are unparsed text from the client. */
 interface Inputs {
@@ -26,6 +26,8 @@ interface Inputs {
   trashed: { id: string }
   /** All of `sources`. */
   sources: { sources: readonly { providerId: string; path: string }[] }
+  /** Further entries of the provider of `path`. */
+  morePaths: { providerId: string; morePaths?: readonly string[] | null | undefined }
   /** The folder `target`, if there is one. */
   target: { target?: { providerId: string; path: string } | null | undefined }
 }
@@ -34,12 +36,16 @@ interface Inputs {
 export interface Need<S extends Scope = Scope> {
   readonly scope: S
   readonly at: keyof Inputs
+  /** The operation adds the entry, and replaces nothing. */
+  readonly isNew?: true
 }
 
 export const needs = {
   read: [{ scope: 'read', at: 'path' }],
   readAll: [{ scope: 'read', at: 'paths' }],
   create: [{ scope: 'write', at: 'newPath' }],
+  /** Creates an entry, and never replaces one. */
+  add: [{ scope: 'write', at: 'newPath', isNew: true }],
   delete: [{ scope: 'write', at: 'path' }],
   restore: [{ scope: 'write', at: 'trashed' }],
   rename: [
@@ -56,6 +62,14 @@ export const needs = {
   ],
   manageProvider: [{ scope: 'admin', at: 'id' }],
   webhook: [{ scope: 'admin', at: 'path' }],
+  shareToView: [
+    { scope: 'read', at: 'path' },
+    { scope: 'read', at: 'morePaths' },
+  ],
+  shareToDrop: [
+    { scope: 'write', at: 'path' },
+    { scope: 'write', at: 'morePaths' },
+  ],
   copyJob: [
     { scope: 'read', at: 'sources' },
     { scope: 'write', at: 'target' },
@@ -72,7 +86,10 @@ type Intersection<Union> = (Union extends unknown ? (each: Union) => void : neve
   ? All
   : never
 
-/** One grant per need, in the same order. Needs at several locations have their own functions, `authorizeJob` and `authorizeAll`. */
+/**
+ * One grant per need, in the same order. The needs of jobs, archives and shares, which name several locations at once, have
+ * their own functions.
+ */
 export type GrantsOf<N extends readonly Need[]> = { readonly [I in keyof N]: Grant<N[I]['scope']> }
 
 interface Location {
@@ -98,6 +115,7 @@ const locate: { readonly [At in keyof Inputs]: (input: Inputs[At]) => Location |
     return { providerId, path: parsePath(path) }
   },
   sources: ({ sources }) => sources.map(({ providerId, path }) => ({ providerId, path: parsePath(path) })),
+  morePaths: ({ providerId, morePaths }) => (morePaths ?? []).map(path => ({ providerId, path: parsePath(path) })),
   // Its missing folders are created.
   target: ({ target }) => (target ? [{ providerId: target.providerId, path: parseNewPath(target.path) }] : []),
 }
@@ -118,9 +136,9 @@ export function authorize<const N extends readonly Need[]>(
 
 function grantAll(viewer: Viewer | null, operation: readonly Need[], input: object): Grant[] {
   const highest = highestScope(operation.map(need => need.scope))
-  const present = highest && requireScope(viewer, highest)
-  const located = operation.flatMap(({ scope, at }) =>
-    [locate[at](input as never)].flat().map(location => ({ scope, ...location })),
+  const present = highest && requireScopeAnywhere(viewer, highest)
+  const located = operation.flatMap(({ scope, at, isNew }) =>
+    [locate[at](input as never)].flat().map(location => ({ scope, isNew, ...location })),
   )
   return located.map(need => grant(present, need))
 }
@@ -161,6 +179,19 @@ export function authorizeJob(
   const grants = grantAll(viewer, needsOfJob(input.kind), input)
   const sources = grants.slice(0, input.sources.length) as Grant<'read' | 'write'>[]
   return { sources, target: (grants[input.sources.length] as Grant<'write'> | undefined) ?? null }
+}
+
+/** Returns what the maker of a share needs. */
+export function needsOfShare(kind: ShareKind): readonly Need[] {
+  return kind === 'VIEW' ? needs.shareToView : needs.shareToDrop
+}
+
+/** Grants a share, with one grant for each of its paths. @throws as `authorize` */
+export function authorizeShare(
+  viewer: Viewer | null,
+  input: { kind: ShareKind; providerId: string; path: string; morePaths?: readonly string[] | null | undefined },
+): readonly [Grant<'read' | 'write'>, ...Grant<'read' | 'write'>[]] {
+  return grantAll(viewer, needsOfShare(input.kind), input) as [Grant<'read' | 'write'>, ...Grant<'read' | 'write'>[]]
 }
 
 /**

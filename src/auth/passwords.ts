@@ -28,10 +28,10 @@ export function enterPasswordQueue(address: string, signal?: AbortSignal): Queue
   return queue.enter(networkOf(address), signal)
 }
 
-/** @throws INVALID_INPUT */
-export function checkPassword(password: string): void {
-  if (!password.isWellFormed() || isTooLong(password) || [...normalize(password)].length < minLength) {
-    throw new AppError('INVALID_INPUT', `A password must have ${minLength} to ${maxLength} characters.`)
+/** @param shortest characters @throws INVALID_INPUT */
+export function checkPassword(password: string, shortest = minLength): void {
+  if (!password.isWellFormed() || isTooLong(password) || [...normalize(password)].length < shortest) {
+    throw new AppError('INVALID_INPUT', `A password must have ${shortest} to ${maxLength} characters.`)
   }
 }
 

@@ -7,7 +7,15 @@ import { AppError } from '../errors.ts'
 import { basePathIn, containsAccess, type ProviderAccess } from './access.ts'
 import { childOf, formatPath, isWithin, root, type StoragePath } from './path.ts'
 import { includesRole, includesScope, type Role, type Scope } from './scopes.ts'
-import { type Member, memberPermissions, type Permissions, requireViewer, type Viewer } from './viewer.ts'
+import {
+  type Member,
+  memberPermissions,
+  type Permissions,
+  requireViewer,
+  type Shared,
+  scopeOf,
+  type Viewer,
+} from './viewer.ts'
 
 const decided = Symbol('decided')
 
@@ -18,11 +26,31 @@ export interface Grant<S extends Scope = Scope> {
   readonly workspaceId: string
   readonly providerId: string
   readonly path: StoragePath
+  /** The operation adds the entry, and replaces nothing. */
+  readonly isNew?: boolean | undefined
   readonly viewer: Viewer
 }
 
-/** @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED */
+/** What an operation needs at one location. `isNew`: it adds an entry there, and replaces nothing. */
+export interface LocationNeed<S extends Scope = Scope> {
+  scope: S
+  providerId: string
+  path: StoragePath
+  isNew?: boolean | undefined
+}
+
+/**
+ * Requires a scope for an operation without a location. A share link has its scope at the shared paths only.
+ * @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED
+ */
 export function requireScope(viewer: Viewer | null, scope: Scope): Viewer {
+  const present = requireScopeAnywhere(viewer, scope)
+  if (present.shared) throw onlyThere(scope)
+  return present
+}
+
+/** Requires a scope at some locations at least; `grant` decides which. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED */
+export function requireScopeAnywhere(viewer: Viewer | null, scope: Scope): Viewer {
   const present = requireViewer(viewer)
   if (!includesScope(present.scope, scope)) {
     throw new AppError('SCOPE_REQUIRED', `This requires the scope "${scope}"; ${describeScope(present)}.`, {
@@ -35,15 +63,42 @@ export function requireScope(viewer: Viewer | null, scope: Scope): Viewer {
 /** @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH */
 export function grant<S extends Scope>(
   viewer: Viewer | null,
-  need: { scope: S; providerId: string; path: StoragePath },
+  { scope, providerId, path, isNew }: LocationNeed<S>,
 ): Grant<S> {
-  const present = requireScope(viewer, need.scope)
+  const need = { scope, providerId, path, isNew }
+  const present = requireScopeAnywhere(viewer, need.scope)
+  if (present.shared) requireShared(present.shared, need)
   const base = basePathIn(present.access, need.providerId)
   if (base === null) throw new AppError('PROVIDER_NOT_ALLOWED')
   if (!isWithin(need.path, base)) {
+    if (present.shared) throw new AppError('OUTSIDE_BASE_PATH')
     throw new AppError('OUTSIDE_BASE_PATH', `This credential has access only to ${formatPath(base)}.`)
   }
   return { [decided]: true, ...need, workspaceId: present.member.workspaceId, viewer: present }
+}
+
+/** Requires that a share link includes a location. A drop link only adds entries, below the shared folder. */
+function requireShared({ kind, providerId, paths }: Shared, need: LocationNeed): void {
+  const isDrop = kind === 'DROP'
+  if (isDrop && !need.isNew) throw onlyThere(need.scope)
+  if (need.providerId !== providerId) throw new AppError('PROVIDER_NOT_ALLOWED')
+  if (!paths.some(path => isWithin(need.path, path) && !(isDrop && need.path === path))) {
+    throw new AppError('OUTSIDE_BASE_PATH', 'This share link does not include the path.')
+  }
+}
+
+/** Requires that the maker of a share may still do, at a shared path, what its link permits. @throws SHARE_ENDED */
+export function requireLive({ shared, scope, access }: Viewer): void {
+  if (!shared) return
+  const base = basePathIn(access, shared.providerId)
+  const isLive = base !== null && includesScope(scope, scopeOf(shared.kind))
+  if (isLive && shared.paths.some(path => isWithin(path, base))) return
+  throw new AppError('SHARE_ENDED')
+}
+
+function onlyThere(scope: Scope): AppError {
+  const message = 'A share link permits nothing but its own purpose: sign in, or use an API key.'
+  return new AppError('SCOPE_REQUIRED', message, { facts: { requiredScope: scope } })
 }
 
 /** Grants reading from the viewer's topmost path in a provider. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
@@ -112,10 +167,17 @@ export function requireSession(viewer: Viewer | null): Viewer {
   return present
 }
 
+/** Requires the credential of a person, and returns its kind. @throws SESSION_REQUIRED */
+export function requireAccount({ kind }: Viewer): 'SESSION' | 'API_KEY' {
+  if (kind === 'SHARE') throw new AppError('SESSION_REQUIRED', 'A share link cannot create anything of this kind.')
+  return kind
+}
+
 /** Requires a session, or an unrestricted admin key, which can create, list and revoke keys. @throws SESSION_REQUIRED */
 export function requireKeyManager(viewer: Viewer | null): Viewer {
   const present = requireViewer(viewer)
-  if (present.kind === 'API_KEY' && !(present.scope === 'admin' && present.access.all)) {
+  const isUnrestricted = present.kind === 'API_KEY' && present.scope === 'admin' && present.access.all
+  if (present.kind !== 'SESSION' && !isUnrestricted) {
     throw new AppError(
       'SESSION_REQUIRED',
       'Managing keys and invites requires a session, or an admin key without restrictions.',

@@ -12,10 +12,10 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 
-export type Purpose = 'session' | 'credentials' | 'download-link' | 'cursor' | 's3'
+export type Purpose = 'session' | 'credentials' | 'download-link' | 'cursor' | 's3' | 'share'
 
 /** The kinds of values that are stored encrypted. `db/sealed.ts` lists the columns, so that a rotation covers all of them. */
-export type SealedKind = 'provider' | 'tokens' | 'consent' | 'upload' | 'webhook'
+export type SealedKind = 'provider' | 'tokens' | 'consent' | 'upload' | 'webhook' | 'share'
 
 export interface Secrets {
   /** Returns keys of 32 bytes: the current one, which signs, then others that are still accepted. */
@@ -47,6 +47,7 @@ const contextOf: Record<SealedKind, (id: string) => string> = {
   consent: id => id,
   upload: id => `upload:${id}`,
   webhook: id => `webhook:${id}`,
+  share: id => `share:${id}`,
 }
 
 interface Keys {
@@ -62,6 +63,7 @@ function deriveKeys(secret: string): Keys {
     'download-link': derive('download-link'),
     cursor: derive('cursor'),
     s3: derive('s3'),
+    share: derive('share'),
   }
   return { byPurpose, id: createHash('sha256').update(byPurpose.credentials).digest().subarray(0, keyIdBytes) }
 }

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts'
 import { intersectAccess, noProviders, type ProviderAccess } from './access.ts'
+import type { StoragePath } from './path.ts'
 import { highestScope, lowerScope, type Role, roleScope, type Scope } from './scopes.ts'
 
 export interface Member {
@@ -48,16 +49,31 @@ export interface SeenProvider extends ProviderVersion {
 /** How a request names a provider: by its id, or by its slug in the addresses of WebDAV and S3. */
 export type ProviderName = { id: string } | { slug: string }
 
+export type CredentialKind = 'SESSION' | 'API_KEY' | 'SHARE'
+/** VIEW reads what is shared. DROP adds files to the shared folder, and neither reads nor replaces anything there. */
+export type ShareKind = 'VIEW' | 'DROP'
+
+/** The files and folders that a share link gives access to, within the access of the person who made it. */
+export interface Shared {
+  kind: ShareKind
+  providerId: string
+  /** Each of them with everything below it. */
+  paths: readonly StoragePath[]
+}
+
 /** The identity behind a request: a valid credential, its owner, and the access of both combined. */
 export interface Viewer extends Permissions {
-  kind: 'SESSION' | 'API_KEY'
-  /** The id of the session or the API key. */
+  kind: CredentialKind
+  /** The id of the session, the API key or the share. */
   credentialId: string
   /** True for a job: its viewer stays valid after the session has ended. */
   outlivesSession: boolean
   /** The first characters of an API key; null for a session. */
   displayPrefix: string | null
+  /** The owner of the credential; for a share, the person who made it. */
   member: Member
+  /** What a share link is limited to; null for the other kinds of credentials. */
+  shared: Shared | null
   expiresAt: Date | null
   /** The time of the last check of the credential, in milliseconds of `performance.now()`. */
   confirmedAt: number
@@ -81,6 +97,7 @@ export function memberViewer(member: Member, credentialId: string, origin: Origi
     credentialId,
     outlivesSession: true,
     displayPrefix: null,
+    shared: null,
     member,
     expiresAt: null,
     confirmedAt: performance.now(),
@@ -96,6 +113,18 @@ export function keyPermissions(member: Member, key: { scopes: readonly Scope[]; 
     scope: lowerScope(owner.scope, highestScope(key.scopes)),
     access: intersectAccess(owner.access, key.access),
   }
+}
+
+const scopeOfShare = { VIEW: 'read', DROP: 'write' } as const satisfies Record<ShareKind, Scope>
+
+/** Returns the scope that the maker of a share needs, and that its link has. */
+export function scopeOf(kind: ShareKind): Scope {
+  return scopeOfShare[kind]
+}
+
+/** Limits the scope of a share link to what its maker has today. `shared` limits its paths. */
+export function sharePermissions(maker: Permissions, { kind }: Shared): Permissions {
+  return { scope: lowerScope(maker.scope, scopeOf(kind)), access: maker.access }
 }
 
 /** Requires any valid credential. @throws CREDENTIAL_REQUIRED */

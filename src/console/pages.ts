@@ -21,6 +21,7 @@ const pages = [
   '/trash/*',
   '/settings',
   '/settings/*',
+  '/s/*',
 ]
 
 /** Allows the console's own files, images and text it has fetched, and this server. Its scripts set inline styles. */

@@ -2,6 +2,7 @@ import { type Expression, type ExpressionBuilder, type Selectable, type SqlBool,
 import { firstIdAt } from '../auth/id.ts'
 import { formatPath, root, type StoragePath } from '../auth/path.ts'
 import type { AuditGrant } from '../auth/policy.ts'
+import type { CredentialKind } from '../auth/viewer.ts'
 import type { Change, Database } from './client.ts'
 import type { AuditAction, AuditResult, Schema } from './schema.ts'
 import { storableJson } from './storable.ts'
@@ -21,7 +22,7 @@ export interface AuditEvent {
   userId: string | null
   userEmail: string | null
   userName: string | null
-  credentialKind: 'SESSION' | 'API_KEY' | null
+  credentialKind: CredentialKind | null
   credentialId: string | null
   /** The first characters of an API key. */
   credentialPrefix: string | null
@@ -57,6 +58,7 @@ export type AuditSubjectKind =
   | 'JOB'
   | 'SCHEDULE'
   | 'WEBHOOK'
+  | 'SHARE'
 
 /** Commits a change together with its audit event, or neither. Calls `event` after the work. */
 export function changeWithEvent<T>(

@@ -2,6 +2,7 @@
 import type { ColumnType, Generated, JSONColumnType } from 'kysely'
 import type { StoredAccess } from '../auth/access.ts'
 import type { Role, Scope } from '../auth/scopes.ts'
+import type { CredentialKind, ShareKind } from '../auth/viewer.ts'
 import type { Reason } from '../errors.ts'
 
 export const registrations = ['OPEN', 'INVITE', 'CLOSED'] as const
@@ -61,6 +62,10 @@ export const auditActions = [
   'WEBHOOK_ROTATE',
   'WEBHOOK_TEST',
   'WEBHOOK_REPLAY',
+  'SHARE_CREATE',
+  'SHARE_UPDATE',
+  'SHARE_REVOKE',
+  'SHARE_UNLOCK',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 /** CUT: the connection ended before the transfer was complete. */
@@ -93,6 +98,7 @@ export interface Schema {
   webdav_locks: WebdavLockTable
   webdav_properties: WebdavPropertyTable
   trash_items: TrashItemTable
+  shares: ShareTable
 }
 
 /** Set by the database by default, and never updated. */
@@ -248,7 +254,7 @@ interface AuditEventTable {
   user_id: string | null
   user_email: string | null
   user_name: string | null
-  credential_kind: 'SESSION' | 'API_KEY' | null
+  credential_kind: CredentialKind | null
   credential_id: string | null
   credential_prefix: string | null
   address: string
@@ -290,7 +296,7 @@ interface UploadTable {
   workspace_id: string
   /** No foreign key, as for credentials: the row must stay until the back end has freed the storage of the upload. */
   user_id: string
-  credential_kind: 'SESSION' | 'API_KEY'
+  credential_kind: CredentialKind
   credential_id: string
   provider_id: string
   /** The destination of the file; with RENAME, the free name that was found. */
@@ -536,7 +542,7 @@ export interface OutboxEvent {
   userId: string | null
   userName: string | null
   userEmail: string | null
-  credentialKind: 'SESSION' | 'API_KEY' | null
+  credentialKind: CredentialKind | null
   credentialId: string | null
   providerId: string | null
   providerName: string | null
@@ -623,4 +629,29 @@ interface TrashItemTable {
   expires_at: ColumnType<Date, Date | undefined, never>
   /** When a server takes care of the item: when it expires or, before that, when a change of its state counts as interrupted. */
   due_at: ColumnType<Date, Date | undefined, Date>
+}
+
+interface ShareTable extends CreatorColumns {
+  /** A UUID of version 7: ids are in order of time. */
+  id: string
+  kind: ShareKind
+  provider_id: string
+  /** Without a leading "/". */
+  paths: string[]
+  is_folder: boolean
+  /** SHA-256 of the token. */
+  token_hash: Buffer
+  /** The encrypted token, so that its maker can copy the link again. */
+  token: Buffer
+  password_hash: string | null
+  note: string
+  expires_at: Date | null
+  max_downloads: number | null
+  downloads: ColumnType<string, never, string>
+  max_bytes: ColumnType<string | null, number | null, number | null>
+  received_bytes: ColumnType<string, never, string>
+  file_types: string[]
+  created_at: CreatedAt
+  revoked_at: ColumnType<Date | null, never, Date>
+  last_used_at: ColumnType<Date | null, never, Date>
 }

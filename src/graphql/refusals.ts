@@ -50,6 +50,7 @@ function objectsIn(node: FieldNode, variables: Record<string, unknown>, action: 
   if (id !== undefined && action.startsWith('API_KEY_')) return { subject: { kind: 'API_KEY', id } }
   if (id !== undefined && action.startsWith('JOB_')) return { subject: { kind: 'JOB', id } }
   if (id !== undefined && action.startsWith('SCHEDULE_')) return { subject: { kind: 'SCHEDULE', id } }
+  if (id !== undefined && action.startsWith('SHARE_')) return { subject: { kind: 'SHARE', id } }
   const webhookId = text('webhookId') ?? (action.startsWith('WEBHOOK_') ? id : undefined)
   if (webhookId !== undefined) return { subject: { kind: 'WEBHOOK', id: webhookId } }
   if (id !== undefined && action === 'LOGOUT') return { subject: { kind: 'SESSION', id } }

@@ -1,9 +1,9 @@
 /** The rules that a field can have as its `authScopes`. `rules-plugin.ts` adds each rule to the description of its field. */
-import { authorize, type InputOf, type JobInput, type Need, needs, needsOfJob } from '../auth/needs.ts'
+import { authorize, type InputOf, type JobInput, type Need, needs, needsOfJob, needsOfShare } from '../auth/needs.ts'
 import { formatPath, type StoragePath } from '../auth/path.ts'
 import { requireEveryProvider, requireKeyManager, requireScope, requireSession } from '../auth/policy.ts'
 import type { Scope } from '../auth/scopes.ts'
-import { requireViewer } from '../auth/viewer.ts'
+import { requireViewer, type ShareKind } from '../auth/viewer.ts'
 import type { GraphqlContext } from './context.ts'
 
 /**
@@ -67,6 +67,14 @@ export const atJob = Object.assign(
 export const atScheduledJob = Object.assign(
   (parent: unknown, { input }: { input: { job: JobInput } }) => atJob(parent, { input: input.job }),
   { needs: needs.copyJob, namedBy: 'arguments', within: 'job.' } as const,
+)
+
+/** The rule for a field whose argument `input` describes a share. DROP needs the scope `write`. */
+export const atShare = Object.assign(
+  (_parent: unknown, { input }: { input: { kind: ShareKind } & InputOf<typeof needs.shareToView> }) => ({
+    at: { needs: needsOfShare(input.kind), input },
+  }),
+  { needs: needs.shareToView, namedBy: 'arguments' } as const,
 )
 
 /** The rule for a field whose argument `input` has a `location`, or null for the whole workspace. */

@@ -21,6 +21,7 @@ const requestHeaders = [
   'Mcp-Protocol-Version',
   'Range',
   'Repr-Digest',
+  'Stowage-Share-Password',
   'Tus-Resumable',
   'Upload-Checksum',
   'Upload-Defer-Length',

@@ -5,16 +5,18 @@ import { archiveRoute } from './archive.ts'
 import { downloadRoute } from './download.ts'
 import { oauthCallbackRoute } from './oauth/callback.ts'
 import { oauthStartRoute } from './oauth/start.ts'
+import { registerShares } from './share/index.ts'
 import { uploadRoute } from './upload.ts'
 
-/** Adds the REST endpoints for uploads, downloads and OAuth. */
+/** Adds the REST endpoints for uploads, downloads, share links and OAuth. */
 export async function registerRest(
   app: FastifyInstance,
-  { services, sendfile }: { services: Services; sendfile: Sendfile | null },
+  { services, sendfile, basePath }: { services: Services; sendfile: Sendfile | null; basePath: string },
 ): Promise<void> {
   oauthStartRoute(app, services)
   oauthCallbackRoute(app, services)
   downloadRoute(app, services, sendfile)
   await app.register(async scope => archiveRoute(scope, services))
   await app.register(scope => uploadRoute(scope, services))
+  await registerShares(app, { services, sendfile, basePath })
 }

@@ -1,9 +1,12 @@
+import { requireAccount } from '../auth/policy.ts'
 import type { Origin, Viewer } from '../auth/viewer.ts'
 import type { Creator } from '../db/creator.ts'
 import type { Credentials } from './people/credentials.ts'
 
-/** Returns what is stored of the viewer who creates something. */
-export function asCreator({ member, kind, credentialId }: Viewer): Creator {
+/** Returns what is stored of the viewer who creates something. @throws SESSION_REQUIRED for a share link */
+export function asCreator(viewer: Viewer): Creator {
+  const { member, credentialId } = viewer
+  const kind = requireAccount(viewer)
   return { workspaceId: member.workspaceId, userId: member.userId, credentialKind: kind, credentialId }
 }
 

@@ -45,9 +45,8 @@ export function createGrantWatch(options: {
       try {
         for (const granted of work.grants) {
           const viewer = await viewers(keyOf(granted.viewer), granted.viewer)
-          const { scope, providerId, path } = granted
-          grant(viewer, { scope, providerId, path })
-          await providers(`${granted.workspaceId} ${providerId}`, granted)
+          grant(viewer, granted)
+          await providers(`${granted.workspaceId} ${granted.providerId}`, granted)
         }
         if (work.watched) work.watched.confirmed(await viewers(keyOf(work.watched.viewer), work.watched.viewer))
       } catch (error) {
@@ -86,12 +85,13 @@ export function createGrantWatch(options: {
     return Array.from(activeGrants).some(({ grants }) => grants.some(granted => granted.viewer === viewer))
   }
 
-  async function confirm({ viewer, scope, providerId, path }: Grant): Promise<void> {
+  async function confirm(granted: Grant): Promise<void> {
+    const { viewer } = granted
     const now = await credentials.confirm(viewer).catch(error => {
       if (error instanceof AppError || !isKnown(viewer)) throw error
       return viewer
     })
-    if (now !== viewer) grant(now, { scope, providerId, path })
+    if (now !== viewer) grant(now, granted)
   }
 
   function onFirst(): void {

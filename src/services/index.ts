@@ -28,6 +28,10 @@ import { createAuthorization } from './providers/oauth-consent.ts'
 import { createRotation } from './providers/secret-rotation.ts'
 import { createSchedules } from './schedules/index.ts'
 import { startScheduler } from './schedules/runner.ts'
+import { createDownloadCounts } from './shares/download-counts.ts'
+import { createShares } from './shares/index.ts'
+import { createSharedFiles } from './shares/shared-files.ts'
+import { createUnlocking } from './shares/unlocking.ts'
 import { createTrash, createTrashBin } from './trash/index.ts'
 import { createIdempotency } from './uploads/idempotency.ts'
 import { createResumableUploads } from './uploads/index.ts'
@@ -89,6 +93,20 @@ export function createServices(options: {
   const entryFeed = createEntryFeed({ db, activeGrants: authentication.activeGrants, onError })
   const jobs = createJobs({ db, audit, storage, feed, wake: worker.wake, onEnd })
   const stopScheduler = options.workers > 0 ? startScheduler({ db, audit, credentials, jobs, onError }) : async () => {}
+  const files = createFiles({
+    storage,
+    secrets,
+    credentials,
+    audit,
+    reservations,
+    folderJobs,
+    trash: trashBin,
+    entryData,
+    maxUploadBytes,
+    directSeconds: options.directSeconds,
+  })
+  const unlocking = createUnlocking({ secrets, audit, limits: limits.signIns })
+  const counts = createDownloadCounts(db, onError)
   const sender = { db, secrets, audit, credentials, fetch: options.fetch, onError }
   const stopSender = options.workers > 0 ? startWebhookSender(sender) : async () => {}
   const trash = createTrash({ db, storage, audit, onError, collects: options.workers > 0 })
@@ -110,19 +128,10 @@ export function createServices(options: {
     workspaces: createWorkspaces({ db, audit, setupCode }),
     providers: createProviders({ db, secrets, storage, audit, uploads }),
     authorization: createAuthorization({ db, secrets, storage, credentials, audit }),
-    files: createFiles({
-      storage,
-      secrets,
-      credentials,
-      audit,
-      reservations,
-      folderJobs,
-      trash: trashBin,
-      entryData,
-      maxUploadBytes,
-      directSeconds: options.directSeconds,
-    }),
+    files,
     uploads,
+    shares: createShares({ db, secrets, audit, storage }),
+    sharedFiles: createSharedFiles({ db, storage, credentials, unlocking, counts, files, uploads }),
     multipart: createMultipartUploads(sharedUploads),
     jobs,
     schedules: createSchedules({ db, audit, jobs }),
@@ -138,7 +147,7 @@ export function createServices(options: {
     /** Writes all data that is still queued. Do not use the services afterwards. */
     async close() {
       await stopJobs()
-      await Promise.all([authentication.close(), audit.close()])
+      await Promise.all([authentication.close(), audit.close(), counts.close()])
     },
   }
 }

@@ -7,9 +7,12 @@ import { streamBodies } from '../http/body-parsers.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
 import { continueOnRead } from '../http/connection/expect-continue.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
+import { splitUrl } from '../http/url.ts'
 import type { Services } from '../services/index.ts'
 import { checksumAlgorithms } from '../services/uploads/checksum.ts'
-import type { OpenUpload, ResumableUploads, UploadRecord } from '../services/uploads/index.ts'
+import type { OpenUpload, UploadRecord } from '../services/uploads/index.ts'
+import { dropEndpoint } from './drop-endpoint.ts'
+import type { TusEndpoint } from './endpoint.ts'
 import { parseMetadata } from './metadata.ts'
 import { collectionOperations, uploadOperations } from './operations.ts'
 import {
@@ -23,20 +26,34 @@ import {
   version,
 } from './protocol.ts'
 
-const collection = '/api/upload/resumable'
-
-/** Adds the tus endpoints, in a scope of their own because no body is parsed in it. */
+/** Adds the tus endpoints, in scopes of their own because no body is parsed in them. */
 export async function registerTus(
   app: FastifyInstance,
-  options: { services: Services; basePath: string },
+  { services, basePath }: { services: Services; basePath: string },
 ): Promise<void> {
-  await app.register(scope => tusRoutes(scope, options))
+  for (const endpoint of [memberEndpoint(services), dropEndpoint(services)]) {
+    await app.register(scope => tusRoutes(scope, endpoint, basePath))
+  }
 }
 
-async function tusRoutes(
-  app: FastifyInstance,
-  { services: { uploads }, basePath }: { services: Services; basePath: string },
-): Promise<void> {
+function memberEndpoint({ uploads }: Services): TusEndpoint {
+  return {
+    collection: '/api/upload/resumable',
+    config: {},
+    operations: { collection: collectionOperations, upload: uploadOperations },
+    maxBytes: uploads.maxBytes,
+    requireRight({ viewer }, method) {
+      // The service checks the scope of a creation, because only it can name the path in the audit log.
+      if (method === 'create') requireViewer(viewer)
+      else requireScope(viewer, 'write')
+    },
+    create: (request, metadata, size) =>
+      uploads.create(request.viewer, { ...parseMetadata(metadata), size }, requestSignal(request)),
+    open: (request, id) => uploads.open(request.viewer, id, requestSignal(request)),
+  }
+}
+
+async function tusRoutes(app: FastifyInstance, endpoint: TusEndpoint, basePath: string): Promise<void> {
   streamBodies(app)
   // Set in a hook so that error responses carry the header, too.
   app.addHook('onRequest', (_request, reply, done) => {
@@ -44,19 +61,19 @@ async function tusRoutes(
     done()
   })
 
-  const common = { continuesLater: true, audit: 'UPLOAD' } as const
-  const config = { ...common, operations: uploadOperations }
-  const collectionConfig = { ...common, operations: collectionOperations }
-  const describeServer = (_request: FastifyRequest, reply: FastifyReply) => sendCapabilities(uploads, reply)
+  const { collection, requireRight } = endpoint
+  const common = { ...endpoint.config, continuesLater: true, audit: 'UPLOAD' } as const
+  const config = { ...common, operations: endpoint.operations.upload }
+  const collectionConfig = { ...common, operations: endpoint.operations.collection }
+  const describeServer = (_request: FastifyRequest, reply: FastifyReply) => sendCapabilities(endpoint.maxBytes, reply)
   app.options(collection, { config: collectionConfig }, describeServer)
   app.options(`${collection}/:id`, { config }, describeServer)
 
   app.post(collection, { config: { ...collectionConfig, streamsBody: true } }, async (request, reply) => {
-    // The service checks the scope, because only it can name the path in the audit log.
-    requireViewer(request.viewer)
+    requireRight?.(request, 'create')
     requireVersion(request, reply)
-    const record = await asTransfer(app, create(uploads, request, reply))
-    reply.header('Location', `${basePath}${collection}/${record.id}`)
+    const record = await asTransfer(app, create(endpoint, request, reply))
+    reply.header('Location', `${basePath}${splitUrl(request.url)[0]}/${record.id}`)
     return sendState(reply.status(201), record)
   })
 
@@ -64,11 +81,11 @@ async function tusRoutes(
     url: `${collection}/:id`,
     async handler(request: FastifyRequest<{ Params: { id: string } }>, reply: FastifyReply) {
       const method = methodOf(request)
-      requireScope(request.viewer, 'write')
+      requireRight?.(request, 'continue')
       requireVersion(request, reply)
       if (method === 'PATCH')
-        return sendState(reply.status(204), await asTransfer(app, append(uploads, request, reply)))
-      await using upload = await uploads.open(request.viewer, request.params.id, requestSignal(request))
+        return sendState(reply.status(204), await asTransfer(app, append(endpoint, request, reply)))
+      await using upload = await endpoint.open(request, request.params.id)
       if (method === 'HEAD') return sendFullState(reply, upload.record)
       await asTransfer(app, upload.remove())
       return reply.status(204).send()
@@ -78,30 +95,26 @@ async function tusRoutes(
   app.route({ ...one, method: ['HEAD', 'DELETE'], config })
 }
 
-async function create(uploads: ResumableUploads, request: FastifyRequest, reply: FastifyReply): Promise<UploadRecord> {
-  const { headers, viewer } = request
-  const metadata = parseMetadata(headers['upload-metadata']?.toString() ?? '')
-  await using upload = await uploads.create(
-    viewer,
-    { ...metadata, size: announcedSize(headers) },
-    requestSignal(request),
-  )
+async function create(endpoint: TusEndpoint, request: FastifyRequest, reply: FastifyReply): Promise<UploadRecord> {
+  const { headers } = request
+  const metadata = headers['upload-metadata']?.toString() ?? ''
+  await using upload = await endpoint.create(request, metadata, announcedSize(headers))
   if (headers['content-type'] === bodyType) await receiveBody(upload, request, reply)
   return upload.record
 }
 
 /** @throws UNSUPPORTED_MEDIA_TYPE, OFFSET_MISMATCH, INVALID_INPUT, and as `OpenUpload.write` */
 async function append(
-  uploads: ResumableUploads,
+  endpoint: TusEndpoint,
   request: FastifyRequest<{ Params: { id: string } }>,
   reply: FastifyReply,
 ): Promise<UploadRecord> {
-  const { headers, viewer, params } = request
+  const { headers, params } = request
   if (headers['content-type'] !== bodyType) {
     throw new AppError('UNSUPPORTED_MEDIA_TYPE', `Send the bytes with "Content-Type: ${bodyType}".`)
   }
   const offset = requireOffset(headers)
-  await using upload = await uploads.open(viewer, params.id, requestSignal(request))
+  await using upload = await endpoint.open(request, params.id)
   if (offset !== upload.record.received) throw new AppError('OFFSET_MISMATCH')
   const size = declaredSize(headers, upload.record)
   if (size !== undefined) await upload.setSize(size)
@@ -115,11 +128,11 @@ async function receiveBody(upload: OpenUpload, request: FastifyRequest, reply: F
   await upload.write(request.raw, requestSignal(request), checksum)
 }
 
-function sendCapabilities(uploads: ResumableUploads, reply: FastifyReply): FastifyReply {
+function sendCapabilities(maxBytes: number, reply: FastifyReply): FastifyReply {
   reply.header('Tus-Version', version)
   reply.header('Tus-Extension', extensions.join(','))
   reply.header('Tus-Checksum-Algorithm', checksumAlgorithms.join(','))
-  if (uploads.maxBytes < Number.MAX_SAFE_INTEGER) reply.header('Tus-Max-Size', uploads.maxBytes)
+  if (maxBytes < Number.MAX_SAFE_INTEGER) reply.header('Tus-Max-Size', maxBytes)
   return reply.status(204).send()
 }
 

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts'
 import { parseConflict, parseMimeType, parseModifiedAt } from '../http/content/body-headers.ts'
+import type { NewResumableDrop } from '../services/shares/drops.ts'
 import type { NewResumableUpload } from '../services/uploads/index.ts'
 
 const names = ['providerId', 'path', 'conflict', 'filetype', 'modifiedAt'] as const
@@ -14,13 +15,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * @throws INVALID_INPUT
  */
 export function parseMetadata(header: string): Omit<NewResumableUpload, 'size'> {
-  const found: Partial<Record<MetadataName, string>> = {}
-  for (const text of header === '' ? [] : header.split(',')) {
-    const [, key, base64 = ''] = pair.exec(text.trim()) ?? []
-    if (key === undefined) throw new AppError('INVALID_INPUT', 'The Upload-Metadata header is malformed.')
-    const name = names.find(known => known === key)
-    if (name) found[name] = decode(name, base64)
-  }
+  const found = parsePairs(header)
   return {
     providerId: required(found.providerId, 'providerId'),
     path: required(found.path, 'path'),
@@ -29,6 +24,29 @@ export function parseMetadata(header: string): Omit<NewResumableUpload, 'size'> 
     modifiedAt: parseModifiedAt(found.modifiedAt) ?? null,
     metadata: header,
   }
+}
+
+/** Parses the metadata of an upload through a share link, which decides about the provider. @throws INVALID_INPUT */
+export function parseDropMetadata(header: string): Omit<NewResumableDrop, 'size'> {
+  const { path, conflict = 'rename', filetype, modifiedAt } = parsePairs(header)
+  return {
+    path: required(path, 'path'),
+    conflict: parseConflict(conflict),
+    mimeType: parseMimeType(filetype) ?? null,
+    modifiedAt: parseModifiedAt(modifiedAt) ?? null,
+    metadata: header,
+  }
+}
+
+function parsePairs(header: string): Partial<Record<MetadataName, string>> {
+  const found: Partial<Record<MetadataName, string>> = {}
+  for (const text of header === '' ? [] : header.split(',')) {
+    const [, key, base64 = ''] = pair.exec(text.trim()) ?? []
+    if (key === undefined) throw new AppError('INVALID_INPUT', 'The Upload-Metadata header is malformed.')
+    const name = names.find(known => known === key)
+    if (name) found[name] = decode(name, base64)
+  }
+  return found
 }
 
 function required(value: string | undefined, name: MetadataName): string {

@@ -158,6 +158,11 @@ async function fill(app: TestApp, token: string, folder: string): Promise<string
   await sql`insert into webhook_deliveries (webhook_id, id, action, event, state, status, error, ended_at)
     select webhooks.id, gen_random_uuid(), 'UPLOAD', '{"at": "2026-01-01T00:00:00Z"}', 'FAILED', 500, ${long}, now()
     from generate_series(1, 100) n, webhooks`.execute(app.db)
+  await sql`insert into shares (id, workspace_id, user_id, credential_kind, credential_id, kind, provider_id, paths, is_folder,
+      token_hash, token, note, file_types)
+    select gen_random_uuid(), m.workspace_id, m.user_id, 'SESSION', gen_random_uuid(), 'VIEW', ${providerId},
+      array_fill(${folder.slice(1)}::text, '{100}'), false, sha256(n::text::bytea), '', ${'n'.repeat(2000)}, '{}'
+    from generate_series(1, 100) n, members m where m.role = 'OWNER'`.execute(app.db)
   await sql`insert into job_entries (job_id, state, provider_id, path, depth, reason, message)
     select jobs.id, 'SOURCE', ${providerId}, ${folder}, 0, 'NOT_FOUND', ${long}
     from generate_series(1, 1000) n, (select id from jobs limit 1) jobs`.execute(app.db)

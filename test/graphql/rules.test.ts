@@ -34,6 +34,7 @@ function viewer(scope: Scope | null, basePath: string): Viewer {
     credentialId: randomUUID(),
     outlivesSession: false,
     displayPrefix: 'stw_01234567',
+    shared: null,
     member: { ...member, role: 'OWNER', access: { all: true } },
     expiresAt: null,
     confirmedAt: 0,

@@ -443,6 +443,25 @@ t.test('every field of the schema works in typical use', async t => {
   t.same(await ask(renamed, { input: webhookChanges }), { updateWebhook: { name: 'Paused', enabled: false } })
   t.same(await ask('mutation ($id: ID!) { deleteWebhook(id: $id) }', webhookId), { deleteWebhook: true })
 
+  const share = `{ id kind providerId paths url hasPassword note expiresAt maxDownloads downloads maxBytes receivedBytes
+    fileTypes state createdBy { id } createdAt revokedAt lastUsedAt }`
+  const { createShare } = await ask(
+    `mutation ($input: CreateShareInput!) { createShare(input: $input) { url share ${share} } }`,
+    { input: { ...at('/'), kind: 'VIEW', note: 'For you' } },
+  )
+  t.match(createShare, { share: { kind: 'VIEW', note: 'For you', state: 'ACTIVE', url: createShare.url } })
+  const shareId = { id: createShare.share.id }
+  const shares = `{ shares(first: 1, after: null, ofUser: null, includeInactive: false) {
+    nodes { id } edges { cursor node { id } } ${pageInfo} } }`
+  t.match(await ask(shares), { shares: { nodes: [shareId] } })
+  const renoted = 'mutation ($input: UpdateShareInput!) { updateShare(input: $input) { note maxDownloads } }'
+  t.same(await ask(renoted, { input: { ...shareId, note: null, maxDownloads: 5 } }), {
+    updateShare: { note: '', maxDownloads: 5 },
+  })
+  t.match(await ask('mutation ($id: ID!) { revokeShare(id: $id) { state revokedAt } }', shareId), {
+    revokeShare: { state: 'REVOKED' },
+  })
+
   t.same(await ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: providerId }), {
     disconnectProvider: true,
   })

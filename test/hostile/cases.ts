@@ -10,11 +10,12 @@ import { parse } from 'content-disposition'
 import fc from 'fast-check'
 import type { Test } from 'tap'
 import { readWithPython } from '../http/archive-tools.ts'
-import { tusPath } from '../http/tus.ts'
+import { metadataHeader, tusPath } from '../http/tus.ts'
 import { hostilePaths } from '../matrix/areas.ts'
 import { runAll } from '../matrix/cells.ts'
 import { isSpelled } from '../matrix/model.ts'
 import { base } from '../matrix/world.ts'
+import { sharePath } from '../support/shares.ts'
 import { resourcesIn } from '../webdav/client.ts'
 import type { Item } from './back-ends.ts'
 import { anyName, anyPath, names, rawPaths } from './corpus.ts'
@@ -80,6 +81,7 @@ export async function tryPath(on: Attack, path: string, n: number): Promise<void
   // Paths are parsed before any back end sees them, so most back ends try a part of them.
   if (on.backEnd.type === 'memory' || isThorough || n % 3 === 0) await tryTools(on, path, n)
   if (on.backEnd.type === 'memory' || isThorough || n % 3 === 1) await tryDav(on, path, n)
+  if (on.backEnd.type === 'memory' || isThorough || n % 3 === 2) await tryShare(on, path)
   await download(on, path)
   await download(on, path, '&disposition=inline', 'HEAD')
   await archive(on, [path])
@@ -93,6 +95,24 @@ export async function tryPath(on: Attack, path: string, n: number): Promise<void
     await form(on, base, `filename*=UTF-8''${encodeURIComponent(path)}`, 'uploaded')
     await tus(on, path, 'uploaded')
     if (on.backEnd.type === 'memory' || isThorough || n % 3 === 1) await tryKey(on, path, isPlain)
+  }
+}
+
+/** Uses a path with share links, as it is and below a folder of the share. */
+async function tryShare(on: Attack, path: string): Promise<void> {
+  const call = (method: string, to: string, more: object = {}) =>
+    tryCall(on, `${method} ${to.slice(0, 200)}`, { method, path: to, isWithout: true, ...more })
+  for (const shown of [path, `/deep${path}`].map(each => each.toWellFormed())) {
+    const listed = await call('GET', sharePath(on.links.view, 'entries', { path: shown }))
+    for (const entry of listed.status === 200 ? json(listed).entries : []) {
+      if (!isSpelled({ provider: '', path: entry.path })) on.wrong.push(`a share lists ${JSON.stringify(entry.path)}`)
+    }
+    await call('GET', sharePath(on.links.view, 'content', { path: shown }))
+    await call('HEAD', sharePath(on.links.view, 'content', { path: shown }))
+    await call('POST', sharePath(on.links.drop, 'files', { path: shown, conflict: 'fail' }), { body: 'dropped' })
+    const metadata = metadataHeader({ path: shown, conflict: 'fail' })
+    const headers = { 'tus-resumable': '1.0.0', 'upload-length': '7', 'upload-metadata': metadata }
+    await call('POST', sharePath(on.links.drop, 'uploads'), { headers })
   }
 }
 

@@ -7,6 +7,7 @@ import { base } from '../matrix/world.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type ToolOutcome, toolCall, toolOutcome } from '../support/mcp.ts'
 import { until } from '../support/until.ts'
+import { makeShare } from '../support/shares.ts'
 import { type BackEnd, secret, seed } from './back-ends.ts'
 
 export interface Answer {
@@ -31,6 +32,8 @@ export interface Attack {
   providerId: string
   /** The header of a key that may write, only below the base path. */
   authorization: string
+  /** The tokens of share links to the base path. */
+  links: { view: string; drop: string }
   /** The number of hostile requests so far. */
   count: number
   wrong: string[]
@@ -51,7 +54,9 @@ export async function attack(t: Test, backEnd: BackEnd): Promise<Attack> {
   await app.ask(update, { input: { id: providerId, slug: providerId } }, token)
   const providerAccess = { restrictions: [{ providerId, basePath: base }] }
   const { key } = await app.createKey(token, { name: 'inside', scopes: ['write'], providerAccess })
-  return { app, backEnd, providerId, authorization: `Bearer ${key}`, count: 0, wrong: [] }
+  const share = async (kind: string) => (await makeShare(app, token, { providerId, path: base, kind })).link
+  const links = { view: await share('VIEW'), drop: await share('DROP') }
+  return { app, backEnd, providerId, authorization: `Bearer ${key}`, links, count: 0, wrong: [] }
 }
 
 function send(url: string, { method, path, headers, body }: Call): Promise<Answer> {

@@ -22,6 +22,7 @@ import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { openEvents } from '../support/events.ts'
 import { message, toolCall, toolOutcome } from '../support/mcp.ts'
+import { makeShare } from '../support/shares.ts'
 import { bytes, texts } from './texts.ts'
 
 t.setTimeout(300_000)
@@ -45,6 +46,8 @@ interface World {
   app: TestApp
   token: string
   ids: Readonly<Record<string, string>>
+  /** The tokens of share links, which have a password. */
+  links: { view: string; drop: string }
 }
 
 /** Returns a valid value for an input. */
@@ -132,7 +135,10 @@ async function start(t: Parameters<typeof startApp>[0]): Promise<World> {
   const key = await app.createKey(token, { name: 'of the test', scopes: ['admin'] })
   const { createInvite } = await app.ask('mutation { createInvite(input: { role: EDITOR }) { invite } }', {}, token)
   const member = await app.register('member@example.org', createInvite)
-  return { app, token, ids: { user: id, provider, key: key.id, member: member.id } }
+  const share = (kind: string) => makeShare(app, token, { providerId: provider, path: '/folder', kind, password })
+  const [view, drop] = [await share('VIEW'), await share('DROP')]
+  const links = { view: view.link, drop: drop.link }
+  return { app, token, ids: { user: id, provider, key: key.id, member: member.id }, links }
 }
 
 /** Resolves with the errors of a subscription, if it is refused. */
@@ -182,7 +188,7 @@ const headerText = (text: Buffer) =>
     .replace(/[^\t\x20-\x7e\x80-\xff]/g, '?')
     .slice(0, 8192)
 
-function restCalls({ ids }: World): Record<string, (text: Buffer) => Call> {
+function restCalls({ ids, links }: World): Record<string, (text: Buffer) => Call> {
   const type = { 'content-type': 'application/octet-stream' }
   const at = (more = '') => `providerId=${ids.provider}&path=/folder/file${more}`
   const upload = (query: string, headers: Record<string, string> = {}): Call => {
@@ -224,6 +230,18 @@ function restCalls({ ids }: World): Record<string, (text: Buffer) => Call> {
   const withBody = ({ body, ...call }: ReturnType<typeof message>, more: Record<string, string>): Call => {
     return { ...call, headers: { ...call.headers, ...more }, body: Buffer.from(body) }
   }
+  const shared = (
+    method: string,
+    link: string,
+    endpoint: string,
+    query = '',
+    more: Record<string, string> = {},
+  ): Call => ({
+    method,
+    path: `/api/share/${link}/${endpoint}?${query}`.replace(/\/\?/, '?'),
+    headers: { 'stowage-share-password': password, ...more },
+    ...(method === 'POST' && { body: Buffer.from('x') }),
+  })
   const field = (name: string, value: Buffer) => [Buffer.from(`name="${name}"`), value] as const
   const fields = (over: Record<string, Buffer> = {}) =>
     Object.entries({
@@ -314,6 +332,23 @@ function restCalls({ ids }: World): Record<string, (text: Buffer) => Call> {
     'mcp header version': text => withBody(message('tools/list'), { 'mcp-protocol-version': headerText(text) }),
     'mcp header accept': text => withBody(message('tools/list'), { accept: headerText(text) }),
     'mcp header origin': text => withBody(message('tools/list'), { origin: headerText(text) }),
+    'share token': text => ({ method: 'GET', path: `/api/share/${encoded(text)}` }),
+    'share password': text => shared('GET', links.view, '', '', { 'stowage-share-password': headerText(text) }),
+    'share cookie': text => shared('GET', links.view, '', '', { cookie: `stowage_share=${headerText(text)}` }),
+    'share list path': text => shared('GET', links.view, 'entries', `path=${encoded(text)}`),
+    'share list first': text => shared('GET', links.view, 'entries', `first=${encoded(text)}`),
+    'share list after': text => shared('GET', links.view, 'entries', `after=${encoded(text)}`),
+    'share content path': text => shared('GET', links.view, 'content', `path=${encoded(text)}`),
+    'share disposition': text => shared('GET', links.view, 'content', `path=/file&disposition=${encoded(text)}`),
+    'share drop path': text => shared('POST', links.drop, 'files', `path=${encoded(text)}`),
+    'share drop conflict': text => shared('POST', links.drop, 'files', `path=/new&conflict=${encoded(text)}`),
+    'share tus path': text =>
+      shared('POST', links.drop, 'uploads', '', {
+        'tus-resumable': '1.0.0',
+        'upload-length': '1',
+        'upload-metadata': `path ${text.toString('base64')}`,
+      }),
+    'share tus id': text => shared('HEAD', links.drop, `uploads/${encoded(text)}`, '', { 'tus-resumable': '1.0.0' }),
     'callback code': text => ({ method: 'GET', path: `/webhook/callback?state=x&code=${encoded(text)}` }),
     'callback state': text => ({ method: 'GET', path: `/webhook/callback?code=x&state=${encoded(text)}` }),
     'callback error': text => ({

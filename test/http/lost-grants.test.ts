@@ -14,6 +14,7 @@ import { memoryAdapter } from '../../adapters/memory/index.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { toolCall, toolOutcome } from '../support/mcp.ts'
+import { makeShare, sharePath } from '../support/shares.ts'
 import { eventually, head, talk } from './socket.ts'
 import { metadataHeader, tus, tusPath } from './tus.ts'
 
@@ -207,6 +208,37 @@ const transfers: Record<string, Start> = {
   ),
 }
 
+/** Transfers by share links that `token` makes. */
+const byShares: Record<string, Start> = {
+  'a download by a share link': async (world, server, token) => {
+    const { link } = await makeShare(world.app, token, { providerId: world.provider, path: '/a' })
+    return reader(server, sharePath(link, 'content', { path: '/large' }), {})
+  },
+  'a download of a shared folder': async (world, server, token) => {
+    const { link } = await makeShare(world.app, token, { providerId: world.provider, path: '/a' })
+    return reader(server, sharePath(link, 'content', { path: '/' }), {})
+  },
+  'an upload by a drop link': async (world, server, token) => {
+    const { link } = await makeShare(world.app, token, { providerId: world.provider, path: '/a', kind: 'DROP' })
+    const path = sharePath(link, 'files', { path: newPath() })
+    return writer(server, path, '', { 'content-length': String(gigabyte) }, 'x')
+  },
+  'a resumable upload by a drop link': async (world, server, token) => {
+    const { link } = await makeShare(world.app, token, { providerId: world.provider, path: '/a', kind: 'DROP' })
+    const made = await tus({ url: server.url, token: '' }, 'POST', sharePath(link, 'uploads'), {
+      'upload-length': String(gigabyte),
+      'upload-metadata': metadataHeader({ path: newPath() }),
+    })
+    const more = {
+      'tus-resumable': '1.0.0',
+      'x-http-method-override': 'PATCH',
+      'upload-offset': '0',
+      'content-type': 'application/offset+octet-stream',
+    }
+    return writer(server, made.headers.get('location') ?? '', '', more, 'x')
+  },
+}
+
 let names = 0
 const newPath = () => `/a/new-${names++}`
 
@@ -219,10 +251,11 @@ async function cutAll(
   token: string,
   change: (by: TestApp) => Promise<unknown>,
   expected: string,
+  starts = transfers,
 ) {
   const servers = [world.app, world.replica]
   const started: { name: string; ended: Promise<[string, number]> }[] = []
-  for (const [name, start] of Object.entries(transfers)) {
+  for (const [name, start] of Object.entries(starts)) {
     for (const [index, server] of servers.entries()) {
       const running = await start(world, server, token)
       const at = `${name}, at ${index === 0 ? 'one replica' : 'the other'}`
@@ -337,5 +370,29 @@ t.test('running transfers', async t => {
     const input = { userId: person.id, role: 'EDITOR', providerAccess: { restrictions } }
     const change = (by: TestApp) => by.ask(update, { input }, owner.token)
     await cutAll(t, world, person.token, change, '403 OUTSIDE_BASE_PATH')
+  })
+
+  t.test('transfers end when their share is revoked', async t => {
+    const person = await world.editor()
+    const change = async (by: TestApp) => {
+      const { shares } = await by.ask('{ shares { nodes { id } } }', {}, person.token)
+      const revoke = 'mutation ($id: ID!) { revokeShare(id: $id) { id } }'
+      for (const { id } of shares.nodes) await by.ask(revoke, { id }, owner.token)
+    }
+    await cutAll(t, world, person.token, change, '401 SHARE_ENDED', byShares)
+  })
+
+  t.test('transfers end when the maker of their share loses all scopes', async t => {
+    const person = await world.editor()
+    const input = { userId: person.id, role: 'NONE', providerAccess: { all: true } }
+    const change = (by: TestApp) => by.ask(update, { input }, owner.token)
+    await cutAll(t, world, person.token, change, '401 SHARE_ENDED', byShares)
+  })
+
+  t.test('transfers end when the key that made their share is revoked', async t => {
+    const { key, id } = await world.app.createKey(owner.token, { name: 'k', scopes: ['write'] })
+    const revoke = 'mutation ($id: ID!) { revokeApiKey(id: $id) { id } }'
+    const change = (by: TestApp) => by.ask(revoke, { id }, owner.token)
+    await cutAll(t, world, key, change, '401 SHARE_ENDED', byShares)
   })
 })

@@ -8,6 +8,7 @@ import formats from 'ajv-formats'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
+import { makeShare } from '../support/shares.ts'
 import {
   type Described,
   type DescribedCall,
@@ -40,10 +41,12 @@ interface World {
   archiveTicket: string
   etag: string
   next(): number
-  /** Begins an upload whose size is not known yet, and resolves with its ID. */
-  begin(): Promise<string>
-  /** Deletes an upload, because one person can have only 100. */
-  end(id: string | undefined): Promise<void>
+  /** Puts the token of a share link into the path of an endpoint. */
+  withLink(path: string): string
+  /** Begins an upload below this path, whose size is not known yet, and resolves with its ID. */
+  begin(collection: string): Promise<string>
+  /** Deletes an upload, because one person and one share link can have only 100. */
+  end(collection: string, id: string | undefined): Promise<void>
 }
 
 async function start(t: Test): Promise<World> {
@@ -66,6 +69,8 @@ async function start(t: Test): Promise<World> {
     { input: { providerId, paths: ['/folder/file'] } },
     token,
   )
+  const view = await makeShare(app, token, { providerId, path: '/' })
+  const drop = await makeShare(app, token, { providerId, path: '/', kind: 'DROP' })
   let count = 0
   const next = () => ++count
   return {
@@ -84,22 +89,29 @@ async function start(t: Test): Promise<World> {
     archiveTicket,
     etag: stored.headers.get('etag') ?? '',
     next,
-    async begin() {
+    withLink: path => path.replace('{token}', isDrop(path) ? drop.link : view.link),
+    async begin(collection) {
       const headers = {
         'upload-defer-length': '1',
         'upload-metadata': metadataHeader({ providerId, path: `/uploads/${next()}` }),
       }
-      const created = await tus({ url: app.url, token }, 'POST', tusPath, headers)
-      return idIn(created.headers.get('location') ?? '')
+      const created = await tus({ url: app.url, token }, 'POST', collection, headers)
+      return idIn(collection, created.headers.get('location') ?? '')
     },
-    async end(id) {
-      if (id) await tus({ url: app.url, token }, 'DELETE', `${tusPath}/${id}`)
+    async end(collection, id) {
+      if (id) await tus({ url: app.url, token }, 'DELETE', `${collection}/${id}`)
     },
   }
 }
 
 /** Returns the ID at the end of the address of an upload. */
-const idIn = (address: string) => (address.startsWith(`${tusPath}/`) ? address.slice(tusPath.length + 1) : '')
+const idIn = (collection: string, address: string) =>
+  address.startsWith(`${collection}/`) ? address.slice(collection.length + 1) : ''
+
+const isTus = (path: string) => path.startsWith(tusPath) || path.includes('/uploads')
+const isDrop = (path: string) => /\/(?:files|uploads)/.test(path)
+/** The path below which an upload has its ID. */
+const collectionOf = (path: string) => path.replace(/\/\{id\}.*$/, '').replace(/\?.*$/, '')
 
 /** Repeats values that should be frequent. */
 const often = (...values: string[]) => values.flatMap(value => [value, value, value, value])
@@ -234,7 +246,7 @@ function requests(world: World, { method, path, operation }: DescribedCall): fc.
         )
       const isForm = type?.startsWith('multipart/form-data') ?? false
       const query = String(new URLSearchParams(of('query').map(([key, value]) => [key, value])))
-      const address = path.replace('{id}', isUpload && id === 'begun' ? '{id}' : id)
+      const address = world.withLink(path).replace('{id}', isUpload && id === 'begun' ? '{id}' : id)
       return {
         who,
         method,
@@ -298,17 +310,19 @@ t.test('every response is one that the document declares', async t => {
     const { operationId } = call.operation
     const statuses = new Map<number, number>()
     const send = async (request: RawCall) => {
-      const id = request.path.includes('{id}') ? await world.begin() : ''
+      const collection = collectionOf(request.path)
+      const id = request.path.includes('{id}') ? await world.begin(collection) : ''
       const path = request.path.replace('{id}', id)
       const response = await sendRaw(world.agent, world.app.url, { ...request, path })
-      await world.end(id || idIn(response.headers.location ?? ''))
+      await world.end(collection, id || idIn(collection, response.headers.location ?? ''))
       statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1)
       const fault = faultOf(call.operation, call.method, response)
       if (fault) throw new Error(`${response.status}, ${fault}: ${String(response.body).slice(0, 300)}`)
     }
     await t.resolves(
       fc.assert(fc.asyncProperty(requests(world, call), send), {
-        numRuns: requestsEach * (1 + (call.operation.parameters?.length ?? 0)),
+        // Uploads by share links are the same code as those of members.
+        numRuns: (operationId.endsWith('ToShare') ? 5 : requestsEach) * (1 + (call.operation.parameters?.length ?? 0)),
         seed: 7,
         endOnFailure: true,
       }),
@@ -326,9 +340,12 @@ t.test('every response is one that the document declares', async t => {
 /** A request that is accepted without the parameter to test, or with any valid value of it. */
 function acceptable(world: World, { method, path, operation }: DescribedCall, name: string, id: string): RawCall {
   const { providerId } = world
+  const isShare = path.startsWith('/api/share/')
   const query = new URLSearchParams(path.startsWith('/api/') && id === '' ? { providerId, path: '/folder/file' } : {})
   const headers: Record<string, string> = { ...world.credentials.session }
-  if (path.startsWith(tusPath)) {
+  if (isShare) query.delete('providerId')
+  if (path.endsWith('/entries')) query.set('path', '/folder')
+  if (isTus(path)) {
     query.delete('providerId')
     query.delete('path')
     headers['tus-resumable'] = '1.0.0'
@@ -342,8 +359,13 @@ function acceptable(world: World, { method, path, operation }: DescribedCall, na
     query.set('path', `/exact/${world.next()}`)
     headers['content-type'] = 'text/plain'
   }
-  const body = operation.requestBody && !path.startsWith(tusPath) ? 'x' : operation.requestBody && ''
-  return { method, path: `${path.replace('{id}', id)}${query.size > 0 ? `?${query}` : ''}`, headers, body }
+  const body = operation.requestBody && !isTus(path) ? 'x' : operation.requestBody && ''
+  return {
+    method,
+    path: `${world.withLink(path).replace('{id}', id)}${query.size > 0 ? `?${query}` : ''}`,
+    headers,
+    body,
+  }
 }
 
 /** Whether a response refuses the value of this parameter for its form. */
@@ -371,7 +393,8 @@ t.test('the server accepts exactly the values that a schema allows', async t => 
       )
       const values = fc.oneof(validValue(schema, undefined), near, headerText).filter(value => value === value.trim())
       const send = async (value: string) => {
-        const id = call.path.includes('{id}') ? await world.begin() : ''
+        const collection = collectionOf(world.withLink(call.path))
+        const id = call.path.includes('{id}') ? await world.begin(collection) : ''
         const { headers, path, ...rest } = acceptable(world, call, name, id)
         const inQuery = `${path}${path.includes('?') ? '&' : '?'}${new URLSearchParams({ [name]: value })}`
         const sent = await sendRaw(world.agent, world.app.url, {
@@ -379,7 +402,7 @@ t.test('the server accepts exactly the values that a schema allows', async t => 
           path: parameter.in === 'query' ? inQuery : path,
           headers: { ...headers, ...(parameter.in === 'header' && { [name.toLowerCase()]: value }) },
         })
-        await world.end(id || idIn(sent.headers.location ?? ''))
+        await world.end(collection, id || idIn(collection, sent.headers.location ?? ''))
         // The server reads the names of methods in any case.
         const read = name === 'X-HTTP-Method-Override' ? value.toUpperCase() : value
         const isAllowed = matches(schema, parsed(schema, read))
@@ -389,7 +412,11 @@ t.test('the server accepts exactly the values that a schema allows', async t => 
       const what = `${call.operation.operationId}: ${name}`
       tested.push(what)
       await t.resolves(
-        fc.assert(fc.asyncProperty(values, send), { numRuns: requestsEach, seed: 8, endOnFailure: true }),
+        fc.assert(fc.asyncProperty(values, send), {
+          numRuns: call.operation.operationId.endsWith('ToShare') ? 5 : requestsEach,
+          seed: 8,
+          endOnFailure: true,
+        }),
         what,
       )
     }

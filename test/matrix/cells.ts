@@ -115,6 +115,7 @@ export async function prepare(
     schedule: world.schedules[0]?.id ?? '',
     webhook: world.webhooks[0]?.id ?? '',
     trashed: randomUUID(),
+    share: world.shares[0]?.id ?? '',
   }
   if (!verdict.may) return { holder, ids }
   for (const [index, { provider, path, sure }] of locations.entries()) {
@@ -131,9 +132,11 @@ export async function prepare(
     return { holder, ids: { ...ids, job: await world.insertJob(state, holder, '/public') } }
   }
   if (spends === 'room for a schedule') await world.makeRoomForSchedule(holder)
+  if (spends === 'room for a share') await world.makeRoomForShare(holder)
   if (spends === 'room for a webhook' || spends === 'webhook') await world.makeRoomForWebhook()
   if (spends === 'schedule') return { holder, ids: { ...ids, schedule: await world.insertSchedule(holder, '/public') } }
   if (spends === 'webhook') return { holder, ids: { ...ids, webhook: await world.insertWebhook(holder, '/public') } }
+  if (spends === 'share') return { holder, ids: { ...ids, share: await world.insertShare(holder, '/public') } }
   if (spends === 'invite')
     return { holder, ids: { ...ids, invite: await world.insertInvite({ role: 'NONE', access: 'all' }) } }
   if (spends !== 'session') return { holder, ids }

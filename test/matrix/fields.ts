@@ -24,6 +24,7 @@ const ends = (target: Target) => ({
   conflict: 'FAIL',
 })
 const password = 'a password of this test'
+const noSettings = { password: null, note: null, expiresAt: null, maxDownloads: null, maxBytes: null, fileTypes: null }
 
 /** `args` names every argument, even those with defaults, so that each new argument needs a decision here. */
 export const fields: Readonly<Record<string, FieldRow>> = {
@@ -284,6 +285,20 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     bounces: true,
     args: ({ ids }) => ({ input: { webhookId: ids.webhook, deliveryIds: null } }),
   },
+  'Query.shares': { needs: read, args: () => ({ first: 20, after: null, ofUser: null, includeInactive: true }) },
+  'Mutation.createShare': {
+    needs: readPaths,
+    spends: 'room for a share',
+    takes: ['entry'],
+    args: target => ({ input: { ...at(target), morePaths: null, kind: 'VIEW', ...noSettings } }),
+  },
+  'Mutation.updateShare': {
+    needs: read,
+    spends: 'share',
+    bounces: true,
+    args: ({ ids }) => ({ input: { id: ids.share, ...noSettings } }),
+  },
+  'Mutation.revokeShare': { needs: read, spends: 'share', bounces: true, args: ({ ids }) => ({ id: ids.share }) },
   'Mutation.updateWorkspace': {
     needs: admin,
     args: () => ({ input: { name: 'Stowage', registration: 'OPEN' } }),
@@ -387,6 +402,29 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   WebhookDeliveryConnection: { nodes: own, edges: own, pageInfo: own },
   WebhookDeliveryEdge: { node: own, cursor: own },
   WebhookSecretPayload: { webhook: own, secret: own },
+  Share: {
+    id: own,
+    kind: own,
+    providerId: own,
+    paths: own,
+    url: own,
+    hasPassword: own,
+    note: own,
+    expiresAt: own,
+    maxDownloads: own,
+    downloads: own,
+    maxBytes: own,
+    receivedBytes: own,
+    fileTypes: own,
+    state: own,
+    createdBy: own,
+    createdAt: own,
+    revokedAt: own,
+    lastUsedAt: own,
+  },
+  ShareConnection: { nodes: own, edges: own, pageInfo: own },
+  ShareEdge: { node: own, cursor: own },
+  CreateSharePayload: { share: own, url: own },
   EntryChange: { kind: own, providerId: own, path: own, at: own },
   CreateSchedulePayload: { schedule: own },
   Schedule: {

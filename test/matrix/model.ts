@@ -36,7 +36,8 @@ export interface Location {
 }
 
 export interface Need {
-  who: 'anyone' | 'anybody signed in' | 'session' | 'session in the header' | 'key manager'
+  /** `the holder of a link`: no credential but the token in the path of the request. */
+  who: 'the holder of a link' | 'anyone' | 'anybody signed in' | 'session' | 'session in the header' | 'key manager'
   /** A cookie is ignored, valid or not. */
   ignoresCookie?: true
   scope?: Scope
@@ -53,6 +54,7 @@ const granted: Verdict = { may: true }
 const refuse = (code: string, ...reasons: string[]): Verdict => ({ may: false, code, reasons })
 
 export function judge(by: Credential, need: Need, locations: readonly Location[] = []): Verdict {
+  if (need.who === 'the holder of a link') return refuse('UNAUTHENTICATED', 'INVALID_CREDENTIAL')
   if (need.ignoresCookie && by.carrier === 'cookie') {
     return need.who === 'anyone' ? granted : refuse('UNAUTHENTICATED', 'CREDENTIAL_REQUIRED')
   }

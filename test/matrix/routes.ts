@@ -272,7 +272,24 @@ const s3Routes: Readonly<Record<string, RouteRow>> = {
   'DELETE /s3/* of an upload': s3Upload('DELETE'),
 }
 
+/** Calls with an unknown share link, which no credential replaces. `shares.test.ts` tests those with a known one. */
+const unknownShare = (method: string, endpoint: string): RouteRow => ({
+  needs: { who: 'the holder of a link' },
+  call: () => ({ method, path: `/api/share/stw_share_${'0'.repeat(40)}${endpoint}` }),
+})
+const shareRoutes = Object.fromEntries(
+  [
+    ...['GET', 'HEAD'].flatMap(method => ['', '/entries', '/content'].map(endpoint => [method, endpoint])),
+    ['POST', '/unlock'],
+    ['POST', '/files'],
+    ['POST', '/uploads'],
+    ['OPTIONS', '/uploads'],
+    ...['HEAD', 'PATCH', 'DELETE', 'POST', 'OPTIONS'].map(method => [method, '/uploads/:id']),
+  ].map(([method = '', endpoint = '']) => [`${method} /api/share/:token${endpoint}`, unknownShare(method, endpoint)]),
+)
+
 export const routes: Readonly<Record<string, RouteRow>> = {
+  ...shareRoutes,
   ...mcpTools,
   ...s3Routes,
   ...webdavRoutes,
@@ -314,6 +331,8 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'HEAD /settings': head('/settings'),
   'GET /settings/*': page('/settings/x'),
   'HEAD /settings/*': head('/settings/x'),
+  'GET /s/*': page('/s/x'),
+  'HEAD /s/*': head('/s/x'),
   'GET /icon.svg': page('/icon.svg'),
   'HEAD /icon.svg': head('/icon.svg'),
   'GET /assets/*': { ...page('/assets/none.js'), bounces: true },

@@ -44,6 +44,8 @@ export interface Target {
     webhook: string
     /** The item at the location of the call, if it is in the trash. */
     trashed: string
+    /** A share of the owner. */
+    share: string
   }
 }
 
@@ -66,6 +68,8 @@ export interface Row {
     | 'webhook'
     | 'room for a webhook'
     | 'trash'
+    | 'share'
+    | 'room for a share'
   /** The call fails with BAD_USER_INPUT after it is authorized, because a success would be too slow. */
   bounces?: true
   /** The check after a success. */
@@ -94,4 +98,5 @@ export const noIds: Target['ids'] = {
   schedule: '',
   webhook: '',
   trashed: '',
+  share: '',
 }

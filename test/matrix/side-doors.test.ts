@@ -111,7 +111,7 @@ function canariesOf(world: World): Canary[] {
     text: id,
     isFor: (holder: Holder) => judge(holder, inviter).may && judgeGift(holder, gift).may,
   }))
-  const jobs = [...world.jobs, ...world.schedules].map(({ id, provider, path }) => ({
+  const jobs = [...world.jobs, ...world.schedules, ...world.shares].map(({ id, provider, path }) => ({
     text: id,
     isFor: (holder: Holder) =>
       hasScope(holder, holder.userId === founder.userId ? 'read' : 'admin') && isWithin(holder, provider, path),

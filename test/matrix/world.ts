@@ -11,6 +11,7 @@ import { sql } from 'kysely'
 import type { Test } from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
+import { makeShare } from '../support/shares.ts'
 import { hangUp } from './api.ts'
 import { type Access, type Credential, type Member, type Role, roles, type Scope, scopes } from './model.ts'
 
@@ -71,10 +72,15 @@ export interface World {
   putInTrash(provider: string, path: string, id: string): Promise<void>
   /** Puts a file of each kind of base path into the trash. */
   fillTrash(provider: string): Promise<void>
+  /** Resolves with the id of a share whose link nobody knows. */
+  insertShare(by: Holder, path: string, provider?: 'main' | 'hidden'): Promise<string>
+  /** Deletes the shares that earlier cells have created, because their number is limited. */
+  makeRoomForShare(by: Holder): Promise<void>
   /** Jobs of the founder. */
   jobs: { id: string; provider: string; path: string }[]
   schedules: { id: string; provider: string; path: string }[]
   webhooks: { id: string; provider: string; path: string }[]
+  shares: { id: string; provider: string; path: string }[]
   person(member: Member, email?: string): Promise<Holder>
   key(owner: Holder, key: { scopes: readonly Scope[]; access: Access }, label?: string): Promise<Holder>
   connect(name: string): Promise<string>
@@ -243,6 +249,21 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     await Promise.all(paths.map(path => putInTrash(provider, path, randomUUID())))
   }
 
+  async function insertShare(by: Holder, path: string, provider: 'main' | 'hidden' = 'main') {
+    const id = randomUUID()
+    await sql`
+      insert into shares (id, workspace_id, user_id, credential_kind, credential_id, kind, provider_id, paths, is_folder,
+        token_hash, token, note, file_types)
+      select ${id}, id, ${by.userId ?? founder.userId}, 'SESSION', ${randomUUID()}, 'VIEW', ${providers[provider]},
+        ${[path.slice(1)]}, true, ${randomBytes(32)}, '', 'inserted', '{}'
+      from workspaces`.execute(app.db)
+    return id
+  }
+
+  async function makeRoomForShare({ userId }: Holder) {
+    await sql`delete from shares where user_id = ${userId} and note = ''`.execute(app.db)
+  }
+
   const providers: World['providers'] = {
     main: await connect('main'),
     hidden: await connect('canary-name-hidden'),
@@ -292,6 +313,11 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     { id: await insertWebhook(founder, base, 'hidden'), provider: hidden, path: base },
   ]
   await sql`update webhooks set name = 'kept'`.execute(app.db)
+  const shares = [
+    { id: await insertShare(founder, base), provider: main, path: base },
+    { id: await insertShare(founder, folders.outside), provider: main, path: folders.outside },
+    { id: await insertShare(founder, base, 'hidden'), provider: hidden, path: base },
+  ]
   const world: World = {
     app,
     url: app.url,
@@ -316,9 +342,12 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     makeRoomForWebhook,
     putInTrash,
     fillTrash,
+    insertShare,
+    makeRoomForShare,
     jobs,
     schedules,
     webhooks,
+    shares,
     person,
     key,
     connect,
@@ -409,7 +438,7 @@ async function people({ person, key, accesses, app, founder, ownKeys, providers 
   return holders.flat()
 }
 
-async function invalidCredentials({ app, founder, key, person, none }: World): Promise<Holder[]> {
+async function invalidCredentials({ app, founder, key, person, none, providers }: World): Promise<Holder[]> {
   const token = founder.header?.slice('Bearer '.length) ?? ''
   const everything = { scopes: ['admin'] as const, access: 'all' as const }
   const soon = { name: 'short', scopes: ['admin'], expiresAt: new Date(Date.now() + 1500).toISOString() }
@@ -427,6 +456,9 @@ async function invalidCredentials({ app, founder, key, person, none }: World): P
   const change = 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { expiresAt } }'
   const input = { currentPassword: password, newPassword: `${password} again` }
   await app.ask(change, { input }, other.token)
+  const links = await Promise.all(
+    ['VIEW', 'DROP'].map(kind => makeShare(app, token, { providerId: providers.main, path: '/', kind })),
+  )
   await sleep(Math.max(0, Date.parse(soon.expiresAt) - Date.now() + 1))
 
   const invalid = (label: string, header: string, ...faults: string[]): Holder => ({ ...none, label, header, faults })
@@ -450,6 +482,7 @@ async function invalidCredentials({ app, founder, key, person, none }: World): P
     invalid('unsigned session', `Bearer ${unsigned}.${claims}.`, 'INVALID_CREDENTIAL'),
     invalid('cut session', `Bearer ${head}.${claims}.${signature.slice(0, -2)}`, 'INVALID_CREDENTIAL'),
     invalid('session of another server', `Bearer ${foreign}`, 'INVALID_CREDENTIAL'),
+    ...links.map(({ link }) => invalid('a share link', `Bearer ${link}`, 'INVALID_CREDENTIAL')),
     invalid('expired key', `Bearer ${expired.key}`, 'KEY_EXPIRED'),
     invalid('revoked key', revoked.header ?? '', 'KEY_REVOKED'),
     invalid('session of a removed member', removed.header ?? '', 'SESSION_ENDED', 'INVALID_CREDENTIAL'),

@@ -15,6 +15,7 @@ import { startApp, type TestApp } from '../support/app.ts'
 import { client, password } from '../support/client.ts'
 import { ConsentBrowser } from '../support/consent.ts'
 import { startProgram, temporaryFolder } from '../support/program.ts'
+import { makeShare, read } from '../support/shares.ts'
 
 const [secretA, secretB] = ['a'.repeat(32), 'b'.repeat(32)]
 const never = new AbortController().signal
@@ -83,6 +84,7 @@ t.test('everything signed or encrypted with the old secret survives its rotation
     { input: hook },
     token,
   )
+  const share = await makeShare(first, token, { providerId: local, path: '/a' })
   const ask = 'query ($id: ID!) { file(providerId: $id, path: "/a") { downloadUrl } }'
   const link = new URL((await first.ask(ask, { id: local }, token)).file.downloadUrl)
   const page = (await first.ask(listing, { id: local }, token)).folder.entries
@@ -166,6 +168,9 @@ t.test('everything signed or encrypted with the old secret survives its rotation
     )
     const stale = await fetch(`${last.url}${link.pathname}${link.search}`)
     t.equal(stale.status, 401)
+    t.equal((await read(last, share.link, '/a')).text, 'a', 'share links stay')
+    const { shares } = await last.ask('{ shares { nodes { url } } }', {}, await signIn(last))
+    t.same(shares.nodes, [{ url: `${last.url}/s/${share.link}` }], 'and can be copied again')
     t.equal(await (await last.download(key, driveId, '/file')).text(), 'in the drive')
     fake.oauth.expireAccessTokens()
     t.equal(await statusOf(last, driveId, key), 'CONNECTED', 'tokens are refreshed')
@@ -195,7 +200,13 @@ t.test('every binary column is listed as encrypted or not', async t => {
     .where('table_schema' as never, '=', 'public' as never)
     .execute()
   const names = columns.map(({ table_name, column_name }: Record<string, string>) => `${table_name}.${column_name}`)
-  const hashes = ['api_keys.key_hash', 'idempotent_uploads.key_hash', 'idempotent_uploads.fingerprint', 'locks.key']
+  const hashes = [
+    'api_keys.key_hash',
+    'shares.token_hash',
+    'idempotent_uploads.key_hash',
+    'idempotent_uploads.fingerprint',
+    'locks.key',
+  ]
   const contents = ['upload_chunks.bytes', 'upload_part_chunks.bytes', 'upload_parts.md5']
   const others = [...hashes, ...contents, 'invites.token_hash', 'oauth_states.state_hash', 'rate_limits.key']
   t.same(names.sort(), [...others, ...sealedColumns].sort(), 'list an encrypted column in db/sealed.ts')

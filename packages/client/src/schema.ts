@@ -76,7 +76,7 @@ export interface AuditEvent {
   bytes: number | null
   /** The number of times it happened. Equal failures and downloads within a second are one event. Equal failures without a credential within ten minutes are one event whose count grows; `details.until` is the time of the last one. */
   count: number
-  /** The ID of the session or API key. */
+  /** The ID of the session, API key or share. */
   credentialId: string | null
   /** The kind of the credential, or null without one. */
   credentialKind: CredentialKind | null
@@ -155,7 +155,7 @@ export interface AuditEventFilter {
 }
 
 /** The kind of object that was changed, other than files and providers. */
-export type AuditSubjectKind = 'API_KEY' | 'INVITE' | 'JOB' | 'MEMBER' | 'SCHEDULE' | 'SESSION' | 'WEBHOOK' | 'WORKSPACE'
+export type AuditSubjectKind = 'API_KEY' | 'INVITE' | 'JOB' | 'MEMBER' | 'SCHEDULE' | 'SESSION' | 'SHARE' | 'WEBHOOK' | 'WORKSPACE'
 
 /** A new session. */
 export interface AuthPayload {
@@ -337,6 +337,39 @@ export interface CreateSchedulePayload {
   schedule: Schedule
 }
 
+/** A new share. */
+export interface CreateShareInput {
+  /** The expiry. The default is none. */
+  expiresAt?: string | null
+  /** Up to 50 endings of names, such as `pdf`, that a link of the kind DROP accepts. The default is all. */
+  fileTypes?: readonly (string)[] | null
+  /** What the link permits. */
+  kind?: ShareKind
+  /** The bytes that a link of the kind DROP accepts, for all files together. The default is no limit. */
+  maxBytes?: number | null
+  /** The number of downloads that the link permits. The default is no limit. */
+  maxDownloads?: number | null
+  /** Up to 99 further files and folders of the provider, each with a name of its own, for a share of the kind VIEW. */
+  morePaths?: readonly (string)[] | null
+  /** A note for the recipients, of at most 2000 characters. */
+  note?: string | null
+  /** A password of at least 8 characters that the link requires. */
+  password?: string | null
+  /** The absolute path of the file or folder. A share of the kind DROP is one folder. */
+  path: string
+  /** The ID of the provider. */
+  providerId: string
+}
+
+/** The new share and its link. */
+export interface CreateSharePayload {
+  __typename: 'CreateSharePayload'
+  /** The share. */
+  share: Share
+  /** The link for the recipients. Whoever has it can use it. */
+  url: string
+}
+
 /** The file to upload. */
 export interface CreateUploadTicketInput {
   /** The behavior if the name is taken now. A direct upload replaces a file that is stored there afterwards. */
@@ -361,8 +394,8 @@ export interface CreateWebhookInput {
   url: string
 }
 
-/** The two kinds of credentials. */
-export type CredentialKind = 'API_KEY' | 'SESSION'
+/** The kinds of credentials. */
+export type CredentialKind = 'API_KEY' | 'SESSION' | 'SHARE'
 
 /** The file or folder to delete. */
 export interface DeleteInput {
@@ -966,6 +999,73 @@ export interface Session {
   userAgent: string | null
 }
 
+/** A link that gives people without an account access to files and folders. It never permits more than the person who made it may do today, and ends with the API key that made it. */
+export interface Share {
+  __typename: 'Share'
+  /** The time of creation. */
+  createdAt: string
+  /** The person who made the link. Null if they are no longer a member. */
+  createdBy: User | null
+  /** The number of downloads so far. */
+  downloads: number
+  /** The time at which the link expires, or null if it does not. */
+  expiresAt: string | null
+  /** The endings of names that the link accepts; empty accepts all. */
+  fileTypes: readonly (string)[]
+  /** Whether the link requires a password. */
+  hasPassword: boolean
+  /** The permanent ID of the share. */
+  id: string
+  /** What the link permits. */
+  kind: ShareKind
+  /** The time of the last download or upload, or null. */
+  lastUsedAt: string | null
+  /** The bytes that the link accepts, or null for no limit. */
+  maxBytes: number | null
+  /** The number of downloads that the link permits, or null for no limit. */
+  maxDownloads: number | null
+  /** A note for the recipients; empty without one. */
+  note: string
+  /** The absolute paths of the shared entries. */
+  paths: readonly (string)[]
+  /** The ID of the provider of the shared entries. */
+  providerId: string
+  /** The bytes of the files that came through the link, and of those that are under way. */
+  receivedBytes: number
+  /** The time of revocation, or null. */
+  revokedAt: string | null
+  /** Whether the link works. */
+  state: ShareState
+  /** The link. Null for anybody but the person who made it, and for a credential that has less than the link. */
+  url: string | null
+}
+
+/** One page of shares. */
+export interface ShareConnection {
+  __typename: 'ShareConnection'
+  /** The entries of this page, each with its cursor. */
+  edges: readonly (ShareEdge)[]
+  /** The entries of this page. */
+  nodes: readonly (Share)[]
+  /** The position of this page in the list. */
+  pageInfo: PageInfo
+}
+
+/** One of the shares, with its cursor. */
+export interface ShareEdge {
+  __typename: 'ShareEdge'
+  /** An opaque cursor. Pass it as `after` to get the page that starts after this entry. */
+  cursor: string
+  /** The entry of the list. */
+  node: Share
+}
+
+/** What a share link permits. */
+export type ShareKind = 'DROP' | 'VIEW'
+
+/** Whether a share link works. It also stops when the person who made it loses access. */
+export type ShareState = 'ACTIVE' | 'EXPIRED' | 'REVOKED' | 'USED_UP'
+
 /** A back end that is connected to the workspace. */
 export interface StorageProvider {
   __typename: 'StorageProvider'
@@ -1087,6 +1187,24 @@ export interface UpdateScheduleInput {
   name?: string | null
   /** The time zone of the pattern, such as `Europe/Berlin`. */
   timeZone?: string | null
+}
+
+/** Changes to a share. Omitted fields do not change, and null removes a setting. */
+export interface UpdateShareInput {
+  /** The new expiry. */
+  expiresAt?: string | null
+  /** The new endings of names. */
+  fileTypes?: readonly (string)[] | null
+  /** The ID of the share. */
+  id: string
+  /** The new limit. Earlier uploads count. */
+  maxBytes?: number | null
+  /** The new limit. Earlier downloads count. */
+  maxDownloads?: number | null
+  /** The new note. */
+  note?: string | null
+  /** The new password. Those who have opened the link with another one have to enter it. */
+  password?: string | null
 }
 
 /** Changes to a webhook. Omitted fields do not change. */

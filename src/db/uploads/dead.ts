@@ -14,6 +14,9 @@ const isDead = sql<SqlBool>`(
   or (u.stored_path is null and u.credential_kind = 'API_KEY' and not exists (
     select from api_keys k where k.id = u.credential_id and k.revoked_at is null
       and (k.expires_at is null or k.expires_at > now())))
+  or (u.stored_path is null and u.credential_kind = 'SHARE' and not exists (
+    select from shares s where s.id = u.credential_id and s.revoked_at is null
+      and (s.expires_at is null or s.expires_at > now())))
 )`
 
 /**

@@ -103,7 +103,7 @@ export async function deletePartChunks(db: Database, uploadId: string, content: 
  */
 export async function insertPart(
   db: Database,
-  upload: Pick<UploadRecord, 'id' | 'workspaceId' | 'userId'>,
+  upload: Pick<UploadRecord, 'id' | 'workspaceId' | 'userId' | 'credentialKind' | 'credentialId'>,
   part: WaitingPart,
   limits: UploadLimits,
 ): Promise<UploadPart | null> {

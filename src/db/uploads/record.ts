@@ -1,12 +1,13 @@
 /** The row of an upload over several requests, and the helpers that all queries of its table share. */
 import { type Selectable, type SqlBool, sql } from 'kysely'
+import type { CredentialKind } from '../../auth/viewer.ts'
 import type { Schema } from '../schema.ts'
 
 export interface UploadRecord {
   id: string
   workspaceId: string
   userId: string
-  credentialKind: 'SESSION' | 'API_KEY'
+  credentialKind: CredentialKind
   credentialId: string
   providerId: string
   /** Without a leading `/`. */

@@ -75,6 +75,13 @@ const actions: Record<AuditAction, { description: string }> = {
   WEBHOOK_ROTATE: { description: 'The signing secret of a webhook was replaced.' },
   WEBHOOK_TEST: { description: 'A test was sent to a webhook.' },
   WEBHOOK_REPLAY: { description: 'Deliveries of a webhook were sent again.' },
+  SHARE_CREATE: {
+    description:
+      'A share was created. The location is its first path; `details.otherSources` has the others that you may access.',
+  },
+  SHARE_UPDATE: { description: 'The settings of a share were changed.' },
+  SHARE_REVOKE: { description: 'A share was revoked.' },
+  SHARE_UNLOCK: { description: 'Somebody sent the password of a share link, right or wrong.' },
 }
 
 const AuditActionEnum = builder.enumType('AuditAction', { description: 'The action.', values: actions })
@@ -88,6 +95,7 @@ const subjects: Record<AuditSubjectKind, { description: string }> = {
   JOB: { description: 'A job.' },
   SCHEDULE: { description: 'A schedule.' },
   WEBHOOK: { description: 'A webhook.' },
+  SHARE: { description: 'A share.' },
 }
 
 const AuditSubjectKindEnum = builder.enumType('AuditSubjectKind', {
@@ -116,7 +124,10 @@ AuditEventRef.implement({
       nullable: true,
       description: 'The kind of the credential, or null without one.',
     }),
-    credentialId: t.exposeID('credentialId', { nullable: true, description: 'The ID of the session or API key.' }),
+    credentialId: t.exposeID('credentialId', {
+      nullable: true,
+      description: 'The ID of the session, API key or share.',
+    }),
     credentialPrefix: t.exposeString('credentialPrefix', {
       nullable: true,
       description: 'The first 12 characters of an API key.',

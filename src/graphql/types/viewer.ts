@@ -5,10 +5,11 @@ import { ApiKeyRef, ProviderAccessRef, UserRef, ViewerRef, WorkspaceRef } from '
 import { ScopeEnum } from './scope.ts'
 
 export const CredentialKind = builder.enumType('CredentialKind', {
-  description: 'The two kinds of credentials.',
+  description: 'The kinds of credentials.',
   values: {
     SESSION: { description: 'A session JWT, from `login` or `register`.' },
     API_KEY: { description: 'An API key, from `createApiKey`.' },
+    SHARE: { description: 'A share link, from `createShare`. It is no credential of this API.' },
   } as const,
 })
 

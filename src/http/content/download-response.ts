@@ -1,5 +1,5 @@
 /** The response to a download: its headers, and the parts of the file that it contains. */
-import type { ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
 import type { Download } from '../../services/files/index.ts'
@@ -17,6 +17,8 @@ export interface Presentation {
   /** The opaque tag in the front end's form. */
   etag: string | null
   contentType: string
+  /** The response is the whole file, whatever ranges and conditions the request has. */
+  isWhole?: boolean
   /** Further headers of responses with content. */
   headers: Readonly<Record<string, string>>
 }
@@ -34,11 +36,12 @@ export function prepareResponse(
   { entry }: Download,
   presentation: Presentation,
 ): ResponseBody {
-  const { headers, method } = request
-  const { etag, contentType } = presentation
+  const { method } = request
+  const { etag, contentType, isWhole = false } = presentation
+  const headers: IncomingHttpHeaders = isWhole ? {} : request.headers
   const validators = { etag, modifiedAt: entry.modifiedAt }
   reply.headers({
-    'Accept-Ranges': entry.size === null ? 'none' : 'bytes',
+    'Accept-Ranges': entry.size === null || isWhole ? 'none' : 'bytes',
     'Cache-Control': 'private, no-cache',
     'Content-Security-Policy': 'sandbox',
     ...(etag !== null && { ETag: formatTag(etag) }),

@@ -58,10 +58,11 @@ export async function upload(
   signal: AbortSignal,
 ): Promise<FileEntry> {
   const { providerId, conflict } = input
-  const [granted] = authorize(viewer, needs.create, input)
+  const isNew = conflict !== 'REPLACE'
+  const [granted] = authorize(viewer, isNew ? needs.add : needs.create, input)
   if (granted.path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, including its name.')
   const at = (candidate: StoragePath) =>
-    context.storage.writeAt(grant(viewer, { scope: 'write', providerId, path: candidate }))
+    context.storage.writeAt(grant(viewer, { scope: 'write', providerId, path: candidate, isNew }))
   const first = await context.storage.writeAt(granted)
   requireFits(input.size, Math.min(context.maxBytes, first.traits.maxFileSize ?? context.maxBytes))
   using reserved = await reserve(context, first, at, signal, input)

@@ -1,15 +1,15 @@
-/** Limits password guesses and mass registration. */
+/** Limits guesses of passwords, also of share links, and mass registration. */
 import { networkOf } from '../../auth/network.ts'
 import type { Database } from '../../db/client.ts'
 import { addHits, forgetHits, hasHits, removeHits } from '../../db/rate-limits.ts'
 import { emailKey } from '../../db/users.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, type Reason } from '../../errors.ts'
 import { createAttempts, withDatabaseTimeout } from './attempts.ts'
 import { keyOf, type RateLimit, signInRules, tooMany } from './rules.ts'
 
 export interface SignIns {
   /**
-   * Tries a password. `work` throws WRONG_EMAIL_OR_PASSWORD if it is wrong. Only failures stay counted.
+   * Tries a password. `work` throws WRONG_EMAIL_OR_PASSWORD or WRONG_SHARE_PASSWORD if it is wrong. Only failures stay counted.
    * @throws RATE_LIMITED, UNAVAILABLE, and what `work` throws
    */
   tryPassword<T>(who: Who, work: () => Promise<T>): Promise<T>
@@ -22,11 +22,13 @@ export interface SignIns {
 }
 
 export interface Who {
-  email: string
+  /** The email of an account, or a name of a share that is no email. */
+  account: string
   /** IP. */
   address: string
 }
 
+const wrongPassword: ReadonlySet<Reason> = new Set(['WRONG_EMAIL_OR_PASSWORD', 'WRONG_SHARE_PASSWORD'])
 /** Milliseconds for which a network over its limit is rejected without querying the database. */
 const refusedTime = 5000
 /** The maximum number of remembered networks. */
@@ -103,7 +105,7 @@ export function createSignIns({
         await withDatabaseTimeout(forgive(subjects)).catch(onError)
         return result
       } catch (error) {
-        const isWrong = error instanceof AppError && error.reason === 'WRONG_EMAIL_OR_PASSWORD'
+        const isWrong = error instanceof AppError && wrongPassword.has(error.reason)
         if (!isWrong) await withDatabaseTimeout(uncount(subjects)).catch(onError)
         throw error
       }
@@ -132,8 +134,8 @@ interface Subjects {
   pair: string
 }
 
-function subjectsOf({ email, address }: Who): Subjects {
-  const account = emailKey(email.trim())
+function subjectsOf({ address, ...who }: Who): Subjects {
+  const account = emailKey(who.account.trim())
   const network = networkOf(address)
   return { account, network, pair: JSON.stringify([account, network]) }
 }

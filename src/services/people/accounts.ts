@@ -46,7 +46,7 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
       return audit.recorded({ origin }, 'LOGIN', { details: emailIn(input) }, async recording => {
         const email = parseKnownEmail(input.email)
         using slot = enterPasswordQueue(origin.address, signal)
-        return await limits.tryPassword({ email, address: origin.address }, async () => {
+        return await limits.tryPassword({ account: email, address: origin.address }, async () => {
           // PostgreSQL cannot store NUL, so no account has such an email.
           const account = email.includes('\0') ? null : await findPasswordByEmail(db, email)
           const matches = await verifyPassword(slot, account?.passwordHash ?? null, input.password)
@@ -102,7 +102,7 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
         checkPassword(input.newPassword)
         using slot = enterPasswordQueue(origin.address, signal)
         // The limits of logins apply, so that a stolen session cannot be used to guess the password.
-        const account = await limits.tryPassword({ email: member.email, address: origin.address }, async () => {
+        const account = await limits.tryPassword({ account: member.email, address: origin.address }, async () => {
           const found = await findPassword(db, member.userId)
           if (found && (await verifyPassword(slot, found.passwordHash, input.currentPassword))) return found
           throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The current password is wrong.')

@@ -2,6 +2,7 @@ import { hashToken, isApiKey } from '../../auth/api-key.ts'
 import { apiKeyIdOf, secretAccessKeys } from '../../auth/s3-keys.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { SessionTokens } from '../../auth/session-token.ts'
+import { isShareToken } from '../../auth/share-token.ts'
 import { SignatureError } from '../../auth/sigv4/failure.ts'
 import {
   freshness,
@@ -16,10 +17,13 @@ import { type OwnedApiKey, prepareOwnedApiKeys } from '../../db/api-keys.ts'
 import type { Database } from '../../db/client.ts'
 import { batchedMembers } from '../../db/members.ts'
 import { prepareSessions, type Session } from '../../db/sessions.ts'
+import type { OwnedShare } from '../../db/shares/live-shares.ts'
+import type { ShareRecord } from '../../db/shares/record.ts'
 import { AppError } from '../../errors.ts'
 import type { RequestLimits } from '../limits/requests.ts'
 import { batchedLookups } from './credential-lookups.ts'
 import type { KeyUsage } from './key-usage.ts'
+import { createShareLookups, shareViewer, unknownShare } from './share-credentials.ts'
 
 export interface Credentials {
   /**
@@ -40,6 +44,16 @@ export interface Credentials {
     origin: Origin,
     provider: ProviderName | null,
   ): Promise<{ viewer: Viewer; signature: T }>
+  /**
+   * Returns the viewer of a share link, and the share. Only the endpoints for share links call this, so the token is no credential anywhere else.
+   * @param unlock verifies the password of the share, if it has one
+   * @throws SHARE_ENDED, INVALID_CREDENTIAL, RATE_LIMITED, and what `unlock` throws
+   */
+  authenticateShare(
+    token: string,
+    unlock: (share: ShareRecord) => Promise<void>,
+    origin: Origin,
+  ): Promise<{ viewer: Viewer; share: ShareRecord }>
   /** Authenticates a session token only; API keys fail. @throws as `authenticate` */
   authenticateSession(token: string, origin: Origin, provider?: ProviderName | null): Promise<Viewer>
   /**
@@ -78,6 +92,7 @@ export function createCredentials({
     textOf: ({ hash }) => hash.toString('hex'),
   })
   const keyById = batchedLookups({ find: findKeysById, valueOf: id => id, textOf: ({ key }) => key.id })
+  const shares = createShareLookups(db)
   const memberOf = batchedMembers(db)
 
   function keyViewer(found: OwnedApiKey | null, origin: Origin): Viewer {
@@ -90,6 +105,7 @@ export function createCredentials({
       credentialId: key.id,
       outlivesSession: false,
       displayPrefix: key.displayPrefix,
+      shared: null,
       member: owner,
       expiresAt: key.expiresAt,
       confirmedAt: performance.now(),
@@ -154,6 +170,33 @@ export function createCredentials({
     return counted(sessionById(id, provider), found => sessionViewer(found, origin), origin)
   }
 
+  function liveViewer(found: OwnedShare | null, origin: Origin): Viewer {
+    const viewer = shareViewer(found, origin)
+    requireUnexpired(viewer)
+    return viewer
+  }
+
+  async function byShare(
+    token: string,
+    unlock: (share: ShareRecord) => Promise<void>,
+    origin: Origin,
+  ): Promise<{ viewer: Viewer; share: ShareRecord }> {
+    if (!isShareToken(token)) {
+      limits.countGuess(origin.address)
+      throw unknownShare()
+    }
+    const hash = hashToken(token).toString('hex')
+    using _trial = limits.tryKey(hash, origin.address)
+    const authenticated = (found: OwnedShare | null) => {
+      if (!found) throw unknownShare()
+      return { share: found.share, viewer: liveViewer(found, origin) }
+    }
+    const found = await counted(shares.byHash(hash), authenticated, origin)
+    limits.countKey(hash)
+    await unlock(found.share)
+    return found
+  }
+
   async function counted<Found, Result>(
     finding: Promise<Found>,
     viewerOf: (found: Found) => Result,
@@ -172,9 +215,9 @@ export function createCredentials({
   const latest = new WeakMap<Viewer, Viewer>()
 
   async function recall({ kind, credentialId, origin }: Parameters<Credentials['recall']>[0]): Promise<Viewer> {
-    return kind === 'API_KEY'
-      ? keyViewer(await keyById(credentialId, null), origin)
-      : sessionViewer(await sessionById(credentialId, null), origin)
+    if (kind === 'API_KEY') return keyViewer(await keyById(credentialId, null), origin)
+    if (kind === 'SESSION') return sessionViewer(await sessionById(credentialId, null), origin)
+    return liveViewer(await shares.byId(credentialId), origin)
   }
 
   async function recallMember({
@@ -197,6 +240,7 @@ export function createCredentials({
     authenticate: (token, origin, provider = null) =>
       isApiKey(token) ? byKey(token, origin, provider) : bySession(token, origin, provider),
     authenticateSigned: bySignature,
+    authenticateShare: byShare,
     authenticateSession: bySession,
     async confirm(viewer) {
       const known = latest.get(viewer) ?? viewer
@@ -215,10 +259,11 @@ function unknownAccessKey(): SignatureError {
   return new SignatureError('InvalidAccessKeyId', 'This access key ID is unknown: use the one shown with the API key.')
 }
 
-/** @throws KEY_EXPIRED, SESSION_ENDED */
+/** @throws KEY_EXPIRED, SESSION_ENDED, SHARE_ENDED */
 export function requireUnexpired({ kind, expiresAt }: Pick<Viewer, 'kind' | 'expiresAt'>, now = new Date()): void {
   if (!expiresAt || expiresAt > now) return
   if (kind === 'SESSION') throw sessionEnded()
+  if (kind === 'SHARE') throw new AppError('SHARE_ENDED', 'This share link has expired: ask for a new one.')
   throw new AppError('KEY_EXPIRED', 'This API key has expired: create a new one.')
 }
 
@@ -229,6 +274,7 @@ function sessionViewer(session: Session | null, origin: Origin): Viewer {
     credentialId: session.id,
     outlivesSession: false,
     displayPrefix: null,
+    shared: null,
     member: session.member,
     expiresAt: session.expiresAt,
     confirmedAt: performance.now(),

@@ -80,7 +80,7 @@ export function createRegistration(options: {
     const name = input.name ? parseName(input.name, 'A name') : null
     checkPassword(input.password)
     using slot = enterPasswordQueue(origin.address, signal)
-    const who = { email, address: origin.address }
+    const who = { account: email, address: origin.address }
     await countRegistration(input, who)
     const passwordHash = await hashPassword(slot, input.password)
     const signedIn = await recording.commit(async trx => {

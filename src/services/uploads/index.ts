@@ -65,8 +65,13 @@ const abandonTimeout = 10_000
 export function createResumableUploads(context: UploadServices) {
   const { db, storage, reservations, audit, leases, activate, maxBytesAt } = context
 
-  const at = (viewer: Viewer | null, providerId: string, path: StoragePath): Promise<WriteLocation> =>
-    storage.writeAt(grant(viewer, { scope: 'write', providerId, path }))
+  /** Opens the destination of an upload. */
+  const at = (
+    viewer: Viewer | null,
+    { providerId, conflict }: { providerId: string; conflict: ConflictBehavior },
+    path: StoragePath,
+  ): Promise<WriteLocation> =>
+    storage.writeAt(grant(viewer, { scope: 'write', providerId, path, isNew: conflict !== 'REPLACE' }))
 
   function openUpload(viewer: Viewer, lease: Lease, location: WriteLocation): OpenUpload {
     const upload = activate(viewer, lease, location)
@@ -100,13 +105,13 @@ export function createResumableUploads(context: UploadServices) {
 
   async function create(viewer: Viewer | null, input: NewResumableUpload, signal: AbortSignal): Promise<StartedUpload> {
     const { providerId, conflict, size } = input
-    const [granted] = authorize(viewer, needs.create, input)
+    const [granted] = authorize(viewer, conflict === 'REPLACE' ? needs.create : needs.add, input)
     const { path, viewer: present } = granted
     if (path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, including its name.')
     const first = await storage.writeAt(granted)
     requireFits(size ?? undefined, maxBytesAt(first))
     const earlier = size === 0 ? await findInterruptedEmpty(present, input, signal) : null
-    if (earlier) return { viewer: present, lease: earlier, location: await at(viewer, providerId, pathOf(earlier)) }
+    if (earlier) return { viewer: present, lease: earlier, location: await at(viewer, input, pathOf(earlier)) }
     const insert = (location: WriteLocation) =>
       leases.insert({
         id: newUploadId(),
@@ -127,7 +132,7 @@ export function createResumableUploads(context: UploadServices) {
       })
     let isReserved = false
     for (const candidate of conflict === 'RENAME' ? candidates(path, 'file') : [path]) {
-      const location = candidate === path ? first : await at(viewer, providerId, candidate)
+      const location = candidate === path ? first : await at(viewer, input, candidate)
       // An upload in a single request reserves its name in the same way.
       using reservation = conflict === 'REPLACE' ? null : reservations.take(providerId, candidate)
       isReserved = conflict !== 'REPLACE' && !reservation
@@ -195,11 +200,11 @@ export function createResumableUploads(context: UploadServices) {
         if (!found) throw new AppError('NOT_FOUND', 'There is no such upload, or it has expired: begin a new one.')
         return found
       }
-      const { providerId, path } = await find()
-      grant(viewer, { scope: 'write', providerId, path: path as StoragePath })
+      const { providerId, conflict, path } = await find()
+      grant(viewer, { scope: 'write', providerId, path: path as StoragePath, isNew: conflict !== 'REPLACE' })
       const lease = await leases.take(id, find, signal)
       try {
-        return openUpload(present, lease, await at(viewer, providerId, path as StoragePath))
+        return openUpload(present, lease, await at(viewer, { providerId, conflict }, path as StoragePath))
       } catch (error) {
         await lease[Symbol.asyncDispose]()
         throw error

@@ -45,6 +45,8 @@ export const webhookEvents = {
   },
   MEMBER_REMOVED: { type: 'member.removed', action: 'MEMBER_REMOVE', description: 'A member was removed.' },
   API_KEY_CREATED: { type: 'api_key.created', action: 'API_KEY_CREATE', description: 'An API key was created.' },
+  SHARE_CREATED: { type: 'share.created', action: 'SHARE_CREATE', description: 'A share link was created.' },
+  SHARE_REVOKED: { type: 'share.revoked', action: 'SHARE_REVOKE', description: 'A share link was revoked.' },
   API_KEY_REVOKED: { type: 'api_key.revoked', action: 'API_KEY_REVOKE', description: 'An API key was revoked.' },
 } as const satisfies Record<string, EventKind>
 

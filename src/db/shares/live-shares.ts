@@ -1,0 +1,60 @@
+/** Shares as credentials: each with its maker, and with the API key that made it. */
+import { type RawBuilder, sql } from 'kysely'
+import { type ProviderAccess, restoreAccess } from '../../auth/access.ts'
+import type { Scope } from '../../auth/scopes.ts'
+import type { Member, SeenProvider } from '../../auth/viewer.ts'
+import type { Database } from '../client.ts'
+import { seenProviderColumns, toSeenProvider } from '../credential-lookup.ts'
+import { prepareLookups } from '../lookups.ts'
+import { memberColumns, toMember } from '../members.ts'
+import { type ShareRecord, shareColumns, toShare } from './record.ts'
+
+export interface OwnedShare {
+  share: ShareRecord
+  tokenHash: Buffer
+  maker: Member
+  /** What the API key that made the share permits; null if a session made it, or if the key has ended. */
+  key: { scopes: Scope[]; access: ProviderAccess } | null
+  /** The provider of the share. */
+  seenProvider: SeenProvider | null
+}
+
+/** Finds shares with their makers. The query is built only once, because every request with a share link runs it. */
+export function prepareOwnedShares<Column extends 'token_hash' | 'id'>(
+  db: Database,
+  column: Column,
+): (values: readonly (Column extends 'id' ? string : Buffer)[]) => Promise<OwnedShare[]> {
+  const find = prepareLookups(db, [column === 'id' ? 'uuid' : 'bytea'], (asked: RawBuilder<{ value: unknown }>) =>
+    db
+      .selectFrom(asked.as<'asked'>(sql`asked (value)`))
+      .innerJoin('shares', join => join.on(sql<boolean>`${sql.ref(`shares.${column}`)} = asked.value`))
+      .innerJoin('members', join =>
+        join.onRef('members.workspace_id', '=', 'shares.workspace_id').onRef('members.user_id', '=', 'shares.user_id'),
+      )
+      .innerJoin('users', 'users.id', 'shares.user_id')
+      .leftJoin('api_keys', join =>
+        join
+          .onRef('api_keys.id', '=', 'shares.credential_id')
+          .on('shares.credential_kind', '=', sql.lit('API_KEY'))
+          .on('api_keys.revoked_at', 'is', null)
+          .on(sql<boolean>`(api_keys.expires_at is null or api_keys.expires_at > now())`),
+      )
+      .innerJoin('providers', 'providers.id', 'shares.provider_id')
+      .select(shareColumns)
+      .select('shares.token_hash')
+      .select(memberColumns)
+      .select(['api_keys.scopes as key_scopes', 'api_keys.provider_access as key_access'])
+      .select(seenProviderColumns)
+      .compile(),
+  )
+  return async values => {
+    const rows = await find(values.map((value): [unknown] => [value]))
+    return rows.map(row => ({
+      share: toShare(row),
+      tokenHash: row.token_hash,
+      maker: toMember(row),
+      key: row.key_scopes && row.key_access && { scopes: row.key_scopes, access: restoreAccess(row.key_access) },
+      seenProvider: toSeenProvider(row),
+    }))
+  }
+}

@@ -1,0 +1,231 @@
+/** Share links as their makers see and change them. `shared-files.ts` has what their recipients can do. */
+import { hashToken } from '../../auth/api-key.ts'
+import { isId, timeOrderedIds } from '../../auth/id.ts'
+import { authorizeShare } from '../../auth/needs.ts'
+import { enterPasswordQueue, hashPassword } from '../../auth/passwords.ts'
+import { formatPath, nameOf } from '../../auth/path.ts'
+import { type Grant, requireScope } from '../../auth/policy.ts'
+import { includesScope } from '../../auth/scopes.ts'
+import { SecretMismatch, type Secrets } from '../../auth/secrets.ts'
+import { generateShareToken } from '../../auth/share-token.ts'
+import { type ShareKind, scopeOf, type Viewer } from '../../auth/viewer.ts'
+import type { Database } from '../../db/client.ts'
+import type { ShareRecord } from '../../db/shares/record.ts'
+import { findShare, insertShare, listShares, revokeShare, updateShare } from '../../db/shares/shares.ts'
+import { AppError } from '../../errors.ts'
+import type { Storage } from '../../storage/index.ts'
+import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
+import { asCreator } from '../creator.ts'
+import { encodeIdCursor } from '../cursor.ts'
+import { parsePageSize } from '../input.ts'
+import { namedSources } from '../jobs/audit.ts'
+import { allDone, Limiter } from '../jobs/limiter.ts'
+import { isVisible, seesEverybody } from '../jobs/visibility.ts'
+import { visiblePage } from '../visible-page.ts'
+import { noSettings, parseSettings, type ShareSettingsInput } from './settings.ts'
+
+/** The maximum number of shares of one member that are neither revoked nor expired. */
+export const maxActiveShares = 1000
+export const maxSharesPage = 100
+/** The maximum number of files and folders in one share. */
+export const maxSharedPaths = 100
+/** Lookups at a back end that run at once. */
+const lookupsAtOnce = 8
+
+export interface NewShareInput extends ShareSettingsInput {
+  kind: ShareKind
+  providerId: string
+  path: string
+  /** Further files and folders of the provider, for a share of the kind VIEW. */
+  morePaths?: readonly string[] | null | undefined
+}
+
+export type ShareState = 'active' | 'expired' | 'revoked' | 'used up'
+
+export function shareState(
+  { revokedAt, expiresAt, maxDownloads, downloads }: ShareRecord,
+  now = new Date(),
+): ShareState {
+  if (revokedAt) return 'revoked'
+  if (expiresAt && expiresAt <= now) return 'expired'
+  return maxDownloads !== null && downloads >= maxDownloads ? 'used up' : 'active'
+}
+
+export type Shares = ReturnType<typeof createShares>
+
+export function createShares(options: { db: Database; secrets: Secrets; audit: Audit; storage: Storage }) {
+  const { db, secrets, audit, storage } = options
+  const nextId = timeOrderedIds()
+
+  /** Returns whether the granted paths are one folder. @throws as `ReadLocation.stat`; INVALID_INPUT */
+  async function requireShareable(kind: ShareKind, granted: readonly Grant[], signal: AbortSignal): Promise<boolean> {
+    const limiter = new Limiter(lookupsAtOnce)
+    const kinds: string[] = []
+    const look = (each: Grant) =>
+      limiter.run(async () => kinds.push((await (await storage.readAt(each)).stat(signal)).kind))
+    await allDone(granted.map(look))
+    const isFolder = kinds.length === 1 && kinds[0] === 'directory'
+    if (kind === 'DROP' && !isFolder) throw new AppError('INVALID_INPUT', 'A share of the kind DROP is one folder.')
+    if (new Set(granted.map(({ path }) => nameOf(path))).size < granted.length) {
+      throw new AppError('INVALID_INPUT', 'Two of the paths have the same name: share their folder, or each by itself.')
+    }
+    return isFolder
+  }
+
+  async function hashed(password: string, { origin }: Viewer, signal: AbortSignal): Promise<string> {
+    using slot = enterPasswordQueue(origin.address, signal)
+    return await hashPassword(slot, password)
+  }
+
+  /** Finds a share of the viewer or, for administrators, of anybody, at locations that the viewer may access. */
+  async function findManaged(viewer: Viewer | null, id: string): Promise<ShareRecord> {
+    const manager = requireScope(viewer, 'read')
+    const share = isId(id) ? await findShare(db, manager.member.workspaceId, id) : null
+    if (!share || !mayManage(manager, share)) throw new AppError('NOT_FOUND', 'There is no such share.')
+    return share
+  }
+
+  function change<T>(
+    viewer: Viewer | null,
+    action: 'SHARE_UPDATE' | 'SHARE_REVOKE',
+    id: string,
+    work: (recording: Recording, share: ShareRecord, manager: Viewer) => Promise<T>,
+  ): Promise<T> {
+    return audit.recorded(viewer, action, { subject: { kind: 'SHARE', id } }, async recording => {
+      const share = await findManaged(viewer, id)
+      recording.add(factsOf(share.kind, share.providerId, share.paths.map(formatPath)))
+      return work(recording, share, requireScope(viewer, scopeOf(share.kind)))
+    })
+  }
+
+  return {
+    /**
+     * Creates a share, which ends with the rights of the viewer at its paths, and with their API key.
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, INVALID_PATH, NOT_FOUND, INVALID_INPUT, TOO_MANY_SHARES
+     */
+    create(
+      viewer: Viewer | null,
+      input: NewShareInput,
+      signal: AbortSignal,
+    ): Promise<{ share: ShareRecord; token: string }> {
+      const { kind, providerId, path, morePaths } = input
+      const facts = factsOf(kind, providerId, [path, ...(morePaths ?? []).slice(0, maxSharedPaths)])
+      return audit.recorded(viewer, 'SHARE_CREATE', facts, async recording => {
+        if ((morePaths?.length ?? 0) >= maxSharedPaths) {
+          throw new AppError('INVALID_INPUT', `A share has at most ${maxSharedPaths} files and folders.`)
+        }
+        const granted = authorizeShare(viewer, input)
+        const [{ viewer: maker }] = granted
+        const settings = parseSettings(kind, input, noSettings)
+        const isFolder = await requireShareable(kind, granted, signal)
+        if (input.password != null) settings.passwordHash = await hashed(input.password, maker, signal)
+        const token = generateShareToken()
+        const id = nextId(new Date())
+        const share = {
+          id,
+          ...asCreator(maker),
+          kind,
+          providerId,
+          paths: granted.map(each => each.path),
+          isFolder,
+          token: secrets.seal('share', id, token),
+          tokenHash: hashToken(token),
+          ...settings,
+        }
+        recording.add({ subject: { kind: 'SHARE', id }, details: described(settings) })
+        return recording.commit(async trx => {
+          const created = await insertShare(trx, share, maxActiveShares)
+          if (!created) throw tooManyShares()
+          return { share: created, token }
+        })
+      })
+    },
+
+    /**
+     * Changes the settings of a share. A new password ends the access of those who have only the old one.
+     * @throws SCOPE_REQUIRED, NOT_FOUND, INVALID_INPUT
+     */
+    update(
+      viewer: Viewer | null,
+      { id, ...input }: ShareSettingsInput & { id: string },
+      signal: AbortSignal,
+    ): Promise<ShareRecord> {
+      return change(viewer, 'SHARE_UPDATE', id, async (recording, share, manager) => {
+        const settings = parseSettings(share.kind, input, share)
+        if (input.password != null) settings.passwordHash = await hashed(input.password, manager, signal)
+        recording.add({ details: described(settings) })
+        return recording.commit(async trx => {
+          const updated = await updateShare(trx, share.id, settings)
+          if (!updated) throw new AppError('NOT_FOUND', 'The share is revoked and can no longer be changed.')
+          return updated
+        })
+      })
+    },
+
+    /** Revokes a share immediately and permanently. @throws SCOPE_REQUIRED, NOT_FOUND */
+    revoke(viewer: Viewer | null, id: string): Promise<ShareRecord> {
+      return change(viewer, 'SHARE_REVOKE', id, (recording, share) =>
+        recording.commit(async trx => {
+          const revoked = await revokeShare(trx, share.id)
+          if (!revoked) throw new AppError('NOT_FOUND', 'There is no such share.')
+          return revoked
+        }),
+      )
+    },
+
+    /**
+     * Returns shares, the newest first: those of `ofUser`, or all that the viewer manages.
+     * @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR
+     */
+    async list(
+      viewer: Viewer | null,
+      { ofUser, includeInactive }: { ofUser?: string | null | undefined; includeInactive: boolean },
+      page: { first: number; after?: string | null | undefined },
+    ): Promise<{ items: { share: ShareRecord; cursor: string }[]; hasNext: boolean; endCursor: string | null }> {
+      const manager = requireScope(viewer, 'read')
+      const limit = parsePageSize(page.first, maxSharesPage)
+      const { workspaceId, userId: own } = manager.member
+      const userId = seesEverybody(manager) ? (ofUser ?? null) : own
+      if (userId !== null && !isId(userId)) throw new AppError('INVALID_INPUT', '"ofUser" is the ID of a member.')
+      const { rows, ...found } = await visiblePage(
+        read => listShares(db, { workspaceId, userId, includeInactive }, read),
+        share => mayManage(manager, share),
+        { limit, after: page.after },
+      )
+      return { ...found, items: rows.map(share => ({ share, cursor: encodeIdCursor(share.id) })) }
+    },
+
+    /** Returns the token of a share for its maker, with a credential that has the scope of the link; otherwise null. */
+    tokenOf(viewer: Viewer | null, { id, kind, userId, token }: ShareRecord): string | null {
+      if (viewer?.member.userId !== userId || !includesScope(viewer.scope, scopeOf(kind))) return null
+      try {
+        return secrets.open('share', id, token)
+      } catch (error) {
+        if (error instanceof SecretMismatch) return null
+        throw error
+      }
+    },
+  }
+}
+
+/** A share is managed by its maker and by administrators, if their credential has its paths. */
+function mayManage(manager: Viewer, { workspaceId, userId, providerId, paths }: ShareRecord): boolean {
+  const sources = paths.map(path => ({ providerId, path: formatPath(path) }))
+  return isVisible(manager, { workspaceId, userId, sources, target: null })
+}
+
+/** Describes a share for the audit log. The location of the event is the first path. */
+function factsOf(kind: ShareKind, providerId: string, paths: readonly string[]): AuditFacts {
+  const sources = paths.map(path => ({ providerId, path }))
+  const [location] = sources
+  return { ...(location && { location }), details: { kind, ...namedSources(sources) } }
+}
+
+function described({ passwordHash, expiresAt, maxDownloads, maxBytes, fileTypes }: Parameters<typeof updateShare>[2]) {
+  return { hasPassword: passwordHash !== null, expiresAt, maxDownloads, maxBytes, fileTypes }
+}
+
+function tooManyShares(): AppError {
+  const message = `You have ${maxActiveShares} active shares, which is the limit: revoke one that is not needed any more.`
+  return new AppError('TOO_MANY_SHARES', message)
+}

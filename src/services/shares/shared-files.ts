@@ -1,0 +1,169 @@
+/** What the recipients of a share link can do. Each function takes the share that `open` returns, and shows only paths within it. */
+import { formatPath, nameOf, type StoragePath } from '../../auth/path.ts'
+import type { Origin } from '../../auth/viewer.ts'
+import type { Database } from '../../db/client.ts'
+import { claimDownload } from '../../db/shares/claims.ts'
+import type { ShareRecord } from '../../db/shares/record.ts'
+import { AppError, type Reason } from '../../errors.ts'
+import type { Storage } from '../../storage/index.ts'
+import type { Download, FileEntry, Files, OpenFirst, UseDownload } from '../files/index.ts'
+import { Limiter } from '../jobs/limiter.ts'
+import type { Credentials } from '../people/credentials.ts'
+import type { ResumableUploads } from '../uploads/index.ts'
+import type { createDownloadCounts } from './download-counts.ts'
+import { createDrops } from './drops.ts'
+import type { OpenedShare } from './opened-share.ts'
+import { realPath, shownPath } from './paths.ts'
+import type { createUnlocking, ShareKey } from './unlocking.ts'
+
+/** A file or folder as a link shows it. */
+export interface SharedEntry {
+  path: string
+  name: string
+  kind: FileEntry['kind']
+  /** Bytes. */
+  size: number | null
+  mimeType: string | null
+  modifiedAt: Date | null
+}
+
+/** What the recipients of a link may know about it. */
+export interface SharedFacts {
+  kind: ShareRecord['kind']
+  /** The name of the shared file or folder; null for several. */
+  name: string | null
+  /** Whether the top of the share is a folder, which can be downloaded as a whole. */
+  isFolder: boolean
+  note: string
+  /** The name of the person who made the link, if they have given one. */
+  sharedBy: string | null
+  expiresAt: Date | null
+  downloadsLeft: number | null
+  /** Bytes that a drop link still accepts; null is no limit. */
+  bytesLeft: number | null
+  fileTypes: readonly string[]
+  hasPassword: boolean
+}
+
+export interface SharedPage {
+  entries: SharedEntry[]
+  /** The cursor after which the next page starts; null if this is the last one. */
+  next: string | null
+}
+
+/** Lookups at a back end that run at once. */
+const lookupsAtOnce = 8
+/** Reasons why one of several shared entries is left out: it was deleted, or its maker lost access to it. */
+const leftOut: ReadonlySet<Reason> = new Set(['NOT_FOUND', 'OUTSIDE_BASE_PATH'])
+
+export function createSharedFiles(options: {
+  db: Database
+  storage: Storage
+  credentials: Pick<Credentials, 'authenticateShare'>
+  unlocking: ReturnType<typeof createUnlocking>
+  counts: ReturnType<typeof createDownloadCounts>
+  files: Files
+  uploads: ResumableUploads
+}) {
+  const { db, storage, credentials, unlocking, counts, files } = options
+
+  function shown(share: ShareRecord, { path, ...entry }: FileEntry): SharedEntry {
+    const { kind, size, mimeType, modifiedAt } = entry
+    const name = entry.name || nameOf(path)
+    return { path: shownPath(share, path), name, kind, size, mimeType, modifiedAt }
+  }
+
+  /** Returns the entries of a share that has no folder of its own, which are at most `maxSharedPaths`. */
+  async function topEntries({ viewer, share }: OpenedShare, signal: AbortSignal): Promise<SharedEntry[]> {
+    const limiter = new Limiter(lookupsAtOnce)
+    const { providerId } = share
+    const look = (path: StoragePath) =>
+      limiter.run(async () => {
+        try {
+          return [shown(share, await files.stat(viewer, { providerId, path: formatPath(path) }, signal))]
+        } catch (error) {
+          if (error instanceof AppError && leftOut.has(error.reason)) return []
+          throw error
+        }
+      })
+    return (await Promise.all(share.paths.map(look))).flat()
+  }
+
+  async function countDownload({ id, maxDownloads }: ShareRecord, isPart: boolean): Promise<void> {
+    if (maxDownloads === null) {
+      if (!isPart) counts.add(id)
+    } else if (!(await claimDownload(db, id))) throw new AppError('DOWNLOADS_USED_UP')
+  }
+
+  return {
+    ...createDrops(options),
+
+    /**
+     * Opens a share with the token of its link.
+     * @throws INVALID_CREDENTIAL, SHARE_ENDED, SHARE_PASSWORD_REQUIRED, WRONG_SHARE_PASSWORD, RATE_LIMITED
+     */
+    open: (token: string, key: ShareKey, origin: Origin, signal: AbortSignal): Promise<OpenedShare> =>
+      credentials.authenticateShare(token, share => unlocking.require(share, key, origin, signal), origin),
+
+    /** Returns a proof of the password, which opens the share in later requests. */
+    prove: ({ share }: OpenedShare): { proof: string; expiresAt: Date } => unlocking.prove(share),
+
+    async describe({ viewer, share }: OpenedShare): Promise<SharedFacts> {
+      const { kind, paths, isFolder, providerId, maxDownloads, maxBytes } = share
+      const [path, ...others] = paths
+      const only = path === undefined || others.length > 0 ? null : nameOf(path)
+      const isRoot = only === ''
+      const { workspaceId } = share
+      return {
+        kind,
+        name: isRoot ? (await storage.record({ providerId, workspaceId })).name : only,
+        isFolder,
+        note: share.note,
+        sharedBy: viewer.member.name,
+        expiresAt: share.expiresAt,
+        downloadsLeft: maxDownloads === null ? null : Math.max(0, maxDownloads - share.downloads),
+        bytesLeft: maxBytes === null ? null : Math.max(0, maxBytes - share.receivedBytes),
+        fileTypes: share.fileTypes,
+        hasPassword: share.passwordHash !== null,
+      }
+    },
+
+    /** Returns one page of a folder. @throws as `Files.list` */
+    async list(
+      opened: OpenedShare,
+      path: string,
+      page: { first: number; after: string | null },
+      signal: AbortSignal,
+    ): Promise<SharedPage> {
+      const { viewer, share } = opened
+      const real = realPath(share, path)
+      if (real === null) return { entries: await topEntries(opened, signal), next: null }
+      const location = { providerId: share.providerId, path: formatPath(real) }
+      const { items, hasNext } = await files.list(viewer, location, page, signal)
+      const entries = items.map(({ entry }) => shown(share, entry))
+      return { entries, next: hasNext ? (items.at(-1)?.cursor ?? null) : null }
+    },
+
+    /**
+     * Opens a file or folder for the duration of `use`.
+     * @param sending.counts whether this counts as a download
+     * @param sending.isPart whether only ranges are requested; such a request counts only if the share has a limit
+     * @throws as `Files.download`; DOWNLOADS_USED_UP
+     */
+    download<T>(
+      { viewer, share }: OpenedShare,
+      path: string,
+      sending: { counts: boolean; isPart: boolean; open: OpenFirst | null },
+      signal: AbortSignal,
+      use: UseDownload<T>,
+    ): Promise<T> {
+      const real = realPath(share, path)
+      if (real === null) throw new AppError('NOT_A_FILE', 'Download the shared files and folders one by one.')
+      const location = { providerId: share.providerId, path: formatPath(real) }
+      return files.download(viewer, location, signal, sending.open, async (download: Download, running) => {
+        if (sending.counts) await countDownload(share, sending.isPart)
+        return use(download, running)
+      })
+    },
+  }
+}

@@ -1,0 +1,18 @@
+import type { FastifyContextConfig, FastifyRequest } from 'fastify'
+import type { Operation } from '../http/openapi/operation.ts'
+import type { OpenUpload } from '../services/uploads/index.ts'
+
+/** The uploads of one endpoint. */
+export interface TusEndpoint {
+  /** The path that begins uploads; below it, each upload has its ID. */
+  collection: string
+  config: Pick<FastifyContextConfig, 'authenticate'>
+  /** By method. */
+  operations: { collection: Readonly<Record<string, Operation>>; upload: Readonly<Record<string, Operation>> }
+  /** Bytes. */
+  maxBytes: number
+  /** Refuses a request before the version of its protocol is checked. Default: the service refuses it. */
+  requireRight?: (request: FastifyRequest, method: 'create' | 'continue') => void
+  create(request: FastifyRequest, metadata: string, size: number | null): Promise<OpenUpload>
+  open(request: FastifyRequest, id: string): Promise<OpenUpload>
+}

@@ -1,0 +1,278 @@
+/** Share links as their recipients use them: without an account, by the link alone. */
+
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { Upload } from 'tus-js-client'
+import { startApp, type TestApp } from '../support/app.ts'
+import { ask, drop, list, makeShare, read, sharePath } from '../support/shares.ts'
+import { readWithPython } from './archive-tools.ts'
+
+const bytes = 'content'
+
+t.test('share links', async t => {
+  const app = await startApp(t)
+  const { token } = await app.register('owner@example.org')
+  const providerId = await app.connectProvider(token, 'local', { root: app.folder }, 'Disk')
+  for (const path of ['/team/a.txt', '/team/b.txt', '/team/sub/c.txt', '/team/sub/deep/d.txt', '/secret/s.txt']) {
+    await app.upload(token, providerId, path, `${bytes} of ${path}`)
+  }
+  const share = (input: object) => makeShare(app, token, { providerId, ...input })
+  const onDisk = (path: string) => readFile(join(app.folder, path), 'utf8')
+
+  t.test('a folder is listed and read at paths that begin at the folder', async t => {
+    const { link } = await share({ path: '/team/sub', note: 'For you' })
+    const facts = await ask(app, link)
+    t.same(facts.body, {
+      kind: 'VIEW',
+      name: 'sub',
+      isFolder: true,
+      note: 'For you',
+      sharedBy: null,
+      expiresAt: null,
+      downloadsLeft: null,
+      bytesLeft: null,
+      fileTypes: [],
+      hasPassword: false,
+    })
+    t.equal(facts.headers.get('cache-control'), 'no-store')
+    t.equal(facts.headers.get('referrer-policy'), 'no-referrer')
+    const top = await list(app, link)
+    t.same(top.body.next, null)
+    t.match(
+      top.body.entries.toSorted((a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1)),
+      [
+        { path: '/c.txt', name: 'c.txt', kind: 'file', size: 26, mimeType: 'text/plain' },
+        { path: '/deep', name: 'deep', kind: 'directory', size: null, mimeType: null },
+      ],
+    )
+    t.same(Object.keys(top.body.entries[0]).toSorted(), ['kind', 'mimeType', 'modifiedAt', 'name', 'path', 'size'])
+    const page = await list(app, link, '/', { query: { first: '1' } })
+    t.equal(page.body.entries.length, 1)
+    const rest = await list(app, link, '/', { query: { first: '5', after: page.body.next } })
+    t.equal(rest.body.entries.length, 1)
+    t.not(rest.body.entries[0].name, page.body.entries[0].name)
+    t.same((await list(app, link, '/deep')).body.entries[0].path, '/deep/d.txt')
+    const file = await read(app, link, '/deep/d.txt')
+    t.same([file.status, file.text], [200, 'content of /team/sub/deep/d.txt'])
+    t.equal(file.headers.get('content-disposition'), 'attachment; filename=d.txt')
+    t.equal(file.headers.get('content-security-policy'), 'sandbox')
+    const shown = await read(app, link, '/c.txt', { query: { disposition: 'inline' } })
+    t.match(shown.headers.get('content-disposition'), /^inline/)
+    const part = await read(app, link, '/c.txt', { headers: { range: 'bytes=0-6' } })
+    t.same([part.status, part.text], [206, 'content'])
+    const head = await read(app, link, '/c.txt', { method: 'HEAD' })
+    t.same([head.status, head.text, head.headers.get('content-length')], [200, '', '26'])
+    t.equal((await list(app, link, '/missing')).reason, 'NOT_FOUND')
+    t.equal((await list(app, link, '/c.txt')).reason, 'NOT_A_FOLDER')
+    t.equal((await list(app, link, '/', { query: { first: '0' } })).reason, 'INVALID_INPUT')
+    t.equal((await list(app, link, '/', { query: { first: 'x' } })).reason, 'INVALID_INPUT')
+    t.equal((await list(app, link, '/', { query: { after: 'x' } })).reason, 'INVALID_CURSOR')
+    for (const { text } of [facts, top, page]) t.notMatch(text, /team|secret|provider|owner@/)
+  })
+
+  t.test('a folder is downloaded as a ZIP archive', async t => {
+    const { link } = await share({ path: '/team/sub' })
+    const response = await app.request(sharePath(link, 'content', { path: '/' }))
+    t.equal(response.headers.get('content-type'), 'application/zip')
+    t.equal(response.headers.get('content-disposition'), 'attachment; filename=sub.zip')
+    const folder = await mkdtemp(join(tmpdir(), 'stowage-share-'))
+    t.teardown(() => rm(folder, { recursive: true }))
+    await writeFile(join(folder, 'a.zip'), Buffer.from(await response.arrayBuffer()))
+    const names = (await readWithPython(join(folder, 'a.zip'))).map(({ name }) => name)
+    t.same(names.toSorted(), ['sub/', 'sub/c.txt', 'sub/deep/', 'sub/deep/d.txt'])
+  })
+
+  t.test('a file and a selection are shown by their names', async t => {
+    const file = await share({ path: '/team/a.txt' })
+    t.match((await ask(app, file.link)).body, { name: 'a.txt', isFolder: false })
+    t.match((await list(app, file.link)).body.entries, [{ path: '/a.txt', name: 'a.txt', kind: 'file' }])
+    t.equal((await read(app, file.link, '/a.txt')).text, 'content of /team/a.txt')
+    for (const path of ['/', '/b.txt', '/a.txt/x', '/team/a.txt']) {
+      t.match((await read(app, file.link, path)).reason, /NOT_FOUND|NOT_A_F/, path)
+    }
+    const some = await share({ path: '/team/b.txt', morePaths: ['/team/sub'] })
+    t.match((await ask(app, some.link)).body, { name: null, isFolder: false })
+    const { entries } = (await list(app, some.link)).body
+    t.same(
+      entries.map(({ path }: { path: string }) => path),
+      ['/b.txt', '/sub'],
+    )
+    t.same((await list(app, some.link, '/sub')).body.entries.length, 2)
+    t.equal((await read(app, some.link, '/sub/c.txt')).status, 200)
+    t.equal((await read(app, some.link, '/sub')).headers.get('content-type'), 'application/zip')
+    t.equal((await read(app, some.link, '/')).reason, 'NOT_A_FILE')
+    t.equal((await list(app, some.link, '/a.txt')).reason, 'NOT_FOUND')
+    await app.upload(token, providerId, '/team/gone.txt', 'x')
+    const partial = await share({ path: '/team/gone.txt', morePaths: ['/team/b.txt'] })
+    await app.ask(
+      'mutation ($input: DeleteInput!) { delete(input: $input) { deletedPath } }',
+      {
+        input: { providerId, path: '/team/gone.txt' },
+      },
+      token,
+    )
+    t.match((await list(app, partial.link)).body.entries, [{ path: '/b.txt' }], 'a deleted entry is left out')
+    const whole = await share({ path: '/' })
+    t.match((await ask(app, whole.link)).body, { name: 'Disk', isFolder: true })
+  })
+
+  t.test('a drop link stores new files, and neither reads nor replaces any', async t => {
+    const { link } = await share({ path: '/team/sub', kind: 'DROP' })
+    t.match((await ask(app, link)).body, { kind: 'DROP', name: 'sub', isFolder: true })
+    t.same((await drop(app, link, '/new.txt', 'first')).body, { path: '/new.txt', name: 'new.txt', size: 5 })
+    t.same((await drop(app, link, '/new.txt', 'second')).body, { path: '/new (1).txt', name: 'new (1).txt', size: 6 })
+    t.equal((await drop(app, link, '/new.txt', 'x', { conflict: 'fail' })).reason, 'ALREADY_EXISTS')
+    t.equal((await drop(app, link, '/new.txt', 'x', { conflict: 'replace' })).reason, 'SCOPE_REQUIRED')
+    t.equal((await drop(app, link, '/c.txt', 'x', { conflict: 'replace' })).reason, 'SCOPE_REQUIRED')
+    t.same((await drop(app, link, '/folder/of/mine.txt', 'x')).body.path, '/folder/of/mine.txt')
+    t.equal(await onDisk('team/sub/new.txt'), 'first')
+    t.equal(await onDisk('team/sub/new (1).txt'), 'second')
+    t.equal(await onDisk('team/sub/c.txt'), 'content of /team/sub/c.txt')
+    for (const path of ['/', '/c.txt', '/deep']) {
+      t.match((await list(app, link, path)).reason, /SCOPE_REQUIRED/, path)
+      t.match((await read(app, link, path)).reason, /SCOPE_REQUIRED/, path)
+      t.equal((await read(app, link, path, { method: 'HEAD' })).status, 403, path)
+    }
+    const form = new FormData()
+    form.set('file', new Blob(['x']), 'x.txt')
+    const answer = await ask(app, link, 'files', { method: 'POST', body: form, query: { path: '/x.txt' } })
+    t.equal(answer.reason, 'UNSUPPORTED_MEDIA_TYPE')
+    t.equal((await ask(app, link, 'files', { method: 'POST', body: 'x' })).reason, 'INVALID_INPUT')
+    const view = await share({ path: '/team/sub' })
+    t.equal((await drop(app, view.link, '/y.txt', 'x')).reason, 'SCOPE_REQUIRED')
+    t.equal((await tusUpload(app, view.link, '/y.txt', 'x')).error?.includes('403'), true)
+  })
+
+  t.test('a drop link accepts resumable uploads', async t => {
+    const { link } = await share({ path: '/team', kind: 'DROP' })
+    const sent = await tusUpload(app, link, '/big.bin', 'x'.repeat(300_000), { chunkSize: 100_000 })
+    t.equal(sent.error, undefined)
+    t.equal(sent.path, '/big.bin')
+    t.equal(await onDisk('team/big.bin'), 'x'.repeat(300_000))
+    t.equal((await tusUpload(app, link, '/big.bin', 'other')).path, '/big (1).bin')
+    t.match((await tusUpload(app, link, '/big.bin', 'other', {}, 'replace')).error, /403/)
+    const other = await share({ path: '/team', kind: 'DROP' })
+    const headers = { 'tus-resumable': '1.0.0', 'upload-length': '5' }
+    const metadata = `path ${Buffer.from('/half.bin').toString('base64')}`
+    const begun = await ask(app, link, 'uploads', {
+      method: 'POST',
+      headers: { ...headers, 'upload-metadata': metadata },
+    })
+    t.equal(begun.status, 201)
+    const location = begun.headers.get('location') ?? ''
+    t.match(location, new RegExp(`^/api/share/${link}/uploads/[\\w-]{32}$`))
+    const state = (path: string, method = 'HEAD') => app.request(path, { method, headers })
+    t.equal((await state(location)).status, 200)
+    t.equal((await state(location.replace(link, other.link))).status, 404, 'an upload belongs to its link')
+    const id = location.slice(location.lastIndexOf('/') + 1)
+    const own = await app.request(`/api/upload/resumable/${id}`, { method: 'HEAD', headers, token })
+    t.equal(own.status, 404, 'and to nobody else')
+    t.equal((await state(location, 'DELETE')).status, 204)
+    t.equal((await state(location)).status, 404)
+  })
+
+  t.test('a drop link has a limit of bytes and accepts some types of files', async t => {
+    const { link } = await share({ path: '/team', kind: 'DROP', maxBytes: 10, fileTypes: ['txt'] })
+    t.equal((await drop(app, link, '/x.exe', 'x')).reason, 'FILE_TYPE_NOT_ALLOWED')
+    t.equal((await drop(app, link, '/txt', 'x')).reason, 'FILE_TYPE_NOT_ALLOWED')
+    t.match((await tusUpload(app, link, '/x.txt.exe', 'x')).error, /415/)
+    t.equal((await drop(app, link, '/1.TXT', '12345')).status, 201)
+    t.equal((await ask(app, link)).body.bytesLeft, 5)
+    t.equal((await drop(app, link, '/2.txt', '123456')).reason, 'TOO_LARGE')
+    t.equal((await drop(app, link, '/1.TXT', '12345', { conflict: 'fail' })).reason, 'ALREADY_EXISTS')
+    t.equal((await ask(app, link)).body.bytesLeft, 5, 'a file that was not stored takes no space')
+    t.match((await tusUpload(app, link, '/3.txt', '123456')).error, /413/)
+    const body = new Blob(['12345']).stream()
+    const unsized = await ask(app, link, 'files', { method: 'POST', body, duplex: 'half', query: { path: '/4.txt' } })
+    t.equal(unsized.reason, 'INVALID_INPUT', 'without a size it cannot be reserved')
+    t.equal((await tusUpload(app, link, '/3.txt', '12345')).path, '/3.txt')
+    t.equal((await ask(app, link)).body.bytesLeft, 0)
+    t.equal((await drop(app, link, '/5.txt', 'x')).reason, 'TOO_LARGE')
+    const many = await share({ path: '/team', kind: 'DROP', maxBytes: 30 })
+    const sent = Array.from({ length: 12 }, (_, n) => drop(app, many.link, `/many-${n}.txt`, '12345'))
+    const stored = (await Promise.all(sent)).filter(({ status }) => status === 201)
+    t.equal(stored.length, 6, 'as many as fit, however many are sent at once')
+  })
+
+  t.test('a share with a limit of downloads sends whole files', async t => {
+    const { link } = await share({ path: '/team', maxDownloads: 3 })
+    const part = await read(app, link, '/a.txt', { headers: { range: 'bytes=0-0', 'if-none-match': '*' } })
+    t.same([part.status, part.text], [200, 'content of /team/a.txt'])
+    t.equal(part.headers.get('accept-ranges'), 'none')
+    t.equal((await read(app, link, '/a.txt', { method: 'HEAD' })).status, 200)
+    t.equal((await read(app, link, '/missing')).reason, 'NOT_FOUND')
+    t.equal((await ask(app, link)).body.downloadsLeft, 2, 'only content counts')
+    t.equal((await read(app, link, '/sub')).headers.get('content-type'), 'application/zip')
+    t.equal((await read(app, link, '/b.txt')).status, 200)
+    t.equal((await read(app, link, '/b.txt')).reason, 'DOWNLOADS_USED_UP')
+    t.equal((await read(app, link, '/sub')).reason, 'DOWNLOADS_USED_UP')
+    t.equal((await list(app, link)).status, 200)
+  })
+
+  t.test('a password is sent in a header, or once for a cookie', async t => {
+    const password = 'p\u00e4ssword \u2713'
+    const { id, link } = await share({ path: '/team', password })
+    for (const endpoint of ['', 'entries', 'content']) {
+      t.equal((await ask(app, link, endpoint)).reason, 'SHARE_PASSWORD_REQUIRED', endpoint)
+      t.equal((await ask(app, link, endpoint, { password: 'wrong one' })).reason, 'WRONG_SHARE_PASSWORD', endpoint)
+      t.equal((await ask(app, link, endpoint, { password })).status, 200, endpoint)
+    }
+    t.equal((await ask(app, link, '', { headers: { 'stowage-share-password': 'p\u00e4ssword' } })).status, 401)
+    const locked = await ask(app, link, 'unlock', { method: 'POST', password: 'wrong one' })
+    t.same([locked.reason, locked.headers.get('set-cookie')], ['WRONG_SHARE_PASSWORD', null])
+    const unlocked = await ask(app, link, 'unlock', { method: 'POST', password })
+    t.equal(unlocked.status, 204)
+    const given = unlocked.headers.get('set-cookie') ?? ''
+    t.match(given, new RegExp(`; Path=/api/share/${link}; .*HttpOnly; SameSite=Strict`))
+    const [cookie = ''] = given.split(';', 1)
+    t.equal((await read(app, link, '/a.txt', { headers: { cookie } })).status, 200)
+    const other = await share({ path: '/team', password })
+    t.equal((await read(app, other.link, '/a.txt', { headers: { cookie } })).reason, 'SHARE_PASSWORD_REQUIRED')
+    t.equal((await read(app, link, '/a.txt', { headers: { cookie: `${cookie}x` } })).status, 401)
+    const change = 'mutation ($input: UpdateShareInput!) { updateShare(input: $input) { id } }'
+    await app.ask(change, { input: { id, password: 'another one' } }, token)
+    t.equal((await read(app, link, '/a.txt', { headers: { cookie } })).reason, 'SHARE_PASSWORD_REQUIRED')
+    t.equal((await ask(app, link, '', { password })).reason, 'WRONG_SHARE_PASSWORD')
+    t.equal((await ask(app, link, '', { password: 'another one' })).status, 200)
+  })
+
+  t.test('an unknown, malformed or expired link opens nothing', async t => {
+    const { link } = await share({ path: '/team', expiresAt: new Date(Date.now() + 400).toISOString() })
+    t.equal((await ask(app, link)).status, 200)
+    for (const unknown of [`stw_share_${'0'.repeat(40)}`, `${link}0`, link.slice(0, -1), 'x', link.toUpperCase()]) {
+      t.equal((await ask(app, unknown)).reason, 'INVALID_CREDENTIAL', unknown)
+    }
+    const end = Date.now() + 5000
+    while ((await ask(app, link)).status === 200 && Date.now() < end);
+    t.equal((await ask(app, link)).reason, 'SHARE_ENDED')
+    t.notMatch(app.logged(), /stw_share_[0-9a-f]{8}/, 'no link is in the log')
+  })
+})
+
+interface Sent {
+  path?: string | undefined
+  error?: string | undefined
+}
+
+function tusUpload(
+  app: TestApp,
+  link: string,
+  path: string,
+  content: string,
+  options: { chunkSize?: number } = {},
+  conflict?: string,
+): Promise<Sent> {
+  return new Promise(resolve => {
+    new Upload(Buffer.from(content), {
+      endpoint: app.url + sharePath(link, 'uploads'),
+      metadata: { path, filetype: 'text/plain', ...(conflict !== undefined && { conflict }) },
+      retryDelays: [],
+      onError: error => resolve({ error: error.message }),
+      onSuccess: ({ lastResponse }) =>
+        resolve({ path: decodeURIComponent(lastResponse.getHeader('upload-stored-path') ?? '') }),
+      ...options,
+    }).start()
+  })
+}
