@@ -1,8 +1,9 @@
 /** The TypeScript client against a whole server. */
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { Stowage, type StowageError } from '../../packages/client/src/index.ts'
+import { ShareLink, Stowage, type StowageError } from '../../packages/client/src/index.ts'
 import { startApp } from '../support/app.ts'
+import { makeShare } from '../support/shares.ts'
 
 const mib = 1024 * 1024
 
@@ -304,4 +305,33 @@ t.test('waiting for a job reports its progress and its end', async t => {
   t.match(job, { state: 'SUCCEEDED', error: null, progress: { files: 20, failed: 0 } })
   t.equal(states.at(-1), 'SUCCEEDED')
   await t.rejects(stowage.jobs.wait('00000000-0000-4000-8000-000000000000'), failure('NOT_FOUND'))
+})
+
+t.test('a share link is used without an account', async t => {
+  const { app, token, stowage, providerId } = await withDisk(t)
+  const bytes = randomBytes(9 * mib)
+  await stowage.files.upload({ providerId, path: '/top/sub/large.bin', body: new Blob([bytes]) })
+  const password = 'p\u00e4ssword \u2713'
+  const view = await makeShare(app, token, { providerId, path: '/top', password })
+  await t.rejects(new ShareLink({ link: view.url }).describe(), failure('SHARE_PASSWORD_REQUIRED'))
+  const link = new ShareLink({ link: view.url, password })
+  t.match(await link.describe(), { kind: 'VIEW', name: 'top', isFolder: true, hasPassword: true })
+  const entries = []
+  for await (const entry of link.list()) entries.push(entry)
+  t.match(entries, [{ kind: 'folder', name: 'sub', path: '/sub', size: null }])
+  for await (const entry of link.list('/sub')) t.match(entry, { kind: 'file', size: 9 * mib, modifiedAt: Date })
+  const { body, size } = await link.download('/sub/large.bin')
+  t.equal(size, 9 * mib)
+  t.ok((await contentOf(body)).equals(bytes))
+  const part = await link.download('/sub/large.bin', { range: { start: 5, end: 9 } })
+  t.ok((await contentOf(part.body)).equals(bytes.subarray(5, 10)))
+  t.match((await contentOf((await link.download('/')).body)).toString('latin1'), /^PK/)
+  await t.rejects(link.upload('/x', { body: new Blob(['x']) }), failure('SCOPE_REQUIRED'))
+  await t.rejects(link.list('/none').next(), failure('NOT_FOUND'))
+  const dropped = new ShareLink({ link: (await makeShare(app, token, { providerId, path: '/top', kind: 'DROP' })).url })
+  t.equal(await dropped.upload('/new.bin', { body: new Blob([bytes]) }), '/new.bin')
+  t.equal(await dropped.upload('/new.bin', { body: new Blob(['x']) }), '/new (1).bin')
+  await t.rejects(dropped.upload('/new.bin', { body: new Blob(['x']), conflict: 'fail' }), failure('ALREADY_EXISTS'))
+  await t.rejects(dropped.list().next(), failure('SCOPE_REQUIRED'))
+  t.throws(() => new ShareLink({ link: app.url }), TypeError)
 })

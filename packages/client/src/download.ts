@@ -9,13 +9,16 @@ interface Range {
   end?: number
 }
 
-export interface DownloadOptions extends Location {
+/** How to read a file. */
+export interface ReadOptions {
   /** The first byte, and the last one or the end of the file. Not for folders. */
   range?: Range
   /** Whether to compare the content with the checksum that the server reports. Default: true. */
   verify?: boolean
   signal?: AbortSignal
 }
+
+export interface DownloadOptions extends Location, ReadOptions {}
 
 export interface Download {
   /** The content. It fails with a StowageError if it cannot be completed or differs from its checksum. */
@@ -32,14 +35,15 @@ export interface Download {
 /**
  * Downloads a file, or a folder as a ZIP archive. If the connection breaks, the download continues where it stopped, as
  * long as the file is the same.
+ * @param url the address of the content
  * @throws StowageError
  */
-export async function download(transport: Transport, options: DownloadOptions): Promise<Download> {
+export async function download(transport: Transport, url: string, options: ReadOptions): Promise<Download> {
   const { range, verify = true, signal } = options
-  const response = await withRetries(() => open(transport, options), transport.retryOf({ signal }))
+  const response = await withRetries(() => open(transport, url, options), transport.retryOf({ signal }))
   const { headers, status } = response
   const expected = verify && !range ? digestOf(headers) : null
-  const chunks = continued(transport, options, response)
+  const chunks = continued(transport, url, options, response)
   // A file whose size the back end does not report has no ranges.
   const content = streamOf(range && status !== 206 ? cut(chunks, range) : chunks)
   const modified = headers.get('last-modified')
@@ -63,10 +67,10 @@ async function verification(expected: Digest, response: Response): Promise<Trans
 
 function open(
   transport: Transport,
-  { providerId, path, range, signal }: DownloadOptions,
+  url: string,
+  { range, signal }: ReadOptions,
   rest?: { start: number; etag: string },
 ): Promise<Response> {
-  const url = transport.urlOf('/api/download/proxy', { providerId, path })
   const start = rest?.start ?? range?.start
   const headers = {
     'want-repr-digest': 'sha-256=10, md5=1',
@@ -82,7 +86,7 @@ function open(
 }
 
 /** Yields the content, and requests the rest of it when the connection breaks. */
-async function* continued(transport: Transport, options: DownloadOptions, first: Response) {
+async function* continued(transport: Transport, url: string, options: ReadOptions, first: Response) {
   const { range, signal } = options
   const retry = transport.retryOf({ signal })
   const etag = first.headers.get('etag')
@@ -102,7 +106,7 @@ async function* continued(transport: Transport, options: DownloadOptions, first:
       await waitToRetry(error, failures, retry)
     }
     const rest = { start: position, etag }
-    response = await withRetries(() => open(transport, options, rest), retry)
+    response = await withRetries(() => open(transport, url, options, rest), retry)
     if (response.status !== 206)
       throw invalidResponse('The file changed while it was downloaded: start again.', response)
   }

@@ -11,7 +11,7 @@ import { type UploadOptions, upload } from './upload.ts'
 import { type WalkOptions, walk } from './walk.ts'
 
 export type { ArchiveOptions } from './archive.ts'
-export type { Download, DownloadOptions } from './download.ts'
+export type { Download, DownloadOptions, ReadOptions } from './download.ts'
 export { StowageError, type StowageErrorDetails } from './error.ts'
 export type { RequestOptions, SubscribeOptions, TypedDocument, TypedDocumentNode } from './graphql.ts'
 export type { Job, JobProgress, WaitOptions } from './jobs.ts'
@@ -19,9 +19,10 @@ export type { WalkedEntry } from './list.ts'
 export type { Location } from './location.ts'
 export type { ShouldRetry } from './retry.ts'
 export type * as schema from './schema.ts'
+export { type SharedEntry, type SharedFacts, ShareLink, type ShareLinkOptions } from './share-link.ts'
 export type { StowageOptions } from './transport.ts'
 export type { TrashedEntry, TrashOptions } from './trash.ts'
-export type { Conflict, UploadOptions, UploadResume } from './upload.ts'
+export type { Conflict, SendOptions, UploadOptions, UploadResume } from './upload.ts'
 export type { WalkOptions } from './walk.ts'
 
 /** A client of one Stowage server with one credential. All methods throw a StowageError. */
@@ -35,7 +36,8 @@ export class Stowage {
     /** Deletes an unfinished upload, whose address `resume.onStart` got. */
     discardUpload: (url: string): Promise<void> => discardUpload(this.#transport, url),
     /** Downloads a file, or a folder as a ZIP archive. */
-    download: (options: DownloadOptions): Promise<Download> => download(this.#transport, options),
+    download: ({ providerId, path, ...options }: DownloadOptions): Promise<Download> =>
+      download(this.#transport, this.#transport.urlOf('/api/download/proxy', { providerId, path }), options),
     /** Downloads several files and folders as one ZIP archive. */
     archive: (options: ArchiveOptions): Promise<ReadableStream<Uint8Array>> => archive(this.#transport, options),
     /** Yields the entries of a folder. */

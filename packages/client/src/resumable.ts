@@ -4,19 +4,29 @@ import { type Chunk, chunksOf } from './chunks.ts'
 import { invalidResponse, StowageError } from './error.ts'
 import { type RetryOptions, waitToRetry, withRetries } from './retry.ts'
 import type { Transport } from './transport.ts'
-import type { UploadOptions } from './upload.ts'
+import type { SendOptions } from './upload.ts'
 
-const collection = '/api/upload/resumable'
+/** Where uploads begin, and what names the file. */
+export interface ResumableTarget {
+  /** A path of the server. */
+  collection: string
+  metadata: Readonly<Record<string, string>>
+}
+
 const version = { 'tus-resumable': '1.0.0' }
 
 /** @throws StowageError */
-export async function uploadInChunks(transport: Transport, options: UploadOptions): Promise<string> {
+export async function uploadInChunks(
+  transport: Transport,
+  target: ResumableTarget,
+  options: SendOptions,
+): Promise<string> {
   const { body, signal, onProgress, resume } = options
   const retry = transport.retryOf(options)
   const size = body instanceof Blob ? body.size : null
   const unfinished = body instanceof Blob ? await findUnfinished(transport, options, body.size) : null
   if (unfinished && unfinished.path !== null) return unfinished.path
-  const url = unfinished?.url ?? (await create(transport, options, size))
+  const url = unfinished?.url ?? (await create(transport, target, options, size))
   let offset = unfinished?.offset ?? 0
   try {
     await resume?.onStart(url)
@@ -43,7 +53,7 @@ export async function discardUpload(transport: Transport, url: string): Promise<
 }
 
 /** Returns the state of the upload that the caller wants to continue; null if the server no longer has it. */
-async function findUnfinished(transport: Transport, options: UploadOptions, size: number) {
+async function findUnfinished(transport: Transport, options: SendOptions, size: number) {
   const url = options.resume?.url
   if (url === undefined) return null
   try {
@@ -56,10 +66,15 @@ async function findUnfinished(transport: Transport, options: UploadOptions, size
 }
 
 /** Resolves with the address of the upload. */
-async function create(transport: Transport, options: UploadOptions, size: number | null): Promise<string> {
-  const { providerId, path, conflict = 'fail', body, signal } = options
+async function create(
+  transport: Transport,
+  { collection, metadata: named }: ResumableTarget,
+  options: SendOptions,
+  size: number | null,
+): Promise<string> {
+  const { conflict = 'fail', body, signal } = options
   const type = options.type ?? (body instanceof Blob ? body.type : '')
-  const metadata = { providerId, path, conflict, ...(type !== '' && { filetype: type }) }
+  const metadata = { ...named, conflict, ...(type !== '' && { filetype: type }) }
   const headers = {
     ...version,
     ...(size === null ? { 'upload-defer-length': '1' } : { 'upload-length': String(size) }),

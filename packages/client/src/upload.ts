@@ -16,18 +16,14 @@ export interface UploadResume {
   onStart: (url: string) => void | Promise<void>
 }
 
-export interface UploadOptions extends Location {
+/** What to send, and how. */
+export interface SendOptions {
   /** In Node.js, `openAsBlob(path)` of `node:fs` opens a file without reading it. */
   body: Blob | ReadableStream<Uint8Array>
   /** Default: `fail`. */
   conflict?: Conflict
   /** The media type. Default: that of the blob. */
   type?: string
-  /**
-   * Whether to send the file directly to the back end, if it accepts that, so that it bypasses the server. Only for blobs.
-   * In browsers, the back end must permit requests of the page's origin.
-   */
-  direct?: boolean
   /**
    * Keeps an unfinished upload on the server after an abort or a temporary failure, so that another call can continue it.
    * Only for blobs.
@@ -46,6 +42,14 @@ export interface UploadOptions extends Location {
   shouldRetry?: ShouldRetry
 }
 
+export interface UploadOptions extends Location, SendOptions {
+  /**
+   * Whether to send the file directly to the back end, if it accepts that, so that it bypasses the server. Only for blobs.
+   * In browsers, the back end must permit requests of the page's origin.
+   */
+  direct?: boolean
+}
+
 /** Bytes. Up to this size, a file is sent in one request, because a resumable upload needs at least two. */
 const maxSingle = 8 * 1024 * 1024
 
@@ -55,10 +59,11 @@ const maxSingle = 8 * 1024 * 1024
  * @throws StowageError
  */
 export async function upload(transport: Transport, graphql: Graphql, options: UploadOptions): Promise<string> {
-  const { body, direct = false, onProgress } = options
-  if (!(body instanceof Blob)) return uploadInChunks(transport, options)
+  const { providerId, path: target, body, direct = false, onProgress } = options
+  const resumable = { collection: '/api/upload/resumable', metadata: { providerId, path: target } }
+  if (!(body instanceof Blob)) return uploadInChunks(transport, resumable, options)
   const path = direct ? await uploadDirectly(transport, graphql, options, body) : null
-  if (path === null && body.size > maxSingle) return uploadInChunks(transport, options)
+  if (path === null && body.size > maxSingle) return uploadInChunks(transport, resumable, options)
   const stored = path ?? (await uploadAtOnce(transport, options, body))
   onProgress?.(body.size, body.size)
   return stored
@@ -131,6 +136,6 @@ async function uploadDirectly(
   return ticket.path
 }
 
-export function typeOf({ type }: UploadOptions, body: Blob): string {
+export function typeOf({ type }: SendOptions, body: Blob): string {
   return type ?? (body.type === '' ? 'application/octet-stream' : body.type)
 }
