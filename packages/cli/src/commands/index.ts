@@ -15,6 +15,9 @@ import { ls } from './ls.ts'
 import { mkdir } from './mkdir.ts'
 import { mv } from './mv.ts'
 import { rm } from './rm.ts'
+import { shareCreate } from './share-create.ts'
+import { shareList } from './share-list.ts'
+import { shareRevoke } from './share-revoke.ts'
 import { stat } from './stat.ts'
 import { sync } from './sync.ts'
 import { trashEmpty } from './trash-empty.ts'
@@ -40,6 +43,9 @@ const ownCommands: readonly Command[] = [
   keysList,
   keysCreate,
   keysRevoke,
+  shareCreate,
+  shareList,
+  shareRevoke,
   jobsList,
   jobsShow,
   jobsWait,
