@@ -18,6 +18,8 @@ export const queryKeys = {
   schedules: ['schedules'],
   /** The pages of the audit log, by filter. */
   auditEvents: ['audit-events'],
+  /** The pages of the share links. */
+  shares: ['shares'],
   webhooks: ['webhooks'],
   /** The pages of the deliveries of a webhook. */
   deliveries: (webhookId: string) => ['deliveries', webhookId] as const,

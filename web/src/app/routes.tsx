@@ -14,6 +14,11 @@ export const routes: RouteObject[] = [
     lazy: async () => ({ Component: (await loadPart(import('../account/reset-password.tsx'))).ResetPassword }),
   },
   {
+    path: '/s/:token',
+    errorElement: <ErrorPage />,
+    lazy: async () => ({ Component: (await loadPart(import('../files/shared/page.tsx'))).SharedPage }),
+  },
+  {
     element: <Shell />,
     // An error in a page is shown inside the shell, so that uploads continue.
     children: [
@@ -59,6 +64,10 @@ export const routes: RouteObject[] = [
               {
                 path: 'schedules',
                 lazy: async () => ({ Component: (await loadPart(import('../jobs/schedules/page.tsx'))).SchedulesPage }),
+              },
+              {
+                path: 'shares',
+                lazy: async () => ({ Component: (await loadPart(import('../shares/page.tsx'))).SharesPage }),
               },
               {
                 path: 'storages',

@@ -44,9 +44,10 @@ const DetailsDialog = lazy(async () => ({
   default: (await loadPart(import('./details/details-dialog.tsx'))).DetailsDialog,
 }))
 const KeyboardHelp = lazy(async () => ({ default: (await loadPart(import('./keyboard-help.tsx'))).KeyboardHelp }))
+const ShareDialog = lazy(async () => ({ default: (await loadPart(import('./share/share-dialog.tsx'))).ShareDialog }))
 const Preview = lazy(async () => ({ default: (await loadPart(import('./preview/preview.tsx'))).Preview }))
 
-type DialogKind = 'new-folder' | 'rename' | 'move' | 'copy' | 'delete' | 'details' | 'keyboard'
+type DialogKind = 'new-folder' | 'share' | 'rename' | 'move' | 'copy' | 'delete' | 'details' | 'keyboard'
 
 /** Set on navigation from another folder. */
 interface Arrival {
@@ -159,6 +160,7 @@ export function Folder({
   const actions = actionsFor(selectedEntries, canWrite, {
     open,
     download: () => download(selectedEntries),
+    share: () => setOpenDialog('share'),
     rename: () => openIfAllowed('rename'),
     move: () => openIfAllowed('move'),
     copy: () => openIfAllowed('copy'),
@@ -348,6 +350,11 @@ export function Folder({
             href={urlOf(hrefOf(first))}
             onClose={closeDialog}
           />
+        </Suspense>
+      )}
+      {openDialog === 'share' && (
+        <Suspense>
+          <ShareDialog folder={folder} entries={selectedEntries} onClose={closeDialog} />
         </Suspense>
       )}
       {openDialog === 'keyboard' && (

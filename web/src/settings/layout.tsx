@@ -15,6 +15,7 @@ export function SettingsLayout() {
           <>
             <NavLink to="/settings/jobs">{texts.jobs}</NavLink>
             <NavLink to="/settings/schedules">{texts.schedules}</NavLink>
+            <NavLink to="/settings/shares">{texts.shares}</NavLink>
           </>
         )}
         {isAdmin && (

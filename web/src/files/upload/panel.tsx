@@ -8,9 +8,10 @@ import { ProgressBar } from '../../ui/progress-bar.tsx'
 import { notifyError } from '../../ui/toasts.tsx'
 import { useIsPhone } from '../../ui/use-is-phone.ts'
 import { addToListings, type UploadedFile } from '../listing.ts'
-import { type QueuedUpload, type Totals, UploadQueue } from './queue.ts'
+import { type QueuedUpload, type StoredListener, type Totals, UploadQueue } from './queue.ts'
 import './upload.css'
 import { UploadRow } from './row.tsx'
+import { members, type UploadTarget } from './target.ts'
 import { registerQueue, type UploadRequest, useWaitingUploads } from './waiting-uploads.ts'
 
 /** Pixels. upload.css sets the same heights. */
@@ -21,25 +22,26 @@ const phoneRowHeight = 108
 const listingInterval = 200
 
 /** Shows all uploads in a corner of every page. */
-export function UploadPanel({ userId }: { userId: string }) {
-  const queue = useQueue(userId)
+export function UploadPanel({ userId, target = members }: { userId: string; target?: UploadTarget }) {
+  const queue = useQueue(userId, target)
   return queue ? <OpenPanel queue={queue} /> : null
 }
 
-function useQueue(userId: string): UploadQueue | null {
+function useQueue(userId: string, target: UploadTarget): UploadQueue | null {
   const client = useQueryClient()
   const [queue, setQueue] = useState<UploadQueue | null>(null)
   useEffect(() => {
     let stored: UploadedFile[] = []
     let timer: ReturnType<typeof setTimeout> | undefined
-    const newQueue = new UploadQueue(userId, (providerId, path, { size, file }) => {
+    const onStored: StoredListener = (providerId, path, { size, file }) => {
       stored.push({ providerId, path, size, mimeType: file?.type || null })
       timer ??= setTimeout(() => {
         addToListings(client, stored)
         stored = []
         timer = undefined
       }, listingInterval)
-    })
+    }
+    const newQueue = new UploadQueue(userId, onStored, target)
     setQueue(newQueue)
     const unregister = registerQueue(newQueue)
     return () => {
@@ -47,7 +49,7 @@ function useQueue(userId: string): UploadQueue | null {
       newQueue.close()
       clearTimeout(timer)
     }
-  }, [client, userId])
+  }, [client, userId, target])
   return queue
 }
 

@@ -1,8 +1,9 @@
 import { StowageError } from '../../api/client.ts'
 import { childPath } from '../../api/paths.ts'
-import { type Conflict, createFolder } from '../operations.ts'
+import type { Conflict } from '../operations.ts'
 import type { FileSelection } from './dropped-files.ts'
 import { Speed } from './speed.ts'
+import { members, type UploadTarget } from './target.ts'
 import { Transfer } from './transfer.ts'
 import { forgetUnfinished, lockedFingerprints, unfinishedOf } from './unfinished-uploads.ts'
 
@@ -48,7 +49,7 @@ export interface Totals {
   states: Record<UploadState, number>
 }
 
-type StoredListener = (providerId: string, path: string, upload: QueuedUpload) => void
+export type StoredListener = (providerId: string, path: string, upload: QueuedUpload) => void
 
 /** Browsers open six connections to a server. */
 const concurrency = 6
@@ -68,6 +69,7 @@ export class UploadQueue {
   uploads: QueuedUpload[] = []
   readonly #userId: string
   readonly #onStored: StoredListener
+  readonly #target: UploadTarget
   readonly #listeners = new Set<() => void>()
   readonly #speed = new Speed()
   #version = 0
@@ -77,9 +79,11 @@ export class UploadQueue {
   /** The resolution for later conflicts; null asks the person. */
   #resolution: Resolution | null = null
 
-  constructor(userId: string, onStored: StoredListener) {
+  /** @param target where the files go. Default: the storages of the person who is signed in */
+  constructor(userId: string, onStored: StoredListener, target = members) {
     this.#userId = userId
     this.#onStored = onStored
+    this.#target = target
     void this.#restore()
     addEventListener('beforeunload', this.#warn)
   }
@@ -145,7 +149,7 @@ export class UploadQueue {
     this.#startNext()
     for (const name of emptyFolders) {
       const path = childPath(folder, name)
-      await createFolder({ providerId, path }).catch(error => {
+      await this.#target.createFolder({ providerId, path }).catch(error => {
         if (!(error instanceof StowageError) || error.reason !== 'ALREADY_EXISTS') throw error
       })
     }
@@ -261,6 +265,7 @@ export class UploadQueue {
   #start(upload: QueuedUpload, file: File): void {
     upload.state = 'uploading'
     upload.transfer ??= new Transfer({
+      target: this.#target,
       userId: this.#userId,
       providerId: upload.providerId,
       path: upload.path,

@@ -1,5 +1,6 @@
-import { StowageError, stowage } from '../../api/client.ts'
+import { StowageError } from '../../api/client.ts'
 import type { Conflict } from '../operations.ts'
+import type { UploadTarget } from './target.ts'
 import {
   fingerprintOf,
   forgetUnfinished,
@@ -12,6 +13,7 @@ import {
 const maxFailures = 10
 
 interface TransferInput {
+  target: UploadTarget
   userId: string
   providerId: string
   /** The path of the file to create. */
@@ -66,7 +68,7 @@ export class Transfer {
     this.pause()
     const url = this.#url
     this.#forget()
-    if (url !== undefined) await stowage.files.discardUpload(url)
+    if (url !== undefined) await this.#input.target.discard(url)
   }
 
   /** Unlocks the upload for other tabs. */
@@ -80,9 +82,9 @@ export class Transfer {
     onProgress: (sent: number) => void,
     onRetry: (error: StowageError) => void,
   ): Promise<string> {
-    const { file: body, conflict, ...input } = this.#input
+    const { file: body, conflict, target, ...input } = this.#input
     try {
-      const path = await stowage.files.upload({
+      const path = await target.upload({
         providerId: input.providerId,
         path: input.path,
         body,
@@ -108,6 +110,7 @@ export class Transfer {
 
   #remember(url: string): void {
     this.#url = url
+    if (!this.#input.target.isRemembered) return
     this.#unlock ??= lockFingerprint(this.#fingerprint)
     rememberUnfinished(this.#fingerprint, url, this.#input)
   }

@@ -1,0 +1,159 @@
+/** Share links in the console: made by people with an account, and used by people without one. */
+import { readFile } from 'node:fs/promises'
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { makeShare } from '../support/shares.ts'
+import { until } from '../support/until.ts'
+import { button, dialog, isGood, names, pick, row, startFiles } from './files.ts'
+
+const png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+const phone = { viewport: { width: 390, height: 844 }, hasTouch: true }
+
+const files = await startFiles(t)
+if (files) {
+  const { app, owner, open, store } = files
+  /** Opens a window without a session. */
+  const stranger = (t: Parameters<typeof open>[0], options: object = {}) => {
+    // biome-ignore lint/suspicious/noExplicitAny: an explicit undefined removes the session of the owner
+    return open(t, { token: undefined, ...options } as any)
+  }
+  const linkIn = async (page: Page) => {
+    const url = (await page.getByTestId('share-link').textContent()) ?? ''
+    return url.slice(app.url.length)
+  }
+
+  t.test('a selection is shared, opened with its password, and revoked', async t => {
+    const from = await store('view', {
+      'a.txt': 'content of a',
+      'pictures/dot.png': png,
+      'pictures/deep/b.txt': 'b',
+      'canary.txt': 'canary',
+    })
+    const page = await open(t)
+    await page.goto(from.page)
+    await pick(page, 'a.txt')
+    await pick(page, 'pictures')
+    await button(page, 'Share…').click()
+    await dialog(page).getByLabel('Password (optional)').fill('correct horse')
+    await dialog(page).getByLabel('Note for the recipients (optional)').fill('For you')
+    t.equal(await dialog(page).getByRole('radio').count(), 0, 'a selection cannot receive files')
+    await isGood(t, page)
+    await button(page, 'Create link').click()
+    const link = await linkIn(page)
+    t.match(link, /^\/s\/stw_share_/)
+    await isGood(t, page)
+    await button(page, 'Done').click()
+
+    for (const [width, options] of Object.entries({ desktop: {}, phone })) {
+      const visitor = await stranger(t, options)
+      await visitor.goto(link)
+      await visitor.getByRole('heading', { name: 'This link needs a password' }).waitFor()
+      await isGood(t, visitor)
+      await visitor.getByLabel('Password').fill('wrong horse')
+      await button(visitor, 'Open').click()
+      await visitor.getByText('The password of the share link is wrong.').waitFor()
+      await visitor.getByLabel('Password').fill('correct horse')
+      await button(visitor, 'Open').click()
+      await row(visitor, 'a.txt').waitFor()
+      t.same((await names(visitor)).toSorted(), ['a.txt', 'pictures'], width)
+      await visitor.getByText('For you').waitFor()
+      await isGood(t, visitor)
+      const [download] = await Promise.all([
+        visitor.waitForEvent('download'),
+        visitor.getByRole('link', { name: 'a.txt' }).click(),
+      ])
+      t.equal(await readFile(await download.path(), 'utf8'), 'content of a')
+      await visitor.getByRole('link', { name: 'pictures' }).click()
+      await visitor.getByRole('link', { name: 'dot.png' }).click()
+      await until(async () => {
+        const width = await visitor.getByRole('img', { name: 'dot.png' }).evaluate(image => {
+          return (image as unknown as { naturalWidth: number }).naturalWidth
+        })
+        return width === 1
+      })
+      await isGood(t, visitor)
+      await button(visitor, 'Close').click()
+      const [zip] = await Promise.all([
+        visitor.waitForEvent('download'),
+        button(visitor, 'Download all as ZIP').click(),
+      ])
+      t.equal(zip.suggestedFilename(), 'pictures.zip')
+      await visitor.reload()
+      await row(visitor, 'deep').waitFor()
+      t.notMatch(await visitor.content(), /canary/, 'no name from outside of the share')
+    }
+
+    await page.goto('/settings/shares')
+    const shared = page.getByRole('row', { name: /pictures and 1 more/ })
+    await shared.getByText('With a password').waitFor()
+    await isGood(t, page)
+    await shared.getByRole('button', { name: 'Revoke' }).click()
+    await dialog(page).getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText('Nothing is shared').waitFor()
+    await page.getByRole('checkbox', { name: 'Show links that have ended' }).press('Space')
+    await shared.getByText('Revoked').waitFor()
+    const late = await stranger(t)
+    await late.goto(link)
+    await late.getByRole('heading', { name: 'This link no longer works' }).waitFor()
+    await isGood(t, late)
+    await late.goto('/s/stw_share_0')
+    await late.getByRole('heading', { name: 'This link does not exist' }).waitFor()
+    t.same(page.faults, [])
+  })
+
+  t.test('a folder receives files from people without an account', async t => {
+    const to = await store('drop', { 'inbox/taken.txt': 'old' })
+    const page = await open(t)
+    await page.goto(to.page)
+    await pick(page, 'inbox')
+    await button(page, 'Share…').click()
+    await dialog(page).getByRole('radio', { name: 'Add files' }).check()
+    await dialog(page).getByText('Limits').click()
+    await dialog(page).getByLabel('Types of files (optional)').fill('txt, png')
+    await isGood(t, page)
+    await button(page, 'Create link').click()
+    const link = await linkIn(page)
+    for (const [width, options] of Object.entries({ desktop: {}, phone })) {
+      const visitor = await stranger(t, options)
+      await visitor.goto(link)
+      await visitor.getByRole('heading', { name: 'Send files to “inbox”' }).waitFor()
+      await isGood(t, visitor)
+      const taken = { name: 'taken.txt', mimeType: 'text/plain', buffer: Buffer.from(width) }
+      await visitor.getByLabel('Files to upload').setInputFiles([taken, { ...taken, name: `${width}.exe` }])
+      await visitor.getByText('accepts only files of these types').waitFor()
+      await until(async () => (await to.names('inbox')).length === (width === 'desktop' ? 2 : 3))
+      await isGood(t, visitor)
+      t.notMatch(await visitor.content(), /stw_share_.*localStorage/)
+      const kept = await visitor.evaluate(() => JSON.stringify({ ...localStorage }))
+      t.notMatch(kept, /stw_share_/, 'the browser does not store the link')
+    }
+    t.same(await to.names('inbox'), ['taken (1).txt', 'taken (2).txt', 'taken.txt'])
+    t.equal(await readFile(to.at('inbox/taken.txt'), 'utf8'), 'old')
+  })
+
+  t.test('an administrator sees and revokes the links of everybody', async t => {
+    const of = await store('everybody', { 'a.txt': 'a' })
+    const input = { role: 'EDITOR', providerAccess: { all: true } }
+    const invite = 'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite } }'
+    const { createInvite } = await app.ask(invite, { input }, owner.token)
+    const editor = await app.register('editor@example.org', createInvite)
+    const { link } = await makeShare(app, editor.token, { providerId: of.id, path: '/a.txt' })
+    const page = await open(t)
+    await page.goto('/settings/shares')
+    await page.getByRole('radio', { name: 'Everyone’s' }).check()
+    const theirs = page.getByRole('row', { name: /editor@example\.org/ })
+    t.equal(await theirs.getByRole('button', { name: 'Copy link' }).count(), 0)
+    await theirs.getByRole('button', { name: 'Revoke' }).click()
+    await dialog(page).getByRole('button', { name: 'Revoke' }).click()
+    await theirs.waitFor({ state: 'detached' })
+    t.equal((await app.request(`/api/share/${link}`)).status, 401)
+    const other = await open(t, { token: editor.token })
+    await other.goto('/settings/shares')
+    await other.getByText('Nothing is shared').waitFor()
+    t.equal(await other.getByRole('radio').count(), 0)
+    await isGood(t, other)
+  })
+}

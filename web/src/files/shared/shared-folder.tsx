@@ -1,0 +1,197 @@
+import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense, useCallback, useMemo, useState } from 'react'
+import { Link, useNavigate, useSearchParams } from 'react-router'
+import { loadPart } from '../../api/load-part.ts'
+import { ancestors, childPath, parentPath } from '../../api/paths.ts'
+import type { SharedEntry, SharedFacts, ShareLink } from '../../api/share-link.ts'
+import { texts as fileTexts } from '../../texts/files.tsx'
+import { texts } from '../../texts/shares.tsx'
+import { Button } from '../../ui/button.tsx'
+import { ErrorBox } from '../../ui/error-box.tsx'
+import { Icon } from '../../ui/icons.tsx'
+import { Loading } from '../../ui/loading.tsx'
+import type { EntryAction } from '../actions.ts'
+import { save } from '../download/save.ts'
+import { FileTable } from '../file-table.tsx'
+import { entryKey } from '../listing.ts'
+import type { Entry } from '../operations.ts'
+import { previewKind } from '../preview/kinds.ts'
+import { useSelection } from '../selection.ts'
+import { useSorted, useSortOrder } from '../sort.ts'
+import { type MediaKind, SharedPreview } from './shared-preview.tsx'
+
+const EntryMenu = lazy(async () => ({ default: (await loadPart(import('../entry-menu.tsx'))).EntryMenu }))
+
+/** Milliseconds between two downloads. Browsers ignore those that start at once. */
+const downloadInterval = 400
+
+/** One folder of a share, with the table of the console. */
+export function SharedFolder({ token, link, facts }: { token: string; link: ShareLink; facts: SharedFacts }) {
+  const [search, setSearch] = useSearchParams()
+  const navigate = useNavigate()
+  const path = search.get('path') ?? '/'
+  const { data, error, refetch, isPending } = useQuery({
+    queryKey: ['share', token, 'entries', path],
+    queryFn: async ({ signal }) => {
+      const entries: Entry[] = []
+      for await (const entry of link.list(path, { signal })) entries.push(asEntry(entry))
+      return entries
+    },
+  })
+  const entries = useMemo(() => data ?? [], [data])
+  const [order, setOrder] = useSortOrder()
+  const sorted = useSorted(entries, data !== undefined, order)
+  const selection = useSelection(sorted)
+  const { selectedEntries, selectedKeys, pick } = selection
+  const [menu, setMenu] = useState<{ x: number; y: number } | null>(null)
+  const isLimited = facts.downloadsLeft !== null
+  const previewed = entries.find(({ name }) => name === search.get('file'))
+  const media = previewed && mediaOf(previewed, isLimited)
+
+  const hrefTo = useCallback(
+    (at: string, file?: string) => {
+      const query = new URLSearchParams({ ...(at !== '/' && { path: at }), ...(file !== undefined && { file }) })
+      return `/s/${token}${query.size > 0 ? `?${query}` : ''}`
+    },
+    [token],
+  )
+  const download = useCallback(
+    async (wanted: readonly Entry[]) => {
+      for (const [index, { name }] of wanted.entries()) {
+        if (index > 0) await new Promise(resolve => setTimeout(resolve, downloadInterval))
+        save(link.contentUrl(childPath(path, name)), '')
+      }
+    },
+    [link, path],
+  )
+  const hrefOf = useCallback(
+    (entry: Entry) => (entry.__typename === 'Folder' ? hrefTo(childPath(path, entry.name)) : hrefTo(path, entry.name)),
+    [hrefTo, path],
+  )
+  const open = useCallback(
+    (entry: Entry) => {
+      if (entry.__typename === 'Folder' || mediaOf(entry, isLimited)) void navigate(hrefOf(entry))
+      else void download([entry])
+    },
+    [navigate, hrefOf, download, isLimited],
+  )
+  const onMenu = useCallback(
+    (index: number, at: { x: number; y: number }) => {
+      const entry = sorted[index]
+      if (!entry) return
+      if (!selectedKeys.has(entryKey(entry))) pick(index, 'only')
+      setMenu(at)
+    },
+    [sorted, selectedKeys, pick],
+  )
+  const [single] = selectedEntries
+  const actions: EntryAction[] = [
+    ...(single && selectedEntries.length === 1
+      ? [{ id: 'open' as const, label: fileTexts.open, run: () => open(single) }]
+      : []),
+    {
+      id: 'download',
+      label: selectedEntries.every(({ __typename }) => __typename === 'Folder')
+        ? fileTexts.downloadZip
+        : fileTexts.download,
+      icon: 'download',
+      run: () => void download(selectedEntries),
+    },
+  ]
+  const up = () => {
+    if (path !== '/') void navigate(hrefTo(parentPath(path)))
+  }
+  const close = () => setSearch(path === '/' ? {} : { path }, { replace: true })
+  const trail = [{ name: facts.name ?? texts.pageOf(null), path: '/' }, ...ancestors(path, '/')]
+
+  return (
+    <main className="folder-page">
+      <nav aria-label={fileTexts.path} className="breadcrumb">
+        <ol>
+          {trail.map((step, index) => (
+            <li key={step.path}>
+              {index === trail.length - 1 ? (
+                <h1 aria-current="page">{step.name}</h1>
+              ) : (
+                <Link to={hrefTo(step.path)}>{step.name}</Link>
+              )}
+            </li>
+          ))}
+        </ol>
+      </nav>
+      <div className="toolbar" role="toolbar" aria-label={fileTexts.folderTools}>
+        {(facts.isFolder || path !== '/') && (
+          <Button variant="primary" onPress={() => save(link.contentUrl(path), '')}>
+            <Icon name="download" />
+            {texts.downloadAll}
+          </Button>
+        )}
+        {selectedEntries.length > 0 && (
+          <Button onPress={() => void download(selectedEntries)}>
+            <Icon name="download" />
+            {fileTexts.download}
+          </Button>
+        )}
+        {facts.downloadsLeft !== null && <span className="help">{texts.downloadsLeft(facts.downloadsLeft)}</span>}
+      </div>
+      {error && <ErrorBox error={error} retry={refetch} />}
+      {isPending && !error && <Loading label={fileTexts.loadingFolder} />}
+      {data?.length === 0 && (
+        <div className="empty">
+          <Icon name="folder" />
+          <p className="empty-title">{fileTexts.empty}</p>
+        </div>
+      )}
+      {sorted.length > 0 && (
+        <FileTable
+          key={path}
+          isCovered={menu !== null || media !== undefined}
+          label={fileTexts.filesIn(trail.at(-1)?.name ?? '/')}
+          entries={sorted}
+          hrefOf={hrefOf}
+          selection={selection}
+          order={order}
+          onSort={column => setOrder({ column, descending: order.column === column && !order.descending })}
+          onMenu={onMenu}
+          start={null}
+          onLeave={nothing}
+          dragging={null}
+          keys={{ onOpen: open, onUp: up, onRename: nothing, onDelete: nothing, onHelp: nothing }}
+        />
+      )}
+      <p className="folder-status" role="status">
+        {data && fileTexts.items(data.length)}
+        {selectedEntries.length > 0 && ` · ${fileTexts.selected(selectedEntries.length)}`}
+      </p>
+      {menu && (
+        <Suspense>
+          <EntryMenu at={menu} actions={actions} onClose={() => setMenu(null)} />
+        </Suspense>
+      )}
+      {previewed && media && (
+        <SharedPreview
+          kind={media}
+          name={previewed.name}
+          url={link.contentUrl(childPath(path, previewed.name), { inline: true })}
+          onDownload={() => void download([previewed])}
+          onClose={close}
+        />
+      )}
+    </main>
+  )
+}
+
+function nothing(): void {}
+
+function asEntry({ kind, name, size, mimeType, modifiedAt }: SharedEntry): Entry {
+  const at = modifiedAt?.toISOString() ?? null
+  return kind === 'folder'
+    ? { __typename: 'Folder', name, modifiedAt: at }
+    : { __typename: 'File', name, modifiedAt: at, size, mimeType }
+}
+
+/** Returns how a file is shown in the page; undefined if it is downloaded. Showing it would count as a download. */
+function mediaOf(entry: Entry, isLimited: boolean): MediaKind | undefined {
+  const kind = isLimited ? null : previewKind(entry)
+  return kind === 'image' || kind === 'video' || kind === 'audio' ? kind : undefined
+}

@@ -1,0 +1,23 @@
+import { stowage, type UploadOptions } from '../../api/client.ts'
+import type { StorageLocation } from '../../api/paths.ts'
+import { createFolder } from '../operations.ts'
+
+/** Where the files of an upload queue go. */
+export interface UploadTarget {
+  /** Whether the browser remembers unfinished uploads. Their addresses must not be secret. */
+  isRemembered: boolean
+  /** Resolves with the path of the stored file. @throws StowageError */
+  upload(options: UploadOptions): Promise<string>
+  /** Deletes an unfinished upload. @throws StowageError */
+  discard(url: string): Promise<void>
+  /** @throws StowageError */
+  createFolder(folder: StorageLocation): Promise<void>
+}
+
+/** The storages of the person who is signed in. */
+export const members: UploadTarget = {
+  isRemembered: true,
+  upload: options => stowage.files.upload(options),
+  discard: url => stowage.files.discardUpload(url),
+  createFolder,
+}
