@@ -6,6 +6,7 @@ import { eventually } from '../http/socket.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type GraphqlResult, password } from '../support/client.ts'
 import { lockTable } from '../support/lock-table.ts'
+import { ask, makeShare } from '../support/shares.ts'
 
 const login = 'mutation ($input: LoginInput!) { login(input: $input) { token user { email } } }'
 const register = 'mutation ($input: RegisterInput!) { register(input: $input) { token user { role } } }'
@@ -220,4 +221,23 @@ t.test('ended windows are removed, and the table contains no readable address or
   await later(app)
   await deleteEndedRateLimits(app.db)
   t.same(await app.db.selectFrom('rate_limits').selectAll().execute(), [])
+})
+
+t.test('guesses at the password of a share link are limited like those at an account', async t => {
+  const app = await startApp(t, { settings })
+  const { token } = await app.register('owner@example.org')
+  const providerId = await app.connectProvider(token, 'memory', {})
+  const { link } = await makeShare(app, token, { providerId, path: '/', password: 'correct horse' })
+  const replicas = [app, await app.replica()]
+  const open = (server: TestApp, secret: string, from: string) =>
+    ask(server, link, '', { password: secret, headers: { 'x-forwarded-for': from } })
+  const answers = await times(30, n => open(replicas[n % 2] ?? app, `wrong horse ${n}`, '192.0.2.1'))
+  const reasons = Map.groupBy(answers, ({ reason }) => reason)
+  t.equal(reasons.get('WRONG_SHARE_PASSWORD')?.length, 10)
+  t.equal(reasons.get('RATE_LIMITED')?.length, 20)
+  t.equal((await open(app, 'correct horse', '192.0.2.1')).reason, 'RATE_LIMITED', 'even the right one')
+  t.equal((await open(app, 'correct horse', '198.51.100.7')).status, 200, 'other networks go on')
+  t.equal(reasonOf(await guess(app, 'owner@example.org', '192.0.2.1', password)), 'none', 'and so do accounts')
+  await later(app)
+  t.equal((await open(app, 'correct horse', '192.0.2.1')).status, 200)
 })
