@@ -6,8 +6,8 @@ import { metadataHeader, tusPath } from '../http/tus.ts'
 import { base } from '../matrix/world.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type ToolOutcome, toolCall, toolOutcome } from '../support/mcp.ts'
-import { until } from '../support/until.ts'
 import { makeShare } from '../support/shares.ts'
+import { until } from '../support/until.ts'
 import { type BackEnd, secret, seed } from './back-ends.ts'
 
 export interface Answer {

@@ -53,7 +53,7 @@ export function sharedContentRoute(app: FastifyInstance, services: Services, sen
           headers: { 'Content-Disposition': contentDisposition(entry, disposition === 'inline') },
           isWhole,
         }),
-        sendFolder: (download, signal) => sendArchive(download, request, reply, signal),
+        sendFolder: (download, signal) => sendArchive({ ...download, isFolder: true }, request, reply, signal),
         sendfile: proxy,
       })
       await asTransfer(app, serving)
