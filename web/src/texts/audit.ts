@@ -86,6 +86,10 @@ export const texts = {
     WEBHOOK_ROTATE: 'Created a new webhook secret',
     WEBHOOK_TEST: 'Tested a webhook',
     WEBHOOK_REPLAY: 'Sent webhook messages again',
+    SHARE_CREATE: 'Created a share link',
+    SHARE_UPDATE: 'Changed a share link',
+    SHARE_REVOKE: 'Revoked a share link',
+    SHARE_UNLOCK: 'Entered the password of a share link',
   },
   subjects: {
     API_KEY: 'API key',
@@ -96,5 +100,6 @@ export const texts = {
     JOB: 'Job',
     SCHEDULE: 'Schedule',
     WEBHOOK: 'Webhook',
+    SHARE: 'Share link',
   },
 } as const

@@ -148,6 +148,7 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
           isCovered={menu !== null || media !== undefined}
           label={fileTexts.filesIn(trail.at(-1)?.name ?? '/')}
           entries={sorted}
+          view="list"
           hrefOf={hrefOf}
           selection={selection}
           order={order}
@@ -156,7 +157,7 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
           start={null}
           onLeave={nothing}
           dragging={null}
-          keys={{ onOpen: open, onUp: up, onRename: nothing, onDelete: nothing, onHelp: nothing }}
+          keys={{ onOpen: open, onUp: up, onRename: nothing, onDelete: nothing, onDetails: nothing, onHelp: nothing }}
         />
       )}
       <p className="folder-status" role="status">

@@ -60,10 +60,12 @@ function objectOf({ providerId, providerName, path, toProviderName, toPath, subj
 }
 
 function EventDialog({ event, onClose }: { event: AuditEvent; onClose: () => void }) {
-  const credential =
-    event.credentialKind === 'API_KEY'
-      ? texts.apiKey(event.credentialPrefix ?? '')
-      : event.credentialKind && texts.session
+  const credentials = {
+    SESSION: texts.session,
+    API_KEY: texts.apiKey(event.credentialPrefix ?? ''),
+    SHARE: texts.subjects.SHARE,
+  }
+  const credential = event.credentialKind && credentials[event.credentialKind]
   const facts: readonly (readonly [string, string | null])[] = [
     [texts.time, formatMinute(event.at)],
     [texts.member, [event.userName, event.userEmail].filter(Boolean).join(' · ') || whoOf(event)],
