@@ -7,6 +7,24 @@ export default defineConfig({
   plugins: [react()],
   // The test tools install another version of React. Only one may be bundled.
   resolve: { dedupe: ['react', 'react-dom'] },
-  build: { target: 'es2022', assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  build: {
+    target: 'es2022',
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          // Without groups, the page of a share link splits what all pages load into small files, which compress badly.
+          groups: [
+            { name: 'libraries', test: /node_modules\/(?:react|react-dom|react-router|scheduler|@tanstack)\// },
+            {
+              name: 'folder',
+              test: /\/web\/src\/(?:texts\/files|files\/(?:file-table|file-row|sort|selection|listing|operations|actions|view|long-press|use-providers|dragging|focus-return|download\/save|upload\/(?:drop-area|dropped-files|waiting-uploads)|preview\/kinds))\.tsx?$/,
+            },
+          ],
+        },
+      },
+    },
+  },
   server: { proxy: { '^/(graphql|api|console|healthz|oauth|webhook)(/|$|\\?)': 'http://127.0.0.1:3000' } },
 })

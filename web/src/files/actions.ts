@@ -1,5 +1,4 @@
 import { texts } from '../texts/files.tsx'
-import { texts as shareTexts } from '../texts/shares.tsx'
 import type { IconName } from '../ui/icons.tsx'
 import type { Entry } from './operations.ts'
 import { previewKind } from './preview/kinds.ts'
@@ -29,7 +28,7 @@ export function actionsFor(selected: readonly Entry[], canWrite: boolean, on: Ha
     icon: 'download',
     run: on.download,
   })
-  actions.push({ id: 'share', label: shareTexts.share, icon: 'link', run: on.share })
+  actions.push({ id: 'share', label: texts.share, icon: 'link', run: on.share })
   const details: EntryAction = { id: 'details', label: texts.details, icon: 'info', run: on.details }
   if (!canWrite) return single ? [...actions, details] : actions
   if (single) actions.push({ id: 'rename', label: texts.rename, icon: 'pencil', run: on.rename })

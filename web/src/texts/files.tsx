@@ -86,6 +86,7 @@ export const texts = {
   newName: 'New name',
   move: 'Move to…',
   copy: 'Copy to…',
+  share: 'Share…',
   details: 'Details',
   delete: 'Delete',
 

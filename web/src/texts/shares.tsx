@@ -4,7 +4,6 @@ import { formatBytes, formatCount, formatMinute, formatNumber } from './format.t
 /** Share links: the dialog, the list, and the page for people without an account. */
 export const texts = {
   // The dialog
-  share: 'Share…',
   title: (names: readonly string[]) =>
     names.length === 1 ? `Share “${names[0]}”` : `Share ${formatCount(names.length, 'item')}`,
   create: 'Create link',
