@@ -288,6 +288,45 @@ sessions: sessions_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id)
 CREATE INDEX sessions_expires_at ON public.sessions USING btree (expires_at)
 CREATE INDEX sessions_member ON public.sessions USING btree (workspace_id, user_id)
 CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (id)
+shares.id uuid not null
+shares.workspace_id uuid not null
+shares.user_id uuid not null
+shares.credential_kind text not null
+shares.credential_id uuid not null
+shares.kind text not null
+shares.provider_id uuid not null
+shares.paths text[] not null
+shares.is_folder boolean not null
+shares.token_hash bytea not null
+shares.token bytea not null
+shares.password_hash text
+shares.note text not null
+shares.expires_at timestamp with time zone
+shares.max_downloads integer
+shares.downloads bigint not null default 0
+shares.max_bytes bigint
+shares.received_bytes bigint not null default 0
+shares.file_types text[] not null
+shares.created_at timestamp with time zone not null default now()
+shares.revoked_at timestamp with time zone
+shares.last_used_at timestamp with time zone
+shares: shares_check CHECK (((kind = 'VIEW'::text) OR (is_folder AND (cardinality(paths) = 1))))
+shares: shares_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
+shares: shares_kind_check CHECK ((kind = ANY (ARRAY['VIEW'::text, 'DROP'::text])))
+shares: shares_max_bytes_check CHECK ((max_bytes > 0))
+shares: shares_max_downloads_check CHECK ((max_downloads > 0))
+shares: shares_paths_check CHECK ((cardinality(paths) > 0))
+shares: shares_pkey PRIMARY KEY (id)
+shares: shares_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+shares: shares_received_bytes_check CHECK ((received_bytes >= 0))
+shares: shares_token_hash_check CHECK ((octet_length(token_hash) = 32))
+shares: shares_token_hash_key UNIQUE (token_hash)
+shares: shares_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
+CREATE INDEX shares_member_page ON public.shares USING btree (workspace_id, user_id, id)
+CREATE INDEX shares_page ON public.shares USING btree (workspace_id, id)
+CREATE INDEX shares_provider_id ON public.shares USING btree (provider_id)
+CREATE UNIQUE INDEX shares_pkey ON public.shares USING btree (id)
+CREATE UNIQUE INDEX shares_token_hash_key ON public.shares USING btree (token_hash)
 trash_items.id uuid not null
 trash_items.provider_id uuid not null
 trash_items.path text not null

@@ -1,6 +1,6 @@
 /** The ways out of a share that other products had, each as an attack that must fail. */
 import { once } from 'node:events'
-import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { sql } from 'kysely'
@@ -9,7 +9,7 @@ import { startApp } from '../support/app.ts'
 import { ask, drop, list, makeShare, read } from '../support/shares.ts'
 
 t.test('escapes from shares', async t => {
-  const app = await startApp(t)
+  const app = await startApp(t, { settings: { trashDays: 30 } })
   const { token } = await app.register('owner@example.org')
   const providerId = await app.connectProvider(token, 'local', { root: app.folder })
   const contents = {
@@ -81,6 +81,27 @@ t.test('escapes from shares', async t => {
     t.same(await files(), before, 'nothing was planted beside the folder')
     for (const path of ['/', '']) t.ok((await drop(app, dropped.link, path, 'x')).status >= 400, 'the folder itself')
     t.equal((await read(app, view.link, '/canary.txt')).text, 'planted', 'a path is one within the folder')
+  })
+
+  t.test('files in the trash', async t => {
+    await writeFile(join(app.folder, 'deleted.txt'), 'deleted canary')
+    const view = await share({ path: '/' })
+    const dropped = await share({ path: '/', kind: 'DROP' })
+    const file = await share({ path: '/deleted.txt' })
+    const remove = 'mutation ($input: DeleteInput!) { delete(input: $input) { deletedPath } }'
+    await app.ask(remove, { input: { providerId, path: '/deleted.txt' } }, token)
+    const [id = ''] = await readdir(join(app.folder, '.stowage-trash'))
+    t.equal(await readFile(join(app.folder, '.stowage-trash', id), 'utf8'), 'deleted canary')
+    const names = (await list(app, view.link)).body.entries.map(({ name }: { name: string }) => name)
+    t.same(names.toSorted(), ['canary.txt', 'team'])
+    for (const path of ['/deleted.txt', '/.stowage-trash', `/.stowage-trash/${id}`]) {
+      t.ok((await read(app, view.link, path)).status >= 400, path)
+      t.ok((await list(app, view.link, path)).status >= 400, path)
+    }
+    t.equal((await read(app, file.link, '/deleted.txt')).reason, 'NOT_FOUND')
+    t.notMatch((await read(app, view.link, '/')).text, /deleted|stowage-trash/, 'the ZIP archive')
+    t.ok((await drop(app, dropped.link, `/.stowage-trash/${id}`, 'planted')).status >= 400)
+    t.same(await readdir(join(app.folder, '.stowage-trash')), [id])
   })
 
   t.test('rules that are re-based to the root of the share', async t => {
