@@ -1,15 +1,14 @@
-import { causeForLog, toStorageError as describe, type Failure, parseRetryAfter, property } from '../cloud/failure.ts'
+import { causeForLog, type Failure, parseRetryAfter, property } from '../cloud/failure.ts'
+import type { Vendor } from '../cloud/http.ts'
 import { StorageError, type StorageErrorCode } from '../contract.ts'
 
-/** Returns true if Drive refused the request for its rate, before doing anything. Every such request can be repeated. */
-export const isRateLimit = ({ status, reason }: Failure) =>
-  status === 429 || (status === 403 && (reason === 'userRateLimitExceeded' || reason === 'rateLimitExceeded'))
-
+/** Describes an error of Google's own client. */
 export function failureOf(error: unknown): Failure {
   const response = property(error, 'response')
   const code = property(response, 'status')
   const status = code === undefined ? undefined : Number(code)
-  const reason = reasonOf(property(response, 'data'))
+  const data = property(response, 'data')
+  const reason = reasonOf(typeof data === 'string' ? parse(data) : data)
   return {
     status,
     reason,
@@ -19,8 +18,7 @@ export function failureOf(error: unknown): Failure {
 }
 
 /** `{error: {errors: [{reason}]}}` of the Drive API, `{error: 'invalid_grant'}` of OAuth. */
-function reasonOf(data: unknown): string | undefined {
-  const body = typeof data === 'string' ? parse(data) : data
+function reasonOf(body: unknown): string | undefined {
   const error = property(body, 'error')
   if (typeof error === 'string') return error
   const errors = property(error, 'errors')
@@ -84,12 +82,13 @@ const meanings: Record<string, readonly [StorageErrorCode, string]> = {
   '416': ['RANGE_NOT_SATISFIABLE', 'The range begins past the end of the file.'],
 }
 
-export const toStorageError = (failure: Failure): StorageError =>
-  describe(failure, {
-    name: 'Google Drive',
-    isRateLimit,
-    meaningOf: ({ status, reason }) => meanings[reason ?? ''] ?? meanings[String(status)],
-  })
+export const google: Vendor = {
+  name: 'Google Drive',
+  reasonOf,
+  isRateLimit: ({ status, reason }) =>
+    status === 429 || (status === 403 && (reason === 'userRateLimitExceeded' || reason === 'rateLimitExceeded')),
+  meaningOf: ({ status, reason }) => meanings[reason ?? ''] ?? meanings[String(status)],
+}
 
 export const notReplaceable = () =>
   new StorageError('PERMISSION_DENIED', 'A Google document cannot be replaced by a file: choose another name.')

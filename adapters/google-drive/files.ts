@@ -1,9 +1,10 @@
 import type { drive_v3 } from '@googleapis/drive'
-import { hasCode } from '../cloud/failure.ts'
+import { hasCode, toStorageError } from '../cloud/failure.ts'
+import { RequestFailure } from '../cloud/http.ts'
 import type { Quota } from '../contract.ts'
 import { StorageError } from '../contract.ts'
-import { ApiFailure, type ApiRequest, type DriveApi, type DriveFile, fileFields } from './api.ts'
-import { toStorageError } from './errors.ts'
+import { type ApiRequest, type DriveApi, type DriveFile, fileFields } from './api.ts'
+import { google } from './errors.ts'
 import { folderType, isFolder, shortcutType } from './names.ts'
 
 /** The maximum number of characters of names in one query, which is part of a URL. */
@@ -205,10 +206,11 @@ export class DriveFiles {
     try {
       return await this.#send({ ...request, repeatable: true })
     } catch (error) {
-      if (!(error instanceof ApiFailure)) throw error
-      const made = error.failure.status === 409 && error.attempt > 0 ? await this.find(id, request.signal) : undefined
+      // The file exists if the response to an earlier attempt was lost.
+      const isTaken = error instanceof RequestFailure && error.failure.status === 409
+      const made = isTaken ? await this.find(id, request.signal) : undefined
       if (made) return made
-      throw error.toStorageError()
+      throw asStorageError(error)
     }
   }
 
@@ -216,7 +218,7 @@ export class DriveFiles {
     try {
       return await this.#send<T>(request)
     } catch (error) {
-      throw error instanceof ApiFailure ? error.toStorageError() : error
+      throw asStorageError(error)
     }
   }
 
@@ -259,17 +261,7 @@ function quoted(text: string): string {
   return `'${text.replace(/[\\']/g, '\\$&')}'`
 }
 
-/** Converts an ApiFailure to a StorageError; returns other errors unchanged. */
+/** Converts a RequestFailure to a StorageError; returns other errors unchanged. */
 export function asStorageError(error: unknown): unknown {
-  return error instanceof ApiFailure ? toStorageError(error.failure) : error
-}
-
-/** Runs a method of the contract and converts its errors to StorageErrors, or to the reason of an abort. */
-export async function withStorageErrors<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T> {
-  signal.throwIfAborted()
-  try {
-    return await call()
-  } catch (error) {
-    throw signal.aborted ? signal.reason : asStorageError(error)
-  }
+  return error instanceof RequestFailure ? toStorageError(error.failure, google) : error
 }

@@ -1,8 +1,9 @@
 import { type Credentials, OAuth2Client } from 'google-auth-library'
+import { toStorageError } from '../cloud/failure.ts'
 import { type Network, StorageError, type Tokens } from '../contract.ts'
 import { agentOf } from './agent.ts'
 import { type Endpoints, type GoogleDriveConfig, requireClient, scope } from './config.ts'
-import { failureOf, toStorageError } from './errors.ts'
+import { failureOf, google } from './errors.ts'
 
 /** Milliseconds for each request. */
 const timeout = 30_000
@@ -57,7 +58,7 @@ async function withStorageErrors<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call()
   } catch (error) {
-    throw error instanceof StorageError ? error : toStorageError(failureOf(error))
+    throw error instanceof StorageError ? error : toStorageError(failureOf(error), google)
   }
 }
 

@@ -1,9 +1,11 @@
 import { type Backoff, type Timeouts, usualBackoff, usualTimeouts } from '../cloud/backoff.ts'
 import { hasCode } from '../cloud/failure.ts'
+import { HttpClient } from '../cloud/http.ts'
 import { fromHost } from '../cloud/tokens.ts'
 import { type Host, StorageError } from '../contract.ts'
 import { DriveApi } from './api.ts'
 import type { Endpoints, GoogleDriveConfig, ServiceAccount } from './config.ts'
+import { google } from './errors.ts'
 import { DriveFiles } from './files.ts'
 import { GoogleDriveProvider } from './provider.ts'
 import { fromServiceAccount } from './tokens.ts'
@@ -26,7 +28,8 @@ export async function openProvider(
   const { endpoints, backoff = usualBackoff, timeouts = usualTimeouts, trust = 2000 } = options
   const { network } = host
   const token = account ? fromServiceAccount(account, endpoints, network, timeouts.token) : fromHost(host)
-  const files = new DriveFiles(new DriveApi(endpoints, network, token, backoff, timeouts), { driveId, rootFolderId })
+  const http = new HttpClient({ vendor: google, network, token, backoff, timeouts })
+  const files = new DriveFiles(new DriveApi(http, endpoints.api), { driveId, rootFolderId })
   // Check a service account now. With OAuth there may be no consent yet.
   if (account) await files.root(AbortSignal.timeout(30_000)).catch(refuseRoot)
   return new GoogleDriveProvider(files, host, trust)

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import { alreadyExists, hasCode, notADirectory, notAFile, notFound, rootIsFixed } from '../cloud/failure.ts'
+import { withStorageErrors } from '../cloud/http.ts'
 import {
   type ByteRange,
   type Call,
@@ -19,7 +20,8 @@ import {
 import type { DriveFile } from './api.ts'
 import type { Tree } from './destination.ts'
 import { toEntry } from './entry.ts'
-import { type DriveFiles, withStorageErrors } from './files.ts'
+import { google } from './errors.ts'
+import type { DriveFiles } from './files.ts'
 import { Folders } from './folders.ts'
 import { PathIds } from './ids.ts'
 import { listPage } from './list.ts'
@@ -57,14 +59,14 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   stat(path: StoragePath, { signal }: Call): Promise<Entry> {
-    return withStorageErrors(signal, async () => {
+    return withStorageErrors(google, signal, async () => {
       if (path === '') return toEntry('', await this.#tree.files.rootFile(signal))
       return toEntry(nameOf(path), await this.#find(path, signal))
     })
   }
 
   list(path: StoragePath, { signal, cursor, limit }: Call & { cursor?: string; limit: number }): Promise<ListPage> {
-    return withStorageErrors(signal, async () => {
+    return withStorageErrors(google, signal, async () => {
       const segments = segmentsOf(path)
       const onInvalidNames = (ids: readonly string[]) =>
         this.#host.warn('A listing left out files whose names are not valid in a path', {
@@ -93,7 +95,7 @@ export class GoogleDriveProvider implements StorageProvider {
     path: StoragePath,
     { signal, range, ifMatch }: Call & { range?: ByteRange; ifMatch?: string },
   ): Promise<ReadResult> {
-    return withStorageErrors(signal, async () => {
+    return withStorageErrors(google, signal, async () => {
       if (path === '') throw notAFile()
       const file = await this.#find(path, signal)
       if (isFolder(file)) throw notAFile()
@@ -112,7 +114,7 @@ export class GoogleDriveProvider implements StorageProvider {
       overwrite,
     }: Call & { size?: number; mimeType?: string; modifiedAt?: Date; overwrite: boolean },
   ): Promise<Entry> {
-    return withStorageErrors(signal, async () => {
+    return withStorageErrors(google, signal, async () => {
       if (path === '') {
         body.destroy()
         throw overwrite ? notAFile() : alreadyExists()
@@ -123,7 +125,7 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   delete(path: StoragePath, { signal }: Call): Promise<void> {
-    return withStorageErrors(signal, async () => {
+    return withStorageErrors(google, signal, async () => {
       await this.#trash(path, signal, async file => {
         if (!isFolder(file) || (await this.#tree.files.isEmpty(file.id, signal))) return
         const shown = await listPage(this.#tree.files, file.id, {
@@ -142,11 +144,11 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   deleteTree(path: StoragePath, { signal }: Call): Promise<void> {
-    return withStorageErrors(signal, () => this.#trash(path, signal, async () => {}))
+    return withStorageErrors(google, signal, () => this.#trash(path, signal, async () => {}))
   }
 
   mkdir(path: StoragePath, { signal, exclusive }: Call & { exclusive: boolean }): Promise<void> {
-    return withStorageErrors(signal, async () => {
+    return withStorageErrors(google, signal, async () => {
       const segments = segmentsOf(path)
       if (segments.length === 0) {
         if (exclusive) throw alreadyExists()
@@ -168,7 +170,7 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   copy(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & { overwrite: boolean }): Promise<Entry> {
-    return withStorageErrors(signal, async () => {
+    return withStorageErrors(google, signal, async () => {
       if (from === '') throw notAFile()
       if (to === '') throw overwrite ? notAFile() : alreadyExists()
       const transfer = { from: segmentsOf(from), to: segmentsOf(to), overwrite, signal }
@@ -177,7 +179,7 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   move(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & { overwrite: boolean }): Promise<Entry> {
-    return withStorageErrors(signal, async () => {
+    return withStorageErrors(google, signal, async () => {
       if (from === '' || to === '') throw rootIsFixed()
       if (to.startsWith(`${from}/`)) throw new StorageError('INVALID_PATH', 'A folder cannot be moved into itself.')
       const transfer = { from: segmentsOf(from), to: segmentsOf(to), overwrite, signal }
@@ -186,7 +188,7 @@ export class GoogleDriveProvider implements StorageProvider {
   }
 
   quota({ signal }: Call): Promise<Quota> {
-    return withStorageErrors(signal, () => this.#tree.files.quota(signal))
+    return withStorageErrors(google, signal, () => this.#tree.files.quota(signal))
   }
 
   async #find(path: StoragePath, signal: AbortSignal): Promise<DriveFile> {

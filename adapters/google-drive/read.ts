@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { changed, notFound, pastEnd } from '../cloud/failure.ts'
-import { withStallTimeout } from '../cloud/stall.ts'
 import { type ByteRange, type ReadResult, StorageError } from '../contract.ts'
 import type { DriveFile } from './api.ts'
 import { exportTypeOf } from './docs.ts'
@@ -81,17 +80,14 @@ async function open(
   signal: AbortSignal,
 ): Promise<{ body: Readable; length: string | null }> {
   try {
-    const response = await files.api.request<Readable>({
+    const { body = Readable.from([]), headers: received } = await files.api.request({
       url,
       query: { ...common, ...query },
       headers,
       stream: true,
       signal,
     })
-    return {
-      body: withStallTimeout(response.data, files.api.timeouts.stall, 'Google Drive'),
-      length: response.headers.get('content-length'),
-    }
+    return { body, length: received.get('content-length') }
   } catch (error) {
     const failure = asStorageError(error)
     throw failure instanceof StorageError && failure.code === 'NOT_FOUND' ? notFound() : failure

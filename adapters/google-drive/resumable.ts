@@ -1,11 +1,12 @@
 import type { Readable } from 'node:stream'
 import { requireWithin, unsent } from '../cloud/chunks.ts'
 import { hasCode, notAFile } from '../cloud/failure.ts'
+import { withStorageErrors } from '../cloud/http.ts'
 import { nameOf, type ResumableWrites, StorageError, type StoragePath, segmentsOf } from '../contract.ts'
 import { type BegunUpload, Completion } from './completion.ts'
 import { fileToWrite, refuseOver, refuseTooLarge, type Tree } from './destination.ts'
 import { toEntry } from './entry.ts'
-import { withStorageErrors } from './files.ts'
+import { google } from './errors.ts'
 import { isTemporary, temporaryName, toStored } from './names.ts'
 import { chunkSize, UploadSession } from './upload.ts'
 
@@ -25,7 +26,7 @@ export function resumableWrites(tree: Tree): ResumableWrites {
     partSize: chunkSize,
 
     begin: (path, { signal, size, mimeType, modifiedAt }) =>
-      withStorageErrors(signal, async () => {
+      withStorageErrors(google, signal, async () => {
         if (path === '') throw notAFile()
         const segments = segmentsOf(path)
         const { file: existing, parent: known } = await tree.ids.locate(segments, signal, 'verified')
@@ -60,7 +61,7 @@ export function resumableWrites(tree: Tree): ResumableWrites {
       }),
 
     abort: (text, { signal }) =>
-      withStorageErrors(signal, async () => {
+      withStorageErrors(google, signal, async () => {
         const state = tryParse(text)
         if (!state) return
         const session = UploadSession.of(files, state.url)
@@ -82,7 +83,7 @@ export function resumableWrites(tree: Tree): ResumableWrites {
 /** Destroys the body when `work` fails. */
 async function reading<T>(body: Readable, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   try {
-    return await withStorageErrors(signal, work)
+    return await withStorageErrors(google, signal, work)
   } catch (error) {
     body.destroy()
     throw error

@@ -1,9 +1,10 @@
 import { type gaxios, JWT } from 'google-auth-library'
+import { toStorageError } from '../cloud/failure.ts'
 import type { TokenSource } from '../cloud/tokens.ts'
 import { type Network, StorageError } from '../contract.ts'
 import { agentOf } from './agent.ts'
 import { type Endpoints, googleEndpoints, type ServiceAccount, scope } from './config.ts'
-import { failureOf, toStorageError } from './errors.ts'
+import { failureOf, google } from './errors.ts'
 
 /** A token that expires within this time is no longer used, in milliseconds. */
 const expiryBuffer = 60_000
@@ -65,5 +66,5 @@ function refusalOf(error: unknown): StorageError {
       cause: failure.cause,
     })
   }
-  return toStorageError(failure)
+  return toStorageError(failure, google)
 }

@@ -1,9 +1,10 @@
 import { hasCode, notFound } from '../cloud/failure.ts'
+import { withStorageErrors } from '../cloud/http.ts'
 import { type Entry, type NativeTrash, nameOf, StorageError, segmentsOf } from '../contract.ts'
 import type { DriveFile } from './api.ts'
 import type { Tree } from './destination.ts'
 import { toEntry } from './entry.ts'
-import { withStorageErrors } from './files.ts'
+import { google } from './errors.ts'
 import { isFolder } from './names.ts'
 import { atDestination, nameFor } from './transfer.ts'
 
@@ -18,22 +19,22 @@ export function driveTrash(tree: Tree): NativeTrash {
 
   return {
     identify: (path, { signal }) =>
-      withStorageErrors(signal, async () => {
+      withStorageErrors(google, signal, async () => {
         const found = path === '' ? undefined : await ids.find(segmentsOf(path), signal, 'verified')
         if (!found) throw notFound()
         return found.file.id
       }),
 
     put: (id, path, { signal }) =>
-      withStorageErrors(signal, async () => {
+      withStorageErrors(google, signal, async () => {
         const file = await files.update(id, { trashed: true }, signal)
         if (isFolder(file)) ids.forget(segmentsOf(path))
       }),
 
-    has: (id, { signal }) => withStorageErrors(signal, async () => (await find(id, signal)) !== undefined),
+    has: (id, { signal }) => withStorageErrors(google, signal, async () => (await find(id, signal)) !== undefined),
 
     restore: (id, to, { signal }): Promise<Entry> =>
-      withStorageErrors(signal, async () => {
+      withStorageErrors(google, signal, async () => {
         const file = await find(id, signal)
         if (!file) throw notFound()
         const transfer = { from: [], to: segmentsOf(to), overwrite: false, signal }
@@ -44,7 +45,7 @@ export function driveTrash(tree: Tree): NativeTrash {
       }),
 
     remove: (id, { signal }) =>
-      withStorageErrors(signal, async () => {
+      withStorageErrors(google, signal, async () => {
         if (!(await find(id, signal))) return
         // Only the owner can delete a file at once. Drive deletes all others when it empties its trash.
         await files.remove(id, signal).catch(error => {

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { drive_v3 } from '@googleapis/drive'
 import { pause } from '../cloud/backoff.ts'
 import type { Chunk } from '../cloud/chunks.ts'
+import { RequestFailure } from '../cloud/http.ts'
 import { StorageError, type StorageErrorCode } from '../contract.ts'
-import { ApiFailure, type DriveFile, fileFields } from './api.ts'
-import { isRateLimit } from './errors.ts'
+import { type DriveFile, fileFields } from './api.ts'
+import { google } from './errors.ts'
 import { asStorageError, common, type DriveFiles } from './files.ts'
 
 /** Bytes that one upload holds in memory. Every chunk but the last must be a multiple of 256 KiB. */
@@ -114,13 +115,13 @@ export class UploadSession {
     try {
       return await call()
     } catch (error) {
-      throw error instanceof ApiFailure ? this.#failure(error) : error
+      throw error instanceof RequestFailure ? this.#failure(error) : error
     }
   }
 
-  #failure(error: ApiFailure): StorageError {
+  #failure(error: RequestFailure): unknown {
     const { status, cause } = error.failure
-    if (status === undefined || !endedStatuses.includes(status)) return error.toStorageError()
+    if (status === undefined || !endedStatuses.includes(status)) return asStorageError(error)
     return new StorageError(this.#lost, 'Google Drive has ended the upload: start it again.', { cause })
   }
 
@@ -136,8 +137,8 @@ export class UploadSession {
         status = await this.#put(bytes.subarray(offset - start), { offset, total, repeatable: false, signal })
       } catch (error) {
         // The request has already waited and retried for a rate limit.
-        if (!(error instanceof ApiFailure) || isRateLimit(error.failure)) throw error
-        const wait = this.#files.api.waitFor(error.failure, attempt, true)
+        if (!(error instanceof RequestFailure) || google.isRateLimit(error.failure)) throw error
+        const wait = this.#files.api.http.waitFor(error.failure, attempt, true)
         if (wait === undefined) throw error
         await pause(wait, signal)
         status = await this.#put(Buffer.alloc(0), { offset: 0, total, repeatable: true, signal })
