@@ -1,27 +1,24 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { type Host, orAborted, type StorageError } from '../contract.ts'
+import { type Backoff, waitFor } from '../cloud/backoff.ts'
+import { type Failure, parseRetryAfter } from '../cloud/failure.ts'
+import { repeat } from '../cloud/repeat.ts'
+import type { TokenSource } from '../cloud/tokens.ts'
+import type { Host } from '../contract.ts'
 import type { PartLimits } from '../objects/parts.ts'
 import type { SendLimits } from '../objects/send.ts'
 import type { AzureSettings } from './config.ts'
 import { type Described, describe } from './entry.ts'
-import { hasCode, type Refusal, refusalOf, refused, retryAfterOf, unreached } from './errors.ts'
+import { failureOf, hasCode, type Refusal, refusalOf, refused, unreached } from './errors.ts'
 import { HttpClient, textOf } from './http.ts'
 import { encodeKey } from './keys.ts'
 import { apiVersion, type HttpHeaders, sharedKey } from './sign.ts'
-import type { TokenSource } from './tokens.ts'
 
 /** Limits, which tests set to lower values. Times are in milliseconds. */
 export interface Limits extends PartLimits, SendLimits {
   /** Time without a byte after which a connection counts as dropped. */
   idleTime: number
-  /** The number of times that a request is sent while the back end is busy or down. */
-  attempts: number
-  /** The pause before the second attempt; doubled each time. */
-  retryDelay: number
-  /** Where the back end asks for a longer pause, the call fails. */
-  longestDelay: number
+  backoff: Backoff
 }
 
 const mib = 1024 * 1024
@@ -32,19 +29,13 @@ export const defaultLimits: Limits = {
   memoryTime: 60_000,
   graceTime: 4_000,
   idleTime: 60_000,
-  attempts: 4,
-  retryDelay: 300,
-  longestDelay: 5_000,
+  backoff: { first: 300, longest: 5_000, attempts: 4 },
 }
 
 /** Time without a byte in a slow call, such as a copy. */
 const slowCallTime = 10 * 60_000
 /** Azure refuses requests whose date differs by 15 minutes. */
 const clockTolerance = 5 * 60_000
-/** The statuses of requests that can succeed when they are sent again. */
-const temporary = new Set([408, 429, 500, 502, 503, 504])
-/** The codes of failures that do not end soon. */
-const lasting = new Set(['ERR_CLOSED_ADDRESS', 'ENOTFOUND'])
 
 export interface BlobRequest {
   method: 'GET' | 'HEAD' | 'PUT' | 'DELETE'
@@ -150,51 +141,40 @@ export class Container {
     isStreamed: boolean,
     read: (response: IncomingMessage, attempts: number) => Promise<T>,
   ): Promise<T> {
-    let refusedToken: string | undefined
+    const { backoff } = this.limits
+    const isSentOnce = request.body instanceof Readable
+    let sent = 0
     let adjusted = false
-    for (let attempt = 1; ; attempt += 1) {
+    const options = {
+      token: this.#token,
+      signal,
+      failureOf: (error: unknown) => (isSentOnce ? undefined : failureOf(error)),
+      waitFor: (failure: Failure, attempt: number) => {
+        return waitFor(failure, attempt, {
+          backoff,
+          isRateLimit: ({ reason }) => reason === 'RATE_LIMITED',
+          repeatable: true,
+        })
+      },
+    }
+    const sendOnce = async (token: string | undefined): Promise<T> => {
       signal?.throwIfAborted()
-      let failure: unknown
+      sent += 1
       try {
-        const token = await this.#tokenFor(refusedToken, signal)
         const response = await this.#send(request, token, signal, isStreamed)
         const { statusCode: status = 0 } = response
-        if (status >= 200 && status < 300) return await read(response, attempt)
+        if (status >= 200 && status < 300) return await read(response, sent)
         await textOf(response)
-        failure = refused(toRefusal(response, attempt), this.settings)
-        if (request.body instanceof Readable) throw failure
-        if (hasCode(failure, 'UNAUTHORIZED')) {
-          const canAdjust = !adjusted && this.#adoptClock(response)
-          if (canAdjust) adjusted = true
-          else if (token === undefined || refusedToken !== undefined || status !== 401) throw failure
-          else refusedToken = token
-          continue
-        }
+        const failure = refused(toRefusal(response, sent), this.settings)
+        if (isSentOnce || adjusted || !hasCode(failure, 'UNAUTHORIZED') || !this.#adoptClock(response)) throw failure
       } catch (error) {
         signal?.throwIfAborted()
-        failure = unreached(error, this.settings)
+        throw unreached(error, this.settings)
       }
-      const wait = request.body instanceof Readable ? undefined : this.#waitFor(failure, attempt)
-      if (wait === undefined) throw failure
-      await pause(wait, signal)
+      adjusted = true
+      return await sendOnce(token)
     }
-  }
-
-  /** Returns the milliseconds until the next attempt; undefined for no further one. */
-  #waitFor(failure: unknown, attempt: number): number | undefined {
-    const { attempts, retryDelay, longestDelay } = this.limits
-    if (attempt >= attempts || !hasCode(failure, 'UNAVAILABLE', 'RATE_LIMITED')) return undefined
-    const { cause, retryAfterMs = 0 } = failure as StorageError & { cause?: { code?: string } }
-    const refusal = refusalOf(failure)
-    if (refusal ? !temporary.has(refusal.status) : lasting.has(cause?.code ?? '')) return undefined
-    const own = retryDelay * 2 ** (attempt - 1) * (0.75 + Math.random() / 2)
-    return retryAfterMs > longestDelay ? undefined : Math.max(retryAfterMs, own)
-  }
-
-  async #tokenFor(rejected: string | undefined, signal: AbortSignal | undefined): Promise<string | undefined> {
-    if (!this.#token) return undefined
-    const token = this.#token(rejected)
-    return await (signal ? orAborted(token, signal) : token)
+    return await repeat(options, sendOnce)
   }
 
   async #send(
@@ -245,15 +225,9 @@ function toRefusal({ statusCode = 0, headers }: IncomingMessage, attempts: numbe
     status: statusCode,
     code: text('x-ms-error-code'),
     requestId: text('x-ms-request-id'),
-    retryAfterMs: retryAfterOf(headers['retry-after']),
+    retryAfterMs: parseRetryAfter(headers['retry-after']),
     attempts,
   }
-}
-
-async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-  await sleep(milliseconds, undefined, signal ? { signal } : {}).catch(error => {
-    throw signal?.aborted ? signal.reason : error
-  })
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Failure } from '../cloud/failure.ts'
 import { StorageError, type StorageErrorCode } from '../contract.ts'
 import { isNetworkError, whyUnreachable } from '../unreachable.ts'
 import type { AzureSettings } from './config.ts'
@@ -165,17 +166,19 @@ export function unreachable(error: Error & { code?: string }, { endpoint }: Azur
   return new StorageError('UNAVAILABLE', message, { cause: error })
 }
 
-/** Parses Retry-After: seconds or a date (RFC 9110, section 10.2.3). */
-export function retryAfterOf(text: string | null | undefined): number | undefined {
-  if (!text) return undefined
-  const milliseconds = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
-  return Number.isFinite(milliseconds) ? Math.max(0, milliseconds) : undefined
-}
-
 /** Returns how the back end refused a request; undefined for other errors. */
 export function refusalOf(error: unknown): Refusal | undefined {
   const cause = error instanceof Error ? error.cause : undefined
   return cause instanceof Error && 'requestId' in cause ? (cause as Error & Refusal) : undefined
+}
+
+/** Describes an error after which the request can be sent again, with its code as the reason; undefined for other errors. */
+export function failureOf(error: unknown): Failure | undefined {
+  if (!hasCode(error, 'UNAVAILABLE', 'RATE_LIMITED', 'UNAUTHORIZED')) return undefined
+  const { code: reason, retryAfterMs, cause } = error as StorageError & { cause: Failure['cause'] }
+  // A host that does not exist is a mistake in the configuration.
+  if (cause?.code === 'ENOTFOUND') return undefined
+  return { status: refusalOf(error)?.status, reason, retryAfterMs, cause }
 }
 
 export function hasCode(error: unknown, ...codes: readonly StorageErrorCode[]): boolean {

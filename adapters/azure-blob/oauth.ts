@@ -35,14 +35,14 @@ export function oauthFlow(authorityFor: (config: AzureBlobConfig) => string): OA
         code_verifier: codeVerifier,
         scope,
       }
-      const { requestTokens } = await import('./tokens.ts')
-      return await requestTokens(requireClient(config), network, authorityFor(config), grant)
+      const { requestEntraTokens } = await import('./entra.ts')
+      return await requestEntraTokens(requireClient(config), network, { authority: authorityFor(config) }, grant)
     },
 
     async refresh(config, refreshToken, network) {
       const grant = { grant_type: 'refresh_token', refresh_token: refreshToken, scope }
-      const { requestTokens } = await import('./tokens.ts')
-      return await requestTokens(requireClient(config), network, authorityFor(config), grant)
+      const { requestEntraTokens } = await import('./entra.ts')
+      return await requestEntraTokens(requireClient(config), network, { authority: authorityFor(config) }, grant)
     },
   }
 }

@@ -40,12 +40,9 @@ export async function openProvider(
   host: Host,
   { authority, ...limits }: Partial<Limits> & { authority: string },
 ): Promise<AzureBlobProvider> {
-  const container = new Container(
-    settings,
-    host,
-    { ...defaultLimits, ...limits },
-    tokenSource(settings, host, authority),
-  )
+  const own = { ...defaultLimits, ...limits }
+  const token = tokenSource(settings, host, { authority, backoff: own.backoff })
+  const container = new Container(settings, host, own, token)
   try {
     const { isHierarchical } = await probe(container, host.signal)
     return new AzureBlobProvider(container, host, isHierarchical)

@@ -40,8 +40,8 @@ export function waitFor(
   return wait > longest ? undefined : wait
 }
 
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return delay(ms, undefined, { signal }).catch(() => {
-    throw signal.reason
+export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return delay(ms, undefined, signal && { signal }).catch(() => {
+    throw signal?.reason
   })
 }

@@ -1,4 +1,5 @@
 import { type Entry, StorageError, type StorageErrorCode } from '../contract.ts'
+import { whyUnreachable } from '../unreachable.ts'
 
 /** A failed request to a vendor, described by its response, if any. */
 export interface Failure {
@@ -36,7 +37,11 @@ export function toStorageError(failure: Failure, { name, isRateLimit, meaningOf 
     const message = `${name} accepts no more requests for now: try again in a minute.`
     return new StorageError('RATE_LIMITED', message, { cause, retryAfterMs: retryAfterMs ?? 30_000 })
   }
-  const [code, message] = meaningOf(failure) ?? ['UNAVAILABLE', `${name} sent an unexpected response: try again.`]
+  const isLost = failure.status === undefined
+  const unknown = isLost
+    ? `cannot be reached: ${whyUnreachable(cause)}. Try again.`
+    : 'sent an unexpected response: try again.'
+  const [code, message] = meaningOf(failure) ?? ['UNAVAILABLE', `${name} ${unknown}`]
   return new StorageError(code, message, { cause, retryAfterMs })
 }
 

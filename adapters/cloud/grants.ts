@@ -15,7 +15,7 @@ interface GrantOptions {
 }
 
 /**
- * Requests tokens (RFC 6749, sections 4.1.3 and 6). A code works once, so only a refresh is repeated after a lost response.
+ * Requests tokens (RFC 6749, sections 4.1.3, 4.4 and 6). A code works once, so it is not repeated after a lost response.
  * @throws NEEDS_RECONNECT, UNAUTHORIZED, RATE_LIMITED, UNAVAILABLE
  */
 export async function requestTokens(
@@ -26,7 +26,7 @@ export async function requestTokens(
   const http = new HttpClient({ vendor, network, token: undefined, backoff, timeouts })
   const given = Object.entries(form).filter((entry): entry is [string, string] => entry[1] !== undefined)
   const signal = AbortSignal.timeout(timeout)
-  const repeatable = form.grant_type === 'refresh_token'
+  const repeatable = form.grant_type !== 'authorization_code'
   const { data } = await withStorageErrors(vendor, signal, () =>
     http.request({ method: 'POST', url, body: new URLSearchParams(given), repeatable, signal }),
   )

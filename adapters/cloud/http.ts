@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
-import { type Network, orAborted } from '../contract.ts'
-import { type Backoff, pause, type Timeouts, waitFor } from './backoff.ts'
+import type { Network } from '../contract.ts'
+import { type Backoff, type Timeouts, waitFor } from './backoff.ts'
 import { causeForLog, type Failure, parseRetryAfter, type Refusals, toStorageError } from './failure.ts'
+import { repeat } from './repeat.ts'
 import { withStallTimeout } from './stall.ts'
 import type { TokenSource } from './tokens.ts'
 
@@ -70,24 +71,14 @@ export class HttpClient {
 
   /** @throws RequestFailure; the errors of the token source; the reason of the signal */
   async request(request: HttpRequest): Promise<HttpResponse> {
-    const { signal } = request
-    const { token: source } = this.#options
     const repeatable = request.repeatable ?? (request.method === undefined || request.method === 'GET')
-    let rejected: string | undefined
-    for (let attempt = 0; ; attempt += 1) {
-      signal.throwIfAborted()
-      const token = source && !request.isPermission ? await orAborted(source(rejected), signal) : undefined
-      const result = await this.#send(request, token)
-      if (!(result instanceof RequestFailure)) return result
-      const { failure } = result
-      if (failure.status === 401 && token !== undefined && rejected === undefined) {
-        rejected = token
-        continue
-      }
-      const wait = this.waitFor(failure, attempt, repeatable)
-      if (wait === undefined) throw result
-      await pause(wait, signal)
+    const options = {
+      token: request.isPermission ? undefined : this.#options.token,
+      signal: request.signal,
+      failureOf: (error: unknown) => (error instanceof RequestFailure ? error.failure : undefined),
+      waitFor: (failure: Failure, attempt: number) => this.waitFor(failure, attempt, repeatable),
     }
+    return await repeat(options, token => this.#send(request, token))
   }
 
   /** Returns the milliseconds until the next attempt; undefined for no further attempt. */
@@ -96,7 +87,7 @@ export class HttpClient {
     return waitFor(failure, attempt, { backoff, isRateLimit: vendor.isRateLimit, repeatable })
   }
 
-  async #send(request: HttpRequest, token: string | undefined): Promise<HttpResponse | RequestFailure> {
+  async #send(request: HttpRequest, token: string | undefined): Promise<HttpResponse> {
     const { network, timeouts, vendor } = this.#options
     const timeout = new AbortController()
     const timer = setTimeout(() => timeout.abort(), request.body ? timeouts.upload : timeouts.metadata)
@@ -113,16 +104,17 @@ export class HttpClient {
         ...bodyOf(request),
         signal: request.isCommit ? timeout.signal : AbortSignal.any([request.signal, timeout.signal]),
       })
-      if (!response.ok && !request.accept?.includes(response.status)) return await refusalOf(response, vendor)
+      if (!response.ok && !request.accept?.includes(response.status)) throw await refusalOf(response, vendor)
       const { status, headers } = response
       if (!request.stream) return { status, headers, data: parse(await response.text()), body: undefined }
       const source = response.body ? Readable.fromWeb(response.body as ReadableStream) : Readable.from([])
       const body = withStallTimeout(source, timeouts.stall, vendor.name)
       return { status, headers, data: undefined, body }
     } catch (error) {
+      if (error instanceof RequestFailure) throw error
       request.signal.throwIfAborted()
       const cause = causeForLog(error, undefined, undefined)
-      return new RequestFailure({ status: undefined, reason: undefined, retryAfterMs: undefined, cause }, undefined)
+      throw new RequestFailure({ status: undefined, reason: undefined, retryAfterMs: undefined, cause }, undefined)
     } finally {
       clearTimeout(timer)
     }

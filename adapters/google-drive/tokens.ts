@@ -1,13 +1,10 @@
 import { type gaxios, JWT } from 'google-auth-library'
 import { toStorageError } from '../cloud/failure.ts'
-import type { TokenSource } from '../cloud/tokens.ts'
+import { fromRequests, type TokenSource } from '../cloud/tokens.ts'
 import { type Network, StorageError } from '../contract.ts'
 import { agentOf } from './agent.ts'
 import { type Endpoints, googleEndpoints, type ServiceAccount, scope } from './config.ts'
 import { failureOf, google } from './errors.ts'
-
-/** A token that expires within this time is no longer used, in milliseconds. */
-const expiryBuffer = 60_000
 
 /** Gets tokens with the key of a service account (RFC 7523), which needs no consent. */
 export function fromServiceAccount(
@@ -18,29 +15,17 @@ export function fromServiceAccount(
   timeout: number,
 ): TokenSource {
   const transporterOptions = { timeout, agent: agentOf(network) }
-  let current: { token: string; expires: number } | undefined
-  let pending: Promise<string> | undefined
-
-  async function requestToken(): Promise<string> {
+  return fromRequests(async () => {
     const jwt = new JWT({ email, key: privateKey, scopes: [scope], transporterOptions })
     if (endpoints.token !== googleEndpoints.token) redirect(jwt.transporter, endpoints.token)
     try {
-      const { access_token: token, expiry_date: expires } = await jwt.authorize()
-      if (!token) throw new Error('Google returned no access token')
-      current = { token, expires: expires ?? 0 }
-      return token
+      const { access_token: accessToken, expiry_date: expires } = await jwt.authorize()
+      if (!accessToken) throw new Error('Google returned no access token')
+      return { accessToken, expiresAt: new Date(expires ?? 0) }
     } catch (error) {
       throw refusalOf(error)
     }
-  }
-
-  return async rejected => {
-    if (current && current.token !== rejected && current.expires - expiryBuffer > Date.now()) return current.token
-    pending ??= requestToken().finally(() => {
-      pending = undefined
-    })
-    return await pending
-  }
+  })
 }
 
 /** Changes the token address, which is built into JWT. */

@@ -131,7 +131,7 @@ t.test('an application gets tokens with its secret, and new ones when Azure refu
     [401, 'invalid_client', 'UNAUTHORIZED', /client secret/],
     [400, 'unauthorized_client', 'UNAUTHORIZED', /both IDs/],
     [400, 'invalid_grant', 'NEEDS_RECONNECT', /connect it again/],
-    [429, 'too_many', 'RATE_LIMITED', /wait/],
+    [429, 'too_many', 'RATE_LIMITED', /no more requests/],
     [503, 'down', 'UNAVAILABLE', /try again/],
   ]
   for (const [status, error, code, message] of refusals) {
@@ -225,7 +225,7 @@ t.test('links', async t => {
 t.test('each error of Azure has a code and a sentence', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   const provider = await openAzure({ ...server, endpoint: proxy.endpoint + pathname }, containerName, {
-    limits: { attempts: 1 },
+    limits: { backoff: { first: 10, longest: 100, attempts: 1 } },
   })
   const codes: [number, string, StorageErrorCode][] = [
     [403, 'AuthenticationFailed', 'UNAUTHORIZED'],

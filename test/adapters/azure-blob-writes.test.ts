@@ -20,12 +20,12 @@ import {
   rejectsWith,
   stalledBody,
 } from '../../adapters/conformance/kit.ts'
-import type { StorageProvider, Unfinished } from '../../adapters/contract.ts'
+import type { StorageProvider } from '../../adapters/contract.ts'
 import { azureServer } from '../servers/azurite.ts'
 import { faultProxy } from '../servers/fault-proxy.ts'
 import { until } from '../support/until.ts'
 import { openAzure } from './azure-provider.ts'
-import { recordingHost } from './host.ts'
+import { recordingHost, UploadRecord } from './host.ts'
 
 t.setTimeout(120_000)
 
@@ -35,19 +35,6 @@ const container = await server.newContainer()
 const { containerName } = container
 const bytes = pattern(3.5 * mib)
 const md5 = createHash('md5').update(bytes).digest('hex')
-
-/** The record of a host: the last state, or undefined after the end. */
-class HostRecord implements Unfinished {
-  state: string | undefined
-
-  async began(state: string): Promise<void> {
-    this.state = state
-  }
-
-  async ended(): Promise<void> {
-    this.state = undefined
-  }
-}
 
 /** Opens a provider whose requests all go through a proxy. */
 async function behindProxy(t: Test, limits: Partial<Limits> = {}) {
@@ -82,7 +69,7 @@ function write(provider: StorageProvider, path: string, body: Readable, options:
 
 t.test('a file in parts has the MD5, the type and the time of the whole, and leaves no parts', async t => {
   const { provider, prefix, blob } = await here()
-  const record = new HostRecord()
+  const record = new UploadRecord()
   const modifiedAt = new Date('2011-12-13T14:15:16.789Z')
   for (const size of [bytes.length, undefined]) {
     const options = { mimeType: 'text/csv', modifiedAt, unfinished: record, overwrite: true, ...(size && { size }) }
@@ -111,7 +98,7 @@ t.test('without memory, parts are streamed', async t => {
 
 t.test('a failed or aborted write frees its parts', async t => {
   const { provider, prefix } = await here()
-  const record = new HostRecord()
+  const record = new UploadRecord()
   const broken = new Error('broken')
   function* pieces() {
     yield bytes
@@ -132,12 +119,12 @@ t.test('a failed or aborted write frees its parts', async t => {
 })
 
 t.test('another server frees what a killed one has left, before and after the parts were joined', async t => {
-  const { provider, proxy, prefix } = await behindProxy(t, { attempts: 1 })
+  const { provider, proxy, prefix } = await behindProxy(t, { backoff: { first: 10, longest: 100, attempts: 1 } })
   for (const isLost of [
     (method = '', url = '') => method === 'PUT' && url.includes('comp=blocklist'),
     (method = '', url = '') => method === 'PUT' && !url.includes('comp='),
   ]) {
-    const record = new HostRecord()
+    const record = new UploadRecord()
     let isDown = false
     proxy.fault = ({ method, url }) => {
       isDown ||= isLost(method, url)

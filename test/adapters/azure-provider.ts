@@ -10,8 +10,7 @@ import { silentHost } from './host.ts'
 export const smallLimits: Partial<Limits> = {
   partBytes: 1024 * 1024,
   memoryBytes: 4 * 1024 * 1024,
-  retryDelay: 10,
-  longestDelay: 100,
+  backoff: { first: 10, longest: 100, attempts: 4 },
 }
 
 export function azureConfigFor(

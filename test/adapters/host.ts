@@ -1,5 +1,5 @@
 import { type TestHost, testHost } from '../../adapters/conformance/index.ts'
-import type { Pool } from '../../adapters/contract.ts'
+import type { Pool, Unfinished } from '../../adapters/contract.ts'
 import { createPool } from '../../adapters/pool.ts'
 import { createNetwork } from '../../src/storage/network/index.ts'
 
@@ -27,5 +27,20 @@ export function sharingHost(t: { teardown(run: () => void): unknown }): TestHost
       const pool: Pool<never> = shared
       return { use: (call, work) => pool.use(call, work), take: call => pool.take(call), close() {} }
     },
+  }
+}
+
+/** The record of a host about an upload: the last state, or undefined after the end. */
+export class UploadRecord implements Unfinished {
+  state: string | undefined
+  readonly all: string[] = []
+
+  async began(state: string): Promise<void> {
+    this.all.push(state)
+    this.state = state
+  }
+
+  async ended(): Promise<void> {
+    this.state = undefined
   }
 }

@@ -7,6 +7,7 @@ import type { Unfinished } from '../../adapters/contract.ts'
 import { type Fault, faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { until } from '../support/until.ts'
+import { UploadRecord } from './host.ts'
 import { openS3, smallParts } from './s3-provider.ts'
 
 t.setTimeout(300_000)
@@ -14,21 +15,6 @@ t.setTimeout(300_000)
 const mib = 1024 * 1024
 const server = await s3Server(t)
 const bytes = pattern(6 * mib)
-
-/** The record of a host: the last state, or undefined after the end. */
-class UploadRecord implements Unfinished {
-  state: string | undefined
-  readonly all: string[] = []
-
-  async began(state: string): Promise<void> {
-    this.all.push(state)
-    this.state = state
-  }
-
-  async ended(): Promise<void> {
-    this.state = undefined
-  }
-}
 
 async function start(t: Test) {
   const bucket = await server.newBucket()
