@@ -475,8 +475,6 @@ t.test('downloads that break off, stall or change are noticed, and old pages exp
   await rejectsWith('UNAVAILABLE', get(provider, 'file'))
   fake.faults.before({ path: /download/, run: () => fake.addFile('root/file', randomBytes(1_000_000)) })
   await rejectsWith('PRECONDITION_FAILED', provider.read(at('file'), { ...call(), ifMatch: etag ?? '' }))
-  fake.faults.before({ path: /download/, run: () => fake.addFile('root/file', 'shorter') })
-  await rejectsWith('UNAVAILABLE', provider.read(at('file'), call()))
   for (let i = 0; i < 5; i += 1) fake.addFile(`root/${i}`)
   const { cursor = '' } = await provider.list(at(''), { ...call(), limit: 2 })
   fake.expirePages()
@@ -496,3 +494,20 @@ t.test('errors and their causes contain neither secret addresses nor tokens nor 
 })
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+
+t.test('a file that changes while it is opened is opened again', async t => {
+  const { provider, fake } = await openWorld(t)
+  fake.addFile('root/file', 'before')
+  const download = { method: 'GET', path: /\/download\// }
+  fake.faults.before({ ...download, run: () => void fake.addFile('root/file', 'after the change') })
+  await has(provider, 'file', 'after the change')
+  let content = 'after the change'
+  const grow = () => {
+    content += '.'
+    fake.addFile('root/file', content)
+    fake.faults.before({ ...download, run: grow })
+  }
+  fake.faults.before({ ...download, run: grow })
+  await rejectsWith('UNAVAILABLE', get(provider, 'file'))
+  t.equal(fake.faults.count(download), 5, 'at most three times')
+})

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { parseRoutes } from '../matrix/api.ts'
 import { startApp } from '../support/app.ts'
+import { makeShare, sharePath } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 import { eventually, head, talk } from './socket.ts'
 
@@ -16,9 +17,15 @@ const slack = 15_000
 /** Whether the route reads a file from its body. */
 const uploads = ['POST /api/upload/proxy', 'POST /api/upload/resumable', 'POST /api/upload/resumable/:id']
 const sending = ['PATCH /api/upload/resumable/:id', 'PUT /dav', 'PUT /dav/*', ...uploads].toSorted()
+/** The same for drop links. */
+const drops = [
+  'PATCH /api/share/:token/uploads/:id',
+  ...['files', 'uploads', 'uploads/:id'].map(path => `POST /api/share/:token/${path}`),
+]
 /** Routes that read more than others from their bodies. */
 const larger = [
   ...['LOCK', 'PROPFIND', 'PROPPATCH'].flatMap(method => [`${method} /dav`, `${method} /dav/*`]),
+  'POST /api/download/archive',
   'POST /graphql',
   'POST /mcp',
 ].toSorted()
@@ -120,14 +127,16 @@ t.test('a connection that stays open keeps nothing of its earlier requests', asy
   client.socket.destroy()
 })
 
-t.test('only uploads, GraphQL, MCP, WebDAV and S3 accept a large body', async t => {
+t.test('only uploads, GraphQL, MCP, WebDAV, S3 and lists of paths accept a large body', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
+  const providerId = await app.connectProvider(token, 'memory', {})
+  const { link } = await makeShare(app, token, { kind: 'DROP', providerId, path: '/' })
   const routes = parseRoutes(app.app.server.printRoutes())
   const limits = new Map<string, number>()
   for (const route of routes) {
     const [method = '', path = ''] = route.split(' ')
-    const url = `${app.url}${path.replace(/[:*].*/, 'x')}`
+    const url = `${app.url}${path.replace('/api/share/:token', sharePath(link)).replace(/[:*].*/, 'x')}`
     for (const length of [16 * 1024 + 1, 1024 * 1024 + 1]) {
       const client = await talk(Number(new URL(app.url).port))
       const headers = { 'Content-Length': length, 'Content-Type': 'application/json', Authorization: `Bearer ${token}` }
@@ -140,6 +149,6 @@ t.test('only uploads, GraphQL, MCP, WebDAV and S3 accept a large body', async t 
     }
   }
   const lifted = [...limits].filter(([, length]) => length > 1024 * 1024).map(([route]) => route)
-  t.same(lifted.toSorted(), [...sending, 'POST /s3/*', 'PUT /s3/*'].toSorted())
+  t.same(lifted.toSorted(), [...sending, ...drops, 'POST /s3/*', 'PUT /s3/*'].toSorted())
   t.same([...limits.keys()].filter(route => !lifted.includes(route)).toSorted(), larger)
 })
