@@ -8,6 +8,7 @@ import { forgetOpened } from '../files/sidebar/recent-files.ts'
 import { UploadDock } from '../files/upload/dock.tsx'
 import { hasActiveUploads } from '../files/upload/waiting-uploads.ts'
 import { JobDock } from '../jobs/dock.tsx'
+import type { AnnounceEnd } from '../jobs/panel.tsx'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/shell.tsx'
 import { Button } from '../ui/button.tsx'
@@ -15,6 +16,11 @@ import '../ui/dock.css'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
 import { Logo } from '../ui/logo.tsx'
+
+const announceEnd: AnnounceEnd = async (...end) => {
+  const undo = await loadPart(import('../files/undo.ts'))
+  await undo.announceEnd(...end)
+}
 
 const Confirm = lazy(async () => ({ default: (await loadPart(import('../ui/confirm.tsx'))).Confirm }))
 
@@ -71,7 +77,7 @@ export function Shell() {
         <Outlet />
       </div>
       <div className="dock">
-        <JobDock />
+        <JobDock announceEnd={announceEnd} />
         <DownloadDock />
         <UploadDock />
       </div>

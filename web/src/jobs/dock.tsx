@@ -5,12 +5,13 @@ import { queryKeys } from '../api/query-keys.ts'
 import { useStartedJobs } from '../api/started-jobs.ts'
 import { usePermissions, useSession } from '../api/use-session.ts'
 import { isUnfinished } from './describe.ts'
+import type { AnnounceEnd } from './panel.tsx'
 import { latestJobs } from './use-jobs.ts'
 
 const JobPanel = lazy(async () => ({ default: (await loadPart(import('./panel.tsx'))).JobPanel }))
 
 /** Shows the panel of jobs on every page, once there is a job to show. */
-export function JobDock() {
+export function JobDock({ announceEnd }: { announceEnd: AnnounceEnd }) {
   const { canRead } = usePermissions()
   const { user } = useSession().viewer
   const started = useStartedJobs()
@@ -24,7 +25,7 @@ export function JobDock() {
   if (hasJobs && !isNeeded) setNeeded(true)
   return isNeeded && canRead ? (
     <Suspense>
-      <JobPanel key={user.id} userId={user.id} />
+      <JobPanel key={user.id} userId={user.id} announceEnd={announceEnd} />
     </Suspense>
   ) : null
 }

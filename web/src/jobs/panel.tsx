@@ -1,13 +1,13 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { Link } from 'react-router'
 import { queryKeys } from '../api/query-keys.ts'
 import { useStartedJobs } from '../api/started-jobs.ts'
-import { announceEnd } from '../files/undo.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/jobs.ts'
 import { Button } from '../ui/button.tsx'
 import { PanelHead } from '../ui/panel-head.tsx'
+import { notifyError } from '../ui/toasts.tsx'
 import { JobActions } from './actions.tsx'
 import { isUnfinished, stateTitles, statusOf, titleOf } from './describe.ts'
 import './jobs.css'
@@ -15,8 +15,11 @@ import { type Job, storageNames } from './operations.ts'
 import { JobProgressBar } from './progress-bar.tsx'
 import { useJobs } from './use-jobs.ts'
 
+/** Says that a job has ended, in the words of `text`. */
+export type AnnounceEnd = (client: QueryClient, job: Job, text: string) => Promise<void>
+
 /** Shows the person's own jobs in a corner of every page: those that run, and those that ended while the page was open. */
-export function JobPanel({ userId }: { userId: string }) {
+export function JobPanel({ userId, announceEnd }: { userId: string; announceEnd: AnnounceEnd }) {
   const started = useStartedJobs()
   const jobs = useJobs().filter(({ createdBy }) => createdBy?.id === userId)
   const { data: storages = new Map<string, string>() } = useStorageNames()
@@ -26,7 +29,7 @@ export function JobPanel({ userId }: { userId: string }) {
   const added = jobs.filter(job => !met.has(job.id) && (isUnfinished(job) || started.includes(job.id)))
   if (added.length > 0) setMet(new Set([...met, ...added.map(({ id }) => id)]))
   const shown = jobs.filter(job => met.has(job.id) && (isUnfinished(job) || !dismissed.has(job.id)))
-  useEnds(shown, storages)
+  useEnds(shown, storages, announceEnd)
   if (shown.length === 0) return null
   const ended = shown.filter(job => !isUnfinished(job))
   return (
@@ -87,7 +90,7 @@ function headline(jobs: readonly Job[]): string {
 }
 
 /** Announces the end of each job, and reloads the folders that it may have changed. */
-function useEnds(jobs: readonly Job[], storages: ReadonlyMap<string, string>): void {
+function useEnds(jobs: readonly Job[], storages: ReadonlyMap<string, string>, announceEnd: AnnounceEnd): void {
   const client = useQueryClient()
   const known = useRef(new Map<string, string>())
   useEffect(() => {
@@ -95,11 +98,11 @@ function useEnds(jobs: readonly Job[], storages: ReadonlyMap<string, string>): v
       const before = known.current.get(job.id)
       known.current.set(job.id, job.state)
       if (isUnfinished(job) || before === job.state) continue
-      void announceEnd(client, job, texts.ended(stateTitles[job.state], titleOf(job, storages)))
+      announceEnd(client, job, texts.ended(stateTitles[job.state], titleOf(job, storages))).catch(notifyError)
       for (const { providerId } of [...job.sources, ...(job.target ? [job.target] : [])]) {
         void client.invalidateQueries({ queryKey: ['listing', providerId] })
         void client.invalidateQueries({ queryKey: ['subfolders', providerId] })
       }
     }
-  }, [jobs, storages, client])
+  }, [jobs, storages, client, announceEnd])
 }
