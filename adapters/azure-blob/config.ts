@@ -98,7 +98,7 @@ export function authorityOf({ hostname }: URL): string {
   return 'https://login.microsoftonline.com/'
 }
 
-/** What proves who sends a request. */
+/** The proof of who sends a request. */
 export type Credentials =
   | { kind: 'key'; key: Buffer }
   | { kind: 'sas'; query: Readonly<Record<string, string>> }

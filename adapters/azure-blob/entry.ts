@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Entry } from '../contract.ts'
 
-/** What Azure says about a blob, in the headers of a response or in a listing. */
+/** The properties that Azure reports for a blob, in the headers of a response or in a listing. */
 export interface Described {
   size: number
   etag: string | null

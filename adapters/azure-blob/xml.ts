@@ -12,7 +12,7 @@ export interface ListedBlob {
 
 export interface ListedPage {
   items: ListedBlob[]
-  /** Where the next page begins; empty for the last page. */
+  /** The marker at which the next page begins; empty for the last page. */
   marker: string
 }
 

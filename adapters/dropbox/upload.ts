@@ -15,7 +15,7 @@ export const chunkSize = 8 * 1024 * 1024
 /** The maximum size of a file: 2^41 - 2^22 bytes. */
 export const maxFileSize = 2 ** 41 - 2 ** 22
 
-/** How to store a file. */
+/** The options of a write. */
 export interface Commit extends Call {
   path: StoragePath
   overwrite: boolean

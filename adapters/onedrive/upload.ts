@@ -13,7 +13,7 @@ export const chunkSize = 32 * 320 * 1024
 /** The maximum size of a file: 250 GB. */
 export const maxFileSize = 250 * 1000 ** 3
 
-/** How to store a file. */
+/** The options of a write. */
 export interface Commit {
   path: StoragePath
   overwrite: boolean
@@ -26,7 +26,7 @@ const behaviorOf = ({ overwrite }: Commit) => (overwrite ? 'replace' : 'fail')
 
 const lost = () => new StorageError('UNAVAILABLE', 'OneDrive has ended the upload: start it again.')
 
-/** What a write knows about its bytes. */
+/** The facts that a write knows about its bytes. */
 export interface Written {
   size: number
   /** The quickXorHash. */

@@ -31,7 +31,7 @@ export interface Grant<S extends Scope = Scope> {
   readonly viewer: Viewer
 }
 
-/** What an operation needs at one location. `isNew`: it adds an entry there, and replaces nothing. */
+/** The rights that an operation needs at one location. `isNew`: it adds an entry there, and replaces nothing. */
 export interface LocationNeed<S extends Scope = Scope> {
   scope: S
   providerId: string

@@ -46,7 +46,7 @@ export interface SeenProvider extends ProviderVersion {
   slug: string
 }
 
-/** How a request names a provider: by its id, or by its slug in the addresses of WebDAV and S3. */
+/** The name of a provider in a request: its id, or its slug in the addresses of WebDAV and S3. */
 export type ProviderName = { id: string } | { slug: string }
 
 export type CredentialKind = 'SESSION' | 'API_KEY' | 'SHARE'
@@ -72,7 +72,7 @@ export interface Viewer extends Permissions {
   displayPrefix: string | null
   /** The owner of the credential; for a share, the person who made it. */
   member: Member
-  /** What a share link is limited to; null for the other kinds of credentials. */
+  /** The limits of a share link; null for the other kinds of credentials. */
   shared: Shared | null
   expiresAt: Date | null
   /** The time of the last check of the credential, in milliseconds of `performance.now()`. */

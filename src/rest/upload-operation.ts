@@ -52,7 +52,7 @@ export const upload: Operation = {
     201: {
       description: 'The stored file; for a form, the stored files.',
       headers: {
-        Location: { description: 'Where to download the file.', schema: { type: 'string', format: 'uri-reference' } },
+        Location: { description: 'The address of the file.', schema: { type: 'string', format: 'uri-reference' } },
         ETag: { description: 'The version of the stored file, if the back end has etags.', schema: { type: 'string' } },
         'Idempotency-Replayed': {
           description: '`true` if this is the response to an earlier request with the same key.',

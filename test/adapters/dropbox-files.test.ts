@@ -1,4 +1,4 @@
-/** How the adapter uses Dropbox, beyond what the conformance kit checks. */
+/** Tests how the adapter uses Dropbox, beyond what the conformance kit checks. */
 import { createHash, randomBytes } from 'node:crypto'
 import { inspect } from 'node:util'
 import t from 'tap'

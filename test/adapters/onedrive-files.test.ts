@@ -1,4 +1,4 @@
-/** How the adapter uses Microsoft Graph, beyond what the conformance kit checks. */
+/** Tests how the adapter uses Microsoft Graph, beyond what the conformance kit checks. */
 import { createHash, randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { inspect } from 'node:util'

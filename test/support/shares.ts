@@ -25,7 +25,7 @@ export function sharePath(link: string, endpoint = '', query: Record<string, str
   return `/api/share/${link}${endpoint && `/${endpoint}`}${search && `?${search}`}`
 }
 
-/** What a recipient gets. */
+/** The response to a recipient. */
 export interface Got {
   status: number
   text: string

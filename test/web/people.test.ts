@@ -1,4 +1,4 @@
-/** What people see of themselves and of others: names, sessions, links for a new password, notes of invites, the audit log. */
+/** Tests the pages about oneself and about others: names, sessions, links for a new password, notes of invites, the audit log. */
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { password } from '../support/client.ts'

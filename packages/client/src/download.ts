@@ -9,7 +9,7 @@ interface Range {
   end?: number
 }
 
-/** How to read a file. */
+/** The options of a download. */
 export interface ReadOptions {
   /** The first byte, and the last one or the end of the file. Not for folders. */
   range?: Range

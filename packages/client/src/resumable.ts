@@ -6,7 +6,7 @@ import { type RetryOptions, waitToRetry, withRetries } from './retry.ts'
 import type { Transport } from './transport.ts'
 import type { SendOptions } from './upload.ts'
 
-/** Where uploads begin, and what names the file. */
+/** The address at which an upload begins, and the name of its file. */
 export interface ResumableTarget {
   /** A path of the server. */
   collection: string

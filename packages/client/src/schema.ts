@@ -343,7 +343,7 @@ export interface CreateShareInput {
   expiresAt?: string | null
   /** Up to 50 endings of names, such as `pdf`, that a link of the kind DROP accepts. The default is all. */
   fileTypes?: readonly (string)[] | null
-  /** What the link permits. */
+  /** The rights that the link gives. */
   kind?: ShareKind
   /** The bytes that a link of the kind DROP accepts, for all files together. The default is no limit. */
   maxBytes?: number | null
@@ -503,7 +503,7 @@ export interface Folder {
   usage: FolderUsage
 }
 
-/** What a folder contains, with everything below it. */
+/** The size of a folder with everything below it. */
 export interface FolderUsage {
   __typename: 'FolderUsage'
   /** The bytes of all files whose size is known. */
@@ -1016,7 +1016,7 @@ export interface Share {
   hasPassword: boolean
   /** The permanent ID of the share. */
   id: string
-  /** What the link permits. */
+  /** The rights that the link gives. */
   kind: ShareKind
   /** The time of the last download or upload, or null. */
   lastUsedAt: string | null
@@ -1060,7 +1060,7 @@ export interface ShareEdge {
   node: Share
 }
 
-/** What a share link permits. */
+/** The rights that a share link gives. */
 export type ShareKind = 'DROP' | 'VIEW'
 
 /** Whether a share link works. It also stops when the person who made it loses access. */

@@ -12,7 +12,7 @@ export interface ShareLinkOptions extends Omit<StowageOptions, 'url' | 'credenti
   password?: string
 }
 
-/** What a share link gives access to, and its limits. */
+/** The files that a share link gives access to, and its limits. */
 export interface SharedFacts {
   /** VIEW reads. DROP only adds files. */
   kind: 'VIEW' | 'DROP'

@@ -16,7 +16,7 @@ export interface UploadResume {
   onStart: (url: string) => void | Promise<void>
 }
 
-/** What to send, and how. */
+/** The options of an upload. */
 export interface SendOptions {
   /** In Node.js, `openAsBlob(path)` of `node:fs` opens a file without reading it. */
   body: Blob | ReadableStream<Uint8Array>

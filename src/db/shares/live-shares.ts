@@ -13,7 +13,7 @@ export interface OwnedShare {
   share: ShareRecord
   tokenHash: Buffer
   maker: Member
-  /** What the API key that made the share permits; null if a session made it, or if the key has ended. */
+  /** The rights of the API key that made the share; null if a session made it, or if the key has ended. */
   key: { scopes: Scope[]; access: ProviderAccess } | null
   /** The provider of the share. */
   seenProvider: SeenProvider | null

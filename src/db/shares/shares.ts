@@ -5,7 +5,7 @@ import { creatorColumns } from '../creator.ts'
 import { lockMember } from '../members.ts'
 import { type ShareRecord, shareColumns, toShare } from './record.ts'
 
-/** What people can change. */
+/** The settings that people can change. */
 export type ShareSettings = Pick<
   ShareRecord,
   'passwordHash' | 'note' | 'expiresAt' | 'maxDownloads' | 'maxBytes' | 'fileTypes'

@@ -10,7 +10,7 @@ import { definePage, toPage } from './page.ts'
 const usageCost = 25_000
 
 const FolderUsageType = builder.objectRef<FolderUsage>('FolderUsage').implement({
-  description: 'What a folder contains, with everything below it.',
+  description: 'The size of a folder with everything below it.',
   fields: t => ({
     files: t.exposeInt('files', { description: 'The number of files.' }),
     folders: t.exposeInt('folders', { description: 'The number of folders.' }),

@@ -23,7 +23,7 @@ const kinds: Record<ShareKind, { description: string }> = {
     description: 'The link adds files to the shared folder. It shows nothing that is there, and replaces nothing.',
   },
 }
-const ShareKindEnum = builder.enumType('ShareKind', { description: 'What a share link permits.', values: kinds })
+const ShareKindEnum = builder.enumType('ShareKind', { description: 'The rights that a share link gives.', values: kinds })
 
 const ShareStateEnum = builder.enumType('ShareState', {
   description: 'Whether a share link works. It also stops when the person who made it loses access.',
@@ -40,7 +40,7 @@ const Share = builder.objectRef<ShareRecord>('Share').implement({
     'A link that gives people without an account access to files and folders. It never permits more than the person who made it may do today, and ends with the API key that made it.',
   fields: t => ({
     id: t.exposeID('id', { description: 'The permanent ID of the share.' }),
-    kind: t.expose('kind', { type: ShareKindEnum, description: 'What the link permits.' }),
+    kind: t.expose('kind', { type: ShareKindEnum, description: 'The rights that the link gives.' }),
     providerId: t.exposeID('providerId', { description: 'The ID of the provider of the shared entries.' }),
     paths: t.stringList({
       description: 'The absolute paths of the shared entries.',
@@ -138,7 +138,7 @@ const CreateShareInput = builder.inputType('CreateShareInput', {
     morePaths: t.stringList({
       description: `Up to ${maxSharedPaths - 1} further files and folders of the provider, each with a name of its own, for a share of the kind VIEW.`,
     }),
-    kind: t.field({ type: ShareKindEnum, defaultValue: 'VIEW', required: true, description: 'What the link permits.' }),
+    kind: t.field({ type: ShareKindEnum, defaultValue: 'VIEW', required: true, description: 'The rights that the link gives.' }),
     password: t.string({
       description: `A password of at least ${minSharePassword} characters that the link requires.`,
     }),

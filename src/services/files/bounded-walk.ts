@@ -10,7 +10,7 @@ export interface Walked {
   walked: number
   /** The number of folders and files that were left out because of an error of their own. */
   unreadable: number
-  /** What ended the walk before it was complete: `visit` or a limit. */
+  /** The reason why the walk ended before it was complete: `visit` or a limit. */
   cut: 'VISITOR' | 'ENTRIES' | 'TIME' | null
 }
 

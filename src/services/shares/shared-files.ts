@@ -1,4 +1,4 @@
-/** What the recipients of a share link can do. Each function takes the share that `open` returns, and shows only paths within it. */
+/** The operations of the recipients of a share link. Each function takes the share that `open` returns, and shows only paths within it. */
 import { formatPath, nameOf, type StoragePath } from '../../auth/path.ts'
 import type { Origin } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
@@ -27,7 +27,7 @@ export interface SharedEntry {
   modifiedAt: Date | null
 }
 
-/** What the recipients of a link may know about it. */
+/** The facts about a link that its recipients may know. */
 export interface SharedFacts {
   kind: ShareRecord['kind']
   /** The name of the shared file or folder; null for several. */

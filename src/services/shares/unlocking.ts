@@ -8,7 +8,7 @@ import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
 
-/** What a request sends to open a link with a password: the password, or the proof that an earlier request got for it. */
+/** A request opens a link with its password, or with the proof that an earlier request got for the password. */
 export interface ShareKey {
   password: string | null
   proof: string | null

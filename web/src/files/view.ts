@@ -2,7 +2,7 @@ import { useCallback, useEffect, useState } from 'react'
 import { texts } from '../texts/files.tsx'
 import { useIsPhone } from '../ui/use-is-phone.ts'
 
-/** How the entries of a folder are shown. */
+/** The view of the entries of a folder. */
 export type View = 'list' | 'compact' | 'tiles'
 
 export const viewTitles: Readonly<Record<View, string>> = texts.views

@@ -15,7 +15,7 @@ export function parseDays(text: string): number | null {
   return days <= maxDays ? days : Number.NaN
 }
 
-/** How long deleted files stay in the trash of a storage, and what that costs. */
+/** The field for the time that deleted files stay in the trash of a storage. It says what that costs. */
 export function TrashField({
   providerId,
   value,

@@ -1,4 +1,4 @@
-/** How an image is shown: scaled around the middle of its frame, and then moved by pixels. */
+/** The view of an image: scaled around the middle of its frame, and then moved by pixels. */
 export interface Zoom {
   scale: number
   x: number

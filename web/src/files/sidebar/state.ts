@@ -6,7 +6,7 @@ const dockable = matchMedia('(min-width: 64rem)')
 const roomy = matchMedia('(min-width: 90rem)')
 const storageKey = 'stowage.sidebar'
 
-/** What the person chose for wide windows; null if nothing yet. */
+/** The choice of the person for wide windows; null if nothing yet. */
 let choice = readChoice()
 let isDrawerOpen = false
 let version = 0

@@ -2,7 +2,7 @@ import { stowage, type UploadOptions } from '../../api/client.ts'
 import type { StorageLocation } from '../../api/paths.ts'
 import { createFolder } from '../operations.ts'
 
-/** Where the files of an upload queue go. */
+/** The target of the files of an upload queue. */
 export interface UploadTarget {
   /** Whether the browser remembers unfinished uploads. Their addresses must not be secret. */
   isRemembered: boolean
