@@ -23,7 +23,10 @@ const kinds: Record<ShareKind, { description: string }> = {
     description: 'The link adds files to the shared folder. It shows nothing that is there, and replaces nothing.',
   },
 }
-const ShareKindEnum = builder.enumType('ShareKind', { description: 'The rights that a share link gives.', values: kinds })
+const ShareKindEnum = builder.enumType('ShareKind', {
+  description: 'The rights that a share link gives.',
+  values: kinds,
+})
 
 const ShareStateEnum = builder.enumType('ShareState', {
   description: 'Whether a share link works. It also stops when the person who made it loses access.',
@@ -138,7 +141,12 @@ const CreateShareInput = builder.inputType('CreateShareInput', {
     morePaths: t.stringList({
       description: `Up to ${maxSharedPaths - 1} further files and folders of the provider, each with a name of its own, for a share of the kind VIEW.`,
     }),
-    kind: t.field({ type: ShareKindEnum, defaultValue: 'VIEW', required: true, description: 'The rights that the link gives.' }),
+    kind: t.field({
+      type: ShareKindEnum,
+      defaultValue: 'VIEW',
+      required: true,
+      description: 'The rights that the link gives.',
+    }),
     password: t.string({
       description: `A password of at least ${minSharePassword} characters that the link requires.`,
     }),
