@@ -9,6 +9,7 @@ import { memoryAdapter } from './memory/index.ts'
 import { oneDriveAdapter } from './onedrive/index.ts'
 import { s3Adapter } from './s3/index.ts'
 import { sftpAdapter } from './sftp/index.ts'
+import { webdavAdapter } from './webdav/index.ts'
 
 /** The adapters that come with Stowage. Each `open` takes a config that its own schema has passed. */
 export function builtInAdapters(options: LocalOptions): AdapterDefinition[] {
@@ -19,6 +20,7 @@ export function builtInAdapters(options: LocalOptions): AdapterDefinition[] {
     googleDriveAdapter(),
     dropboxAdapter(),
     oneDriveAdapter(),
+    webdavAdapter,
     sftpAdapter,
     ftpAdapter,
     memoryAdapter,

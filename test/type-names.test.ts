@@ -32,6 +32,7 @@ for (const folder of [
   'adapters/onedrive',
   'adapters/cloud',
   'adapters/plain',
+  'adapters/webdav',
 ]) {
   t.test(`each type name of ${folder} is declared once`, async t => {
     t.same(await duplicates(folder), [])

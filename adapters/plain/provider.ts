@@ -36,6 +36,9 @@ export async function openPlainProvider(files: PlainFiles, host: Host): Promise<
   }
 }
 
+/** Attempts to read a file that is replaced between the look at it and the read. */
+const maxReads = 10
+
 type ReadOptions = Call & { range?: ByteRange; ifMatch?: string; entry?: Entry }
 type WriteOptions = Call & { modifiedAt?: Date; size?: number; overwrite: boolean }
 
@@ -78,12 +81,14 @@ class PlainProvider implements StorageProvider {
   }
 
   async read(path: StoragePath, { entry, ...options }: ReadOptions): Promise<ReadResult> {
-    return await this.#run(options.signal, async () => {
-      try {
-        return await this.#read(path, entry ?? (await this.#entry(path, options)), options)
-      } catch (error) {
-        if (!isChanged(error) || (options.ifMatch !== undefined && !entry)) throw error
-        return await this.#read(path, await this.#entry(path, options), options)
+    const { signal, ifMatch } = options
+    return await this.#run(signal, async () => {
+      for (let [attempt, known] = [1, entry]; ; [attempt, known] = [attempt + 1, undefined]) {
+        try {
+          return await this.#read(path, known ?? (await this.#entry(path, options)), options)
+        } catch (error) {
+          if (!isChanged(error) || (ifMatch !== undefined && !known) || attempt === maxReads) throw error
+        }
       }
     })
   }

@@ -11,6 +11,7 @@ import { defaultLimits } from '../../adapters/s3/bucket.ts'
 import { parseConfig } from '../../adapters/s3/config.ts'
 import { openProvider } from '../../adapters/s3/provider.ts'
 import { sftpAdapter } from '../../adapters/sftp/index.ts'
+import { webdavAdapter } from '../../adapters/webdav/index.ts'
 import { createNetwork, isClosedAddress } from '../../src/storage/network/index.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { endpointsOf } from './google-drive-world.ts'
@@ -114,13 +115,15 @@ t.test('google-drive: every method, consent and service accounts', async t => {
   t.equal(count, 0)
 })
 
-t.test('ftp and sftp: a closed address is refused before anything is sent', async t => {
+t.test('ftp, sftp and webdav: a closed address is refused before anything is sent', async t => {
   const server = { host: '127.0.0.1', user: 'someone', password: 'a password', folder: '', continuesUploads: false }
   const opens = {
     'explicit TLS': () => ftpAdapter.open({ ...server, security: 'explicit', connections: 3 }, closed),
     'implicit TLS': () => ftpAdapter.open({ ...server, security: 'implicit', connections: 3 }, closed),
     'no TLS': () => ftpAdapter.open({ ...server, security: 'none', connections: 3 }, closed),
     sftp: () => sftpAdapter.open({ ...server, port: 22, connections: 1 }, closed),
+    'WebDAV over HTTP': () => webdavAdapter.open({ url: 'http://127.0.0.1/' }, closed),
+    'WebDAV over HTTPS': () => webdavAdapter.open({ url: 'https://127.0.0.1/' }, closed),
   }
   t.equal(await socketsDuring(() => refusesAll(t, opens)), 0)
 })

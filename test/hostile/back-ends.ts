@@ -2,7 +2,7 @@
  * The back ends under test. A provider covers a part of each, with canaries inside and around that part. `all` reads the back
  * end without the adapter.
  */
-import { lstat, mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises'
+import { chmod, lstat, mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3'
 import type { Test } from 'tap'
@@ -16,6 +16,7 @@ import { localAdapter } from '../../adapters/local/index.ts'
 import { memoryAdapter } from '../../adapters/memory/index.ts'
 import { s3Adapter } from '../../adapters/s3/index.ts'
 import { sftpAdapter } from '../../adapters/sftp/index.ts'
+import { webdavAdapter } from '../../adapters/webdav/index.ts'
 import { azureConfigFor } from '../adapters/azure-provider.ts'
 import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
 import { configFor } from '../adapters/s3-provider.ts'
@@ -25,6 +26,7 @@ import { folderType, startGoogleDrive } from '../servers/google-drive/index.ts'
 import { startProftpd } from '../servers/proftpd.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { startSshd } from '../servers/sshd.ts'
+import { startApache } from '../servers/webdav.ts'
 
 /** An entry of the back end. `at` is its path from the top of the back end. */
 export interface Item {
@@ -162,6 +164,19 @@ export async function sftp(t: Test): Promise<BackEnd> {
   const { host, port, user, privateKey, passphrase, hostKey, root } = await startSshd(t)
   const config = { host, port, user, privateKey, passphrase, hostKey, folder: join(root, top) }
   return onDisk('sftp', sftpAdapter as AdapterDefinition, root, config)
+}
+
+export async function webdav(t: Test): Promise<BackEnd> {
+  const { url, user, password, root } = await startApache(t)
+  const backEnd = onDisk('webdav', webdavAdapter as AdapterDefinition, root, { url: `${url}${top}`, user, password })
+  return {
+    ...backEnd,
+    // The server runs as another user than the test.
+    async make(where, content) {
+      await backEnd.make(where, content)
+      for (let depth = 0; depth < where.length; depth += 1) await chmod(join(root, ...where.slice(0, depth)), 0o777)
+    },
+  }
 }
 
 export async function s3(t: Test): Promise<BackEnd> {

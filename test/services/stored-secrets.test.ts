@@ -188,6 +188,8 @@ t.test('the built-in adapters name the properties that may change without their 
     dropbox: ['clientSecret', 'space', 'rootFolder'],
     // The hosts are always Microsoft's. The secret and the consent belong to the app and its tenant.
     onedrive: ['clientSecret', 'driveId', 'siteUrl', 'rootFolder'],
+    // The address determines the server, and the secrets belong to the user.
+    webdav: [],
     // The host and the port determine the server, and the secrets belong to the user.
     sftp: ['folder', 'connections'],
     ftp: ['folder', 'connections', 'continuesUploads'],

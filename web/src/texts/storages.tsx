@@ -47,6 +47,7 @@ export const texts = {
     'google-drive': 'My Drive, a shared drive, or a folder in either.',
     dropbox: 'Your Dropbox, the space of your team, or a folder in either.',
     onedrive: 'A personal or business OneDrive, a SharePoint library, or a folder in either.',
+    webdav: 'A folder in Nextcloud, ownCloud or at any WebDAV server.',
     sftp: 'A folder at an SSH server.',
     ftp: 'A folder at an FTP server, with or without TLS.',
     memory: 'The memory of the server, for trying things out. Files are lost when the server stops.',
