@@ -10,7 +10,7 @@ const web = fileURLToPath(new URL('../web', import.meta.url))
 const destination = resolve(process.argv[2] ?? join(web, 'dist'))
 
 /** Small files and images are not compressed, because they gain nothing. */
-const worthIt = (name: string, bytes: Buffer) => bytes.length > 1024 && /\.(js|css|html|svg)$/.test(name)
+const worthIt = (name: string, bytes: Buffer) => bytes.length > 1024 && /\.(m?js|css|html|svg)$/.test(name)
 
 async function compress(folder: string): Promise<void> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })

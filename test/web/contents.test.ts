@@ -4,11 +4,15 @@ import { readWithPython, requireArchivers } from '../http/archive-tools.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, pick, row, startFiles } from './files.ts'
 
-/** A PDF file with one empty page. */
+/** A PDF file with one page and one word. */
 const pdf = `%PDF-1.4
 1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
-3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj
+4 0 obj<</Length 41>>stream
+BT /F 80 Tf 20 100 Td (Invoice) Tj ET   
+endstream endobj
+5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj
 trailer<</Root 1 0 R>>
 %%EOF`
 
@@ -109,7 +113,7 @@ if (files) {
     const page = await open(t)
     await page.goto(address)
     await page.getByRole('link', { name: 'page.html' }).click()
-    await page.getByText('<script>document.title').waitFor()
+    await page.locator('pre').filter({ hasText: '<script>document.title' }).waitFor()
     await isGood(t, page)
     await page.keyboard.press('Escape')
     await dialog(page).waitFor({ state: 'detached' })
@@ -151,8 +155,24 @@ if (files) {
     t.notMatch(await page.locator('pre').textContent(), /the end/)
     await isGood(t, page)
     await page.goto(`${address}?file=paper.pdf`)
-    await page.locator('iframe, .preview-note').waitFor()
+    await page.locator('iframe').waitFor()
     await isGood(t, page)
+
+    // Browsers of phones have no viewer of their own.
+    const phone = await open(t, { viewport: { width: 390, height: 844 } })
+    await phone.addInitScript(() => Object.defineProperty(navigator, 'pdfViewerEnabled', { value: false }))
+    await phone.goto(`${address}?file=paper.pdf`)
+    const sheet = phone.getByRole('img', { name: 'Page 1 of 1' })
+    await sheet.waitFor()
+    await phone.getByText('Invoice').waitFor({ state: 'attached' })
+    const isDrawn = await sheet.evaluate((canvas: HTMLCanvasElement) =>
+      canvas
+        .getContext('2d')
+        ?.getImageData(0, 0, canvas.width, canvas.height)
+        .data.some((value, at) => at % 4 === 0 && value < 50),
+    )
+    t.ok(isDrawn, 'the word is drawn')
+    await isGood(t, phone)
   })
 
   t.test('an image is scaled with buttons, keys, the wheel and two fingers', async t => {
@@ -193,6 +213,93 @@ if (files) {
       await page.keyboard.press('ArrowLeft')
       await page.getByRole('img', { name: 'before.png' }).waitFor()
       await button(page, '100%, fit to the window').waitFor()
+    }
+  })
+
+  t.test('Markdown is shown as a document that runs and loads nothing, and code in colours', async t => {
+    const markdown = `# Title
+
+**bold** and [a link](https://example.org/x "title") and [a script](javascript:document.title='ran') and [data](data:text/html;base64,PHNjcmlwdD4=)
+
+<script>document.title = 'ran'</script><img src="x" alt="a plan" onerror="document.title = 'ran'">
+<form action="/console/session"><input name="x"></form><style>body { display: none }</style>
+<a href="https://example.org/y" style="position: fixed" id="root" onclick="document.title = 'ran'">another</a>
+<iframe src="https://example.org"></iframe><svg><script>document.title = 'ran'</script></svg>
+<math><mtext><table><mglyph><style><img src=x onerror="document.title = 'ran'"></style></mglyph></table></mtext></math>
+<a href="&#1;java&#10;script:document.title='ran'">a hidden script</a>
+<meta http-equiv="refresh" content="0; url=https://example.org"><base href="https://example.org">
+<link rel="stylesheet" href="https://example.org/style.css"><object data="https://example.org/object"></object>
+<picture><source srcset="https://example.org/source.png"></picture><video poster="https://example.org/poster.png"></video>
+
+![a counter](https://example.org/counter.png)
+
+- [x] packed
+- [ ] sent
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+<table background="https://example.org/table.png"><tr><td background="https://example.org/cell.png">3</td></tr></table>
+`
+    const code = 'export const answer: number = 42 // the answer\n'
+    const { page: address } = await store('documents', { 'read me.md': markdown, 'answer.ts': code })
+    for (const [viewport, colorScheme] of [
+      [{ width: 1280, height: 800 }, 'light'],
+      [{ width: 390, height: 844 }, 'dark'],
+    ] as const) {
+      const page = await open(t, { viewport, colorScheme })
+      const requested: string[] = []
+      page.on('request', request => requested.push(request.url()))
+      await page.goto(`${address}?file=read%20me.md`)
+      const document = page.getByRole('article', { name: 'read me.md' })
+      await document.getByRole('heading', { name: 'Title' }).waitFor()
+      await document.getByRole('cell', { name: '2' }).waitFor()
+      await document.getByRole('cell', { name: '3' }).waitFor()
+      await document.getByText('[image: a plan]').waitFor()
+      await document.getByText('[image: a counter]').waitFor()
+      t.same(await document.getByRole('listitem').allTextContents(), ['☑ packed', '☐ sent'])
+      const links = await document
+        .locator('a')
+        .evaluateAll(all => all.map(link => [...link.attributes].map(({ name, value }) => `${name}=${value}`).sort()))
+      const opensApart = ['rel=noopener noreferrer nofollow', 'target=_blank']
+      t.same(links, [
+        ['href=https://example.org/x', ...opensApart, 'title=title'].sort(),
+        opensApart,
+        opensApart,
+        ['href=https://example.org/y', ...opensApart],
+        opensApart,
+      ])
+      const parts = await document.evaluate(element =>
+        [...element.querySelectorAll('*')].flatMap(({ tagName, attributes }) => [
+          tagName.toLowerCase(),
+          ...[...attributes].map(({ name }) => name),
+        ]),
+      )
+      const tags = ['a', 'h1', 'li', 'p', 'strong', 'table', 'tbody', 'td', 'th', 'thead', 'tr', 'ul']
+      t.same([...new Set(parts)].sort(), [...tags, 'href', 'rel', 'target', 'title'].sort())
+      t.notMatch(await page.title(), /ran/)
+      t.same(
+        requested.filter(url => !url.startsWith(app.url)),
+        [],
+        'nothing is loaded from elsewhere',
+      )
+      // The browser reports what the inert document of its parser may not do.
+      t.same(
+        page.faults.filter(fault => !/violates the following Content Security Policy/.test(fault)),
+        [],
+      )
+      page.faults.length = 0
+      await isGood(t, page)
+      await button(page, 'Edit').click()
+      await page.getByLabel('Text of read me.md').waitFor()
+      t.equal(await page.getByLabel('Text of read me.md').inputValue(), markdown)
+      await page.goto(`${address}?file=answer.ts`)
+      await page.locator('pre[data-language=typescript]').waitFor()
+      t.equal(await page.locator('pre').textContent(), code)
+      const colors = await page.locator('pre span').evaluateAll(all => all.map(span => getComputedStyle(span).color))
+      t.ok(new Set(colors).size > 3, 'words have different colours')
+      await isGood(t, page)
     }
   })
 

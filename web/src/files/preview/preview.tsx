@@ -12,12 +12,12 @@ import { ErrorBox } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { type Entry, fileLink } from '../operations.ts'
+import { DocumentView } from './document.tsx'
 import { type PreviewKind, previewKind } from './kinds.ts'
 import { Media } from './media.tsx'
-import { PdfView } from './pdf.tsx'
+import { PdfView } from './pdf/pdf-view.tsx'
 import './preview.css'
 import { TableView } from './table.tsx'
-import { TextView } from './text.tsx'
 
 /** The browser plays these with a link; the others are read by the page. */
 const mediaKinds: ReadonlySet<PreviewKind> = new Set(['image', 'video', 'audio'])
@@ -153,7 +153,7 @@ interface ViewProps {
 
 function View({ file, kind, entry, link, onDirty }: ViewProps) {
   const [size, type] = entry.__typename === 'File' ? [entry.size, entry.mimeType] : [null, null]
-  if (kind === 'text') return <TextView file={file} name={entry.name} type={type} onDirty={onDirty} />
+  if (kind === 'text') return <DocumentView file={file} name={entry.name} type={type} onDirty={onDirty} />
   if (kind === 'table') return <TableView file={file} name={entry.name} />
   if (kind === 'pdf') return <PdfView file={file} name={entry.name} size={size} />
   return <Media kind={kind} link={link} name={entry.name} />

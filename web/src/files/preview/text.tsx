@@ -22,17 +22,14 @@ export interface TextFile {
   onDirty: (isDirty: boolean) => void
 }
 
-/**
- * Shows the beginning of a text file, and lets people edit a small one.
- * @param props.children shows the text; default: as it is
- */
+/** Shows the beginning of a text file with `children`, and lets people edit a small one. */
 export function TextView({
   file,
   name,
   type,
   onDirty,
-  children = plain,
-}: TextFile & { children?: (beginning: Beginning) => ReactNode }) {
+  children,
+}: TextFile & { children: (beginning: Beginning) => ReactNode }) {
   const { canWrite } = usePermissions()
   const client = useQueryClient()
   const { data, error, refetch } = useBeginning(file)
@@ -78,7 +75,7 @@ export function TextView({
   )
 }
 
-function plain({ text }: Beginning): ReactNode {
+export function PlainText({ text }: { text: string }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the text scrolls
     <pre tabIndex={0}>{text}</pre>

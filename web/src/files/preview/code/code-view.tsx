@@ -1,0 +1,43 @@
+import { useQuery } from '@tanstack/react-query'
+import { memo } from 'react'
+import { highlight } from './highlight.ts'
+import type { Language } from './languages.ts'
+import type { Token } from './token.ts'
+
+/** Characters. A longer text would need too many elements, so it is shown in one colour. */
+const maxLength = 150_000
+
+/** Shows program code in colours; until they are known, and for a long text, in one colour. */
+export function CodeView({ text, language }: { text: string; language: Language }) {
+  const { data } = useQuery({
+    queryKey: ['highlight', language, text],
+    queryFn: ({ signal }) => highlight(text, language, signal),
+    enabled: text.length <= maxLength,
+    gcTime: 0,
+    retry: false,
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the text scrolls
+    <pre tabIndex={0} className="code" data-language={data ? language : undefined}>
+      {data
+        ? // biome-ignore lint/suspicious/noArrayIndexKey: lines never move
+          data.map((tokens, index) => <Line key={index} tokens={tokens} isFirst={index === 0} />)
+        : text}
+    </pre>
+  )
+}
+
+const Line = memo(function Line({ tokens, isFirst }: { tokens: readonly Token[]; isFirst: boolean }) {
+  return (
+    <>
+      {!isFirst && '\n'}
+      {tokens.map(({ text, color }, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: tokens never move
+        <span key={index} style={{ color }}>
+          {text}
+        </span>
+      ))}
+    </>
+  )
+})

@@ -1,0 +1,41 @@
+import type { LanguageInput } from 'shiki/core'
+
+type Load = () => Promise<{ default: LanguageInput }>
+
+/** Each is loaded only when a file of it is opened. */
+const languages = {
+  c: () => import('@shikijs/langs/c'),
+  cpp: () => import('@shikijs/langs/cpp'),
+  csharp: () => import('@shikijs/langs/csharp'),
+  css: () => import('@shikijs/langs/css'),
+  diff: () => import('@shikijs/langs/diff'),
+  docker: () => import('@shikijs/langs/docker'),
+  go: () => import('@shikijs/langs/go'),
+  graphql: () => import('@shikijs/langs/graphql'),
+  html: () => import('@shikijs/langs/html'),
+  ini: () => import('@shikijs/langs/ini'),
+  java: () => import('@shikijs/langs/java'),
+  javascript: () => import('@shikijs/langs/javascript'),
+  json: () => import('@shikijs/langs/json'),
+  kotlin: () => import('@shikijs/langs/kotlin'),
+  make: () => import('@shikijs/langs/make'),
+  markdown: () => import('@shikijs/langs/markdown'),
+  php: () => import('@shikijs/langs/php'),
+  python: () => import('@shikijs/langs/python'),
+  ruby: () => import('@shikijs/langs/ruby'),
+  rust: () => import('@shikijs/langs/rust'),
+  scss: () => import('@shikijs/langs/scss'),
+  shellscript: () => import('@shikijs/langs/shellscript'),
+  sql: () => import('@shikijs/langs/sql'),
+  toml: () => import('@shikijs/langs/toml'),
+  tsx: () => import('@shikijs/langs/tsx'),
+  typescript: () => import('@shikijs/langs/typescript'),
+  xml: () => import('@shikijs/langs/xml'),
+  yaml: () => import('@shikijs/langs/yaml'),
+} satisfies Record<string, Load>
+
+export type Language = keyof typeof languages
+
+export function loadLanguage(language: Language): ReturnType<Load> {
+  return languages[language]()
+}
