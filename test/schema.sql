@@ -288,6 +288,16 @@ sessions: sessions_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id)
 CREATE INDEX sessions_expires_at ON public.sessions USING btree (expires_at)
 CREATE INDEX sessions_member ON public.sessions USING btree (workspace_id, user_id)
 CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (id)
+share_claims.id uuid not null
+share_claims.share_id uuid not null
+share_claims.bytes bigint not null
+share_claims.lapses_at timestamp with time zone not null
+share_claims: share_claims_bytes_check CHECK ((bytes >= 0))
+share_claims: share_claims_pkey PRIMARY KEY (id)
+share_claims: share_claims_share_id_fkey FOREIGN KEY (share_id) REFERENCES shares(id) ON DELETE CASCADE
+CREATE INDEX share_claims_lapses_at ON public.share_claims USING btree (lapses_at)
+CREATE INDEX share_claims_share_id ON public.share_claims USING btree (share_id)
+CREATE UNIQUE INDEX share_claims_pkey ON public.share_claims USING btree (id)
 shares.id uuid not null
 shares.workspace_id uuid not null
 shares.user_id uuid not null

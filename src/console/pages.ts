@@ -47,7 +47,11 @@ export async function consoleRoutes(app: FastifyInstance, basePath: string): Pro
   await app.register(fastifyStatic, { root: consoleFolder, serve: false, preCompressed: true, cacheControl: false })
   for (const path of pages) {
     app.get(path, async (_request, reply) => {
-      reply.headers({ 'Content-Security-Policy': contentSecurityPolicy, 'Cache-Control': 'no-cache' })
+      reply.headers({
+        'Content-Security-Policy': contentSecurityPolicy,
+        'Cache-Control': 'no-cache',
+        'X-Robots-Tag': 'noindex, nofollow',
+      })
       return reply.type('text/html; charset=utf-8').send(await readPage(basePath))
     })
   }

@@ -99,6 +99,7 @@ export interface Schema {
   webdav_properties: WebdavPropertyTable
   trash_items: TrashItemTable
   shares: ShareTable
+  share_claims: ShareClaimTable
 }
 
 /** Set by the database by default, and never updated. */
@@ -654,4 +655,11 @@ interface ShareTable extends CreatorColumns {
   created_at: CreatedAt
   revoked_at: ColumnType<Date | null, never, Date>
   last_used_at: ColumnType<Date | null, never, Date>
+}
+
+interface ShareClaimTable {
+  id: string
+  share_id: string
+  bytes: string
+  lapses_at: Date
 }

@@ -24,6 +24,8 @@ export function dropEndpoint(services: Services): TusEndpoint {
       sharedFiles
         .resumable(openedShare(request))
         .create({ ...parseDropMetadata(metadata), size }, requestSignal(request)),
+    // The stored path would say whether the name was taken.
+    storedPath: ({ metadata }) => parseDropMetadata(metadata).path,
     open: (request, id) => sharedFiles.resumable(openedShare(request)).open(id, requestSignal(request)),
   }
 }
@@ -55,6 +57,6 @@ function forShare(headers: RequestParameters = {}): RequestParameters {
   const { 'Upload-Metadata': metadata, ...others } = headers
   if (!metadata) return others
   const description =
-    'Pairs of a name and base64, separated by commas: `path` in the share with the file name, and optionally `conflict` (`rename`, the default, or `fail`) and `filetype`.'
+    'Pairs of a name and base64, separated by commas: `path` in the share with the file name, and optionally `filetype`. A file whose name is taken gets a number.'
   return { ...others, 'Upload-Metadata': { ...metadata, description } }
 }

@@ -1,6 +1,6 @@
 import type { FastifyContextConfig, FastifyRequest } from 'fastify'
 import type { Operation } from '../http/openapi/operation.ts'
-import type { OpenUpload } from '../services/uploads/index.ts'
+import type { OpenUpload, UploadRecord } from '../services/uploads/index.ts'
 
 /** The uploads of one endpoint. */
 export interface TusEndpoint {
@@ -14,5 +14,7 @@ export interface TusEndpoint {
   /** Refuses a request before the version of its protocol is checked. Default: the service refuses it. */
   requireRight?: (request: FastifyRequest, method: 'create' | 'continue') => void
   create(request: FastifyRequest, metadata: string, size: number | null): Promise<OpenUpload>
+  /** Returns the path of a stored file for its client. Default: where it is stored. */
+  storedPath?: (record: UploadRecord) => string
   open(request: FastifyRequest, id: string): Promise<OpenUpload>
 }

@@ -74,7 +74,7 @@ async function tusRoutes(app: FastifyInstance, endpoint: TusEndpoint, basePath: 
     requireVersion(request, reply)
     const record = await asTransfer(app, create(endpoint, request, reply))
     reply.header('Location', `${basePath}${splitUrl(request.url)[0]}/${record.id}`)
-    return sendState(reply.status(201), record)
+    return sendState(endpoint, reply.status(201), record)
   })
 
   const one = {
@@ -83,10 +83,11 @@ async function tusRoutes(app: FastifyInstance, endpoint: TusEndpoint, basePath: 
       const method = methodOf(request)
       requireRight?.(request, 'continue')
       requireVersion(request, reply)
-      if (method === 'PATCH')
-        return sendState(reply.status(204), await asTransfer(app, append(endpoint, request, reply)))
+      if (method === 'PATCH') {
+        return sendState(endpoint, reply.status(204), await asTransfer(app, append(endpoint, request, reply)))
+      }
       await using upload = await endpoint.open(request, request.params.id)
-      if (method === 'HEAD') return sendFullState(reply, upload.record)
+      if (method === 'HEAD') return sendFullState(endpoint, reply, upload.record)
       await asTransfer(app, upload.remove())
       return reply.status(204).send()
     },
@@ -137,22 +138,23 @@ function sendCapabilities(maxBytes: number, reply: FastifyReply): FastifyReply {
 }
 
 /** Sends the offset, and either the path of the stored file or the time until which the upload can be continued. */
-function sendState(reply: FastifyReply, record: UploadRecord): FastifyReply {
+function sendState({ storedPath }: TusEndpoint, reply: FastifyReply, record: UploadRecord): FastifyReply {
   reply.header('Upload-Offset', record.received)
   if (record.storedPath === null) reply.header('Upload-Expires', record.expiresAt.toUTCString())
   else {
-    const segments = formatPath(record.storedPath as StoragePath).split('/')
+    const path = storedPath?.(record) ?? formatPath(record.storedPath as StoragePath)
+    const segments = path.split('/')
     reply.header('Upload-Stored-Path', segments.map(encodeURIComponent).join('/'))
   }
   return reply.send()
 }
 
-function sendFullState(reply: FastifyReply, record: UploadRecord): FastifyReply {
+function sendFullState(endpoint: TusEndpoint, reply: FastifyReply, record: UploadRecord): FastifyReply {
   reply.header('Cache-Control', 'no-store')
   if (record.size === null) reply.header('Upload-Defer-Length', '1')
   else reply.header('Upload-Length', record.size)
   if (record.metadata !== '') reply.header('Upload-Metadata', record.metadata)
-  return sendState(reply.status(200), record)
+  return sendState(endpoint, reply.status(200), record)
 }
 
 /** Clients that cannot send PATCH or DELETE name the method in a header of a POST. @throws METHOD_NOT_ALLOWED */

@@ -28,10 +28,9 @@ export function parseMetadata(header: string): Omit<NewResumableUpload, 'size'> 
 
 /** Parses the metadata of an upload through a share link, which decides about the provider. @throws INVALID_INPUT */
 export function parseDropMetadata(header: string): Omit<NewResumableDrop, 'size'> {
-  const { path, conflict = 'rename', filetype, modifiedAt } = parsePairs(header)
+  const { path, filetype, modifiedAt } = parsePairs(header)
   return {
     path: required(path, 'path'),
-    conflict: parseConflict(conflict),
     mimeType: parseMimeType(filetype) ?? null,
     modifiedAt: parseModifiedAt(modifiedAt) ?? null,
     metadata: header,

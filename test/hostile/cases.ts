@@ -109,8 +109,8 @@ async function tryShare(on: Attack, path: string): Promise<void> {
     }
     await call('GET', sharePath(on.links.view, 'content', { path: shown }))
     await call('HEAD', sharePath(on.links.view, 'content', { path: shown }))
-    await call('POST', sharePath(on.links.drop, 'files', { path: shown, conflict: 'fail' }), { body: 'dropped' })
-    const metadata = metadataHeader({ path: shown, conflict: 'fail' })
+    await call('POST', sharePath(on.links.drop, 'files', { path: shown }), { body: 'dropped' })
+    const metadata = metadataHeader({ path: shown })
     const headers = { 'tus-resumable': '1.0.0', 'upload-length': '7', 'upload-metadata': metadata }
     await call('POST', sharePath(on.links.drop, 'uploads'), { headers })
   }

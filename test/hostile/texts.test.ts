@@ -341,7 +341,6 @@ function restCalls({ ids, links }: World): Record<string, (text: Buffer) => Call
     'share content path': text => shared('GET', links.view, 'content', `path=${encoded(text)}`),
     'share disposition': text => shared('GET', links.view, 'content', `path=/file&disposition=${encoded(text)}`),
     'share drop path': text => shared('POST', links.drop, 'files', `path=${encoded(text)}`),
-    'share drop conflict': text => shared('POST', links.drop, 'files', `path=/new&conflict=${encoded(text)}`),
     'share tus path': text =>
       shared('POST', links.drop, 'uploads', '', {
         'tus-resumable': '1.0.0',

@@ -76,7 +76,7 @@ t.test('escapes from shares', async t => {
       const raw = await app.request(`/api/share/${view.link}/content?path=${path}`)
       t.notMatch(await raw.text(), /^canary$/, path)
       await drop(app, dropped.link, path, 'planted')
-      await drop(app, dropped.link, path, 'planted', { conflict: 'replace' })
+      await drop(app, dropped.link, path, 'replaced', { conflict: 'replace' })
     }
     t.same(await files(), before, 'nothing was planted beside the folder')
     for (const path of ['/', '']) t.ok((await drop(app, dropped.link, path, 'x')).status >= 400, 'the folder itself')

@@ -1,12 +1,16 @@
 /** Share links as their recipients use them: without an account, by the link alone. */
 
+import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sql } from 'kysely'
 import t from 'tap'
 import { Upload } from 'tus-js-client'
 import { startApp, type TestApp } from '../support/app.ts'
 import { ask, drop, list, makeShare, read, sharePath } from '../support/shares.ts'
+import { until } from '../support/until.ts'
 import { readWithPython } from './archive-tools.ts'
 
 const bytes = 'content'
@@ -58,6 +62,11 @@ t.test('share links', async t => {
     t.same([file.status, file.text], [200, 'content of /team/sub/deep/d.txt'])
     t.equal(file.headers.get('content-disposition'), 'attachment; filename=d.txt')
     t.equal(file.headers.get('content-security-policy'), 'sandbox')
+    const html = await app.request(`/s/${link}`)
+    for (const { headers } of [file, html]) {
+      t.equal(headers.get('x-robots-tag'), 'noindex, nofollow')
+      t.equal(headers.get('referrer-policy'), 'no-referrer')
+    }
     const shown = await read(app, link, '/c.txt', { query: { disposition: 'inline' } })
     t.match(shown.headers.get('content-disposition'), /^inline/)
     const part = await read(app, link, '/c.txt', { headers: { range: 'bytes=0-6' } })
@@ -122,14 +131,9 @@ t.test('share links', async t => {
     const { link } = await share({ path: '/team/sub', kind: 'DROP' })
     t.match((await ask(app, link)).body, { kind: 'DROP', name: 'sub', isFolder: true })
     t.same((await drop(app, link, '/new.txt', 'first')).body, { path: '/new.txt', name: 'new.txt', size: 5 })
-    t.same((await drop(app, link, '/new.txt', 'second')).body, { path: '/new (1).txt', name: 'new (1).txt', size: 6 })
-    t.equal((await drop(app, link, '/new.txt', 'x', { conflict: 'fail' })).reason, 'ALREADY_EXISTS')
-    t.equal((await drop(app, link, '/new.txt', 'x', { conflict: 'replace' })).reason, 'SCOPE_REQUIRED')
-    t.equal((await drop(app, link, '/c.txt', 'x', { conflict: 'replace' })).reason, 'SCOPE_REQUIRED')
     t.same((await drop(app, link, '/folder/of/mine.txt', 'x')).body.path, '/folder/of/mine.txt')
     t.equal(await onDisk('team/sub/new.txt'), 'first')
-    t.equal(await onDisk('team/sub/new (1).txt'), 'second')
-    t.equal(await onDisk('team/sub/c.txt'), 'content of /team/sub/c.txt')
+    t.equal(await onDisk('team/sub/folder/of/mine.txt'), 'x')
     for (const path of ['/', '/c.txt', '/deep']) {
       t.match((await list(app, link, path)).reason, /SCOPE_REQUIRED/, path)
       t.match((await read(app, link, path)).reason, /SCOPE_REQUIRED/, path)
@@ -145,14 +149,51 @@ t.test('share links', async t => {
     t.equal((await tusUpload(app, view.link, '/y.txt', 'x')).error?.includes('403'), true)
   })
 
+  t.test('a drop link does not reveal which names are taken', async t => {
+    const { link } = await share({ path: '/team/sub', kind: 'DROP' })
+    const stored: [path: string, storedAs: string][] = [
+      ['/free.txt', 'free.txt'],
+      ['/c.txt', 'c (1).txt'],
+      ['/deep', 'deep (1)'],
+      ['/c.txt/x.txt', 'c.txt (1)/x.txt'],
+      ['/c.txt/y/z.txt', 'c.txt (1)/y/z.txt'],
+      ['/deep/d.txt', 'deep/d (1).txt'],
+    ]
+    for (const [path, storedAs] of stored) {
+      for (const conflict of ['', 'fail', 'replace']) {
+        const { status, body } = await drop(app, link, path, conflict, conflict === '' ? {} : { conflict })
+        t.same(
+          [status, body],
+          [201, { path, name: path.slice(path.lastIndexOf('/') + 1), size: conflict.length }],
+          path,
+        )
+      }
+      t.equal(await onDisk(`team/sub/${storedAs}`), '', storedAs)
+      t.same(await tusUpload(app, link, path, 'resumable', {}, 'fail'), { path }, path)
+    }
+    t.equal(await onDisk('team/sub/c.txt'), 'content of /team/sub/c.txt')
+    t.equal(await onDisk('team/sub/deep/d.txt'), 'content of /team/sub/deep/d.txt')
+    t.equal(await onDisk('team/sub/c (4).txt'), 'resumable')
+    const content = 'x'.repeat(2_000_000)
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, (_, n) =>
+        n % 2 ? drop(app, link, '/race.txt', content) : drop(app, link, '/race.txt', 'x'),
+      ),
+    )
+    for (const { status, text } of answers) {
+      t.match(status, /^(201|503)$/)
+      t.notMatch(text, /exists|race \(|under way/)
+    }
+  })
+
   t.test('a drop link accepts resumable uploads', async t => {
     const { link } = await share({ path: '/team', kind: 'DROP' })
     const sent = await tusUpload(app, link, '/big.bin', 'x'.repeat(300_000), { chunkSize: 100_000 })
     t.equal(sent.error, undefined)
     t.equal(sent.path, '/big.bin')
     t.equal(await onDisk('team/big.bin'), 'x'.repeat(300_000))
-    t.equal((await tusUpload(app, link, '/big.bin', 'other')).path, '/big (1).bin')
-    t.match((await tusUpload(app, link, '/big.bin', 'other', {}, 'replace')).error, /403/)
+    t.equal((await tusUpload(app, link, '/big.bin', 'other', {}, 'replace')).path, '/big.bin')
+    t.equal(await onDisk('team/big (1).bin'), 'other')
     const other = await share({ path: '/team', kind: 'DROP' })
     const headers = { 'tus-resumable': '1.0.0', 'upload-length': '5' }
     const metadata = `path ${Buffer.from('/half.bin').toString('base64')}`
@@ -181,7 +222,9 @@ t.test('share links', async t => {
     t.equal((await drop(app, link, '/1.TXT', '12345')).status, 201)
     t.equal((await ask(app, link)).body.bytesLeft, 5)
     t.equal((await drop(app, link, '/2.txt', '123456')).reason, 'TOO_LARGE')
-    t.equal((await drop(app, link, '/1.TXT', '12345', { conflict: 'fail' })).reason, 'ALREADY_EXISTS')
+    const digest = { 'content-digest': `sha-256=:${'A'.repeat(43)}=:` }
+    const damaged = { method: 'POST', body: '12345', headers: digest, query: { path: '/damaged.txt' } }
+    t.equal((await ask(app, link, 'files', damaged)).reason, 'DIGEST_MISMATCH')
     t.equal((await ask(app, link)).body.bytesLeft, 5, 'a file that was not stored takes no space')
     t.match((await tusUpload(app, link, '/3.txt', '123456')).error, /413/)
     const body = new Blob(['12345']).stream()
@@ -194,6 +237,27 @@ t.test('share links', async t => {
     const sent = Array.from({ length: 12 }, (_, n) => drop(app, many.link, `/many-${n}.txt`, '12345'))
     const stored = (await Promise.all(sent)).filter(({ status }) => status === 201)
     t.equal(stored.length, 6, 'as many as fit, however many are sent at once')
+  })
+
+  t.test('the bytes that a killed server had claimed are returned', async t => {
+    const { id, link } = await share({ path: '/team', kind: 'DROP', maxBytes: 10 })
+    const claims = () => app.db.selectFrom('share_claims').selectAll().where('share_id', '=', id).execute()
+    const socket = connect(Number(new URL(app.url).port), '127.0.0.1')
+    t.teardown(() => socket.destroy())
+    socket.write(
+      `POST ${sharePath(link, 'files', { path: '/late.txt' })} HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\n1234`,
+    )
+    await until(async () => (await claims()).length === 1)
+    t.equal((await drop(app, link, '/other.txt', '12345')).reason, 'TOO_LARGE')
+    // A killed server no longer renews its claim.
+    await sql`update share_claims set lapses_at = now() - interval '1 second' where share_id = ${id}`.execute(app.db)
+    t.equal((await drop(app, link, '/other.txt', '12345')).status, 201)
+    t.same(await claims(), [])
+    socket.write('5678')
+    const [answer] = await once(socket, 'data')
+    t.match(String(answer), /^HTTP\/1.1 201/)
+    t.equal((await ask(app, link)).body.bytesLeft, 0, 'a file that was stored after all counts')
+    t.equal((await drop(app, link, '/more.txt', '1')).reason, 'TOO_LARGE')
   })
 
   t.test('a share with a limit of downloads sends whole files', async t => {

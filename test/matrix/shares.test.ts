@@ -36,7 +36,7 @@ function callOf({ link, row, path, n }: Cell): Call {
   if (row === 'head') return { method: 'HEAD', path: at('content') }
   if (row === 'drop') return { method: 'POST', path: at('files'), body: `dropped by ${n}` }
   const body = `dropped by ${n}`
-  const metadata = { path, conflict: 'rename' }
+  const metadata = { path }
   const headers = {
     'tus-resumable': '1.0.0',
     'upload-length': String(body.length),

@@ -72,9 +72,9 @@ async function create(
   options: SendOptions,
   size: number | null,
 ): Promise<string> {
-  const { conflict = 'fail', body, signal } = options
+  const { body, signal } = options
   const type = options.type ?? (body instanceof Blob ? body.type : '')
-  const metadata = { ...named, conflict, ...(type !== '' && { filetype: type }) }
+  const metadata = { ...named, ...(type !== '' && { filetype: type }) }
   const headers = {
     ...version,
     ...(size === null ? { 'upload-defer-length': '1' } : { 'upload-length': String(size) }),

@@ -100,10 +100,13 @@ export class ShareLink {
     return download(this.#transport, this.contentUrl(path), options)
   }
 
-  /** Sends a file through a link that accepts files. Resolves with its path in the share, which differs if the name was taken. */
+  /**
+   * Sends a file through a link that accepts files. Resolves with the path. If the name is taken, the server numbers the file
+   * and does not say so.
+   */
   upload(path: string, options: SendOptions): Promise<string> {
     const target = { collection: `${this.#path}/uploads`, metadata: { path } }
-    return uploadInChunks(this.#transport, target, { conflict: 'rename', ...options })
+    return uploadInChunks(this.#transport, target, options)
   }
 
   /** Deletes an unfinished upload, whose address `resume.onStart` got. */

@@ -20,8 +20,6 @@ export interface UploadResume {
 export interface SendOptions {
   /** In Node.js, `openAsBlob(path)` of `node:fs` opens a file without reading it. */
   body: Blob | ReadableStream<Uint8Array>
-  /** Default: `fail`. */
-  conflict?: Conflict
   /** The media type. Default: that of the blob. */
   type?: string
   /**
@@ -43,6 +41,8 @@ export interface SendOptions {
 }
 
 export interface UploadOptions extends Location, SendOptions {
+  /** Default: `fail`. */
+  conflict?: Conflict
   /**
    * Whether to send the file directly to the back end, if it accepts that, so that it bypasses the server. Only for blobs.
    * In browsers, the back end must permit requests of the page's origin.
@@ -59,8 +59,8 @@ const maxSingle = 8 * 1024 * 1024
  * @throws StowageError
  */
 export async function upload(transport: Transport, graphql: Graphql, options: UploadOptions): Promise<string> {
-  const { providerId, path: target, body, direct = false, onProgress } = options
-  const resumable = { collection: '/api/upload/resumable', metadata: { providerId, path: target } }
+  const { providerId, path: target, conflict = 'fail', body, direct = false, onProgress } = options
+  const resumable = { collection: '/api/upload/resumable', metadata: { providerId, path: target, conflict } }
   if (!(body instanceof Blob)) return uploadInChunks(transport, resumable, options)
   const path = direct ? await uploadDirectly(transport, graphql, options, body) : null
   if (path === null && body.size > maxSingle) return uploadInChunks(transport, resumable, options)

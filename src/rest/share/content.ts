@@ -50,7 +50,10 @@ export function sharedContentRoute(app: FastifyInstance, services: Services, sen
         present: ({ entry }) => ({
           etag: entry.etag,
           contentType: contentType(entry.mimeType),
-          headers: { 'Content-Disposition': contentDisposition(entry, disposition === 'inline') },
+          headers: {
+            'Content-Disposition': contentDisposition(entry, disposition === 'inline'),
+            'X-Robots-Tag': 'noindex, nofollow',
+          },
           isWhole,
         }),
         sendFolder: (download, signal) => sendArchive({ ...download, isFolder: true }, request, reply, signal),

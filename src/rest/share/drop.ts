@@ -4,7 +4,7 @@ import { streamBodies } from '../../http/body-parsers.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
 import { awaitsContinue, continueOnRead } from '../../http/connection/expect-continue.ts'
 import { asTransfer } from '../../http/connection/graceful-close.ts'
-import { parseConflict, parseContentLength, parseMimeType, requirePlainBody } from '../../http/content/body-headers.ts'
+import { parseContentLength, parseMimeType, requirePlainBody } from '../../http/content/body-headers.ts'
 import { parseDigests } from '../../http/content/digests.ts'
 import { parseQuery, requireParameter } from '../../http/query.ts'
 import { authenticateShare, openedShare, sharePath } from '../../http/share-link.ts'
@@ -13,7 +13,7 @@ import { dropFile, dropParameters } from './operations.ts'
 
 const parameterNames = Object.keys(dropParameters) as (keyof typeof dropParameters)[]
 
-/** Serves `POST ?path=&conflict=` with the file as the body. Call it in a scope of its own, because it parses no bodies. */
+/** Serves `POST ?path=` with the file as the body. Call it in a scope of its own, because it parses no bodies. */
 export async function dropRoute(app: FastifyInstance, services: Services): Promise<void> {
   streamBodies(app)
   const config = {
@@ -31,10 +31,9 @@ export async function dropRoute(app: FastifyInstance, services: Services): Promi
       throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'Send each file as the body of a request of its own, not as a form.')
     }
     continueOnRead(raw, reply)
-    const { path, conflict = 'rename' } = parseQuery(raw.url ?? '', parameterNames)
+    const { path } = parseQuery(raw.url ?? '', parameterNames)
     const drop = {
       path: requireParameter(path, 'path'),
-      conflict: parseConflict(conflict),
       body: raw,
       size: parseContentLength(headers),
       mimeType,

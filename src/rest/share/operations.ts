@@ -36,12 +36,10 @@ export const contentParameters = {
   },
 } satisfies RequestParameters
 
-const dropConflicts = ['rename', 'fail'] as const
 export const dropParameters = {
-  path: { ...path, description: 'The path of the new file in the share, including its name.' },
-  conflict: {
-    description: 'If the name is taken, `rename`, the default, numbers the file, and `fail` refuses it.',
-    schema: { type: 'string', enum: dropConflicts },
+  path: {
+    ...path,
+    description: 'The path of the new file in the share, including its name. A file whose name is taken gets a number.',
   },
 } satisfies RequestParameters
 
@@ -159,7 +157,7 @@ export const dropFile: Operation = {
   },
   responses: {
     201: {
-      description: 'The stored file.',
+      description: 'The file was stored. The response does not say whether its name was taken.',
       content: {
         'application/json': {
           type: 'object',

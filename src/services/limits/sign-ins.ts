@@ -22,8 +22,8 @@ export interface SignIns {
 }
 
 export interface Who {
-  /** The email of an account, or a name of a share that is no email. */
-  account: string
+  /** The email of an account, or the ID of a share. */
+  account: string | { share: string }
   /** IP. */
   address: string
 }
@@ -58,7 +58,7 @@ export function createSignIns({
     if (refused.size >= maxRefused) refused.clear()
     const now = performance.now()
     if (!refused.has(network)) refused.set(network, { until: now + refusedTime, endsAt })
-    return tooMany('Too many failed logins from this address', endsAt - now)
+    return tooMany('Too many wrong passwords from this address', endsAt - now)
   }
 
   /** Rejects a network over its limit before it adds a count per account to the database. */
@@ -69,14 +69,14 @@ export function createSignIns({
   }
 
   /** Checks one limit after another, so that an attempt rejected by one does not count in the next. */
-  async function requireWithinLimits({ account, network, pair }: Subjects): Promise<void> {
+  async function requireWithinLimits({ account, network, pair, what }: Subjects): Promise<void> {
     requireNotRefused(network)
-    await require(rules.pair, pair, 'Too many failed logins to this account from this address')
+    await require(rules.pair, pair, `${what} from this address`)
     const networkWait = await attempts.take(rules.network, network)
     if (networkWait !== null) throw tooManyOf(network, performance.now() + networkWait)
     const wait = await attempts.take(rules.account, account)
     if (wait === null || (await withDatabaseTimeout(hasHits(db, keyOf(rules.known, pair))))) return
-    throw tooMany('Too many failed logins to this account', wait)
+    throw tooMany(what, wait)
   }
 
   async function uncount({ account, network, pair }: Subjects): Promise<void> {
@@ -132,10 +132,15 @@ interface Subjects {
   account: string
   network: string
   pair: string
+  /** What there were too many of. */
+  what: string
 }
 
-function subjectsOf({ address, ...who }: Who): Subjects {
-  const account = emailKey(who.account.trim())
+function subjectsOf({ address, account: named }: Who): Subjects {
+  const isAccount = typeof named === 'string'
+  // An email contains no colon before its "@".
+  const account = isAccount ? emailKey(named.trim()) : `share:${named.share}`
   const network = networkOf(address)
-  return { account, network, pair: JSON.stringify([account, network]) }
+  const what = isAccount ? 'Too many failed logins to this account' : 'Too many wrong passwords for this share link'
+  return { account, network, pair: JSON.stringify([account, network]), what }
 }

@@ -1,24 +1,68 @@
-/** The bytes that a drop link accepts. They are reserved before a file is sent, and returned if it is not stored. */
+/** The bytes that a drop link accepts. They are claimed before a file is sent, and returned if it is not stored. */
+import { randomUUID } from 'node:crypto'
 import type { Database } from '../../db/client.ts'
-import { claimBytes, releaseBytes } from '../../db/shares/claims.ts'
+import {
+  addBytes,
+  claimBytes,
+  claimSeconds,
+  dropClaim,
+  releaseBytes,
+  renewClaim,
+  returnLapsedClaims,
+  settleClaim,
+} from '../../db/shares/claims.ts'
 import type { ShareRecord } from '../../db/shares/record.ts'
 import { AppError } from '../../errors.ts'
 
-/** @throws TOO_LARGE, INVALID_INPUT for an unknown size if the link has a limit */
-export async function takeSpace(
+type Limited = Pick<ShareRecord, 'id' | 'maxBytes'>
+
+/**
+ * Claims the space of a file for the duration of `store`, which returns the size of the stored file, or null if it is unknown.
+ * @throws TOO_LARGE, INVALID_INPUT for an unknown size if the link has a limit, and what `store` throws
+ */
+export async function withSpace<T extends { size: number | null }>(
   db: Database,
-  { id, maxBytes }: Pick<ShareRecord, 'id' | 'maxBytes'>,
+  share: Limited,
   size: number | null,
-): Promise<void> {
+  store: () => Promise<T>,
+): Promise<T> {
   if (size === null) {
-    if (maxBytes === null) return
-    throw new AppError('INVALID_INPUT', 'This link has a limit of bytes: send the size of the file before its content.')
+    requireNoLimit(share)
+    const stored = await store()
+    if (stored.size !== null) await addBytes(db, share.id, stored.size)
+    return stored
   }
-  if (await claimBytes(db, id, size)) return
-  throw new AppError('TOO_LARGE', `All files that this link accepts can have ${maxBytes} bytes together.`)
+  const claim = await take(db, share, size)
+  const stored = await store()
+    .catch(async error => {
+      await dropClaim(db, claim.id)
+      throw error
+    })
+    .finally(claim.stop)
+  // The claim has lapsed if this server did not run for a while.
+  if (!(await settleClaim(db, claim.id))) await addBytes(db, share.id, size)
+  return stored
 }
 
-/** Returns the space of a file that was not stored. */
+/** Returns the space of a resumable upload that was not stored. */
 export async function returnSpace(db: Database, shareId: string, size: number | null): Promise<void> {
   if (size !== null && size > 0) await releaseBytes(db, shareId, size)
+}
+
+async function take(db: Database, share: Limited, bytes: number): Promise<{ id: string; stop: () => void }> {
+  const claim = { id: randomUUID(), shareId: share.id, bytes }
+  const isTaken = (await claimBytes(db, claim)) || ((await returnLapsedClaims(db)) && (await claimBytes(db, claim)))
+  if (!isTaken) {
+    throw new AppError('TOO_LARGE', `All files that this link accepts can have ${share.maxBytes} bytes together.`)
+  }
+  // A renewal that fails is repeated by the next one.
+  const renew = () => void renewClaim(db, claim.id).catch(() => {})
+  const timer = setInterval(renew, (claimSeconds * 1000) / 3).unref()
+  return { id: claim.id, stop: () => clearInterval(timer) }
+}
+
+/** @throws INVALID_INPUT */
+function requireNoLimit({ maxBytes }: Limited): void {
+  if (maxBytes === null) return
+  throw new AppError('INVALID_INPUT', 'This link has a limit of bytes: send the size of the file before its content.')
 }

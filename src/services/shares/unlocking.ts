@@ -61,7 +61,7 @@ export function createUnlocking({
   ): Promise<void> {
     return audit.recorded({ origin }, 'SHARE_UNLOCK', { subject: { kind: 'SHARE', id } }, async () => {
       using slot = enterPasswordQueue(origin.address, signal)
-      await limits.tryPassword({ account: `share:${id}`, address: origin.address }, async () => {
+      await limits.tryPassword({ account: { share: id }, address: origin.address }, async () => {
         if (!(await verifyPassword(slot, passwordHash, password))) throw new AppError('WRONG_SHARE_PASSWORD')
       })
     })

@@ -5,7 +5,7 @@ export const SharesQuery = graphql(`
     shares(first: 50, ofUser: $ofUser, includeInactive: $includeInactive, after: $after) {
       nodes {
         id kind state url providerId paths hasPassword note expiresAt maxDownloads downloads maxBytes receivedBytes
-        createdAt lastUsedAt createdBy { id name email }
+        fileTypes createdAt lastUsedAt createdBy { id name email }
       }
       pageInfo { endCursor hasNextPage }
     }
@@ -15,6 +15,12 @@ export const SharesQuery = graphql(`
 export const RevokeShareMutation = graphql(`
   mutation RevokeShare($id: ID!) {
     revokeShare(id: $id) { id }
+  }
+`)
+
+export const UpdateShareMutation = graphql(`
+  mutation UpdateShare($input: UpdateShareInput!) {
+    updateShare(input: $input) { id }
   }
 `)
 

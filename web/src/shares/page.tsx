@@ -12,6 +12,7 @@ import { Confirm } from '../ui/confirm.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
 import { PageTitle } from '../ui/page-title.tsx'
+import { EditShareDialog } from './edit-dialog.tsx'
 import { RevokeShareMutation, type Share, SharesQuery } from './operations.ts'
 import { ShareTable } from './share-table.tsx'
 
@@ -24,6 +25,7 @@ export function SharesPage() {
   const client = useQueryClient()
   const [whose, setWhose] = useState<Whose>('mine')
   const [includeInactive, setIncludeInactive] = useState(false)
+  const [editing, setEditing] = useState<Share | null>(null)
   const [revoking, setRevoking] = useState<Share | null>(null)
   const ofUser = whose === 'mine' ? user.id : null
   const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
@@ -65,12 +67,15 @@ export function SharesPage() {
           <p>{texts.noneHelp}</p>
         </div>
       )}
-      {shares && shares.length > 0 && <ShareTable shares={shares} ownId={user.id} onRevoke={setRevoking} />}
+      {shares && shares.length > 0 && (
+        <ShareTable shares={shares} ownId={user.id} onEdit={setEditing} onRevoke={setRevoking} />
+      )}
       {hasNextPage && (
         <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
           {common.showMore}
         </Button>
       )}
+      {editing && <EditShareDialog share={editing} onClose={() => setEditing(null)} />}
       {revoking && (
         <Confirm
           title={common.revokeTitle(revoking.paths[0] ?? '')}

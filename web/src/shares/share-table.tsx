@@ -9,6 +9,7 @@ import type { Share } from './operations.ts'
 interface Actions {
   /** The person whose shares do not name their creator. */
   ownId: string
+  onEdit: (share: Share) => void
   onRevoke: (share: Share) => void
 }
 
@@ -27,7 +28,7 @@ export function ShareTable({ shares, ...actions }: Actions & { shares: readonly 
 
 const badges = { ACTIVE: 'good', EXPIRED: 'warn', USED_UP: 'warn', REVOKED: 'bad' } as const
 
-function Row({ share, ownId, onRevoke }: Actions & { share: Share }) {
+function Row({ share, ownId, onEdit, onRevoke }: Actions & { share: Share }) {
   const { id, kind, state, url, paths, hasPassword, expiresAt, createdAt, createdBy } = share
   const nameId = `share-${id}`
   const [first = '/', ...others] = paths
@@ -60,6 +61,11 @@ function Row({ share, ownId, onRevoke }: Actions & { share: Share }) {
       <td className="actions-cell">
         <div className="actions">
           {url !== null && state === 'ACTIVE' && <CopyButton text={url} label={texts.copyLink} />}
+          {state !== 'REVOKED' && (
+            <Button onPress={() => onEdit(share)} aria-describedby={nameId}>
+              {common.edit}
+            </Button>
+          )}
           {state !== 'REVOKED' && (
             <Button variant="danger" onPress={() => onRevoke(share)} aria-describedby={nameId}>
               {common.revoke}

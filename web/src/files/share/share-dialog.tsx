@@ -10,12 +10,10 @@ import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { TextField } from '../../ui/field.tsx'
 import { FormDialog } from '../../ui/form-dialog.tsx'
+import { changedSettings, ShareFields, useShareTexts } from '../../ui/share-fields.tsx'
 import type { Entry } from '../operations.ts'
 import { CreateShareMutation, type NewShare, type ShareKind } from './operations.ts'
-
-const megabyte = 1_000_000
 
 /** Creates a share link for the selected entries, and shows it. */
 export function ShareDialog({
@@ -49,30 +47,18 @@ function ShareForm({
   const { canWrite } = usePermissions()
   const client = useQueryClient()
   const [kind, setKind] = useState<ShareKind>('VIEW')
-  const [password, setPassword] = useState('')
-  const [lastDay, setLastDay] = useState('')
-  const [note, setNote] = useState('')
-  const [limit, setLimit] = useState('')
-  const [fileTypes, setFileTypes] = useState('')
+  const { stored, values, change } = useShareTexts()
   const mayReceive = canWrite && entries.length === 1 && entries[0]?.__typename === 'Folder'
   const kinds: readonly ShareKind[] = mayReceive ? ['VIEW', 'DROP'] : ['VIEW']
   const create = useMutation({
     mutationFn: () => {
       const [path = folder.path, ...morePaths] = entries.map(({ name }) => childPath(folder.path, name))
-      const isDrop = kind === 'DROP'
-      const types = fileTypes.split(',').flatMap(type => type.trim() || [])
       const input = {
         providerId: folder.providerId,
         path,
         kind,
-        password: password === '' ? null : password,
-        // The last day counts in full, in the time zone of the browser.
-        expiresAt: lastDay === '' ? null : new Date(`${lastDay}T23:59:59`).toISOString(),
-        note: note === '' ? null : note,
-        maxDownloads: isDrop || limit === '' ? null : Number(limit),
-        maxBytes: !isDrop || limit === '' ? null : Number(limit) * megabyte,
+        ...changedSettings(kind, values, stored),
         ...(morePaths.length > 0 && { morePaths }),
-        ...(isDrop && types.length > 0 && { fileTypes: types }),
       }
       return ask(CreateShareMutation, { input })
     },
@@ -97,44 +83,7 @@ function ShareForm({
           onChange={setKind}
         />
       )}
-      <TextField
-        label={texts.password}
-        description={texts.passwordHelp}
-        type="password"
-        autoComplete="new-password"
-        minLength={8}
-        value={password}
-        onChange={setPassword}
-      />
-      <TextField
-        label={texts.lastDay}
-        description={texts.lastDayHelp}
-        type="date"
-        value={lastDay}
-        onChange={setLastDay}
-        validate={day => (day && new Date(`${day}T23:59:59`) <= new Date() ? texts.futureDate : null)}
-      />
-      <TextField label={texts.note} value={note} onChange={setNote} maxLength={2000} autoComplete="off" />
-      <details className="share-limits">
-        <summary>{texts.moreOptions}</summary>
-        <TextField
-          label={kind === 'VIEW' ? texts.maxDownloads : texts.maxMegabytes}
-          {...(kind === 'VIEW' && { description: texts.maxDownloadsHelp })}
-          inputMode="numeric"
-          pattern="[1-9][0-9]{0,8}"
-          value={limit}
-          onChange={setLimit}
-        />
-        {kind === 'DROP' && (
-          <TextField
-            label={texts.fileTypes}
-            description={texts.fileTypesHelp}
-            value={fileTypes}
-            onChange={setFileTypes}
-            autoComplete="off"
-          />
-        )}
-      </details>
+      <ShareFields kind={kind} isNew values={values} change={change} />
     </FormDialog>
   )
 }

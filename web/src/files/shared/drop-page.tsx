@@ -69,11 +69,11 @@ export function DropPage({ token, link, facts }: { token: string; link: ShareLin
   )
 }
 
-/** The addresses of uploads contain the link, so the browser does not remember them. A taken name is numbered. */
+/** The addresses of uploads contain the link, so the browser does not remember them. */
 function targetOf(link: ShareLink): UploadTarget {
   return {
     isRemembered: false,
-    upload: ({ path, ...options }) => link.upload(path, { ...options, conflict: 'rename' }),
+    upload: ({ path, ...options }) => link.upload(path, options),
     discard: url => link.discardUpload(url),
     // Folders appear with their first file.
     createFolder: async () => {},

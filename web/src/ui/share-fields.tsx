@@ -1,0 +1,140 @@
+import { useState } from 'react'
+import { texts } from '../texts/shares.tsx'
+import { TextField } from './field.tsx'
+
+const megabyte = 1_000_000
+
+/** The settings of a share as text, as people enter them. */
+export interface ShareTexts {
+  password: string
+  /** "2026-11-22" in the time zone of the browser; empty for a link that does not expire. */
+  lastDay: string
+  note: string
+  /** A number of downloads for VIEW, of megabytes for DROP. */
+  limit: string
+  fileTypes: string
+}
+
+interface StoredShare {
+  kind: 'VIEW' | 'DROP'
+  note: string
+  expiresAt: string | null
+  maxDownloads: number | null
+  maxBytes: number | null
+  fileTypes: readonly string[]
+}
+
+export function useShareTexts(share: StoredShare | null = null) {
+  const [stored] = useState(() => textsOf(share))
+  const [values, setValues] = useState(stored)
+  const change = (changes: Partial<ShareTexts>) => setValues({ ...values, ...changes })
+  return { stored, values, change }
+}
+
+export function ShareFields({
+  kind,
+  isNew,
+  values: { password, lastDay, note, limit, fileTypes },
+  change,
+}: {
+  kind: StoredShare['kind']
+  isNew: boolean
+  values: ShareTexts
+  change: (changes: Partial<ShareTexts>) => void
+}) {
+  const limits = (
+    <>
+      <TextField
+        label={kind === 'VIEW' ? texts.maxDownloads : texts.maxMegabytes}
+        {...(kind === 'VIEW' && { description: texts.maxDownloadsHelp })}
+        inputMode="numeric"
+        pattern="[1-9][0-9]{0,8}"
+        value={limit}
+        onChange={limit => change({ limit })}
+      />
+      {kind === 'DROP' && (
+        <TextField
+          label={texts.fileTypes}
+          description={texts.fileTypesHelp}
+          value={fileTypes}
+          onChange={fileTypes => change({ fileTypes })}
+          autoComplete="off"
+        />
+      )}
+    </>
+  )
+  return (
+    <>
+      <TextField
+        label={isNew ? texts.password : texts.newPassword}
+        description={isNew ? texts.passwordHelp : texts.newPasswordHelp}
+        type="password"
+        autoComplete="new-password"
+        minLength={8}
+        value={password}
+        onChange={password => change({ password })}
+      />
+      <TextField
+        label={texts.lastDay}
+        description={texts.lastDayHelp}
+        type="date"
+        value={lastDay}
+        onChange={lastDay => change({ lastDay })}
+        validate={day => (day && endOf(day) <= new Date() ? texts.futureDate : null)}
+      />
+      <TextField
+        label={texts.note}
+        value={note}
+        onChange={note => change({ note })}
+        maxLength={2000}
+        autoComplete="off"
+      />
+      {isNew ? (
+        <details className="share-limits">
+          <summary>{texts.moreOptions}</summary>
+          {limits}
+        </details>
+      ) : (
+        limits
+      )}
+    </>
+  )
+}
+
+/** Returns the settings whose texts differ from the stored ones. */
+export function changedSettings(kind: StoredShare['kind'], values: ShareTexts, stored: ShareTexts) {
+  const { password, lastDay, note, limit, fileTypes } = values
+  const differs = (name: keyof ShareTexts) => values[name] !== stored[name]
+  const types = fileTypes.split(',').flatMap(type => type.trim() || [])
+  return {
+    ...(password !== '' && { password }),
+    ...(differs('lastDay') && { expiresAt: lastDay === '' ? null : endOf(lastDay).toISOString() }),
+    ...(differs('note') && { note }),
+    ...(kind === 'VIEW' && differs('limit') && { maxDownloads: limit === '' ? null : Number(limit) }),
+    ...(kind === 'DROP' && differs('limit') && { maxBytes: limit === '' ? null : Number(limit) * megabyte }),
+    ...(kind === 'DROP' && differs('fileTypes') && { fileTypes: types }),
+  }
+}
+
+/** The last day counts in full, in the time zone of the browser. */
+function endOf(day: string): Date {
+  return new Date(`${day}T23:59:59`)
+}
+
+function textsOf(share: StoredShare | null): ShareTexts {
+  if (!share) return { password: '', lastDay: '', note: '', limit: '', fileTypes: '' }
+  const { kind, note, expiresAt, maxDownloads, maxBytes, fileTypes } = share
+  const limit = kind === 'VIEW' ? maxDownloads : maxBytes && Math.ceil(maxBytes / megabyte)
+  return {
+    password: '',
+    lastDay: expiresAt === null ? '' : dayOf(new Date(expiresAt)),
+    note,
+    limit: limit === null ? '' : String(limit),
+    fileTypes: fileTypes.join(', '),
+  }
+}
+
+function dayOf(time: Date): string {
+  const parts = [time.getFullYear(), time.getMonth() + 1, time.getDate()]
+  return parts.map(part => String(part).padStart(2, '0')).join('-')
+}
