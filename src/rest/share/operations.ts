@@ -135,6 +135,7 @@ export const downloadShared: Operation = {
   description:
     'Each GET counts towards the limit of downloads, if the share has one. Such a share ignores ranges and conditions.',
   query: contentParameters,
+  responses: withRobots(download.responses),
   headers: { ...common.headers, ...downloadConditionParameters, ...wantedDigestParameters },
   reasons: [...reasonsAtPaths, ...reasons, 'DOWNLOADS_USED_UP', 'RANGE_NOT_SATISFIABLE', 'TOO_MANY_ARCHIVES'],
 }
@@ -168,6 +169,16 @@ export const dropFile: Operation = {
     },
   },
   reasons: [...reasonsAtPaths, ...reasonsToStore, ...reasons, 'FILE_TYPE_NOT_ALLOWED', 'DIGEST_MISMATCH'],
+}
+
+/** Search engines do not index what a link shows. */
+function withRobots(responses: Operation['responses']): Operation['responses'] {
+  const header = { 'X-Robots-Tag': { description: 'Not in an archive.', schema: { const: 'noindex, nofollow' } } }
+  const described = Object.entries(responses).map(([status, response]) => [
+    status,
+    { ...response, headers: { ...response.headers, ...header } },
+  ])
+  return Object.fromEntries(described)
 }
 
 /** All properties are present. */
