@@ -57,6 +57,7 @@ const responseHeaders = [
   'Upload-Metadata',
   'Upload-Offset',
   'Upload-Stored-Path',
+  'X-Robots-Tag',
   'WWW-Authenticate',
   'X-Request-Id',
 ].join(', ')

@@ -3,7 +3,14 @@ import { digestParameters, wantedDigestParameters } from '../../http/content/dig
 import { downloadConditionParameters } from '../../http/content/download-conditions.ts'
 import { reasonsAtPaths, reasonsToStore } from '../../http/openapi/errors.ts'
 import { locationParameters } from '../../http/openapi/location.ts'
-import { bytes, type JsonSchema, type Operation, type RequestParameters, text } from '../../http/openapi/operation.ts'
+import {
+  bytes,
+  type JsonSchema,
+  type Operation,
+  type RequestParameters,
+  type ResponseHeaders,
+  text,
+} from '../../http/openapi/operation.ts'
 import { sharePasswordParameter, shareTokenParameter } from '../../http/share-link.ts'
 import { dispositions, download } from '../download-operation.ts'
 
@@ -127,6 +134,14 @@ export const listShare: Operation = {
   reasons: [...reasonsAtPaths, ...reasons, 'INVALID_CURSOR'],
 }
 
+/** Search engines do not index what a link shows. */
+const robots: ResponseHeaders = {
+  'X-Robots-Tag': {
+    description: 'Keeps files out of search engines. Not in an archive.',
+    schema: { const: 'noindex, nofollow' },
+  },
+}
+
 export const downloadShared: Operation = {
   ...download,
   ...common,
@@ -136,6 +151,7 @@ export const downloadShared: Operation = {
     'Each GET counts towards the limit of downloads, if the share has one. Such a share ignores ranges and conditions.',
   query: contentParameters,
   responses: withRobots(download.responses),
+  errorHeaders: { ...download.errorHeaders, ...robots },
   headers: { ...common.headers, ...downloadConditionParameters, ...wantedDigestParameters },
   reasons: [...reasonsAtPaths, ...reasons, 'DOWNLOADS_USED_UP', 'RANGE_NOT_SATISFIABLE', 'TOO_MANY_ARCHIVES'],
 }
@@ -171,12 +187,10 @@ export const dropFile: Operation = {
   reasons: [...reasonsAtPaths, ...reasonsToStore, ...reasons, 'FILE_TYPE_NOT_ALLOWED', 'DIGEST_MISMATCH'],
 }
 
-/** Search engines do not index what a link shows. */
 function withRobots(responses: Operation['responses']): Operation['responses'] {
-  const header = { 'X-Robots-Tag': { description: 'Not in an archive.', schema: { const: 'noindex, nofollow' } } }
   const described = Object.entries(responses).map(([status, response]) => [
     status,
-    { ...response, headers: { ...response.headers, ...header } },
+    { ...response, headers: { ...response.headers, ...robots } },
   ])
   return Object.fromEntries(described)
 }
