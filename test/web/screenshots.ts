@@ -1,13 +1,15 @@
 /**
  * Takes pictures of all pages of the console, at two widths, in light and dark: `SCREENSHOTS=<folder> npx tap test/web/screenshots.ts`.
+ * `PAGES=trash` takes only those with this text in their names.
  */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { type Visit, visit } from './browser.ts'
-import { button, pick, row, startFiles } from './files.ts'
+import { button, dialog, pick, row, startFiles } from './files.ts'
 
 const folder = process.env.SCREENSHOTS ?? 'screenshots'
+const only = process.env.PAGES ?? ''
 t.setTimeout(600_000)
 
 const files = await startFiles(t)
@@ -31,6 +33,18 @@ if (files) {
   await app.register('member@example.org', { invite: createInvite.invite })
   await app.ask(invite, { input: { role: 'VIEWER', note: 'Nina from accounting' } }, owner.token)
   await app.createKey(owner.token, { name: 'nightly backup', scopes: ['read'] })
+  const bin = await store('Shared disk', {
+    'Reports/2026/budget of the whole year, with everything.xlsx': 'x',
+    'Photos/beach.jpg': 'x',
+    'old.txt': 'x',
+    'kept.txt': 'x',
+  })
+  const days = 'mutation ($id: ID!) { updateProvider(input: { id: $id, trashDays: 30 }) { id } }'
+  await app.ask(days, { id: bin.id }, owner.token)
+  const remove = 'mutation ($input: DeleteInput!) { delete(input: $input) { deletedPath } }'
+  for (const path of ['/Reports/2026/budget of the whole year, with everything.xlsx', '/Photos', '/old.txt']) {
+    await app.ask(remove, { input: { providerId: bin.id, path, recursive: true } }, owner.token)
+  }
   await app.upload(owner.token, id, '/notes.txt', 'Some more notes\n', '&conflict=replace')
   await app.app.services.audit.flush()
 
@@ -61,6 +75,29 @@ if (files) {
       },
     ],
     'folder-empty': [empty, page => page.getByText('This folder is empty').waitFor()],
+    'trash-question': [
+      bin.page,
+      async page => {
+        await pick(page, 'kept.txt')
+        await button(page, 'Delete').click()
+        await dialog(page).getByText('You can restore it').waitFor()
+      },
+    ],
+    'trash-undo': [
+      bin.page,
+      async page => {
+        await app.upload(owner.token, bin.id, '/draft.txt', 'x')
+        await page.reload()
+        await pick(page, 'draft.txt')
+        await button(page, 'Delete').click()
+        await dialog(page).getByRole('button', { name: 'Delete' }).click()
+        await row(page, 'draft.txt').waitFor({ state: 'detached' })
+        await button(page, 'Undo').waitFor()
+      },
+    ],
+    trash: [`/trash/${bin.id}`, page => page.getByText('kept until').first().waitFor()],
+    'trash-empty-question': [`/trash/${bin.id}`, page => button(page, 'Empty trash').click()],
+    'trash-empty': [`/trash/${id}`, page => page.getByText('The trash is empty').waitFor()],
     details: [
       address,
       async page => {
@@ -100,7 +137,7 @@ if (files) {
         await page.screenshot({ path: join(target, `${name}.png`), animations: 'disabled' })
       }
       await t.test(`pages at ${size} width in ${colorScheme} colours`, async t => {
-        for (const [name, [path, act]] of Object.entries(pages)) {
+        for (const [name, [path, act]] of Object.entries(pages).filter(([name]) => name.includes(only))) {
           const page = await open(t, { viewport, colorScheme })
           await page.goto(path)
           await page.locator('main').first().waitFor()
@@ -108,7 +145,7 @@ if (files) {
           await take(page, name)
           await page.context().close()
         }
-        for (const [name, path] of Object.entries(publicPages)) {
+        for (const [name, path] of Object.entries(publicPages).filter(([name]) => name.includes(only))) {
           const page = await visit(files.browser, app, { viewport, colorScheme })
           await page.goto(path)
           await page.getByRole('heading').first().waitFor()
