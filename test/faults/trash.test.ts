@@ -6,13 +6,15 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
-import type { AdapterDefinition, StorageProvider } from '../../adapters/contract.ts'
-import { localAdapter } from '../../adapters/local/index.ts'
 import { startApp, type TestApp } from '../support/app.ts'
+import { client } from '../support/client.ts'
+import { startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
+import { gated, type Moment } from './gated-adapter.ts'
 
 t.setTimeout(240_000)
 
+const secret = 'a secret that only these tests have'
 const remove = 'mutation ($input: DeleteInput!) { delete(input: $input) { trashItem { id } } }'
 const trash = 'query ($id: ID!) { trash(providerId: $id) { nodes { id originalPath } } }'
 const restore = 'mutation ($input: RestoreInput!) { restore(input: $input) { path } }'
@@ -50,37 +52,6 @@ class Gate {
   }
 }
 
-type Moment = 'before' | 'after'
-
-const local = (folder: string) =>
-  localAdapter({ localRoots: [folder], dataFolder: join(folder, 'data') }) as AdapterDefinition
-
-/** A local disk that passes a gate. @param hasMove false for a back end that has to copy */
-function gated(folder: string, gate: Gate | null, hasMove: boolean): AdapterDefinition {
-  const definition = local(folder)
-  return {
-    ...definition,
-    async open(config, host) {
-      const provider = await definition.open(config, host)
-      return new Proxy<StorageProvider>(provider, {
-        get(target, method) {
-          const value: unknown = Reflect.get(target, method, target)
-          if (method === 'move' && !hasMove) return undefined
-          if (typeof method !== 'string' || typeof value !== 'function') return value
-          const call = value.bind(target)
-          if (!gate || !['move', 'copy', 'delete', 'deleteTree'].includes(method)) return call
-          return async (path: string, ...rest: unknown[]) => {
-            await gate.pass(method, path, 'before')
-            const result = await call(path, ...rest)
-            await gate.pass(method, path, 'after')
-            return result
-          }
-        },
-      })
-    },
-  }
-}
-
 interface World {
   gate: Gate
   app: TestApp
@@ -95,10 +66,15 @@ interface World {
   kept(): Promise<string[]>
 }
 
-async function startWorld(t: Test, hasMove = true): Promise<World> {
+/** @param workers 0 for a first server that leaves jobs to others */
+async function startWorld(t: Test, hasMove = true, workers?: 0): Promise<World> {
   const gate = new Gate()
   const settings = { trashDays: 30 }
-  const app = await startApp(t, { settings, adapters: folder => [gated(folder, gate, hasMove)] })
+  const app = await startApp(t, {
+    secret,
+    settings: { ...settings, ...(workers !== undefined && { workers }) },
+    adapters: folder => [gated(folder, hasMove, gate)],
+  })
   const { token } = await app.register('owner@example.org')
   const root = join(app.folder, 'files')
   await mkdir(root)
@@ -120,7 +96,7 @@ async function startWorld(t: Test, hasMove = true): Promise<World> {
       await sql`update jobs set lease_id = gen_random_uuid(), lease_until = now() where state = 'RUNNING'`.execute(
         app.db,
       )
-      return app.replica({ adapters: [gated(app.folder, null, hasMove)] })
+      return app.replica({ settings, adapters: [gated(app.folder, hasMove)] })
     },
     listed: async () =>
       (await app.ask(trash, { id: providerId }, token)).trash.nodes.map(
@@ -251,4 +227,50 @@ t.test('a job whose server is killed while it copies a folder to the trash conti
   for (const name of names) t.equal(await readFile(join(root, 'tree', name), 'utf8'), name)
   t.same([await world.listed(), await world.kept()], [[], []])
   await other.close()
+})
+
+t.test('a server that is killed between the copy and the deletion of a file loses nothing', async t => {
+  const world = await startWorld(t, false, 0)
+  const { app, token, providerId, root } = world
+  const names = ['tree/a.txt', 'tree/sub/b.txt']
+  await mkdir(join(root, 'tree/sub'), { recursive: true })
+  for (const name of names) await writeFile(join(root, name), name)
+  /** Sends a request to a server that is killed when it begins to delete a path that starts with `prefix`. */
+  const killAt = async (prefix: string, document: string, input: object) => {
+    const killed = await startProgram(t, {
+      command: [process.execPath, new URL('trash-server.ts', import.meta.url).pathname],
+      environment: {
+        TEST_TRASH_SERVER: JSON.stringify({
+          secret,
+          connectionString: app.connectionString,
+          folder: app.folder,
+          prefix,
+        }),
+        DATABASE_URL: 'postgres://is.not.used/',
+        STOWAGE_SECRET: secret,
+        STOWAGE_TRASH_DAYS: '30',
+      },
+    })
+    const asking = client(killed.url)
+      .graphql(document, { input }, token)
+      .catch(() => {})
+    await until(() => killed.output().includes(`stopped at ${prefix}`) || killed.output())
+    await killed.stop('SIGKILL')
+    await asking
+  }
+  const item = async () => (await app.ask(trash, { id: providerId }, token)).trash.nodes[0]
+
+  await killAt('tree/', remove, { providerId, path: '/tree', recursive: true })
+  const first = await world.takeOver()
+  await until(async () => (await item()) !== undefined)
+  t.same([(await readdir(root)).includes('tree'), (await world.kept()).length], [false, 1])
+  await first.close()
+
+  await killAt('.stowage-trash/', restore, { id: (await item()).id })
+  const second = await world.takeOver()
+  await until(async () => `${await states(world)}` === 'TRASHED')
+  await second.ask(restore, { input: { id: (await item()).id } }, token)
+  for (const name of names) t.equal(await readFile(join(root, name), 'utf8'), name)
+  t.same([await states(world), await world.kept()], [[], []])
+  await second.close()
 })

@@ -16,6 +16,7 @@ import { type Client, client } from './client.ts'
 export interface TestApp extends Client {
   app: App
   db: Database
+  connectionString: string
   /** The address: http://127.0.0.1:<port> */
   url: string
   /** An empty folder inside STOWAGE_LOCAL_ROOTS. */
@@ -86,6 +87,7 @@ async function launch(t: Test, connectionString: string, folder: string, options
     ...client(url),
     app,
     db,
+    connectionString,
     url,
     folder,
     settings,

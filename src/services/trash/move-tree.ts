@@ -1,4 +1,5 @@
 /** Moves a folder between its path and the trash by copying each file, where the back end cannot move a folder. */
+import { createHash } from 'node:crypto'
 import { maxPageSize } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
@@ -63,12 +64,27 @@ async function moveFile(
   if ((await copyAndDelete(from, source, to, { existing: null, overwrite, signal })) !== taken) return
   const [now, copy] = await Promise.all([statOrNull(from, signal), statOrNull(to, signal)])
   // An interrupted call has copied the file, and not deleted it yet.
-  if (now && copy?.kind === 'file' && now.size === copy.size && isCopyOf(now, copy)) await from.delete(signal, now)
-  else if (now) throw nameTaken(to.path)
+  if (!now) return
+  const isCopy =
+    copy?.kind === 'file' && now.size === copy.size && (await haveSameBytes([from, now], [to, copy], signal))
+  if (!isCopy) throw nameTaken(to.path)
+  await from.delete(signal, now)
 }
 
-function isCopyOf({ checksums }: CheckedEntry, copy: CheckedEntry): boolean {
-  const others = new Map(Object.entries(copy.checksums))
-  const common = Object.entries(checksums).filter(([name]) => others.has(name))
-  return common.length > 0 && common.every(([name, sum]) => others.get(name) === sum)
+type File = readonly [location: WriteLocation, entry: CheckedEntry]
+
+/** Compares checksums that both files have. Without one, for example on a disk, reads both. */
+async function haveSameBytes(file: File, other: File, signal: AbortSignal): Promise<boolean> {
+  const sums = new Map(Object.entries(other[1].checksums))
+  const common = Object.entries(file[1].checksums).filter(([name]) => sums.has(name))
+  if (common.length > 0) return common.every(([name, sum]) => sums.get(name) === sum)
+  const [hash, otherHash] = await Promise.all([hashOf(file, signal), hashOf(other, signal)])
+  return hash === otherHash
+}
+
+async function hashOf([location, seen]: File, signal: AbortSignal): Promise<string> {
+  const { body } = await location.read(signal, { seen })
+  const hash = createHash('sha256')
+  for await (const chunk of body) hash.update(chunk)
+  return hash.digest('hex')
 }
