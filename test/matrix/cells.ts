@@ -239,8 +239,15 @@ function isArchive({ text }: Answer): boolean {
   return text.startsWith('PK\x03\x04')
 }
 
-/** Runs items concurrently and starts them in the given order. */
-export async function runAll<T>(items: readonly T[], run: (item: T) => Promise<string | null>): Promise<string[]> {
+/**
+ * Runs items and starts them in the given order.
+ * @param atOnce the default stays below the 20 concurrent sign-ins that one address may have
+ */
+export async function runAll<T>(
+  items: readonly T[],
+  run: (item: T) => Promise<string | null>,
+  atOnce = 16,
+): Promise<string[]> {
   const wrong: string[] = []
   const iterator = items.values()
   const worker = async () => {
@@ -249,8 +256,7 @@ export async function runAll<T>(items: readonly T[], run: (item: T) => Promise<s
       if (found) wrong.push(found)
     }
   }
-  // Stays below the 20 concurrent sign-ins that one address may have.
-  await Promise.all(Array.from({ length: 16 }, worker))
+  await Promise.all(Array.from({ length: atOnce }, worker))
   return wrong
 }
 

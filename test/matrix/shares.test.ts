@@ -175,7 +175,8 @@ t.test('every share link gets the response that the model predicts, and nothing 
   t.same((await runAll(views, run)).slice(0, 20), [])
   t.same(compareTrees(before, await readTree(root)), [], 'links of the kind VIEW change nothing')
   const drops = chosen.filter(({ share }) => share.kind === 'DROP')
-  t.same((await runAll(drops, run)).slice(0, 20), [])
+  // One after the other: of two files with one name that arrive at the same moment, one may have to be sent again.
+  t.same((await runAll(drops, run, 1)).slice(0, 20), [])
   const changes = compareTrees(before, await readTree(root))
   t.same(
     changes.filter(change => !change.endsWith(' was created')),

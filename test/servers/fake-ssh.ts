@@ -13,9 +13,7 @@ export async function startFakeSsh(
   t: Scope,
   authenticate: (context: AuthContext) => unknown,
 ): Promise<{ port: number; fingerprint: string }> {
-  const keys = ssh2.utils.generateKeyPairSync('ed25519')
-  const [key] = [ssh2.utils.parseKey(keys.public)].flat()
-  if (!key || key instanceof Error) throw new Error('The key cannot be parsed')
+  const { keys, key } = newKey()
   const clients = new Set<ssh2.Connection>()
   const server = new ssh2.Server({ hostKeys: [keys.private] }, client => {
     clients.add(client)
@@ -28,4 +26,13 @@ export async function startFakeSsh(
   })
   const digest = createHash('sha256').update(key.getPublicSSH()).digest('base64').replace(/=$/, '')
   return { port: (server.address() as AddressInfo).port, fingerprint: `SHA256:${digest}` }
+}
+
+/** The library cannot parse one of about 200 keys that it generates. */
+function newKey() {
+  for (;;) {
+    const keys = ssh2.utils.generateKeyPairSync('ed25519')
+    const [key] = [ssh2.utils.parseKey(keys.public)].flat()
+    if (key && !(key instanceof Error)) return { keys, key }
+  }
 }

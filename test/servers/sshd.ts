@@ -42,7 +42,7 @@ export async function startSshd(t: Scope): Promise<SshServer> {
   // The program insists on its whole path.
   const program = (await findProgram('sshd')) ?? ''
   const home = await mkdtemp(join(tmpdir(), 'stowage-sshd-'))
-  t.teardown(() => rm(home, { recursive: true, force: true }))
+  t.teardown(() => rm(home, { recursive: true, force: true, maxRetries: 5 }))
   const [root, port, passphrase] = [join(home, 'root'), await freePort(), 'a passphrase']
   await mkdir(root)
   // Where it runs as root, it needs this folder.
@@ -79,7 +79,7 @@ export async function startSshd(t: Scope): Promise<SshServer> {
     const gone = once(server, 'exit')
     const sessions = await processesBelow(server.pid)
     server.kill('SIGKILL')
-    for (const pid of sessions) process.kill(pid, 'SIGKILL')
+    for (const pid of sessions) kill(pid)
     await gone
   }
   t.teardown(stop)
@@ -95,6 +95,14 @@ export async function startSshd(t: Scope): Promise<SshServer> {
     root,
     start,
     stop,
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // The session has ended meanwhile.
   }
 }
 

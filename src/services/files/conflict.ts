@@ -79,6 +79,10 @@ export async function statOrNull(location: ReadLocation, signal: AbortSignal): P
 export class Reservations {
   readonly #names = new Set<string>()
 
+  has(providerId: string, path: StoragePath): boolean {
+    return this.#names.has(`${providerId}/${path}`)
+  }
+
   /** Reserves a name until disposed. Returns null if it is already reserved. */
   take(providerId: string, path: StoragePath): Disposable | null {
     const name = `${providerId}/${path}`

@@ -76,16 +76,19 @@ export function createJobFeed(options: {
 
   function schedule(): void {
     if (readTimer || reading || isClosed || subscriptions.size === 0) return
-    readTimer = setTimeout(() => {
-      readTimer = undefined
-      reading = read().then(
-        () => readAgainAfter(interval),
-        error => {
-          onError(error)
-          readAgainAfter(retryInterval)
-        },
-      )
-    }, nextReadAt - performance.now()).unref()
+    readTimer = setTimeout(
+      () => {
+        readTimer = undefined
+        reading = read().then(
+          () => readAgainAfter(interval),
+          error => {
+            onError(error)
+            readAgainAfter(retryInterval)
+          },
+        )
+      },
+      Math.max(0, nextReadAt - performance.now()),
+    ).unref()
   }
 
   function readAgainAfter(delay: number): void {

@@ -133,9 +133,8 @@ export function createResumableUploads(context: UploadServices) {
     let isReserved = false
     for (const candidate of conflict === 'RENAME' ? candidates(path, 'file') : [path]) {
       const location = candidate === path ? first : await at(viewer, input, candidate)
-      // An upload in a single request reserves its name in the same way.
-      using reservation = conflict === 'REPLACE' ? null : reservations.take(providerId, candidate)
-      isReserved = conflict !== 'REPLACE' && !reservation
+      // The row below reserves the name. Here a reservation would disturb another upload to the name, which may be at its end.
+      isReserved = conflict !== 'REPLACE' && reservations.has(providerId, candidate)
       if (isReserved) continue
       if (conflict !== 'REPLACE' && (await statOrNull(location, signal))) continue
       const lease = await insert(location)

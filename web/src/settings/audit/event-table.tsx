@@ -27,7 +27,9 @@ function Row({ event, onShow }: { event: AuditEvent; onShow: () => void }) {
   return (
     <tr>
       <td>{formatMinute(at)}</td>
-      <td data-label={texts.member}>{whoOf(event)}</td>
+      <td className="person-cell" data-label={texts.member}>
+        {whoOf(event)}
+      </td>
       <td id={actionId}>
         <span className="main-cell">{texts.actions[action]}</span>
         {count > 1 && ` ${texts.times(count)}`} {result !== 'OK' && <ResultBadge result={result} />}

@@ -33,7 +33,7 @@ function Row({ member, onEdit, onReset, onRemove }: MemberActions & { member: Me
   const mayChange = !isSelf && (role !== 'OWNER' || self.role === 'OWNER')
   return (
     <tr>
-      <td id={nameId}>
+      <td id={nameId} className="person-cell">
         {name && <div className="main-cell">{name}</div>}
         <div className={name ? 'help' : 'main-cell'}>{isSelf ? texts.you(email) : email}</div>
       </td>
