@@ -21,13 +21,13 @@ import { dropboxAdapter } from '../../adapters/dropbox/index.ts'
 import { chunkSize } from '../../adapters/dropbox/upload.ts'
 import { type Dropbox, startDropbox } from '../servers/dropbox/index.ts'
 import { until } from '../support/until.ts'
+import { copiesNeverReplace } from './cloud-cases.ts'
 import { backoff, configOf, endpointsOf, oauthHost, openWorld } from './dropbox-world.ts'
 import { silentHost } from './host.ts'
 import { consent } from './oauth-host.ts'
 
 const { network } = silentHost
 const keep = { ...call(), overwrite: false }
-const replace = { ...call(), overwrite: true }
 
 t.test('the consent asks for offline access, with the secret or with PKCE', async t => {
   const { oauth } = dropboxAdapter()
@@ -337,26 +337,7 @@ t.test('names are found in any case, keep the case of their first writer, and ch
 })
 
 t.test('a copy or a move never replaces an entry at Dropbox, and the host is told to do it', async t => {
-  const { provider } = await openWorld(t)
-  await put(provider, 'file', 'content')
-  await put(provider, 'other', 'other')
-  await put(provider, 'full/file', 'kept')
-  await provider.mkdir(at('empty'), { ...call(), exclusive: true })
-  await provider.mkdir(at('folder'), { ...call(), exclusive: true })
-  for (const method of ['copy', 'move'] as const) {
-    const run = (from: string, to: string, options: typeof keep) =>
-      Promise.resolve(provider[method]?.(at(from), at(to), options))
-    await rejectsWith('NOT_IN_ONE_STEP', run('file', 'other', replace))
-    await rejectsWith('NOT_A_FILE', run('file', 'full', replace))
-    await rejectsWith('NOT_A_DIRECTORY', run('file', 'other/below', replace))
-    await rejectsWith('ALREADY_EXISTS', run('file', 'other', keep))
-  }
-  const move = (from: string, to: string) => Promise.resolve(provider.move?.(at(from), at(to), replace))
-  await rejectsWith('NOT_IN_ONE_STEP', move('folder', 'empty'))
-  await rejectsWith('NOT_EMPTY', move('folder', 'full'))
-  await rejectsWith('NOT_A_DIRECTORY', move('folder', 'file'))
-  await rejectsWith('INVALID_PATH', move('folder', 'folder/inside'))
-  await has(provider, 'other', 'other')
+  await copiesNeverReplace((await openWorld(t)).provider)
 })
 
 t.test('a folder that has replaced a file is not deleted with its content', async t => {

@@ -12,7 +12,6 @@ import {
   has,
   isMissing,
   listAll,
-  makeFolder,
   namesIn,
   put,
   rejectsWith,
@@ -24,13 +23,13 @@ import { oneDriveAdapter } from '../../adapters/onedrive/index.ts'
 import { chunkSize } from '../../adapters/onedrive/upload.ts'
 import { startOneDrive } from '../servers/onedrive/index.ts'
 import { temporaryFolder } from '../support/program.ts'
+import { copiesNeverReplace } from './cloud-cases.ts'
 import { silentHost } from './host.ts'
 import { consent, consentingHost } from './oauth-host.ts'
 import { backoff, configOf, endpointsOf, openWorld } from './onedrive-world.ts'
 
 const { network } = silentHost
 const keep = { ...call(), overwrite: false }
-const replace = { ...call(), overwrite: true }
 const session = { method: 'PUT', path: /\/upload\// }
 
 const write = (provider: StorageProvider, path: string, bytes: Buffer, overwrite = false) =>
@@ -341,25 +340,7 @@ t.test('OneDrive makes copies in the background, which keep their time', async t
 })
 
 t.test('a copy or a move never replaces an entry at OneDrive, and the host is told to do it', async t => {
-  const { provider } = await openWorld(t)
-  await put(provider, 'file', 'content')
-  await put(provider, 'other', 'other')
-  await put(provider, 'full/file', 'kept')
-  for (const name of ['empty', 'folder']) await makeFolder(provider, name, true)
-  for (const method of ['copy', 'move'] as const) {
-    const run = (from: string, to: string, options: typeof keep) =>
-      Promise.resolve(provider[method]?.(at(from), at(to), options))
-    await rejectsWith('NOT_IN_ONE_STEP', run('file', 'other', replace))
-    await rejectsWith('NOT_A_FILE', run('file', 'full', replace))
-    await rejectsWith('NOT_A_DIRECTORY', run('file', 'other/below', replace))
-    await rejectsWith('ALREADY_EXISTS', run('file', 'other', keep))
-  }
-  const move = (from: string, to: string) => Promise.resolve(provider.move?.(at(from), at(to), replace))
-  await rejectsWith('NOT_IN_ONE_STEP', move('folder', 'empty'))
-  await rejectsWith('NOT_EMPTY', move('folder', 'full'))
-  await rejectsWith('NOT_A_DIRECTORY', move('folder', 'file'))
-  await rejectsWith('INVALID_PATH', move('folder', 'folder/inside'))
-  await has(provider, 'other', 'other')
+  await copiesNeverReplace((await openWorld(t)).provider)
 })
 
 t.test('names are found in any case, and those that OneDrive cannot store are refused', async t => {

@@ -1,27 +1,6 @@
-import t from 'tap'
 import { isUnstorable } from '../../adapters/dropbox/names.ts'
-import { distinct, existingNamesAreData, namesAreKept, pathsStayInside } from './cases.ts'
+import { attackBackEnd } from './attack-back-end.ts'
 import { dropbox } from './cloud-back-ends.ts'
 import { namesOthersGive } from './corpus.ts'
-import { attack } from './requests.ts'
 
-t.setTimeout(900_000)
-
-t.test('Dropbox', async t => {
-  const on = await attack(t, await dropbox(t))
-  await t.test('hostile paths stay inside the base path', t => pathsStayInside(t, on, 4))
-  await t.test('stored files keep hostile names', t => namesAreKept(t, on))
-  await t.test('hostile names from other clients are listed and readable', async t => {
-    const given = distinct(
-      on,
-      namesOthersGive.filter(name => !isUnstorable(name)),
-    )
-    const listed = await existingNamesAreData(
-      t,
-      on,
-      given.map(name => [name]),
-    )
-    t.same(listed.toSorted(), given.toSorted())
-  })
-  t.comment(`Dropbox: ${on.count} hostile requests in all`)
-})
+attackBackEnd('Dropbox', dropbox, { every: 4, names: namesOthersGive.filter(name => !isUnstorable(name)) })

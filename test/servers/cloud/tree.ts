@@ -64,6 +64,14 @@ export class FileTree {
     return node
   }
 
+  /** Adds a file at a path, and the folders that it needs. */
+  addFile(path: string, content: string | Buffer, from: Node = this.root): Node {
+    const names = segmentsIn(path)
+    const parent = this.folder(names.slice(0, -1).join('/'), from)
+    if (!parent) throw new Error(`${path} is below a file`)
+    return this.put(parent, names.at(-1) ?? '', [Buffer.from(content)])
+  }
+
   touch(node: Node): void {
     this.changes += 1
     node.version = this.changes

@@ -2,12 +2,11 @@
  * A fake Dropbox on loopback: the HTTP behaviour that Dropbox publishes, with files in memory and faults on demand. It does
  * not depend on the adapter. `dropbox.test.ts` checks it with Dropbox's own SDK.
  */
-import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { FakeServer } from '../cloud/fake-server.ts'
-import { answerWith, type Fault, Faults } from '../cloud/faults.ts'
 import { parseRange, readBody, sendChunks, sendJson, slice } from '../cloud/http.ts'
 import { OAuthServer } from '../cloud/oauth.ts'
-import { type Node, randomId, segmentsIn } from '../cloud/tree.ts'
+import { type Node, randomId } from '../cloud/tree.ts'
 import { badRequest, DropboxError, errorOf, refused } from './errors.ts'
 import { Files } from './files.ts'
 import { Lister } from './list.ts'
@@ -27,7 +26,8 @@ export class Dropbox extends FakeServer {
     lifetime: 14_400,
     prefix: 'sl.',
   })
-  readonly faults = new Faults()
+  protected readonly errorOf = errorOf
+  protected readonly sendError = sendError
   readonly files = new Files()
   readonly lister = new Lister(this.files)
   readonly uploads = new Uploads(this.files)
@@ -54,10 +54,7 @@ export class Dropbox extends FakeServer {
 
   /** Adds a file like another client, directly and without HTTP. */
   addFile(path: string, content: string | Buffer = '', base: Node = this.files.home): Node {
-    const names = segmentsIn(path)
-    const parent = this.files.tree.folder(names.slice(0, -1).join('/'), base)
-    if (!parent) throw new Error(`${path} is below a file`)
-    return this.files.tree.put(parent, names.at(-1) ?? '', [Buffer.from(content)])
+    return this.files.tree.addFile(path, content, base)
   }
 
   /** Adds a document that can only be exported. */
@@ -67,28 +64,7 @@ export class Dropbox extends FakeServer {
     return node
   }
 
-  protected async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = request.url ?? '/'
-    const method = request.method ?? 'GET'
-    const token = request.headers.authorization?.replace(/^Bearer /, '')
-    response.on('close', () => {
-      this.faults.log.push({ method, url, status: response.statusCode, token, contentRange: undefined })
-    })
-    const refuse = ({ reason, status }: Fault, headers: Record<string, string>) =>
-      sendError(response, errorOf(reason, status, headers))
-    try {
-      const fault = await this.faults.prepare(method, url)
-      if (fault && !fault.executed) return answerWith(fault, request, refuse)
-      if (!fault) return await this.#route(request, response, url)
-      await this.#route(request, new ServerResponse(request), url)
-      answerWith(fault, request, refuse)
-    } catch (error) {
-      request.resume()
-      sendError(response, error)
-    }
-  }
-
-  async #route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
+  protected async route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
     const { pathname, searchParams } = new URL(url, this.url)
     if (pathname === '/oauth2/authorize') return this.oauth.authorize(searchParams, response)
     if (pathname === '/oauth2/token') return await this.oauth.token(request, searchParams, response)

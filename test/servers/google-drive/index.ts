@@ -3,9 +3,8 @@
  * It does not depend on the adapter. `google-drive.test.ts` checks it with Google's own client.
  */
 
-import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { FakeServer } from '../cloud/fake-server.ts'
-import { answerWith, type Fault, Faults } from '../cloud/faults.ts'
 import { sendJson } from '../cloud/http.ts'
 import { sendExport, sendMedia } from './download.ts'
 import { ApiError, errorOf } from './errors.ts'
@@ -25,7 +24,8 @@ export class GoogleDrive extends FakeServer {
   readonly account = 'owner@example.com'
   readonly store = new Store()
   readonly oauth = new OAuth(this.account)
-  readonly faults = new Faults()
+  protected readonly errorOf = errorOf
+  protected readonly sendError = sendError
   readonly lister = new Lister(this.store)
   readonly #files = new Files(this.store, this.lister)
   readonly uploads = new Uploads(this.store, this.#files)
@@ -76,29 +76,8 @@ export class GoogleDrive extends FakeServer {
     return this.store.add({ name, mimeType: shortcutType, owner: this.account, parent, shortcutTargetId: target })
   }
 
-  protected async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = request.url ?? '/'
+  protected async route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
     const method = request.method ?? 'GET'
-    const token = request.headers.authorization?.replace(/^Bearer /, '')
-    const contentRange = request.headers['content-range']
-    response.on('close', () => this.faults.log.push({ method, url, status: response.statusCode, token, contentRange }))
-    try {
-      const fault = await this.faults.prepare(method, url)
-      const refuse = ({ reason, status }: Fault, headers: Record<string, string>) =>
-        sendError(response, errorOf(reason, status, headers))
-      if (fault && !fault.executed) return answerWith(fault, request, refuse)
-      if (fault) {
-        await this.#route(request, new ServerResponse(request), url, method)
-        return answerWith(fault, request, refuse)
-      }
-      await this.#route(request, response, url, method)
-    } catch (error) {
-      request.resume()
-      sendError(response, error)
-    }
-  }
-
-  async #route(request: IncomingMessage, response: ServerResponse, url: string, method: string): Promise<void> {
     const { pathname, searchParams: query } = new URL(url, this.url)
     if (pathname === '/o/oauth2/v2/auth' && method === 'GET') return this.oauth.authorize(query, response)
     if (pathname === '/token' && method === 'POST') return await this.oauth.token(request, response)

@@ -2,12 +2,11 @@
  * A fake Microsoft Graph on loopback with the drives of one account: the HTTP behaviour that Microsoft publishes, with files in
  * memory and faults on demand. It does not depend on the adapter. `onedrive.test.ts` checks it with Microsoft's own client.
  */
-import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { FakeServer } from '../cloud/fake-server.ts'
-import { answerWith, type Fault, Faults } from '../cloud/faults.ts'
 import { parseRange, readBody, sendChunks, sendJson, slice } from '../cloud/http.ts'
 import { OAuthServer } from '../cloud/oauth.ts'
-import { fold, type Node, randomId, segmentsIn } from '../cloud/tree.ts'
+import { fold, type Node, randomId } from '../cloud/tree.ts'
 import { type Behavior, Drive } from './drive.ts'
 import { errorOf, GraphError, invalid, notFound, taken } from './errors.ts'
 
@@ -55,7 +54,8 @@ export class OneDrive extends FakeServer {
     lifetime: 3600,
     prefix: 'EwB',
   })
-  readonly faults = new Faults()
+  protected readonly errorOf = errorOf
+  protected readonly sendError = sendError
   /** The drive of the account. */
   readonly drive = new Drive('business')
   /** The default library of https://contoso.sharepoint.com/sites/Team. */
@@ -93,33 +93,10 @@ export class OneDrive extends FakeServer {
 
   /** Adds a file like another client, directly and without HTTP. */
   addFile(path: string, content: string | Buffer = '', { tree } = this.drive): Node {
-    const names = segmentsIn(path)
-    const parent = tree.folder(names.slice(0, -1).join('/'))
-    if (!parent) throw new Error(`${path} is below a file`)
-    return tree.put(parent, names.at(-1) ?? '', [Buffer.from(content)])
+    return tree.addFile(path, content)
   }
 
-  protected async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = request.url ?? '/'
-    const method = request.method ?? 'GET'
-    const token = request.headers.authorization?.replace(/^Bearer /, '')
-    const contentRange = request.headers['content-range']
-    response.on('close', () => this.faults.log.push({ method, url, status: response.statusCode, token, contentRange }))
-    const refuse = ({ reason, status }: Fault, headers: Record<string, string>) =>
-      sendError(response, errorOf(reason, status, headers))
-    try {
-      const fault = await this.faults.prepare(method, url)
-      if (fault && !fault.executed) return answerWith(fault, request, refuse)
-      if (!fault) return await this.#route(request, response, url)
-      await this.#route(request, new ServerResponse(request), url)
-      answerWith(fault, request, refuse)
-    } catch (error) {
-      request.resume()
-      sendError(response, error)
-    }
-  }
-
-  async #route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
+  protected async route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
     const { pathname, searchParams: query } = new URL(url, this.url)
     const login = /^\/login\/([^/]+)\/oauth2\/v2\.0\/(authorize|token)$/.exec(pathname)
     if (login) {

@@ -1,0 +1,42 @@
+import t, { type Test } from 'tap'
+import type { BackEnd } from './back-ends.ts'
+import { distinct, existingNamesAreData, namesAreKept, pathsStayInside } from './cases.ts'
+import { namesOthersGive } from './corpus.ts'
+import { type Attack, attack } from './requests.ts'
+
+interface Options {
+  /** Tries one of this many paths. Null tries none, for a back end that differs from another one only in its keys. */
+  every?: number | null
+  /** The names that other clients can give to files. */
+  names?: readonly string[]
+  /** Returns the name that Stowage lists for one of these, or undefined. */
+  shown?: (name: string) => string | undefined
+  /** Keys of other clients that are not valid paths. */
+  invalidKeys?: readonly (readonly string[])[]
+  /** Cases of this back end alone. */
+  more?: (t: Test, on: Attack) => Promise<void>
+}
+
+/** Tests a back end with hostile paths and names. */
+export function attackBackEnd(
+  title: string,
+  open: (t: Test) => BackEnd | Promise<BackEnd>,
+  options: Options = {},
+): void {
+  const { every = 1, names = namesOthersGive, shown = name => name, invalidKeys, more } = options
+  t.setTimeout(900_000)
+  t.test(title, async t => {
+    const on = await attack(t, await open(t))
+    if (every !== null) await t.test('hostile paths stay inside the base path', t => pathsStayInside(t, on, every))
+    await t.test('stored files keep hostile names', t => namesAreKept(t, on))
+    await t.test('hostile names from other clients are listed and readable', async t => {
+      const given = distinct(on, names)
+      const keys = invalidKeys ? [...invalidKeys, ['a', 'b']] : []
+      const listed = await existingNamesAreData(t, on, [...given.map(name => [name]), ...keys])
+      const expected = [...given.map(shown), ...(invalidKeys ? ['a'] : [])]
+      t.same(listed.toSorted(), expected.toSorted(), 'exactly the names that are valid paths are listed')
+    })
+    await more?.(t, on)
+    t.comment(`${title}: ${on.count} hostile requests in all`)
+  })
+}
