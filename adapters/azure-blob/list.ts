@@ -1,4 +1,5 @@
-import type { Entry, ListPage } from '../contract.ts'
+import type { Entry } from '../contract.ts'
+import type { FolderPage } from '../objects/folder-page.ts'
 import type { Container } from './container.ts'
 import { fileEntry, folderEntry } from './entry.ts'
 import { hasCode } from './errors.ts'
@@ -12,15 +13,6 @@ export interface Selection {
   cursor: string | undefined
   limit: number
   signal: AbortSignal
-}
-
-export interface FolderPage extends ListPage {
-  /** Names that are not valid in a path; undefined for one that is not UTF-8. The listing leaves them out. */
-  invalid: (string | undefined)[]
-  /** Folders that have the same name as a file. The listing leaves them out. */
-  hidden: string[]
-  /** True where no blob has the folder's prefix. */
-  isMissing: boolean
 }
 
 /**

@@ -1,3 +1,4 @@
+import { entraConsentUrl } from '../cloud/entra.ts'
 import type { OAuthFlow } from '../contract.ts'
 import { type AzureBlobConfig, requireClient } from './config.ts'
 
@@ -9,22 +10,9 @@ export function oauthFlow(authorityFor: (config: AzureBlobConfig) => string): OA
   return {
     isNeeded: ({ access }) => access === 'person',
 
-    authorizeUrl(config, { redirectUri, state, codeChallenge }) {
-      const { tenantId, clientId } = requireClient(config)
-      const url = new URL(`${authorityFor(config)}${tenantId}/oauth2/v2.0/authorize`)
-      const query = {
-        client_id: clientId,
-        response_type: 'code',
-        redirect_uri: redirectUri,
-        response_mode: 'query',
-        scope,
-        state,
-        code_challenge: codeChallenge,
-        code_challenge_method: 'S256',
-        prompt: 'select_account',
-      }
-      for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-      return url
+    authorizeUrl(config, query) {
+      const { tenantId: tenant, clientId } = requireClient(config)
+      return entraConsentUrl({ authority: authorityFor(config), tenant, clientId, scope }, query)
     },
 
     async exchange(config, { redirectUri, code, codeVerifier }, network) {

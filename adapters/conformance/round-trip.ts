@@ -79,11 +79,12 @@ export const roundTripCases: Case[] = [
     },
   },
   {
-    name: 'no two contents of a path share an etag, even after fast replacements',
+    name: 'no two contents of a path share an etag, even after fast replacements and deletions',
     async run(provider, { settle }) {
       const contents = new Map<string, string>()
       for (let i = 0; i < 60; i += 1) {
         const content = String(i % 10)
+        if (i % 20 === 19) await provider.delete(at('file'), call())
         const { etag } = await put(provider, 'file', content, true)
         if (etag === null && !settle) return
         if (etag === null) continue

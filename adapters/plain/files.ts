@@ -39,7 +39,10 @@ export interface PlainFiles {
    * PRECONDITION_FAILED for a file that has changed since its `facts` were read.
    */
   receive(path: StoragePath, options: Call & { start: number; end: number; facts: Facts }): AsyncIterable<Uint8Array>
-  /** Stores a file at a path where there is none, durably where the server can. A failure may leave a part of it. */
+  /**
+   * Stores a file at a path where there is none, durably where the server can. A failure may leave a part of it. The body
+   * ends with an error when the signal aborts.
+   */
   store(path: StoragePath, body: Readable, options: Call & { modifiedAt?: Date; size?: number }): Promise<void>
   /** Renames a file or a folder. With `overwrite`, replaces a file in one step where the server can. */
   rename(from: StoragePath, to: StoragePath, options: RenameOptions): Promise<void>

@@ -1,13 +1,13 @@
-import { pipeline, type Readable, Transform } from 'node:stream'
+import { addAbortSignal, pipeline, type Readable, Transform } from 'node:stream'
 
 /** Counts the bytes of a body, and remembers its error, which the caller reports as it is. */
 export class Source {
   sent = 0
   failure: { error: unknown } | undefined
-  /** The same bytes. Destroying it destroys the body. */
+  /** The same bytes. Destroying it destroys the body, and so does the signal. */
   readonly stream: Readable
 
-  constructor(body: Readable) {
+  constructor(body: Readable, signal: AbortSignal) {
     const stream = new Transform({
       transform: (chunk: Buffer, _, done) => {
         this.sent += chunk.length
@@ -23,7 +23,7 @@ export class Source {
       if (!body.readableEnded) fail(new Error('The body was destroyed before its end'))
     })
     pipeline(body, stream, () => {})
-    this.stream = stream
+    this.stream = addAbortSignal(signal, stream)
   }
 }
 
@@ -33,7 +33,7 @@ export async function withSource<T>(
   signal: AbortSignal,
   work: (source: Source) => Promise<T>,
 ): Promise<T> {
-  const source = new Source(body)
+  const source = new Source(body, signal)
   try {
     return await work(source)
   } catch (error) {

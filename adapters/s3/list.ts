@@ -1,4 +1,4 @@
-import type { ListPage } from '../contract.ts'
+import type { FolderPage } from '../objects/folder-page.ts'
 import type { Bucket } from './bucket.ts'
 import { fileEntry, folderEntry } from './entry.ts'
 import { decodeKey, isName, isProbe } from './keys.ts'
@@ -10,15 +10,6 @@ export interface Selection {
   after: string | undefined
   limit: number
   signal: AbortSignal
-}
-
-export interface FolderPage extends ListPage {
-  /** Names that are not valid in a path; undefined for one that is not UTF-8. The listing leaves them out. */
-  invalid: (string | undefined)[]
-  /** Folders that have the same name as a file. The listing leaves them out. */
-  hidden: string[]
-  /** True where no key has the folder's prefix, not even a marker. */
-  isMissing: boolean
 }
 
 /** The maximum number of keys in one response. */

@@ -103,6 +103,24 @@ const faults: [string, string, Mutation][] = [
   ['sizes are text', 'round trip of 1 ', entries(entry => ({ ...entry, size: String(entry.size) as never }))],
   ['etags never change', 'a shorter file', entries(entry => ({ ...entry, etag: 'same' }))],
   ['etags are reused', 'no two contents', entries(entry => ({ ...entry, etag: String(entry.modifiedAt?.getTime()) }))],
+  [
+    'the etags of a deleted file come back',
+    'no two contents',
+    original => {
+      let version = 0
+      return {
+        write: async (path, body, options) => {
+          const entry = await original.write(path, body, options)
+          version += 1
+          return { ...entry, etag: String(version) }
+        },
+        delete: async (path, options) => {
+          await original.delete(path, options)
+          version = 0
+        },
+      }
+    },
+  ],
   ['etags have spaces', 'round trip of 1 ', entries(entry => ({ ...entry, etag: `a ${entry.etag}` }))],
   ['etags are quoted', 'round trip of 1 ', entries(entry => ({ ...entry, etag: `"${entry.etag}"` }))],
   ['checksums are wrong', 'round trip of 1 ', entries(entry => ({ ...entry, checksums: { md5: '0'.repeat(32) } }))],
@@ -1025,11 +1043,14 @@ t.test('times in listings may be as coarse as the adapter says, and no coarser',
     harness(
       mutated(original => ({
         traits: { ...original.traits, ...traits },
+        stat: async (path, options) => ({
+          ...(await original.stat(path, options)),
+          modifiedAt: new Date('2026-03-01T10:20:30Z'),
+        }),
         list: async (path, options) => {
           const page = await original.list(path, options)
-          const hour = 3_600_000
-          const rounded = (time: Date | null) => time && new Date(Math.floor(time.getTime() / hour) * hour)
-          return { ...page, entries: page.entries.map(entry => ({ ...entry, modifiedAt: rounded(entry.modifiedAt) })) }
+          const modifiedAt = new Date('2026-03-01T10:00:00Z')
+          return { ...page, entries: page.entries.map(entry => ({ ...entry, modifiedAt })) }
         },
       })),
     )

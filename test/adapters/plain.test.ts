@@ -60,8 +60,9 @@ class Folder implements PlainFiles {
     }
   }
 
-  async store(path: StoragePath, body: Readable, { signal, modifiedAt }: Call & { modifiedAt?: Date }): Promise<void> {
-    await this.#try('store', () => pipeline(body, createWriteStream(this.#at(path), { flags: 'wx' }), { signal }))
+  // The body ends when the signal aborts, so this command needs no signal.
+  async store(path: StoragePath, body: Readable, { modifiedAt }: Call & { modifiedAt?: Date }): Promise<void> {
+    await this.#try('store', () => pipeline(body, createWriteStream(this.#at(path), { flags: 'wx' })))
     if (modifiedAt) await utimes(this.#at(path), modifiedAt, modifiedAt)
   }
 
