@@ -1,6 +1,6 @@
 /** Installs Stowage as a tarball into an empty project, together with an external adapter. */
 import { randomBytes } from 'node:crypto'
-import { cp, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { client } from './support/client.ts'
@@ -12,32 +12,122 @@ import { runProgram, startProgram, temporaryFolder } from './support/program.ts'
 t.setTimeout(600_000)
 
 const root = new URL('..', import.meta.url).pathname
-const template = join(root, 'adapters/template')
+const templates = join(root, 'adapters/template')
 const PATH = `${dirname(process.execPath)}:${process.env.PATH}`
 
 const folder = await temporaryFolder(t)
 const project = join(folder, 'project')
 await mkdir(project)
 await writeFile(join(project, 'package.json'), '{ "type": "module", "private": true }')
-const [stowage, adapter] = [await packStowage(folder), await pack(template, folder)]
+const [stowage, adapter] = [await packStowage(folder), await pack(join(templates, 'javascript'), folder)]
 await npm(project, 'install', '--ignore-scripts', stowage, adapter)
+// Authors start from the copies in the package, and install typescript and @types/node.
+for (const language of ['javascript', 'typescript']) {
+  await cp(join(project, 'node_modules/stowage/adapters/template', language), join(project, language), {
+    recursive: true,
+  })
+}
+const types = join(project, 'node_modules/@types/node')
+await mkdir(dirname(types), { recursive: true })
+await rm(types, { recursive: true, force: true })
+await symlink(join(root, 'node_modules/@types/node'), types)
+const tsc = join(project, 'node_modules/.bin/tsc')
+await rm(tsc, { force: true })
+await symlink(join(root, 'node_modules/typescript/bin/tsc'), tsc)
+
+/** Uses every name that the entry points export. */
+const program = `
+import type { FileHandle } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import {
+  type AdapterDefinition, apiVersion, type ByteRange, type Call, type ChecksumAlgorithm, type ConfigSchema, type Entry,
+  type Host, type ListPage, type OAuthFlow, type Quota, type ReadResult, type ResumableWrites, StorageError,
+  type StorageErrorCode, storageErrorCodes, type StoragePath, type StorageProvider, type Tokens, type Traits,
+} from 'stowage/adapter'
+import {
+  commonNames, type ConformanceCase, conformanceCases, type Faults, type Harness, oddNames, type TestHost, testHost, type Undo,
+} from 'stowage/adapter/conformance'
+import {
+  connectionsProperty, type Facts, folderProperty, hostProperty, isRefusal, openPlainProvider, passwordProperty,
+  type PlainFiles, portProperty, type RenameOptions, showCertificate, unreachable, userProperty,
+} from 'stowage/adapter/plain'
+
+const code: StorageErrorCode = 'NOT_FOUND'
+const missing = () => new StorageError(code, 'There is nothing at this path.', { retryAfterMs: 5 })
+const traits: Traits = { emptyDirectories: true, maxFileSize: 5 }
+const checksum: ChecksumAlgorithm = 'md5'
+const entry: Entry = {
+  name: '', kind: 'file', size: 1, modifiedAt: new Date(), etag: null, mimeType: null, checksums: { [checksum]: 'ab' },
+}
+const part: ResumableWrites = {
+  partSize: 5,
+  begin: async (path: StoragePath, { signal, size }) => JSON.stringify([path, signal.aborted, size]),
+  append: async (state, body: Readable, { offset, size }) => state + body.readable + (offset + size),
+  complete: async (_state, body: Readable, { overwrite }) => ({ ...entry, size: overwrite && body.readable ? 1 : 0 }),
+  abort: async () => {},
+}
+class Provider implements StorageProvider {
+  readonly traits = traits
+  readonly resumable = part
+  async stat(_path: StoragePath, { signal }: Call): Promise<Entry> { signal.throwIfAborted(); throw missing() }
+  async list(_path: StoragePath, { cursor, limit }: Call & { cursor?: string; limit: number }): Promise<ListPage> {
+    return cursor ? { entries: [entry].slice(limit) } : { entries: [], cursor: 'next' }
+  }
+  async read(_path: StoragePath, { range }: Call & { range?: ByteRange }): Promise<ReadResult> {
+    return { body: Readable.from([String(range?.offset)]), entry }
+  }
+  async write(): Promise<Entry> { return entry }
+  async delete(): Promise<void> {}
+  async mkdir(): Promise<void> {}
+  async quota(): Promise<Quota> { return { used: null, total: 5 } }
+  async openFile(): Promise<{ handle: FileHandle; entry: Entry }> { throw missing() }
+  async presign(_path: StoragePath, { method }: { method: 'GET' | 'PUT' }) {
+    return { url: new URL('https://example.org/' + method), headers: {} }
+  }
+}
+const tokens: Tokens = { accessToken: 'a', expiresAt: new Date() }
+type Config = { root: string }
+const oauth: OAuthFlow<Config> = {
+  isNeeded: ({ root }) => root !== '',
+  authorizeUrl: (_config, { state }) => new URL('https://example.org/?state=' + state),
+  exchange: async () => tokens,
+  refresh: async () => tokens,
+}
+const shared = [connectionsProperty, folderProperty, hostProperty, passwordProperty, portProperty, userProperty]
+const configSchema: ConfigSchema = { type: 'object', properties: { root: { ...shared[0] } }, required: ['root'] }
+export async function openPlain(files: PlainFiles, { kind }: Facts & Pick<RenameOptions, 'kind'>): Promise<StorageProvider> {
+  const lost = unreachable(new Error(kind), { host: 'files.example', port: 22 })
+  if (isRefusal(lost)) throw showCertificate(lost, 'fingerprint', 'files.example')
+  return await openPlainProvider(files, host)
+}
+const adapter: AdapterDefinition<Config> = {
+  type: 'mine', apiVersion, title: 'Mine', configSchema, oauth,
+  async open({ root }, host: Host) {
+    host.warn('opened', { root, token: await host.accessToken({ rejected: 'old' }) })
+    return new Provider()
+  },
+}
+export default adapter
+const host: TestHost = testHost({ accessToken: async () => 'token' })
+const undo: Undo = () => {}
+const faults: Faults = { rateLimit: async (_provider, { retryAfterMs }) => (retryAfterMs > 0 ? undo : undo) }
+const harness: Harness = { open: () => adapter.open({ root: '/' }, host), refuses: name => name.endsWith('.'), faults }
+const cases: ConformanceCase[] = conformanceCases(harness)
+for (const { name, run } of cases) run().then(({ skipped }) => [name, skipped ?? '', storageErrorCodes, oddNames, commonNames])
+`
 
 t.test('the types match the exports of the package', async t => {
-  await mkdir(join(project, 'node_modules/@types'), { recursive: true })
-  // The packages that an author installs for types.
-  const types = join(project, 'node_modules/@types/node')
-  await rm(types, { recursive: true, force: true })
-  await symlink(join(root, 'node_modules/@types/node'), types)
-  await cp(template, join(project, 'adapter'), { recursive: true })
   await writeFile(join(project, 'adapter.ts'), program)
-  const tsc = join(root, 'node_modules/typescript/bin/tsc')
   const options = '--strict --exactOptionalPropertyTypes --module nodenext --target es2024 --types node --noEmit'.split(
     ' ',
   )
   const check = (...more: string[]) =>
     runProgram({ environment: {}, cwd: project, command: [process.execPath, tsc, ...options, ...more] })
   t.match(await check('--skipLibCheck', 'false', 'adapter.ts'), { status: 0, stdout: '' })
-  t.match(await check('--allowJs', '--checkJs', 'adapter/index.js', 'adapter/index.test.js'), { status: 0, stdout: '' })
+  t.match(await check('--allowJs', '--checkJs', 'javascript/index.js', 'javascript/index.test.js'), {
+    status: 0,
+    stdout: '',
+  })
   await writeFile(join(project, 'wrong.ts'), program.replace("'NOT_FOUND'", "'MISSING'"))
   t.match(await check('wrong.ts'), { stdout: /'"MISSING"' is not assignable/ }, 'the types are not any')
   const loads = `process.stdout.write(Object.keys(await import('stowage/adapter/plain')).join(' '))`
@@ -46,8 +136,8 @@ t.test('the types match the exports of the package', async t => {
   t.match(loaded, { status: 0, stdout: /openPlainProvider/ })
 })
 
-t.test('the adapter template passes the conformance kit with node:test', async t => {
-  const command = [process.execPath, '--test', '--test-reporter=tap', 'adapter/index.test.js'] as const
+t.test('the template in JavaScript passes the conformance kit with node:test', async t => {
+  const command = [process.execPath, '--test', '--test-reporter=tap', 'javascript/index.test.js'] as const
   const { status, stdout, stderr } = await runProgram({ environment: {}, cwd: project, command: [...command] })
   if (status !== 0) t.comment(stdout + stderr)
   t.equal(status, 0)
@@ -57,6 +147,16 @@ t.test('the adapter template passes the conformance kit with node:test', async t
   )
   t.ok(Number(passed) > 50, `${passed} passed, ${skipped} skipped`)
   t.match(stdout, /^ok .* # SKIP needs the method copy/m)
+})
+
+t.test('the template in TypeScript compiles, passes the kit from the command line and gets a badge', async t => {
+  const home = join(project, 'typescript')
+  const printed = await npm(home, 'test', '--', '--entries', '100')
+  const [, passed] = /^sqlite-plain passes conformance (\d{2,}) of \1 \(\d+ skipped\)$/m.exec(printed) ?? []
+  t.ok(passed, printed)
+  t.match(await readFile(join(home, 'conformance.svg'), 'utf8'), `>${passed} of ${passed}</text>`)
+  const { devDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  t.match(devDependencies, JSON.parse(await readFile(join(home, 'package.json'), 'utf8')).devDependencies)
 })
 
 /** Unusable packages and the expected reason for each. */
@@ -165,84 +265,3 @@ function definition(more: object): string {
   }
   return `export default { ...${JSON.stringify(fields)}, open: async () => ({}) }`
 }
-
-/** Uses every name that the entry points export. */
-const program = `
-import type { FileHandle } from 'node:fs/promises'
-import { Readable } from 'node:stream'
-import {
-  type AdapterDefinition, apiVersion, type ByteRange, type Call, type ChecksumAlgorithm, type ConfigSchema, type Entry,
-  type Host, type ListPage, type OAuthFlow, type Quota, type ReadResult, type ResumableWrites, StorageError,
-  type StorageErrorCode, storageErrorCodes, type StoragePath, type StorageProvider, type Tokens, type Traits,
-} from 'stowage/adapter'
-import {
-  commonNames, type ConformanceCase, conformanceCases, type Faults, type Harness, oddNames, type TestHost, testHost, type Undo,
-} from 'stowage/adapter/conformance'
-import {
-  connectionsProperty, type Facts, folderProperty, hostProperty, isRefusal, openPlainProvider, passwordProperty,
-  type PlainFiles, portProperty, type RenameOptions, showCertificate, unreachable, userProperty,
-} from 'stowage/adapter/plain'
-
-const code: StorageErrorCode = 'NOT_FOUND'
-const missing = () => new StorageError(code, 'There is nothing at this path.', { retryAfterMs: 5 })
-const traits: Traits = { emptyDirectories: true, maxFileSize: 5 }
-const checksum: ChecksumAlgorithm = 'md5'
-const entry: Entry = {
-  name: '', kind: 'file', size: 1, modifiedAt: new Date(), etag: null, mimeType: null, checksums: { [checksum]: 'ab' },
-}
-const part: ResumableWrites = {
-  partSize: 5,
-  begin: async (path: StoragePath, { signal, size }) => JSON.stringify([path, signal.aborted, size]),
-  append: async (state, body: Readable, { offset, size }) => state + body.readable + (offset + size),
-  complete: async (_state, body: Readable, { overwrite }) => ({ ...entry, size: overwrite && body.readable ? 1 : 0 }),
-  abort: async () => {},
-}
-class Provider implements StorageProvider {
-  readonly traits = traits
-  readonly resumable = part
-  async stat(_path: StoragePath, { signal }: Call): Promise<Entry> { signal.throwIfAborted(); throw missing() }
-  async list(_path: StoragePath, { cursor, limit }: Call & { cursor?: string; limit: number }): Promise<ListPage> {
-    return cursor ? { entries: [entry].slice(limit) } : { entries: [], cursor: 'next' }
-  }
-  async read(_path: StoragePath, { range }: Call & { range?: ByteRange }): Promise<ReadResult> {
-    return { body: Readable.from([String(range?.offset)]), entry }
-  }
-  async write(): Promise<Entry> { return entry }
-  async delete(): Promise<void> {}
-  async mkdir(): Promise<void> {}
-  async quota(): Promise<Quota> { return { used: null, total: 5 } }
-  async openFile(): Promise<{ handle: FileHandle; entry: Entry }> { throw missing() }
-  async presign(_path: StoragePath, { method }: { method: 'GET' | 'PUT' }) {
-    return { url: new URL('https://example.org/' + method), headers: {} }
-  }
-}
-const tokens: Tokens = { accessToken: 'a', expiresAt: new Date() }
-type Config = { root: string }
-const oauth: OAuthFlow<Config> = {
-  isNeeded: ({ root }) => root !== '',
-  authorizeUrl: (_config, { state }) => new URL('https://example.org/?state=' + state),
-  exchange: async () => tokens,
-  refresh: async () => tokens,
-}
-const shared = [connectionsProperty, folderProperty, hostProperty, passwordProperty, portProperty, userProperty]
-const configSchema: ConfigSchema = { type: 'object', properties: { root: { ...shared[0] } }, required: ['root'] }
-export async function openPlain(files: PlainFiles, { kind }: Facts & Pick<RenameOptions, 'kind'>): Promise<StorageProvider> {
-  const lost = unreachable(new Error(kind), { host: 'files.example', port: 22 })
-  if (isRefusal(lost)) throw showCertificate(lost, 'fingerprint', 'files.example')
-  return await openPlainProvider(files, host)
-}
-const adapter: AdapterDefinition<Config> = {
-  type: 'mine', apiVersion, title: 'Mine', configSchema, oauth,
-  async open({ root }, host: Host) {
-    host.warn('opened', { root, token: await host.accessToken({ rejected: 'old' }) })
-    return new Provider()
-  },
-}
-export default adapter
-const host: TestHost = testHost({ accessToken: async () => 'token' })
-const undo: Undo = () => {}
-const faults: Faults = { rateLimit: async (_provider, { retryAfterMs }) => (retryAfterMs > 0 ? undo : undo) }
-const harness: Harness = { open: () => adapter.open({ root: '/' }, host), refuses: name => name.endsWith('.'), faults }
-const cases: ConformanceCase[] = conformanceCases(harness)
-for (const { name, run } of cases) run().then(({ skipped }) => [name, skipped ?? '', storageErrorCodes, oddNames, commonNames])
-`

@@ -18,7 +18,12 @@ const open = async name => {
   return provider
 }
 /** @type {import('stowage/adapter/conformance').Harness} */
-const harness = { open: () => open(`test-${++databases}`), reopen: provider => open(names.get(provider)) }
+const harness = {
+  open: () => open(`test-${++databases}`),
+  reopen: provider => open(names.get(provider)),
+  // Each write waits for the disk.
+  manyEntries: 1000,
+}
 
 for (const { name, run } of conformanceCases(harness)) {
   test(name, async t => {
