@@ -100,6 +100,7 @@ export async function buildApp(options: {
     setupCode: settings.setupCode,
     maxUploadBytes: settings.maxUploadBytes,
     directSeconds: settings.directSeconds,
+    mail: settings.mail,
     auditDays: settings.auditDays,
     workers: settings.workers,
     observeJob: traces?.observeJob ?? ((_job, run) => run()),
@@ -108,6 +109,7 @@ export async function buildApp(options: {
       log.error(loss, 'Events of the audit log could not be stored')
       metrics?.countLostEvents(loss.lost)
     },
+    onMailFailure: failure => log.warn(failure, 'An email about a share could not be sent'),
   })
   const services = traces?.observeServices(ownServices) ?? ownServices
   const { bodyTimeout } = options

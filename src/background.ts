@@ -1,10 +1,10 @@
-/** The work that a server does in the background: it deletes old rows, frees expired uploads and finishes a rotation. */
+/** The work that a server does in the background: it deletes old rows, frees unfinished uploads, and finishes a rotation. */
 import type { Logger } from 'pino'
 import type { Services } from './services/index.ts'
 
 /** Milliseconds. */
 const sweepInterval = 24 * 60 * 60 * 1000
-const uploadSweepInterval = 60 * 60 * 1000
+const hourlySweepInterval = 60 * 60 * 1000
 
 /**
  * Starts all work in the background.
@@ -12,7 +12,7 @@ const uploadSweepInterval = 60 * 60 * 1000
  * @returns a function that ends the work
  */
 export function startBackgroundWork(services: Services, isRotating: boolean, log: Logger): () => Promise<void> {
-  const { accounts, authorization, audit, jobs, uploads, webdavLocks, webhooks } = services
+  const { accounts, authorization, audit, jobs, shares, uploads, webdavLocks, webhooks } = services
   const sweep = (signal: AbortSignal) =>
     Promise.all([
       accounts.sweep(),
@@ -24,7 +24,7 @@ export function startBackgroundWork(services: Services, isRotating: boolean, log
     ])
   const stops = [
     sweepEvery(sweepInterval, sweep, log),
-    sweepEvery(uploadSweepInterval, () => uploads.sweep(), log),
+    sweepEvery(hourlySweepInterval, () => Promise.all([uploads.sweep(), shares.sweep()]), log),
     ...(isRotating ? [finishRotation(services, log)] : []),
   ]
   return async () => {

@@ -41,7 +41,13 @@ export async function serve(
   const db = await openDatabase(connection, log, traces && { onQuery: traces.observeQuery })
   cleanup.defer(() => db.destroy())
   const { secret, previous } = await readSecrets(settings)
-  redaction.hold(secret, previous, settings.setupCode, passwordIn(settings.databaseUrl))
+  redaction.hold(
+    secret,
+    previous,
+    settings.setupCode,
+    passwordIn(settings.databaseUrl),
+    passwordIn(settings.mail?.smtpUrl ?? null),
+  )
   const { metricsAddress } = settings
   const metrics = metricsAddress && (await import('./metrics/index.ts')).createMetrics()
   const app = await buildApp({

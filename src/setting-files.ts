@@ -5,7 +5,13 @@ import { closeSync, openSync, readSync } from 'node:fs'
 const maxSize = 64 * 1024
 
 /** The settings whose value can be in a file, which NAME_FILE names. */
-export const fileSettings = ['DATABASE_URL', 'STOWAGE_SECRET', 'STOWAGE_SECRET_PREVIOUS', 'STOWAGE_SETUP_CODE'] as const
+export const fileSettings = [
+  'DATABASE_URL',
+  'STOWAGE_SECRET',
+  'STOWAGE_SECRET_PREVIOUS',
+  'STOWAGE_SETUP_CODE',
+  'STOWAGE_SMTP_URL',
+] as const
 
 /**
  * Returns the value of a setting: its own, or the content of the file, without white space around it.

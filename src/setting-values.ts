@@ -40,6 +40,34 @@ export function postgresUrl(text: string): string {
   return text
 }
 
+/** Messages do not repeat the address, which may contain a password. */
+export function smtpServer(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isServer = url && /^smtps?:$/.test(url.protocol) && url.hostname !== '' && /^\/?$/.test(url.pathname)
+  if (!isServer || url.search || url.hash || !isDecodable(url.username + url.password)) {
+    throw new Error(
+      'be an address such as smtp://name:password@mail.example.com:587, with "%25" for a "%" in the name or the password',
+    )
+  }
+  return text
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+export function emailAddress(text: string): string {
+  if (text.length > 254 || !/^[^\s()<>,;:"[\]\\@]+@[^\s()<>,;:"[\]\\@]+$/.test(text)) {
+    throw new Error(`be an email address such as stowage@example.org, not "${text}"`)
+  }
+  return text
+}
+
 export function secret(text: string): string {
   if (Buffer.byteLength(text) < 32) {
     throw new Error('have at least 32 bytes: create one with "openssl rand -hex 32"')

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { valueOrFile } from './setting-files.ts'
 import {
   type AllowedOrigins,
+  emailAddress,
   folders,
   hostAndPort,
   hostName,
@@ -19,6 +20,7 @@ import {
   sendfile,
   setupCode,
   share,
+  smtpServer,
   wholeNumber,
 } from './setting-values.ts'
 import { StartError } from './start-error.ts'
@@ -77,6 +79,18 @@ export const definitions = {
     httpUrl,
     null,
     'the address of each request',
+  ),
+  STOWAGE_SMTP_URL: define(
+    'The server that sends email about [shares](shares.md#email): `smtp://name:password@mail.example.com:587` with STARTTLS, or `smtps://` with TLS; requires `STOWAGE_PUBLIC_URL`',
+    smtpServer,
+    null,
+    'none: no email is sent',
+  ),
+  STOWAGE_SMTP_FROM: define(
+    'The address of the sender of email',
+    emailAddress,
+    null,
+    '`stowage@` and the host of `STOWAGE_PUBLIC_URL`',
   ),
   STOWAGE_S3_DOMAIN: define(
     'A host name, such as `s3.example.com`, at which [S3](s3.md) is the whole server and each bucket has a host name of its own, `<bucket>.s3.example.com`',
@@ -215,6 +229,8 @@ export interface Settings {
   readonly publicUrl: string | null
   /** The path of `publicUrl`, below which a proxy serves everything: "/stowage"; empty for the root. */
   readonly basePath: string
+  /** The SMTP server, the sender, and the address in messages; null if the server sends no email. */
+  readonly mail: { smtpUrl: string; from: string; publicUrl: string } | null
   /** Null if S3 has no host name of its own. */
   readonly s3Domain: string | null
   /** Other origins whose pages can call the API. */
@@ -272,6 +288,13 @@ export function readSettings(environment: Record<string, string | undefined>): S
     throw new SettingsError('STOWAGE_SECRET must be set together with STOWAGE_SECRET_PREVIOUS.')
   }
   const publicUrl = read('STOWAGE_PUBLIC_URL')
+  const smtpUrl = read('STOWAGE_SMTP_URL')
+  if (smtpUrl !== null && publicUrl === null) {
+    throw new SettingsError(
+      'STOWAGE_PUBLIC_URL must be set together with STOWAGE_SMTP_URL, because emails contain links.',
+    )
+  }
+  const mailFrom = read('STOWAGE_SMTP_FROM')
   const sendfile = read('STOWAGE_SENDFILE')
   const trustedProxies = read('STOWAGE_TRUST_PROXY') ?? []
   if (sendfile && trustedProxies.length === 0) {
@@ -289,6 +312,10 @@ export function readSettings(environment: Record<string, string | undefined>): S
     setupCode: read('STOWAGE_SETUP_CODE'),
     publicUrl,
     basePath: new URL(publicUrl ?? 'http://localhost').pathname.replace(/\/$/, ''),
+    mail:
+      smtpUrl !== null && publicUrl !== null
+        ? { smtpUrl, publicUrl, from: mailFrom ?? `stowage@${new URL(publicUrl).hostname}` }
+        : null,
     s3Domain: read('STOWAGE_S3_DOMAIN'),
     corsOrigins: read('STOWAGE_CORS_ORIGINS') ?? [],
     localRoots: read('STOWAGE_LOCAL_ROOTS') ?? [join(dataFolder, 'files')],

@@ -55,6 +55,7 @@ CREATE INDEX audit_events_to_path ON public.audit_events USING btree (workspace_
 CREATE INDEX audit_events_to_provider ON public.audit_events USING btree (workspace_id, to_provider_id, id) WHERE (to_provider_id IS NOT NULL)
 CREATE INDEX audit_events_user ON public.audit_events USING btree (workspace_id, user_id, id) WHERE (user_id IS NOT NULL)
 CREATE UNIQUE INDEX audit_events_pkey ON public.audit_events USING btree (id)
+CREATE TRIGGER audit_events_arrivals AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION collect_arrivals()
 CREATE TRIGGER audit_events_entries AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION notify_of_entries()
 CREATE TRIGGER audit_events_webhooks AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION enqueue_webhooks()
 idempotent_uploads.credential_id uuid not null
@@ -298,6 +299,20 @@ share_claims: share_claims_share_id_fkey FOREIGN KEY (share_id) REFERENCES share
 CREATE INDEX share_claims_lapses_at ON public.share_claims USING btree (lapses_at)
 CREATE INDEX share_claims_share_id ON public.share_claims USING btree (share_id)
 CREATE UNIQUE INDEX share_claims_pkey ON public.share_claims USING btree (id)
+share_emails.id uuid not null
+share_emails.share_id uuid not null
+share_emails.recipient text
+share_emails.files integer not null default 0
+share_emails.bytes bigint not null default 0
+share_emails.attempts integer not null default 0
+share_emails.next_attempt_at timestamp with time zone not null default now()
+share_emails.claim_id uuid
+share_emails: share_emails_pkey PRIMARY KEY (id)
+share_emails: share_emails_share_id_fkey FOREIGN KEY (share_id) REFERENCES shares(id) ON DELETE CASCADE
+CREATE INDEX share_emails_due ON public.share_emails USING btree (next_attempt_at)
+CREATE INDEX share_emails_share_id ON public.share_emails USING btree (share_id)
+CREATE UNIQUE INDEX share_emails_collecting ON public.share_emails USING btree (share_id) WHERE ((recipient IS NULL) AND (claim_id IS NULL))
+CREATE UNIQUE INDEX share_emails_pkey ON public.share_emails USING btree (id)
 shares.id uuid not null
 shares.workspace_id uuid not null
 shares.user_id uuid not null
@@ -320,6 +335,7 @@ shares.file_types text[] not null
 shares.created_at timestamp with time zone not null default now()
 shares.revoked_at timestamp with time zone
 shares.last_used_at timestamp with time zone
+shares.notify boolean not null default false
 shares: shares_check CHECK (((kind = 'VIEW'::text) OR (is_folder AND (cardinality(paths) = 1))))
 shares: shares_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
 shares: shares_kind_check CHECK ((kind = ANY (ARRAY['VIEW'::text, 'DROP'::text])))

@@ -30,6 +30,10 @@ const bad: [string, string][] = [
   ['STOWAGE_CORS_ORIGINS', '*, https://app.example.org'],
   ['STOWAGE_PUBLIC_URL', 'files.example.org'],
   ['STOWAGE_PUBLIC_URL', 'ftp://files.example.org'],
+  ['STOWAGE_SMTP_URL', 'https://mail.example.org'],
+  ['STOWAGE_SMTP_URL', 'smtp://name:100%@mail.example.org'],
+  ['STOWAGE_SMTP_URL', 'smtp://mail.example.org/path'],
+  ['STOWAGE_SMTP_FROM', 'Stowage <stowage@example.org>'],
   ['STOWAGE_LOCAL_ROOTS', '/srv/files,relative'],
   ['STOWAGE_ADAPTERS', '../adapter.js'],
   ['STOWAGE_MAX_UPLOAD_BYTES', '5GB'],
@@ -50,7 +54,7 @@ for (const [name, value] of bad) {
     const error = t.throws(() => readSettings({ [name]: value })) as SettingsError
     t.type(error, SettingsError)
     t.match(error.message, new RegExp(`^${name} must [^.\\n].*\\.$`))
-    if (/^(DATABASE_URL|STOWAGE_SECRET.*|STOWAGE_SETUP_CODE)$/.test(name))
+    if (/^(DATABASE_URL|STOWAGE_SECRET.*|STOWAGE_SETUP_CODE|STOWAGE_SMTP_URL)$/.test(name))
       t.notOk(error.message.includes(value), 'not repeated')
   })
 }
@@ -84,6 +88,13 @@ t.test('the public address can have a path', async t => {
   t.equal(basePath('https://example.org/'), '')
   t.equal(basePath('https://example.org/stowage/'), '/stowage')
   t.equal(basePath('https://example.org/a/b'), '/a/b')
+})
+
+t.test('email requires the public address, because it contains links', async t => {
+  const smtp = { STOWAGE_SMTP_URL: 'smtp://mail.example.org' }
+  t.throws(() => readSettings(smtp), /^STOWAGE_PUBLIC_URL must be set/)
+  const { mail } = readSettings({ ...smtp, STOWAGE_PUBLIC_URL: 'https://files.example.org:8443/stowage/' })
+  t.match(mail, { publicUrl: 'https://files.example.org:8443/stowage', from: 'stowage@files.example.org' })
 })
 
 t.test('a previous secret requires a current one', async t => {

@@ -1,4 +1,5 @@
 import { type Expression, type ExpressionBuilder, type Selectable, type SqlBool, sql } from 'kysely'
+import { listBasePaths, type RestrictedAccess } from '../auth/access.ts'
 import { firstIdAt } from '../auth/id.ts'
 import { formatPath, root, type StoragePath } from '../auth/path.ts'
 import type { AuditGrant } from '../auth/policy.ts'
@@ -144,7 +145,7 @@ async function selectEvents(
     .orderBy('workspace_id', 'desc')
     .orderBy('id', 'desc')
     .limit(limit)
-  if (!access.all) query = query.where(isReached(access.basePaths))
+  if (!access.all) query = query.where(isReached(access))
   if (before !== null) query = query.where('id', '<', before)
   if (since !== undefined) query = query.where('id', '>=', firstIdAt(since))
   if (until !== undefined) query = query.where('id', '<', firstIdAt(until))
@@ -170,9 +171,10 @@ export async function findAuditEvents(db: Database, ids: readonly string[]): Pro
 type EventFilter = (eb: ExpressionBuilder<Schema, 'audit_events'>) => Expression<SqlBool>
 
 /** Selects events all of whose locations are within the base paths. An event without a location is never selected. */
-function isReached(basePaths: ReadonlyMap<string, StoragePath>): EventFilter {
+function isReached(access: RestrictedAccess): EventFilter {
+  const folders = [...listBasePaths(access)]
   const isAnyOf = (provider: 'provider_id' | 'to_provider_id', path: 'path' | 'to_path'): EventFilter => {
-    return eb => eb.or([...basePaths].map(([providerId, within]) => isAt(provider, path, { providerId, within })(eb)))
+    return eb => eb.or(folders.map(([providerId, within]) => isAt(provider, path, { providerId, within })(eb)))
   }
   return eb =>
     eb.and([

@@ -1,5 +1,11 @@
 import { type Selectable, sql } from 'kysely'
-import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
+import {
+  listBasePaths,
+  type ProviderAccess,
+  type RestrictedAccess,
+  restoreAccess,
+  storeAccess,
+} from '../auth/access.ts'
 import { formatPath } from '../auth/path.ts'
 import type { Role } from '../auth/scopes.ts'
 import type { Change, Database } from './client.ts'
@@ -109,14 +115,15 @@ export async function listOpenInvites(
     .orderBy('created_at', 'desc')
     .orderBy('id')
     .limit(limit)
-  if (!within.all) query = query.where(isWithin(within.basePaths))
+  if (!within.all) query = query.where(isWithin(within))
   return (await query.execute()).map(toInvite)
 }
 
 /** The SQL of `containsAccess`. */
-function isWithin(basePaths: Extract<ProviderAccess, { all: false }>['basePaths']) {
-  const providers = [...basePaths.keys()]
-  const tops = [...basePaths.values()].map(formatPath)
+function isWithin(access: RestrictedAccess) {
+  const folders = [...listBasePaths(access)]
+  const providers = folders.map(([providerId]) => providerId)
+  const tops = folders.map(([, path]) => formatPath(path))
   return sql<boolean>`(
     role = 'NONE'
     or provider_access -> 'all' = 'false' and not exists (

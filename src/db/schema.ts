@@ -22,6 +22,7 @@ export const auditActions = [
   'PROFILE_UPDATE',
   'INVITE_CREATE',
   'INVITE_REVOKE',
+  'MEMBER_VIEW',
   'MEMBER_UPDATE',
   'MEMBER_REMOVE',
   'API_KEY_CREATE',
@@ -100,6 +101,7 @@ export interface Schema {
   trash_items: TrashItemTable
   shares: ShareTable
   share_claims: ShareClaimTable
+  share_emails: ShareEmailTable
 }
 
 /** Set by the database by default, and never updated. */
@@ -652,6 +654,8 @@ interface ShareTable extends CreatorColumns {
   max_bytes: ColumnType<string | null, number | null, number | null>
   received_bytes: ColumnType<string, never, string>
   file_types: string[]
+  /** Whether its maker gets emails about files that arrive. */
+  notify: ColumnType<boolean, boolean | undefined, boolean>
   created_at: CreatedAt
   revoked_at: ColumnType<Date | null, never, Date>
   last_used_at: ColumnType<Date | null, never, Date>
@@ -662,4 +666,15 @@ interface ShareClaimTable {
   share_id: string
   bytes: string
   lapses_at: Date
+}
+
+interface ShareEmailTable {
+  id: string
+  share_id: string
+  recipient: string | null
+  files: Generated<number>
+  bytes: Generated<string>
+  attempts: Generated<number>
+  next_attempt_at: Generated<Date>
+  claim_id: string | null
 }

@@ -35,20 +35,24 @@ const leaseEnd = sql<Date>`now() + make_interval(mins => 2)`
 /** The time until a server looks again at what could not be finished. */
 const retryTime = sql<Date>`now() + make_interval(hours => 1)`
 
+const columnsOf = (item: NewTrashItem) => ({
+  id: item.id,
+  provider_id: item.providerId,
+  path: item.path,
+  kind: item.kind,
+  size: item.size,
+  native_id: item.nativeId,
+  user_id: item.userId,
+  job_id: item.jobId,
+})
+
 /** Stores an item that goes to the trash for this number of days. */
 export async function insertTrashItem(db: Database, item: NewTrashItem, days: number): Promise<TrashItem> {
   const row = await db
     .insertInto('trash_items')
     .values({
-      id: item.id,
-      provider_id: item.providerId,
-      path: item.path,
-      kind: item.kind,
-      size: item.size,
-      native_id: item.nativeId,
+      ...columnsOf(item),
       state: 'TRASHING',
-      user_id: item.userId,
-      job_id: item.jobId,
       expires_at: sql`now() + make_interval(days => ${days})`,
       due_at: leaseEnd,
     })
@@ -62,15 +66,8 @@ export async function markTrashed(db: Database, item: TrashItem): Promise<TrashI
   const row = await db
     .insertInto('trash_items')
     .values({
-      id: item.id,
-      provider_id: item.providerId,
-      path: item.path,
-      kind: item.kind,
-      size: item.size,
-      native_id: item.nativeId,
+      ...columnsOf(item),
       state: 'TRASHED',
-      user_id: item.userId,
-      job_id: item.jobId,
       deleted_at: item.deletedAt,
       expires_at: item.expiresAt,
       due_at: item.expiresAt,
@@ -162,8 +159,8 @@ export async function setRestoredTo(db: Database, id: string, path: string): Pro
 
 interface Within {
   providerId: string
-  /** Only entries that were deleted here or below. */
-  path: StoragePath
+  /** Only entries that were deleted at one of these or below. */
+  paths: readonly StoragePath[]
 }
 
 /** Returns the newest items first. @param within.jobId only those that this job has deleted; null for all */
@@ -234,9 +231,11 @@ export async function takeDueItem(db: Database): Promise<TrashItem | null> {
   return row ? toItem(row) : null
 }
 
-function isWithin({ path }: Within) {
-  const base = formatPath(path)
-  return path === root ? sql<SqlBool>`true` : sql<SqlBool>`(path = ${base} or starts_with(path, ${`${base}/`}))`
+function isWithin({ paths }: Within) {
+  if (paths.includes(root)) return sql<SqlBool>`true`
+  const bases = paths.map(formatPath)
+  return sql<SqlBool>`exists (
+    select from unnest(${bases}::text[]) as base where path = base or starts_with(path, base || '/'))`
 }
 
 function toItem(row: Selectable<Schema['trash_items']>): TrashItem {

@@ -38,6 +38,12 @@ t.test('links are created, listed and revoked', async t => {
   })
   t.equal((await list(app, link)).reason, 'SHARE_ENDED')
   for (const args of [
+    ['--email', 'ann@example.org', 'Disk:/a.txt'],
+    ['--drop', '--notify', 'Disk:/'],
+  ]) {
+    t.match((await run(['share', 'create', ...args])).stderr, /This server sends no email/, args.join(' '))
+  }
+  for (const args of [
     ['--max-downloads', '0'],
     ['--max-bytes', 'x'],
     ['--expires', 'soon'],

@@ -16,6 +16,7 @@ export const shareFields = [
   'maxBytes',
   'receivedBytes',
   'fileTypes',
+  'notify',
   'createdAt',
   'revokedAt',
   'lastUsedAt',

@@ -26,6 +26,8 @@ export interface ShareRecord extends Creator, Shared {
   receivedBytes: number
   /** The endings of names that a drop link accepts, in lower case and without a dot; empty accepts all. */
   fileTypes: string[]
+  /** Whether its maker gets emails about files that arrive through a drop link. */
+  notify: boolean
   createdAt: Date
   revokedAt: Date | null
   lastUsedAt: Date | null
@@ -50,6 +52,7 @@ export const shareColumns = [
   'shares.max_bytes',
   'shares.received_bytes',
   'shares.file_types',
+  'shares.notify',
   'shares.created_at',
   'shares.revoked_at',
   'shares.last_used_at',
@@ -72,6 +75,7 @@ export function toShare(row: Omit<Selectable<Schema['shares']>, 'token_hash'>): 
     maxBytes: row.max_bytes === null ? null : Number(row.max_bytes),
     receivedBytes: Number(row.received_bytes),
     fileTypes: row.file_types,
+    notify: row.notify,
     createdAt: row.created_at,
     revokedAt: row.revoked_at,
     lastUsedAt: row.last_used_at,

@@ -8,7 +8,7 @@ import { type ShareRecord, shareColumns, toShare } from './record.ts'
 /** The settings that people can change. */
 export type ShareSettings = Pick<
   ShareRecord,
-  'passwordHash' | 'note' | 'expiresAt' | 'maxDownloads' | 'maxBytes' | 'fileTypes'
+  'passwordHash' | 'note' | 'expiresAt' | 'maxDownloads' | 'maxBytes' | 'fileTypes' | 'notify'
 >
 
 export type NewShare = Omit<ShareRecord, 'downloads' | 'receivedBytes' | 'createdAt' | 'revokedAt' | 'lastUsedAt'> & {
@@ -101,5 +101,6 @@ function settingColumns(settings: ShareSettings) {
     max_downloads: settings.maxDownloads,
     max_bytes: settings.maxBytes,
     file_types: settings.fileTypes,
+    notify: settings.notify,
   }
 }

@@ -8,6 +8,7 @@ import {
   type ShareState,
   shareState,
 } from '../../services/shares/index.ts'
+import { maxRecipients } from '../../services/shares/recipients.ts'
 import { maxFileTypes, maxNote, minSharePassword } from '../../services/shares/settings.ts'
 import { builder } from '../builder.ts'
 import type { GraphqlContext } from '../context.ts'
@@ -86,6 +87,9 @@ const Share = builder.objectRef<ShareRecord>('Share').implement({
     fileTypes: t.exposeStringList('fileTypes', {
       description: 'The endings of names that the link accepts; empty accepts all.',
     }),
+    notify: t.exposeBoolean('notify', {
+      description: 'Whether the person who made the link gets emails about files that arrive through it.',
+    }),
     state: t.field({
       type: ShareStateEnum,
       description: 'Whether the link works.',
@@ -160,6 +164,13 @@ const CreateShareInput = builder.inputType('CreateShareInput', {
     fileTypes: t.stringList({
       description: `Up to ${maxFileTypes} endings of names, such as \`pdf\`, that a link of the kind DROP accepts. The default is all.`,
     }),
+    notify: t.boolean({
+      description:
+        'Whether you get emails about files that arrive through a link of the kind DROP: one for all files of five minutes. Requires `Workspace.sendsEmail`. The default is false.',
+    }),
+    recipients: t.stringList({
+      description: `Up to ${maxRecipients} email addresses that get the link, but not its password. Requires \`Workspace.sendsEmail\`. A member can send 100 a day.`,
+    }),
   }),
 })
 
@@ -175,6 +186,7 @@ const UpdateShareInput = builder.inputType('UpdateShareInput', {
     maxDownloads: t.int({ description: 'The new limit. Earlier downloads count.' }),
     maxBytes: t.field({ type: 'SafeInt', description: 'The new limit. Earlier uploads count.' }),
     fileTypes: t.stringList({ description: 'The new endings of names.' }),
+    notify: t.boolean({ description: 'Whether to send emails about files that arrive.' }),
   }),
 })
 

@@ -1,5 +1,6 @@
 import type { Database } from '../../db/client.ts'
 import { deleteEndedRateLimits } from '../../db/rate-limits.ts'
+import { createInvitations, type Invitations } from './invitations.ts'
 import { createMeters } from './meters.ts'
 import { createRequestLimits, type RequestLimits } from './requests.ts'
 import { createSignIns, type SignIns } from './sign-ins.ts'
@@ -14,6 +15,7 @@ export interface LimitSettings {
 export interface Limits {
   requests: RequestLimits
   signIns: SignIns
+  invitations: Invitations
   /** Stops the timers and waits for running statements. */
   close(): Promise<void>
 }
@@ -42,6 +44,7 @@ export function createLimits({
   return {
     requests: createRequestLimits(settings.requestsPerMinute, meters.meter),
     signIns: createSignIns({ db, limit: settings.signIns, onError }),
+    invitations: createInvitations(db),
     async close() {
       clearInterval(sweeper)
       await Promise.all([meters.close(), sweeping])

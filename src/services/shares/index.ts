@@ -1,4 +1,5 @@
 /** Share links as their makers see and change them. `shared-files.ts` has what their recipients can do. */
+import { randomUUID } from 'node:crypto'
 import { hashToken } from '../../auth/api-key.ts'
 import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { authorizeShare } from '../../auth/needs.ts'
@@ -10,6 +11,8 @@ import { SecretMismatch, type Secrets } from '../../auth/secrets.ts'
 import { generateShareToken } from '../../auth/share-token.ts'
 import { type ShareKind, scopeOf, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
+import { returnLapsedClaims } from '../../db/shares/claims.ts'
+import { insertInvitations } from '../../db/shares/emails.ts'
 import type { ShareRecord } from '../../db/shares/record.ts'
 import { findShare, insertShare, listShares, revokeShare, updateShare } from '../../db/shares/shares.ts'
 import { AppError } from '../../errors.ts'
@@ -21,7 +24,9 @@ import { encodeIdCursor } from '../cursor.ts'
 import { parsePageSize } from '../input.ts'
 import { allDone, Limiter } from '../jobs/limiter.ts'
 import { isVisible, seesEverybody } from '../jobs/visibility.ts'
+import type { Invitations } from '../limits/invitations.ts'
 import { visiblePage } from '../visible-page.ts'
+import { parseRecipients } from './recipients.ts'
 import { noSettings, parseSettings, type ShareSettingsInput } from './settings.ts'
 
 /** The maximum number of shares of one member that are neither revoked nor expired. */
@@ -38,6 +43,8 @@ export interface NewShareInput extends ShareSettingsInput {
   path: string
   /** Further files and folders of the provider, for a share of the kind VIEW. */
   morePaths?: readonly string[] | null | undefined
+  /** The addresses that get the link by email. */
+  recipients?: readonly string[] | null | undefined
 }
 
 export type ShareState = 'active' | 'expired' | 'revoked' | 'used up'
@@ -53,8 +60,16 @@ export function shareState(
 
 export type Shares = ReturnType<typeof createShares>
 
-export function createShares(options: { db: Database; secrets: Secrets; audit: Audit; storage: Storage }) {
-  const { db, secrets, audit, storage } = options
+export function createShares(options: {
+  db: Database
+  secrets: Secrets
+  audit: Audit
+  storage: Storage
+  limits: Pick<Invitations, 'countInvitations'>
+  /** Whether the server sends email. */
+  sendsEmail: boolean
+}) {
+  const { db, secrets, audit, storage, limits, sendsEmail } = options
   const nextId = timeOrderedIds()
 
   /** Returns whether the granted paths are one folder. @throws as `ReadLocation.stat`; INVALID_INPUT */
@@ -98,10 +113,23 @@ export function createShares(options: { db: Database; secrets: Secrets; audit: A
     })
   }
 
+  /** @throws INVALID_INPUT */
+  function requireEmail(): void {
+    if (sendsEmail) return
+    throw new AppError('INVALID_INPUT', 'This server sends no email: its operator has to set STOWAGE_SMTP_URL.')
+  }
+
   return {
+    /** Whether the server sends email about shares. */
+    sendsEmail,
+
+    /** Returns the bytes that killed servers had claimed in drop links. */
+    sweep: () => returnLapsedClaims(db),
+
     /**
      * Creates a share, which ends with the rights of the viewer at its paths, and with their API key.
-     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, INVALID_PATH, NOT_FOUND, INVALID_INPUT, TOO_MANY_SHARES
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, INVALID_PATH, NOT_FOUND, INVALID_INPUT, TOO_MANY_SHARES,
+     *   RATE_LIMITED
      */
     create(
       viewer: Viewer | null,
@@ -117,6 +145,8 @@ export function createShares(options: { db: Database; secrets: Secrets; audit: A
         const granted = authorizeShare(viewer, input)
         const [{ viewer: maker }] = granted
         const settings = parseSettings(kind, input, noSettings)
+        const recipients = parseRecipients(input.recipients ?? [])
+        if (recipients.length > 0 || input.notify) requireEmail()
         const isFolder = await requireShareable(kind, granted, signal)
         if (input.password != null) settings.passwordHash = await hashed(input.password, maker, signal)
         const token = generateShareToken()
@@ -132,10 +162,13 @@ export function createShares(options: { db: Database; secrets: Secrets; audit: A
           tokenHash: hashToken(token),
           ...settings,
         }
-        recording.add({ subject: { kind: 'SHARE', id }, details: described(settings) })
+        recording.add({ subject: { kind: 'SHARE', id }, details: { ...described(settings), recipients } })
+        await limits.countInvitations(maker.member.userId, recipients.length)
         return recording.commit(async trx => {
           const created = await insertShare(trx, share, maxActiveShares)
           if (!created) throw tooManyShares()
+          const invitations = recipients.map(recipient => ({ id: randomUUID(), shareId: id, recipient }))
+          await insertInvitations(trx, invitations)
           return { share: created, token }
         })
       })
@@ -152,6 +185,7 @@ export function createShares(options: { db: Database; secrets: Secrets; audit: A
     ): Promise<ShareRecord> {
       return change(viewer, 'SHARE_UPDATE', id, async (recording, share, manager) => {
         const settings = parseSettings(share.kind, input, share)
+        if (input.notify) requireEmail()
         if (input.password != null) settings.passwordHash = await hashed(input.password, manager, signal)
         recording.add({ details: described(settings) })
         return recording.commit(async trx => {
@@ -221,8 +255,9 @@ function factsOf(kind: ShareKind, providerId: string, paths: readonly string[]):
   return { ...(location && { location }), details: { kind, ...namedSources(sources) } }
 }
 
-function described({ passwordHash, expiresAt, maxDownloads, maxBytes, fileTypes }: Parameters<typeof updateShare>[2]) {
-  return { hasPassword: passwordHash !== null, expiresAt, maxDownloads, maxBytes, fileTypes }
+function described({ passwordHash, ...settings }: Parameters<typeof updateShare>[2]) {
+  const { expiresAt, maxDownloads, maxBytes, fileTypes, notify } = settings
+  return { hasPassword: passwordHash !== null, expiresAt, maxDownloads, maxBytes, fileTypes, notify }
 }
 
 function tooManyShares(): AppError {

@@ -14,6 +14,7 @@ export interface ShareSettingsInput {
   maxDownloads?: number | null | undefined
   maxBytes?: number | null | undefined
   fileTypes?: readonly string[] | null | undefined
+  notify?: boolean | null | undefined
 }
 
 /** Characters. Fewer than in the password of an account, because the link itself is secret. */
@@ -35,6 +36,7 @@ export const noSettings: ShareSettings = {
   maxDownloads: null,
   maxBytes: null,
   fileTypes: [],
+  notify: false,
 }
 
 /**
@@ -44,15 +46,15 @@ export const noSettings: ShareSettings = {
  */
 export function parseSettings(
   kind: ShareKind,
-  { password, note, expiresAt, maxDownloads, maxBytes, fileTypes }: ShareSettingsInput,
+  { password, note, expiresAt, maxDownloads, maxBytes, fileTypes, notify }: ShareSettingsInput,
   before: ShareSettings,
 ): ShareSettings {
   if (password != null) checkPassword(password, minSharePassword)
   if (kind === 'DROP' && maxDownloads != null) {
     throw new AppError('INVALID_INPUT', 'Only a share of the kind VIEW can have "maxDownloads".')
   }
-  if (kind === 'VIEW' && (maxBytes != null || fileTypes?.length)) {
-    throw new AppError('INVALID_INPUT', 'Only a share of the kind DROP can have "maxBytes" and "fileTypes".')
+  if (kind === 'VIEW' && (maxBytes != null || fileTypes?.length || notify)) {
+    throw new AppError('INVALID_INPUT', 'Only a share of the kind DROP can have "maxBytes", "fileTypes" and "notify".')
   }
   return {
     passwordHash: password === null ? null : before.passwordHash,
@@ -63,6 +65,7 @@ export function parseSettings(
       maxDownloads === undefined ? before.maxDownloads : parseLimit(maxDownloads, 'maxDownloads', maxDownloadLimit),
     maxBytes: maxBytes === undefined ? before.maxBytes : parseLimit(maxBytes, 'maxBytes', Number.MAX_SAFE_INTEGER),
     fileTypes: fileTypes === undefined ? before.fileTypes : parseFileTypes(fileTypes ?? []),
+    notify: notify ?? before.notify,
   }
 }
 

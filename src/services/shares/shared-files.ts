@@ -6,7 +6,16 @@ import { claimDownload } from '../../db/shares/claims.ts'
 import type { ShareRecord } from '../../db/shares/record.ts'
 import { AppError, type Reason } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
-import type { Download, FileEntry, Files, OpenFirst, UseDownload } from '../files/index.ts'
+import {
+  type ArchiveItem,
+  type Download,
+  type FileEntry,
+  type Files,
+  type OpenFirst,
+  requireFewPaths,
+  type UseArchive,
+  type UseDownload,
+} from '../files/index.ts'
 import { Limiter } from '../jobs/limiter.ts'
 import type { Credentials } from '../people/credentials.ts'
 import type { ResumableUploads } from '../uploads/index.ts'
@@ -165,5 +174,42 @@ export function createSharedFiles(options: {
         return use(download, running)
       })
     },
+
+    /**
+     * Opens several files and folders as one archive for the duration of `use`. It counts as one download.
+     * @throws as `Files.archive`; DOWNLOADS_USED_UP
+     */
+    async archive<T>(
+      { viewer, share }: OpenedShare,
+      shownPaths: readonly string[],
+      signal: AbortSignal,
+      use: UseArchive<T>,
+    ): Promise<T> {
+      requireFewPaths(shownPaths)
+      const { providerId, isFolder } = share
+      const paths = shownPaths.map(path => {
+        const real = realPath(share, path)
+        if (real === null) throw new AppError('INVALID_INPUT', 'Name the shared files and folders themselves, not "/".')
+        return formatPath(real)
+      })
+      return files.archive(viewer, { providerId, paths }, signal, (archive, running) => {
+        const items = (signal: AbortSignal) => withFirst(archive.items(signal), () => countDownload(share, false))
+        // The folder above several entries is not shared, and neither is its name.
+        return use({ ...archive, ...(!isFolder && { name: 'shared' }), items }, running)
+      })
+    },
+  }
+}
+
+/** Waits for `count` when the first item is there, and before it is yielded. */
+async function* withFirst(
+  items: AsyncGenerator<ArchiveItem, void, undefined>,
+  count: () => Promise<void>,
+): AsyncGenerator<ArchiveItem, void, undefined> {
+  let isFirst = true
+  for await (const item of items) {
+    if (isFirst) await count()
+    isFirst = false
+    yield item
   }
 }

@@ -29,6 +29,12 @@ export const shareCreate = command({
       isList: true,
       help: 'With --drop, an ending of names that the link accepts, such as pdf.',
     },
+    email: {
+      value: 'address',
+      isList: true,
+      help: 'Send the link to an email address, if the server sends email.',
+    },
+    notify: { help: 'With --drop, get emails about files that arrive, if the server sends email.' },
   },
   json: { share: shareFields },
   async run({ output, connect, signal }, { operands, options }) {
@@ -54,6 +60,8 @@ export const shareCreate = command({
       maxBytes,
       ...(others.length > 0 && { morePaths: others.map(({ path }) => path) }),
       ...(options.type.length > 0 && { fileTypes: [...options.type] }),
+      ...(options.email.length > 0 && { recipients: [...options.email] }),
+      ...(options.notify && { notify: true }),
     }
     const { createShare } = await server.graphql<{ createShare: { url: string; share: ListedShare } }>(document, {
       input,

@@ -1,0 +1,174 @@
+/** Email about shares, through a real SMTP server. */
+import { once } from 'node:events'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import t from 'tap'
+import { mailServer } from '../servers/smtp.ts'
+import { startApp } from '../support/app.ts'
+import { ask, drop, makeShare, revokeShare } from '../support/shares.ts'
+import { until } from '../support/until.ts'
+
+const create = 'mutation ($input: CreateShareInput!) { createShare(input: $input) { url } }'
+const secret = 'a-secret-of-the-mail-server'
+
+// The installation of the mail server takes a while.
+t.setTimeout(300_000)
+
+t.test('email about shares', async t => {
+  const server = await mailServer(t)
+  const mail = { smtpUrl: server.url, from: 'stowage@files.example.org', publicUrl: 'https://files.example.org' }
+  const app = await startApp(t, { settings: { mail, publicUrl: mail.publicUrl } })
+  const { token } = await app.register('owner@example.org')
+  const providerId = await app.connectProvider(token, 'local', { root: app.folder }, 'Disk')
+  const injecting = 'in\r\nBcc: eve@example.org'
+  await mkdir(join(app.folder, 'team/in box'), { recursive: true })
+  await writeFile(join(app.folder, 'team', injecting), 'x')
+  const share = (input: object) => makeShare(app, token, { providerId, path: '/team/in box', ...input })
+  const received = async (count: number) => {
+    await until(async () => {
+      const { length } = await server.received()
+      return length >= count || length
+    })
+    return server.received()
+  }
+  const waiting = () => app.db.selectFrom('share_emails').selectAll().execute()
+  const due = () => sql`update share_emails set next_attempt_at = now()`.execute(app.db)
+  const reason = async (input: object) =>
+    (await app.graphql(create, { input: { providerId, path: '/team', ...input } }, token)).errors[0]?.extensions.reason
+
+  t.test('a message that the server does not take is sent again', async t => {
+    const { url } = await share({ recipients: ['ann@example.org'], note: 'Hello,\nAnn', password: 'correct horse' })
+    await until(async () => (await waiting())[0]?.attempts === 1)
+    t.match(app.logged(), /An email about a share could not be sent/)
+    await server.start()
+    await due()
+    const [message] = await received(1)
+    t.match(message, {
+      recipient: 'ann@example.org',
+      headers: {
+        from: 'Stowage <stowage@files.example.org>',
+        to: 'ann@example.org',
+        'reply-to': 'owner@example.org',
+        subject: 'owner@example.org shares \u201cin box\u201d with you',
+        'auto-submitted': 'auto-generated',
+      },
+    })
+    t.match(message?.text, `\n${url}\n`)
+    t.match(message?.text, '\n> Hello,\n> Ann\n')
+    t.match(message?.text, 'The link needs a password.')
+    t.notMatch(message?.text, /correct horse/)
+    await until(async () => (await waiting()).length === 0)
+    t.equal((await ask(app, url.slice(url.lastIndexOf('/') + 1))).reason, 'SHARE_PASSWORD_REQUIRED')
+    t.notMatch(app.logged(), /stw_share_[0-9a-f]{8}|ann@example/, 'the log has neither the link nor the recipient')
+  })
+
+  t.test('names and addresses add no header and no recipient', async t => {
+    await share({
+      path: `/team/${injecting}`,
+      recipients: ['bob@example.org', 'refused@example.org', 'bob@example.org'],
+      note: 'Hi\r\n.\r\nRCPT TO:<eve@example.org>',
+    })
+    const messages = await received(2)
+    t.same(messages.map(({ recipient }) => recipient).toSorted(), ['ann@example.org', 'bob@example.org'])
+    const { headers, text } = messages.find(({ recipient }) => recipient === 'bob@example.org') ?? {}
+    t.equal(headers?.subject, 'owner@example.org shares \u201cin Bcc: eve@example.org\u201d with you')
+    t.same([headers?.bcc, headers?.to], [undefined, 'bob@example.org'])
+    t.notMatch(text, /^Bcc/m)
+    t.match(text, '\n> Hi\n> .\n> RCPT TO:<eve@example.org>\n')
+    await until(async () => (await waiting()).length === 0)
+    t.match(app.logged(), /"replyCode":550/, 'a refused recipient is not tried again')
+    const addresses = [
+      'a@example.org, b@example.org',
+      'a@example.org,b@example.org',
+      'a@example.org\r\nBcc: b@example.org',
+      'Ann <a@example.org>',
+      '"a"@example.org',
+      'nobody',
+    ]
+    for (const recipient of addresses) t.equal(await reason({ recipients: [recipient] }), 'INVALID_INPUT', recipient)
+    const many = Array.from({ length: 11 }, (_, n) => `a${n}@example.org`)
+    t.equal(await reason({ recipients: many }), 'INVALID_INPUT')
+    await sql`update rate_limits set hits = 99`.execute(app.db)
+    t.equal(await reason({ recipients: many.slice(0, 2) }), 'RATE_LIMITED')
+    const ended = await share({ path: '/team' })
+    await sql`insert into share_emails (id, share_id, recipient, next_attempt_at)
+      values (gen_random_uuid(), ${ended.id}, 'late@example.org', 'infinity')`.execute(app.db)
+    await revokeShare(app, token, ended.id)
+    await due()
+    await until(async () => (await waiting()).length === 0)
+    t.equal((await server.received()).length, 2, 'nobody gets a link that has ended')
+  })
+
+  t.test('the maker of a drop link hears of the files that arrive, in one message', async t => {
+    const told = await share({ kind: 'DROP', notify: true })
+    const silent = await share({ kind: 'DROP' })
+    t.equal(await reason({ notify: true }), 'INVALID_INPUT', 'only a drop link can notify')
+    for (const name of ['a', 'b', 'c']) await drop(app, told.link, `/secret ${name}.txt`, 'x'.repeat(500))
+    await drop(app, silent.link, '/d.txt', 'x')
+    await until(async () => (await waiting())[0]?.files === 3)
+    t.equal((await waiting()).length, 1)
+    await due()
+    const of = async (count: number) =>
+      (await received(2 + count)).filter(({ recipient }) => recipient === 'owner@example.org')
+    const [message] = await of(1)
+    t.equal(message?.headers.subject, '3 files arrived in \u201cin box\u201d')
+    t.match(message?.text, '3 files arrived in \u201cin box\u201d through your share link (1.5 KB).')
+    t.match(message?.text, `https://files.example.org/files/${providerId}/team/in%20box\n`)
+    t.notMatch(message?.text, /secret/, 'strangers do not write to the maker')
+    await until(async () => (await waiting()).length === 0)
+    await drop(app, told.link, '/e.txt', 'x')
+    await until(async () => (await waiting())[0]?.files === 1)
+    const off = 'mutation ($input: UpdateShareInput!) { updateShare(input: $input) { notify } }'
+    await app.ask(off, { input: { id: told.id, notify: false } }, token)
+    await drop(app, told.link, '/f.txt', 'x')
+    await app.app.services.audit.flush()
+    t.match(await waiting(), [{ files: 1 }], 'nothing is added after notifications were ended')
+    await due()
+    t.match((await of(2)).map(({ headers }) => headers.subject).toSorted()[0], /^1 file arrived/)
+  })
+
+  t.test('several servers send each message once', async t => {
+    await sql`delete from rate_limits`.execute(app.db)
+    const others = [await app.replica(), await app.replica()]
+    const recipients = Array.from({ length: 30 }, (_, n) => `many-${n + 10}@example.org`)
+    for (const from of [0, 10, 20]) await share({ recipients: recipients.slice(from, from + 10) })
+    await until(async () => (await waiting()).length === 0)
+    const sent = (await server.received()).flatMap(({ recipient }) => (recipient.startsWith('many') ? recipient : []))
+    t.same(sent, recipients)
+    for (const other of others) await other.close()
+  })
+
+  t.test('a password is sent only over TLS, and a server without email refuses to send', async t => {
+    await sql`delete from rate_limits`.execute(app.db)
+    await app.close()
+    const smtpUrl = server.url.replace('//', `//name:${secret}@`)
+    const careful = await app.replica({ settings: { mail: { ...mail, smtpUrl } } })
+    const input = { providerId, path: '/team', recipients: ['tls@example.org'] }
+    await careful.ask(create, { input }, token)
+    await until(async () => {
+      const row = await careful.db.selectFrom('share_emails').select('attempts').executeTakeFirst()
+      return row?.attempts === 1
+    })
+    t.notMatch(careful.logged(), secret)
+    t.equal((await server.received()).filter(({ recipient }) => recipient === 'tls@example.org').length, 0)
+    await careful.close()
+    const sockets = new Set<Socket>()
+    const silent = createServer(socket => sockets.add(socket)).listen(0, '127.0.0.1')
+    t.teardown(() => silent.close())
+    await once(silent, 'listening')
+    const { port } = silent.address() as AddressInfo
+    const patient = await app.replica({ settings: { mail: { ...mail, smtpUrl: `smtp://127.0.0.1:${port}` } } })
+    await sql`update share_emails set next_attempt_at = now()`.execute(patient.db)
+    await until(() => sockets.size === 1)
+    await patient.close()
+    t.match(patient.logged(), /"code":"EABORT"/, 'a server stops while its mail server does not answer')
+    const without = await app.replica({ settings: { mail: null } })
+    for (const more of [{ recipients: ['a@example.org'] }, { recipients: [], kind: 'DROP', notify: true }]) {
+      const { errors } = await without.graphql(create, { input: { ...input, ...more } }, token)
+      t.match(errors[0]?.message, /sends no email.*STOWAGE_SMTP_URL/)
+    }
+    t.same((await without.ask('{ workspace { sendsEmail } }', {}, token)).workspace, { sendsEmail: false })
+  })
+})
