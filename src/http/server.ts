@@ -12,6 +12,7 @@ import { handleExpectations } from './connection/expect-continue.ts'
 import { refuseWhenClosing } from './connection/graceful-close.ts'
 import { requestId } from './connection/request-id.ts'
 import { warnOfUntrustedProxy } from './connection/untrusted-proxy.ts'
+import { closeUnusedConnections } from './connection/unused-connections.ts'
 import { refuseLongContentTypes } from './content-type.ts'
 import { allowOrigins } from './cors.ts'
 import { acceptErrorFormats } from './error-formats.ts'
@@ -80,6 +81,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   sendStandardHeaders(app)
   allowOrigins(app, settings.corsOrigins)
   refuseWhenClosing(app)
+  closeUnusedConnections(app)
   await acceptSessionCookies(app)
   authenticateRequests(app, services)
   refuseLongContentTypes(app)

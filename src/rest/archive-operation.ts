@@ -6,6 +6,10 @@ import { maxSelected } from '../services/files/index.ts'
 
 const { providerId, path } = locationParameters
 
+/** Returns the JSON Schema of the paths in a body. @param path describes one of them */
+export const selectedPaths = ({ schema, description }: typeof path) =>
+  ({ type: 'array', minItems: 1, maxItems: maxSelected, items: { ...schema, description } }) as const
+
 export const archive: Operation = {
   id: 'downloadArchive',
   tag: 'Files',
@@ -22,12 +26,7 @@ export const archive: Operation = {
         required: ['providerId', 'paths'],
         properties: {
           providerId: { ...providerId.schema, description: providerId.description },
-          paths: {
-            type: 'array',
-            minItems: 1,
-            maxItems: maxSelected,
-            items: { ...path.schema, description: path.description },
-          },
+          paths: selectedPaths(path),
         },
       },
       'application/x-www-form-urlencoded': {

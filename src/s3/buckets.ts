@@ -37,3 +37,13 @@ export const getBucketLocation: S3Operation<BucketCall> = {
     return sendXml(reply, result('LocationConstraint', []))
   },
 }
+
+/** Buckets have no versions. */
+export const getBucketVersioning: S3Operation<BucketCall> = {
+  method: 'GET',
+  selects: ['versioning'],
+  async run({ services, request, reply, providerId }) {
+    await services.providers.get(request.viewer, providerId)
+    return sendXml(reply, result('VersioningConfiguration', []))
+  },
+}

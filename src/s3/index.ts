@@ -10,7 +10,7 @@ import type { Services } from '../services/index.ts'
 import type { Settings } from '../settings.ts'
 import { parseAddress } from './address.ts'
 import { authenticateSigned } from './authenticate.ts'
-import { getBucketLocation, headBucket, listBuckets } from './buckets.ts'
+import { getBucketLocation, getBucketVersioning, headBucket, listBuckets } from './buckets.ts'
 import { deleteObject, deleteObjects } from './delete-objects.ts'
 import { formatS3Error } from './error-format.ts'
 import { S3Error } from './failure.ts'
@@ -22,6 +22,7 @@ import { listObjectsV1, listObjectsV2 } from './list-objects.ts'
 import { listMultipartUploads, listParts } from './list-uploads.ts'
 import { abortMultipartUpload, completeMultipartUpload, createMultipartUpload, uploadPart } from './multipart.ts'
 import { explainBucket } from './no-such-bucket.ts'
+import { getObjectTagging } from './object-tagging.ts'
 import { type BucketCall, findOperation, type ObjectCall, type S3Call, type S3Operation } from './operation.ts'
 import { putObject } from './put-object.ts'
 import { maxXmlBytes } from './xml-body.ts'
@@ -30,6 +31,7 @@ const onService: readonly S3Operation<S3Call>[] = [listBuckets]
 const onBucket: readonly S3Operation<BucketCall>[] = [
   headBucket,
   getBucketLocation,
+  getBucketVersioning,
   listObjectsV2,
   listObjectsV1,
   deleteObjects,
@@ -38,6 +40,7 @@ const onBucket: readonly S3Operation<BucketCall>[] = [
 const onObject: readonly S3Operation<ObjectCall>[] = [
   getObject,
   headObject,
+  getObjectTagging,
   putObject,
   deleteObject,
   createMultipartUpload,

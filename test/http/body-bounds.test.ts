@@ -26,6 +26,7 @@ const drops = [
 const larger = [
   ...['LOCK', 'PROPFIND', 'PROPPATCH'].flatMap(method => [`${method} /dav`, `${method} /dav/*`]),
   'POST /api/download/archive',
+  'POST /api/share/:token/archive',
   'POST /graphql',
   'POST /mcp',
 ].toSorted()

@@ -37,6 +37,15 @@ t.test('on close, running transfers finish, idle connections close and new ones 
   t.ok(performance.now() - begin < 50_000, 'close waits only for the transfers')
 })
 
+t.test('a connection that was opened in advance and never used does not delay the close', async t => {
+  const server = await startHttp(t)
+  const unused = await talk(server.port)
+  const begin = performance.now()
+  await closeGracefully(server.app, 20_000)
+  t.ok(performance.now() - begin < 10_000, 'close does not wait for the first request')
+  t.equal(await unused.ended, false)
+})
+
 t.test('transfers that take too long are cut and cleaned up before close resolves', async t => {
   const server = await startHttp(t)
   await writeFile(join(server.folder, 'big'), Buffer.alloc(30 * mebibyte))

@@ -118,11 +118,13 @@ export async function serve(
     setupCode: null,
     maxUploadBytes,
     directSeconds: 900,
+    mail: null,
     auditDays: 0,
     workers: 1,
     observeJob: (_job, run) => run(),
     onError,
     onAuditLoss: () => {},
+    onMailFailure: () => {},
   })
   let ready = async () => {}
   const settings = {

@@ -67,7 +67,8 @@ t.test('escapes from shares', async t => {
     ]
     for (const path of attempts) {
       for (const { link } of [view, file]) {
-        for (const answer of [await read(app, link, path), await list(app, link, path)]) {
+        const selected = await ask(app, link, 'archive', { method: 'POST', body: JSON.stringify({ paths: [path] }) })
+        for (const answer of [await read(app, link, path), await list(app, link, path), selected]) {
           t.notMatch(answer.text, /canary(?!\.txt)|shared-old/, `${path}: ${answer.text}`)
           t.ok(answer.status >= 400 || path === '', `${path}: ${answer.status}`)
         }

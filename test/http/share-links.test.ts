@@ -6,8 +6,10 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'kysely'
+import { pino } from 'pino'
 import t from 'tap'
 import { Upload } from 'tus-js-client'
+import { startBackgroundWork } from '../../src/background.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { ask, drop, list, makeShare, read, sharePath } from '../support/shares.ts'
 import { until } from '../support/until.ts'
@@ -255,6 +257,14 @@ t.test('share links', async t => {
     t.match(String(answer), /^HTTP\/1.1 201/)
     t.equal((await ask(app, link)).body.bytesLeft, 0, 'a file that was stored after all counts')
     t.equal((await drop(app, link, '/more.txt', '1')).reason, 'TOO_LARGE')
+    await sql`with claimed as (update shares set received_bytes = received_bytes + 4 where id = ${id} returning id)
+      insert into share_claims (id, share_id, bytes, lapses_at)
+      select gen_random_uuid(), id, 4, now() - interval '1 second' from claimed`.execute(app.db)
+    const stop = startBackgroundWork(app.app.services, false, pino({ enabled: false }))
+    await until(async () => (await claims()).length === 0)
+    await stop()
+    const { rows } = await sql`select received_bytes from shares where id = ${id}`.execute(app.db)
+    t.same(rows, [{ received_bytes: String(5 + 8) }], 'also if no file needs the space')
   })
 
   t.test('a share with a limit of downloads sends whole files', async t => {
@@ -270,6 +280,41 @@ t.test('share links', async t => {
     t.equal((await read(app, link, '/b.txt')).reason, 'DOWNLOADS_USED_UP')
     t.equal((await read(app, link, '/sub')).reason, 'DOWNLOADS_USED_UP')
     t.equal((await list(app, link)).status, 200)
+  })
+
+  t.test('a selection is one archive, which counts as one download', async t => {
+    const many = await share({ path: '/team/a.txt', morePaths: ['/team/sub', '/secret/s.txt'], maxDownloads: 2 })
+    const select = (link: string, paths: unknown) =>
+      ask(app, link, 'archive', { method: 'POST', body: JSON.stringify({ paths }) })
+    for (const paths of [[], ['/'], 'a', [1], ['/a.txt', '/'], Array.from({ length: 1001 }, () => '/a.txt')]) {
+      t.equal((await select(many.link, paths)).reason, 'INVALID_INPUT', JSON.stringify(paths).slice(0, 20))
+    }
+    t.equal((await select(many.link, ['/team'])).reason, 'NOT_FOUND')
+    t.equal((await select(many.link, ['/sub/missing'])).reason, 'NOT_FOUND', 'which does not count')
+    const sent = await app.request(sharePath(many.link, 'archive'), {
+      method: 'POST',
+      body: new URLSearchParams({ selection: JSON.stringify({ paths: ['/a.txt', '/sub/c.txt', '/s.txt'] }) }),
+    })
+    t.match(sent.headers.get('content-disposition'), 'filename=shared.zip', 'not the name of the folder above')
+    const folder = await mkdtemp(join(tmpdir(), 'stowage-share-'))
+    t.teardown(() => rm(folder, { recursive: true }))
+    await writeFile(join(folder, 'selected.zip'), Buffer.from(await sent.arrayBuffer()))
+    const members = await readWithPython(join(folder, 'selected.zip'))
+    t.same(
+      members.map(({ name }) => name),
+      ['a.txt', 'c.txt', 's.txt'],
+    )
+    t.equal((await ask(app, many.link)).body.downloadsLeft, 1)
+    t.equal((await select(many.link, ['/sub/c.txt'])).status, 200)
+    t.equal((await select(many.link, ['/sub/c.txt'])).reason, 'DOWNLOADS_USED_UP')
+    const team = await share({ path: '/team' })
+    const whole = await select(team.link, ['/sub', '/b.txt'])
+    t.match(whole.headers.get('content-disposition'), 'filename=team.zip')
+    t.equal((await select(team.link, ['/../secret/s.txt'])).reason, 'INVALID_PATH')
+    const dropped = await share({ path: '/team', kind: 'DROP' })
+    t.equal((await select(dropped.link, ['/a.txt'])).reason, 'SCOPE_REQUIRED')
+    const locked = await share({ path: '/team', password: 'correct horse' })
+    t.equal((await select(locked.link, ['/a.txt'])).reason, 'SHARE_PASSWORD_REQUIRED')
   })
 
   t.test('a password is sent in a header, or once for a cookie', async t => {

@@ -71,6 +71,14 @@ t.test('programs that speak S3', async t => {
     await call('rclone', 'copy', 's:files/rclone', 'out/rclone')
     t.equal(await same(join(home, 'out/rclone')), 'all')
     await rm(join(home, 'in/empty'))
+    // Times are kept in milliseconds.
+    await writeFile(join(home, 'in/added'), 'added')
+    const { stderr } = await run('rclone', ['sync', '-v', '--modify-window', '1ms', 'in', 's:files/rclone'], {
+      env,
+      cwd: home,
+    })
+    t.equal(stderr.match(/: Copied/g)?.length, 1, 'only the new file is copied')
+    await rm(join(home, 'in/added'))
     await call('rclone', 'sync', 'in', 's:files/rclone')
     t.notOk((await readdir(join(root, 'rclone'))).includes('empty'))
     await writeFile(join(home, 'in/empty'), '')

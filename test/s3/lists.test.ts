@@ -178,6 +178,28 @@ t.test('lists over S3', async t => {
     t.same(await listAll({ StartAfter: 'b/', Delimiter: '/' }, client), [])
   })
 
+  await t.test('a member with several folders lists all of them in one order', async t => {
+    const { providerId, app } = world
+    const basePaths = ['/b/only/way', '/b/only-this', '/a', '/missing']
+    const providerAccess = { restrictions: basePaths.map(basePath => ({ providerId, basePath })) }
+    const update = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
+    const invite = 'mutation { createInvite(input: { role: VIEWER }) { invite } }'
+    const member = await app.register('several@example.org', (await app.ask(invite, {}, world.token)).createInvite)
+    const create = `mutation { createApiKey(input: { name: "several", scopes: [read] }) {
+      s3 { accessKeyId secretAccessKey } } }`
+    const client = world.client((await app.ask(create, {}, member.token)).createApiKey.s3)
+    await app.upload(world.token, providerId, '/b/only-this/x.txt', 'x')
+    await app.ask(update, { input: { userId: member.id, providerAccess } }, world.token)
+    const own = (await listAll({})).filter(key => /^(?:a|b\/only\/way|b\/only-this)\//.test(key))
+    t.ok(own.some(key => key.startsWith('a/')) && own.includes('b/only-this/x.txt'))
+    t.same(await listAll({}, client), own)
+    t.same(await listAll({ MaxKeys: 1 }, client), own)
+    t.same(await listAll({ Delimiter: '/' }, client), ['a/', 'b/', 'missing/'])
+    t.same(await listAll({ Delimiter: '/', MaxKeys: 1 }, client), ['a/', 'b/', 'missing/'])
+    t.same(await listAll({ Delimiter: '/', Prefix: 'b/' }, client), ['b/only-this/', 'b/only/'])
+    t.same(await listAll({ StartAfter: 'b/only-this/x.txt', Prefix: 'b' }, client), ['b/only/way/down/deep.txt'])
+  })
+
   await t.test('folders with more entries than a page', async t => {
     const names = Array.from({ length: 1203 }, (_, at) => `many/${String((at * 7919) % 1203).padStart(5, '0')}`)
     await mkdir(join(world.root, 'many/00500.d'), { recursive: true })

@@ -7,7 +7,9 @@ import {
   DeleteObjectCommand,
   DeleteObjectsCommand,
   GetBucketLocationCommand,
+  GetBucketVersioningCommand,
   GetObjectCommand,
+  GetObjectTaggingCommand,
   HeadBucketCommand,
   HeadObjectCommand,
   ListBucketsCommand,
@@ -43,6 +45,7 @@ t.test('objects over S3', async t => {
     )
     t.equal(Owner?.DisplayName, 'owner@example.org')
     t.ok(await s3.send(new HeadBucketCommand({ Bucket })))
+    t.equal((await s3.send(new GetBucketVersioningCommand({ Bucket }))).Status, undefined)
     const location = await s3.send(new GetBucketLocationCommand({ Bucket }))
     t.notOk(location.LocationConstraint)
     const limited = await world.createKey({
@@ -89,6 +92,10 @@ t.test('objects over S3', async t => {
     const acl = new PutObjectAclCommand({ Bucket, Key: 'b.txt', ACL: 'private' })
     t.equal(await codeOf(s3.send(acl)), 'NotImplemented')
     t.equal((await get('b.txt')).text, 'x', 'an unknown operation leaves the object')
+    const tagsOf = (Key: string) => s3.send(new GetObjectTaggingCommand({ Bucket, Key }))
+    t.same((await tagsOf('b.txt')).TagSet, [], 'programs that copy objects ask for their tags')
+    t.equal(await codeOf(tagsOf('deep')), 'NoSuchKey')
+    t.equal(await codeOf(tagsOf('missing')), 'NoSuchKey')
   })
 
   await t.test('bodies of every form, compared with their digests', async t => {

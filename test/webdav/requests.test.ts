@@ -88,6 +88,26 @@ t.test('WebDAV', async t => {
     t.match(await narrow('GET', '/files/team/reports/a.txt'), { status: 401, reason: 'KEY_REVOKED' })
   })
 
+  await t.test('a member with several folders sees the ways down to all of them', async t => {
+    const basePaths = ['/team/reports', '/team/plans/new', '/private']
+    const providerAccess = { restrictions: basePaths.map(basePath => ({ providerId: files, basePath })) }
+    const invite = 'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite } }'
+    const { createInvite } = await app.ask(invite, { input: { role: 'EDITOR', providerAccess } }, token)
+    const member = await app.register('several@example.com', createInvite)
+    const several = davClient(app, (await app.createKey(member.token, { name: 'several', scopes: ['write'] })).key)
+    t.same(await hrefs(several, '/files'), ['/dav/files/', '/dav/files/private/', '/dav/files/team/'])
+    t.same(await hrefs(several, '/files/team'), [
+      '/dav/files/team/',
+      '/dav/files/team/plans/',
+      '/dav/files/team/reports/',
+    ])
+    t.same(await hrefs(several, '/files/private'), ['/dav/files/private/'])
+    const destination = '/dav/files/private/a.txt'
+    t.equal((await several('COPY', '/files/team/reports/a.txt', { headers: { destination } })).status, 201)
+    t.equal((await several('DELETE', '/files/private/a.txt')).status, 204)
+    t.equal((await several('PUT', '/files/team/x', { body: 'x' })).status, 403)
+  })
+
   await t.test('PROPFIND returns what is asked for, of folders of any size', async t => {
     const infinite = await dav('PROPFIND', '/files/')
     t.equal(infinite.status, 403)

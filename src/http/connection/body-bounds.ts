@@ -42,7 +42,7 @@ export function boundBodies(app: FastifyInstance, timeout: number): void {
     }
     done()
   })
-  app.addHook('preParsing', (request, _reply, payload, done) => {
+  app.addHook('preParsing', (request, reply, payload, done) => {
     const { raw, routeOptions } = request
     if (streamsBody(request)) return done(null, payload)
     const length = Number(raw.headers['content-length'] ?? 0)
@@ -58,6 +58,8 @@ export function boundBodies(app: FastifyInstance, timeout: number): void {
       body.destroy(new AppError('INCOMPLETE_BODY', `The body did not arrive within ${timeout / 1000} seconds.`))
     }, timeout)
     body.once('close', () => clearTimeout(timer))
+    // A refused request never reads its body.
+    reply.raw.once('close', () => clearTimeout(timer))
     done(null, body)
   })
 }

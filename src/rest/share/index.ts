@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { authenticateShare, openedShare, setProofCookie, sharePath } from '../../http/share-link.ts'
 import type { Services } from '../../services/index.ts'
 import type { Sendfile } from '../../settings.ts'
+import { sharedArchiveRoute } from './archive.ts'
 import { sharedContentRoute } from './content.ts'
 import { dropRoute } from './drop.ts'
 import { sharedListRoute } from './list.ts'
@@ -24,5 +25,6 @@ export async function registerShares(
   })
   sharedListRoute(app, services)
   sharedContentRoute(app, services, sendfile)
+  await app.register(async scope => sharedArchiveRoute(scope, services))
   await app.register(scope => dropRoute(scope, services))
 }

@@ -12,6 +12,7 @@ import {
   text,
 } from '../../http/openapi/operation.ts'
 import { sharePasswordParameter, shareTokenParameter } from '../../http/share-link.ts'
+import { archive, selectedPaths } from '../archive-operation.ts'
 import { dispositions, download } from '../download-operation.ts'
 
 const tag = 'Share links'
@@ -160,6 +161,34 @@ export const headShared: Operation = {
   ...downloadShared,
   id: 'headShared',
   summary: 'Returns the headers of a download, which is not counted.',
+}
+
+export const archiveShared: Operation = {
+  ...common,
+  id: 'archiveShared',
+  summary: 'Downloads several files and folders of a share as one ZIP archive.',
+  description: 'An archive counts as one download.',
+  body: {
+    description: 'The files and folders.',
+    required: true,
+    content: {
+      'application/json': {
+        type: 'object',
+        required: ['paths'],
+        properties: {
+          paths: selectedPaths(path),
+        },
+      },
+      'application/x-www-form-urlencoded': {
+        type: 'object',
+        required: ['selection'],
+        properties: { selection: { ...text, description: 'The object as JSON, for pages.' } },
+      },
+    },
+  },
+  responses: archive.responses,
+  errorHeaders: { ...archive.errorHeaders },
+  reasons: [...reasonsAtPaths, ...reasons, 'DOWNLOADS_USED_UP', 'TOO_MANY_ARCHIVES'],
 }
 
 export const dropFile: Operation = {

@@ -30,10 +30,17 @@ export async function appendPart(
   await forgetContent(db, id, part)
 }
 
-/** Appends the parts whose turn it is, until one is missing or another request waits for the lease. */
+/** Milliseconds after which a request begins with no other part. Its client waits for the response meanwhile. */
+const appendTime = 5000
+
+/**
+ * Appends the parts whose turn it is, until one is missing, another request waits for the lease, or it takes too long. Later
+ * requests continue, at the latest the one that completes the upload.
+ */
 export async function appendWaiting(upload: ActiveUpload, work: AbortSignal): Promise<void> {
   const { db, lease } = upload
-  while (!lease.wanted.aborted && !work.aborted) {
+  const begin = performance.now()
+  while (!lease.wanted.aborted && !work.aborted && performance.now() - begin < appendTime) {
     const next = await findPart(db, lease.record.id, lease.record.appendedParts + 1)
     if (!next || next.content === null) return
     await appendPart(upload, next, null, work)

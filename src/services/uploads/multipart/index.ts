@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream'
 import { authorize, needs } from '../../../auth/needs.ts'
 import { isWithin, root, type StoragePath } from '../../../auth/path.ts'
-import { type Grant, grantBasePath } from '../../../auth/policy.ts'
+import { type Grant, grantBasePaths } from '../../../auth/policy.ts'
 import { requireViewer, type Viewer } from '../../../auth/viewer.ts'
 import {
   deletePart,
@@ -206,12 +206,12 @@ export function createMultipartUploads(services: UploadServices) {
       return { parts: found.slice(0, page.limit), hasMore: found.length > page.limit }
     },
 
-    /** Lists the unfinished uploads of this credential below its base path. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
+    /** Lists the unfinished uploads of this credential below its base paths. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
     async list(viewer: Viewer | null, providerId: string): Promise<UploadRecord[]> {
-      const { path: base } = grantBasePath(viewer, providerId)
+      const bases = grantBasePaths(viewer, providerId)
       const { kind: credentialKind, credentialId } = requireViewer(viewer)
       const found = await listMultipartUploads(db, { providerId, credentialKind, credentialId })
-      return found.filter(({ path }) => isWithin(path as StoragePath, base))
+      return found.filter(({ path }) => bases.some(base => isWithin(path as StoragePath, base.path)))
     },
 
     /**

@@ -1,0 +1,26 @@
+/** Parses the bodies that name the files and folders of an archive. */
+import type { FastifyRequest } from 'fastify'
+import { AppError } from '../errors.ts'
+
+/** Bytes of a body. The paths have at most 256 KiB together, in JSON, in a form or in a ticket. */
+export const maxArchiveBody = 1024 * 1024
+
+/** A page can send a form without a script that reads the response, so the browser downloads it. */
+export function isForm({ headers }: FastifyRequest): boolean {
+  return /^application\/x-www-form-urlencoded(?:;|$)/i.test(headers['content-type'] ?? '')
+}
+
+/** @throws INVALID_INPUT with `message` */
+export function parseObject(text: string | null | undefined, message: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text ?? '')
+    if (typeof value === 'object' && value !== null) return { ...value }
+  } catch {
+    // The error below says what to send.
+  }
+  throw new AppError('INVALID_INPUT', message)
+}
+
+export function isListOfTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every(text => typeof text === 'string')
+}
