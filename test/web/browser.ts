@@ -11,8 +11,8 @@ import { password } from '../support/client.ts'
 
 const needed = {
   who: 'The tests of the console',
-  programs: ['chromium'],
-  packages: ['chromium'],
+  programs: ['chromium-headless-shell'],
+  packages: ['chromium-headless-shell'],
   instead: 'put it on PATH',
 }
 
@@ -35,11 +35,11 @@ export async function startBrowser(t: Test): Promise<Browser | null> {
   const isBuilt = await stat(join(consoleFolder, 'index.html')).catch(() => null)
   if (!isBuilt) throw new Error('The console is not built: run "npm run build:console" first.')
   if (process.env.CI) await requirePrograms(needed)
-  const executablePath = await findProgram('chromium')
+  const executablePath = await findProgram('chromium-headless-shell')
   if (executablePath === null) {
     t.plan(
       0,
-      'NOT TESTED: the console, because Chromium is missing. Put "chromium" on PATH (Debian: apt-get install chromium).',
+      'NOT TESTED: the console, because Chromium is missing. Put "chromium-headless-shell" on PATH (Debian: apt-get install chromium-headless-shell).',
     )
     return null
   }

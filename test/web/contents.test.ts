@@ -154,6 +154,8 @@ if (files) {
     await page.getByText('download the file for the rest').waitFor()
     t.notMatch(await page.locator('pre').textContent(), /the end/)
     await isGood(t, page)
+    // Chromium's headless shell has no viewer, but shows the frame.
+    await page.addInitScript(() => Object.defineProperty(navigator, 'pdfViewerEnabled', { value: true }))
     await page.goto(`${address}?file=paper.pdf`)
     await page.locator('iframe').waitFor()
     await isGood(t, page)

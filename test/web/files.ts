@@ -3,7 +3,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import type { Test } from 'tap'
-import { startApp, type TestApp } from '../support/app.ts'
+import { startApp, type TestApp, type TestAppOptions } from '../support/app.ts'
 import { axeViolations, startBrowser, type Visit, visit } from './browser.ts'
 
 export const row = (page: Page, name: string) =>
@@ -43,10 +43,10 @@ export interface FilesApp {
 }
 
 /** Returns null if there is no browser. */
-export async function startFiles(t: Test): Promise<FilesApp | null> {
+export async function startFiles(t: Test, options: TestAppOptions = {}): Promise<FilesApp | null> {
   const browser = await startBrowser(t)
   if (!browser) return null
-  const app = await startApp(t)
+  const app = await startApp(t, options)
   const owner = await app.register('owner@example.org')
   return {
     app,

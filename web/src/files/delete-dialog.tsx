@@ -97,7 +97,7 @@ export function DeleteDialog({
       )}
       <p>
         {folders > 0 && `${texts.foldersToo(folders)} `}
-        {bytes > 0 && `${texts.filesTake(formatBytes(bytes))} `}
+        {bytes > 0 && `${texts.filesTake(remaining.length, formatBytes(bytes))} `}
         {!isPending && keptFor(trash?.days ?? 0, remaining.length)}
       </p>
       {batch.isRunning && <BatchProgress label={texts.deletedCount} done={batch.doneCount} total={batch.total} />}

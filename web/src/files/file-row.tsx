@@ -4,9 +4,9 @@ import { texts } from '../texts/files.tsx'
 import { formatBytes, formatMinute, formatRecent } from '../texts/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import type { dropTarget } from './dragging.ts'
+import { EntryIcon } from './entry-icon.tsx'
 import { useLongPress } from './long-press.ts'
 import type { Entry } from './operations.ts'
-import { previewKind } from './preview/kinds.ts'
 import type { PickMode } from './selection.ts'
 
 interface Props {
@@ -109,7 +109,7 @@ export const FileRow = memo(function FileRow(props: Props) {
       </div>
       {/* biome-ignore lint/a11y: as above */}
       <div role="rowheader" className="cell-name">
-        <Icon name={isFolder ? 'folder' : (previewKind(entry) ?? 'file')} />
+        <EntryIcon entry={entry} />
         <a href={urlOf(href)} tabIndex={-1} draggable={false} onClick={open} onPointerEnter={showWholeName}>
           {entry.name}
         </a>

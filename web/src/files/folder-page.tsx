@@ -1,6 +1,8 @@
+import { Fragment } from 'react'
 import { Link, Navigate, useLocation, useParams } from 'react-router'
 import { urlOf } from '../api/base-path.ts'
 import { isWithin, nameOfPath } from '../api/paths.ts'
+import { storageAt } from '../api/storages.ts'
 import { texts } from '../texts/files.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
@@ -17,8 +19,8 @@ export function FolderPage() {
   const { providerId = '' } = useParams()
   const { pathname } = useLocation()
   const { data: providers, error, refetch } = useProviders()
-  const provider = providers?.find(({ id }) => id === providerId)
   const path = pathOfHref(pathname) ?? '/'
+  const provider = providers && storageAt(providers, { providerId, path })
   if (error && !providers) {
     return (
       <main className="page">
@@ -40,10 +42,12 @@ export function FolderPage() {
       </main>
     )
   }
-  if (path === '/' && provider.root.path !== '/') {
-    return <Navigate to={folderHref(provider.id, provider.root.path)} replace />
+  if (!isWithin(path, provider.root.path)) {
+    const folders = providers.filter(({ id }) => id === provider.id)
+    if (path !== '/') return <Refused folders={folders} path={path} />
+    // The list of storages shows all folders of this one.
+    return <Navigate to={folders.length > 1 ? '/files' : folderHref(provider.id, provider.root.path)} replace />
   }
-  if (!isWithin(path, provider.root.path)) return <Refused provider={provider} path={path} />
   const key = folderHref(provider.id, path)
   return (
     <div className="files-layout">
@@ -53,12 +57,19 @@ export function FolderPage() {
   )
 }
 
-function Refused({ provider: { id, name, root }, path }: { provider: Provider; path: string }) {
+/** @param folders the accessible ones of the storage */
+function Refused({ folders, path }: { folders: readonly Provider[]; path: string }) {
+  const links = folders.map(({ id, root }, index) => (
+    <Fragment key={root.path}>
+      {index > 0 && ', '}
+      <Link to={folderHref(id, root.path)}>{root.path}</Link>
+    </Fragment>
+  ))
   return (
     <main className="page">
       <PageTitle>{nameOfPath(path)}</PageTitle>
       <h1>{texts.refused}</h1>
-      <p>{texts.refusedHelp(name, <Link to={folderHref(id, root.path)}>{root.path}</Link>)}</p>
+      <p>{texts.refusedHelp(links)}</p>
     </main>
   )
 }

@@ -31,7 +31,7 @@ export function FilesHome() {
       {data && data.length > 0 && (
         <ul className="provider-list">
           {data.map(provider => (
-            <StorageCard key={provider.id} provider={provider} isAdmin={isAdmin} />
+            <StorageCard key={folderHref(provider.id, provider.root.path)} provider={provider} isAdmin={isAdmin} />
           ))}
         </ul>
       )}

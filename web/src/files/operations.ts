@@ -2,6 +2,7 @@
 import { graphql, type ResultOf } from '../api/graphql.ts'
 import type { StorageLocation } from '../api/paths.ts'
 import { ask } from '../api/request.ts'
+import { perRoot } from '../api/storages.ts'
 
 const ProvidersQuery = graphql(`
   query Providers {
@@ -11,7 +12,7 @@ const ProvidersQuery = graphql(`
       status
       statusReason
       type { type title }
-      root { path }
+      basePaths
     }
   }
 `)
@@ -86,7 +87,7 @@ const CreateJobMutation = graphql(`
   }
 `)
 
-export type Provider = ResultOf<typeof ProvidersQuery>['providers'][number]
+export type Provider = ReturnType<typeof perRoot<ResultOf<typeof ProvidersQuery>['providers'][number]>>[number]
 /** A file or folder in the folder that was queried. */
 export type Entry = ResultOf<typeof EntriesQuery>['folder']['entries']['nodes'][number]
 export interface Page {
@@ -97,9 +98,9 @@ export interface Page {
 export type Conflict = 'FAIL' | 'REPLACE' | 'RENAME'
 export type JobConflict = Exclude<Conflict, 'FAIL'> | 'NEWER' | 'SKIP'
 
-/** @throws StowageError */
+/** Returns one for each topmost folder that the viewer may see. @throws StowageError */
 export async function listProviders(signal: AbortSignal): Promise<readonly Provider[]> {
-  return (await ask(ProvidersQuery, {}, { signal })).providers
+  return perRoot((await ask(ProvidersQuery, {}, { signal })).providers)
 }
 
 /** The entries of a folder in pages, in the back end's order. @throws StowageError */

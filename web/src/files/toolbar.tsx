@@ -1,11 +1,11 @@
-import { useRef } from 'react'
 import { texts } from '../texts/files.tsx'
 import { Button } from '../ui/button.tsx'
 import { Icon } from '../ui/icons.tsx'
 import type { EntryAction } from './actions.ts'
 import { useSidebar } from './sidebar/state.ts'
 import { columnTitles, type SortColumn, type SortOrder } from './sort.ts'
-import { type FileSelection, filesOfInput } from './upload/dropped-files.ts'
+import { UploadButtons } from './upload/buttons.tsx'
+import type { FileSelection } from './upload/dropped-files.ts'
 import { type View, viewTitles } from './view.ts'
 
 /** Actions of one entry that need no place on the screen all the time. */
@@ -53,7 +53,7 @@ export function Toolbar(props: {
   return (
     <div className="toolbar" role="toolbar" aria-label={texts.folderTools}>
       <SidebarToggle />
-      {canWrite && <UploadButtons onFiles={onFiles} />}
+      {canWrite && <UploadButtons filesText={texts.upload} folderText={texts.uploadFolder} onFiles={onFiles} />}
       {canWrite && (
         <Button onPress={onNewFolder}>
           <Icon name="plus" />
@@ -125,51 +125,5 @@ function SortChoice({ order, onOrder }: { order: SortOrder; onOrder: (order: Sor
         </option>
       ))}
     </select>
-  )
-}
-
-/** Other parts of the page open the same choice of files. */
-const fileInputId = 'files-to-upload'
-
-export function chooseFiles(): void {
-  document.getElementById(fileInputId)?.click()
-}
-
-function UploadButtons({ onFiles }: { onFiles: (files: FileSelection) => void }) {
-  const files = useRef<HTMLInputElement>(null)
-  const folder = useRef<HTMLInputElement>(null)
-  const take = (input: HTMLInputElement) => {
-    if (input.files) onFiles(filesOfInput(input.files))
-    // The input is reset so that the same files can be chosen again.
-    input.value = ''
-  }
-  return (
-    <>
-      <Button variant="primary" onPress={() => files.current?.click()}>
-        <Icon name="upload" />
-        {texts.upload}
-      </Button>
-      <Button className="upload-folder" onPress={() => folder.current?.click()}>
-        <Icon name="folder" />
-        {texts.uploadFolder}
-      </Button>
-      <input
-        ref={files}
-        id={fileInputId}
-        type="file"
-        multiple
-        hidden
-        aria-label={texts.filesToUpload}
-        onChange={event => take(event.currentTarget)}
-      />
-      <input
-        ref={folder}
-        type="file"
-        hidden
-        aria-label={texts.folderToUpload}
-        {...{ webkitdirectory: '' }}
-        onChange={event => take(event.currentTarget)}
-      />
-    </>
   )
 }

@@ -3,7 +3,7 @@ import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions } from '../api/use-session.ts'
 import { listProviders } from './operations.ts'
 
-/** Returns the providers that the viewer may use; none if the viewer may not read. */
+/** Returns the topmost folders of all providers that the viewer may use; none if the viewer may not read. */
 export function useProviders() {
   const { canRead } = usePermissions()
   return useQuery({

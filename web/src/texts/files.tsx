@@ -20,10 +20,8 @@ export const texts = {
     <>It was disconnected, or you do not have access to it. Go to your {link('files')}, or ask an administrator.</>
   ),
   refused: 'No access to this folder',
-  refusedHelp: (storage: string, link: ReactNode) => (
-    <>
-      In {storage}, you only have access to {link}. Ask an administrator for more.
-    </>
+  refusedHelp: (links: ReactNode) => (
+    <>In this storage, you only have access to {links}. Ask an administrator for more.</>
   ),
   missing: 'It may have been moved, renamed or deleted.',
   goTo: (storage: string) => `Go to ${storage}`,
@@ -118,7 +116,7 @@ export const texts = {
   more: (count: number) => formatCount(count, 'more', 'more'),
   foldersToo: (count: number) =>
     count === 1 ? 'Everything in the folder is deleted, too.' : 'Everything in the folders is deleted, too.',
-  filesTake: (size: string) => `The files take up ${size}.`,
+  filesTake: (count: number, size: string) => `${count === 1 ? 'It takes' : 'The files take'} up ${size}.`,
   deleted: (name: string) => `“${name}” was deleted`,
   deletedCount: 'Deleted',
   andMore: (count: number) => `and ${formatNumber(count)} more`,

@@ -1,3 +1,4 @@
+import type { Ref } from 'react'
 import { Button as AriaButton, type ButtonProps } from 'react-aria-components'
 
 type Variant = 'default' | 'primary' | 'danger' | 'quiet'
@@ -13,7 +14,7 @@ export function Button({
   type = 'button',
   onPress,
   ...props
-}: ButtonProps & { variant?: Variant; className?: string }) {
+}: ButtonProps & { variant?: Variant; className?: string; ref?: Ref<HTMLButtonElement> }) {
   return (
     <AriaButton
       {...props}

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ancestors, childPath, type StorageLocation } from '../api/paths.ts'
 import { queryKeys } from '../api/query-keys.ts'
+import { storageAt } from '../api/storages.ts'
 import { texts } from '../texts/ui.ts'
 import { Button } from './button.tsx'
 import { ErrorBox } from './error-box.tsx'
@@ -32,7 +33,7 @@ export function FolderPicker({
   value: StorageLocation | null
   onChange: (folder: StorageLocation | null) => void
 }) {
-  const provider = providers.find(({ id }) => id === value?.providerId)
+  const provider = value ? storageAt(providers, value) : undefined
   return (
     <div className="folder-picker">
       <nav aria-label={texts.chosenFolder} className="breadcrumb">
@@ -63,7 +64,7 @@ export function FolderPicker({
         ) : (
           <ul className="picker-list" aria-label={texts.storages}>
             {providers.map(({ id, name, root }) => (
-              <li key={id}>
+              <li key={`${id}${root.path}`}>
                 <button type="button" onClick={() => onChange({ providerId: id, path: root.path })}>
                   <Icon name="drive" />
                   {name}

@@ -8,6 +8,7 @@ const shapes = {
   video: 'M3 6h12v12H3zM15 10.5 21 7v10l-6-3.5',
   audio: 'M9 18V6l10-2v12M9 18a2.5 2.5 0 1 1-5 0 2.5 2.5 0 0 1 5 0zM19 16a2.5 2.5 0 1 1-5 0 2.5 2.5 0 0 1 5 0z',
   text: 'M6 3h8l4 4v14H6zM9 11h6M9 14h6M9 17h4',
+  code: 'M6 3h8l4 4v14H6zM10.5 11 8.5 13.5l2 2.5M13.5 11l2 2.5-2 2.5',
   pdf: 'M6 3h8l4 4v14H6zM9 17v-5h1.5a1.5 1.5 0 0 1 0 3H9',
   table: 'M4 5h16v14H4zM4 10h16M4 14.5h16M10 5v14',
   upload: 'M12 16V4M7 9l5-5 5 5M4 17v3h16v-3',

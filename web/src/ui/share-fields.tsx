@@ -1,10 +1,11 @@
 import { useState } from 'react'
 import { texts } from '../texts/shares.tsx'
+import { Checkbox } from './checkbox.tsx'
 import { TextField } from './field.tsx'
 
 const megabyte = 1_000_000
 
-/** The settings of a share as text, as people enter them. */
+/** The settings of a share, as people enter them. */
 export interface ShareTexts {
   password: string
   /** "2026-11-22" in the time zone of the browser; empty for a link that does not expire. */
@@ -13,6 +14,7 @@ export interface ShareTexts {
   /** A number of downloads for VIEW, of megabytes for DROP. */
   limit: string
   fileTypes: string
+  notify: boolean
 }
 
 interface StoredShare {
@@ -22,11 +24,13 @@ interface StoredShare {
   maxDownloads: number | null
   maxBytes: number | null
   fileTypes: readonly string[]
+  notify: boolean
 }
 
-export function useShareTexts(share: StoredShare | null = null) {
+/** @param initial values that differ from the stored ones */
+export function useShareTexts(share: StoredShare | null, initial: Partial<ShareTexts> = {}) {
   const [stored] = useState(() => textsOf(share))
-  const [values, setValues] = useState(stored)
+  const [values, setValues] = useState({ ...stored, ...initial })
   const change = (changes: Partial<ShareTexts>) => setValues({ ...values, ...changes })
   return { stored, values, change }
 }
@@ -34,11 +38,14 @@ export function useShareTexts(share: StoredShare | null = null) {
 export function ShareFields({
   kind,
   isNew,
-  values: { password, lastDay, note, limit, fileTypes },
+  sendsEmail,
+  values: { password, lastDay, note, limit, fileTypes, notify },
   change,
 }: {
   kind: StoredShare['kind']
   isNew: boolean
+  /** Whether the server sends email. */
+  sendsEmail: boolean
   values: ShareTexts
   change: (changes: Partial<ShareTexts>) => void
 }) {
@@ -89,6 +96,11 @@ export function ShareFields({
         maxLength={2000}
         autoComplete="off"
       />
+      {kind === 'DROP' && sendsEmail && (
+        <Checkbox isSelected={notify} onChange={notify => change({ notify })}>
+          {texts.notify}
+        </Checkbox>
+      )}
       {isNew ? (
         <details className="share-limits">
           <summary>{texts.moreOptions}</summary>
@@ -103,7 +115,7 @@ export function ShareFields({
 
 /** Returns the settings whose texts differ from the stored ones. */
 export function changedSettings(kind: StoredShare['kind'], values: ShareTexts, stored: ShareTexts) {
-  const { password, lastDay, note, limit, fileTypes } = values
+  const { password, lastDay, note, limit, fileTypes, notify } = values
   const differs = (name: keyof ShareTexts) => values[name] !== stored[name]
   const types = fileTypes.split(',').flatMap(type => type.trim() || [])
   return {
@@ -113,6 +125,7 @@ export function changedSettings(kind: StoredShare['kind'], values: ShareTexts, s
     ...(kind === 'VIEW' && differs('limit') && { maxDownloads: limit === '' ? null : Number(limit) }),
     ...(kind === 'DROP' && differs('limit') && { maxBytes: limit === '' ? null : Number(limit) * megabyte }),
     ...(kind === 'DROP' && differs('fileTypes') && { fileTypes: types }),
+    ...(kind === 'DROP' && differs('notify') && { notify }),
   }
 }
 
@@ -122,8 +135,8 @@ function endOf(day: string): Date {
 }
 
 function textsOf(share: StoredShare | null): ShareTexts {
-  if (!share) return { password: '', lastDay: '', note: '', limit: '', fileTypes: '' }
-  const { kind, note, expiresAt, maxDownloads, maxBytes, fileTypes } = share
+  if (!share) return { password: '', lastDay: '', note: '', limit: '', fileTypes: '', notify: false }
+  const { kind, note, expiresAt, maxDownloads, maxBytes, fileTypes, notify } = share
   const limit = kind === 'VIEW' ? maxDownloads : maxBytes && Math.ceil(maxBytes / megabyte)
   return {
     password: '',
@@ -131,6 +144,7 @@ function textsOf(share: StoredShare | null): ShareTexts {
     note,
     limit: limit === null ? '' : String(limit),
     fileTypes: fileTypes.join(', '),
+    notify,
   }
 }
 

@@ -1,12 +1,11 @@
+import { urlOf } from '../../api/base-path.ts'
 import { childPath, type StorageLocation } from '../../api/paths.ts'
 import { texts } from '../../texts/downloads.ts'
 import { notify, notifyError } from '../../ui/toasts.tsx'
 import { archiveTicket, type Entry, fileLink, folderLink } from '../operations.ts'
 import { ArchiveDownload, addDownload } from './archive-download.ts'
-import { save, saveByForm } from './save.ts'
+import { maxSelected, save, saveByForm } from './save.ts'
 
-/** The server limits the number of entries of an archive. */
-const maxSelected = 1000
 /** Bytes. Browsers may keep a file that a page saves in memory, so they download larger ones themselves. */
 const maxInPage = 500_000_000
 
@@ -31,7 +30,7 @@ export async function downloadEntries(folder: StorageLocation, name: string, ent
     return
   }
   const ticket = await archiveTicket(folder.providerId, paths)
-  saveByForm('/api/download/archive', { ticket }, () => notifyError(new Error(texts.failed)))
+  saveByForm(urlOf('/api/download/archive'), { ticket }, () => notifyError(new Error(texts.failed)))
   notify(texts.inBrowser(entries.length))
 }
 

@@ -1,4 +1,5 @@
-import { urlOf } from '../../api/base-path.ts'
+/** The server limits the number of entries of an archive. */
+export const maxSelected = 1000
 
 /** Lets the browser save what an address serves. @param name empty to let the server choose it */
 export function save(url: string, name: string): void {
@@ -9,12 +10,12 @@ export function save(url: string, name: string): void {
 }
 
 /** Lets the browser save the response to a form. @param onFailed called if the response is not a download */
-export function saveByForm(path: string, fields: Readonly<Record<string, string>>, onFailed: () => void): void {
+export function saveByForm(url: string, fields: Readonly<Record<string, string>>, onFailed: () => void): void {
   const frame = document.createElement('iframe')
   frame.name = `download-${Date.now()}`
   frame.hidden = true
   const form = document.createElement('form')
-  Object.assign(form, { method: 'post', action: urlOf(path), target: frame.name, hidden: true })
+  Object.assign(form, { method: 'post', action: url, target: frame.name, hidden: true })
   for (const [name, value] of Object.entries(fields)) {
     const input = document.createElement('input')
     Object.assign(input, { type: 'hidden', name, value })

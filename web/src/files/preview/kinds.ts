@@ -1,6 +1,9 @@
-import type { Entry } from '../operations.ts'
-
 export type PreviewKind = 'image' | 'video' | 'audio' | 'pdf' | 'table' | 'text'
+
+/** An entry as far as its name and type tell what it holds. */
+export type TypedEntry =
+  | { __typename: 'Folder'; name: string }
+  | { __typename: 'File'; name: string; mimeType: string | null }
 
 const textExtension =
   /\.(?:txt|md|markdown|log|json|jsonl|ya?ml|toml|ini|conf|cfg|env|xml|html?|svg|css|scss|[cm]?[jt]sx?|py|rb|go|rs|java|kt|c|h|cc|cpp|hpp|cs|php|sh|bash|zsh|sql|graphql|proto|tex|diff|patch|lock|gitignore)$/i
@@ -9,7 +12,7 @@ const textType =
 const textFileName = /^(?:readme|licen[cs]e|makefile|dockerfile|changelog)$/i
 
 /** Returns how a file can be previewed; null if it cannot. Images that can run scripts are shown as text. */
-export function previewKind(entry: Entry): PreviewKind | null {
+export function previewKind(entry: TypedEntry): PreviewKind | null {
   if (entry.__typename !== 'File') return null
   const type = entry.mimeType?.toLowerCase() ?? ''
   if (/^image\/(?!svg|tiff|heic|vnd)/.test(type)) return 'image'

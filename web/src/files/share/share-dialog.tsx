@@ -3,13 +3,14 @@ import { useState } from 'react'
 import { childPath, type StorageLocation } from '../../api/paths.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
-import { usePermissions } from '../../api/use-session.ts'
+import { usePermissions, useSession } from '../../api/use-session.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/shares.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
 import { FormDialog } from '../../ui/form-dialog.tsx'
 import { changedSettings, ShareFields, useShareTexts } from '../../ui/share-fields.tsx'
 import type { Entry } from '../operations.ts'
@@ -47,18 +48,22 @@ function ShareForm({
   const { canWrite } = usePermissions()
   const client = useQueryClient()
   const [kind, setKind] = useState<ShareKind>('VIEW')
-  const { stored, values, change } = useShareTexts()
+  const { sendsEmail } = useSession().workspace
+  const { stored, values, change } = useShareTexts(null, { notify: sendsEmail })
+  const [recipients, setRecipients] = useState('')
   const mayReceive = canWrite && entries.length === 1 && entries[0]?.__typename === 'Folder'
   const kinds: readonly ShareKind[] = mayReceive ? ['VIEW', 'DROP'] : ['VIEW']
   const create = useMutation({
     mutationFn: () => {
       const [path = folder.path, ...morePaths] = entries.map(({ name }) => childPath(folder.path, name))
+      const addresses = recipients.split(',').flatMap(address => address.trim() || [])
       const input = {
         providerId: folder.providerId,
         path,
         kind,
         ...changedSettings(kind, values, stored),
         ...(morePaths.length > 0 && { morePaths }),
+        ...(addresses.length > 0 && { recipients: addresses }),
       }
       return ask(CreateShareMutation, { input })
     },
@@ -83,7 +88,16 @@ function ShareForm({
           onChange={setKind}
         />
       )}
-      <ShareFields kind={kind} isNew values={values} change={change} />
+      {sendsEmail && (
+        <TextField
+          label={texts.recipients}
+          description={texts.recipientsHelp}
+          value={recipients}
+          onChange={setRecipients}
+          autoComplete="off"
+        />
+      )}
+      <ShareFields kind={kind} isNew sendsEmail={sendsEmail} values={values} change={change} />
     </FormDialog>
   )
 }

@@ -4,15 +4,18 @@ import { Link, useNavigate, useSearchParams } from 'react-router'
 import { loadPart } from '../../api/load-part.ts'
 import { ancestors, childPath, parentPath } from '../../api/paths.ts'
 import type { SharedEntry, SharedFacts, ShareLink } from '../../api/share-link.ts'
+import { texts as downloadTexts } from '../../texts/downloads.ts'
 import { texts as fileTexts } from '../../texts/files.tsx'
 import { texts } from '../../texts/shares.tsx'
 import { Button } from '../../ui/button.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import { Loading } from '../../ui/loading.tsx'
+import { notifyError } from '../../ui/toasts.tsx'
 import type { EntryAction } from '../actions.ts'
-import { save } from '../download/save.ts'
+import { maxSelected, save, saveByForm } from '../download/save.ts'
 import { FileTable } from '../file-table.tsx'
+import '../files.css'
 import { entryKey } from '../listing.ts'
 import type { Entry } from '../operations.ts'
 import { previewKind } from '../preview/kinds.ts'
@@ -21,9 +24,6 @@ import { useSorted, useSortOrder } from '../sort.ts'
 import { type MediaKind, SharedPreview } from './shared-preview.tsx'
 
 const EntryMenu = lazy(async () => ({ default: (await loadPart(import('../entry-menu.tsx'))).EntryMenu }))
-
-/** Milliseconds between two downloads. Browsers ignore those that start at once. */
-const downloadInterval = 400
 
 /** One folder of a share, with the table of the console. */
 export function SharedFolder({ token, link, facts }: { token: string; link: ShareLink; facts: SharedFacts }) {
@@ -56,11 +56,14 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
     [token],
   )
   const download = useCallback(
-    async (wanted: readonly Entry[]) => {
-      for (const [index, { name }] of wanted.entries()) {
-        if (index > 0) await new Promise(resolve => setTimeout(resolve, downloadInterval))
-        save(link.contentUrl(childPath(path, name)), '')
-      }
+    (wanted: readonly Entry[]) => {
+      const paths = wanted.map(({ name }) => childPath(path, name))
+      const [first, ...others] = paths
+      const selection = JSON.stringify({ paths })
+      const fail = () => notifyError(new Error(downloadTexts.failed))
+      if (paths.length > maxSelected) notifyError(new Error(downloadTexts.tooMany(maxSelected)))
+      else if (others.length > 0) saveByForm(link.archiveUrl, { selection }, fail)
+      else if (first !== undefined) save(link.contentUrl(first), '')
     },
     [link, path],
   )
@@ -71,7 +74,7 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
   const open = useCallback(
     (entry: Entry) => {
       if (entry.__typename === 'Folder' || mediaOf(entry, isLimited)) void navigate(hrefOf(entry))
-      else void download([entry])
+      else download([entry])
     },
     [navigate, hrefOf, download, isLimited],
   )
@@ -91,11 +94,9 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
       : []),
     {
       id: 'download',
-      label: selectedEntries.every(({ __typename }) => __typename === 'Folder')
-        ? fileTexts.downloadZip
-        : fileTexts.download,
+      label: isArchive(selectedEntries) ? fileTexts.downloadZip : fileTexts.download,
       icon: 'download',
-      run: () => void download(selectedEntries),
+      run: () => download(selectedEntries),
     },
   ]
   const up = () => {
@@ -127,9 +128,9 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
           </Button>
         )}
         {selectedEntries.length > 0 && (
-          <Button onPress={() => void download(selectedEntries)}>
+          <Button onPress={() => download(selectedEntries)}>
             <Icon name="download" />
-            {fileTexts.download}
+            {isArchive(selectedEntries) ? fileTexts.downloadZip : fileTexts.download}
           </Button>
         )}
         {facts.downloadsLeft !== null && <span className="help">{texts.downloadsLeft(facts.downloadsLeft)}</span>}
@@ -174,7 +175,7 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
           kind={media}
           name={previewed.name}
           url={link.contentUrl(childPath(path, previewed.name), { inline: true })}
-          onDownload={() => void download([previewed])}
+          onDownload={() => download([previewed])}
           onClose={close}
         />
       )}
@@ -183,6 +184,11 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
 }
 
 function nothing(): void {}
+
+/** Returns whether entries are downloaded as a ZIP archive: one folder, or several entries. */
+function isArchive([first, ...others]: readonly Entry[]): boolean {
+  return others.length > 0 || first?.__typename === 'Folder'
+}
 
 function asEntry({ kind, name, size, mimeType, modifiedAt }: SharedEntry): Entry {
   const at = modifiedAt?.toISOString() ?? null

@@ -35,7 +35,7 @@ export function Sidebar({
       <ul className="folder-tree">
         {providers.map(provider => (
           <Branch
-            key={provider.id}
+            key={folderHref(provider.id, provider.root.path)}
             name={provider.name}
             icon="drive"
             folder={{ providerId: provider.id, path: provider.root.path }}

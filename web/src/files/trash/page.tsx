@@ -17,6 +17,7 @@ import { PageTitle } from '../../ui/page-title.tsx'
 import { Time } from '../../ui/time.tsx'
 import { notify } from '../../ui/toasts.tsx'
 import { folderHref } from '../addresses.ts'
+import { EntryIcon } from '../entry-icon.tsx'
 import '../files.css'
 import type { Provider } from '../operations.ts'
 import { useProviders } from '../use-providers.ts'
@@ -119,7 +120,9 @@ function Row({ item, onRestored }: { item: TrashedItem; onRestored: () => Promis
   const time = <Time at={deletedAt} as="distance" />
   return (
     <li className="trash-item">
-      <Icon name={kind === 'FOLDER' ? 'folder' : 'file'} />
+      <EntryIcon
+        entry={kind === 'FOLDER' ? { __typename: 'Folder', name } : { __typename: 'File', name, mimeType: null }}
+      />
       <div className="trash-facts">
         <span id={nameId}>{name}</span>
         <span className="help mono">{originalPath}</span>
