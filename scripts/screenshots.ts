@@ -1,6 +1,6 @@
 /**
  * Takes the screenshots in docs/images from a real server with example files: `node scripts/screenshots.ts`. Needs
- * Chromium on PATH and a built console (`npm run build:console`).
+ * chromium-headless-shell on PATH and a built console (`npm run build:console`).
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -38,7 +38,7 @@ const server = spawn(process.execPath, [main], {
 try {
   const url = await listening()
   const token = await createWorkspace(url)
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: flags })
+  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium-headless-shell', args: flags })
   try {
     const context = await browser.newContext({ baseURL: url, viewport: { width: 1280, height: 720 } })
     await context.addCookies([{ name: 'stowage_session', value: token, url, httpOnly: true, sameSite: 'Strict' }])

@@ -71,9 +71,10 @@ providers:
   - { name: Team disk, type: local, trashDays: 7, config: { root: ${folder}/team } }
 access:
   reports: { Team disk: /reports }
+  folders: { Team disk: [/reports, /plans] }
 members:
   - { email: owner@example.org, role: OWNER }
-  - { email: ann@example.org, role: EDITOR, access: reports }
+  - { email: ann@example.org, role: EDITOR, access: folders }
 keys:
   - { name: backup, owner: owner@example.org, scopes: [write], access: reports, file: ${folder}/key }
 webhooks:
@@ -155,7 +156,10 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
     t.match(await run(yaml, '--plan'), { status: 0, stdout: '! storage "Beside": is not declared\n' })
     const query = '{ viewer { scopes providerAccess { restrictions { basePath } } } }'
     t.match(await api.ask(query, {}, ann.token), {
-      viewer: { scopes: ['read', 'write'], providerAccess: { restrictions: [{ basePath: '/reports' }] } },
+      viewer: {
+        scopes: ['read', 'write'],
+        providerAccess: { restrictions: [{ basePath: '/plans' }, { basePath: '/reports' }] },
+      },
     })
     const moved = yaml.replace(`root: ${folder}/team`, `root: ${folder}/team/reports`)
     t.ok((await apply(moved, plan)).includes('~ storage "Team disk": root'))

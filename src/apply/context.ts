@@ -21,8 +21,9 @@ export function accessOf({ declaration, providerIds }: ApplyContext, name: strin
   if (name === undefined) return { all: true }
   const folders = declaration.access?.[name]
   if (!folders) throw new StartError(`"${name}" is not declared in "access".`)
-  const restrictions = Object.entries(folders).map(([provider, basePath]) => {
-    return { providerId: idOfProvider(providerIds, provider), basePath }
+  const restrictions = Object.entries(folders).flatMap(([provider, paths]) => {
+    const providerId = idOfProvider(providerIds, provider)
+    return [paths].flat().map(basePath => ({ providerId, basePath }))
   })
   return { restrictions }
 }

@@ -13,8 +13,8 @@ export interface Declaration {
   owner?: { email: string; passwordFile: string }
   workspace?: { name?: string; registration?: Registration }
   providers?: DeclaredProvider[]
-  /** Names for access: each names the folders that it includes, by the names of their providers. */
-  access?: Record<string, Record<string, string>>
+  /** The folders that each named access includes, by the names of their providers. */
+  access?: Record<string, Record<string, string | string[]>>
   members?: DeclaredMember[]
   keys?: DeclaredKey[]
   webhooks?: DeclaredWebhook[]
@@ -118,6 +118,11 @@ function requireUnique(file: string, { providers = [], members = [], keys = [], 
 const text = { type: 'string', minLength: 1 } as const
 const days = { type: 'integer', minimum: 0, maximum: maxTrashDays } as const
 const texts = { type: 'object', additionalProperties: text } as const
+const folders = {
+  type: 'object',
+  additionalProperties: { ...text, type: ['string', 'array'], items: text, minItems: 1 },
+  minProperties: 1,
+}
 
 function object(required: Record<string, object>, optional: Record<string, object> = {}) {
   return {
@@ -145,7 +150,7 @@ const schema = object(
         { slug: text, trashDays: days, config: { type: 'object' }, secretFiles: texts },
       ),
     ),
-    access: { type: 'object', additionalProperties: { ...texts, minProperties: 1 } },
+    access: { type: 'object', additionalProperties: folders },
     members: list(object({ email: text, role: oneOf(roles) }, { access: text })),
     keys: list(
       object(

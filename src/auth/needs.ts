@@ -4,7 +4,7 @@
  */
 import { AppError } from '../errors.ts'
 import { childOf, commonPath, parentOf, parseNewName, parseNewPath, parsePath, root, type StoragePath } from './path.ts'
-import { type Grant, grant, requireEveryProvider, requireScopeAnywhere } from './policy.ts'
+import { type Grant, grant, requireEveryProvider, requireScopeAnywhere, topOf } from './policy.ts'
 import { highestScope, type Scope } from './scopes.ts'
 import { parseTrashId } from './trash-id.ts'
 import type { ShareKind, Viewer } from './viewer.ts'
@@ -143,19 +143,29 @@ function grantAll(viewer: Viewer | null, operation: readonly Need[], input: obje
   return located.map(need => grant(present, need))
 }
 
+/** Paths of a provider, and a grant for the deepest folder that contains them. */
+export interface GrantedPaths {
+  common: Grant<'read'>
+  paths: StoragePath[]
+}
+
 /**
  * Grants reading several paths of a provider.
- * @returns the paths, each once, and a grant for the deepest folder that contains them, which the viewer may access as they
- * may access everything in it that was asked for
+ * @returns the paths, each once, in one group for each path at which the access of the viewer begins
  * @throws as `authorize`; INVALID_INPUT for no path
  */
 export function authorizeAll(
   viewer: Viewer | null,
   input: InputOf<typeof needs.readAll>,
-): { common: Grant<'read'>; paths: StoragePath[] } {
-  const paths = [...new Set(grantAll(viewer, needs.readAll, input).map(({ path }) => path))]
-  if (paths.length === 0) throw new AppError('INVALID_INPUT', '"paths" must name at least one file or folder.')
-  return { common: grant(viewer, { scope: 'read', providerId: input.providerId, path: commonPath(paths) }), paths }
+): readonly [GrantedPaths, ...GrantedPaths[]] {
+  const granted = new Map(grantAll(viewer, needs.readAll, input).map(each => [each.path, each]))
+  const groups = [...Map.groupBy(granted.values(), topOf).values()].map((group): GrantedPaths => {
+    const paths = group.map(({ path }) => path)
+    return { common: grant(viewer, { scope: 'read', providerId: input.providerId, path: commonPath(paths) }), paths }
+  })
+  const [first, ...others] = groups
+  if (!first) throw new AppError('INVALID_INPUT', '"paths" must name at least one file or folder.')
+  return [first, ...others]
 }
 
 /** The locations of a job. */

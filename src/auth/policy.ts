@@ -4,7 +4,7 @@
  * without one, no code can access a provider.
  */
 import { AppError } from '../errors.ts'
-import { basePathIn, containsAccess, type ProviderAccess } from './access.ts'
+import { type BasePaths, basePathsIn, containsAccess, includesPath, type ProviderAccess } from './access.ts'
 import { childOf, formatPath, isWithin, root, type StoragePath } from './path.ts'
 import { includesRole, includesScope, type Role, type Scope } from './scopes.ts'
 import {
@@ -68,13 +68,30 @@ export function grant<S extends Scope>(
   const need = { scope, providerId, path, isNew }
   const present = requireScopeAnywhere(viewer, need.scope)
   if (present.shared) requireShared(present.shared, need)
-  const base = basePathIn(present.access, need.providerId)
-  if (base === null) throw new AppError('PROVIDER_NOT_ALLOWED')
-  if (!isWithin(need.path, base)) {
+  const bases = basePathsIn(present.access, need.providerId)
+  if (bases === null) throw new AppError('PROVIDER_NOT_ALLOWED')
+  if (!includesPath(present.access, need.providerId, need.path)) {
     if (present.shared) throw new AppError('OUTSIDE_BASE_PATH')
-    throw new AppError('OUTSIDE_BASE_PATH', `This credential has access only to ${formatPath(base)}.`)
+    throw new AppError('OUTSIDE_BASE_PATH', `This credential has access only to ${listPaths(bases)}.`)
   }
   return { [decided]: true, ...need, workspaceId: present.member.workspaceId, viewer: present }
+}
+
+/** The number of base paths that an error names. */
+const maxNamed = 3
+
+function listPaths(paths: BasePaths): string {
+  const named = paths.slice(0, maxNamed).map(formatPath)
+  if (paths.length > maxNamed) named.push(`${paths.length - maxNamed} more`)
+  const last = named.pop() ?? ''
+  return named.length === 0 ? last : `${named.join(', ')} and ${last}`
+}
+
+/** Returns the path at which the access of the viewer begins, at or above the path of the grant. */
+export function topOf({ viewer, providerId, path }: Grant): StoragePath {
+  const tops = [...(viewer.shared?.paths ?? []), ...(basePathsIn(viewer.access, providerId) ?? [])]
+  // Those that contain the path contain each other.
+  return tops.reduce((lowest, top) => (isWithin(path, top) && isWithin(top, lowest) ? top : lowest), root)
 }
 
 /** Requires that a share link includes a location. A drop link only adds entries, below the shared folder. */
@@ -90,9 +107,8 @@ function requireShared({ kind, providerId, paths }: Shared, need: LocationNeed):
 /** Requires that the maker of a share may still do, at a shared path, what its link permits. @throws SHARE_ENDED */
 export function requireLive({ shared, scope, access }: Viewer): void {
   if (!shared) return
-  const base = basePathIn(access, shared.providerId)
-  const isLive = base !== null && includesScope(scope, scopeOf(shared.kind))
-  if (isLive && shared.paths.some(path => isWithin(path, base))) return
+  const mayMake = includesScope(scope, scopeOf(shared.kind))
+  if (mayMake && shared.paths.some(path => includesPath(access, shared.providerId, path))) return
   throw new AppError('SHARE_ENDED')
 }
 
@@ -101,33 +117,40 @@ function onlyThere(scope: Scope): AppError {
   return new AppError('SCOPE_REQUIRED', message, { facts: { requiredScope: scope } })
 }
 
-/** Grants reading from the viewer's topmost path in a provider. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
-export function grantBasePath(viewer: Viewer | null, providerId: string): Grant<'read'> {
-  return grantTop(viewer, 'read', providerId)
+/** The grants for the base paths of a viewer in one provider, in their order. */
+export type BaseGrants<S extends Scope = Scope> = readonly [Grant<S>, ...Grant<S>[]]
+
+/** Grants reading from the viewer's base paths in a provider. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
+export function grantBasePaths(viewer: Viewer | null, providerId: string): BaseGrants<'read'> {
+  return grantBases(viewer, 'read', providerId)
 }
 
-/** Grants the entries in the trash that were deleted at or below the viewer's topmost path in a provider. @throws as `grantBasePath` */
-export function grantTrash(viewer: Viewer | null, providerId: string): Grant<'write'> {
-  return grantTop(viewer, 'write', providerId)
+/** Grants the entries in the trash that were deleted at or below the viewer's base paths in a provider. @throws as `grantBasePaths` */
+export function grantTrash(viewer: Viewer | null, providerId: string): BaseGrants<'write'> {
+  return grantBases(viewer, 'write', providerId)
 }
 
-function grantTop<S extends Scope>(viewer: Viewer | null, scope: S, providerId: string): Grant<S> {
+function grantBases<S extends Scope>(viewer: Viewer | null, scope: S, providerId: string): BaseGrants<S> {
   const present = requireScope(viewer, scope)
-  const base = basePathIn(present.access, providerId)
-  if (base === null) throw new AppError('PROVIDER_NOT_ALLOWED')
-  return grant(present, { scope, providerId, path: base })
+  const bases = basePathsIn(present.access, providerId)
+  if (bases === null) throw new AppError('PROVIDER_NOT_ALLOWED')
+  const [first, ...others] = bases
+  const grantBase = (path: StoragePath) => grant(present, { scope, providerId, path })
+  return [grantBase(first), ...others.map(grantBase)]
 }
 
 /**
- * Returns the folder that leads from a path above the viewer's base path down to it, or null for any other path. Whoever has
- * the credential knows its base path, so the names on the way reveal nothing.
+ * Returns the folders that lead from a path above some base paths of the viewer down to these, or null for any other path.
+ * The holder of a credential knows its base paths, so the names on the way reveal nothing.
  * @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED
  */
-export function wayDown(viewer: Viewer | null, providerId: string, path: StoragePath): StoragePath | null {
-  const base = grantBasePath(viewer, providerId).path
-  if (base === path || !isWithin(base, path)) return null
-  const [name = ''] = base.slice(path === root ? 0 : path.length + 1).split('/', 1)
-  return childOf(path, name)
+export function wayDown(viewer: Viewer | null, providerId: string, path: StoragePath): StoragePath[] | null {
+  const below = grantBasePaths(viewer, providerId)
+    .map(granted => granted.path)
+    .filter(base => base !== path && isWithin(base, path))
+  if (below.length === 0) return null
+  const names = below.map(base => base.slice(path === root ? 0 : path.length + 1).split('/', 1)[0] ?? '')
+  return [...new Set(names)].map(name => childOf(path, name))
 }
 
 /** Requires access to all providers, including future ones. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */

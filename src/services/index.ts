@@ -15,6 +15,8 @@ import { createFolderJobs } from './jobs/folder-jobs.ts'
 import { createJobs } from './jobs/index.ts'
 import { createJobWaits } from './jobs/job-waits.ts'
 import { type ObserveJob, startJobWorker } from './jobs/worker.ts'
+import { type MailFailure, startMailSender } from './mail/sender.ts'
+import { createMailTransport, type MailSettings } from './mail/transport.ts'
 import { createAccounts } from './people/accounts.ts'
 import { createApiKeys } from './people/api-keys.ts'
 import type { Authentication } from './people/authentication.ts'
@@ -60,6 +62,8 @@ export function createServices(options: {
   maxUploadBytes: number
   /** The maximum lifetime of direct links to a back end, in seconds; 0 disables them. */
   directSeconds: number
+  /** The SMTP server, and the address in messages; null if the server sends no email. */
+  mail: (MailSettings & { publicUrl: string }) | null
   /** Days that audit events are kept; 0 keeps them forever. */
   auditDays: number
   /** Jobs that this server runs at once; 0 runs only those that its own requests wait for. */
@@ -67,6 +71,7 @@ export function createServices(options: {
   observeJob: ObserveJob
   onError: (error: unknown) => void
   onAuditLoss: (loss: LostEvents) => void
+  onMailFailure: (failure: MailFailure) => void
 }) {
   const { db, secrets, authentication, storage, setupCode, maxUploadBytes, onError } = options
   const { credentials, limits, tokens } = authentication
@@ -110,9 +115,29 @@ export function createServices(options: {
   const sender = { db, secrets, audit, credentials, fetch: options.fetch, onError }
   const stopSender = options.workers > 0 ? startWebhookSender(sender) : async () => {}
   const trash = createTrash({ db, storage, audit, onError, collects: options.workers > 0 })
+  const { mail, onMailFailure } = options
+  const stopMail =
+    mail && options.workers > 0
+      ? startMailSender({
+          db,
+          secrets,
+          send: createMailTransport(mail),
+          publicUrl: mail.publicUrl,
+          onError,
+          onMailFailure,
+        })
+      : async () => {}
   async function stopJobs(): Promise<void> {
     waits.close()
-    await Promise.all([stopScheduler(), stopSender(), trash.stop(), worker.close(), feed.close(), entryFeed.close()])
+    await Promise.all([
+      stopScheduler(),
+      stopSender(),
+      stopMail(),
+      trash.stop(),
+      worker.close(),
+      feed.close(),
+      entryFeed.close(),
+    ])
   }
 
   return {
@@ -130,7 +155,7 @@ export function createServices(options: {
     authorization: createAuthorization({ db, secrets, storage, credentials, audit }),
     files,
     uploads,
-    shares: createShares({ db, secrets, audit, storage }),
+    shares: createShares({ db, secrets, audit, storage, limits: limits.invitations, sendsEmail: mail !== null }),
     sharedFiles: createSharedFiles({ db, storage, credentials, unlocking, counts, files, uploads }),
     multipart: createMultipartUploads(sharedUploads),
     jobs,

@@ -326,6 +326,8 @@ t.test('a share link is used without an account', async t => {
   const part = await link.download('/sub/large.bin', { range: { start: 5, end: 9 } })
   t.ok((await contentOf(part.body)).equals(bytes.subarray(5, 10)))
   t.match((await contentOf((await link.download('/')).body)).toString('latin1'), /^PK/)
+  t.match((await contentOf(await link.archive(['/sub/large.bin', '/sub']))).toString('latin1'), /^PK/)
+  await t.rejects(link.archive(['/none']), failure('NOT_FOUND'))
   await t.rejects(link.upload('/x', { body: new Blob(['x']) }), failure('SCOPE_REQUIRED'))
   await t.rejects(link.list('/none').next(), failure('NOT_FOUND'))
   const dropped = new ShareLink({ link: (await makeShare(app, token, { providerId, path: '/top', kind: 'DROP' })).url })

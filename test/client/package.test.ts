@@ -54,6 +54,8 @@ t.test('the examples upload a folder, copy it and follow its changes', async t =
   t.equal(await (await app.download(token, copies, '/photos/2026/b.txt')).text(), 'content of 2026/b.txt')
   t.match(await copy(), { status: 0, stdout: ', 2 skipped, 0 failed' })
 
+  // Otherwise the changes of the upload may still arrive.
+  await app.app.services.audit.flush()
   const [program = '', ...args] = commandOf('follow-folder.js', [providerId, '/photos'])
   const follower = spawn(program, args, { env: environment, cwd: project, stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => follower.kill())

@@ -11,6 +11,7 @@ import {
   subscribe,
 } from 'graphql'
 import t from 'tap'
+import { accessTo } from '../../src/auth/access.ts'
 import { parsePath } from '../../src/auth/path.ts'
 import { includesScope, type Scope } from '../../src/auth/scopes.ts'
 import type { Viewer } from '../../src/auth/viewer.ts'
@@ -26,7 +27,7 @@ const mine: string = randomUUID()
 const other: string = randomUUID()
 
 function viewer(scope: Scope | null, basePath: string): Viewer {
-  const access = { all: false as const, basePaths: new Map([[mine, parsePath(basePath)]]) }
+  const access = accessTo([[mine, parsePath(basePath)]])
   const [userId, workspaceId] = [randomUUID(), randomUUID()]
   const member = { userId, workspaceId, email: 'a@example.org', name: null, createdAt: new Date() }
   return {

@@ -39,7 +39,7 @@ const access = 'providerAccess { all restrictions { basePath provider { id } } }
 const user = `{ id email name role createdAt ${access} }`
 const key = `{ id name displayPrefix scopes ${access} state createdAt expiresAt revokedAt lastUsedAt owner ${user} }`
 const provider = `{
-  id name slug status statusReason config createdAt quota { used total } jobLimits { filesAtOnce bytesPerSecond } root { path }
+  id name slug status statusReason config createdAt quota { used total } jobLimits { filesAtOnce bytesPerSecond } root { path } basePaths
   type { type title configSchema needsAuthorization builtIn }
   capabilities { serverSideCopy serverSideMove emptyFolders resumableUpload maxFileSize }
 }`
@@ -107,9 +107,9 @@ t.test('every field of the schema works in typical use', async t => {
     },
   )
   const { updateWorkspace } = await ask(
-    'mutation { updateWorkspace(input: { name: "Team", registration: INVITE }) { id name registration createdAt } }',
+    'mutation { updateWorkspace(input: { name: "Team", registration: INVITE }) { id name registration sendsEmail createdAt } }',
   )
-  t.same(await ask('{ workspace { id name registration createdAt } }'), { workspace: updateWorkspace })
+  t.same(await ask('{ workspace { id name registration sendsEmail createdAt } }'), { workspace: updateWorkspace })
 
   const { providerTypes } = await ask('{ providerTypes { type title configSchema needsAuthorization builtIn } }')
   t.match(
@@ -128,6 +128,7 @@ t.test('every field of the schema works in typical use', async t => {
     config: { maxBytes: 100_000 },
     quota: { used: 0, total: 100_000 },
     root: { path: '/' },
+    basePaths: ['/'],
     type: { type: 'memory' },
     capabilities: { serverSideCopy: false, emptyFolders: true, maxFileSize: null },
   })
@@ -347,6 +348,13 @@ t.test('every field of the schema works in typical use', async t => {
     input: { userId, role: 'VIEWER' },
   })
   t.equal(updateMember.role, 'VIEWER')
+  const view = `mutation ($id: ID!) { viewMember(userId: $id) {
+    user { id } scopes providerAccess { all restrictions { basePath provider { id } } } } }`
+  t.match((await ask(view, { id: userId })).viewMember, {
+    user: { id: userId },
+    scopes: ['read'],
+    providerAccess: { all: false, restrictions: [{ basePath: '/', provider: { id: providerId } }] },
+  })
   const users = `query ($after: String) { users(first: 1, after: $after) { nodes ${user} edges { cursor node { id } } ${pageInfo} } }`
   const first = (await ask(users)).users
   t.match(first, { nodes: [owner], pageInfo: { hasNextPage: true, hasPreviousPage: false } })
@@ -444,7 +452,7 @@ t.test('every field of the schema works in typical use', async t => {
   t.same(await ask('mutation ($id: ID!) { deleteWebhook(id: $id) }', webhookId), { deleteWebhook: true })
 
   const share = `{ id kind providerId paths url hasPassword note expiresAt maxDownloads downloads maxBytes receivedBytes
-    fileTypes state createdBy { id } createdAt revokedAt lastUsedAt }`
+    fileTypes notify state createdBy { id } createdAt revokedAt lastUsedAt }`
   const { createShare } = await ask(
     `mutation ($input: CreateShareInput!) { createShare(input: $input) { url share ${share} } }`,
     { input: { ...at('/'), kind: 'VIEW', note: 'For you' } },

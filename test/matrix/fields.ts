@@ -24,7 +24,15 @@ const ends = (target: Target) => ({
   conflict: 'FAIL',
 })
 const password = 'a password of this test'
-const noSettings = { password: null, note: null, expiresAt: null, maxDownloads: null, maxBytes: null, fileTypes: null }
+const noSettings = {
+  password: null,
+  note: null,
+  expiresAt: null,
+  maxDownloads: null,
+  maxBytes: null,
+  fileTypes: null,
+  notify: null,
+}
 
 /** `args` names every argument, even those with defaults, so that each new argument needs a decision here. */
 export const fields: Readonly<Record<string, FieldRow>> = {
@@ -33,6 +41,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Query.viewer': { needs: signedIn },
   'Query.workspace': { needs: signedIn },
   'Query.users': { needs: admin, args: () => ({ first: 3, after: null }) },
+  'Mutation.viewMember': { needs: admin, args: ({ ids }) => ({ userId: ids.bystander }) },
   'Query.auditEvents': {
     needs: admin,
     args: () => {
@@ -290,7 +299,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     needs: readPaths,
     spends: 'room for a share',
     takes: ['entry'],
-    args: target => ({ input: { ...at(target), morePaths: null, kind: 'VIEW', ...noSettings } }),
+    args: target => ({ input: { ...at(target), morePaths: null, recipients: null, kind: 'VIEW', ...noSettings } }),
   },
   'Mutation.updateShare': {
     needs: read,
@@ -416,6 +425,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     maxBytes: own,
     receivedBytes: own,
     fileTypes: own,
+    notify: own,
     state: own,
     createdBy: own,
     createdAt: own,
@@ -453,12 +463,13 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     permanent: own,
   },
   Location: { providerId: own, path: own },
+  MemberView: { user: own, scopes: own, providerAccess: own },
   User: { id: own, email: own, name: own, role: own, providerAccess: own, createdAt: own },
   UserConnection: { nodes: own, edges: own, pageInfo: own },
   UserEdge: { node: own, cursor: own },
   PageInfo: { hasNextPage: own, hasPreviousPage: own, startCursor: own, endCursor: own },
   Viewer: { kind: own, user: own, workspace: own, scopes: own, providerAccess: own, expiresAt: own, apiKey: own },
-  Workspace: { id: own, name: own, registration: own, createdAt: own },
+  Workspace: { id: own, name: own, registration: own, sendsEmail: own, createdAt: own },
   ApiKey: {
     id: own,
     name: own,
@@ -518,6 +529,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     trashDays: own,
     trash: own,
     root: 'accessible',
+    basePaths: 'accessible',
     createdAt: own,
   },
   JobLimits: { filesAtOnce: own, bytesPerSecond: own },

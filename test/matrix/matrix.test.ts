@@ -3,7 +3,7 @@ import { argumentsOf, fieldsOf, operation, outputTypes, parseRoutes, readSchema,
 import { type Area, areas, hostileAreas, providerAreas } from './areas.ts'
 import { balance, type Cell, canCarry, isDestructive, makeCell, runAll, runCell, sample } from './cells.ts'
 import { fields, nestedFields } from './fields.ts'
-import { baseIn, isBelow } from './model.ts'
+import { basesIn, isBelow, reaches } from './model.ts'
 import { routes } from './routes.ts'
 import { noIds, type Target } from './row.ts'
 import { compareTrees, readTree } from './tree.ts'
@@ -215,18 +215,17 @@ async function runGroups(t: Test, world: World, schema: Schema, cells: readonly 
 }
 
 function accessOf({ providers }: World, holder: Holder): string {
-  return `${baseIn(holder, providers.main)} ${baseIn(holder, providers.hidden)}`
+  return `${basesIn(holder, providers.main)} ${basesIn(holder, providers.hidden)}`
 }
 
 /** Reads all files on disk that are outside the access of the holder; all files for null. */
 async function outside(world: World, holder: Holder | null): Promise<Map<string, string>> {
   const all = new Map<string, string>()
   for (const [provider, root] of world.roots) {
-    const allowedBase = holder ? baseIn(holder, provider) : null
     for (const [path, value] of await readTree(root)) {
       // Calls that restore take files from here, which the checks of their effects find.
       if (holder && isBelow(path, '/.stowage-trash')) continue
-      if (allowedBase === null || !isBelow(path, allowedBase)) all.set(`${provider}${path}`, value)
+      if (!holder || !reaches(holder, provider, path)) all.set(`${provider}${path}`, value)
     }
   }
   return all

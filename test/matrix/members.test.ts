@@ -21,7 +21,9 @@ t.test('nobody grants rights that they do not have', async t => {
   const name = ({ role, access }: Member) => `${role} for ${describeAccess(access, world.providers)}`
 
   t.test('to other members', async t => {
-    const wishes = [...roles, null].flatMap(role => [...most, accesses.apart, null].map(access => ({ role, access })))
+    const wishes = [...roles, null].flatMap(role =>
+      [...most, accesses.apart, accesses.several, null].map(access => ({ role, access })),
+    )
     const cases = balance(
       actors.flatMap(actor => shared.flatMap(target => wishes.map(wish => ({ actor, target, wish })))),
       ({ actor, target, wish }) => judgeUpdate(actor, target, wish).may,
@@ -99,6 +101,7 @@ t.test('nobody grants rights that they do not have', async t => {
     const gifts: { role: Role; access: Access | null }[] = [
       ...members,
       ...roles.map(role => ({ role, access: accesses.apart })),
+      ...roles.map(role => ({ role, access: accesses.several })),
       ...roles.map(role => ({ role, access: null })),
     ]
     const verdictOf = (actor: Holder, { role, access }: (typeof gifts)[number]): Verdict => {
@@ -272,12 +275,19 @@ async function read({ app }: World, userId: string): Promise<string | null> {
     .executeTakeFirst()
   if (!row) return null
   const access = row.provider_access
-  const bases = access.all ? [] : access.restrictions.map(one => [one.providerId, one.basePath])
+  const groups = access.all ? [] : [...Map.groupBy(access.restrictions, one => one.providerId)]
+  const bases = groups.map(([id, some]) => [id, some.map(one => one.basePath)])
   return stored({ role: row.role, access: access.all ? 'all' : Object.fromEntries(bases) })
 }
 
+function entriesOf(access: Exclude<Access, 'all'>) {
+  return Object.entries(access)
+    .map(([id, bases]) => [id, [bases].flat().toSorted()])
+    .toSorted()
+}
+
 function stored({ role, access }: Member): string {
-  return `${role} ${access === 'all' ? 'all' : JSON.stringify(Object.entries(access).toSorted())}`
+  return `${role} ${access === 'all' ? 'all' : JSON.stringify(entriesOf(access))}`
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: each test asserts the shape of its response

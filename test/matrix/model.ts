@@ -9,8 +9,8 @@ export const scopes = ['read', 'write', 'admin'] as const
 export type Scope = (typeof scopes)[number]
 export const roles = ['NONE', 'VIEWER', 'EDITOR', 'ADMIN', 'OWNER'] as const
 export type Role = (typeof roles)[number]
-/** All providers, or a base path for each listed provider. */
-export type Access = 'all' | Readonly<Record<string, string>>
+/** All providers, or a base path for each listed provider. A member may have several in one provider. */
+export type Access = 'all' | Readonly<Record<string, string | readonly string[]>>
 
 export interface Member {
   role: Role
@@ -72,10 +72,11 @@ export function judge(by: Credential, need: Need, locations: readonly Location[]
   if ((need.where === 'paths' || need.where === 'way') && !locations.every(isSpelled))
     return refuse('BAD_USER_INPUT', 'INVALID_PATH')
   for (const location of locations) {
-    const base = baseIn(by, location.provider)
-    if (base === null) return refuse('FORBIDDEN', 'PROVIDER_NOT_ALLOWED')
-    if (need.where === 'way' && isBelow(base, location.path)) continue
-    if (need.where !== 'reach' && !isBelow(need.where === 'whole' ? '/' : location.path, base)) {
+    const bases = basesIn(by, location.provider)
+    if (bases.length === 0) return refuse('FORBIDDEN', 'PROVIDER_NOT_ALLOWED')
+    if (need.where === 'way' && bases.some(base => isBelow(base, location.path))) continue
+    const path = need.where === 'whole' ? '/' : location.path
+    if (need.where !== 'reach' && !bases.some(base => isBelow(path, base))) {
       return refuse('FORBIDDEN', 'OUTSIDE_BASE_PATH')
     }
   }
@@ -109,12 +110,17 @@ export function reachesAll(by: Credential): boolean {
   return accesses(by).every(access => access === 'all')
 }
 
-/** Returns the base path of the credential in a provider, or null if it may not use the provider. */
-export function baseIn(by: Credential, provider: string): string | null {
-  const bases = accesses(by).map(access => (access === 'all' ? '/' : access[provider]))
-  const deepest = bases.reduce((deeper, base) => ((base?.length ?? 0) > (deeper?.length ?? 0) ? base : deeper), '/')
-  const holds = (base: string | undefined) => base !== undefined && deepest !== undefined && isBelow(deepest, base)
-  return scopeOfRole(by.owner.role) !== null && bases.every(holds) ? (deepest ?? null) : null
+/** Returns the base paths of the credential in a provider; none if it may not use the provider. */
+export function basesIn(by: Credential, provider: string): string[] {
+  if (scopeOfRole(by.owner.role) === null) return []
+  const given = accesses(by).map(access => (access === 'all' ? ['/'] : [access[provider] ?? []].flat()))
+  const isCommon = (path: string) => given.every(bases => bases.some(base => isBelow(path, base)))
+  return [...new Set(given.flat().filter(isCommon))].toSorted()
+}
+
+/** Whether the credential may use a path of a provider. */
+export function reaches(by: Credential, provider: string, path: string): boolean {
+  return basesIn(by, provider).some(base => isBelow(path, base))
 }
 
 /** `/backups` contains `/backups` and everything below it, but not `/backups-old`. */
@@ -168,8 +174,5 @@ function accesses(by: Credential): Access[] {
 
 function reachesWhatever(by: Credential, access: Access): boolean {
   if (access === 'all') return reachesAll(by)
-  return Object.entries(access).every(([provider, base]) => {
-    const own = baseIn(by, provider)
-    return own !== null && isBelow(base, own)
-  })
+  return Object.entries(access).every(([provider, bases]) => [bases].flat().every(base => reaches(by, provider, base)))
 }

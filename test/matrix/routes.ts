@@ -260,6 +260,10 @@ const s3Routes: Readonly<Record<string, RouteRow>> = {
   'POST /s3/* as a form': s3('POST', { needs: writePaths, takes: ['new'], effect: 'stored', audit: 'UPLOAD' }, s3Form),
   'HEAD /s3/* of a bucket': s3Bucket('HEAD', { needs: readBucket }, ''),
   'GET /s3/* of a location': s3Bucket('GET', { needs: readBucket }, '?location'),
+  'GET /s3/* of the versioning': s3Bucket('GET', { needs: readBucket }, '?versioning'),
+  'GET /s3/* of the tags': s3('GET', { needs: readPaths, takes: ['file'] }, ({ locations: [at] }) => ({
+    path: `${keyOf(at)}?tagging`,
+  })),
   'GET /s3/* as a list': s3Bucket('GET', { needs: readBucket }, '?max-keys=10'),
   'GET /s3/* as a list of folders': s3Bucket('GET', { needs: readBucket }, '?list-type=2&max-keys=10&delimiter=%2F'),
   'GET /s3/* as a list of uploads': s3Bucket('GET', { needs: readBucket }, '?uploads'),
@@ -281,6 +285,7 @@ const shareRoutes = Object.fromEntries(
   [
     ...['GET', 'HEAD'].flatMap(method => ['', '/entries', '/content'].map(endpoint => [method, endpoint])),
     ['POST', '/unlock'],
+    ['POST', '/archive'],
     ['POST', '/files'],
     ['POST', '/uploads'],
     ['OPTIONS', '/uploads'],

@@ -100,12 +100,15 @@ export const privateBase = '/canary-private'
 export const seedFile = 'seed.txt'
 export const seedFolder = 'kept'
 
-type AccessName = 'all' | 'listed' | 'base' | 'other' | 'both' | 'wider' | 'apart'
+type AccessName = 'all' | 'listed' | 'base' | 'other' | 'both' | 'wider' | 'apart' | 'several'
 const memberAccesses = ['all', 'listed', 'base', 'other'] as const
 
 export function accessInput(access: Access) {
   if (access === 'all') return { all: true }
-  return { restrictions: Object.entries(access).map(([providerId, basePath]) => ({ providerId, basePath })) }
+  const restrictions = Object.entries(access).flatMap(([providerId, bases]) =>
+    [bases].flat().map(basePath => ({ providerId, basePath })),
+  )
+  return { restrictions }
 }
 
 /** @param options.people false for only the founder */
@@ -280,6 +283,7 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     both: { [main]: base, [hidden]: '/' },
     wider: { [main]: '/team' },
     apart: { [main]: folders.outside },
+    several: { [main]: [base, folders.outside] },
   }
   const bystander = { role: 'VIEWER', access: accesses.base } as const
   const none: Holder = {
@@ -420,21 +424,23 @@ function tokenIn({ header }: Holder): string {
 
 /** Creates a session and keys of every scope and access for every role and access. The keys are created before the role is reduced. */
 async function people({ person, key, accesses, app, founder, ownKeys, providers }: World): Promise<Holder[]> {
+  const { several, ...keyAccesses } = accesses
+  const make = async (member: Member) => {
+    const session = await person({ role: member.role === 'OWNER' ? 'OWNER' : 'ADMIN', access: 'all' })
+    ownKeys.set(session.userId ?? '', (await key(session, { scopes: ['read'], access: 'all' })).keyId ?? '')
+    const given = scopes.flatMap(scope => Object.values(keyAccesses).map(access => ({ scopes: [scope], access })))
+    const keys = await Promise.all(given.map(one => key(session, one)))
+    const input = { userId: session.userId, role: member.role, providerAccess: accessInput(member.access) }
+    const query = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
+    await app.ask(query, { input }, founder.header?.slice('Bearer '.length))
+    const who = describe(member, providers)
+    const named = keys.map(one => ({ ...one, label: one.label.replace(/ of .*/, ` of ${who}`), owner: member }))
+    return [{ ...session, owner: member, label: `session of ${who}` }, ...named]
+  }
   const members = roles.flatMap(role => memberAccesses.map(name => ({ role, access: accesses[name] })))
-  const holders = await Promise.all(
-    members.map(async member => {
-      const session = await person({ role: member.role === 'OWNER' ? 'OWNER' : 'ADMIN', access: 'all' })
-      ownKeys.set(session.userId ?? '', (await key(session, { scopes: ['read'], access: 'all' })).keyId ?? '')
-      const given = scopes.flatMap(scope => Object.values(accesses).map(access => ({ scopes: [scope], access })))
-      const keys = await Promise.all(given.map(one => key(session, one)))
-      const input = { userId: session.userId, role: member.role, providerAccess: accessInput(member.access) }
-      const query = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
-      await app.ask(query, { input }, founder.header?.slice('Bearer '.length))
-      const who = describe(member, providers)
-      const named = keys.map(one => ({ ...one, label: one.label.replace(/ of .*/, ` of ${who}`), owner: member }))
-      return [{ ...session, owner: member, label: `session of ${who}` }, ...named]
-    }),
-  )
+  const holders = await Promise.all(members.map(make))
+  // More people cannot sign in from one address at once.
+  holders.push(...(await Promise.all((['EDITOR', 'ADMIN'] as const).map(role => make({ role, access: several })))))
   return holders.flat()
 }
 
@@ -525,7 +531,7 @@ export function describeAccess(access: Access, providers: World['providers']): s
   if (access === 'all') return 'all'
   const name = (id: string) => Object.entries(providers).find(([, known]) => known === id)?.[0] ?? 'another'
   return Object.entries(access)
-    .map(([id, path]) => `${name(id)}:${path}`)
+    .map(([id, bases]) => `${name(id)}:${[bases].flat().join(',')}`)
     .join('+')
 }
 

@@ -36,7 +36,7 @@ for (const { label, version, connect } of clients) {
 
     t.match(await call('list_providers', {}), {
       notice: /untrusted/,
-      providers: [{ id: providerId, name: 'memory', type: 'memory', topFolder: '/' }],
+      providers: [{ id: providerId, name: 'memory', type: 'memory', topFolders: ['/'] }],
     })
     t.same(await call('create_folder', at('/team/reports')), { path: '/team/reports' })
     const written = await call('write_file', { ...at('/team/reports/a.txt'), content: 'Grüße 👋' })
@@ -166,7 +166,7 @@ t.test('a key with a base path sees its own providers and folders only', async t
   const providerAccess = { restrictions: [{ providerId, basePath: '/team' }] }
   const { key } = await app.createKey(token, { name: 'team', scopes: ['write'], providerAccess })
   const { output } = await tool('list_providers', {}, key)
-  t.match(output.providers, [{ id: providerId, topFolder: '/team' }])
+  t.match(output.providers, [{ id: providerId, topFolders: ['/team'] }])
   t.equal(output.providers.length, 1)
   const found = await tool('search', { providerId, path: '/team', name: 'inside' }, key)
   t.match(found.output, { entries: [{ path: '/team/inside.txt' }], walked: 1 })

@@ -102,6 +102,58 @@ t.test('members', async t => {
     t.equal(await reason(update, { input: { userId: editor.id, providerAccess: narrower } }, limited.token), undefined)
   })
 
+  await t.test('a member can have several folders of one provider', async t => {
+    const at = (...paths: string[]) => ({ restrictions: paths.map(basePath => ({ providerId, basePath })) })
+    for (const path of ['/one/a.txt', '/two/deep/b.txt', '/two-more/c.txt', '/c.txt']) {
+      await app.upload(owner.token, providerId, path, path)
+    }
+    const member = await join('several@example.org', 'EDITOR', at('/two/deep', '/one', '/two/deep/er', '/one'))
+    const seen = `{ viewer { providerAccess { restrictions { basePath } } } providers { quota { used }
+      root { path } basePaths } }`
+    t.match(await app.ask(seen, {}, member.token), {
+      viewer: { providerAccess: { restrictions: [{ basePath: '/one' }, { basePath: '/two/deep' }] } },
+      providers: [
+        {
+          quota: null,
+          root: { path: '/one' },
+          basePaths: ['/one', '/two/deep'],
+        },
+      ],
+    })
+    const statusOf = async (path: string, credential: string) =>
+      (await app.download(credential, providerId, path)).status
+    const { key } = await app.createKey(member.token, { name: 'all', scopes: ['read'] })
+    const narrow = { name: 'narrow', scopes: ['read'], providerAccess: at('/two/deep') }
+    const { key: narrowKey } = await app.createKey(member.token, narrow)
+    const paths = ['/one/a.txt', '/two/deep/b.txt', '/two/deep', '/two', '/two-more/c.txt', '/c.txt', '/']
+    const statuses = async (credential: string) => Promise.all(paths.map(path => statusOf(path, credential)))
+    t.same(await statuses(member.token), [200, 200, 200, 403, 403, 403, 403])
+    t.same(await statuses(key), [200, 200, 200, 403, 403, 403, 403])
+    t.same(await statuses(narrowKey), [403, 200, 200, 403, 403, 403, 403])
+    const create = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key } }'
+    for (const [wish, expected] of [
+      [at('/two/deep', '/one'), 'INVALID_INPUT'],
+      [at('/two'), 'EXCEEDS_OWN_REACH'],
+    ] as const) {
+      const input = { name: 'wide', scopes: ['read'], providerAccess: wish }
+      t.equal(await reason(create, { input }, member.token), expected)
+    }
+    const list = 'query ($id: ID!, $path: String!) { folder(providerId: $id, path: $path) { name } }'
+    const { errors } = await app.graphql(list, { id: providerId, path: '/two' }, member.token)
+    t.match(errors[0], { message: /only to \/one and \/two\/deep/, extensions: { reason: 'OUTSIDE_BASE_PATH' } })
+
+    const head = await join('head@example.org', 'ADMIN', at('/one', '/two'))
+    const change = (providerAccess: object) =>
+      reason(update, { input: { userId: member.id, providerAccess } }, head.token)
+    t.equal(await change(at('/one', '/two/deep', '/three')), 'EXCEEDS_OWN_REACH')
+    t.equal(await change(at('/two/deep', '/one/inner')), undefined)
+    t.same(await statuses(key), [403, 200, 200, 403, 403, 403, 403])
+    const three = at('/one', '/two', '/three', '/four')
+    await app.ask(update, { input: { userId: head.id, providerAccess: three } }, owner.token)
+    const refused = await app.graphql(list, { id: providerId, path: '/' }, head.token)
+    t.match(refused.errors[0]?.message, 'only to /four, /one, /three and 1 more')
+  })
+
   await t.test('one owner remains when two owners remove each other at once', async t => {
     t.equal(await reason(remove, { id: owner.id }, owner.token), 'LAST_OWNER')
     const second = await join('second-owner@example.org', 'OWNER')

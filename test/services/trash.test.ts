@@ -245,6 +245,15 @@ t.test('a base path sees, restores and empties only what was deleted below it', 
   t.same(await listed(store.id), ['/other/out.txt'], 'the trash of others stays')
   await until(async () => (await store.trashed()).length === 1, { within: 20_000 })
   t.equal(await restored(outside.id), '/other/out.txt')
+
+  const folders = ['/team', '/other'].map(basePath => ({ providerId: store.id, basePath }))
+  const update = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
+  await app.ask(update, { input: { userId: editor.id, providerAccess: { restrictions: folders } } }, token)
+  await store.put('teams.txt', 'beside')
+  for (const path of ['/team/kept.txt', '/other/out.txt', '/teams.txt']) await deleted(store.id, path)
+  t.same(await listed(store.id, editor.token), ['/other/out.txt', '/team/kept.txt'])
+  await app.ask(empty, { id: store.id }, editor.token)
+  t.same(await listed(store.id), ['/teams.txt'])
 })
 
 t.test('pages of the trash follow each other, newest first', async t => {
@@ -400,7 +409,7 @@ t.test('the audit log has deletions, restores and an empty trash', async t => {
   t.match(
     nodes.filter(({ action }: { action: string }) => action !== 'PROVIDER_CONNECT'),
     [
-      { action: 'TRASH_EMPTY', result: 'OK', path: null, details: { path: '/', items: 0 } },
+      { action: 'TRASH_EMPTY', result: 'OK', path: null, details: { paths: ['/'], items: 0 } },
       { action: 'RESTORE', result: 'OK', path: '/a.txt', bytes: 1, details: { kind: 'file', conflict: 'FAIL' } },
       { action: 'DELETE', result: 'OK', path: '/a.txt', bytes: 1, details: { trashed: true } },
     ],

@@ -4,7 +4,7 @@ import t from 'tap'
 import { password } from '../support/client.ts'
 import { until } from '../support/until.ts'
 import { signIn } from './browser.ts'
-import { button, dialog, isGood, startFiles } from './files.ts'
+import { button, dialog, isGood, row, startFiles } from './files.ts'
 
 const newPassword = 'a wholly new sentence'
 const wide = { width: 1280, height: 800 }
@@ -66,6 +66,78 @@ if (files) {
       for (const other of others) t.equal((await app.graphql('{ me { id } }', {}, other)).status, 401)
     }
     t.equal((await app.graphql('{ me { id } }', {}, token)).status, 401)
+  })
+
+  t.test('an administrator gives a member several folders of a storage', async t => {
+    const { id } = await store('shelves', { 'red/a.txt': 'a', 'green/deep/b.txt': 'b', 'blue/c.txt': 'c' })
+    for (const viewport of [wide, phone]) {
+      const email = `shelf-${viewport.width}@example.org`
+      const { token } = await join(email, 'EDITOR')
+      const page = await open(t, { viewport })
+      await page.goto('/settings/members')
+      const memberRow = page.getByRole('row', { name: email })
+      await memberRow.getByRole('button', { name: 'Edit' }).click()
+      await page.getByRole('radio', { name: 'Only selected storages' }).check()
+      const storages = page.getByRole('group', { name: 'Selected storages' })
+      await storages.getByRole('checkbox', { name: 'shelves' }).click()
+      await storages.getByLabel('Folder in shelves').fill('/red')
+      const add = button(page, 'Add folder of shelves')
+      const choose = async (...names: string[]) => {
+        for (const name of names) await page.getByRole('button', { name, exact: true }).click()
+        await button(page, 'Use this folder').click()
+      }
+      await add.click()
+      await choose('green')
+      await add.click()
+      await choose('blue')
+      t.equal(await storages.getByLabel('Folder 2 in shelves').inputValue(), '/green')
+      await button(page, 'Browse shelves for folder 2').click()
+      await choose('green', 'deep')
+      await isGood(t, page)
+      await button(page, 'Save').click()
+      await dialog(page).waitFor({ state: 'detached' })
+      for (const path of ['/blue', '/green/deep', '/red']) await memberRow.getByText(path, { exact: true }).waitFor()
+      await isGood(t, page)
+      await memberRow.getByRole('button', { name: 'View as' }).click()
+      for (const path of ['/blue', '/green/deep', '/red']) await dialog(page).getByText(path, { exact: true }).waitFor()
+      await isGood(t, page)
+      await button(page, 'Done').click()
+      await app.app.services.audit.flush()
+      const looks = '{ auditEvents(filter: { action: MEMBER_VIEW }) { nodes { userEmail subjectId details } } }'
+      const { nodes } = (await app.ask(looks, {}, owner.token)).auditEvents
+      t.match(nodes[0], { userEmail: 'owner@example.org', details: { email } })
+      await memberRow.getByRole('button', { name: 'Edit' }).click()
+      await button(page, 'Remove /blue in shelves').click()
+      t.equal(await add.evaluate(element => element === document.activeElement), true, 'the focus stays in the list')
+      await button(page, 'Save').click()
+      await dialog(page).waitFor({ state: 'detached' })
+      t.equal(await memberRow.getByText('/blue').count(), 0)
+
+      const member = await open(t, { token, viewport })
+      await member.goto(`/files/${id}`)
+      await member.waitForURL(/\/files$/)
+      await member.getByRole('link', { name: 'shelves /red' }).waitFor()
+      await isGood(t, member)
+      await member.getByRole('link', { name: 'shelves /green/deep' }).click()
+      await member.getByRole('grid').getByRole('link', { name: 'b.txt' }).waitFor()
+      await row(member, 'b.txt').getByRole('button', { name: 'Actions' }).click()
+      await member.getByRole('menuitem', { name: 'Copy to…' }).click()
+      await dialog(member).getByRole('button', { name: 'Storages' }).click()
+      await dialog(member).getByRole('button', { name: 'shelves /red' }).click()
+      await dialog(member).getByRole('button', { name: 'Copy here' }).click()
+      await dialog(member).waitFor({ state: 'detached' })
+      await member.goto(`/files/${id}/red`)
+      await member.getByRole('grid').getByRole('link', { name: 'b.txt' }).waitFor()
+      await app.ask(
+        'mutation ($input: DeleteInput!) { delete(input: $input) { __typename } }',
+        { input: { providerId: id, path: '/red/b.txt' } },
+        owner.token,
+      )
+      await isGood(t, member)
+      await member.goto(`/files/${id}/blue`)
+      await member.getByText('you only have access to /green/deep, /red').waitFor()
+      await isGood(t, member)
+    }
   })
 
   t.test('an administrator passes a link on, with which a member sets a new password', async t => {

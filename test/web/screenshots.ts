@@ -5,6 +5,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { makeShare } from '../support/shares.ts'
 import { type Visit, visit } from './browser.ts'
 import { button, dialog, pick, row, startFiles } from './files.ts'
 
@@ -46,6 +47,19 @@ if (files) {
     await app.ask(remove, { input: { providerId: bin.id, path, recursive: true } }, owner.token)
   }
   await app.upload(owner.token, id, '/notes.txt', 'Some more notes\n', '&conflict=replace')
+  const restrictions = ['/Photos', '/Reports'].map(basePath => ({ providerId: id, basePath }))
+  const restricted = await app.ask(invite, { input: { role: 'VIEWER', providerAccess: { restrictions } } }, owner.token)
+  await app.register('restricted@example.org', { invite: restricted.createInvite.invite })
+  const note = 'The pictures of this year. Please look at them before Friday.'
+  const view = await makeShare(app, owner.token, { kind: 'VIEW', providerId: id, path: '/', note })
+  const drop = await makeShare(app, owner.token, {
+    kind: 'DROP',
+    providerId: id,
+    path: '/Photos',
+    fileTypes: ['jpg'],
+  })
+  const memberButton = (page: Visit, name: string) =>
+    page.getByRole('row', { name: 'restricted@example.org' }).getByRole('button', { name })
   await app.app.services.audit.flush()
 
   /** Each page with what to do on it before the picture. */
@@ -103,7 +117,7 @@ if (files) {
       async page => {
         await row(page, 'notes.txt').getByRole('button', { name: 'Actions' }).click()
         await page.getByRole('menuitem', { name: 'Details' }).click()
-        await page.getByText('History').waitFor()
+        await page.getByRole('heading', { name: 'History' }).waitFor()
       },
     ],
     'preview-text': [`${address}?file=notes.txt`, page => page.locator('pre').waitFor()],
@@ -118,12 +132,41 @@ if (files) {
     schedules: ['/settings/schedules'],
     'storage-settings': ['/settings/storages'],
     members: ['/settings/members', page => page.getByText('Nina from accounting').waitFor()],
+    'member-access': [
+      '/settings/members',
+      async page => {
+        await memberButton(page, 'Edit').click()
+        await dialog(page).waitFor()
+      },
+    ],
+    'member-view': [
+      '/settings/members',
+      async page => {
+        await memberButton(page, 'View as').click()
+        await dialog(page).getByText('/Photos').waitFor()
+      },
+    ],
+    'share-dialog': [
+      address,
+      async page => {
+        await pick(page, 'Photos')
+        await button(page, 'Share…').click()
+        await dialog(page).waitFor()
+      },
+    ],
+    shares: ['/settings/shares', page => page.getByRole('table').waitFor()],
     webhooks: ['/settings/webhooks'],
     audit: ['/settings/audit', page => page.getByRole('table', { name: 'Audit log' }).waitFor()],
     workspace: ['/settings/workspace'],
     'not-found': ['/settings/nothing'],
   }
-  const publicPages = { 'sign-in': '/sign-in', register: '/register', 'reset-password': '/reset-password#token' }
+  const publicPages = {
+    'share-page': `/s/${view.link}`,
+    'share-drop': `/s/${drop.link}`,
+    'sign-in': '/sign-in',
+    register: '/register',
+    'reset-password': '/reset-password#token',
+  }
 
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const [size, viewport] of Object.entries({
@@ -136,7 +179,7 @@ if (files) {
         await page.waitForLoadState('networkidle')
         await page.screenshot({ path: join(target, `${name}.png`), animations: 'disabled' })
       }
-      await t.test(`pages at ${size} width in ${colorScheme} colours`, async t => {
+      t.test(`pages at ${size} width in ${colorScheme} colours`, async t => {
         for (const [name, [path, act]] of Object.entries(pages).filter(([name]) => name.includes(only))) {
           const page = await open(t, { viewport, colorScheme })
           await page.goto(path)

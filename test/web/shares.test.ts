@@ -12,7 +12,9 @@ const png = Buffer.from(
 )
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true }
 
-const files = await startFiles(t)
+// Nothing listens there. The tests of email have a mail server.
+const mail = { smtpUrl: 'smtp://127.0.0.1:1', from: 'stowage@example.org', publicUrl: 'https://files.example.org' }
+const files = await startFiles(t, { settings: { mail } })
 if (files) {
   const { app, owner, open, store } = files
   /** Opens a window without a session. */
@@ -39,6 +41,7 @@ if (files) {
     await button(page, 'Share…').click()
     await dialog(page).getByLabel('Password (optional)').fill('correct horse')
     await dialog(page).getByLabel('Note for the recipients (optional)').fill('For you')
+    await dialog(page).getByLabel('Send the link by email to (optional)').fill('ann@example.org, bob@example.org,')
     t.equal(await dialog(page).getByRole('radio').count(), 0, 'a selection cannot receive files')
     await isGood(t, page)
     await button(page, 'Create link').click()
@@ -46,6 +49,8 @@ if (files) {
     t.match(link, /^\/s\/stw_share_/)
     await isGood(t, page)
     await button(page, 'Done').click()
+    const emails = await app.db.selectFrom('share_emails').select('recipient').orderBy('recipient').execute()
+    t.same(emails, [{ recipient: 'ann@example.org' }, { recipient: 'bob@example.org' }])
 
     for (const [width, options] of Object.entries({ desktop: {}, phone })) {
       const visitor = await stranger(t, options)
@@ -60,12 +65,28 @@ if (files) {
       await row(visitor, 'a.txt').waitFor()
       t.same((await names(visitor)).toSorted(), ['a.txt', 'pictures'], width)
       await visitor.getByText('For you').waitFor()
+      const table = await visitor.getByRole('grid').boundingBox()
+      const page = visitor.viewportSize()
+      const line = await row(visitor, 'a.txt').boundingBox()
+      t.ok(line && line.height < 60, 'an entry takes one line')
+      t.ok(table && page && table.width > page.width * 0.9, 'the table is as wide as the page')
+      t.ok(table && page && table.y + table.height <= page.height, 'only the table scrolls')
       await isGood(t, visitor)
       const [download] = await Promise.all([
         visitor.waitForEvent('download'),
         visitor.getByRole('link', { name: 'a.txt' }).click(),
       ])
       t.equal(await readFile(await download.path(), 'utf8'), 'content of a')
+      if (width === 'desktop') {
+        await pick(visitor, 'a.txt')
+        await pick(visitor, 'pictures')
+        const [selected] = await Promise.all([
+          visitor.waitForEvent('download'),
+          button(visitor, 'Download as ZIP').click(),
+        ])
+        t.equal(selected.suggestedFilename(), 'shared.zip')
+        await isGood(t, visitor)
+      }
       await visitor.getByRole('link', { name: 'pictures' }).click()
       await visitor.getByRole('link', { name: 'dot.png' }).click()
       await until(async () => {
@@ -125,6 +146,7 @@ if (files) {
     await dialog(page).getByRole('radio', { name: 'Add files' }).check()
     await dialog(page).getByText('Limits').click()
     await dialog(page).getByLabel('Types of files (optional)').fill('txt, png')
+    t.ok(await dialog(page).getByLabel('Email me when files arrive').isChecked(), 'as most people want')
     await isGood(t, page)
     await button(page, 'Create link').click()
     const link = await linkIn(page)
@@ -143,6 +165,8 @@ if (files) {
       t.notMatch(kept, /stw_share_/, 'the browser does not store the link')
     }
     t.same(await to.names('inbox'), ['taken (1).txt', 'taken (2).txt', 'taken.txt'])
+    const collected = () => app.db.selectFrom('share_emails').select('files').where('recipient', 'is', null).execute()
+    await until(async () => (await collected())[0]?.files === 2)
     t.equal(await readFile(to.at('inbox/taken.txt'), 'utf8'), 'old')
   })
 

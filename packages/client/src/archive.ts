@@ -14,15 +14,25 @@ export interface ArchiveOptions {
  * the archive on the fly.
  * @throws StowageError
  */
-export async function archive(
+export function archive(
   transport: Transport,
   { providerId, paths, signal }: ArchiveOptions,
 ): Promise<ReadableStream<Uint8Array>> {
+  return requestArchive(transport, transport.urlOf('/api/download/archive'), { providerId, paths }, signal)
+}
+
+/** Downloads the archive that `body` describes. @throws StowageError */
+export async function requestArchive(
+  transport: Transport,
+  url: string,
+  body: object,
+  signal: AbortSignal | undefined,
+): Promise<ReadableStream<Uint8Array>> {
   const request = () =>
-    transport.request(transport.urlOf('/api/download/archive'), {
+    transport.request(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ providerId, paths }),
+      body: JSON.stringify(body),
       ...(signal && { signal }),
     })
   return streamOf(chunksOf(await withRetries(request, transport.retryOf({ signal }))))

@@ -61,7 +61,7 @@ export interface ArchiveTicketInput {
 }
 
 /** The action. */
-export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOGIN' | 'LOGOUT' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MOVE' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
+export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOGIN' | 'LOGOUT' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 
 /** An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time. */
 export interface AuditEvent {
@@ -353,12 +353,16 @@ export interface CreateShareInput {
   morePaths?: readonly (string)[] | null
   /** A note for the recipients, of at most 2000 characters. */
   note?: string | null
+  /** Whether you get emails about files that arrive through a link of the kind DROP: one for all files of five minutes. Requires `Workspace.sendsEmail`. The default is false. */
+  notify?: boolean | null
   /** A password of at least 8 characters that the link requires. */
   password?: string | null
   /** The absolute path of the file or folder. A share of the kind DROP is one folder. */
   path: string
   /** The ID of the provider. */
   providerId: string
+  /** Up to 10 email addresses that get the link, but not its password. Requires `Workspace.sendsEmail`. A member can send 100 a day. */
+  recipients?: readonly (string)[] | null
 }
 
 /** The new share and its link. */
@@ -728,6 +732,17 @@ export interface LoginInput {
   password: string
 }
 
+/** The access of a member, without the providers and paths that you cannot access. */
+export interface MemberView {
+  __typename: 'MemberView'
+  /** The providers and folders in which the member has these scopes. A member with the role NONE has none. */
+  providerAccess: ProviderAccess
+  /** All scopes of the member's role. */
+  scopes: readonly (Scope)[]
+  /** The member. */
+  user: User
+}
+
 /** The source and the destination. */
 export interface MoveInput {
   /** The behavior if the name is taken. */
@@ -760,7 +775,7 @@ export interface ProviderAccess {
   __typename: 'ProviderAccess'
   /** Whether every provider can be used. */
   all: boolean
-  /** The accessible providers, if `all` is false. Only providers that still exist and that you can access are listed. */
+  /** The accessible folders, if `all` is false. A provider is listed once for each of its accessible folders. Only providers that still exist and that you can access are listed. */
   restrictions: readonly (ProviderRestriction)[]
 }
 
@@ -768,7 +783,7 @@ export interface ProviderAccess {
 export interface ProviderAccessInput {
   /** Whether to grant access to every provider of the workspace, including those connected later. */
   all?: boolean | null
-  /** The only accessible providers, each within its base path. At most 1,000. */
+  /** The only accessible providers, each within its base paths. At most 1,000. */
   restrictions?: readonly (ProviderRestrictionInput)[] | null
 }
 
@@ -787,7 +802,7 @@ export interface ProviderCapabilities {
   serverSideMove: boolean
 }
 
-/** One accessible provider and the accessible part of it. */
+/** One accessible folder of a provider. */
 export interface ProviderRestriction {
   __typename: 'ProviderRestriction'
   /** The accessible folder, including everything below it. "/" is the whole provider. */
@@ -796,11 +811,11 @@ export interface ProviderRestriction {
   provider: StorageProvider
 }
 
-/** One provider to grant access to. */
+/** One folder of a provider to grant access to. */
 export interface ProviderRestrictionInput {
   /** The folder to grant access to, including everything below it. */
   basePath?: string
-  /** The ID of a connected provider. List each provider only once. */
+  /** The ID of a connected provider. A member or an invite can list it several times, each time with another folder. A key lists it only once. */
   providerId: string
 }
 
@@ -1026,6 +1041,8 @@ export interface Share {
   maxDownloads: number | null
   /** A note for the recipients; empty without one. */
   note: string
+  /** Whether the person who made the link gets emails about files that arrive through it. */
+  notify: boolean
   /** The absolute paths of the shared entries. */
   paths: readonly (string)[]
   /** The ID of the provider of the shared entries. */
@@ -1069,6 +1086,8 @@ export type ShareState = 'ACTIVE' | 'EXPIRED' | 'REVOKED' | 'USED_UP'
 /** A back end that is connected to the workspace. */
 export interface StorageProvider {
   __typename: 'StorageProvider'
+  /** The top folders that this credential can access. There is at least one; "/" is the whole provider. Requires the scope `read`. */
+  basePaths: readonly (string)[]
   /** The operations that the back end supports. Requires the scope `read`. */
   capabilities: ProviderCapabilities
   /** The configuration without its secrets. Empty if you may not change the provider. */
@@ -1083,7 +1102,7 @@ export interface StorageProvider {
   name: string
   /** The storage space that the back end reports now. Null if it does not report it, or if you can access only a part of the provider. Requires the scope `read`. */
   quota: Quota | null
-  /** The top folder that this credential can access: its base path. Requires the scope `read`. */
+  /** The top folder that this credential can access: its base path. If it has several, this is the first of `basePaths`. Requires the scope `read`. */
   root: Folder
   /** The name in the addresses of WebDAV and S3, where it is the bucket. Unique in the workspace. */
   slug: string
@@ -1203,6 +1222,8 @@ export interface UpdateShareInput {
   maxDownloads?: number | null
   /** The new note. */
   note?: string | null
+  /** Whether to send emails about files that arrive. */
+  notify?: boolean | null
   /** The new password. Those who have opened the link with another one have to enter it. */
   password?: string | null
 }
@@ -1396,4 +1417,6 @@ export interface Workspace {
   name: string
   /** Who can register. */
   registration: Registration
+  /** Whether the server sends email about shares. */
+  sendsEmail: boolean
 }

@@ -1,4 +1,5 @@
 /** A share link, as its recipients use it: without an account. */
+import { requestArchive } from './archive.ts'
 import { type Download, download, type ReadOptions } from './download.ts'
 import { discardUpload, uploadInChunks } from './resumable.ts'
 import { withRetries } from './retry.ts'
@@ -117,6 +118,16 @@ export class ShareLink {
   /** Returns the address of a file, or of a ZIP archive of a folder, for pages that are unlocked or have no password. */
   contentUrl(path: string, { inline = false }: { inline?: boolean } = {}): string {
     return this.#urlOf('/content', { path, ...(inline && { disposition: 'inline' }) })
+  }
+
+  /** Downloads several files and folders as one ZIP archive. */
+  archive(paths: readonly string[], { signal }: { signal?: AbortSignal } = {}): Promise<ReadableStream<Uint8Array>> {
+    return requestArchive(this.#transport, this.archiveUrl, { paths }, signal)
+  }
+
+  /** The address to which pages that are unlocked or have no password send a form, with `{"paths": […]}` in the field `selection`. */
+  get archiveUrl(): string {
+    return this.#urlOf('/archive')
   }
 
   #urlOf(endpoint: string, query: Record<string, string | undefined> = {}): string {

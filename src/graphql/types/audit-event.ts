@@ -20,6 +20,7 @@ const actions: Record<AuditAction, { description: string }> = {
   PROFILE_UPDATE: { description: 'A person changed their own name.' },
   INVITE_CREATE: { description: 'An invite was created.' },
   INVITE_REVOKE: { description: 'An invite was revoked.' },
+  MEMBER_VIEW: { description: 'Somebody looked at what a member can access and do.' },
   MEMBER_UPDATE: { description: 'The role or provider access of a member was changed.' },
   MEMBER_REMOVE: { description: 'A membership was ended.' },
   API_KEY_CREATE: { description: 'An API key was created.' },
@@ -53,7 +54,7 @@ const actions: Record<AuditAction, { description: string }> = {
   },
   RESTORE: { description: 'A file or folder was moved from the trash to the path of the event.' },
   TRASH_EMPTY: {
-    description: 'The trash of a provider was emptied of the entries that were deleted at or below `details.path`.',
+    description: 'The trash of a provider was emptied of the entries that were deleted at or below `details.paths`.',
   },
   JOB_CREATE: {
     description:

@@ -1,5 +1,5 @@
-import { basePathIn, intersectAccess } from '../../auth/access.ts'
-import { formatPath } from '../../auth/path.ts'
+import { basePathsIn, listBasePaths } from '../../auth/access.ts'
+import { formatPath, isWithin } from '../../auth/path.ts'
 import { builder } from '../builder.ts'
 import { providersCost } from '../cost.ts'
 import { ProviderAccessRef, StorageProviderRef } from '../refs.ts'
@@ -8,7 +8,7 @@ import { notALocation } from '../rules-plugin.ts'
 const ProviderRestriction = builder
   .objectRef<{ provider: typeof StorageProviderRef.$inferType; basePath: string }>('ProviderRestriction')
   .implement({
-    description: 'One accessible provider and the accessible part of it.',
+    description: 'One accessible folder of a provider.',
     fields: t => ({
       provider: t.field({
         type: StorageProviderRef,
@@ -29,18 +29,18 @@ ProviderAccessRef.implement({
     restrictions: t.field({
       type: [ProviderRestriction],
       description:
-        'The accessible providers, if `all` is false. Only providers that still exist and that you can access are listed.',
+        'The accessible folders, if `all` is false. A provider is listed once for each of its accessible folders. Only providers that still exist and that you can access are listed.',
       authScopes: { public: true },
       complexity: providersCost,
       resolve: async ({ access, seenBy }, _args, context) => {
         if (access.all || !seenBy) return []
         const accessible = await context.accessibleProviders(seenBy)
-        const shared = intersectAccess(access, seenBy.access)
-        return [...access.basePaths].flatMap(([id, basePath]) => {
+        return [...listBasePaths(access)].flatMap(([id, basePath]) => {
           const provider = accessible.get(id)
+          const own = basePathsIn(seenBy.access, id) ?? []
           // A base path reveals a folder name, so it is hidden from viewers who cannot access any of it.
-          const isVisible = provider !== undefined && basePathIn(shared, id) !== null
-          return isVisible ? [{ provider, basePath: formatPath(basePath) }] : []
+          const isVisible = own.some(path => isWithin(path, basePath) || isWithin(basePath, path))
+          return provider && isVisible ? [{ provider, basePath: formatPath(basePath) }] : []
         })
       },
     }),
@@ -48,9 +48,13 @@ ProviderAccessRef.implement({
 })
 
 const ProviderRestrictionInput = builder.inputType('ProviderRestrictionInput', {
-  description: 'One provider to grant access to.',
+  description: 'One folder of a provider to grant access to.',
   fields: t => ({
-    providerId: t.id({ required: true, description: 'The ID of a connected provider. List each provider only once.' }),
+    providerId: t.id({
+      required: true,
+      description:
+        'The ID of a connected provider. A member or an invite can list it several times, each time with another folder. A key lists it only once.',
+    }),
     basePath: t.string({
       required: true,
       defaultValue: '/',
@@ -69,7 +73,7 @@ export const ProviderAccessInput = builder.inputType('ProviderAccessInput', {
     }),
     restrictions: t.field({
       type: [ProviderRestrictionInput],
-      description: 'The only accessible providers, each within its base path. At most 1,000.',
+      description: 'The only accessible providers, each within its base paths. At most 1,000.',
     }),
   }),
 })

@@ -1,4 +1,5 @@
 import type { Quota } from '../../../adapters/contract.ts'
+import { formatPath } from '../../auth/path.ts'
 import type { JobLimits } from '../../db/providers.ts'
 import type { ProviderStatus } from '../../db/schema.ts'
 import type { Capabilities, TrashTraits } from '../../services/providers/index.ts'
@@ -137,9 +138,16 @@ StorageProviderRef.implement({
     }),
     root: t.field({
       type: FolderRef,
-      description: 'The top folder that this credential can access: its base path.',
+      description:
+        'The top folder that this credential can access: its base path. If it has several, this is the first of `basePaths`.',
       authScopes: { scope: 'read' },
-      resolve: ({ id }, _args, { services, viewer }) => services.files.top(viewer, id),
+      resolve: ({ id }, _args, { services, viewer }) => services.files.tops(viewer, id)[0],
+    }),
+    basePaths: t.stringList({
+      description: 'The top folders that this credential can access. There is at least one; "/" is the whole provider.',
+      authScopes: { scope: 'read' },
+      resolve: ({ id }, _args, { services, viewer }) =>
+        services.files.tops(viewer, id).map(({ path }) => formatPath(path)),
     }),
     createdAt: t.expose('createdAt', {
       type: 'DateTime',

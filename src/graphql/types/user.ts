@@ -1,10 +1,12 @@
-import { requireViewer } from '../../auth/viewer.ts'
+import { includedScopes } from '../../auth/scopes.ts'
+import { type Member, type Permissions, requireViewer, type Viewer } from '../../auth/viewer.ts'
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
 import { ProviderAccessRef, type SeenMember, UserRef } from '../refs.ts'
 import { definePage, toPage } from './page.ts'
 import { ProviderAccessInput } from './provider-access.ts'
 import { RoleEnum } from './role.ts'
+import { ScopeEnum } from './scope.ts'
 
 UserRef.implement({
   description: 'A member of the workspace.',
@@ -57,6 +59,45 @@ builder.queryFields(t => ({
     },
   }),
 }))
+
+const MemberView = builder
+  .objectRef<{ member: Member; permissions: Permissions; seenBy: Viewer | null }>('MemberView')
+  .implement({
+    description: 'The access of a member, without the providers and paths that you cannot access.',
+    fields: t => ({
+      user: t.field({
+        type: UserRef,
+        description: 'The member.',
+        resolve: ({ member, seenBy }) => ({ member, seenBy }),
+      }),
+      scopes: t.field({
+        type: [ScopeEnum],
+        description: "All scopes of the member's role.",
+        resolve: ({ permissions }) => includedScopes(permissions.scope),
+      }),
+      providerAccess: t.field({
+        type: ProviderAccessRef,
+        description:
+          'The providers and folders in which the member has these scopes. A member with the role NONE has none.',
+        resolve: ({ permissions, seenBy }) => ({ access: permissions.access, seenBy }),
+      }),
+    }),
+  })
+
+builder.mutationField('viewMember', t =>
+  t.field({
+    type: MemberView,
+    description:
+      'Returns what a member can access and do. It shows no files and lets nobody act as the member. It is a mutation because the audit log records each call.',
+    audit: 'MEMBER_VIEW',
+    authScopes: { scope: 'admin' },
+    args: { userId: t.arg.id({ required: true, description: 'The user ID of the member.' }) },
+    resolve: async (_root, { userId }, { services, viewer }) => ({
+      ...(await services.members.view(viewer, userId)),
+      seenBy: viewer,
+    }),
+  }),
+)
 
 const CreatePasswordResetPayload = builder
   .objectRef<{ token: string; expiresAt: Date }>('CreatePasswordResetPayload')

@@ -19,6 +19,11 @@ WorkspaceRef.implement({
     id: t.exposeID('id', { description: 'The permanent ID of the workspace.' }),
     name: t.exposeString('name', { description: 'The display name.' }),
     registration: t.expose('registration', { type: RegistrationEnum, description: 'Who can register.' }),
+    sendsEmail: t.boolean({
+      description: 'Whether the server sends email about shares.',
+      authScopes: { public: true },
+      resolve: (_workspace, _args, { services }) => services.shares.sendsEmail,
+    }),
     createdAt: t.expose('createdAt', {
       type: 'DateTime',
       description: 'The time at which the first person registered.',

@@ -13,19 +13,21 @@ const maxFound = 100
 export const listProviders = defineTool({
   name: 'list_providers',
   title: 'List providers',
-  description: 'Lists the storages that this key may use, each with the topmost folder that it may use there.',
+  description: 'Lists the storages that this key may use, each with the topmost folders that it may use there.',
   annotations: hints.reads,
   needs: [],
   showsData: true,
   input: z.strictObject({}),
   output: z.object({
-    providers: z.array(z.object({ id: z.string(), name: z.string(), type: z.string(), topFolder: z.string() })),
+    providers: z.array(
+      z.object({ id: z.string(), name: z.string(), type: z.string(), topFolders: z.array(z.string()) }),
+    ),
   }),
   async run(_input, { services, viewer }) {
     const records = await services.providers.list(viewer)
     return {
       providers: records.map(({ id, name, type }) => {
-        return { id, name, type, topFolder: formatPath(services.files.top(viewer, id).path) }
+        return { id, name, type, topFolders: services.files.tops(viewer, id).map(top => formatPath(top.path)) }
       }),
     }
   },

@@ -1,5 +1,5 @@
-import { basePathIn, type ProviderAccess } from '../../auth/access.ts'
-import { isWithin, parsePath } from '../../auth/path.ts'
+import { basePathsIn, includesPath, type ProviderAccess } from '../../auth/access.ts'
+import { parsePath } from '../../auth/path.ts'
 import type { AuditEvent } from '../../db/audit-events.ts'
 import { AppError } from '../../errors.ts'
 
@@ -11,10 +11,9 @@ export function withVisibleSources(event: AuditEvent, access: ProviderAccess): A
 }
 
 function isVisible({ providerId, path }: { providerId: string; path: string }, access: ProviderAccess): boolean {
-  const base = basePathIn(access, providerId)
-  if (base === null) return false
+  if (basePathsIn(access, providerId) === null) return false
   try {
-    return isWithin(parsePath(path), base)
+    return includesPath(access, providerId, parsePath(path))
   } catch (error) {
     // A path that was too long for the event was cut, perhaps after a dot.
     if (error instanceof AppError) return false

@@ -1,6 +1,6 @@
 import { authorize, needs } from '../../auth/needs.ts'
 import { formatPath, nameOf, parsePath, root, type StoragePath } from '../../auth/path.ts'
-import { type Grant, grantBasePath, requireScope, wayDown } from '../../auth/policy.ts'
+import { type Grant, grantBasePaths, requireScope, wayDown } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Origin, Viewer } from '../../auth/viewer.ts'
 import type { TrashItem } from '../../db/trash.ts'
@@ -37,7 +37,7 @@ export type { UploadTicket } from './direct-links.ts'
 export { entryId, type FileEntry, type LocationInput } from './entry.ts'
 export type { KeyPage, KeyQuery } from './keys/index.ts'
 export type { OpenFirst } from './opened.ts'
-export { maxSelected, type SelectionInput } from './selection.ts'
+export { maxSelected, requireFewPaths, type SelectionInput } from './selection.ts'
 export { tooLarge, type UploadInput } from './upload.ts'
 export type { FolderUsage } from './usage.ts'
 export type { WriteCondition } from './write-condition.ts'
@@ -189,20 +189,22 @@ export function createFiles(options: {
       return entryAt(location, await location.stat(signal))
     },
 
-    /** Returns the viewer's topmost folder in a provider, without asking the back end whether it exists. */
-    top(viewer: Viewer | null, providerId: string): FileEntry {
-      return unknownFolder(providerId, grantBasePath(viewer, providerId).path)
+    /** Returns the viewer's topmost folders in a provider, without asking the back end whether they exist. */
+    tops(viewer: Viewer | null, providerId: string): [FileEntry, ...FileEntry[]] {
+      const [first, ...others] = grantBasePaths(viewer, providerId)
+      const folderAt = ({ path }: Grant) => unknownFolder(providerId, path)
+      return [folderAt(first), ...others.map(folderAt)]
     },
 
     /**
-     * Returns a folder above the viewer's base path and the folder in it that leads there, without asking the back end; null for
-     * any other path. @throws INVALID_PATH, CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED
+     * Returns a folder above some base paths of the viewer, then the folders in it that lead there, without asking the back end;
+     * null for any other path. @throws INVALID_PATH, CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED
      */
-    wayDown(viewer: Viewer | null, { providerId, path }: LocationInput): [FileEntry, FileEntry] | null {
+    wayDown(viewer: Viewer | null, { providerId, path }: LocationInput): FileEntry[] | null {
       requireScope(viewer, 'read')
       const parsed = parsePath(path)
       const next = wayDown(viewer, providerId, parsed)
-      return next === null ? null : [unknownFolder(providerId, parsed), unknownFolder(providerId, next)]
+      return next === null ? null : [parsed, ...next].map(each => unknownFolder(providerId, each))
     },
 
     /** Returns one page, in the back end's order. @throws as `stat`, NOT_A_FOLDER, INVALID_INPUT, INVALID_CURSOR */
@@ -218,7 +220,7 @@ export function createFiles(options: {
       return listPage(await storage.readAt(granted), { first, after: page.after ?? null, codec }, signal)
     },
 
-    /** Returns one page of the files below the viewer's base path as keys, in the order of their bytes. @throws as `listKeys` */
+    /** Returns one page of the files below the viewer's base paths as keys, in the order of their bytes. @throws as `listKeys` */
     listKeys: (viewer: Viewer | null, query: KeyQuery, signal: AbortSignal): Promise<KeyPage> =>
       listKeys(storage, viewer, query, signal),
 
@@ -342,7 +344,7 @@ export function createFiles(options: {
 
     /** Returns the ticket with which `archiveLink` opens several files and folders without a credential. @throws as `archive` */
     archiveTicket(viewer: Viewer | null, input: SelectionInput, expiresIn: number): string {
-      const { common } = authorizeSelection(viewer, input)
+      const [{ common }] = authorizeSelection(viewer, input)
       return sealSelection(secrets, common.viewer, input, expiresIn)
     },
 

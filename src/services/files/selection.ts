@@ -1,7 +1,6 @@
 /** Several files and folders of one provider that are downloaded as one archive. */
-import { authorizeAll } from '../../auth/needs.ts'
-import { nameOf, root, type StoragePath } from '../../auth/path.ts'
-import type { Grant } from '../../auth/policy.ts'
+import { authorizeAll, type GrantedPaths } from '../../auth/needs.ts'
+import { commonPath, nameOf, root } from '../../auth/path.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
@@ -22,19 +21,20 @@ export const maxSelected = 1000
 const maxBytes = 256 * 1024
 
 /** @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, INVALID_PATH, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, INVALID_INPUT */
-export function authorizeSelection(
-  viewer: Viewer | null,
-  input: SelectionInput,
-): { common: Grant<'read'>; paths: StoragePath[] } {
+export function authorizeSelection(viewer: Viewer | null, input: SelectionInput): ReturnType<typeof authorizeAll> {
   const authorized = authorizeAll(viewer, input)
-  const bytes = input.paths.reduce((sum, path) => sum + Buffer.byteLength(path), 0)
-  if (input.paths.length > maxSelected || bytes > maxBytes) {
-    throw new AppError(
-      'INVALID_INPUT',
-      `"paths" can name at most ${maxSelected} files and folders, with ${maxBytes} bytes together: name their folder instead.`,
-    )
-  }
+  requireFewPaths(input.paths)
   return authorized
+}
+
+/** @throws INVALID_INPUT */
+export function requireFewPaths(paths: readonly string[]): void {
+  const bytes = paths.reduce((sum, path) => sum + Buffer.byteLength(path), 0)
+  if (paths.length <= maxSelected && bytes <= maxBytes) return
+  throw new AppError(
+    'INVALID_INPUT',
+    `"paths" can name at most ${maxSelected} files and folders, with ${maxBytes} bytes together: name their folder instead.`,
+  )
 }
 
 /**
@@ -64,20 +64,20 @@ export async function withSelection<T>(
   } catch (error) {
     return noteRefusal(error)
   }
-  const { common, paths } = authorized
-  return storage.activeGrants.run([common], requestSignal, async signal => {
-    const top = await storage.readAt(common).catch(noteRefusal)
-    const isRoot = common.path === root
-    const rootName = isRoot ? (await storage.record(common).catch(noteRefusal)).name : ''
-    const tops = paths.map(
-      (path): ArchiveTop => ({
-        location: top.at(path),
-        entry: null,
-        name: nameOf(path) || rootName,
-      }),
-    )
+  const [{ common }] = authorized
+  const shown = commonPath(authorized.flatMap(({ paths }) => paths))
+  const commons = authorized.map(group => group.common)
+  return storage.activeGrants.run(commons, requestSignal, async signal => {
+    const rootName = shown === root ? (await storage.record(common).catch(noteRefusal)).name : ''
+    const topsIn = async ({ common, paths }: GrantedPaths) => {
+      const folder = await storage.readAt(common).catch(noteRefusal)
+      return paths.map(
+        (path): ArchiveTop => ({ location: folder.at(path), entry: null, name: nameOf(path) || rootName }),
+      )
+    }
+    const tops = (await Promise.all(authorized.map(topsIn))).flat()
     const archive: Archive = {
-      name: nameOf(common.path) || rootName,
+      name: nameOf(shown) || rootName,
       isFolder: false,
       items: running => archives.items(tops, running),
       ended: (bytes, error) => audit.note(common.viewer, 'DOWNLOAD', facts({ bytes }), error),

@@ -1,6 +1,6 @@
 /** Decides who sees a job. */
-import { basePathIn } from '../../auth/access.ts'
-import { isWithin, parsePath } from '../../auth/path.ts'
+import { includesPath } from '../../auth/access.ts'
+import { parsePath } from '../../auth/path.ts'
 import { includesScope } from '../../auth/scopes.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
@@ -18,8 +18,7 @@ export function isVisible(
   const { member, access } = viewer
   if (job.workspaceId !== member.workspaceId) return false
   if (job.userId !== member.userId && !seesEverybody(viewer)) return false
-  return [...job.sources, ...(job.target ? [job.target] : [])].every(({ providerId, path }) => {
-    const base = basePathIn(access, providerId)
-    return base !== null && isWithin(parsePath(path), base)
-  })
+  return [...job.sources, ...(job.target ? [job.target] : [])].every(({ providerId, path }) =>
+    includesPath(access, providerId, parsePath(path)),
+  )
 }

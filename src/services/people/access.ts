@@ -1,6 +1,6 @@
-import { allProviders, type ProviderAccess, storeAccess } from '../../auth/access.ts'
+import { accessTo, allProviders, type ProviderAccess, storeAccess } from '../../auth/access.ts'
 import { isId } from '../../auth/id.ts'
-import { parsePath, type StoragePath } from '../../auth/path.ts'
+import { parsePath } from '../../auth/path.ts'
 import type { Member } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { findProviders } from '../../db/providers.ts'
@@ -29,14 +29,24 @@ export function parseAccess(input: AccessInput | null | undefined): ProviderAcce
   if (restrictions.length > maxRestrictions) {
     throw new AppError('INVALID_INPUT', `At most ${maxRestrictions} restrictions can be given.`)
   }
-  const basePaths = new Map<string, StoragePath>()
-  for (const { providerId, basePath } of restrictions) {
-    if (basePaths.has(providerId)) {
-      throw new AppError('INVALID_INPUT', `The provider ${providerId} is listed twice: there is one entry for each.`)
+  return accessTo(restrictions.map(({ providerId, basePath }) => [providerId, parsePath(basePath)] as const))
+}
+
+/** Parses the access of a key, which has one base path in each provider. @throws INVALID_INPUT, INVALID_PATH */
+export function parseKeyAccess(input: AccessInput | null | undefined): ProviderAccess {
+  // Parsing bounds the number of restrictions.
+  const access = parseAccess(input)
+  const seen = new Set<string>()
+  for (const { providerId } of input?.restrictions ?? []) {
+    if (seen.has(providerId)) {
+      throw new AppError(
+        'INVALID_INPUT',
+        `The provider ${providerId} is listed twice: a key has one base path in each provider. Create another key.`,
+      )
     }
-    basePaths.set(providerId, parsePath(basePath))
+    seen.add(providerId)
   }
-  return { all: false, basePaths }
+  return access
 }
 
 /** Call this after checking that the viewer covers the access. @throws NOT_FOUND */

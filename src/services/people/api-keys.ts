@@ -13,7 +13,7 @@ import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
 import { decodeIdCursor, encodeIdCursor } from '../cursor.ts'
 import { parseFuture, parseName, parsePageSize } from '../input.ts'
-import { type AccessInput, parseAccess, requireProviders } from './access.ts'
+import { type AccessInput, parseKeyAccess, requireProviders } from './access.ts'
 
 /** The maximum number of active keys per member. */
 export const maxActiveKeys = 100
@@ -77,7 +77,7 @@ export function createApiKeys({ db, secrets, audit }: { db: Database; secrets: S
         const given = scopes.filter(scope => input.scopes.includes(scope))
         if (given.length === 0)
           throw new AppError('INVALID_INPUT', 'A key has at least one scope: read, write or admin.')
-        const access = parseAccess(input.providerAccess)
+        const access = parseKeyAccess(input.providerAccess)
         const expiresAt = input.expiresAt ? parseFuture(input.expiresAt, 'The expiry of a key') : null
         // "All providers" means all providers of the owner, so it never exceeds the owner's access.
         requireCovers(maker, { scope: highestScope(given), access: access.all ? maker.access : access })

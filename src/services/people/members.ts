@@ -1,7 +1,7 @@
 import { isId } from '../../auth/id.ts'
 import { requireMayAssign, requireScope } from '../../auth/policy.ts'
 import { includesScope, type Role } from '../../auth/scopes.ts'
-import type { Member, Viewer } from '../../auth/viewer.ts'
+import { type Member, memberPermissions, type Permissions, type Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
 import {
   batchedMembers,
@@ -77,6 +77,21 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
       const member = await find(viewer, userId)
       if (!member) throw new AppError('NOT_FOUND', 'There is no such member.')
       return member
+    },
+
+    /**
+     * Returns a member and what they may do, without any right to act as them. The look is recorded.
+     * @throws SCOPE_REQUIRED, NOT_FOUND
+     */
+    async view(viewer: Viewer | null, userId: string): Promise<{ member: Member; permissions: Permissions }> {
+      const subject = { kind: 'MEMBER', id: userId } as const
+      return audit.recorded(viewer, 'MEMBER_VIEW', { subject }, async recording => {
+        const admin = requireScope(viewer, 'admin')
+        const member = isId(userId) ? await find(admin, userId) : null
+        if (!member) throw new AppError('NOT_FOUND', 'There is no such member.')
+        recording.add({ details: { email: member.email, name: member.name } })
+        return { member, permissions: memberPermissions(member) }
+      })
     },
 
     /** @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH, OWN_MEMBERSHIP, LAST_OWNER, NOT_FOUND */

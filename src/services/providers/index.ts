@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { ConfigSchema, Quota, StorageProvider } from '../../../adapters/contract.ts'
-import { basePathIn } from '../../auth/access.ts'
+import { basePathsIn, includesPath } from '../../auth/access.ts'
 import { authorize, needs } from '../../auth/needs.ts'
 import { root } from '../../auth/path.ts'
-import { grantBasePath, requireEveryProvider, requireScope } from '../../auth/policy.ts'
+import { grantBasePaths, requireEveryProvider, requireScope } from '../../auth/policy.ts'
 import { includesScope } from '../../auth/scopes.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
@@ -109,12 +109,12 @@ export function createProviders(options: {
     async list(viewer: Viewer | null): Promise<ProviderRecord[]> {
       const { access, member } = requireScope(viewer, 'read')
       const all = await listProviders(db, member.workspaceId)
-      return all.filter(record => basePathIn(access, record.id) !== null)
+      return all.filter(record => basePathsIn(access, record.id) !== null)
     },
 
     /** @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND */
     async get(viewer: Viewer | null, id: string): Promise<ProviderRecord> {
-      return storage.record(grantBasePath(viewer, id))
+      return storage.record(grantBasePaths(viewer, id)[0])
     },
 
     /**
@@ -163,7 +163,7 @@ export function createProviders(options: {
 
     /** Returns null if the back end reports no quota, or if the viewer may access only a part of it. @throws UNAVAILABLE, ... */
     async quota(viewer: Viewer | null, record: ProviderRecord, signal: AbortSignal): Promise<Quota | null> {
-      if (grantBasePath(viewer, record.id).path !== root) return null
+      if (grantBasePaths(viewer, record.id)[0].path !== root) return null
       const provider = await storage.provider(record)
       if (!provider.quota) return null
       return storage.ask(signal, async call => checkQuota(await provider.quota?.(call)))
@@ -343,7 +343,7 @@ const awaitingConsent = {
 } as const
 
 function manages(viewer: Viewer | null, record: ProviderRecord): boolean {
-  return viewer !== null && includesScope(viewer.scope, 'admin') && basePathIn(viewer.access, record.id) === root
+  return viewer !== null && includesScope(viewer.scope, 'admin') && includesPath(viewer.access, record.id, root)
 }
 
 /** @throws NOT_FOUND */

@@ -3,7 +3,7 @@ import { findJobs } from '../../db/jobs/jobs.ts'
 import { deleteTrashItem, isAnyDue, postponeTrashItem, type TrashItem, takeDueItem } from '../../db/trash.ts'
 import { allDone } from '../jobs/limiter.ts'
 import { type Polling, startPolling } from '../polling.ts'
-import { keepLease, settle, type TrashContext, trashOf } from './settle.ts'
+import { keepLease, settle, type TrashChangeContext, type TrashContext, trashOf } from './settle.ts'
 
 /** Milliseconds between two searches. */
 const pollInterval = 60_000
@@ -11,16 +11,12 @@ const pollInterval = 60_000
 const settleTimeout = 60_000
 const itemsAtOnce = 4
 
-interface CollectorContext extends TrashContext {
-  onError: (error: unknown) => void
-}
-
-export function startTrashCollector(context: CollectorContext): Polling {
+export function startTrashCollector(context: TrashChangeContext): Polling {
   const { onError } = context
   return startPolling({ interval: pollInterval, search: signal => collect(context, signal), onError })
 }
 
-async function collect(context: CollectorContext, signal: AbortSignal): Promise<void> {
+async function collect(context: TrashChangeContext, signal: AbortSignal): Promise<void> {
   const { db } = context
   if (!(await isAnyDue(db))) return
   const work = async () => {
@@ -32,7 +28,7 @@ async function collect(context: CollectorContext, signal: AbortSignal): Promise<
 }
 
 /** A failure is often one of the back end, so the next attempt is later. */
-async function collectOne(context: CollectorContext, item: TrashItem, signal: AbortSignal): Promise<void> {
+async function collectOne(context: TrashChangeContext, item: TrashItem, signal: AbortSignal): Promise<void> {
   const { db, onError } = context
   using _lease = keepLease(db, item)
   try {

@@ -1,7 +1,7 @@
 /** The trash keeps deleted entries for some days. */
 import { isId } from '../../auth/id.ts'
 import { formatPath } from '../../auth/path.ts'
-import { grantTrash } from '../../auth/policy.ts'
+import { type BaseGrants, grantTrash } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { findItemOfJob, listTrash, removeTrash, type TrashItem } from '../../db/trash.ts'
@@ -34,6 +34,10 @@ export function createTrashBin(context: TrashServicesOptions): TrashBin {
   }
 }
 
+function withinOf(granted: BaseGrants<'write'>) {
+  return { providerId: granted[0].providerId, paths: granted.map(({ path }) => path) }
+}
+
 export type Trash = ReturnType<typeof createTrash>
 
 /** @param options.collects whether this server deletes for good what has expired */
@@ -43,7 +47,7 @@ export function createTrash(options: TrashServicesOptions & { audit: Audit; coll
 
   return {
     /**
-     * Returns one page of the entries that were deleted at or below the viewer's base path, newest first.
+     * Returns one page of the entries that were deleted at or below the viewer's base paths, newest first.
      * @param query.jobId only the entries that this job has deleted
      * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, INVALID_INPUT, INVALID_CURSOR
      */
@@ -55,9 +59,9 @@ export function createTrash(options: TrashServicesOptions & { audit: Audit; coll
       const granted = grantTrash(viewer, providerId)
       const limit = parsePageSize(page.first, maxTrashPage)
       const before = page.after == null ? null : decodeIdCursor(page.after)
-      await storage.record(granted)
+      await storage.record(granted[0])
       if (jobId != null && !isId(jobId)) return { items: [], hasNext: false }
-      const found = await listTrash(db, { ...granted, jobId: jobId ?? null }, { limit: limit + 1, before })
+      const found = await listTrash(db, { ...withinOf(granted), jobId: jobId ?? null }, { limit: limit + 1, before })
       const items = found.slice(0, limit).map(item => ({ item, cursor: encodeIdCursor(item.id) }))
       return { items, hasNext: found.length > limit }
     },
@@ -74,15 +78,17 @@ export function createTrash(options: TrashServicesOptions & { audit: Audit; coll
     },
 
     /**
-     * Takes everything that was deleted at or below the viewer's base path out of the list. A server then deletes it for good.
+     * Takes everything that was deleted at or below the viewer's base paths out of the list. A server then deletes it for good.
      * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND
      */
     async empty(viewer: Viewer | null, providerId: string): Promise<void> {
       await audit.recorded(viewer, 'TRASH_EMPTY', { location: { providerId } }, async recording => {
         const granted = grantTrash(viewer, providerId)
-        await storage.record(granted)
+        await storage.record(granted[0])
+        const within = withinOf(granted)
         await recording.commit(async change => {
-          recording.add({ details: { path: formatPath(granted.path), items: await removeTrash(change, granted) } })
+          const items = await removeTrash(change, within)
+          recording.add({ details: { paths: within.paths.map(formatPath), items } })
         })
       })
       collector?.wake()

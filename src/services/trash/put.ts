@@ -8,21 +8,18 @@ import type { WriteLocation } from '../../storage/write-location.ts'
 import { copyAndDelete } from '../files/moving.ts'
 import type { PutOptions, TrashBin } from '../files/trash-bin.ts'
 import { moveTree } from './move-tree.ts'
-import { keepLease, settle, type TrashContext, trashTraitsAt } from './settle.ts'
-
-/** Milliseconds to find out where an entry is after a failure. Later, another server finds out. */
-const settleTimeout = 10_000
+import { keepLease, settleAfterFailure, type TrashChangeContext, trashTraitsAt } from './settle.ts'
 
 const nextId = timeOrderedIds()
 
 /** Implements `TrashBin.put`. The row is stored first, so that an entry in the trash always has one. */
 export async function putInTrash(
-  context: TrashContext & { onError: (error: unknown) => void },
+  context: TrashChangeContext,
   location: WriteLocation,
   entry: CheckedEntry,
   { jobId, signal }: PutOptions,
 ): ReturnType<TrashBin['put']> {
-  const { db, onError } = context
+  const { db } = context
   const { days, isNative, isOneStep } = await trashTraitsAt(context, location)
   if (days === 0) return 'OFF'
   if (entry.kind === 'directory' && !isOneStep && jobId === null) return 'NEEDS_JOB'
@@ -41,7 +38,7 @@ export async function putInTrash(
     if (jobId !== null && signal.aborted) throw error
     // After a timeout or an abort, the call at the back end may still be running.
     const isOver = !signal.aborted && !reasons[toAppError(error).reason].retryable
-    await settle(context, item, { isOver, signal: AbortSignal.timeout(settleTimeout) }).catch(onError)
+    await settleAfterFailure(context, item, isOver)
     throw error
   }
 

@@ -22,16 +22,13 @@ import { requireReplaceable } from '../files/folder-work.ts'
 import { copyAndDelete } from '../files/moving.ts'
 import { openDestinations } from '../files/transfer.ts'
 import { moveTree } from './move-tree.ts'
-import { keepLease, settle, type TrashContext } from './settle.ts'
+import { keepLease, settleAfterFailure, type TrashChangeContext, type TrashContext } from './settle.ts'
 
 export interface RestoreInput {
   /** The opaque id of an item. */
   id: string
   conflict: ConflictBehavior
 }
-
-/** Milliseconds to find out where an entry is after a failure. Later, another server finds out. */
-const settleTimeout = 10_000
 
 /** Returns the place that an id names, for the audit log; nothing for a text that is no id. */
 export function factsOfPlace(id: string): AuditFacts {
@@ -45,12 +42,12 @@ export function factsOfPlace(id: string): AuditFacts {
 
 /** @throws NOT_FOUND, ALREADY_EXISTS, NOT_EMPTY, NOT_A_FILE, NOT_A_FOLDER, as `authorize` and the back ends */
 export async function restoreFromTrash(
-  context: TrashContext & { onError: (error: unknown) => void },
+  context: TrashChangeContext,
   viewer: Viewer | null,
   { id, conflict }: RestoreInput,
   { recording, signal: requestSignal }: { recording: Recording; signal: AbortSignal },
 ): Promise<FileEntry> {
-  const { db, storage, onError } = context
+  const { db, storage } = context
   const [granted] = authorize(viewer, needs.restore, { id })
   const { providerId, path } = granted
   const at = await openDestinations(storage, viewer, granted)
@@ -71,7 +68,7 @@ export async function restoreFromTrash(
     recording.add({ location: { providerId, path: formatPath(restored.path) } })
     return restored
   } catch (error) {
-    await settle(context, item, { isOver: true, signal: AbortSignal.timeout(settleTimeout) }).catch(onError)
+    await settleAfterFailure(context, item, true)
     throw isMissing(error) ? notInTrash() : error
   }
 }

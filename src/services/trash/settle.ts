@@ -8,12 +8,18 @@ import type { WriteLocation } from '../../storage/write-location.ts'
 
 /** Milliseconds: shorter than a lease. */
 const heartbeat = 30_000
+/** Milliseconds to find out where an entry is after a failure. Later, another server finds out. */
+const settleTimeout = 10_000
 /** Milliseconds after which no killed or paused server moves an entry to the trash any more. */
 const longestChange = 24 * 60 * 60 * 1000
 
 export interface TrashContext {
   db: Database
   storage: Storage
+}
+
+export interface TrashChangeContext extends TrashContext {
+  onError: (error: unknown) => void
 }
 
 /** Renews the lease of an item until it is disposed of. */
@@ -50,4 +56,9 @@ export async function settle(
   else if (isOver || item.state === 'RESTORING' || Date.now() - item.deletedAt.getTime() > longestChange) {
     await forgetTrashItem(db, item)
   } else await postponeTrashItem(db, item)
+}
+
+/** Settles an item whose change has just failed. */
+export async function settleAfterFailure(context: TrashChangeContext, item: TrashItem, isOver: boolean): Promise<void> {
+  await settle(context, item, { isOver, signal: AbortSignal.timeout(settleTimeout) }).catch(context.onError)
 }

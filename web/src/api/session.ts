@@ -9,7 +9,7 @@ const ViewerQuery = graphql(`
       providerAccess { all }
       user { id email name role }
     }
-    workspace { id name registration }
+    workspace { id name registration sendsEmail }
   }
 `)
 

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { queryKeys } from '../api/query-keys.ts'
 import { ask } from '../api/request.ts'
+import { useSession } from '../api/use-session.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/shares.tsx'
 import { Checkbox } from '../ui/checkbox.tsx'
@@ -13,6 +14,7 @@ import { type Share, UpdateShareMutation } from './operations.ts'
 export function EditShareDialog({ share, onClose }: { share: Share; onClose: () => void }) {
   const { id, kind, paths, hasPassword } = share
   const client = useQueryClient()
+  const { sendsEmail } = useSession().workspace
   const { stored, values, change } = useShareTexts(share)
   const [removesPassword, setRemovesPassword] = useState(false)
   const save = useMutation({
@@ -31,7 +33,7 @@ export function EditShareDialog({ share, onClose }: { share: Share; onClose: () 
       submit={save}
       onClose={onClose}
     >
-      <ShareFields kind={kind} isNew={false} values={values} change={change} />
+      <ShareFields kind={kind} isNew={false} sendsEmail={sendsEmail} values={values} change={change} />
       {hasPassword && (
         <Checkbox isSelected={removesPassword} onChange={setRemovesPassword}>
           {texts.removePassword}

@@ -5,10 +5,11 @@ export const SharesQuery = graphql(`
     shares(first: 50, ofUser: $ofUser, includeInactive: $includeInactive, after: $after) {
       nodes {
         id kind state url providerId paths hasPassword note expiresAt maxDownloads downloads maxBytes receivedBytes
-        fileTypes createdAt lastUsedAt createdBy { id name email }
+        fileTypes notify createdAt lastUsedAt createdBy { id name email }
       }
       pageInfo { endCursor hasNextPage }
     }
+    providers { id name }
   }
 `)
 

@@ -35,6 +35,7 @@ export function SharesPage() {
     getNextPageParam: ({ shares }) => (shares.pageInfo.hasNextPage ? shares.pageInfo.endCursor : null),
   })
   const shares = data?.pages.flatMap(page => page.shares.nodes)
+  const storageNames = new Map(data?.pages.at(-1)?.providers.map(({ id, name }) => [id, name]))
   return (
     <>
       <PageTitle>{texts.shares}</PageTitle>
@@ -68,7 +69,13 @@ export function SharesPage() {
         </div>
       )}
       {shares && shares.length > 0 && (
-        <ShareTable shares={shares} ownId={user.id} onEdit={setEditing} onRevoke={setRevoking} />
+        <ShareTable
+          shares={shares}
+          ownId={user.id}
+          storageNames={storageNames}
+          onEdit={setEditing}
+          onRevoke={setRevoking}
+        />
       )}
       {hasNextPage && (
         <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>

@@ -9,6 +9,8 @@ import type { Share } from './operations.ts'
 interface Actions {
   /** The person whose shares do not name their creator. */
   ownId: string
+  /** The names of the storages that the person can access, by id. */
+  storageNames: ReadonlyMap<string, string>
   onEdit: (share: Share) => void
   onRevoke: (share: Share) => void
 }
@@ -28,16 +30,18 @@ export function ShareTable({ shares, ...actions }: Actions & { shares: readonly 
 
 const badges = { ACTIVE: 'good', EXPIRED: 'warn', USED_UP: 'warn', REVOKED: 'bad' } as const
 
-function Row({ share, ownId, onEdit, onRevoke }: Actions & { share: Share }) {
-  const { id, kind, state, url, paths, hasPassword, expiresAt, createdAt, createdBy } = share
+function Row({ share, ownId, storageNames, onEdit, onRevoke }: Actions & { share: Share }) {
+  const { id, kind, state, url, providerId, paths, hasPassword, expiresAt, createdAt, createdBy } = share
   const nameId = `share-${id}`
   const [first = '/', ...others] = paths
+  const storageName = storageNames.get(providerId)
   return (
     <tr className={state === 'ACTIVE' ? '' : 'inactive'}>
       <td>
         <div className="main-cell" id={nameId}>
           {texts.andMore(first, others.length)}
         </div>
+        {storageName !== undefined && <div className="help">{storageName}</div>}
         {createdBy && createdBy.id !== ownId && (
           <div className="help">{texts.madeBy(createdBy.name ?? createdBy.email)}</div>
         )}

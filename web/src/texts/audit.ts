@@ -46,6 +46,7 @@ export const texts = {
     PROFILE_UPDATE: 'Changed their name',
     INVITE_CREATE: 'Created an invite',
     INVITE_REVOKE: 'Revoked an invite',
+    MEMBER_VIEW: 'Viewed a member’s access',
     MEMBER_UPDATE: 'Changed a member',
     MEMBER_REMOVE: 'Removed a member',
     API_KEY_CREATE: 'Created an API key',

@@ -1,6 +1,6 @@
 /** Lists the files of a provider as keys, such as `a/b.txt`, in one order for all back ends. */
-import { parsePath } from '../../../auth/path.ts'
-import { type Grant, grantBasePath } from '../../../auth/policy.ts'
+import { parsePath, root } from '../../../auth/path.ts'
+import { type BaseGrants, type Grant, grantBasePaths } from '../../../auth/policy.ts'
 import type { Viewer } from '../../../auth/viewer.ts'
 import { AppError } from '../../../errors.ts'
 import type { Storage } from '../../../storage/index.ts'
@@ -30,8 +30,8 @@ export interface KeyPage {
 }
 
 /**
- * Returns one page of the keys that the viewer may read. Above the base path of the viewer, there is only the way down to it,
- * whether that exists or not.
+ * Returns one page of the keys that the viewer may read. Above the base paths of the viewer, there is only the way down
+ * to them, whether they exist or not.
  * @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED
  */
 export function listKeys(
@@ -40,8 +40,8 @@ export function listKeys(
   query: KeyQuery,
   requestSignal: AbortSignal,
 ): Promise<KeyPage> {
-  const granted = grantBasePath(viewer, query.providerId)
-  return storage.activeGrants.run([granted], requestSignal, async signal => {
+  const granted = grantBasePaths(viewer, query.providerId)
+  return storage.activeGrants.run(granted, requestSignal, async signal => {
     // Ends listings that the walk has begun in advance.
     const walk = new AbortController()
     const items = keysOf(storage, granted, query, AbortSignal.any([signal, walk.signal]))
@@ -69,14 +69,35 @@ async function takePage(items: AsyncIterable<KeyItem>, limit: number): Promise<K
   return page
 }
 
+/** The keys below the base paths do not mix, because none lies in another. */
 async function* keysOf(
+  storage: Storage,
+  granted: BaseGrants<'read'>,
+  query: KeyQuery,
+  signal: AbortSignal,
+): AsyncGenerator<KeyItem, void, undefined> {
+  const bases = granted.map(each => ({ granted: each, base: each.path === root ? '' : `${each.path}/` }))
+  const inOrder = bases.toSorted((a, b) => compareNames(a.base, b.base))
+  let last = ''
+  for (const { granted: each, base } of inOrder) {
+    const isBefore = compareNames(base, query.after) < 0 && !query.after.startsWith(base)
+    if (isBefore) continue
+    for await (const item of keysBelow(storage, each, query, signal)) {
+      // Several base paths can have one way down.
+      if (item.key !== last) yield item
+      last = item.key
+    }
+  }
+}
+
+async function* keysBelow(
   storage: Storage,
   granted: Grant<'read'>,
   { prefix, after, groups, limit }: KeyQuery,
   signal: AbortSignal,
 ): AsyncGenerator<KeyItem, void, undefined> {
   const range: KeyRange = { prefix, after, groups, window: limit + 1 }
-  const base = granted.path === '' ? '' : `${granted.path}/`
+  const base = granted.path === root ? '' : `${granted.path}/`
   const top = await storage.readAt(granted)
   if (prefix.startsWith(base)) {
     const folder = prefix.slice(0, prefix.lastIndexOf('/') + 1)

@@ -1,5 +1,6 @@
 import { type ReactNode, useId, useState } from 'react'
 import type { StorageLocation } from '../../api/paths.ts'
+import { storageAt } from '../../api/storages.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/jobs.ts'
 import { Button } from '../../ui/button.tsx'
@@ -84,6 +85,6 @@ function ChooseFolder({
 }
 
 /** Describes a folder: "Disk: /photos". */
-function describeFolder({ providerId, path }: StorageLocation, providers: readonly PickableProvider[]): string {
-  return texts.inStorage(providers.find(({ id }) => id === providerId)?.name ?? null, path)
+function describeFolder(folder: StorageLocation, providers: readonly PickableProvider[]): string {
+  return texts.inStorage(storageAt(providers, folder)?.name ?? null, folder.path)
 }

@@ -1,6 +1,7 @@
 /** The GraphQL operations of the schedules. */
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { ask } from '../../api/request.ts'
+import { perRoot } from '../../api/storages.ts'
 import { JobFields } from '../operations.ts'
 
 const SchedulesQuery = graphql(
@@ -28,7 +29,7 @@ const SchedulesQuery = graphql(
 
 const FolderProvidersQuery = graphql(`
   query FolderProviders {
-    providers { id name root { path } }
+    providers { id name basePaths }
   }
 `)
 
@@ -63,7 +64,7 @@ export async function listSchedules(after: string | null, signal: AbortSignal) {
   return (await ask(SchedulesQuery, { after }, { signal })).schedules
 }
 
-/** Returns the storages, each with its topmost folder. @throws StowageError */
+/** Returns one storage for each topmost folder that the viewer may see. @throws StowageError */
 export async function folderProviders(signal: AbortSignal) {
-  return (await ask(FolderProvidersQuery, {}, { signal })).providers
+  return perRoot((await ask(FolderProvidersQuery, {}, { signal })).providers)
 }

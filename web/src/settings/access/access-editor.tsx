@@ -1,36 +1,31 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
 import { texts } from '../../texts/settings.tsx'
-import { Button } from '../../ui/button.tsx'
 import { Checkbox } from '../../ui/checkbox.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
-import { TextField } from '../../ui/field.tsx'
-import type { PickableProvider } from '../../ui/folder-picker.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import type { AccessDraft } from './draft.ts'
-import { FolderDialog } from './folder-dialog.tsx'
+import { FolderList } from './folder-list.tsx'
 
 const AccessibleProvidersQuery = graphql(`
   query AccessibleProviders {
-    providers { id name root { path } }
-    viewer { providerAccess { all restrictions { basePath provider { id } } } }
+    providers { id name basePaths }
   }
 `)
 
-/** Chooses all providers, or some of them with a folder in each. */
-export function AccessEditor({
-  access,
-  onChange,
-  allHelp,
-}: {
+interface EditorProps {
   access: AccessDraft
   onChange: (access: AccessDraft) => void
-  allHelp: string
-}) {
+  /** Whether a storage can have several folders. */
+  hasSeveral?: boolean
+}
+
+/** Chooses all providers, or some of them with folders in each. */
+export function AccessEditor({ allHelp, ...props }: EditorProps & { allHelp: string }) {
+  const { access, onChange, hasSeveral } = props
   return (
     <>
       <Choices
@@ -42,60 +37,51 @@ export function AccessEditor({
           {
             value: 'chosen',
             title: texts.selectedStorages,
-            help: texts.selectedStoragesHelp,
+            help: hasSeveral ? texts.selectedFoldersHelp : texts.selectedStoragesHelp,
           },
         ]}
       />
-      {!access.all && <ProviderList access={access} onChange={onChange} />}
+      {!access.all && <ProviderList {...props} />}
     </>
   )
 }
 
-function ProviderList({ access, onChange }: { access: AccessDraft; onChange: (access: AccessDraft) => void }) {
+function ProviderList({ access, onChange, hasSeveral = false }: EditorProps) {
   const { data, error, refetch } = useQuery({
     queryKey: [...queryKeys.providers, 'accessible'],
     queryFn: ({ signal }) => ask(AccessibleProvidersQuery, {}, { signal }),
   })
-  const [browsing, setBrowsing] = useState<PickableProvider | null>(null)
   if (error && !data) return <ErrorBox error={error} retry={refetch} />
   if (!data) return <Loading label={texts.loadingStorages} />
   if (data.providers.length === 0) return <p className="notice">{texts.noStorage}</p>
 
-  const ownBasePaths = new Map(
-    data.viewer.providerAccess.restrictions.map(({ provider, basePath }) => [provider.id, basePath]),
-  )
-  const set = (id: string, basePath: string | null) => {
+  const set = (id: string, paths: readonly string[]) => {
     const { [id]: _, ...others } = access.chosen
-    onChange({ ...access, chosen: basePath === null ? others : { ...others, [id]: basePath } })
+    onChange({ ...access, chosen: paths.length === 0 ? others : { ...others, [id]: paths } })
   }
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset brings its own border and legend
     <div role="group" aria-label={texts.selected} className="access-list">
       {data.providers.map(provider => {
-        const { id, name } = provider
-        const basePath = access.chosen[id]
+        const { id, name, basePaths } = provider
+        const paths = access.chosen[id] ?? []
+        const own = hasSeveral ? basePaths : basePaths.slice(0, 1)
         return (
           <div key={id} className="access-item">
-            <Checkbox
-              isSelected={basePath !== undefined}
-              onChange={isChosen => set(id, isChosen ? (ownBasePaths.get(id) ?? '/') : null)}
-            >
+            <Checkbox isSelected={paths.length > 0} onChange={isChosen => set(id, isChosen ? own : [])}>
               {name}
             </Checkbox>
-            {basePath !== undefined && (
-              <div className="access-path">
-                <TextField label={texts.folderIn(name)} value={basePath} onChange={path => set(id, path)} isRequired />
-                <Button onPress={() => setBrowsing(provider)} aria-label={texts.browseStorage(name)}>
-                  {texts.browse}
-                </Button>
-              </div>
+            {paths.length > 0 && (
+              <FolderList
+                provider={provider}
+                paths={paths}
+                onChange={changed => set(id, changed)}
+                hasSeveral={hasSeveral}
+              />
             )}
           </div>
         )
       })}
-      {browsing && (
-        <FolderDialog provider={browsing} onPick={path => set(browsing.id, path)} onClose={() => setBrowsing(null)} />
-      )}
     </div>
   )
 }

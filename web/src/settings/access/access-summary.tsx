@@ -11,7 +11,7 @@ export function AccessSummary({
   return (
     <ul>
       {access.restrictions.map(({ provider, basePath }) => (
-        <li key={provider.id}>
+        <li key={`${provider.id}${basePath}`}>
           {provider.name}
           {basePath !== '/' && <span className="mono"> {basePath}</span>}
         </li>

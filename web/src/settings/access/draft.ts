@@ -4,8 +4,8 @@ import type { Choice } from '../../ui/choices.tsx'
 /** The state of a form that edits which providers may be used. */
 export interface AccessDraft {
   all: boolean
-  /** Base paths by the id of their provider. */
-  chosen: Readonly<Record<string, string>>
+  /** Base paths by the id of their provider, at least one in each. */
+  chosen: Readonly<Record<string, readonly string[]>>
 }
 
 export const fullAccess: AccessDraft = { all: true, chosen: {} }
@@ -14,13 +14,20 @@ export function draftOf(access: {
   all: boolean
   restrictions: readonly { basePath: string; provider: { id: string } }[]
 }): AccessDraft {
-  const chosen = access.restrictions.map(({ provider, basePath }) => [provider.id, basePath] as const)
-  return { all: access.all, chosen: Object.fromEntries(chosen) }
+  const chosen: Record<string, string[]> = {}
+  for (const { provider, basePath } of access.restrictions) {
+    const paths = chosen[provider.id] ?? []
+    chosen[provider.id] = [...paths, basePath]
+  }
+  return { all: access.all, chosen }
 }
 
 export function toAccessInput({ all, chosen }: AccessDraft) {
   if (all) return { all: true }
-  return { restrictions: Object.entries(chosen).map(([providerId, basePath]) => ({ providerId, basePath })) }
+  const restrictions = Object.entries(chosen).flatMap(([providerId, paths]) =>
+    paths.map(basePath => ({ providerId, basePath })),
+  )
+  return { restrictions }
 }
 
 export const isNothingChosen = ({ all, chosen }: AccessDraft) => !all && Object.keys(chosen).length === 0

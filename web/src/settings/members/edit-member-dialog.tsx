@@ -39,7 +39,9 @@ export function EditMemberDialog({
       onClose={onClose}
     >
       <Choices label={texts.role} choices={roleChoices(ownRole)} value={role} onChange={setRole} />
-      {role !== 'NONE' && <AccessEditor access={access} onChange={setAccess} allHelp={texts.allOfWorkspace} />}
+      {role !== 'NONE' && (
+        <AccessEditor access={access} onChange={setAccess} allHelp={texts.allOfWorkspace} hasSeveral />
+      )}
       <p className="help">{texts.editAccessHelp}</p>
     </FormDialog>
   )

@@ -48,7 +48,7 @@ export function InviteDialog({ onCreated, onClose }: { onCreated: () => void; on
         value={role}
         onChange={setRole}
       />
-      <AccessEditor access={access} onChange={setAccess} allHelp={texts.allOfWorkspace} />
+      <AccessEditor access={access} onChange={setAccess} allHelp={texts.allOfWorkspace} hasSeveral />
       <ExpiryField expiry={expiry} allowNever={false} />
     </FormDialog>
   )

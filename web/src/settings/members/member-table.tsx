@@ -9,6 +9,7 @@ import { AccessSummary } from '../access/access-summary.tsx'
 import type { Member } from './operations.ts'
 
 interface MemberActions {
+  onView: (member: Member) => void
   onEdit: (member: Member) => void
   onReset: (member: Member) => void
   onRemove: (member: Member) => void
@@ -24,7 +25,7 @@ export function MemberTable({ members, ...actions }: MemberActions & { members: 
   )
 }
 
-function Row({ member, onEdit, onReset, onRemove }: MemberActions & { member: Member }) {
+function Row({ member, onView, onEdit, onReset, onRemove }: MemberActions & { member: Member }) {
   const { user: self } = useSession().viewer
   const { id, name, email, role, createdAt, providerAccess } = member
   const nameId = `member-${id}`
@@ -50,6 +51,9 @@ function Row({ member, onEdit, onReset, onRemove }: MemberActions & { member: Me
             <Link className="button" to={`/settings/api-keys?user=${id}`} aria-describedby={nameId}>
               {texts.keys}
             </Link>
+            <Button onPress={() => onView(member)} aria-describedby={nameId}>
+              {texts.viewAs}
+            </Button>
             <Button onPress={() => onEdit(member)} aria-describedby={nameId}>
               {common.edit}
             </Button>

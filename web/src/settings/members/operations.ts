@@ -14,6 +14,21 @@ export const MembersQuery = graphql(`
 
 export type Member = ResultOf<typeof MembersQuery>['users']['nodes'][number]
 
+export const ViewMemberMutation = graphql(`
+  mutation ViewMember($userId: ID!) {
+    viewMember(userId: $userId) {
+      scopes
+      providerAccess { all restrictions { basePath provider { id name } } }
+    }
+  }
+`)
+
+export type MemberView = ResultOf<typeof ViewMemberMutation>['viewMember']
+
+export const StorageNamesQuery = graphql(`
+  query MemberStorages { providers { id name } }
+`)
+
 export const UpdateMemberMutation = graphql(`
   mutation UpdateMember($input: UpdateMemberInput!) {
     updateMember(input: $input) { id }

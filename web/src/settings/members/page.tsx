@@ -16,8 +16,9 @@ import { Invites } from './invites.tsx'
 import { MemberTable } from './member-table.tsx'
 import { type Member, MembersQuery, RemoveMemberMutation } from './operations.ts'
 import { ResetDialog } from './reset-dialog.tsx'
+import { ViewDialog } from './view-dialog.tsx'
 
-type MemberDialog = { kind: 'invite' } | { kind: 'edit' | 'reset' | 'remove'; member: Member }
+type MemberDialog = { kind: 'invite' } | { kind: 'view' | 'edit' | 'reset' | 'remove'; member: Member }
 
 export function MembersPage() {
   return (
@@ -56,6 +57,7 @@ function Members() {
       {data && (
         <MemberTable
           members={data.pages.flatMap(({ users }) => users.nodes)}
+          onView={member => setOpen({ kind: 'view', member })}
           onEdit={member => setOpen({ kind: 'edit', member })}
           onReset={member => setOpen({ kind: 'reset', member })}
           onRemove={member => setOpen({ kind: 'remove', member })}
@@ -68,6 +70,7 @@ function Members() {
       )}
       <Invites />
       {open?.kind === 'invite' && <InviteDialog onCreated={() => void reloadInvites()} onClose={close} />}
+      {open?.kind === 'view' && <ViewDialog member={open.member} onClose={close} />}
       {open?.kind === 'edit' && <EditMemberDialog member={open.member} onSaved={reload} onClose={close} />}
       {open?.kind === 'reset' && <ResetDialog member={open.member} onClose={close} />}
       {open?.kind === 'remove' && (

@@ -12,7 +12,7 @@ export const WebhooksQuery = graphql(
   `
   query Webhooks {
     webhooks { ...WebhookFields }
-    providers { id name root { path } }
+    providers { id name basePaths }
   }
 `,
   [WebhookFields],

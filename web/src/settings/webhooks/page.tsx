@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
+import { perRoot } from '../../api/storages.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/settings.tsx'
 import { AdminOnly } from '../../ui/admin-only.tsx'
@@ -64,7 +65,7 @@ function Webhooks() {
       {data && (open?.kind === 'new' || open?.kind === 'edit') && (
         <WebhookDialog
           webhook={open.kind === 'edit' ? open.webhook : null}
-          providers={data.providers}
+          providers={perRoot(data.providers)}
           onSaved={saved}
           onClose={close}
         />
