@@ -15,8 +15,11 @@ export interface Temporary {
 }
 
 /** Opens a local provider on a new folder, which is removed after the test. */
-export async function openTemporary(t: { teardown(clean: () => Promise<void>): void }): Promise<Temporary> {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), 'stowage-local-')))
+export async function openTemporary(
+  t: { teardown(clean: () => Promise<void>): void },
+  parent = tmpdir(),
+): Promise<Temporary> {
+  const folder = await realpath(await mkdtemp(join(parent, 'stowage-local-')))
   const [root, outside] = [join(folder, 'root'), join(folder, 'outside')]
   await Promise.all([mkdir(root), mkdir(outside)])
   const host = recordingHost()

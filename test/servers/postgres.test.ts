@@ -11,8 +11,9 @@ import t, { type Test } from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { startEmbeddedPostgres } from '../../src/db/embedded/index.ts'
 import { isMigrated } from '../../src/db/migrate.ts'
+import { memoryFolder } from '../support/memory-folder.ts'
 import { RUN_PREFIX, testDatabase } from './postgres.ts'
-import { identityOf, runsFolder } from './run.ts'
+import { identityOf } from './run.ts'
 
 t.test('each database is migrated, writable and separate', async t => {
   const [one, two] = [connect(await testDatabase(t)), connect(await testDatabase(t))]
@@ -36,7 +37,7 @@ t.test('a killed run leaves no server and no folder', async t => {
   const file = databaseUser(t)
   await file.answer
   const run = await identityOf(file.child.pid ?? 0)
-  const mine = async () => (await readdir(runsFolder())).filter(name => name === `${RUN_PREFIX}${run}`)
+  const mine = async () => (await readdir(memoryFolder())).filter(name => name === `${RUN_PREFIX}${run}`)
   t.equal((await mine()).length, 1)
   file.child.kill('SIGKILL')
   for (let waited = 0; (await mine()).length > 0 && waited < 10_000; waited += 50) await sleep(50)

@@ -6,8 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { HeadBucketCommand, ListBucketsCommand } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
+import { memoryFolder } from '../support/memory-folder.ts'
 import { RUN_PREFIX, s3Server } from './radosgw.ts'
-import { identityOf, runsFolder } from './run.ts'
+import { identityOf } from './run.ts'
 
 t.setTimeout(300_000)
 
@@ -23,7 +24,7 @@ t.test('a killed run leaves no server and no folder', async t => {
   const file = s3User(t)
   const { endpoint } = await file.answer
   const run = await identityOf(file.child.pid ?? 0)
-  const mine = async () => (await readdir(runsFolder())).filter(name => name === `${RUN_PREFIX}${run}`)
+  const mine = async () => (await readdir(memoryFolder())).filter(name => name === `${RUN_PREFIX}${run}`)
   t.equal((await mine()).length, 1)
   file.child.kill('SIGKILL')
   for (let waited = 0; (await mine()).length > 0 && waited < 10_000; waited += 50) await sleep(50)

@@ -5,12 +5,11 @@
  * run's process has ended in any way. Under tap that process is the runner; without tap, it is the test file itself.
  */
 import { spawn } from 'node:child_process'
-import { accessSync, constants } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { memoryFolder } from '../support/memory-folder.ts'
 
 export interface RunServer {
   /** The prefix of the folder names of its runs. No prefix begins with another one. */
@@ -35,7 +34,7 @@ const RECORD = 'server.json'
 export async function serverOfThisRun<Server extends object>(server: RunServer): Promise<Server> {
   const run = await identityOf(process.env.TAP_CHILD_KEY === undefined ? process.pid : process.ppid)
   if (run === undefined) throw new Error('The test runner has ended.')
-  const folder = join(runsFolder(), `${server.prefix}${run}`)
+  const folder = join(memoryFolder(), `${server.prefix}${run}`)
   if (await isFirst(folder)) await startHost(server, folder, run)
   for (const end = performance.now() + server.startTimeout; performance.now() < end; await sleep(POLL_MS)) {
     const text = await readFile(join(folder, RECORD), 'utf8').catch(() => undefined)
@@ -80,16 +79,6 @@ export async function serveRun<Server extends object>(
   }
 }
 
-/** The parent of the folders of runs: in memory where the machine has a tmpfs. */
-export function runsFolder(): string {
-  try {
-    accessSync('/dev/shm', constants.W_OK)
-    return '/dev/shm'
-  } catch {
-    return tmpdir()
-  }
-}
-
 /**
  * Identifies a process even if its id is reused later, where possible. Returns undefined for an ended process or a
  * zombie.
@@ -114,7 +103,7 @@ async function isAlive(run: string): Promise<boolean> {
 
 /** Removes folders that a killed host left. */
 async function sweep(prefix: string, isBusy?: (folder: string) => Promise<boolean>): Promise<void> {
-  const runs = runsFolder()
+  const runs = memoryFolder()
   for (const name of await readdir(runs)) {
     if (!name.startsWith(prefix) || (await isAlive(name.slice(prefix.length)))) continue
     const folder = join(runs, name)
