@@ -41,9 +41,11 @@ export interface ProviderVersion {
   version: number
 }
 
-/** A provider with the slug that it had at one moment. */
+/** A provider as it was at one moment. */
 export interface SeenProvider extends ProviderVersion {
   slug: string
+  /** Whether clients of WebDAV held locks anywhere in it. */
+  hasLocks: boolean
 }
 
 /** The name of a provider in a request: its id, or its slug in the addresses of WebDAV and S3. */
@@ -85,6 +87,12 @@ export interface Viewer extends Permissions {
 export function memberPermissions(member: Pick<Member, 'role' | 'access'>): Permissions {
   const scope = roleScope(member.role)
   return scope === null ? { scope, access: noProviders } : { scope, access: member.access }
+}
+
+/** Returns the provider as the last check of the credential saw it, no longer ago than that check stays valid. */
+export function recentlySeen({ seenProvider, confirmedAt }: Viewer, providerId: string): SeenProvider | null {
+  const isRecent = performance.now() - confirmedAt < freshness
+  return isRecent && seenProvider?.id === providerId ? seenProvider : null
 }
 
 /**

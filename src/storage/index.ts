@@ -2,7 +2,7 @@
 import type { Call, Network, StorageProvider } from '../../adapters/contract.ts'
 import type { Grant } from '../auth/policy.ts'
 import { SecretMismatch, type Secrets } from '../auth/secrets.ts'
-import { freshness } from '../auth/viewer.ts'
+import { recentlySeen } from '../auth/viewer.ts'
 import type { Database } from '../db/client.ts'
 import type { ProviderRecord } from '../db/providers.ts'
 import { AppError } from '../errors.ts'
@@ -134,10 +134,8 @@ export function createStorage(options: StorageOptions): Storage {
    * credential, no longer ago than a check of the credential stays valid.
    */
   async function contextOf(grant: Grant): Promise<ProviderContext> {
-    const { seenProvider, confirmedAt } = grant.viewer
-    const isRecent = performance.now() - confirmedAt < freshness
-    const known = isRecent && seenProvider?.id === grant.providerId ? cache.find(seenProvider) : null
-    return await (known ?? cache.get(await record(grant)))
+    const seen = recentlySeen(grant.viewer, grant.providerId)
+    return await ((seen && cache.find(seen)) ?? cache.get(await record(grant)))
   }
 
   return {

@@ -19,10 +19,17 @@ export async function put(dav: DavRequest): Promise<void> {
   const modifiedAt = parseOcMtime(headers)
   const { conflict, condition, isConditional } = parseUploadConditions(headers, undefined)
   const digests = { ...parseDigests(headers), ...parseOcChecksum(headers) }
-  const existing = await entryOrNull(dav, target)
+  // Most files are new, so the parent is looked up at the same time.
+  const [existing, parentFailure] = await Promise.all([
+    entryOrNull(dav, target),
+    requireParent(dav, target).then(
+      () => null,
+      (error: unknown) => ({ error }),
+    ),
+  ])
   if (existing?.kind === 'directory') throw davError(405, 'NOT_A_FILE', 'This is a folder: a file cannot replace it.')
   await requirePreconditions(dav, [{ location: target, isTree: false, isMember: !existing }])
-  if (!existing) await requireParent(dav, target)
+  if (!existing && parentFailure) throw parentFailure.error
   const storing = options.services.files.upload(
     viewer,
     {
