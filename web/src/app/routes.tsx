@@ -36,7 +36,7 @@ export const routes: RouteObject[] = [
           },
           {
             path: '/files/:providerId/*',
-            lazy: async () => ({ Component: (await loadPart(import('../files/folder-page.tsx'))).FolderPage }),
+            lazy: async () => ({ Component: (await loadPart(import('../files/folder/page.tsx'))).FolderPage }),
           },
           {
             path: '/trash/:providerId',

@@ -1,10 +1,10 @@
 import { Link } from 'react-router'
-import { ancestors } from '../api/paths.ts'
-import { texts } from '../texts/files.tsx'
-import { PageTitle } from '../ui/page-title.tsx'
-import { folderHref } from './addresses.ts'
-import type { dropTarget } from './dragging.ts'
-import type { Provider } from './operations.ts'
+import { ancestors } from '../../api/paths.ts'
+import { texts } from '../../texts/files.tsx'
+import { PageTitle } from '../../ui/page-title.tsx'
+import { folderHref } from '../addresses.ts'
+import type { dropTarget } from '../dragging.ts'
+import type { Provider } from '../operations.ts'
 
 /** The path from the topmost folder that the viewer may see. The open folder is the heading of the page. */
 export function Breadcrumb({

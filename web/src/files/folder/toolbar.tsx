@@ -1,12 +1,12 @@
-import { texts } from '../texts/files.tsx'
-import { Button } from '../ui/button.tsx'
-import { Icon } from '../ui/icons.tsx'
-import type { EntryAction } from './actions.ts'
-import { useSidebar } from './sidebar/state.ts'
-import { columnTitles, type SortColumn, type SortOrder } from './sort.ts'
-import { UploadButtons } from './upload/buttons.tsx'
-import type { FileSelection } from './upload/dropped-files.ts'
-import { type View, viewTitles } from './view.ts'
+import { texts } from '../../texts/files.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Icon } from '../../ui/icons.tsx'
+import type { EntryAction } from '../actions.ts'
+import { useSidebar } from '../sidebar/state.ts'
+import { columnTitles, type SortColumn, type SortOrder } from '../sort.ts'
+import { UploadButtons } from '../upload/buttons.tsx'
+import type { FileSelection } from '../upload/dropped-files.ts'
+import { type View, viewTitles } from '../view.ts'
 
 /** Actions of one entry that need no place on the screen all the time. */
 const onlyInMenu: ReadonlySet<EntryAction['id']> = new Set(['open', 'preview', 'details'])

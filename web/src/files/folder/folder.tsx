@@ -1,0 +1,218 @@
+import { lazy, Suspense, useCallback, useMemo, useState } from 'react'
+import { Link } from 'react-router'
+import { StowageError } from '../../api/client.ts'
+import { loadPart } from '../../api/load-part.ts'
+import { nameOfPath, type StorageLocation } from '../../api/paths.ts'
+import { usePermissions } from '../../api/use-session.ts'
+import { texts } from '../../texts/files.tsx'
+import { texts as trashTexts } from '../../texts/trash.tsx'
+import { ErrorBox } from '../../ui/error-box.tsx'
+import { Icon } from '../../ui/icons.tsx'
+import { Loading } from '../../ui/loading.tsx'
+import { notifyError } from '../../ui/toasts.tsx'
+import { actionsFor } from '../actions.ts'
+import { folderHref, trashHref } from '../addresses.ts'
+import { downloadEntries } from '../download/download.ts'
+import type { DroppedEntries } from '../dragging.ts'
+import { FileTable } from '../file-table.tsx'
+import { entryKey, useListing } from '../listing.ts'
+import type { Entry, Provider } from '../operations.ts'
+import { keepPlace } from '../places.ts'
+import { useSelection } from '../selection.ts'
+import { type SortColumn, useSorted, useSortOrder } from '../sort.ts'
+import { DropArea } from '../upload/drop-area.tsx'
+import type { FileSelection } from '../upload/dropped-files.ts'
+import { uploadFiles } from '../upload/waiting-uploads.ts'
+import { useView } from '../view.ts'
+import { Breadcrumb } from './breadcrumb.tsx'
+import { type DialogKind, DropDialog, FolderDialog } from './dialogs.tsx'
+import { Empty } from './empty.tsx'
+import { useNavigation } from './navigation.ts'
+import { Toolbar } from './toolbar.tsx'
+import { useDragging } from './use-dragging.ts'
+import { usePreviewed } from './use-previewed.ts'
+
+const EntryMenu = lazy(async () => ({ default: (await loadPart(import('../entry-menu.tsx'))).EntryMenu }))
+const Preview = lazy(async () => ({ default: (await loadPart(import('../preview/preview.tsx'))).Preview }))
+
+export function Folder({
+  provider,
+  providers,
+  path,
+}: {
+  provider: Provider
+  providers: readonly Provider[]
+  path: string
+}) {
+  const { canWrite } = usePermissions()
+  const [order, setOrder] = useSortOrder()
+  const [view, setView] = useView()
+  const [filter, setFilter] = useState('')
+  const [openDialog, setOpenDialog] = useState<DialogKind | null>(null)
+  const [dropped, setDropped] = useState<DroppedEntries | null>(null)
+  const [menu, setMenu] = useState<{ x: number; y: number } | null>(null)
+
+  const providerId = provider.id
+  const folder: StorageLocation = useMemo(() => ({ providerId, path }), [providerId, path])
+  const folderName = path === '/' ? provider.name : path
+  const { entries, isComplete, isFetching, error, refetch, isPending } = useListing(folder)
+  const sorted = useSorted(entries, isComplete, order)
+  const shown = useMemo(() => {
+    const lowerCase = filter.toLowerCase()
+    return lowerCase === '' ? sorted : sorted.filter(({ name }) => name.toLowerCase().includes(lowerCase))
+  }, [sorted, filter])
+  const selection = useSelection(shown)
+  const { selectedEntries, selectedKeys, pick, selectOnly, clear } = selection
+  const previewed = usePreviewed(folder, entries)
+  const { href, start, hrefOf, open, up } = useNavigation(provider, path)
+  const { targetOf, rows } = useDragging({ canWrite, folder, shown, selection, onDrop: setDropped })
+
+  const download = useCallback(
+    (chosen: readonly Entry[]) => {
+      const name = path === '/' ? provider.name : nameOfPath(path)
+      void downloadEntries(folder, name, chosen).catch(notifyError)
+    },
+    [folder, path, provider.name],
+  )
+  const upload = (files: FileSelection) => uploadFiles({ selection: files, providerId, folder: path })
+  const openIfAllowed = (kind: DialogKind) => {
+    if (canWrite && selectedEntries.length > 0 && (kind !== 'rename' || selectedEntries.length === 1))
+      setOpenDialog(kind)
+  }
+  const actions = actionsFor(selectedEntries, canWrite, {
+    open,
+    download: () => download(selectedEntries),
+    share: () => setOpenDialog('share'),
+    rename: () => openIfAllowed('rename'),
+    move: () => openIfAllowed('move'),
+    copy: () => openIfAllowed('copy'),
+    details: () => setOpenDialog('details'),
+    delete: () => openIfAllowed('delete'),
+  })
+  const onMenu = useCallback(
+    (index: number, at: { x: number; y: number }) => {
+      const entry = shown[index]
+      if (!entry) return
+      if (!selectedKeys.has(entryKey(entry))) pick(index, 'only')
+      setMenu(at)
+    },
+    [shown, selectedKeys, pick],
+  )
+  const onSort = (column: SortColumn) => setOrder({ column, descending: order.column === column && !order.descending })
+  const onNewFolder = () => setOpenDialog('new-folder')
+  const isMissing = error instanceof StowageError && error.reason === 'NOT_FOUND'
+  const isUsable = !isMissing && (!error || isComplete)
+
+  return (
+    <DropArea isDisabled={!canWrite || !isUsable} folderName={folderName} onFiles={upload}>
+      <main className="folder-page">
+        <Breadcrumb provider={provider} path={path} targetOf={targetOf} />
+        {isUsable && (
+          <Toolbar
+            actions={actions}
+            selectedCount={selectedEntries.length}
+            canWrite={canWrite}
+            filter={filter}
+            order={order}
+            onOrder={setOrder}
+            view={view}
+            onView={setView}
+            isLoading={isFetching}
+            onFilter={setFilter}
+            onFiles={upload}
+            onNewFolder={onNewFolder}
+            onRefresh={() => void refetch()}
+            onClear={clear}
+          />
+        )}
+        {error && <ErrorBox error={error} retry={refetch} />}
+        {isMissing && (
+          <p>
+            {texts.missing} <Link to={folderHref(providerId, provider.root.path)}>{texts.goTo(provider.name)}</Link>
+          </p>
+        )}
+        {previewed.name !== null && !previewed.entry && isComplete && (
+          <p className="notice" role="status">
+            {texts.missingFile(previewed.name)}
+          </p>
+        )}
+        {isPending && !error && <Loading label={texts.loadingFolder} />}
+        {!isPending && shown.length === 0 && isComplete && !error && (
+          <Empty
+            isFiltered={filter !== '' && entries.length > 0}
+            isStorage={path === provider.root.path}
+            canWrite={canWrite}
+            onUp={up}
+            onNewFolder={onNewFolder}
+          />
+        )}
+        {shown.length > 0 && (
+          <FileTable
+            isCovered={openDialog !== null || menu !== null || previewed.entry !== undefined}
+            label={texts.filesIn(folderName)}
+            entries={shown}
+            hrefOf={hrefOf}
+            selection={selection}
+            order={order}
+            onSort={onSort}
+            view={view}
+            onMenu={onMenu}
+            start={start}
+            onLeave={place => keepPlace(href, place)}
+            dragging={rows}
+            keys={{
+              onOpen: open,
+              onUp: up,
+              onRename: () => openIfAllowed('rename'),
+              onDelete: () => openIfAllowed('delete'),
+              onDetails: () => selectedEntries.length === 1 && setOpenDialog('details'),
+              onHelp: () => setOpenDialog('keyboard'),
+            }}
+          />
+        )}
+        <p className="folder-status" role="status">
+          {isPending || (error && !isComplete) ? '' : texts.items(entries.length)}
+          {!isComplete && isFetching && !isPending && ` ${texts.loadingMore}`}
+          {filter !== '' && ` · ${texts.matches(shown.length)}`}
+          {selectedEntries.length > 0 && ` · ${texts.selected(selectedEntries.length)}`}
+        </p>
+        {canWrite && (
+          <Link className="trash-link" to={trashHref(providerId)}>
+            <Icon name="trash" />
+            {trashTexts.trash}
+          </Link>
+        )}
+      </main>
+      <Suspense>{menu && <EntryMenu at={menu} actions={actions} onClose={() => setMenu(null)} />}</Suspense>
+      <Suspense>
+        {openDialog && (
+          <FolderDialog
+            kind={openDialog}
+            folder={folder}
+            entries={selectedEntries}
+            provider={provider}
+            providers={providers}
+            hrefOf={hrefOf}
+            onChanged={selectOnly}
+            onClose={() => setOpenDialog(null)}
+          />
+        )}
+      </Suspense>
+      <Suspense>
+        {dropped && <DropDialog dropped={dropped} providers={providers} onClose={() => setDropped(null)} />}
+      </Suspense>
+      <Suspense>
+        {previewed.entry && (
+          <Preview
+            folder={folder}
+            entry={previewed.entry}
+            entries={shown}
+            onShow={previewed.show}
+            onDownload={entry => download([entry])}
+            onClose={previewed.close}
+          />
+        )}
+      </Suspense>
+    </DropArea>
+  )
+}
