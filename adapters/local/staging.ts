@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { constants, type FileHandle, lstat, mkdir, open, readdir, rmdir, unlink } from 'node:fs/promises'
+import { constants, type FileHandle, lstat, mkdir, open, readdir, rm, rmdir, unlink } from 'node:fs/promises'
 import { StorageError } from '../contract.ts'
 import { hasErrno } from './errors.ts'
 import { bytesOf, inside, isReserved, self, stagingName } from './names.ts'
@@ -94,7 +94,7 @@ export async function openStaging(parent: FileHandle): Promise<FileHandle> {
   }
 }
 
-/** Removes files that killed servers left in the staging folder of `parent`. Returns their number. */
+/** Removes what killed servers left in the staging folder of `parent`. Returns their number. */
 export async function sweepStaging(parent: FileHandle, signal: AbortSignal): Promise<number> {
   const staging = await openChild(parent, stagingName).catch(error => {
     if (hasErrno(error, 'ENOENT')) return undefined
@@ -119,7 +119,7 @@ async function removeLeftover(path: string | Buffer, afterMs: number): Promise<b
     const { atimeMs, mtimeMs } = await lstat(path)
     // A file that is about to become visible may have an old modification time.
     if (Math.max(atimeMs, mtimeMs) > Date.now() - afterMs) return false
-    await unlink(path)
+    await rm(path, { recursive: true })
     return true
   } catch (error) {
     // Its writer or another replica has just removed it.

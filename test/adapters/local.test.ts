@@ -58,12 +58,7 @@ const harness: Harness = {
   reopen: provider => openRoot(roots.get(provider) ?? ''),
   openFolder: (provider, path) => openRoot(join(roots.get(provider) ?? '', path)),
 }
-runConformance('local', harness, [
-  'hasCreateRaces in the harness',
-  'parts of resumable writes',
-  'the method presign',
-  ...faults,
-])
+runConformance('local', harness, ['hasCreateRaces in the harness', 'the method presign', ...faults])
 
 t.test('odd names are stored unchanged on the disk', async t => {
   const { provider, root } = await openTemporary(t)

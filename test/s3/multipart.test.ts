@@ -1,27 +1,37 @@
 import { randomBytes } from 'node:crypto'
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
   ListMultipartUploadsCommand,
   ListPartsCommand,
+  PutObjectCommand,
   UploadPartCommand,
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
 import { sql } from 'kysely'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { codeOf, createS3World } from './world.ts'
 
-const Bucket = 'files'
 const mib = 1024 * 1024
 
-t.test('multipart uploads over S3', async t => {
+t.test('parts that the back end keeps', t => testUploads(t, { Bucket: 'files', keepsParts: true }))
+t.test('parts that wait in the database', t => testUploads(t, { Bucket: 'memory', keepsParts: false }))
+
+async function testUploads(t: Test, { Bucket, keepsParts }: { Bucket: string; keepsParts: boolean }): Promise<void> {
   const world = await createS3World(t)
-  const { app, root } = world
+  const { app, token } = world
+  await app.connectProvider(token, 'memory', { maxBytes: 100 * mib }, 'memory')
   const s3 = world.client()
+  const store = (Key: string, Body: string) => s3.send(new PutObjectCommand({ Bucket, Key, Body }))
+  const content = async (Key: string) => {
+    const { Body } = await s3.send(new GetObjectCommand({ Bucket, Key }))
+    return Buffer.from((await Body?.transformToByteArray()) ?? '')
+  }
   const begin = async (Key: string, more: object = {}) => {
     const { UploadId = '' } = await s3.send(new CreateMultipartUploadCommand({ Bucket, Key, ...more }))
     const name = { Bucket, Key, UploadId }
@@ -56,19 +66,19 @@ t.test('multipart uploads over S3', async t => {
       const upload = await begin('ordered.bin')
       const stored = []
       for (const number of order) stored.push(await upload.part(number, parts[number - 1] ?? ''))
-      t.notOk((await readdir(root)).includes('ordered.bin'), 'invisible until it is complete')
+      t.equal(await codeOf(s3.send(new HeadObjectCommand({ Bucket, Key: 'ordered.bin' }))), 'NotFound')
       const { ETag } = await upload.complete(stored.toSorted((a, b) => a.PartNumber - b.PartNumber))
       t.ok(ETag)
-      t.ok((await readFile(join(root, 'ordered.bin'))).equals(bytes), `${order}`)
-      await rm(join(root, 'ordered.bin'))
+      t.ok((await content('ordered.bin')).equals(bytes), `${order}`)
+      await s3.send(new DeleteObjectCommand({ Bucket, Key: 'ordered.bin' }))
     }
     const together = await begin('together.bin')
     const stored = await Promise.all(parts.map((part, at) => together.part(at + 1, part)))
     await together.complete(stored)
-    t.ok((await readFile(join(root, 'together.bin'))).equals(bytes))
+    t.ok((await content('together.bin')).equals(bytes))
     const large = randomBytes(11 * mib)
     await new Upload({ client: s3, params: { Bucket, Key: 'sdk.bin', Body: large }, partSize: 5 * mib }).done()
-    t.ok((await readFile(join(root, 'sdk.bin'))).equals(large), 'as the SDK uploads')
+    t.ok((await content('sdk.bin')).equals(large), 'as the SDK uploads')
   })
 
   await t.test('a part larger than the memory for parts', async t => {
@@ -77,7 +87,7 @@ t.test('multipart uploads over S3', async t => {
     const second = await upload.part(2, bytes.subarray(17 * mib))
     const first = await upload.part(1, bytes.subarray(0, 17 * mib))
     await upload.complete([first, second])
-    t.ok((await readFile(join(root, 'large.bin'))).equals(bytes))
+    t.ok((await content('large.bin')).equals(bytes))
     t.match(await waiting(), { chunks: 0 })
   })
 
@@ -85,7 +95,7 @@ t.test('multipart uploads over S3', async t => {
     const upload = await begin('repeated.txt')
     const [first, again] = [await upload.part(1, 'one '), await upload.part(1, 'one ')]
     t.same(first, again)
-    t.equal(await codeOf(upload.part(1, 'other')), 'InvalidPart', 'its bytes are appended')
+    if (!keepsParts) t.equal(await codeOf(upload.part(1, 'other')), 'InvalidPart', 'its bytes are appended')
     const early = await upload.part(3, 'early')
     const third = await upload.part(3, 'three')
     t.notSame(early, third)
@@ -93,22 +103,30 @@ t.test('multipart uploads over S3', async t => {
     t.equal(await codeOf(upload.complete([first, early])), 'InvalidPart')
     t.equal(await codeOf(upload.complete([third, first])), 'InvalidPartOrder')
     t.equal(await codeOf(upload.complete([first, { PartNumber: 2, ETag: '"x"' }])), 'InvalidPart')
-    t.equal(await codeOf(upload.complete([third])), 'InvalidPart', 'an appended part cannot be left out')
+    if (!keepsParts) t.equal(await codeOf(upload.complete([third])), 'InvalidPart', 'it is appended')
     const { ETag } = await upload.complete([first, third])
-    t.equal(await readFile(join(root, 'repeated.txt'), 'utf8'), 'one three')
+    t.equal(String(await content('repeated.txt')), 'one three')
     t.equal((await upload.complete([first, third])).ETag, ETag, 'a repeated completion')
     t.equal(await codeOf(upload.part(4, 'late')), 'NoSuchUpload')
+    if (!keepsParts) return
+    const other = await begin('replaced.txt')
+    await other.part(1, 'left out')
+    const replaced = await other.part(2, 'replaced')
+    const latest = await other.part(2, 'two')
+    t.equal(await codeOf(other.complete([replaced])), 'InvalidPart')
+    await other.complete([latest])
+    t.equal(String(await content('replaced.txt')), 'two')
   })
 
   await t.test('conditions', async t => {
-    await writeFile(join(root, 'taken.txt'), 'taken')
+    await store('taken.txt', 'taken')
     const upload = await begin('taken.txt')
     const parts = [await upload.part(1, 'new')]
     t.equal(await codeOf(upload.complete(parts, { IfNoneMatch: '*' })), 'PreconditionFailed')
     t.equal(await codeOf(upload.complete(parts, { IfMatch: '"other"' })), 'PreconditionFailed')
-    t.equal(await readFile(join(root, 'taken.txt'), 'utf8'), 'taken')
+    t.equal(String(await content('taken.txt')), 'taken')
     await upload.complete(parts)
-    t.equal(await readFile(join(root, 'taken.txt'), 'utf8'), 'new')
+    t.equal(String(await content('taken.txt')), 'new')
   })
 
   await t.test('lists of uploads and parts, and aborts', async t => {
@@ -160,18 +178,23 @@ t.test('multipart uploads over S3', async t => {
   })
 
   await t.test('parts from other objects', async t => {
-    await writeFile(join(root, 'source.txt'), '0123456789')
+    await store('source.txt', '0123456789')
     const upload = await begin('copied.txt')
     const copy = async (PartNumber: number, more: object = {}) => {
-      const command = new UploadPartCopyCommand({ ...upload.name, PartNumber, CopySource: 'files/source.txt', ...more })
+      const command = new UploadPartCopyCommand({
+        ...upload.name,
+        PartNumber,
+        CopySource: `${Bucket}/source.txt`,
+        ...more,
+      })
       return { PartNumber, ETag: (await s3.send(command)).CopyPartResult?.ETag }
     }
     const parts = [await copy(1, { CopySourceRange: 'bytes=2-4' }), await copy(2)]
     t.equal(await codeOf(copy(3, { CopySourceRange: 'bytes=5-2' })), 'InvalidArgument')
-    t.equal(await codeOf(copy(3, { CopySource: 'files/missing' })), 'NoSuchKey')
+    t.equal(await codeOf(copy(3, { CopySource: `${Bucket}/missing` })), 'NoSuchKey')
     t.equal(await codeOf(copy(3, { CopySource: 'no-such-bucket/x' })), 'NoSuchBucket')
     await upload.complete(parts)
-    t.equal(await readFile(join(root, 'copied.txt'), 'utf8'), '2340123456789')
+    t.equal(String(await content('copied.txt')), '2340123456789')
   })
 
   await t.test('bad input', async t => {
@@ -193,4 +216,4 @@ t.test('multipart uploads over S3', async t => {
     const reader = world.client((await world.createKey({ scopes: ['read'] })).s3)
     t.equal(await codeOf(reader.send(new CreateMultipartUploadCommand({ Bucket, Key: 'x' }))), 'AccessDenied')
   })
-})
+}
