@@ -15,6 +15,7 @@ import {
 import { AppError } from '../errors.ts'
 import type { GraphqlContext } from './context.ts'
 import type { PendingResponses } from './pending-responses.ts'
+import { nextTurn } from './turns.ts'
 
 const mib = 1024 * 1024
 
@@ -24,6 +25,9 @@ export const maxResponse = 8 * mib
 const freeBytes = 64 * 1024
 /** Bytes to reserve at a time. */
 const step = 256 * 1024
+
+/** The length of a list whose fields take milliseconds to complete. */
+const longList = 100
 
 /** Counts and reserves the bytes of one response. */
 export class ResponseBudget {
@@ -98,13 +102,17 @@ function countFieldsOf(type: GraphQLObjectType): void {
       response.spend(sizeOf(value, info))
       return value
     }
+    const inTurn: typeof count = (context, value, info) =>
+      Array.isArray(value) && value.length >= longList
+        ? nextTurn().then(() => count(context, value, info))
+        : count(context, value, info)
     field.resolve = (source, args, context: GraphqlContext, info) => {
       // An error for each of many thousand fields would itself be large.
       if (context.response.refusal && isNullable) return null
       const value: unknown = resolve(source, args, context, info)
       return value instanceof Promise
-        ? value.then(settled => count(context, settled, info))
-        : count(context, value, info)
+        ? value.then(settled => inTurn(context, settled, info))
+        : inTurn(context, value, info)
     }
   }
 }

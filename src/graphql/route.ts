@@ -9,6 +9,7 @@ import { type Parameters, parseBody, parseQueryString } from './parameters.ts'
 import { PendingResponses } from './pending-responses.ts'
 import type { Prepare, PreparedOperation } from './prepare.ts'
 import type { Subscribe, Subscribing } from './subscribe.ts'
+import { nextTurn } from './turns.ts'
 
 /** Bytes of a POST body. */
 const maxBody = 1024 * 1024
@@ -74,6 +75,7 @@ export function graphqlRoute(
     const executing = facts.observe(prepared.operation, () => execute(subscribing))
     try {
       const body = await (request.method === 'POST' ? facts.track(executing) : executing)
+      if (context.response.isReserved) await nextTurn()
       return prefersEvents(accept) ? stream(request, reply, only(body)) : sendOne(request, reply, body)
     } finally {
       if (context.response.isReserved) onceRead(request, reply, () => context.response.release())

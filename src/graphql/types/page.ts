@@ -17,7 +17,12 @@ export function toPage<Item extends { cursor: string }, Node>(
   after: string | null | undefined,
   nodeOf: (item: Item) => Node,
 ): Page<Node> {
-  const edges = items.map(item => ({ node: nodeOf(item), cursor: item.cursor }))
+  const edges = items.map(item => ({
+    node: nodeOf(item),
+    get cursor() {
+      return item.cursor
+    },
+  }))
   return { edges, hasNext, hasPrevious: after != null, endCursor: endCursor ?? edges.at(-1)?.cursor ?? null }
 }
 

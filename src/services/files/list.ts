@@ -7,7 +7,8 @@ import { compareNames } from './name-order.ts'
 import { CursorCheck } from './tree.ts'
 
 export interface EntryPage {
-  items: { entry: FileEntry; cursor: string }[]
+  /** A cursor is made when it is read, because those of 1,000 entries would take 1,000 signatures. */
+  items: { entry: FileEntry; readonly cursor: string }[]
   hasNext: boolean
 }
 
@@ -67,7 +68,12 @@ export async function listPage(
       const next = endsPage
         ? { page: cursor, skip: 0, last: null }
         : { page: position.page, skip: index + 1, last: entry.name }
-      items.push({ entry: entryIn(folder, entry), cursor: codec.encode(next) })
+      items.push({
+        entry: entryIn(folder, entry),
+        get cursor() {
+          return codec.encode(next)
+        },
+      })
     }
     const hasNext = cursor !== null || entries.length > skipped + wanted
     if (!hasNext || items.length === first) return { items, hasNext }
