@@ -20,7 +20,7 @@ export const googleDrive: OpenPair = async place => {
     ),
     client: 'the SDK',
     transfers: {
-      upload: () => files.update({ fileId, media: { body: createReadStream(place.file) } }),
+      upload: () => files.update({ fileId, media: { body: createReadStream(place.file) } }, { rootUrl: url }),
       download: async () => drain((await files.get({ fileId, alt: 'media' }, { responseType: 'stream' })).data),
     },
   }
