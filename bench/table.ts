@@ -14,12 +14,18 @@ export function median(figures: readonly number[]): number {
   return (low + high) / 2
 }
 
+/** Returns the median of the ratios of each round to a baseline, and the lowest to the highest one. */
+export function ratioOf(figures: readonly number[], baseline: readonly number[]): { middle: string; range: string } {
+  const ratios = baseline.map((figure, round) => (figures[round] ?? Number.NaN) / figure)
+  const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`
+  return { middle: median(ratios).toFixed(2), range }
+}
+
 /** Formats medians, and the ratios of each round, as Markdown. */
 export function table(rows: readonly Row[]): string {
   const lines = rows.map(({ what, figures, unit, against }) => {
-    const ratios = against?.figures.map((figure, round) => (figures[round] ?? Number.NaN) / figure) ?? []
-    const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`
-    const ratio = against ? `**${median(ratios).toFixed(2)}** of ${against.what} (${range})` : ''
+    const { middle, range } = ratioOf(figures, against?.figures ?? [])
+    const ratio = against ? `**${middle}** of ${against.what} (${range})` : ''
     return `| ${what} | ${rounded(median(figures))} ${unit} | ${ratio} |`
   })
   return ['| | median | ratio, median (lowest to highest round) |', '|---|---|---|', ...lines].join('\n')

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import { client } from './support/client.ts'
 import { toolCall, toolOutcome } from './support/mcp.ts'
-import { npm, pack, packStowage } from './support/npm.ts'
+import { npm, pack, packStowage, projectWith } from './support/npm.ts'
 import { runProgram, startProgram, temporaryFolder } from './support/program.ts'
 
 // Installing packages over a slow network takes long.
@@ -16,11 +16,8 @@ const templates = join(root, 'adapters/template')
 const PATH = `${dirname(process.execPath)}:${process.env.PATH}`
 
 const folder = await temporaryFolder(t)
-const project = join(folder, 'project')
-await mkdir(project)
-await writeFile(join(project, 'package.json'), '{ "type": "module", "private": true }')
-const [stowage, adapter] = [await packStowage(folder), await pack(join(templates, 'javascript'), folder)]
-await npm(project, 'install', '--ignore-scripts', stowage, adapter)
+const adapter = await pack(join(templates, 'javascript'), folder)
+const project = await projectWith(folder, await packStowage(folder), adapter)
 // Authors start from the copies in the package, and install typescript and @types/node.
 for (const language of ['javascript', 'typescript']) {
   await cp(join(project, 'node_modules/stowage/adapters/template', language), join(project, language), {

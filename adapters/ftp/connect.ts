@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { Client, type FTPContext, type FTPResponse } from 'basic-ftp'
 import type { Host, Network, TlsOptions } from '../contract.ts'
+import { closeOnAbort } from '../plain/abort.ts'
 import type { FtpSettings } from './config.ts'
 
 /** Milliseconds without a response. */
@@ -13,8 +14,7 @@ export async function connect(settings: FtpSettings, { network }: Host, signal: 
   const { host, port, security, user, password, fingerprint } = settings
   const client = new Client(timeout)
   const tls: TlsOptions = { host, ...(fingerprint !== undefined && { fingerprint }) }
-  const onAbort = () => client.close()
-  signal.addEventListener('abort', onAbort, { once: true })
+  using _closing = closeOnAbort(signal, () => client.close())
   try {
     client.ftp.socket = await network.connect({ host, port, signal, ...(security === 'implicit' && { tls }) })
     await client.ftp.handle(undefined, (response, task) =>
@@ -37,8 +37,6 @@ export async function connect(settings: FtpSettings, { network }: Host, signal: 
   } catch (error) {
     client.close()
     throw error
-  } finally {
-    signal.removeEventListener('abort', onAbort)
   }
 }
 

@@ -34,8 +34,7 @@ export function toStorageError(error: unknown, server: { host: string; port: num
   if (typeof code === 'number') {
     const isName = code >= 550 && /too long|invalid|illegal|not allowed in/i.test(message)
     const unknown: Meaning = ['UNAVAILABLE', `The server refuses a command (FTP ${code}): see the log.`]
-    const [kind, sentence] = meanings[isName ? 553 : code] ?? unknown
-    return new StorageError(kind, sentence, { cause: error })
+    return new StorageError(...(meanings[isName ? 553 : code] ?? unknown), { cause: error })
   }
   // The library reports a lost connection without a code.
   const isLost = isNetworkError(error) || /closed|FIN packet|Timeout|data connection/.test(message)

@@ -2,7 +2,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, type FileInfo, parseList } from 'basic-ftp'
 import { type Call, type Pool, StorageError, type StoragePath } from '../contract.ts'
-import { isRefusal } from '../plain/errors.ts'
+import { ifRefused, isRefusal } from '../plain/errors.ts'
 import type { Facts, PlainFiles } from '../plain/files.ts'
 import type { FtpSettings } from './config.ts'
 import { toStorageError } from './errors.ts'
@@ -22,10 +22,10 @@ export interface Features {
 /** Bytes that are read to the end of a file that nobody needs, because ending a transfer closes its connection. */
 const shortRest = 256 * 1024
 /**
- * Milliseconds before the end of an empty file, for each attempt. Servers fail if a data connection ends before they have
- * completed the handshake of TLS, and do not say when they have.
+ * Milliseconds before the end of an empty file, in the first and the second attempt. Servers fail if a data connection ends
+ * before they have completed the handshake of TLS, and do not say when they have.
  */
-const emptyWaits = [10, 500]
+const [shortEmptyWait, longEmptyWait] = [10, 500]
 
 export function ftpFiles(settings: FtpSettings, features: Features, pool: Pool<Client>): PlainFiles {
   const transfers = settings.connections - 1
@@ -43,39 +43,20 @@ export function ftpFiles(settings: FtpSettings, features: Features, pool: Pool<C
 
   const send: NonNullable<PlainFiles['append']> = async (path, body, { signal, offset, modifiedAt }) => {
     const time = modifiedAt?.toISOString().replace(/\D/g, '').slice(0, 14)
-    let rest = body
-    for (const [attempt, wait] of emptyWaits.entries()) {
-      let isEmpty = false
-      try {
-        await transfer({ signal }, async client => {
-          const { prepareTransfer } = client
-          async function* content() {
-            let bytes = 0
-            for await (const chunk of rest) {
-              bytes += chunk.length
-              yield chunk
-            }
-            isEmpty = bytes === 0 && client.ftp.hasTLS
-            if (isEmpty) await sleep(wait)
-          }
-          client.prepareTransfer = async ftp => {
-            const opened = await prepareTransfer(ftp)
-            if (offset > 0) await ftp.request(`REST ${offset}`)
-            return opened
-          }
-          try {
-            await client.uploadFrom(Readable.from(content(), { objectMode: false }), at(path))
-          } finally {
-            client.prepareTransfer = prepareTransfer
-          }
-          if (time !== undefined) await client.send(`MFMT ${time} ${at(path)}`)
-        })
-        return
-      } catch (error) {
-        if (!isEmpty || attempt + 1 === emptyWaits.length) throw error
-        rest = Readable.from([])
-      }
+    const chunks = body.iterator()
+    const first = await chunks.next()
+    async function* content(emptyWait: number) {
+      if (first.done) await sleep(emptyWait)
+      else yield first.value
+      yield* chunks
     }
+    const attempt = (emptyWait: number) =>
+      transfer({ signal }, async client => {
+        await upload(client, Readable.from(content(emptyWait), { objectMode: false }), at(path), offset)
+        if (time !== undefined) await client.send(`MFMT ${time} ${at(path)}`)
+      })
+    if (!first.done || settings.security === 'none') await attempt(0)
+    else await attempt(shortEmptyWait).catch(() => attempt(longEmptyWait))
   }
 
   return {
@@ -87,13 +68,7 @@ export function ftpFiles(settings: FtpSettings, features: Features, pool: Pool<C
     },
     idOf: path => `${settings.storeId}${at(path)}`,
 
-    find: (path, call) =>
-      pool
-        .use(call, client => factsOf(client, at(path)))
-        .catch(error => {
-          if (isRefusal(error)) return null
-          throw error
-        }),
+    find: (path, call) => pool.use(call, client => factsOf(client, at(path))).catch(ifRefused(null)),
 
     list: (path, call) =>
       transfer(call, async client => {
@@ -110,12 +85,11 @@ export function ftpFiles(settings: FtpSettings, features: Features, pool: Pool<C
       if (start > 0 && !features.restarts) {
         throw new StorageError('UNAVAILABLE', 'This server sends only whole files: download the whole file.')
       }
-      const lease = await pool.take({ signal })
-      const discard = () => lease.discard()
-      signal.addEventListener('abort', discard, { once: true })
       const pipe = new PassThrough()
-      const done = lease.connection.downloadTo(pipe, at(path), start).then(() => lease.release())
-      done.catch(discard)
+      const stop = new AbortController()
+      const call = { signal: AbortSignal.any([signal, stop.signal]) }
+      const done = transfer(call, client => client.downloadTo(pipe, at(path), start))
+      done.catch(() => pipe.end())
       let rest = (facts.size ?? Number.POSITIVE_INFINITY) - start
       try {
         for await (const chunk of pipe.iterator({ destroyOnReturn: false })) {
@@ -123,11 +97,11 @@ export function ftpFiles(settings: FtpSettings, features: Features, pool: Pool<C
           yield chunk
         }
         await done
-      } catch (error) {
-        throw toStorageError(error, settings)
+      } catch {
+        // An error of the pipe is only a consequence.
+        await done
       } finally {
-        signal.removeEventListener('abort', discard)
-        if (rest > shortRest) discard()
+        if (rest > shortRest) stop.abort()
         else pipe.resume()
       }
     },
@@ -159,6 +133,18 @@ export function ftpFiles(settings: FtpSettings, features: Features, pool: Pool<C
       return { kind: 'directory', size: null, modifiedAt: null }
     }
   }
+}
+
+/** Writes a file from `offset` on. REST must come directly before STOR (https://www.rfc-editor.org/rfc/rfc3659#section-5). */
+async function upload(client: Client, content: Readable, path: string, offset: number): Promise<void> {
+  const { prepareTransfer } = client
+  client.prepareTransfer = async ftp => {
+    client.prepareTransfer = prepareTransfer
+    const opened = await prepareTransfer(ftp)
+    if (offset > 0) await ftp.request(`REST ${offset}`)
+    return opened
+  }
+  await client.uploadFrom(content, path)
 }
 
 function toFacts({ isDirectory, size, modifiedAt }: FileInfo): Facts {

@@ -1,7 +1,7 @@
 import type { Client } from 'basic-ftp'
-import { type Host, StorageError, type StorageProvider } from '../contract.ts'
+import type { Host, StorageProvider } from '../contract.ts'
 import { showCertificate } from '../plain/certificate.ts'
-import { isRefusal } from '../plain/errors.ts'
+import { refusedFolder } from '../plain/errors.ts'
 import { openPlainProvider } from '../plain/provider.ts'
 import type { FtpSettings } from './config.ts'
 import { connect } from './connect.ts'
@@ -32,10 +32,8 @@ async function featuresOf(client: Client, settings: FtpSettings): Promise<Featur
   const known = await client.features()
   const home = settings.folder.startsWith('/') ? '' : await client.pwd()
   const base = `${home}/${settings.folder}`.replace(/\/+/g, '/').replace(/\/$/, '')
-  await client.cd(base || '/').catch(cause => {
-    if (!isRefusal(toStorageError(cause, settings))) throw cause
-    const message = `The server has no folder "${base}": correct the folder.`
-    throw new StorageError('INVALID_CONFIG', message, { cause, property: { name: 'folder' } })
+  await client.cd(base || '/').catch(error => {
+    throw refusedFolder(toStorageError(error, settings), base)
   })
   const hasFacts = known.has('MLST')
   return { base, hasFacts, setsTimes: hasFacts && known.has('MFMT'), restarts: known.has('REST') }

@@ -15,6 +15,21 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof Error && error.name === 'StorageError' && 'code' in error && !clear.has(error.code)
 }
 
+/** Makes a handler for `catch` that returns `value` for a refusal, and throws other errors again. */
+export function ifRefused<T>(value: T): (error: unknown) => T {
+  return error => {
+    if (isRefusal(error)) return value
+    throw error
+  }
+}
+
+/** Converts the refusal of the folder that the configuration names. Returns other errors unchanged. */
+export function refusedFolder(error: unknown, folder: string): unknown {
+  if (!isRefusal(error)) return error
+  const message = `The server has no folder "${folder}" that the user can open: correct the folder.`
+  return new StorageError('INVALID_CONFIG', message, { cause: error, property: { name: 'folder' } })
+}
+
 /** Returns whether a file was not read because it has changed since its entry was. */
 export function isChanged(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'PRECONDITION_FAILED'

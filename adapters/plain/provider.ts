@@ -17,7 +17,7 @@ import {
   type Traits,
 } from '../contract.ts'
 import { openBody } from './body.ts'
-import { isChanged, isRefusal, missing, refuseTarget } from './errors.ts'
+import { ifRefused, isChanged, isRefusal, missing, refuseTarget } from './errors.ts'
 import type { Facts, PlainFiles } from './files.ts'
 import { makeFolders, renameWithParents } from './folders.ts'
 import { resumableWrites } from './resumable.ts'
@@ -254,10 +254,7 @@ class PlainProvider implements StorageProvider {
   /** @throws NOT_FOUND, NOT_A_DIRECTORY */
   async #listed(path: StoragePath, call: Call) {
     refuseStaging(path)
-    const found = await this.#files.list(path, call).catch(error => {
-      if (isRefusal(error)) return []
-      throw error
-    })
+    const found = await this.#files.list(path, call).catch(ifRefused([]))
     // Some servers return an empty list for a missing folder and for a file.
     if (found.length === 0) {
       const { kind } = (await this.#find(path, call)) ?? missing()

@@ -1,7 +1,7 @@
 /** Unfinished writes: they go to a folder that no listing shows, and are renamed when they are whole. */
 import { randomUUID } from 'node:crypto'
 import { type Call, childOf, orAborted, StorageError, type StoragePath, segmentsOf } from '../contract.ts'
-import { isRefusal } from './errors.ts'
+import { ifRefused } from './errors.ts'
 import type { Facts, PlainFiles } from './files.ts'
 import type { Source } from './source.ts'
 
@@ -57,9 +57,9 @@ export class Staging {
     const path = stagedAt(name)
     try {
       // All writes share this call, so none of them aborts it.
-      this.#made ??= this.#files.makeFolder(stagingFolder, { signal: AbortSignal.timeout(makeTime) }).catch(error => {
-        if (!isRefusal(error)) throw error
-      })
+      this.#made ??= this.#files
+        .makeFolder(stagingFolder, { signal: AbortSignal.timeout(makeTime) })
+        .catch(ifRefused(undefined))
       await orAborted(this.#made, signal)
       await work(path)
       return path
@@ -78,10 +78,7 @@ export class Staging {
 
   /** Removes the unfinished writes that killed servers left. */
   async sweep(call: Call): Promise<void> {
-    const left = await this.#files.list(stagingFolder, call).catch(error => {
-      if (isRefusal(error)) return []
-      throw error
-    })
+    const left = await this.#files.list(stagingFolder, call).catch(ifRefused([]))
     for (const { name } of left.filter(isLeftover)) await this.#files.removeFile(stagedAt(name), call).catch(() => {})
   }
 }

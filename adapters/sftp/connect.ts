@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import ssh2, { type AnyAuthMethod, type Client, type SFTPWrapper } from 'ssh2'
 import { type Host, orAborted, StorageError } from '../contract.ts'
+import { closeOnAbort } from '../plain/abort.ts'
 import type { SftpSettings } from './config.ts'
 
 /** Milliseconds. */
@@ -24,8 +25,7 @@ export async function connect(
   const { host, port, user, hostKeys } = settings
   const client = new ssh2.Client()
   let hostKey = ''
-  const close = () => void client.end()
-  signal.addEventListener('abort', close, { once: true })
+  using _closing = closeOnAbort(signal, () => client.end())
   try {
     const sock = await network.connect({ host, port, signal })
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -61,8 +61,6 @@ export async function connect(
     client.end()
     if (hostKey !== '' && !hostKeys.includes(hostKey)) throw wrongHostKey(settings, hostKey)
     throw error
-  } finally {
-    signal.removeEventListener('abort', close)
   }
 }
 

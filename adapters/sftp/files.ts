@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import type { Attributes, OpenMode, SFTPWrapper } from 'ssh2'
 import { type Call, orAborted, type Pool, StorageError, type StoragePath, segmentsOf } from '../contract.ts'
 import type { Facts, PlainFiles } from '../plain/files.ts'
@@ -73,21 +72,16 @@ export function sftpFiles(
   /** Writes a body into a file that `open` opens. Makes the file durable. */
   const write = async (
     path: StoragePath,
-    body: Readable,
     options: Call & { flags: OpenMode; fill(sftp: SFTPWrapper, handle: Buffer): Promise<void> },
   ) => {
     const { signal, flags } = options
-    const onAbort = () => body.destroy(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
     try {
-      // Wait for the end even after an abort, so that nothing is created after the caller has cleaned up.
+      // An abort ends the body with an error. Wait for that, so that nothing is created after the caller has cleaned up.
       const lease = await pool.take({ signal })
       const { sftp } = lease.connection
       await created(sftp, path, flags, handle => options.fill(sftp, handle)).finally(() => lease.release())
     } catch (error) {
       throw signal.aborted ? signal.reason : await explained(toStorageError(error, settings))
-    } finally {
-      signal.removeEventListener('abort', onAbort)
     }
   }
 
@@ -184,7 +178,7 @@ export function sftpFiles(
     },
 
     store: (path, body, { signal, modifiedAt }) =>
-      write(path, body, {
+      write(path, {
         signal,
         flags: 'wx',
         async fill(sftp, handle) {
@@ -194,7 +188,7 @@ export function sftpFiles(
       }),
 
     append: (path, body, { signal, offset, modifiedAt }) =>
-      write(path, body, {
+      write(path, {
         signal,
         flags: offset === 0 ? 'w' : 'r+',
         async fill(sftp, handle) {

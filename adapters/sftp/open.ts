@@ -1,6 +1,6 @@
 import type { SFTPWrapper } from 'ssh2'
-import { type Host, StorageError, type StorageProvider } from '../contract.ts'
-import { isRefusal } from '../plain/errors.ts'
+import type { Host, StorageProvider } from '../contract.ts'
+import { refusedFolder } from '../plain/errors.ts'
 import { openPlainProvider } from '../plain/provider.ts'
 import type { SftpSettings } from './config.ts'
 import { type Connection, connect } from './connect.ts'
@@ -40,10 +40,8 @@ async function baseOf(sftp: SFTPWrapper, settings: SftpSettings): Promise<string
     const handle = await promised<Buffer>(done => sftp.opendir(path, done))
     await confirmed(done => sftp.close(handle, done))
     return path.replace(/\/$/, '')
-  } catch (cause) {
-    if (!isRefusal(toStorageError(cause, settings))) throw cause
-    const message = `The server has no folder "${settings.folder}" that the user can list: correct the folder.`
-    throw new StorageError('INVALID_CONFIG', message, { cause, property: { name: 'folder' } })
+  } catch (error) {
+    throw refusedFolder(toStorageError(error, settings), settings.folder)
   }
 }
 

@@ -1,5 +1,5 @@
 import { type Host, StorageError, type StorageProvider } from '../contract.ts'
-import { isRefusal } from '../plain/errors.ts'
+import { ifRefused, isRefusal } from '../plain/errors.ts'
 import { openPlainProvider } from '../plain/provider.ts'
 import { DavClient } from './client.ts'
 import type { WebdavSettings } from './config.ts'
@@ -32,10 +32,7 @@ async function featuresOf(client: DavClient, { base }: WebdavSettings, { signal 
   }
   if (!features) throw invalid('The server says nothing about this address: enter that of a WebDAV folder.')
   if (features.replacesByPut) return features
-  const answer = await client.run('OPTIONS', base, { signal }).catch(error => {
-    if (isRefusal(error)) return null
-    throw error
-  })
+  const answer = await client.run('OPTIONS', base, { signal }).catch(ifRefused(null))
   return { ...features, replacesByPut: String(answer?.headers.get('dav')).includes(apacheFiles) }
 }
 

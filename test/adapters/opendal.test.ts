@@ -1,39 +1,22 @@
 /** The package for OpenDAL, installed like an operator does, with four services on real servers. */
 import { randomUUID } from 'node:crypto'
-import { mkdir, symlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { conformanceCases, type Harness } from '../../adapters/conformance/index.ts'
 import { namesIn, put } from '../../adapters/conformance/kit.ts'
-import type { AdapterDefinition, StorageProvider } from '../../adapters/contract.ts'
+import type { StorageProvider } from '../../adapters/contract.ts'
 import { azureServer } from '../servers/azurite.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { startRclone } from '../servers/webdav.ts'
-import { npm, pack } from '../support/npm.ts'
 import { temporaryFolder } from '../support/program.ts'
 import { faults, runConformance } from './conformance.ts'
 import { recordingHost, silentHost } from './host.ts'
+import { installOpendal } from './opendal-package.ts'
 
 // The servers may need to be installed first.
 t.setTimeout(300_000)
 
-const root = new URL('../..', import.meta.url).pathname
 const folder = await temporaryFolder(t)
-const project = join(folder, 'project')
-await mkdir(project)
-await writeFile(join(project, 'package.json'), '{ "type": "module", "private": true }')
-const tarball = await pack(join(root, 'packages/adapter-opendal'), folder)
-// Stowage itself is the one of these sources, not a package of a registry.
-await npm(project, 'install', '--ignore-scripts', '--legacy-peer-deps', '--no-audit', '--no-fund', tarball)
-const stowage = join(project, 'node_modules/stowage')
-await mkdir(stowage)
-await symlink(join(root, 'adapters'), join(stowage, 'adapters'))
-const exports = { './adapter': './adapters/contract.ts' }
-await writeFile(join(stowage, 'package.json'), JSON.stringify({ name: 'stowage', type: 'module', exports }))
-const entry = pathToFileURL(join(project, 'node_modules/stowage-adapter-opendal/index.js')).href
-const adapter: AdapterDefinition<{ service: string; options: string }> = (await import(entry)).default
-
+const { adapter } = await installOpendal(folder)
 process.env.OPENDAL_SERVICES = 'fs, webdav,azblob,s3'
 
 /** @param options those of the service without the root; the harness adds a new one for each case */

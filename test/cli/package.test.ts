@@ -1,9 +1,9 @@
 /** Installs the packed command line into an empty project, as its users do. */
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { startApp } from '../support/app.ts'
-import { npm, pack } from '../support/npm.ts'
+import { pack, projectWith } from '../support/npm.ts'
 import { runProgram, temporaryFolder } from '../support/program.ts'
 
 // Installing packages over a slow network takes long.
@@ -14,10 +14,7 @@ const readPackage = async (path: string) => JSON.parse(await readFile(join(root,
 
 t.test('the installed package works without the server', async t => {
   const folder = await temporaryFolder(t)
-  const project = join(folder, 'project')
-  await mkdir(project)
-  await writeFile(join(project, 'package.json'), '{ "type": "module", "private": true }')
-  await npm(project, 'install', '--ignore-scripts', await pack(join(root, 'packages/cli'), folder))
+  const project = await projectWith(folder, await pack(join(root, 'packages/cli'), folder))
   const contents = ['LICENSE', 'README.md', 'dist', 'package.json']
   t.same((await readdir(join(project, 'node_modules/@stowage/cli'))).toSorted(), contents)
   t.notOk((await readdir(join(project, 'node_modules'))).includes('fastify'))

@@ -7,7 +7,7 @@ import { gzip } from 'node:zlib'
 import t from 'tap'
 import { build, type Rollup } from 'vite'
 import { startApp } from '../support/app.ts'
-import { npm, pack } from '../support/npm.ts'
+import { pack, projectWith } from '../support/npm.ts'
 import { runProgram, temporaryFolder } from '../support/program.ts'
 import { until } from '../support/until.ts'
 
@@ -16,10 +16,7 @@ t.setTimeout(300_000)
 
 const root = new URL('../..', import.meta.url).pathname
 const folder = await temporaryFolder(t)
-const project = join(folder, 'project')
-await mkdir(project)
-await writeFile(join(project, 'package.json'), '{ "type": "module", "private": true }')
-await npm(project, 'install', '--ignore-scripts', await pack(join(root, 'packages/client'), folder))
+const project = await projectWith(folder, await pack(join(root, 'packages/client'), folder))
 const installed = join(project, 'node_modules/@stowage/client')
 
 t.test('the package contains what its users need', async t => {

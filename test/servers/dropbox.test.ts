@@ -2,19 +2,13 @@
 import { randomBytes } from 'node:crypto'
 import { Dropbox as Client, DropboxAuth, type files } from 'dropbox'
 import t from 'tap'
+import { connect as connectWith, fetchFrom } from './dropbox/client.ts'
 import { type Dropbox, startDropbox } from './dropbox/index.ts'
 
 const redirectUri = 'http://127.0.0.1:1/callback'
 const block = 4 * 1024 * 1024
 
-/** Sends the requests of the SDK, which knows only https addresses, to the fake server. */
-function fetchFrom({ url }: Dropbox): typeof fetch {
-  return (input, init) => fetch(String(input).replace(/^https:\/\/(?:api|content)\.dropboxapi\.com\//, url), init)
-}
-
-function connect(fake: Dropbox, more: object = {}): Client {
-  return new Client({ accessToken: fake.oauth.issue(), fetch: fetchFrom(fake), ...more })
-}
+const connect = (fake: Dropbox, more: object = {}) => connectWith(fake, fake.oauth.issue(), more)
 
 async function summaryOf(promise: Promise<unknown>): Promise<string> {
   try {

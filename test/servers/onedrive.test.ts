@@ -1,40 +1,15 @@
 /** Checks the fake server against Microsoft's published behaviour with Microsoft's own client. */
 import { randomBytes } from 'node:crypto'
-import {
-  Client,
-  type Context,
-  GraphError,
-  OneDriveLargeFileUploadTask,
-  RedirectHandler,
-  ResponseType,
-  RetryHandler,
-} from '@microsoft/microsoft-graph-client'
+import { type Client, GraphError, OneDriveLargeFileUploadTask, ResponseType } from '@microsoft/microsoft-graph-client'
 import t from 'tap'
+import { connect as connectWith, publicUrl, send } from './onedrive/client.ts'
 import { type OneDrive, startOneDrive } from './onedrive/index.ts'
 
 const unit = 320 * 1024
 
-/** Sends requests for Microsoft's addresses to the fake server. */
-function send(fake: OneDrive, url: string, init?: RequestInit): Promise<Response> {
-  return fetch(url.replace(/^https:\/\/(?:graph\.microsoft\.com|fake\.example)\//, fake.url), init)
-}
-
 function connect(fake: OneDrive, token = fake.oauth.issue()): Client {
-  fake.publicUrl = 'https://fake.example/'
-  const network = {
-    async execute(context: Context) {
-      const url = String(context.request)
-      const authorization = url.includes('/v1.0/') ? { authorization: `Bearer ${token}` } : {}
-      const headers = { ...(context.options?.headers as Record<string, string>), ...authorization }
-      context.response = await send(fake, url, { ...(context.options as RequestInit), headers })
-    },
-    setNext() {},
-  }
-  const redirect = new RedirectHandler()
-  redirect.setNext(network)
-  const retry = new RetryHandler()
-  retry.setNext(redirect)
-  return Client.initWithMiddleware({ middleware: retry })
+  fake.publicUrl = publicUrl
+  return connectWith(fake, token)
 }
 
 async function refusalOf(promise: Promise<unknown>): Promise<string> {

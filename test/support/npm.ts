@@ -1,5 +1,5 @@
 /** Runs npm like an author of adapters or an operator. */
-import { cp, mkdir, symlink } from 'node:fs/promises'
+import { cp, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runProgram } from './program.ts'
 
@@ -10,6 +10,15 @@ export async function npm(cwd: string, ...args: string[]): Promise<string> {
   const { status, stdout, stderr } = await runProgram({ command: ['npm', ...args], environment: npmEnvironment(), cwd })
   if (status !== 0) throw new Error(`npm ${args.join(' ')}: ${stdout}${stderr}`)
   return stdout
+}
+
+/** Makes an empty project in `folder`, runs `npm install` with `args` there, and resolves with its path. */
+export async function projectWith(folder: string, ...args: string[]): Promise<string> {
+  const project = join(folder, 'project')
+  await mkdir(project)
+  await writeFile(join(project, 'package.json'), '{ "type": "module", "private": true }')
+  await npm(project, 'install', '--ignore-scripts', '--no-audit', '--no-fund', ...args)
+  return project
 }
 
 /** Packs a copy of this project's sources in `folder` and resolves with the path of the tarball. */
