@@ -3,7 +3,7 @@
  * a provider of them.
  */
 import type { Readable } from 'node:stream'
-import type { Call, Entry, Quota, ResumableWrites, StoragePath, Traits } from '../contract.ts'
+import type { Call, Entry, Quota, ResumableWrites, StoragePath, Traits, Unfinished } from '../contract.ts'
 
 /** The facts about a file or folder that the server returns. */
 export interface Facts
@@ -15,6 +15,25 @@ export interface RenameOptions extends Call {
   /** The kind of the entry that is renamed. */
   kind: Facts['kind']
 }
+
+export interface StoreOptions extends Call {
+  modifiedAt?: Date
+  /** A hint, in bytes. */
+  size?: number
+  /** See `StorageProvider.write`: for servers with commands for unfinished uploads. */
+  unfinished?: Unfinished
+}
+
+/**
+ * Makes a file visible with `store`, which creates the file or replaces it in one step. Meanwhile, no other writer of this path
+ * does so. Makes missing parents, and finds the reason where `store` is refused.
+ * @throws ALREADY_EXISTS, NOT_A_FILE, NOT_A_DIRECTORY as `StorageProvider.write`; the error of `store`
+ */
+export type Commit = (
+  path: StoragePath,
+  options: Call & { overwrite: boolean },
+  store: () => Promise<void>,
+) => Promise<Entry>
 
 /**
  * The commands of a server. Reject with a StorageError. When the server refuses a command and does not say why (a missing
@@ -43,7 +62,7 @@ export interface PlainFiles {
    * Stores a file at a path where there is none, durably where the server can. A failure may leave a part of it. The body
    * ends with an error when the signal aborts.
    */
-  store(path: StoragePath, body: Readable, options: Call & { modifiedAt?: Date; size?: number }): Promise<void>
+  store(path: StoragePath, body: Readable, options: StoreOptions): Promise<void>
   /** Renames a file or a folder. With `overwrite`, replaces a file in one step where the server can. */
   rename(from: StoragePath, to: StoragePath, options: RenameOptions): Promise<void>
   /** Makes one folder in an existing one. Is refused where anything exists. */
@@ -56,7 +75,7 @@ export interface PlainFiles {
    * Replaces a file by a body in one step: readers get the old or the new one, and a failure keeps the old one. Without this
    * method, the provider stores the body beside the file, and renames.
    */
-  replace?(path: StoragePath, body: Readable, options: Call & { modifiedAt?: Date; size?: number }): Promise<void>
+  replace?(path: StoragePath, body: Readable, options: StoreOptions): Promise<void>
   /** Removes a folder with everything below it. */
   removeTree?(path: StoragePath, call: Call): Promise<void>
   /** Copies a file to a path where there is none. */
@@ -67,8 +86,8 @@ export interface PlainFiles {
    * host keeps unfinished uploads itself.
    */
   append?(path: StoragePath, body: Readable, options: Call & { offset: number; modifiedAt?: Date }): Promise<void>
-  /** Unfinished uploads that the server has its own commands for, instead of `append`. */
-  readonly resumable?: ResumableWrites
+  /** Makes resumable writes of the server's own commands for unfinished uploads, instead of `append`. */
+  resumable?(commit: Commit): ResumableWrites
   quota?(call: Call): Promise<Quota>
   close(): void
 }

@@ -36,24 +36,46 @@ export async function renameWithParents(
 ): Promise<void> {
   const { overwrite, signal } = options
   const call = { signal }
-  /** Finds the reason of a refusal, if the paths show one. */
-  const explain = async (): Promise<boolean> => {
+  /** @throws the reason of a refusal, if the paths show one */
+  const isFileAtTarget = async (): Promise<boolean> => {
     const source = (await files.find(from, call)) ?? missing()
     const target = await files.find(to, call)
     refuseTarget(target, source.kind, overwrite)
     return target?.kind === 'file'
   }
+  let isFileInTheWay = false
+  await withParents(files, to, call, {
+    async work() {
+      // Some servers do not replace files.
+      if (isFileInTheWay) await files.removeFile(to, call)
+      await files.rename(from, to, options)
+    },
+    async explain() {
+      isFileInTheWay = await isFileAtTarget()
+    },
+  })
+}
+
+/**
+ * Runs `work`, which stores something at a path. Where it is refused, makes missing parents and runs it again. Folders that it
+ * made are removed if it fails.
+ * @param explain rejects with the reason of a refusal, if the paths show one
+ */
+export async function withParents(
+  files: PlainFiles,
+  path: StoragePath,
+  call: Call,
+  { work, explain }: { work(): Promise<void>; explain(): Promise<void> },
+): Promise<void> {
   try {
-    return await files.rename(from, to, options)
+    return await work()
   } catch (error) {
     if (!isRefusal(error)) throw error
   }
-  const isFileInTheWay = await explain()
-  const made = await makeFolders(files, parentOf(to), call)
+  await explain()
+  const made = await makeFolders(files, parentOf(path), call)
   try {
-    // Some servers do not replace files.
-    if (isFileInTheWay) await files.removeFile(to, call)
-    await files.rename(from, to, options)
+    await work()
   } catch (error) {
     for (const folder of made.reverse()) await files.removeFolder(folder, call).catch(() => {})
     if (isRefusal(error)) await explain()

@@ -2,7 +2,7 @@
 export { unreachable } from '../unreachable.ts'
 export { showCertificate } from './certificate.ts'
 export { isRefusal } from './errors.ts'
-export type { Facts, PlainFiles, RenameOptions } from './files.ts'
+export type { Commit, Facts, PlainFiles, RenameOptions, StoreOptions } from './files.ts'
 export {
   connectionsProperty,
   folderProperty,

@@ -18,8 +18,8 @@ import {
 } from '../contract.ts'
 import { openBody } from './body.ts'
 import { ifRefused, isChanged, isRefusal, missing, refuseTarget } from './errors.ts'
-import type { Facts, PlainFiles } from './files.ts'
-import { makeFolders, renameWithParents } from './folders.ts'
+import type { Facts, PlainFiles, StoreOptions } from './files.ts'
+import { makeFolders, renameWithParents, withParents } from './folders.ts'
 import { resumableWrites } from './resumable.ts'
 import { withSource } from './source.ts'
 import { refuseStaging, Staging, stagingName } from './staging.ts'
@@ -40,7 +40,7 @@ export async function openPlainProvider(files: PlainFiles, host: Host): Promise<
 const maxReads = 10
 
 type ReadOptions = Call & { range?: ByteRange; ifMatch?: string; entry?: Entry }
-type WriteOptions = Call & { modifiedAt?: Date; size?: number; overwrite: boolean }
+type WriteOptions = StoreOptions & { overwrite: boolean }
 
 class PlainProvider implements StorageProvider {
   readonly traits: Traits
@@ -61,7 +61,9 @@ class PlainProvider implements StorageProvider {
     if (quota) this.quota = call => this.#run(call.signal, () => quota.call(files, call))
     if (copy) this.copy = (from, to, options) => this.#copy(from, to, options)
     if (removeTree) this.deleteTree = (path, call) => this.#deleteTree(path, call)
-    const resumable = files.resumable ?? (appends(files) ? this.#appending(files) : undefined)
+    const resumable =
+      files.resumable?.((path, options, store) => this.#commit(path, options, store)) ??
+      (appends(files) ? this.#appending(files) : undefined)
     if (resumable) this.resumable = this.#running(resumable)
   }
 
@@ -230,6 +232,20 @@ class PlainProvider implements StorageProvider {
     }
     if (this.#files.hasExclusiveRename) return await publish()
     return await this.#host.exclusively(this.#files.idOf(path), { signal }, publish)
+  }
+
+  /** See `Commit`. */
+  async #commit(
+    path: StoragePath,
+    { signal, overwrite }: Call & { overwrite: boolean },
+    store: () => Promise<void>,
+  ): Promise<Entry> {
+    const refuse = async () => refuseTarget(await this.#find(path, { signal }), 'file', overwrite)
+    return await this.#host.exclusively(this.#files.idOf(path), { signal }, async () => {
+      await refuse()
+      await withParents(this.#files, path, { signal }, { work: store, explain: refuse })
+      return await this.#entry(path, { signal })
+    })
   }
 
   async #publishOrDiscard(

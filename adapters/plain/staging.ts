@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Call, childOf, orAborted, StorageError, type StoragePath, segmentsOf } from '../contract.ts'
 import { ifRefused } from './errors.ts'
-import type { Facts, PlainFiles } from './files.ts'
+import type { Facts, PlainFiles, StoreOptions } from './files.ts'
 import type { Source } from './source.ts'
 
 export const stagingName = '.stowage-staging'
@@ -38,7 +38,7 @@ export class Staging {
   }
 
   /** Stores a whole body. @throws UNAVAILABLE where the server stored another size */
-  async store(source: Source, options: Call & { modifiedAt?: Date; size?: number }): Promise<StoragePath> {
+  async store(source: Source, options: StoreOptions): Promise<StoragePath> {
     return await this.fill(options, randomUUID(), async path => {
       await this.#files.store(path, source.stream, options)
       await this.check(path, source.sent, options)

@@ -8,6 +8,8 @@ const smallBytes = 256 * 1024
 interface PreparedBody {
   headers: Record<string, string>
   body: Buffer | AsyncIterable<Buffer>
+  /** Bytes; undefined where only the end of the body shows them. */
+  size: number | undefined
 }
 
 /** @param size a hint, in bytes */
@@ -19,7 +21,8 @@ export async function prepareBody(body: Readable, { signal, size }: Call & { siz
     const { done, value } = await orAborted(chunks.next(), signal)
     if (done) {
       const whole = Buffer.concat(gathered)
-      return { headers: { 'oc-checksum': `SHA1:${createHash('sha1').update(whole).digest('hex')}` }, body: whole }
+      const headers = { 'oc-checksum': `SHA1:${createHash('sha1').update(whole).digest('hex')}` }
+      return { headers, body: whole, size: whole.length }
     }
     gathered.push(value)
     bytes += value.length
@@ -27,16 +30,19 @@ export async function prepareBody(body: Readable, { signal, size }: Call & { siz
   // The hint can be wrong. A body that is cut there would be stored as a whole one.
   const length = size !== undefined && size >= bytes ? size : undefined
   const headers: Record<string, string> = length === undefined ? {} : { 'content-length': String(length) }
-  return { headers, body: rest(gathered, chunks, length) }
+  return { headers, body: untilEnd(chunks, { gathered: Buffer.concat(gathered), size: length }), size: length }
 }
 
-/** Sends the last bytes only once the body has ended without an error, because they complete the file. */
-async function* rest(
-  gathered: readonly Buffer[],
+/**
+ * Yields the last bytes only once the body has ended without an error, because they complete the file.
+ * @param options.gathered the bytes that have been read
+ * @throws UNAVAILABLE where the body does not have `size` bytes
+ */
+export async function* untilEnd(
   chunks: AsyncIterator<Buffer>,
-  size: number | undefined,
+  { gathered = Buffer.alloc(0), size }: { gathered?: Buffer; size: number | undefined },
 ): AsyncGenerator<Buffer> {
-  let held: Buffer = Buffer.concat(gathered)
+  let held: Buffer = gathered
   let sent = 0
   for (;;) {
     const { done, value } = await chunks.next()
@@ -44,7 +50,7 @@ async function* rest(
     if (size !== undefined && (done ? length !== size : length > size)) {
       throw new StorageError('UNAVAILABLE', `The body has another size than ${size} bytes: send it again.`)
     }
-    yield held
+    if (held.length > 0) yield held
     if (done) return
     sent += held.length
     held = value

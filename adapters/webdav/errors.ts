@@ -5,6 +5,7 @@ import { unreachable } from '../unreachable.ts'
 type Meaning = [StorageErrorCode, string]
 
 const busy: Meaning = ['UNAVAILABLE', 'The server is not available now: try again later.']
+const incomplete: Meaning = ['UNAVAILABLE', 'Other bytes than were sent have reached the server: send them again.']
 const failed: Meaning = ['UNAVAILABLE', 'The server had an error of its own: try again later, or see its log.']
 
 /** RFC 9110, section 15, and RFC 4918, section 11. 403, 405, 409 and 412 have many reasons. */
@@ -24,10 +25,30 @@ const meanings: Readonly<Record<number, Meaning>> = {
   503: busy,
   504: busy,
   507: ['QUOTA_EXCEEDED', 'The server is full: free some space, or raise the quota.'],
+  // Cloudflare: the server did not respond in time.
+  524: busy,
 }
 
 /** Methods whose failure can have a reason that only another look shows. */
 const changes = new Set(['MKCOL', 'MOVE', 'COPY', 'DELETE'])
+
+/** sabre/dav, with which Nextcloud and ownCloud are built, names an error. They have another one for a name that they cannot store. */
+const badRequest = '<s:exception>Sabre\\DAV\\Exception\\BadRequest</s:exception>'
+
+/** The response of a server that refuses a request. */
+class Refusal extends Error {
+  readonly status: number
+
+  constructor(method: string, status: number, details: string) {
+    super(`${method}: HTTP ${status} ${details}`)
+    this.status = status
+  }
+}
+
+/** Returns the status with which a server has refused a request, if it has. */
+export function statusOf(error: unknown): number | undefined {
+  return error instanceof StorageError && error.cause instanceof Refusal ? error.cause.status : undefined
+}
 
 /** @param details the start of the response's body, for the log */
 export function refusal(
@@ -40,8 +61,9 @@ export function refusal(
     `The server refuses this at this path (HTTP ${status}): check the permissions of the user.`,
   ]
   const other = status >= 500 && !changes.has(method) ? failed : denied
-  const [code, message] = meanings[status] ?? other
-  const cause = new Error(`${method}: HTTP ${status} ${details}`)
+  const isIncomplete = status === 400 && method !== 'PROPFIND' && details.includes(badRequest)
+  const [code, message] = isIncomplete ? incomplete : (meanings[status] ?? other)
+  const cause = new Refusal(method, status, details)
   return new StorageError(code, message, { cause, retryAfterMs: parseRetryAfter(retryAfter) })
 }
 

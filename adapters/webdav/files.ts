@@ -1,14 +1,27 @@
 import { randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { type Call, StorageError, type StoragePath, segmentsOf } from '../contract.ts'
-import type { Facts, PlainFiles } from '../plain/files.ts'
+import type { Facts, PlainFiles, StoreOptions } from '../plain/files.ts'
 import { stagedAt, stagingFolder, stagingName } from '../plain/staging.ts'
 import { prepareBody } from './body.ts'
+import { putHashed } from './checksum.ts'
 import type { DavClient } from './client.ts'
 import type { WebdavSettings } from './config.ts'
 import type { DavResource } from './multistatus.ts'
 import { decodeHref, encodeSegments, namesIn } from './paths.ts'
-import { factsRequest, ocFactsRequest, quotaRequest, type ServerFacts, toFacts, toQuota } from './properties.ts'
+import {
+  factsRequest,
+  ocFactsRequest,
+  quotaRequest,
+  type ServerFacts,
+  timeHeader,
+  toFacts,
+  toQuota,
+} from './properties.ts'
+import { receive } from './receive.ts'
+import { resumableUploads } from './resumable.ts'
+import { UploadFolders } from './upload-folders.ts'
+import { chunkSize, writeInChunks } from './write-chunks.ts'
 
 /** Bytes of a name: more than any common file system takes. Servers do not say that a name is too long. */
 const maxNameBytes = 255
@@ -19,6 +32,8 @@ export interface Features {
   hasQuota: boolean
   /** PUT replaces a file in one step, while MOVE deletes it first. */
   replacesByPut: boolean
+  /** The encoded path of the user's uploads in chunks, with a `/` at its end: Nextcloud and ownCloud 10 have them. */
+  uploads: string | null
 }
 
 export function webdavFiles(settings: WebdavSettings, features: Features, client: DavClient): PlainFiles {
@@ -37,6 +52,9 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
     if (segmentsOf(path).some(name => Buffer.byteLength(name) > maxNameBytes)) {
       throw unstorable(`A name can have at most ${maxNameBytes} bytes here`)
     }
+    // Nextcloud and ownCloud would store the other form, in which the name may be that of another file.
+    if (features.uploads && path !== path.normalize())
+      throw unstorable('The server keeps names in the Unicode form NFC alone')
     return `${base}${encodeSegments(top === stagingName ? [stagingAtServer, ...below] : segmentsOf(path))}`
   }
   /** Some servers take a path for that of a folder only if it ends in a slash. */
@@ -63,6 +81,11 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
     }
   }
 
+  const uploads =
+    features.uploads === null
+      ? null
+      : new UploadFolders(client, { ...settings, home: features.uploads, addressOf: at, find })
+
   const list = async (path: StoragePath, call: Call) => {
     const found = await propfind(folderAt(path), '1', call)
     const folder = `${decodedBase}/${path}`
@@ -76,14 +99,15 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
     })
   }
 
-  const put = async (
-    path: StoragePath,
-    source: Readable,
-    { signal, modifiedAt, ...hint }: Call & { modifiedAt?: Date; size?: number },
-  ) => {
-    const { headers, body } = await prepareBody(source, { signal, ...hint })
-    const time = modifiedAt && { 'x-oc-mtime': String(Math.floor(modifiedAt.getTime() / 1000)) }
-    await client.run('PUT', at(path), { signal, headers: { ...headers, ...time }, body })
+  const put = async (path: StoragePath, source: Readable, { modifiedAt, unfinished, ...options }: StoreOptions) => {
+    const { signal } = options
+    const { body, size, headers } = await prepareBody(source, options)
+    const time = timeHeader(modifiedAt)
+    const whole = { signal, headers: { ...headers, ...time }, body }
+    if (!uploads) await client.run('PUT', at(path), whole)
+    else if (Buffer.isBuffer(body) || (size !== undefined && size <= chunkSize))
+      await putHashed(client, at(path), whole)
+    else await writeInChunks(uploads, { body, size }, { signal, path, headers: time, unfinished })
   }
 
   const transfer = async (
@@ -107,31 +131,10 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
     find,
     list,
 
-    async *receive(path, { signal, start, end, facts }) {
-      const isWhole = start === 0 && end === facts.size
-      const response = await client.send('GET', at(path), {
-        signal,
-        headers: {
-          'accept-encoding': 'identity',
-          ...(!isWhole && { range: `bytes=${start}-${end - 1}` }),
-          ...(facts.etag && { 'if-match': `"${facts.etag}"` }),
-        },
-      })
-      const isPart = response.status === 206
-      if (!isSameVersion(facts, response.headers, isPart)) {
-        await response.body?.cancel()
-        throw new StorageError('PRECONDITION_FAILED', 'The file has changed since.')
-      }
-      // Servers may send the whole file instead of a part.
-      let skip = isPart ? 0 : start
-      for await (const chunk of client.content(response)) {
-        if (chunk.length > skip) yield chunk.subarray(skip)
-        skip = Math.max(0, skip - chunk.length)
-      }
-    },
-
+    receive: (path, options) => receive(client, at(path), options),
     store: put,
     ...(features.replacesByPut && { replace: put }),
+    ...(uploads && { resumable: commit => resumableUploads({ uploads, commit, addressOf: at }) }),
 
     rename: (from, to, { kind, ...options }) =>
       kind === 'file'
@@ -181,11 +184,3 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
 }
 
 const unstorable = (why: string) => new StorageError('INVALID_PATH', `${why}: choose another one.`)
-
-/** Compares a response with what the server said about the file before. A server with etags has compared the version itself. */
-function isSameVersion({ size, modifiedAt, etag }: Facts, headers: Headers, isPart: boolean): boolean {
-  const total = isPart ? /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1] : headers.get('content-length')
-  const time = Date.parse(headers.get('last-modified') ?? '')
-  const isSameSize = total == null || size === null || Number(total) === size
-  return isSameSize && (etag != null || Number.isNaN(time) || modifiedAt === null || time === modifiedAt.getTime())
-}

@@ -62,6 +62,11 @@ export function toQuota({ properties }: DavResource): Quota {
   return { used, total: used === null || available === null ? null : used + available }
 }
 
+/** Returns the header for the modification time of a file that is stored: Nextcloud's developer manual, "Basic APIs". */
+export function timeHeader(modifiedAt: Date | undefined): Record<string, string> {
+  return modifiedAt ? { 'x-oc-mtime': String(Math.floor(modifiedAt.getTime() / 1000)) } : {}
+}
+
 export function hasFileId({ properties }: DavResource): boolean {
   return properties.has(oc('fileid'))
 }

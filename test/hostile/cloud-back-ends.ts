@@ -3,10 +3,12 @@ import type { Test } from 'tap'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { dropboxAdapter } from '../../adapters/dropbox/index.ts'
 import { oneDriveAdapter } from '../../adapters/onedrive/index.ts'
+import { webdavAdapter } from '../../adapters/webdav/index.ts'
 import { backoff, configOf, endpointsOf } from '../adapters/dropbox-world.ts'
 import * as onedriveWorld from '../adapters/onedrive-world.ts'
 import { type FileTree, type Node, pathOf, segmentsIn } from '../servers/cloud/tree.ts'
 import { startDropbox } from '../servers/dropbox/index.ts'
+import { startNextcloud } from '../servers/nextcloud/index.ts'
 import { startOneDrive } from '../servers/onedrive/index.ts'
 import type { BackEnd, Item } from './back-ends.ts'
 
@@ -67,5 +69,23 @@ export async function onedrive(t: Test): Promise<BackEnd> {
       fake.addFile(where.join('/'), content)
     },
     all: async () => itemsOf(tree),
+  }
+}
+
+export async function nextcloud(t: Test): Promise<BackEnd> {
+  const { files, filesUrl, user, password } = await startNextcloud(t)
+  const { tree } = files
+  return {
+    type: 'webdav',
+    adapters: () => [webdavAdapter as AdapterDefinition],
+    async config() {
+      tree.folder(top)
+      return { url: `${filesUrl}${top}`, user, password }
+    },
+    spelled: path => [top, ...segmentsIn(path)],
+    async make(where, content) {
+      tree.addFile(where.join('/'), content)
+    },
+    all: async () => itemsOf(tree).filter(({ at }) => at[1] !== '.stowage-unfinished'),
   }
 }

@@ -19,7 +19,7 @@ export interface Node {
   modified: number
 }
 
-/** Names of the vendors are not case-sensitive, but keep the case of their first writer. */
+/** Names of most vendors are not case-sensitive, but keep the case of their first writer. */
 export const fold = (name: string) => name.toLowerCase()
 
 export const segmentsIn = (path: string) => path.split('/').filter(name => name !== '')
@@ -31,16 +31,19 @@ export class FileTree {
   changes = 0
   readonly removed: { parent: Node | null; name: string; at: number }[] = []
   readonly #newId: () => string
+  readonly #fold: (name: string) => string
 
-  constructor(newId: () => string) {
+  /** @param foldName returns the same text for the names of one entry */
+  constructor(newId: () => string, foldName = fold) {
     this.#newId = newId
+    this.#fold = foldName
     this.root = this.#node('', null, true)
   }
 
   /** Returns undefined for a missing path. */
   find(path: string, from: Node = this.root): Node | undefined {
     let node: Node | undefined = from
-    for (const name of segmentsIn(path)) node = node?.children?.get(fold(name))
+    for (const name of segmentsIn(path)) node = node?.children?.get(this.#fold(name))
     return node
   }
 
@@ -49,14 +52,14 @@ export class FileTree {
     let node = from
     for (const name of segmentsIn(path)) {
       if (!node.children) return undefined
-      node = node.children.get(fold(name)) ?? this.add(node, this.#node(name, node, true))
+      node = node.children.get(this.#fold(name)) ?? this.add(node, this.#node(name, node, true))
     }
     return node.children ? node : undefined
   }
 
   /** Adds a file or replaces its content. */
   put(parent: Node, name: string, chunks: readonly Buffer[], modified = Date.now()): Node {
-    const node = parent.children?.get(fold(name)) ?? this.add(parent, this.#node(name, parent, false))
+    const node = parent.children?.get(this.#fold(name)) ?? this.add(parent, this.#node(name, parent, false))
     node.chunks = chunks
     node.size = chunks.reduce((sum, { length }) => sum + length, 0)
     node.modified = modified
@@ -80,7 +83,7 @@ export class FileTree {
 
   add(parent: Node, node: Node): Node {
     node.parent = parent
-    parent.children?.set(fold(node.name), node)
+    parent.children?.set(this.#fold(node.name), node)
     this.touch(node)
     return node
   }
@@ -88,7 +91,7 @@ export class FileTree {
   remove(node: Node): void {
     this.changes += 1
     this.removed.push({ parent: node.parent, name: node.name, at: this.changes })
-    node.parent?.children?.delete(fold(node.name))
+    node.parent?.children?.delete(this.#fold(node.name))
   }
 
   move(node: Node, parent: Node, name: string): void {
