@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Entry } from '../../contract.ts'
+import { notFound } from '../errors.ts'
 import { pathOf } from '../open-directly.ts'
 import type { Root } from '../root.ts'
 import type { Destination } from '../store.ts'
@@ -82,10 +83,14 @@ export class SmallFiles {
     return names.map((_, index) => copies[index] ?? null)
   }
 
+  /** @throws NOT_FOUND */
   async stat(root: Root, segments: readonly string[], signal: AbortSignal): Promise<Entry | null> {
     const job = { kind: 'stat' as const, root, path: pathOf(root, segments), name: segments.at(-1) ?? '' }
     const result = await this.#threads.run(job, signal)
-    return (result && 'entries' in result && result.entries[0]) || null
+    if (!result || !('entries' in result)) return null
+    const [entry] = result.entries
+    if (!entry) throw notFound()
+    return entry
   }
 
   /**
