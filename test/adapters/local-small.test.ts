@@ -200,13 +200,18 @@ t.test('whatever is not an ordinary small file takes the general way', async t =
     'real',
     'large',
     'missing',
+    'missing/file',
+    'out/missing',
+    'in/missing',
     'real/file/below',
   ]
+  const looked = ['real', 'large', 'missing']
   for (const path of paths) {
     t.equal(await read(path), null, path)
     t.equal(await copy(path, 'real/copy'), null, path)
-    if (path !== 'real' && path !== 'large') t.equal(await look(path), null, path)
+    if (!looked.includes(path)) t.equal(await look(path), null, path)
   }
+  for (const path of ['missing', 'real/missing']) await t.rejects(look(path), { code: 'NOT_FOUND' }, path)
   for (const path of ['real', 'large', 'real/file']) {
     t.strictSame(await look(path), await provider.stat(at(path), call()))
   }
