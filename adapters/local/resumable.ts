@@ -10,6 +10,7 @@ import { create, removeStaging, type Staged, unfinishedPrefix } from './staging.
 import { publishAt } from './store.ts'
 import {
   endFile,
+  failMissing,
   parseState,
   reading,
   removeUpload,
@@ -112,9 +113,7 @@ async function withUnfinished<T>(
   const { name, offset } = state
   return await withUploadFolder(root, state, signal, async (folder, parent) => {
     const { O_RDWR, O_NOFOLLOW } = constants
-    const handle = await open(inside(folder, name), O_RDWR | O_NOFOLLOW).catch(error => {
-      throw hasErrno(error, 'ENOENT') ? uploadNotFound(error) : error
-    })
+    const handle = await open(inside(folder, name), O_RDWR | O_NOFOLLOW).catch(failMissing)
     try {
       if ((await handle.stat()).size < offset) throw uploadNotFound()
       return await use({ handle, folder, name }, parent)

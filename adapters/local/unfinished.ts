@@ -2,7 +2,7 @@
 import { type FileHandle, rm } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { StorageError, type StoragePath } from '../contract.ts'
-import { toStorageError } from './errors.ts'
+import { hasErrno, toStorageError } from './errors.ts'
 import { inside, splitPath } from './names.ts'
 import type { Root } from './root.ts'
 import { openStaging, removeStaging, unfinishedPrefix } from './staging.ts'
@@ -31,12 +31,17 @@ export interface UploadState {
 export function parseState(text: string): UploadState {
   try {
     const state = JSON.parse(text) as UploadState
-    const isNamed = state.name.startsWith(unfinishedPrefix) && idPattern.test(state.name.slice(unfinishedPrefix.length))
+    const isNamed = state.name.startsWith(unfinishedPrefix) && idPattern.test(uploadId(state))
     if (isNamed && Number.isSafeInteger(state.offset)) return state
   } catch {
     // Reject below.
   }
   throw uploadNotFound()
+}
+
+/** Returns the id of an upload: a UUID. */
+export function uploadId({ name }: UploadState): string {
+  return name.slice(unfinishedPrefix.length)
 }
 
 /** The folder for the parts of an upload, next to its staged file. */
@@ -90,6 +95,11 @@ export async function reading<T>(body: Readable, work: () => Promise<T>): Promis
 export function requireWhole(bytes: number, size: number): void {
   if (bytes === size) return
   throw new StorageError('UNAVAILABLE', `${bytes} of ${size} bytes arrived: send them again.`)
+}
+
+/** Reports a missing file of an upload as a missing upload. @throws NOT_FOUND; any other error unchanged */
+export function failMissing(error: unknown): never {
+  throw hasErrno(error, 'ENOENT') ? uploadNotFound(error) : error
 }
 
 export function uploadNotFound(cause?: unknown): StorageError {

@@ -52,3 +52,14 @@ export async function runFaultCases(t: Test, { open }: Harness, unavailable: () 
     t.strictSame(await found?.run(), {}, name)
   }
 }
+
+/** Runs the cases that `tried` names. @param fails cases that the server fails, which the README of the adapter lists */
+export async function runChosenCases(t: Test, harness: Harness, tried: RegExp, fails = /^$/): Promise<void> {
+  for (const { name, run } of conformanceCases(harness)) {
+    if (!tried.test(name) || fails.test(name)) continue
+    await t.test(name, async t => {
+      await run()
+      t.pass(name)
+    })
+  }
+}

@@ -5,14 +5,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { conformanceCases, type Harness } from '../../adapters/conformance/index.ts'
+import type { Harness } from '../../adapters/conformance/index.ts'
 import { at, call, get, listAll, put } from '../../adapters/conformance/kit.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import type { WebdavConfig } from '../../adapters/webdav/config.ts'
 import { webdavAdapter } from '../../adapters/webdav/index.ts'
 import { startApache, startNginxDav, startRclone } from '../servers/webdav.ts'
 import { startApp } from '../support/app.ts'
-import { faults, runConformance, runFaultCases } from './conformance.ts'
+import { faults, runChosenCases, runConformance, runFaultCases } from './conformance.ts'
 import { silentHost } from './host.ts'
 
 // The servers may need to be installed first.
@@ -57,29 +57,19 @@ runConformance('webdav', harness, [
 const varied =
   /^(?:round trip of (?:0|1048577|20 MB)|ranges|ifMatch|no two contents|listed|a walk that moves|common|odd|exactly|all of 20|a body that fails|a write whose|a missing|mkdir|fileId|modifiedAt|copy|move|deleteTree|quota)\b/
 
-/** @param fails cases that the server fails, which the README of the adapter lists */
-async function runVariedCases(t: Test, harness: Harness, fails = /^$/): Promise<void> {
-  for (const { name, run } of conformanceCases(harness)) {
-    if (!varied.test(name) || fails.test(name)) continue
-    await t.test(name, async t => {
-      await run()
-      t.pass(name)
-    })
-  }
-}
-
 t.test('nginx without authentication', async t => {
   const { url, root } = await startNginxDav(t)
   // It hides names that begin with a dot.
-  await runVariedCases(t, harnessFor({ url, root }), /^(?:common|odd) /)
+  await runChosenCases(t, harnessFor({ url, root }), varied, /^(?:common|odd) /)
 })
 
 t.test('rclone with basic authentication', async t => {
   const { url, user, password, root } = await startRclone(t)
   // It removes a file before it moves another one there, makes folders that exist, and stores no line breaks in names.
-  await runVariedCases(
+  await runChosenCases(
     t,
     harnessFor({ url, user, password, root }),
+    varied,
     /readers see only whole files|mkdir with|one of 20 concurrent mkdir|odd/,
   )
 })
@@ -89,7 +79,12 @@ t.test('Stowage with a bearer token', async t => {
   const { token: session } = await app.register('owner@example.com')
   await app.connectProvider(session, 'local', { root: app.folder }, 'Files')
   const { key: token } = await app.createKey(session, { name: 'all', scopes: ['write'] })
-  await runVariedCases(t, harnessFor({ url: `${app.url}/dav/files/`, token, root: app.folder }), /^(?:common|odd) /)
+  await runChosenCases(
+    t,
+    harnessFor({ url: `${app.url}/dav/files/`, token, root: app.folder }),
+    varied,
+    /^(?:common|odd) /,
+  )
 })
 
 t.test('wrong credentials and addresses are told apart', async t => {

@@ -5,7 +5,7 @@ import type { Call } from '../../contract.ts'
 import { syncDirectory } from '../durable.ts'
 import { hasErrno } from '../errors.ts'
 import { inside } from '../names.ts'
-import { partsFolder, requireWhole, type UploadState, uploadNotFound } from '../unfinished.ts'
+import { failMissing, partsFolder, requireWhole, type UploadState, uploadId } from '../unfinished.ts'
 import { openChild } from '../walk.ts'
 import { writeBody } from '../write.ts'
 import { tagOf } from './tag.ts'
@@ -13,7 +13,7 @@ import { tagOf } from './tag.ts'
 /** The end of the last slot in bytes, which is below the 16 TiB that a file of ext4 can have. */
 const maxEnd = 2 ** 43
 
-/** The name of the file with the length of a slot. */
+/** The name of the file in which the first part records the length of a slot. */
 const slotFile = 'slot'
 
 /** Stores a part and returns its tag. @throws NOT_FOUND where the upload has ended */
@@ -27,7 +27,7 @@ export async function putPart(
   try {
     const slot = await slotLength(folder, size)
     const hasSlot = slot !== null && size <= slot && number * slot <= maxEnd && (await claim(folder, number))
-    const id = hasSlot ? state.name.slice(-36) : randomUUID()
+    const id = hasSlot ? uploadId(state) : randomUUID()
     if (hasSlot) await fillSlot(staging, folder, state, body, { signal, number, size, slot })
     else await fill(await open(inside(folder, id), 'wx', 0o600), body, { signal, size, start: 0 })
     await syncDirectory(folder)
@@ -51,7 +51,7 @@ async function fillSlot(
     await fill(handle, body, { signal, size, start: (number - 1) * slot })
   } catch (error) {
     await unlink(inside(folder, String(number))).catch(() => {})
-    throw hasErrno(error, 'ENOENT') ? uploadNotFound(error) : error
+    return failMissing(error)
   }
 }
 
@@ -79,7 +79,7 @@ async function openFolder(staging: FileHandle, state: UploadState): Promise<File
     })
     return await openChild(staging, name)
   } catch (error) {
-    throw hasErrno(error, 'ENOENT') ? uploadNotFound(error) : error
+    return failMissing(error)
   }
 }
 

@@ -1,5 +1,5 @@
 import { StorageError } from '../../contract.ts'
-import type { UploadState } from '../unfinished.ts'
+import { type UploadState, uploadId } from '../unfinished.ts'
 
 export interface Part {
   number: number
@@ -18,9 +18,9 @@ export function tagOf({ number, size, slot }: Omit<Part, 'file'>, id: string): s
 }
 
 /** @throws PRECONDITION_FAILED */
-export function parseTag({ number, tag }: { number: number; tag: string }, { name }: UploadState): Part {
+export function parseTag({ number, tag }: { number: number; tag: string }, state: UploadState): Part {
   const [, slot, numberText, size, id = ''] = tagPattern.exec(tag) ?? []
-  const isOther = slot !== undefined && !name.endsWith(id)
+  const isOther = slot !== undefined && id !== uploadId(state)
   if (Number(numberText) !== number || isOther) throw partMissing()
   return { number, size: Number(size), slot: slot === undefined ? null : Number(slot), file: id }
 }

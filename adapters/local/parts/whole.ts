@@ -4,7 +4,7 @@ import { hasErrno } from '../errors.ts'
 import { inside, self } from '../names.ts'
 import { FileBody } from '../read.ts'
 import type { Staged } from '../staging.ts'
-import { partsFolder, type UploadState, uploadNotFound } from '../unfinished.ts'
+import { failMissing, partsFolder, type UploadState } from '../unfinished.ts'
 import { openChild } from '../walk.ts'
 import { writeBody } from '../write.ts'
 import { type Part, partMissing } from './tag.ts'
@@ -21,17 +21,13 @@ export async function withWhole<T>(
   use: (whole: Staged) => Promise<T>,
 ): Promise<T> {
   const [slots, kept] = [state.name, partsFolder(state)]
-  const folder = await openChild(staging, kept).catch(error => {
-    throw hasErrno(error, 'ENOENT') ? uploadNotFound(error) : error
-  })
+  const folder = await openChild(staging, kept).catch(failMissing)
   try {
     // From now on, no part can be added. An earlier call may have been killed after this.
     await rename(inside(staging, slots), inside(folder, wholeFile)).catch(error => {
       if (!hasErrno(error, 'ENOENT')) throw error
     })
-    const handle = await open(inside(folder, wholeFile), constants.O_RDWR | constants.O_NOFOLLOW).catch(error => {
-      throw hasErrno(error, 'ENOENT') ? uploadNotFound(error) : error
-    })
+    const handle = await open(inside(folder, wholeFile), constants.O_RDWR | constants.O_NOFOLLOW).catch(failMissing)
     try {
       if (await areInPlace(folder, parts)) return await use({ handle, folder, name: wholeFile })
       return await withCopied(folder, handle, parts, signal, use)

@@ -20,7 +20,7 @@ const own = { InvalidPath: 400, FileLocked: 423, TooManyRequests: 429 } as const
 
 export class DavError extends Error {
   readonly status: number
-  /** Null for the answer of a proxy in front of the server. */
+  /** The name of the exception; null if a proxy in front of the server responds. */
   readonly exception: string | null
   readonly headers: Record<string, string>
 
