@@ -1,19 +1,34 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Reads all files and folders below a folder, including unfinished writes, and maps paths to a summary of their content. */
+/**
+ * Reads all files and folders below a folder, including unfinished writes, and maps paths to a summary of their content. Leaves out
+ * what is removed meanwhile, such as an item that is taken from the trash.
+ */
 export async function readTree(root: string): Promise<Map<string, string>> {
-  const entries = await readdir(root, { recursive: true, withFileTypes: true })
   const tree = new Map<string, string>()
-  for (const entry of entries) {
-    const path = join(entry.parentPath, entry.name)
-    const { ino, size, mtimeMs } = await stat(path)
-    const value = entry.isDirectory()
-      ? 'folder'
-      : `${ino} ${size} ${mtimeMs} ${(await readFile(path, 'latin1')).slice(0, 200)}`
-    tree.set(path.slice(root.length), value)
+  const folders = [root]
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    for (const entry of (await ifPresent(readdir(folder, { withFileTypes: true }))) ?? []) {
+      const path = join(folder, entry.name)
+      if (entry.isDirectory()) folders.push(path)
+      const value = entry.isDirectory() ? 'folder' : await ifPresent(contentOf(path))
+      if (value !== null) tree.set(path.slice(root.length), value)
+    }
   }
   return tree
+}
+
+async function contentOf(path: string): Promise<string> {
+  const { ino, size, mtimeMs } = await stat(path)
+  return `${ino} ${size} ${mtimeMs} ${(await readFile(path, 'latin1')).slice(0, 200)}`
+}
+
+async function ifPresent<T>(reading: Promise<T>): Promise<T | null> {
+  return reading.catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
 }
 
 /** Describes the differences. */
