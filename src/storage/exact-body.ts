@@ -1,4 +1,5 @@
 import { type Readable, Transform, type TransformCallback } from 'node:stream'
+import { pipeBody } from './pipe-body.ts'
 import { fault } from './validate-entry.ts'
 
 /**
@@ -31,14 +32,8 @@ export function exactBody(
       done(size === null || received === size ? null : fault(`only ${received} of the ${size} bytes of a file`))
     },
   })
-  body.once('error', error => check.destroy(error))
-  body.once('close', () => {
-    if (!body.readableEnded) check.destroy(fault('a body that was closed before its end'))
-  })
   check.once('close', () => body.destroy())
-  // The body may fail before it is read. The first read then reports the error.
-  check.on('error', () => {})
-  return body.pipe(check)
+  return pipeBody(body, check, () => fault('a body that was closed before its end'))
 }
 
 async function passAfter(wait: Promise<unknown>, bytes: Uint8Array, done: TransformCallback): Promise<void> {

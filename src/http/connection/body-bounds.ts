@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
-import { detach } from '../../services/uploads/receive.ts'
+import { detach } from '../../storage/pipe-body.ts'
 import { isBodyComing } from './lingering-close.ts'
 
 declare module 'fastify' {

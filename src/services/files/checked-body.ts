@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { type Readable, Transform } from 'node:stream'
 import { AppError } from '../../errors.ts'
+import { detach } from '../../storage/pipe-body.ts'
 
 /** The digests that a body must have. Nothing is stored if one differs. */
 export interface Digests {
@@ -61,16 +62,7 @@ export function checkedBody(
       else done()
     },
   })
-  // Without a listener, an error before the back end starts to read would crash the process. The back end still sees it.
-  check.on('error', () => {})
-  body.once('error', error => check.destroy(error))
-  body.once('close', () => {
-    if (!body.readableEnded) check.destroy(new AppError('INCOMPLETE_BODY'))
-  })
-  check.once('close', () => {
-    if (!body.readableEnded) body.unpipe(check)
-  })
-  return { body: body.pipe(check), hashes: () => hashes }
+  return { body: detach(body, check), hashes: () => hashes }
 }
 
 /** Calls `done` when the work ends, with its error if it fails. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { addAbortSignal, Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
+import { detach } from '../../storage/pipe-body.ts'
 import type { ChecksumBuffer } from './memory-budget.ts'
-import { detach } from './receive.ts'
 
 export const checksumAlgorithms = ['sha1', 'sha256', 'sha512', 'md5'] as const
 

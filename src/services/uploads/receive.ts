@@ -1,5 +1,5 @@
-import { addAbortSignal, PassThrough, type Readable, type Transform } from 'node:stream'
-import { AppError } from '../../errors.ts'
+import { addAbortSignal, type Readable } from 'node:stream'
+import { detach } from '../../storage/pipe-body.ts'
 import { tooLarge } from '../files/upload.ts'
 import { type ActiveUpload, append } from './active-upload.ts'
 import { finish } from './finish.ts'
@@ -91,21 +91,4 @@ async function storeChunk({ lease }: ActiveUpload, gathered: readonly Buffer[]):
   const { received } = lease.record
   const bytes = Buffer.concat(gathered)
   await lease.save({ received: received + bytes.length, chunk: { position: received, bytes, limits: memberLimits } })
-}
-
-/**
- * Pipes a request body into a stream that can be destroyed without closing the request, so that a response can follow.
- * @param chunks the stream. Default: one that changes nothing
- */
-export function detach(body: Readable, chunks: Transform = new PassThrough()): Readable {
-  // Without a listener, an error before the first read would crash the process. The reader still sees it.
-  chunks.on('error', () => {})
-  body.once('error', error => chunks.destroy(error))
-  body.once('close', () => {
-    if (!body.readableEnded) chunks.destroy(new AppError('INCOMPLETE_BODY'))
-  })
-  chunks.once('close', () => {
-    if (!body.readableEnded) body.unpipe(chunks)
-  })
-  return body.pipe(chunks)
 }
