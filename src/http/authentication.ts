@@ -48,6 +48,8 @@ export function authenticateRequests(app: FastifyInstance, { credentials, reques
     const token = scheme.exec(authorization)?.[1]
     if (!token) {
       requestLimits.countAnonymous(request.ip)
+      // A front end at this URL may accept another scheme and lack only the method.
+      if (request.is404) return
       throw new AppError('INVALID_CREDENTIAL', 'The Authorization header must be "Bearer <token or API key>".')
     }
     request.viewer = await credentials.authenticate(token, originOf(request), namedProvider(request))

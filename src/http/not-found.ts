@@ -20,12 +20,17 @@ export function refuseUnknownRoutes(app: FastifyInstance): void {
       return
     }
     const [path] = splitUrl(request.url)
-    const allowed = methods.get(path)
+    const allowed = methods.get(path) ?? methods.get(wildcardOf(path))
     if (allowed) {
       reply.header('Allow', [...allowed].join(', '))
       done(new AppError('METHOD_NOT_ALLOWED', `This endpoint accepts ${[...allowed].join(', ')}.`))
     } else done(nothingHere())
   })
+}
+
+/** Returns the route that would match all paths below the first segment. */
+function wildcardOf(path: string): string {
+  return `${path.slice(0, path.indexOf('/', 1) + 1)}*`
 }
 
 export function nothingHere(): AppError {

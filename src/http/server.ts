@@ -13,7 +13,7 @@ import { refuseWhenClosing } from './connection/graceful-close.ts'
 import { requestId } from './connection/request-id.ts'
 import { warnOfUntrustedProxy } from './connection/untrusted-proxy.ts'
 import { closeUnusedConnections } from './connection/unused-connections.ts'
-import { refuseLongContentTypes } from './content-type.ts'
+import { checkContentTypes } from './content-type.ts'
 import { allowOrigins } from './cors.ts'
 import { acceptErrorFormats } from './error-formats.ts'
 import { handleFrameworkError } from './error-handler.ts'
@@ -84,7 +84,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   closeUnusedConnections(app)
   await acceptSessionCookies(app)
   authenticateRequests(app, services)
-  refuseLongContentTypes(app)
+  checkContentTypes(app)
   refuseUnknownRoutes(app)
   handleExpectations(app)
   describeRoutes(app, settings.basePath)

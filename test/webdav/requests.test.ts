@@ -46,6 +46,9 @@ t.test('WebDAV', async t => {
     t.match(options, { status: 200, text: '' })
     t.match([options.headers.get('dav'), options.headers.get('ms-author-via')], ['1, 2', 'DAV'])
     t.match(options.headers.get('allow'), /\bPROPFIND\b.*\bLOCK\b/)
+    const unknown = await dav('SEARCH', '/files', { body: '<x/>' })
+    t.match(unknown, { status: 405, reason: 'METHOD_NOT_ALLOWED' })
+    t.match(unknown.headers.get('allow'), /\bPROPFIND\b/)
     const attempts: [string, Record<string, string>, number][] = [
       ['a bearer token', { authorization: `Bearer ${key}` }, 207],
       ['a session as a bearer token', { authorization: `Bearer ${token}` }, 207],
