@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { parseSignedHeaders, parseSignedQuery, type SignedMessage } from '../auth/sigv4/message.ts'
 import { parseSignature } from '../auth/sigv4/signature.ts'
+import { SigningKeys } from '../auth/sigv4/signing-keys.ts'
 import { type VerifiedSignature, verifySignature } from '../auth/sigv4/verify.ts'
 import type { Viewer } from '../auth/viewer.ts'
 import { originOf } from '../http/authentication.ts'
@@ -26,12 +27,16 @@ export function authenticateSigned(
   { credentials }: Pick<Services, 'credentials'>,
   settings: Pick<Settings, 'publicUrl' | 'basePath'>,
 ): (request: FastifyRequest) => Promise<Viewer> | null {
+  const signingKeys = new SigningKeys()
   return request => {
     if (bearer.test(request.headers.authorization ?? '')) return null
-    const [message, ...others] = formsOf(request, settings)
+    const message = messageOf(request)
     const signature = parseSignature(message)
     if (!signature) return null
-    const verify = (secrets: readonly string[]) => verifySignature(signature, [message, ...others], secrets, Date.now())
+    const verify = (secrets: () => readonly string[]) =>
+      signingKeys.use(signature, secrets, keys =>
+        verifySignature(signature, formsOf(message, request.host, settings), keys, Date.now()),
+      )
     const { accessKeyId } = signature
     const authenticating = credentials.authenticateSigned(
       accessKeyId,
@@ -46,26 +51,34 @@ export function authenticateSigned(
   }
 }
 
-/**
- * Returns the forms in which the client may have signed the request: as it arrived, and with the host and the path of the
- * public URL, in case that a proxy has changed them.
- */
-function formsOf(
-  { raw, originalUrl, host }: FastifyRequest,
-  { publicUrl, basePath }: Pick<Settings, 'publicUrl' | 'basePath'>,
-): [SignedMessage, ...SignedMessage[]] {
+function messageOf({ raw, originalUrl }: FastifyRequest): SignedMessage {
   const [path, query] = splitUrl(originalUrl)
-  const message: SignedMessage = {
+  return {
     method: raw.method ?? '',
     path,
     query: parseSignedQuery(query),
     headers: parseSignedHeaders(raw.rawHeaders),
   }
-  const hosts = new Set([message.headers.get('host') ?? '', host])
-  if (publicUrl !== null) hosts.add(new URL(publicUrl).host)
-  const paths = new Set([path, ...(path.startsWith(`${basePath}/`) ? [] : [basePath + path])])
-  const forms = [...hosts].flatMap(name =>
-    [...paths].map(path => ({ ...message, path, headers: new Map([...message.headers, ['host', name]]) })),
-  )
-  return [message, ...forms.slice(1)]
+}
+
+/**
+ * Yields the forms in which the client may have signed the request: as it arrived, and with the host and the path of the
+ * public URL, in case that a proxy has changed them.
+ */
+function* formsOf(
+  message: SignedMessage,
+  host: string,
+  { publicUrl, basePath }: Pick<Settings, 'publicUrl' | 'basePath'>,
+): Generator<SignedMessage, void, undefined> {
+  yield message
+  const { path, headers } = message
+  const arrived = headers.get('host') ?? ''
+  const hosts = new Set([arrived, host, ...(publicUrl === null ? [] : [new URL(publicUrl).host])])
+  const paths = path.startsWith(`${basePath}/`) ? [path] : [path, basePath + path]
+  for (const name of hosts) {
+    for (const at of paths) {
+      if (name === arrived && at === path) continue
+      yield { ...message, path: at, headers: new Map([...headers, ['host', name]]) }
+    }
+  }
 }

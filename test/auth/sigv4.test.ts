@@ -4,9 +4,15 @@ import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import t from 'tap'
 import { ChunkedBody, chunkedForms } from '../../src/auth/sigv4/chunked-body.ts'
 import { SignatureError } from '../../src/auth/sigv4/failure.ts'
-import { parseSignedHeaders, parseSignedQuery, type SignedMessage } from '../../src/auth/sigv4/message.ts'
+import {
+  hashCanonicalRequest,
+  parseSignedHeaders,
+  parseSignedQuery,
+  type SignedMessage,
+} from '../../src/auth/sigv4/message.ts'
 import { parseSignature, type Signature } from '../../src/auth/sigv4/signature.ts'
-import { deriveSigningKey, verifySignature } from '../../src/auth/sigv4/verify.ts'
+import { SigningKeys } from '../../src/auth/sigv4/signing-keys.ts'
+import { deriveSigningKey, hmac, verifySignature } from '../../src/auth/sigv4/verify.ts'
 
 const accessKeyId = 'AKIAIOSFODNN7EXAMPLE'
 const secretAccessKey = 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY'
@@ -56,8 +62,14 @@ function signatureOf(message: SignedMessage): Signature {
   return signature
 }
 
-const verify = (message: SignedMessage, secrets: readonly string[] = [secretAccessKey], now = Date.now()) =>
-  verifySignature(signatureOf(message), [message], secrets, now)
+function verify(message: SignedMessage, secrets: readonly string[] = [secretAccessKey], now = Date.now()) {
+  const signature = signatureOf(message)
+  return verifySignature(signature, [message], keysOf(signature, secrets), now)
+}
+
+function keysOf(signature: Signature, secrets: readonly string[]): Buffer[] {
+  return secrets.map(secret => deriveSigningKey(secret, signature))
+}
 
 const faultOf = (work: () => unknown): string => {
   try {
@@ -125,7 +137,59 @@ t.test('requests that the SDK of AWS signs', async t => {
     faultOf(() => verify(behind)),
     'SignatureDoesNotMatch',
   )
-  t.ok(verifySignature(signatureOf(behind), [behind, list], [secretAccessKey], Date.now()), 'in one of several forms')
+  const signature = signatureOf(behind)
+  const signingKeys = keysOf(signature, [secretAccessKey])
+  t.ok(verifySignature(signature, [behind, list], signingKeys, Date.now()), 'in one of several forms')
+})
+
+t.test('a Date header instead of X-Amz-Date', async t => {
+  const { signed } = signer()
+  const original = await signed(new GetObjectCommand({ Bucket: 'files', Key: 'a' }))
+  const now = new Date()
+  const timestamp = now.toISOString().replace(/[-:]|\.\d+/g, '')
+  const headers = new Map([...original.headers, ['date', now.toUTCString()]])
+  headers.delete('x-amz-date')
+  const scope = `${timestamp.slice(0, 8)}/eu-central-1/s3/aws4_request`
+  const names = ['date', 'host', 'x-amz-content-sha256']
+  const others = [...headers.keys()].filter(name => name.startsWith('x-amz-') && !names.includes(name))
+  for (const name of others) headers.delete(name)
+  const hash = hashCanonicalRequest({ ...original, headers }, names, headers.get('x-amz-content-sha256') ?? '')
+  const key = deriveSigningKey(secretAccessKey, { scope: { date: timestamp.slice(0, 8), region: 'eu-central-1' } })
+  const value = hmac(key, `AWS4-HMAC-SHA256\n${timestamp}\n${scope}\n${hash}`).toString('hex')
+  const authorization = `AWS4-HMAC-SHA256 Credential=${accessKeyId}/${scope}, SignedHeaders=${names.join(';')}, Signature=${value}`
+  const message = with_({ ...original, headers }, 'authorization', authorization)
+  t.equal(verify(message).timestamp, timestamp)
+  t.equal(
+    faultOf(() => verify(with_(message, 'date', now.toISOString()))),
+    'AuthorizationHeaderMalformed',
+  )
+  t.equal(
+    faultOf(() => verify(with_(message, 'date', new Date(now.getTime() + minute).toUTCString()))),
+    'SignatureDoesNotMatch',
+  )
+})
+
+t.test('signing keys are derived once, and remembered only for those who know a secret', async t => {
+  const message = await signer().signed(new GetObjectCommand({ Bucket: 'files', Key: 'a' }))
+  const signature = signatureOf(message)
+  const signingKeys = new SigningKeys()
+  let derived = 0
+  const use = (secret: string, of: Signature = signature) =>
+    signingKeys.use(
+      of,
+      () => {
+        derived += 1
+        return [secret]
+      },
+      keys => verifySignature(of, [message], keys, Date.now()),
+    )
+  for (const _ of [1, 2]) t.throws(() => use('another secret'))
+  for (const _ of [1, 2]) t.ok(use(secretAccessKey))
+  t.equal(derived, 3)
+  t.throws(() => use('another secret', { ...signature, accessKeyId: 'ANOTHER' }), 'another access key')
+  const region = { ...signature.scope, region: 'us-east-1' }
+  t.throws(() => use(secretAccessKey, { ...signature, scope: region }), 'another region')
+  t.equal(derived, 5)
 })
 
 t.test('URLs that the SDK of AWS presigns', async t => {

@@ -28,6 +28,7 @@ export const signatureAlgorithm = 'AWS4-HMAC-SHA256'
 export const maxExpiry = 7 * 24 * 60 * 60
 
 const timestampPattern = /^\d{8}T\d{6}Z$/
+const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 const hexHash = /^[0-9a-f]{64}$/
 const headerName = /^[\w!#$%&'*+.^`|~-]{1,100}$/
 const regionPattern = /^[\w-]{1,64}$/
@@ -67,7 +68,7 @@ function fromHeader({ headers }: SignedMessage, authorization: string): Signatur
   }
   return {
     ...parseCredential(fields.get('Credential'), inHeader),
-    timestamp: parseTimestamp(headers.get('x-amz-date'), inHeader),
+    timestamp: parseTimestamp(headers.get('x-amz-date') ?? timestampOf(headers.get('date')), inHeader),
     signedHeaders: parseSignedNames(fields.get('SignedHeaders'), inHeader),
     value: parseValue(fields.get('Signature'), inHeader),
     expiresIn: null,
@@ -115,6 +116,14 @@ export function parseCredential(text = '', fault: SignatureFault): Pick<Signatur
 export function parseTimestamp(text = '', fault: SignatureFault): string {
   if (timestampPattern.test(text)) return text
   throw new SignatureError(fault, 'The time of the signature (X-Amz-Date) must have the form 20130524T000000Z.')
+}
+
+/** Converts the Date header, which some signers send in place of X-Amz-Date. */
+function timestampOf(date = ''): string | undefined {
+  if (timestampPattern.test(date)) return date
+  const time = httpDate.test(date) ? Date.parse(date) : Number.NaN
+  if (Number.isNaN(time)) return undefined
+  return new Date(time).toISOString().replace(/[-:]|\.\d+/g, '')
 }
 
 function parseSignedNames(text = '', fault: SignatureFault): string[] {

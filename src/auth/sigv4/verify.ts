@@ -14,22 +14,21 @@ export interface VerifiedSignature extends Signature {
 
 /**
  * @param messages the request in the forms in which its client may have signed it; a proxy can change the host or the path
- * @param secrets the secrets of the access key, of which one has signed
+ * @param signingKeys one for each secret of the access key, of which one has signed
  * @param now milliseconds since 1970
  * @throws SignatureError
  */
 export function verifySignature(
   signature: Signature,
-  messages: readonly SignedMessage[],
-  secrets: readonly string[],
+  messages: Iterable<SignedMessage>,
+  signingKeys: readonly Buffer[],
   now: number,
 ): VerifiedSignature {
   requireCurrent(signature, now)
-  for (const message of messages) requireSignedHeaders(signature, message)
   for (const message of messages) {
+    requireSignedHeaders(signature, message)
     const text = stringToSign(signature, hashCanonicalRequest(message, signature.signedHeaders, signature.payload))
-    for (const secret of secrets) {
-      const signingKey = deriveSigningKey(secret, signature)
+    for (const signingKey of signingKeys) {
       if (isEqualHex(signature.value, hmac(signingKey, text))) return { ...signature, signingKey }
     }
   }

@@ -69,7 +69,7 @@ async function authorize(
   if (!signature) {
     throw new AppError('CREDENTIAL_REQUIRED', 'Send the form with a policy and its signature, or with an API key.')
   }
-  const verify = (secrets: readonly string[]) => verifyFormSignature(signature, secrets, Date.now())
+  const verify = (secrets: () => readonly string[]) => verifyFormSignature(signature, secrets(), Date.now())
   const { accessKeyId } = signature
   const { viewer } = await credentials.authenticateSigned(
     accessKeyId,

@@ -35,12 +35,12 @@ export interface Credentials {
   authenticate(token: string, origin: Origin, provider?: ProviderName | null): Promise<Viewer>
   /**
    * Returns the viewer of a request that an API key has signed.
-   * @param verify verifies the signature with the secret access keys of the API key, and returns it
+   * @param verify verifies the signature and returns it. It may skip deriving the secret access keys if it remembers the signing keys
    * @throws SignatureError, as `authenticate`
    */
   authenticateSigned<T>(
     accessKeyId: string,
-    verify: (secretAccessKeys: readonly string[]) => T,
+    verify: (secretAccessKeys: () => readonly string[]) => T,
     origin: Origin,
     provider: ProviderName | null,
   ): Promise<{ viewer: Viewer; signature: T }>
@@ -128,7 +128,7 @@ export function createCredentials({
 
   async function bySignature<T>(
     accessKeyId: string,
-    verify: (secretAccessKeys: readonly string[]) => T,
+    verify: (secretAccessKeys: () => readonly string[]) => T,
     origin: Origin,
     provider: ProviderName | null,
   ): Promise<{ viewer: Viewer; signature: T }> {
@@ -147,13 +147,13 @@ export function createCredentials({
 
   function verifyKey<T>(
     found: OwnedApiKey | null,
-    verify: (secretAccessKeys: readonly string[]) => T,
+    verify: (secretAccessKeys: () => readonly string[]) => T,
     origin: Origin,
   ): { viewer: Viewer; signature: T; hash: string } {
     if (!found) throw unknownAccessKey()
     const { key, hash } = found
     // Only who knows the secret learns whether the key was revoked.
-    const signature = verify(secretAccessKeys(secrets, { id: key.id, hash }))
+    const signature = verify(() => secretAccessKeys(secrets, { id: key.id, hash }))
     return { viewer: keyViewer(found, origin), signature, hash: hash.toString('hex') }
   }
 
