@@ -2,11 +2,11 @@ import { type Readable, Transform } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { ChunkedBody, chunkedForm } from '../auth/sigv4/chunked-body.ts'
 import { parseContentLength } from '../http/content/body-headers.ts'
-import { parseDigests } from '../http/content/digests.ts'
 import { settle } from '../services/files/checked-body.ts'
 import type { Digests } from '../services/files/index.ts'
-import { detach } from '../services/uploads/receive.ts'
+import { detach } from '../storage/pipe-body.ts'
 import { ExpectedChecksum } from './checksums.ts'
+import { bodyDigests } from './digests.ts'
 import { S3Error } from './failure.ts'
 
 export interface ObjectBody {
@@ -23,7 +23,7 @@ const lengthPattern = /^\d{1,16}$/
 
 /**
  * Returns the body of an object: without the framing of its chunks, and compared with its signature and its digests.
- * @throws S3Error, INVALID_INPUT for a malformed digest
+ * @throws S3Error
  */
 export async function objectBody({ raw, signature }: FastifyRequest): Promise<ObjectBody> {
   const { headers } = raw
@@ -36,7 +36,7 @@ export async function objectBody({ raw, signature }: FastifyRequest): Promise<Ob
   const announced = form?.hasTrailer ? trailerNames(headers['x-amz-trailer']) : []
   const chunked = form && signature ? new ChunkedBody(form, signature, announced) : null
   const expected = await ExpectedChecksum.of([...Object.keys(headers), ...announced])
-  const digests = parseDigests(headers)
+  const digests = bodyDigests(headers)
   if (sha256Pattern.test(payload)) digests.sha256 = Buffer.from(payload, 'hex')
   const size = chunked ? decodedLength(headers['x-amz-decoded-content-length']) : parseContentLength(headers)
   if (!chunked && !expected) return { body: raw, size, digests, checksum: () => ({}) }

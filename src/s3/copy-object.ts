@@ -1,16 +1,16 @@
 import { AppError } from '../errors.ts'
-import { isNotModified } from '../http/content/download-conditions.ts'
+import { settleConditional } from '../http/content/upload-conditions.ts'
 import type { LocationInput } from '../services/files/index.ts'
+import { requireSource } from './copy-conditions.ts'
 import type { ObjectName } from './copy-source.ts'
 import { S3Error } from './failure.ts'
 import { makeFolder } from './folders.ts'
 import { explainBucket } from './no-such-bucket.ts'
 import type { ObjectCall } from './operation.ts'
+import { parseConditions } from './put-conditions.ts'
 import { sendXml } from './send.ts'
-import { emptyTag, listedTag, tagOf } from './tags.ts'
+import { emptyTag, listedTag } from './tags.ts'
 import { element, result, type Xml } from './xml.ts'
-
-const conditions = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'] as const
 
 /** Copies an object within the server. The copy keeps the type and, where the back end can store it, the time. */
 export async function copyObject(call: ObjectCall, { bucket, ...object }: ObjectName): Promise<unknown> {
@@ -21,12 +21,15 @@ export async function copyObject(call: ObjectCall, { bucket, ...object }: Object
   }
   if (isFolder) return copyFolder(call, source)
   const isSame = source.providerId === providerId && source.path === toPath
-  await requireConditions(call, source).catch(error => Promise.reject(explainBucket(error, source.providerId)))
+  await requireSource(call, source)
   const from = { providerId: source.providerId, path: source.path }
-  const input = { ...from, toProviderId: providerId, toPath, conflict: 'REPLACE' as const, only: 'file' as const }
-  const copy = await services.files
-    .copy(request.viewer, input, signal)
-    .catch(error => Promise.reject(explain(explainBucket(error, source.providerId), isSame)))
+  const { conflict, condition, isConditional } = parseConditions(request.headers)
+  if (condition) throw new S3Error('NotImplemented', 'The only condition on the copy is "If-None-Match: *".')
+  const input = { ...from, toProviderId: providerId, toPath, conflict, only: 'file' as const }
+  const copying = services.files.copy(request.viewer, input, signal)
+  const copy = await settleConditional(copying, isConditional).catch(error =>
+    Promise.reject(explain(explainBucket(error, source.providerId), isSame)),
+  )
   return sendXml(reply, copied(copy.modifiedAt ?? new Date(), listedTag(copy)))
 }
 
@@ -41,21 +44,6 @@ async function copyFolder(call: ObjectCall, source: LocationInput): Promise<unkn
   if (kind !== 'directory') throw new S3Error('NoSuchKey', 'There is no object with the key of the source.')
   await makeFolder(call)
   return sendXml(reply, copied(new Date(), emptyTag))
-}
-
-/** Evaluates the conditions on the source. @throws PRECONDITION_FAILED, as `Files.stat` */
-async function requireConditions({ services, request, signal }: ObjectCall, source: LocationInput): Promise<void> {
-  const headers = Object.fromEntries(
-    conditions.flatMap(name => {
-      const value = request.headers[`x-amz-copy-source-${name}`]
-      return value === undefined ? [] : [[name, String(value)]]
-    }),
-  )
-  if (Object.keys(headers).length === 0) return
-  const { etag, modifiedAt } = await services.files.stat(request.viewer, source, signal)
-  if (isNotModified(headers, { etag: etag === null ? null : tagOf(etag), modifiedAt })) {
-    throw new AppError('PRECONDITION_FAILED', 'The source is the version that the request excludes.')
-  }
 }
 
 function explain(error: unknown, isSame: boolean): unknown {

@@ -1,4 +1,5 @@
 import { AppError, type Reason, toAppError } from '../errors.ts'
+import { namesTag } from '../http/content/validators.ts'
 import { elementsOf, textOf, type XmlElement } from '../http/xml/parse.ts'
 import { codeOf } from './error-format.ts'
 import { S3Error } from './failure.ts'
@@ -6,10 +7,14 @@ import { type ObjectPath, parseKey } from './keys.ts'
 import { explainBucket } from './no-such-bucket.ts'
 import type { BucketCall, ObjectCall, S3Operation } from './operation.ts'
 import { sendXml } from './send.ts'
+import { emptyTag, listedTag, quoteTag, type Tagged } from './tags.ts'
 import { element, result, type Xml } from './xml.ts'
 import { xmlBody } from './xml-body.ts'
 
 const maxKeys = 1000
+/** Conditions that S3 itself has for directory buckets only. */
+const otherConditions = ['x-amz-if-match-last-modified-time', 'x-amz-if-match-size']
+const otherConditionElements = ['LastModifiedTime', 'Size']
 /** The number of objects that one request deletes at the same time. */
 const atOnce = 16
 
@@ -22,25 +27,38 @@ export const deleteObject: S3Operation<ObjectCall> = {
   takes: ['versionId'],
   audit: 'DELETE',
   async run(call) {
+    const { headers } = call.request
     const version = call.query.get('versionId')
     if (version !== undefined) requireOnlyVersion(version)
-    await remove(call, call, version !== undefined)
+    const other = otherConditions.find(name => headers[name] !== undefined)
+    if (other !== undefined) throw onlyTags(other)
+    await remove(call, call, { permanent: version !== undefined, match: headers['if-match'] })
     return call.reply.status(204).send()
   },
+}
+
+interface Removal {
+  permanent: boolean
+  /** As in If-Match. */
+  match: string | undefined
 }
 
 /** Deletes a file or, for a key that ends in "/", an empty folder. @throws as `Files.delete` */
 async function remove(
   { services, request, providerId, signal }: BucketCall,
   { path, isFolder }: ObjectPath,
-  permanent: boolean,
+  { permanent, match }: Removal,
 ): Promise<void> {
   const only = isFolder ? ('directory' as const) : ('file' as const)
+  const hasTag = (entry: Tagged) => namesTag(match ?? '*', isFolder ? emptyTag : listedTag(entry), 'strong')
+  const condition = match === undefined ? undefined : hasTag
+  const options = { recursive: false, only, permanent, condition }
   try {
-    await services.files.delete(request.viewer, { providerId, path }, { recursive: false, only, permanent }, signal)
+    await services.files.delete(request.viewer, { providerId, path }, options, signal)
   } catch (error) {
     const explained = explainBucket(error, providerId)
     if (!(explained instanceof AppError) || explained !== error || !missing.has(explained.reason)) throw explained
+    if (condition) throw new S3Error('NoSuchKey', 'There is no object with this key.', error)
   }
 }
 
@@ -69,13 +87,12 @@ export const deleteObjects: S3Operation<BucketCall> = {
   },
 }
 
-interface DeletedKey {
+interface DeletedKey extends Removal {
   name: string
-  permanent: boolean
 }
 
-async function removeKey(call: BucketCall, { name, permanent }: DeletedKey): Promise<void> {
-  await remove(call, parseKey(name), permanent)
+async function removeKey(call: BucketCall, { name, ...removal }: DeletedKey): Promise<void> {
+  await remove(call, parseKey(name), removal)
 }
 
 function failed(key: string, error: AppError): Xml {
@@ -99,17 +116,18 @@ function parseDelete(root: XmlElement): { keys: DeletedKey[]; isQuiet: boolean }
 }
 
 function keyOf(object: XmlElement): DeletedKey {
-  const children = elementsOf(object)
-  const version = versionOf(children)
+  const texts = new Map(elementsOf(object).map(child => [child.name, textOf(child)]))
+  const version = texts.get('VersionId') ?? ''
   if (version !== '') requireOnlyVersion(version)
-  const key = children.find(({ name }) => name === 'Key')
-  if (!key) throw new S3Error('MalformedXML', 'An <Object> has no <Key>.')
-  return { name: textOf(key), permanent: version !== '' }
+  const other = otherConditionElements.find(name => texts.has(name))
+  if (other !== undefined) throw onlyTags(other)
+  const [name, tag] = [texts.get('Key'), texts.get('ETag')]
+  if (name === undefined) throw new S3Error('MalformedXML', 'An <Object> has no <Key>.')
+  return { name, permanent: version !== '', match: tag === undefined ? undefined : quoteTag(tag.trim()) }
 }
 
-function versionOf(children: readonly XmlElement[]): string {
-  const version = children.find(({ name }) => name === 'VersionId')
-  return version ? textOf(version) : ''
+function onlyTags(condition: string): S3Error {
+  return new S3Error('NotImplemented', `This server compares only ETags before it deletes: leave out ${condition}.`)
 }
 
 /** "null" is the version of an object in a bucket without versions. */

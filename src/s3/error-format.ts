@@ -35,7 +35,7 @@ export function formatS3Error(error: AppError, { id }: FastifyRequest): ErrorRes
   return {
     status: s3Codes[code],
     // A response to HEAD has no body.
-    headers: { 'Content-Type': xmlType, 'X-Stowage-Reason': error.reason },
+    headers: { 'Content-Type': xmlType, 'X-Stowage-Reason': error.reason, 'x-amz-request-id': id },
     body: document(
       element('Error', [
         element('Code', code),

@@ -10,26 +10,31 @@ import type { Services } from '../services/index.ts'
 import type { Settings } from '../settings.ts'
 import { parseAddress } from './address.ts'
 import { authenticateSigned } from './authenticate.ts'
-import { getBucketLocation, getBucketVersioning, headBucket, listBuckets } from './buckets.ts'
+import { createBucket, getBucketLocation, getBucketVersioning, headBucket, listBuckets } from './buckets.ts'
 import { deleteObject, deleteObjects } from './delete-objects.ts'
 import { formatS3Error } from './error-format.ts'
 import { S3Error } from './failure.ts'
 import { postObject } from './form/post-object.ts'
 import { formLimits } from './form/read-form.ts'
 import { getObject, headObject } from './get-object.ts'
+import { addHoistedHeaders } from './hoisted-headers.ts'
 import { parseKey } from './keys.ts'
 import { listObjectsV1, listObjectsV2 } from './list-objects.ts'
 import { listMultipartUploads, listParts } from './list-uploads.ts'
-import { abortMultipartUpload, completeMultipartUpload, createMultipartUpload, uploadPart } from './multipart.ts'
+import { abortMultipartUpload, completeMultipartUpload, createMultipartUpload } from './multipart.ts'
 import { explainBucket } from './no-such-bucket.ts'
 import { getObjectTagging } from './object-tagging.ts'
 import { type BucketCall, findOperation, type ObjectCall, type S3Call, type S3Operation } from './operation.ts'
+import { requireOwner } from './owner.ts'
 import { putObject } from './put-object.ts'
+import { quoteTags } from './tags.ts'
+import { uploadPart } from './upload-part.ts'
 import { maxXmlBytes } from './xml-body.ts'
 
 const onService: readonly S3Operation<S3Call>[] = [listBuckets]
 const onBucket: readonly S3Operation<BucketCall>[] = [
   headBucket,
+  createBucket,
   getBucketLocation,
   getBucketVersioning,
   listObjectsV2,
@@ -87,12 +92,15 @@ async function run(services: Services, request: FastifyRequest, reply: FastifyRe
   const posted = isForm(request) ? parseAddress(request.raw) : null
   // The credential of a form is in its fields.
   if (posted && posted.bucket !== null && posted.key === '') return postObject(services, request, reply, posted.bucket)
-  requireViewer(request.viewer)
+  const viewer = requireViewer(request.viewer)
+  addHoistedHeaders(request)
+  requireOwner(request.headers, viewer)
+  quoteTags(request.headers)
   const { bucket, key, query } = parseAddress(request.raw)
   const call: S3Call = { services, request, reply, query, signal: requestSignal(request) }
   if (bucket === null) return operationOf(onService, call).run(call)
   const runAt = operationAt(key, call)
-  const providerId = await services.providers.idOf(request.viewer, bucket)
+  const providerId = await services.providers.idOf(viewer, bucket)
   request.named = { location: { providerId, path: key === '' ? undefined : parseKey(key).path } }
   try {
     return await runAt({ ...call, bucket, providerId })

@@ -2,6 +2,7 @@ import type { KeyPage, KeyQuery } from '../services/files/index.ts'
 import { S3Error } from './failure.ts'
 import { encoderOf, parseDelimiter, parseLimit } from './list-parameters.ts'
 import type { BucketCall, S3Operation } from './operation.ts'
+import { ownerOf } from './owner.ts'
 import { sendXml } from './send.ts'
 import { emptyTag, listedTag } from './tags.ts'
 import { element, result, type Xml } from './xml.ts'
@@ -17,8 +18,9 @@ export const listObjectsV2: S3Operation<BucketCall> = {
     if (query.get('list-type') !== '2') throw new S3Error('InvalidArgument', '"list-type" can only be 2.')
     const token = query.get('continuation-token')
     const startAfter = query.get('start-after') ?? ''
-    const list = parseList(call, token === undefined ? startAfter : decodeToken(token))
+    const list = parseList(call, token ? decodeToken(token) : startAfter)
     const { page, encode } = await readPage(call, list)
+    const owner = query.get('fetch-owner') === 'true' ? ownerOf(call.request.viewer) : []
     return sendXml(
       call.reply,
       result('ListBucketResult', [
@@ -29,7 +31,7 @@ export const listObjectsV2: S3Operation<BucketCall> = {
         ...(startAfter === '' ? [] : [element('StartAfter', encode(startAfter))]),
         element('IsTruncated', page.next !== null),
         ...(page.next === null ? [] : [element('NextContinuationToken', encodeToken(page.next))]),
-        ...items(page, encode),
+        ...items(page, encode, owner),
       ]),
     )
   },
@@ -52,7 +54,7 @@ export const listObjectsV1: S3Operation<BucketCall> = {
         element('Marker', encode(marker)),
         element('IsTruncated', page.next !== null),
         ...next,
-        ...items(page, encode),
+        ...items(page, encode, ownerOf(call.request.viewer)),
       ]),
     )
   },
@@ -79,7 +81,7 @@ function about({ query }: BucketCall, { prefix, groups, limit }: KeyQuery, encod
   ]
 }
 
-function items({ objects, groups }: KeyPage, encode: Encode): Xml[] {
+function items({ objects, groups }: KeyPage, encode: Encode, owner: readonly Xml[]): Xml[] {
   return [
     ...objects.map(({ key, entry }) =>
       element('Contents', [
@@ -87,6 +89,7 @@ function items({ objects, groups }: KeyPage, encode: Encode): Xml[] {
         element('LastModified', (entry?.modifiedAt ?? new Date(0)).toISOString()),
         element('ETag', `"${entry ? listedTag(entry) : emptyTag}"`),
         element('Size', entry?.size ?? 0),
+        ...owner,
         element('StorageClass', 'STANDARD'),
       ]),
     ),

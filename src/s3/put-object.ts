@@ -1,9 +1,8 @@
 import { awaitsContinue, continueOnRead } from '../http/connection/expect-continue.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
 import { parseMimeType } from '../http/content/body-headers.ts'
-import { parseUploadConditions, settleConditional } from '../http/content/upload-conditions.ts'
+import { settleConditional } from '../http/content/upload-conditions.ts'
 import { formatTag } from '../http/content/validators.ts'
-import type { UploadInput } from '../services/files/index.ts'
 import { objectBody } from './body.ts'
 import { copyObject } from './copy-object.ts'
 import { parseCopySource } from './copy-source.ts'
@@ -11,7 +10,8 @@ import { S3Error } from './failure.ts'
 import { makeFolder } from './folders.ts'
 import { parseModifiedAt, requireStorable } from './metadata.ts'
 import type { ObjectCall, S3Operation } from './operation.ts'
-import { emptyTag, listedTag, tagOf } from './tags.ts'
+import { parseConditions } from './put-conditions.ts'
+import { emptyTag, listedTag } from './tags.ts'
 
 /** Stores an object from the body or, with `x-amz-copy-source`, from another object. */
 export const putObject: S3Operation<ObjectCall> = {
@@ -41,14 +41,4 @@ async function storeObject(call: ObjectCall): Promise<unknown> {
   const storing = services.files.upload(viewer, { ...input, ...conditions }, signal)
   const stored = await settleConditional(storing, isConditional)
   return reply.headers({ ETag: formatTag(listedTag(stored)), ...checksum() }).send()
-}
-
-/** Without conditions, S3 replaces an existing object. */
-export function parseConditions(
-  headers: ObjectCall['request']['headers'],
-): Pick<UploadInput, 'conflict' | 'condition'> & { isConditional: boolean } {
-  const { condition, ...parsed } = parseUploadConditions(headers, undefined)
-  if (!parsed.isConditional) return { conflict: 'REPLACE', isConditional: false }
-  // Clients know the etags in the form of S3.
-  return condition ? { ...parsed, condition: etag => condition(etag ? tagOf(etag) : etag) } : parsed
 }

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { formatTag } from '../http/content/validators.ts'
 import type { FileEntry } from '../services/files/index.ts'
 
 const md5 = /^[0-9a-f]{32}$/
@@ -13,8 +15,26 @@ export function tagOf(etag: string): string {
   return md5.test(etag) || etag.includes('-') ? etag : `${etag}-0`
 }
 
+/** Headers with lists of tags. */
+const tagHeaders = ['if-match', 'if-none-match', 'x-amz-copy-source-if-match', 'x-amz-copy-source-if-none-match']
+const bareTag = /^[\x21\x23-\x29\x2b\x2d-\x7e]{1,256}$/
+
+/** Returns a tag with its quotation marks, which S3 lets clients omit. Anything else stays as it is. */
+export function quoteTag(text: string): string {
+  return bareTag.test(text) ? formatTag(text) : text
+}
+
+export function quoteTags(headers: IncomingHttpHeaders): void {
+  for (const name of tagHeaders) {
+    const value = headers[name]
+    if (typeof value === 'string') headers[name] = quoteTag(value)
+  }
+}
+
+export type Tagged = Pick<FileEntry, 'etag' | 'size' | 'modifiedAt'>
+
 /** Returns the tag of a file, which in a list is never missing. */
-export function listedTag({ etag, size, modifiedAt }: Pick<FileEntry, 'etag' | 'size' | 'modifiedAt'>): string {
+export function listedTag({ etag, size, modifiedAt }: Tagged): string {
   if (etag !== null) return tagOf(etag)
   return `${createHash('md5').update(`${size} ${modifiedAt?.getTime()}`).digest('hex')}-0`
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
-import { parseDigests } from '../http/content/digests.ts'
 import { parseXml, type XmlElement } from '../http/xml/parse.ts'
 import { ExpectedChecksum } from './checksums.ts'
+import { bodyDigests } from './digests.ts'
 import { S3Error } from './failure.ts'
 
 /** Bytes: enough for 1,000 keys, or 10,000 parts with their checksums. */
@@ -13,12 +13,12 @@ const maxElements = 200_000
 
 /**
  * Returns the root element of a body, which is compared with its signature and its digests.
- * @throws S3Error, INVALID_INPUT for a malformed digest
+ * @throws S3Error
  */
 export async function xmlBody({ headers, body, signature }: FastifyRequest, root: string): Promise<XmlElement> {
   const bytes = body instanceof Uint8Array ? body : new Uint8Array()
   const payload = signature?.payload ?? 'UNSIGNED-PAYLOAD'
-  const { md5, sha256 } = parseDigests(headers)
+  const { md5, sha256 } = bodyDigests(headers)
   const expected = [
     ['sha256', payload === 'UNSIGNED-PAYLOAD' ? undefined : payload],
     ['sha256', sha256?.toString('hex')],

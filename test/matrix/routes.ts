@@ -259,6 +259,7 @@ const s3Routes: Readonly<Record<string, RouteRow>> = {
   ),
   'POST /s3/* as a form': s3('POST', { needs: writePaths, takes: ['new'], effect: 'stored', audit: 'UPLOAD' }, s3Form),
   'HEAD /s3/* of a bucket': s3Bucket('HEAD', { needs: readBucket }, ''),
+  'PUT /s3/* of a bucket': s3Bucket('PUT', { needs: readBucket, bounces: true }, ''),
   'GET /s3/* of a location': s3Bucket('GET', { needs: readBucket }, '?location'),
   'GET /s3/* of the versioning': s3Bucket('GET', { needs: readBucket }, '?versioning'),
   'GET /s3/* of the tags': s3('GET', { needs: readPaths, takes: ['file'] }, ({ locations: [at] }) => ({

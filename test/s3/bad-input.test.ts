@@ -186,6 +186,7 @@ t.test('bad input', async t => {
       t.equal((await send('GET', path)).text, name)
       t.equal(await readFile(join(root, 'kept', name), 'utf8'), name)
     }
+    t.equal((await send('PUT', '/s3/files/kept/a+b', { body: 'x', headers: { 'content-type': '' } })).status, 200)
     const whole = long.padEnd(1024, 'z').split('/').map(encodeURIComponent).join('/')
     t.equal((await send('PUT', `/s3/files/${whole}`, { body: 'whole' })).status, 200)
     for (const name of ['trailing ', ' leading', 'x'.repeat(255)]) {
@@ -269,6 +270,10 @@ t.test('bad input', async t => {
       t.equal(new Set(texts).size, 1, `${method} ${path}`)
     }
     t.notOk((await readdir(root)).includes('copied'))
+    const creations = ['no-such-bucket', 'their-bucket', id].map(bucket => send('PUT', `/s3/${bucket}`))
+    const answers = await Promise.all(creations)
+    for (const { status, code } of answers) t.match([status, code], [501, 'NotImplemented'])
+    t.equal(new Set(answers.map(({ text }) => text.replace(/<RequestId>[^<]*/, ''))).size, 1)
   })
 
   t.notMatch(app.logged(), /"level":50/)

@@ -62,7 +62,7 @@ t.test('programs that speak S3', async t => {
   await t.test('rclone copies, checks, syncs and deletes', async t => {
     await writeFile(
       env.RCLONE_CONFIG,
-      `[s]\ntype = s3\nprovider = Other\naccess_key_id = ${accessKeyId}\nsecret_access_key = ${secretAccessKey}\nendpoint = ${app.url}/s3\nregion = us-east-1\nno_check_bucket = true\nupload_cutoff = 5M\nchunk_size = 5M\n`,
+      `[s]\ntype = s3\nprovider = Other\naccess_key_id = ${accessKeyId}\nsecret_access_key = ${secretAccessKey}\nendpoint = ${app.url}/s3\nregion = us-east-1\nupload_cutoff = 5M\nchunk_size = 5M\n`,
     )
     t.match(await call('rclone', 'lsd', 's:'), 'files')
     await call('rclone', 'copy', 'in', 's:files/rclone')

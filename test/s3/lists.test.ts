@@ -147,6 +147,7 @@ t.test('lists over S3', async t => {
     )
     const codes = {
       NotImplemented: { Delimiter: '-' },
+      none: { ContinuationToken: '' },
       InvalidArgument: { ContinuationToken: 'not one' },
     }
     for (const [code, input] of Object.entries(codes)) {

@@ -191,7 +191,12 @@ async function testUploads(t: Test, { Bucket, keepsParts }: { Bucket: string; ke
     }
     const parts = [await copy(1, { CopySourceRange: 'bytes=2-4' }), await copy(2)]
     t.equal(await codeOf(copy(3, { CopySourceRange: 'bytes=5-2' })), 'InvalidArgument')
+    for (const range of ['8-10', '10-11', '20-30']) {
+      t.equal(await codeOf(copy(3, { CopySourceRange: `bytes=${range}` })), 'InvalidRange', range)
+    }
     t.equal(await codeOf(copy(3, { CopySource: `${Bucket}/missing` })), 'NoSuchKey')
+    t.equal(await codeOf(copy(3, { CopySourceIfMatch: '"other"' })), 'PreconditionFailed')
+    t.equal(await codeOf(copy(3, { UploadId: 'unknown' })), 'NoSuchUpload')
     t.equal(await codeOf(copy(3, { CopySource: 'no-such-bucket/x' })), 'NoSuchBucket')
     await upload.complete(parts)
     t.equal(String(await content('copied.txt')), '2340123456789')
@@ -211,6 +216,9 @@ async function testUploads(t: Test, { Bucket, keepsParts }: { Bucket: string; ke
     t.equal(await codeOf(s3.send(wrong)), 'BadDigest')
     const many = Array.from({ length: 10_000 }, (_, at) => ({ PartNumber: at + 1, ETag: md5.ETag }))
     t.equal(await codeOf(upload.complete(many)), 'InvalidPart')
+    const unknown = { ...upload.name, UploadId: 'unknown', MultipartUpload: { Parts: [{ PartNumber: 1, ETag: 'x' }] } }
+    t.equal(await codeOf(s3.send(new CompleteMultipartUploadCommand(unknown))), 'NoSuchUpload')
+    t.equal(await codeOf(upload.complete([md5], { IfMatch: '*' })), 'NoSuchKey')
     t.equal(await codeOf(begin('../bad')), 'InvalidArgument')
     t.equal(await codeOf(begin('folder/')), 'InvalidArgument')
     const reader = world.client((await world.createKey({ scopes: ['read'] })).s3)

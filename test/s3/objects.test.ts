@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import {
   CopyObjectCommand,
+  CreateBucketCommand,
   DeleteObjectCommand,
   DeleteObjectsCommand,
   GetBucketLocationCommand,
@@ -13,6 +14,7 @@ import {
   HeadBucketCommand,
   HeadObjectCommand,
   ListBucketsCommand,
+  ListObjectsCommand,
   ListObjectsV2Command,
   PutObjectAclCommand,
   PutObjectCommand,
@@ -44,6 +46,28 @@ t.test('objects over S3', async t => {
       ['another-bucket', 'files'],
     )
     t.equal(Owner?.DisplayName, 'owner@example.org')
+    const page = async (more: object) => {
+      const { Buckets, ContinuationToken } = await s3.send(new ListBucketsCommand(more))
+      return [Buckets?.map(({ Name }) => Name).join(), ContinuationToken]
+    }
+    t.same(await page({ MaxBuckets: 1 }), ['another-bucket', 'another-bucket'])
+    t.same(await page({ MaxBuckets: 1, ContinuationToken: 'another-bucket' }), ['files', undefined])
+    t.same(await page({ Prefix: 'fi' }), ['files', undefined])
+    t.same(await page({ BucketRegion: 'eu-central-1' }), ['', undefined])
+    const listed = async (command: ListObjectsCommand | ListObjectsV2Command) => (await s3.send(command)).Contents?.[0]
+    await put('owned')
+    t.same((await listed(new ListObjectsCommand({ Bucket })))?.Owner, { ID: Owner?.ID })
+    t.same((await listed(new ListObjectsV2Command({ Bucket, FetchOwner: true })))?.Owner, { ID: Owner?.ID })
+    t.equal((await listed(new ListObjectsV2Command({ Bucket })))?.Owner, undefined)
+    const expecting = (ExpectedBucketOwner: string | undefined) =>
+      codeOf(s3.send(new GetObjectCommand({ Bucket, Key: 'owned', ExpectedBucketOwner })))
+    t.same([await expecting(Owner?.ID), await expecting('123456789012')], ['none', 'AccessDenied'])
+    const expected = { Bucket, Key: 'owned', ExpectedBucketOwner: '123456789012' }
+    const url = await getSignedUrl(s3, new GetObjectCommand(expected), { expiresIn: 60 })
+    t.match(await (await fetch(url)).text(), '<Code>AccessDenied</Code><Message>The owner')
+    t.equal(await codeOf(s3.send(new ListBucketsCommand({ MaxBuckets: 0 }))), 'InvalidArgument')
+    t.equal(await codeOf(s3.send(new CreateBucketCommand({ Bucket }))), 'BucketAlreadyOwnedByYou')
+    t.equal(await codeOf(s3.send(new CreateBucketCommand({ Bucket: 'new-bucket' }))), 'NotImplemented')
     t.ok(await s3.send(new HeadBucketCommand({ Bucket })))
     t.equal((await s3.send(new GetBucketVersioningCommand({ Bucket }))).Status, undefined)
     const location = await s3.send(new GetBucketLocationCommand({ Bucket }))
@@ -60,6 +84,7 @@ t.test('objects over S3', async t => {
     )
     for (const name of ['files', 'no-such-bucket']) {
       t.equal(await codeOf(client.send(new ListObjectsV2Command({ Bucket: name }))), 'AccessDenied')
+      t.equal(await codeOf(client.send(new CreateBucketCommand({ Bucket: name }))), 'AccessDenied')
     }
     t.equal(await codeOf(s3.send(new ListObjectsV2Command({ Bucket: 'no-such-bucket' }))), 'NoSuchBucket')
     t.equal(await codeOf(client.send(new PutObjectCommand({ Bucket: 'another-bucket', Key: 'a' }))), 'AccessDenied')
@@ -120,7 +145,7 @@ t.test('objects over S3', async t => {
     }
     const wrong = {
       BadDigest: { ChecksumSHA256: createHash('sha256').update('other').digest('base64') },
-      InvalidArgument: { ContentMD5: 'short' },
+      InvalidDigest: { ContentMD5: 'short' },
     }
     for (const [code, more] of Object.entries(wrong)) t.equal(await codeOf(put('wrong', content, more)), code)
     const otherMd5 = createHash('md5').update('other').digest('base64')
@@ -132,6 +157,7 @@ t.test('objects over S3', async t => {
     const { ETag = '' } = await put('conditions', '0123456789', { IfNoneMatch: '*' })
     t.equal(await codeOf(put('conditions', 'x', { IfNoneMatch: '*' })), 'PreconditionFailed')
     t.equal(await codeOf(put('conditions', 'x', { IfMatch: '"other"' })), 'PreconditionFailed')
+    for (const IfMatch of ['*', '"other"']) t.equal(await codeOf(put('not there', 'x', { IfMatch })), 'NoSuchKey')
     t.equal((await get('conditions', { Range: 'bytes=2-4' })).text, '234')
     t.equal((await get('conditions', { Range: 'bytes=-3' })).text, '789')
     t.equal(await codeOf(get('conditions', { Range: 'bytes=10-' })), 'InvalidRange')
@@ -149,6 +175,36 @@ t.test('objects over S3', async t => {
     t.match(named.ContentDisposition, /x\.html/)
     t.equal(await codeOf(get('conditions', { ResponseContentType: 'text/html\r\nx: y' })), 'InvalidArgument')
     t.ok(await put('conditions', 'new', { IfMatch: ETag }))
+  })
+
+  await t.test('conditions of deletions, with or without quotation marks', async t => {
+    const { ETag = '' } = await put('deleted', 'x')
+    const bare = ETag.replaceAll('"', '')
+    t.equal((await get('deleted', { IfMatch: bare })).text, 'x')
+    t.equal(await codeOf(get('deleted', { IfNoneMatch: bare })), '304')
+    const remove = (more: object) => codeOf(s3.send(new DeleteObjectCommand({ Bucket, Key: 'deleted', ...more })))
+    const removeInList = async (more: object) => {
+      const Objects = [{ Key: 'deleted', ...more }]
+      const { Deleted, Errors } = await s3.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects } }))
+      return Deleted ? 'none' : Errors?.[0]?.Code
+    }
+    t.equal(await remove({ IfMatch: 'other' }), 'PreconditionFailed')
+    t.equal(await removeInList({ ETag: 'other' }), 'PreconditionFailed')
+    t.equal(await remove({ IfMatchSize: 1 }), 'NotImplemented')
+    const presigned = new DeleteObjectCommand({ Bucket, Key: 'deleted', IfMatchSize: 1 })
+    t.equal((await fetch(await getSignedUrl(s3, presigned), { method: 'DELETE' })).status, 501)
+    t.equal(await codeOf(removeInList({ Size: 1 })), 'NotImplemented')
+    t.equal((await get('deleted')).text, 'x')
+    t.equal(await remove({ IfMatch: bare }), 'none')
+    t.equal(await remove({ IfMatch: '*' }), 'NoSuchKey')
+    t.equal(await removeInList({ ETag: bare }), 'NoSuchKey')
+    const again = await put('deleted', 'x')
+    t.equal(await removeInList({ ETag: again.ETag }), 'none')
+    t.notOk((await readdir(root)).includes('deleted'))
+    const folder = { Bucket, Key: 'empty/' }
+    const { ETag: tag } = await s3.send(new PutObjectCommand(folder))
+    t.equal(await codeOf(s3.send(new DeleteObjectCommand({ ...folder, IfMatch: ETag }))), 'PreconditionFailed')
+    t.equal(await codeOf(s3.send(new DeleteObjectCommand({ ...folder, IfMatch: tag }))), 'none')
   })
 
   await t.test('folders are keys that end in "/"', async t => {
@@ -191,6 +247,11 @@ t.test('objects over S3', async t => {
     t.equal(await codeOf(copy('files', 'x')), 'InvalidArgument')
     t.equal(await codeOf(copy('files/b.txt', 'x', { CopySourceIfMatch: '"other"' })), 'PreconditionFailed')
     t.equal(await codeOf(copy('files/b.txt', 'x', { CopySourceIfNoneMatch: '*' })), 'PreconditionFailed')
+    const tag = (await get('b.txt')).ETag?.replaceAll('"', '')
+    t.equal(await codeOf(copy('files/b.txt', 'x', { CopySourceIfNoneMatch: tag })), 'PreconditionFailed')
+    t.equal(await codeOf(copy('files/b.txt', 'to/c.txt', { IfNoneMatch: '*' })), 'PreconditionFailed')
+    t.equal(await codeOf(copy('files/b.txt', 'to/c.txt', { IfMatch: '*' })), 'NotImplemented')
+    t.equal(await codeOf(copy('files/b.txt', 'x', { ExpectedSourceBucketOwner: '123456789012' })), 'AccessDenied')
     t.notOk((await readdir(join(app.folder, 'target'))).includes('x'), 'nothing else is stored')
   })
 
@@ -222,6 +283,9 @@ t.test('objects over S3', async t => {
     t.equal(await refusedBy(url.replace('Expires=60', 'Expires=61')), '403 SignatureDoesNotMatch')
     t.equal(await refusedBy(url, { method: 'DELETE' }), '403 SignatureDoesNotMatch')
     t.equal(await refusedBy(`${app.url}/s3/files/b.txt`), '403 AccessDenied')
+    for (const headers of [{}, { authorization: 'Basic eDp5' }]) {
+      t.equal(await refusedBy(`${app.url}/s3/files/b.txt`, { method: 'PATCH', headers }), '405 MethodNotAllowed')
+    }
     t.equal(await refusedBy(`${app.url}/s3/files/b%FF`), '400 InvalidArgument')
     t.equal(await refusedBy(`${app.url}/s3/files/b.txt?a=%FF`), '400 InvalidURI')
     t.equal(await refusedBy(`${app.url}/s3`, { method: 'POST' }), '403 AccessDenied')

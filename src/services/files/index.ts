@@ -27,6 +27,7 @@ import * as transfer from './transfer.ts'
 import type { TrashBin } from './trash-bin.ts'
 import { type UploadInput, upload } from './upload.ts'
 import { type FolderUsage, usageOf } from './usage.ts'
+import { conditionFailed } from './write-condition.ts'
 
 export { type Archive, type ArchiveItem, type ArchiveTop, isLeftOut } from './archive.ts'
 export type { Digests } from './checked-body.ts'
@@ -62,6 +63,7 @@ export interface DeleteOptions {
   recursive: boolean
   only?: FileEntry['kind'] | undefined
   permanent?: boolean | undefined
+  condition?: ((entry: Pick<FileEntry, 'etag' | 'size' | 'modifiedAt'>) => boolean) | undefined
 }
 
 export interface Deleted {
@@ -267,13 +269,14 @@ export function createFiles(options: {
      * it is just deleted.
      * @param options.only the kind of entry to delete. Default: both
      * @param options.permanent deletes the entry even if the provider has a trash
-     * @throws as `stat`, ROOT_IS_FIXED, NOT_EMPTY for a folder that is not empty unless `recursive`, NOT_A_FILE or NOT_A_FOLDER
+     * @param options.condition the condition on the entry, checked just before it is deleted: a write in between is not detected
+     * @throws as `stat`, ROOT_IS_FIXED, PRECONDITION_FAILED, NOT_EMPTY for a folder that is not empty unless `recursive`, NOT_A_FILE or NOT_A_FOLDER
      * for another kind
      */
     delete(
       viewer: Viewer | null,
       input: LocationInput,
-      { recursive, only, permanent = false }: DeleteOptions,
+      { recursive, only, permanent = false, condition }: DeleteOptions,
       signal: AbortSignal,
     ): Promise<Deleted> {
       return audit.recorded(viewer, 'DELETE', { location: input, details: { recursive } }, async recording => {
@@ -283,6 +286,7 @@ export function createFiles(options: {
         const entry = await location.stat(signal)
         recording.add({ bytes: entry.size, details: { kind: entry.kind } })
         transfer.requireKind(entry, only)
+        if (condition && !condition(entry)) throw conditionFailed()
         const isEmptyFolder = entry.kind === 'directory' && !recursive
         const remover = { trash, run: runFor(viewer, recording) }
         const item = isEmptyFolder

@@ -35,6 +35,7 @@ import { createNativeUploads } from './native-upload.ts'
 import { ReceivedPart } from './received-part.ts'
 
 export type { UploadPart } from '../../../db/uploads/parts.ts'
+export { isEndedUpload } from './missing.ts'
 
 export const maxParts = 10_000
 /** Bytes: 5 GiB. */
@@ -186,6 +187,12 @@ export function createMultipartUploads(services: UploadServices) {
       const { range } = source
       const { body, entry } = await (await storage.readAt(granted)).read(signal, range ? { range } : {})
       try {
+        if (range && entry.size !== null && range.offset + range.length > entry.size) {
+          throw new AppError(
+            'RANGE_NOT_SATISFIABLE',
+            `The source has ${entry.size} bytes: the range must lie inside it.`,
+          )
+        }
         const size = range?.length ?? entry.size ?? undefined
         const part = { body: exactBody(body, size ?? null, () => undefined), size, digests: {} }
         return await put(viewer, name, number, part, signal)

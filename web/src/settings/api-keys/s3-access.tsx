@@ -68,7 +68,6 @@ function commandsFor(program: Program, { accessKeyId, secretAccessKey, endpoint,
     `secret_access_key=${secretAccessKey}`,
     `endpoint=${endpoint}`,
     `region=${region}`,
-    'no_check_bucket=true',
   ]
   return [`rclone config create stowage s3 ${settings.join(' ')}`, 'rclone lsd stowage:'].join('\n')
 }
