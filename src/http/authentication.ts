@@ -4,6 +4,7 @@ import { AppError } from '../errors.ts'
 import type { Services } from '../services/index.ts'
 import { namedProvider } from './named-provider.ts'
 import { cookieToken } from './session-cookie.ts'
+import { findBelow } from './url.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -13,13 +14,19 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route has no rate limit, because monitoring must always get a response. */
     unlimited?: true
-    /**
-     * Authenticates a request whose credential has a form that only this route accepts. Returns null for any other request,
-     * which is then authenticated as everywhere.
-     */
-    authenticate?: (request: FastifyRequest) => Promise<Viewer> | null
+    authenticate?: Authenticate
+  }
+  interface FastifyInstance {
+    /** The authenticators of front ends for requests without a route, by the beginning of the path. */
+    authenticators: Map<string, Authenticate>
   }
 }
+
+/**
+ * Authenticates a request whose credential has a form that only this route accepts. Returns null for any other request, which is
+ * then authenticated as everywhere.
+ */
+export type Authenticate = (request: FastifyRequest) => Promise<Viewer> | null
 
 /** RFC 6750, section 2.1. The only other way to send a credential is the console's cookie. */
 const scheme = /^Bearer +(\S+)$/i
@@ -29,11 +36,13 @@ const scheme = /^Bearer +(\S+)$/i
  * it reads the body. The credential is checked again after the body, because it may have been revoked meanwhile.
  */
 export function authenticateRequests(app: FastifyInstance, { credentials, requestLimits }: Services): void {
+  app.decorate('authenticators', new Map<string, Authenticate>())
   app.decorateRequest('viewer', null)
   app.addHook('onRequest', async request => {
     const { authorization } = request.headers
     const { config } = request.routeOptions
-    const authenticating = config.authenticate?.(request)
+    const authenticate = request.is404 ? findBelow(app.authenticators, request.url) : config.authenticate
+    const authenticating = authenticate?.(request)
     if (authenticating) {
       request.viewer = await authenticating
       return
@@ -48,8 +57,6 @@ export function authenticateRequests(app: FastifyInstance, { credentials, reques
     const token = scheme.exec(authorization)?.[1]
     if (!token) {
       requestLimits.countAnonymous(request.ip)
-      // A front end at this URL may accept another scheme and lack only the method.
-      if (request.is404) return
       throw new AppError('INVALID_CREDENTIAL', 'The Authorization header must be "Bearer <token or API key>".')
     }
     request.viewer = await credentials.authenticate(token, originOf(request), namedProvider(request))
@@ -57,6 +64,11 @@ export function authenticateRequests(app: FastifyInstance, { credentials, reques
   app.addHook('preHandler', async request => {
     if (request.viewer) request.viewer = await credentials.confirm(request.viewer)
   })
+}
+
+/** Accepts the credentials of a front end at all URLs below its path that have no route, such as those of unknown methods. */
+export function authenticateUnknownBelow(app: FastifyInstance, path: string, authenticate: Authenticate): void {
+  app.authenticators.set(path, authenticate)
 }
 
 export function originOf({ ip, id, headers }: FastifyRequest): Origin {

@@ -1,7 +1,7 @@
 /** Errors in the forms of the front ends' protocols. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type AppError, publicError } from '../errors.ts'
-import { splitUrl } from './url.ts'
+import { findBelow } from './url.ts'
 
 /** An error as the body of a response. */
 export interface ErrorResponse {
@@ -30,10 +30,8 @@ export function formatErrorsBelow(app: FastifyInstance, path: string, format: Er
 
 /** Returns an error in the form that its URL requires. It may have occurred before a route was found. */
 export function formatError(error: AppError, request: FastifyRequest): ErrorResponse {
-  const [path] = splitUrl(request.url)
-  for (const [prefix, format] of request.server.errorFormats) {
-    if (path === prefix || path.startsWith(`${prefix}/`)) return format(error, request)
-  }
+  const format = findBelow(request.server.errorFormats, request.url)
+  if (format) return format(error, request)
   return {
     status: error.status,
     headers: {

@@ -3,3 +3,12 @@ export function splitUrl(url: string): [path: string, query: string] {
   const start = url.indexOf('?')
   return start < 0 ? [url, ''] : [url.slice(0, start), url.slice(start + 1)]
 }
+
+/** Returns what the map has for the path that the URL is at or below. */
+export function findBelow<T>(byPath: ReadonlyMap<string, T>, url: string): T | undefined {
+  const [path] = splitUrl(url)
+  for (const [top, value] of byPath) {
+    if (path === top || path.startsWith(`${top}/`)) return value
+  }
+  return undefined
+}

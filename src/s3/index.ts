@@ -2,6 +2,7 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { requireViewer } from '../auth/viewer.ts'
+import { authenticateUnknownBelow } from '../http/authentication.ts'
 import { bufferBodies, streamBodies } from '../http/body-parsers.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
 import { formatErrorsBelow } from '../http/error-formats.ts'
@@ -63,7 +64,9 @@ export async function registerS3(
 ): Promise<void> {
   formatErrorsBelow(app, s3Path, formatS3Error)
   app.decorateRequest('signature', null)
-  const common = { authenticate: authenticateSigned(services, settings), slugsBelow: s3Path }
+  const authenticate = authenticateSigned(services, settings)
+  authenticateUnknownBelow(app, s3Path, authenticate)
+  const common = { authenticate, slugsBelow: s3Path }
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     reply.header('x-amz-request-id', request.id)
     return run(services, request, reply)

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { needs } from '../auth/needs.ts'
 import type { AuditAction } from '../db/schema.ts'
+import { type Authenticate, authenticateUnknownBelow } from '../http/authentication.ts'
 import { bufferBodies, streamBodies } from '../http/body-parsers.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
 import { formatErrorsBelow } from '../http/error-formats.ts'
@@ -57,14 +58,16 @@ const newMethods = ['PROPFIND', 'PROPPATCH', 'MKCOL', 'COPY', 'MOVE', 'LOCK', 'U
 
 export async function registerWebdav(app: FastifyInstance, options: DavOptions): Promise<void> {
   formatErrorsBelow(app, davPath, formatError)
+  const authenticate = basicAuthentication(options.services)
+  authenticateUnknownBelow(app, davPath, authenticate)
   for (const method of newMethods) app.addHttpMethod(method, { hasBody: true })
   await app.register(async scope => {
     bufferBodies(scope)
-    addRoutes(scope, options, methods, {})
+    addRoutes(scope, options, methods, { authenticate })
   })
   await app.register(async scope => {
     streamBodies(scope)
-    addRoutes(scope, options, uploads, { streamsBody: true, continuesLater: true })
+    addRoutes(scope, options, uploads, { authenticate, streamsBody: true, continuesLater: true })
   })
 }
 
@@ -72,7 +75,7 @@ function addRoutes(
   app: FastifyInstance,
   options: DavOptions,
   added: Readonly<Record<string, DavMethod>>,
-  own: { streamsBody?: true; continuesLater?: true },
+  own: { authenticate: Authenticate; streamsBody?: true; continuesLater?: true },
 ): void {
   // Clients look for these in any response, Windows for the second one.
   app.addHook('onRequest', (_request, reply, done) => {
@@ -81,7 +84,6 @@ function addRoutes(
   })
   const common = {
     ...own,
-    authenticate: basicAuthentication(options.services),
     ignoresCookie: true,
     slugsBelow: davPath,
   }

@@ -283,9 +283,8 @@ t.test('objects over S3', async t => {
     t.equal(await refusedBy(url.replace('Expires=60', 'Expires=61')), '403 SignatureDoesNotMatch')
     t.equal(await refusedBy(url, { method: 'DELETE' }), '403 SignatureDoesNotMatch')
     t.equal(await refusedBy(`${app.url}/s3/files/b.txt`), '403 AccessDenied')
-    for (const headers of [{}, { authorization: 'Basic eDp5' }]) {
-      t.equal(await refusedBy(`${app.url}/s3/files/b.txt`, { method: 'PATCH', headers }), '405 MethodNotAllowed')
-    }
+    t.equal(await refusedBy(`${app.url}/s3/files/b.txt`, { method: 'PATCH' }), '405 MethodNotAllowed')
+    t.equal(await refusedBy(url, { method: 'PATCH' }), '403 SignatureDoesNotMatch')
     t.equal(await refusedBy(`${app.url}/s3/files/b%FF`), '400 InvalidArgument')
     t.equal(await refusedBy(`${app.url}/s3/files/b.txt?a=%FF`), '400 InvalidURI')
     t.equal(await refusedBy(`${app.url}/s3`, { method: 'POST' }), '403 AccessDenied')

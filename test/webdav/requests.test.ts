@@ -49,6 +49,7 @@ t.test('WebDAV', async t => {
     const unknown = await dav('SEARCH', '/files', { body: '<x/>' })
     t.match(unknown, { status: 405, reason: 'METHOD_NOT_ALLOWED' })
     t.match(unknown.headers.get('allow'), /\bPROPFIND\b/)
+    t.match(await davClient(app, 'wrong')('SEARCH', '/files'), { status: 401, reason: 'INVALID_CREDENTIAL' })
     const attempts: [string, Record<string, string>, number][] = [
       ['a bearer token', { authorization: `Bearer ${key}` }, 207],
       ['a session as a bearer token', { authorization: `Bearer ${token}` }, 207],

@@ -28,7 +28,7 @@ export const signatureAlgorithm = 'AWS4-HMAC-SHA256'
 export const maxExpiry = 7 * 24 * 60 * 60
 
 const timestampPattern = /^\d{8}T\d{6}Z$/
-const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
+const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} (?:GMT|[+-]0000)$/
 const hexHash = /^[0-9a-f]{64}$/
 const headerName = /^[\w!#$%&'*+.^`|~-]{1,100}$/
 const regionPattern = /^[\w-]{1,64}$/
