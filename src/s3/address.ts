@@ -1,6 +1,6 @@
 /** The resource that an S3 request names (nothing, a bucket, or an object in one) and its query. */
 import type { IncomingMessage } from 'node:http'
-import { decodeUri, parseSignedQuery } from '../auth/sigv4/message.ts'
+import { decodeUri, parseSignedQuery, type Query } from '../auth/sigv4/message.ts'
 import { s3Path } from '../http/s3-domain.ts'
 import { splitUrl } from '../http/url.ts'
 import { S3Error } from './failure.ts'
@@ -12,6 +12,8 @@ export interface S3Address {
   key: string
   /** The parameters, without those that sign the request. */
   query: ReadonlyMap<string, string>
+  /** All parameters, in the order of the URL. */
+  parameters: Query
 }
 
 /** Parameters that say nothing about the operation. */
@@ -21,15 +23,16 @@ const ignored = /^(?:x-amz-|x-id$)/i
 export function parseAddress({ url = '' }: Pick<IncomingMessage, 'url'>): S3Address {
   const [path, query] = splitUrl(url)
   const [bucket = '', ...key] = path.slice(`${s3Path}/`.length).split('/')
-  return { bucket: decodeUri(bucket) || null, key: decodeUri(key.join('/')), query: parametersOf(query) }
+  const parameters = parseSignedQuery(query)
+  return { bucket: decodeUri(bucket) || null, key: decodeUri(key.join('/')), query: relevant(parameters), parameters }
 }
 
-function parametersOf(text: string): ReadonlyMap<string, string> {
-  const parameters = new Map<string, string>()
-  for (const [name, value] of parseSignedQuery(text)) {
+function relevant(parameters: Query): ReadonlyMap<string, string> {
+  const query = new Map<string, string>()
+  for (const [name, value] of parameters) {
     if (ignored.test(name)) continue
-    if (parameters.has(name)) throw new S3Error('InvalidArgument', 'A query parameter appears more than once.')
-    parameters.set(name, value)
+    if (query.has(name)) throw new S3Error('InvalidArgument', 'A query parameter appears more than once.')
+    query.set(name, value)
   }
-  return parameters
+  return query
 }

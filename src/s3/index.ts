@@ -96,10 +96,10 @@ async function run(services: Services, request: FastifyRequest, reply: FastifyRe
   // The credential of a form is in its fields.
   if (posted && posted.bucket !== null && posted.key === '') return postObject(services, request, reply, posted.bucket)
   const viewer = requireViewer(request.viewer)
-  addHoistedHeaders(request)
+  const { bucket, key, query, parameters } = parseAddress(request.raw)
+  addHoistedHeaders(request.headers, parameters)
   requireOwner(request.headers, viewer)
   quoteTags(request.headers)
-  const { bucket, key, query } = parseAddress(request.raw)
   const call: S3Call = { services, request, reply, query, signal: requestSignal(request) }
   if (bucket === null) return operationOf(onService, call).run(call)
   const runAt = operationAt(key, call)

@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { createHash, createHmac, type KeyObject, randomBytes } from 'node:crypto'
 import { GetObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import t from 'tap'
@@ -67,7 +67,7 @@ function verify(message: SignedMessage, secrets: readonly string[] = [secretAcce
   return verifySignature(signature, [message], keysOf(signature, secrets), now)
 }
 
-function keysOf(signature: Signature, secrets: readonly string[]): Buffer[] {
+function keysOf(signature: Signature, secrets: readonly string[]): KeyObject[] {
   return secrets.map(secret => deriveSigningKey(secret, signature))
 }
 

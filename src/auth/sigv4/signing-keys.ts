@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import type { Signature } from './signature.ts'
 import { deriveSigningKey } from './verify.ts'
 
@@ -8,7 +9,7 @@ const maxRemembered = 1000
  * requests come from few programs. The secrets of an access key never change.
  */
 export class SigningKeys {
-  readonly #remembered = new Map<string, readonly Buffer[]>()
+  readonly #remembered = new Map<string, readonly KeyObject[]>()
 
   /**
    * Returns what `verify` returns. If it throws, nothing is remembered, so only programs that know a secret take up memory.
@@ -18,7 +19,7 @@ export class SigningKeys {
   use<T>(
     signature: Pick<Signature, 'accessKeyId' | 'scope'>,
     secrets: () => readonly string[],
-    verify: (signingKeys: readonly Buffer[]) => T,
+    verify: (signingKeys: readonly KeyObject[]) => T,
   ): T {
     const { accessKeyId, scope } = signature
     const name = `${accessKeyId}/${scope.date}/${scope.region}`
