@@ -140,7 +140,7 @@ ${seconds} seconds. The S3 endpoint of Stowage has a local storage, like the RES
   },
 }
 
-/** Uses and frees memory for an upload, because a virtual machine may take long to provide memory that was never used. */
+/** Allocates and frees the memory for an upload, because the first access to a page can be slow in a virtual machine. */
 async function touchMemory(source: string, path: string): Promise<void> {
   await copyFile(source, path)
   await rm(path)

@@ -17,7 +17,7 @@ declare module 'fastify' {
     authenticate?: Authenticate
   }
   interface FastifyInstance {
-    /** The authenticators of front ends for requests without a route, by the beginning of the path. */
+    /** The authenticators for requests that match no route, by the path of their front end. */
     authenticators: Map<string, Authenticate>
   }
 }
@@ -66,7 +66,7 @@ export function authenticateRequests(app: FastifyInstance, { credentials, reques
   })
 }
 
-/** Accepts the credentials of a front end at all URLs below its path that have no route, such as those of unknown methods. */
+/** Sets the authenticator for requests below a path that match no route, such as requests with an unknown method. */
 export function authenticateUnknownBelow(app: FastifyInstance, path: string, authenticate: Authenticate): void {
   app.authenticators.set(path, authenticate)
 }

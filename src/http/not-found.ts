@@ -28,7 +28,7 @@ export function refuseUnknownRoutes(app: FastifyInstance): void {
   })
 }
 
-/** Returns the route that would match all paths below the first segment. */
+/** Returns the pattern of the route that matches all paths below the first segment, such as `/dav/*`. */
 function wildcardOf(path: string): string {
   return `${path.slice(0, path.indexOf('/', 1) + 1)}*`
 }

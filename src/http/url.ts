@@ -4,7 +4,7 @@ export function splitUrl(url: string): [path: string, query: string] {
   return start < 0 ? [url, ''] : [url.slice(0, start), url.slice(start + 1)]
 }
 
-/** Returns what the map has for the path that the URL is at or below. */
+/** Returns the value of the first key that is the path of the URL or one of its parent paths. */
 export function findBelow<T>(byPath: ReadonlyMap<string, T>, url: string): T | undefined {
   const [path] = splitUrl(url)
   for (const [top, value] of byPath) {

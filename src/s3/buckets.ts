@@ -49,7 +49,7 @@ export const headBucket: S3Operation<BucketCall> = {
   },
 }
 
-/** Programs create their bucket before they use it. An error about an existing one tells them that they can go on. */
+/** Some programs create their bucket before they use it. The error for an existing bucket tells them that they can continue. */
 export const createBucket: S3Operation<BucketCall> = {
   method: 'PUT',
   async run({ services, request, providerId }) {

@@ -50,8 +50,8 @@ async function remove(
   { permanent, match }: Removal,
 ): Promise<void> {
   const only = isFolder ? ('directory' as const) : ('file' as const)
-  const hasTag = (entry: Tagged) => namesTag(match ?? '*', isFolder ? emptyTag : listedTag(entry), 'strong')
-  const condition = match === undefined ? undefined : hasTag
+  const tagIn = (entry: Tagged) => (isFolder ? emptyTag : listedTag(entry))
+  const condition = match === undefined ? undefined : (entry: Tagged) => namesTag(match, tagIn(entry), 'strong')
   const options = { recursive: false, only, permanent, condition }
   try {
     await services.files.delete(request.viewer, { providerId, path }, options, signal)

@@ -17,7 +17,7 @@ import { element, result } from './xml.ts'
 import { xmlBody } from './xml-body.ts'
 
 const md5Pattern = /^"?([0-9a-f]{32})"?$/
-/** Stands for an ETag that is not an MD5, which no part has. */
+/** Replaces an ETag that is not an MD5 digest. It is different from the digest of every part. */
 const unknownMd5 = 'unknown'
 
 export const createMultipartUpload: S3Operation<ObjectCall> = {

@@ -1,4 +1,4 @@
-/** The owner named in lists of objects: the user whose credential signed the request. */
+/** Every bucket and object is presented as owned by the user whose credential the request has. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'

@@ -15,11 +15,11 @@ export function tagOf(etag: string): string {
   return md5.test(etag) || etag.includes('-') ? etag : `${etag}-0`
 }
 
-/** Headers with lists of tags. */
+/** The headers that contain ETags. */
 const tagHeaders = ['if-match', 'if-none-match', 'x-amz-copy-source-if-match', 'x-amz-copy-source-if-none-match']
 const bareTag = /^[\x21\x23-\x29\x2b\x2d-\x7e]{1,256}$/
 
-/** Returns a tag with its quotation marks, which S3 lets clients omit. Anything else stays as it is. */
+/** Adds the quotation marks that S3 lets clients omit from an ETag. Returns any other text unchanged. */
 export function quoteTag(text: string): string {
   return bareTag.test(text) ? formatTag(text) : text
 }
@@ -33,7 +33,7 @@ export function quoteTags(headers: IncomingHttpHeaders): void {
 
 export type Tagged = Pick<FileEntry, 'etag' | 'size' | 'modifiedAt'>
 
-/** Returns the tag of a file, which in a list is never missing. */
+/** Returns the tag of a file. Lists require one, so a file without an etag gets a tag that is derived from its size and time. */
 export function listedTag({ etag, size, modifiedAt }: Tagged): string {
   if (etag !== null) return tagOf(etag)
   return `${createHash('md5').update(`${size} ${modifiedAt?.getTime()}`).digest('hex')}-0`

@@ -2,8 +2,8 @@ import { PassThrough, type Readable, type Transform } from 'node:stream'
 import { AppError } from '../errors.ts'
 
 /**
- * Pipes a body into a stream, which fails if the body fails or is closed before its end. A body that has already failed emits no
- * more events, so a stream that waited for them would never end.
+ * Pipes a body into a stream, which fails if the body fails or is closed before its end. It also checks whether the body has
+ * already failed, because such a body emits no more events and the stream would wait forever.
  * @param closed returns the error for a body that was closed before its end
  */
 export function pipeBody<T extends Transform>(body: Readable, into: T, closed: () => Error): T {
@@ -19,7 +19,7 @@ export function pipeBody<T extends Transform>(body: Readable, into: T, closed: (
 
 /**
  * Pipes a request body into a stream that can be destroyed without closing the request, so that a response can follow.
- * @param chunks the stream. Default: one that changes nothing
+ * @param chunks the stream to pipe into. Default: a stream that passes the bytes on unchanged
  */
 export function detach(body: Readable, chunks: Transform = new PassThrough()): Readable {
   chunks.once('close', () => {

@@ -147,7 +147,7 @@ t.test('a Date header instead of X-Amz-Date', async t => {
   const original = await signed(new GetObjectCommand({ Bucket: 'files', Key: 'a' }))
   const now = new Date()
   const timestamp = now.toISOString().replace(/[-:]|\.\d+/g, '')
-  // Python's email.utils.formatdate writes the zone like this.
+  // Python's email.utils.formatdate writes the time zone as -0000.
   const headers = new Map([...original.headers, ['date', now.toUTCString().replace('GMT', '-0000')]])
   headers.delete('x-amz-date')
   const scope = `${timestamp.slice(0, 8)}/eu-central-1/s3/aws4_request`

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 /**
  * Reads all files and folders below a folder, including unfinished writes, and maps paths to a summary of their content. Leaves out
- * what is removed meanwhile, such as an item that is taken from the trash.
+ * entries that are removed during the walk, such as an item that is restored from the trash.
  */
 export async function readTree(root: string): Promise<Map<string, string>> {
   const tree = new Map<string, string>()

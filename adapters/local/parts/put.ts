@@ -13,7 +13,7 @@ import { tagOf } from './tag.ts'
 /** The end of the last slot in bytes, which is below the 16 TiB that a file of ext4 can have. */
 const maxEnd = 2 ** 43
 
-/** The name of the file in which the first part records the length of a slot. */
+/** The name of the file that contains the length of a slot. The first part creates it. */
 const slotFile = 'slot'
 
 /** Stores a part and returns its tag. @throws NOT_FOUND where the upload has ended */

@@ -5,16 +5,18 @@ import { deriveSigningKey } from './verify.ts'
 const maxRemembered = 1000
 
 /**
- * Derives the keys that sign for a day and a region. It remembers them, because deriving one takes several digests, and most
- * requests come from few programs. The secrets of an access key never change.
+ * Derives signing keys, each of which is valid for one access key, date and region. It caches them, because deriving a key takes
+ * several digests and a client uses the same key for all its requests of a day. An entry cannot become stale, because the secrets
+ * of an access key do not change while the server runs.
  */
 export class SigningKeys {
   readonly #remembered = new Map<string, readonly KeyObject[]>()
 
   /**
-   * Returns what `verify` returns. If it throws, nothing is remembered, so only programs that know a secret take up memory.
-   * @param secrets derives the secrets of the access key. Called only if its keys are not remembered
-   * @param verify takes one key for each secret
+   * Returns what `verify` returns. The keys are cached only if it does not throw, so a client that does not know a secret cannot
+   * fill the cache.
+   * @param secrets returns the secrets of the access key. It is called only if the signing keys are not in the cache
+   * @param verify receives one signing key for each secret
    */
   use<T>(
     signature: Pick<Signature, 'accessKeyId' | 'scope'>,

@@ -14,7 +14,7 @@ export interface VerifiedSignature extends Signature {
 
 /**
  * @param messages the request in the forms in which its client may have signed it; a proxy can change the host or the path
- * @param signingKeys one for each secret of the access key, of which one has signed
+ * @param signingKeys one signing key for each secret of the access key. The signature must match one of them
  * @param now milliseconds since 1970
  * @throws SignatureError
  */

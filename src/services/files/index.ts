@@ -269,9 +269,9 @@ export function createFiles(options: {
      * it is just deleted.
      * @param options.only the kind of entry to delete. Default: both
      * @param options.permanent deletes the entry even if the provider has a trash
-     * @param options.condition the condition on the entry, checked just before it is deleted: a write in between is not detected
-     * @throws as `stat`, ROOT_IS_FIXED, PRECONDITION_FAILED, NOT_EMPTY for a folder that is not empty unless `recursive`, NOT_A_FILE or NOT_A_FOLDER
-     * for another kind
+     * @param options.condition returns whether the entry may be deleted. A change between this check and the deletion is not detected
+     * @throws as `stat`; ROOT_IS_FIXED; NOT_A_FILE or NOT_A_FOLDER if the entry is not of the kind `only`; PRECONDITION_FAILED if the
+     * condition does not hold; NOT_EMPTY if the folder is not empty and `recursive` is false
      */
     delete(
       viewer: Viewer | null,
