@@ -8,6 +8,7 @@ import { AppError } from '../../src/errors.ts'
 import { isBelow } from '../matrix/model.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { lockTable } from '../support/lock-table.ts'
+import { ask, makeShare, read } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 
 const events = `query ($first: Int, $after: String, $filter: AuditEventFilter) {
@@ -190,19 +191,23 @@ t.test('a flood of failures names a hundred locations of each credential and cou
   const app = await startApp(t)
   const { token, providerId } = await withDisk(app)
   const { audit, credentials } = app.app.services
-  const keys = await Promise.all(['one', 'two'].map(name => app.createKey(token, { name, scopes: ['read'] })))
+  const floods = await Promise.all(
+    (['DELETE', 'DOWNLOAD'] as const).map(async action => {
+      const { id, key } = await app.createKey(token, { name: action, scopes: ['read'] })
+      return { action, id, viewer: await credentials.authenticate(key, origin) }
+    }),
+  )
   await audit.flush()
-  const viewers = await Promise.all(keys.map(({ key }) => credentials.authenticate(key, origin)))
-  const refusal = new AppError('SCOPE_REQUIRED')
+  const refusal = () => new AppError('SCOPE_REQUIRED')
   // Record them without waiting, so that no write happens in between.
   for (let index = 0; index < 250; index++) {
-    for (const viewer of viewers) {
+    for (const { viewer, action } of floods) {
       const location = { providerId, path: `/${index}` }
-      audit.noteRefusal(viewer, 'DELETE', { location, to: location, details: { field: `f${index}` } }, refusal)
+      audit.noteRefusal(viewer, action, { location, to: location, details: { field: `f${index}` } }, refusal())
     }
   }
-  for (const { id } of keys) {
-    const found: StoredEvent[] = await logOf(app, token, { action: 'DELETE', credentialId: id })
+  for (const { action, id } of floods) {
+    const found: StoredEvent[] = await logOf(app, token, { action, credentialId: id })
     const [named, rest] = [found.filter(({ path }) => path !== null), found.filter(({ path }) => path === null)]
     t.same(
       new Set(named.map(({ path }) => path)),
@@ -212,6 +217,33 @@ t.test('a flood of failures names a hundred locations of each credential and cou
     t.match(rest, [{ result: 'SCOPE_REQUIRED', count: 150, toPath: null, details: { placesLeftOut: true } }])
     t.equal(rest.length, 1)
   }
+})
+
+t.test('the recipients of a link cannot make the log grow without bound', async t => {
+  const app = await startApp(t)
+  const { token, providerId } = await withDisk(app)
+  await app.upload(token, providerId, '/in/a.txt', 'a')
+  const { id, link } = await makeShare(app, token, { providerId, path: '/in', kind: 'DROP' })
+  const tries = 30
+  const refusals = async () =>
+    (await logOf(app, token, { credentialId: id })).filter(({ result }: { result: string }) => result !== 'OK')
+  for (let index = 0; index < tries; index++) {
+    t.equal((await read(app, link, `/${index}-${'x'.repeat(200)}`)).reason, 'SCOPE_REQUIRED')
+    // Each failure is in a batch of its own.
+    await app.app.services.audit.flush()
+  }
+  t.match(await refusals(), { length: tries })
+  const found: StoredEvent[] = await refusals()
+  t.equal(found.filter(({ path }) => path !== null).length, 10, 'the first failures name their paths')
+  t.match(found[0], { path: null, count: 1, details: { placesLeftOut: true } })
+  const paths = Array.from({ length: 100 }, (_, index) => `/${index}-${'x'.repeat(90)}`)
+  for (let index = 0; index < tries; index++) {
+    const body = JSON.stringify({ paths: [...paths, `/${index}`] })
+    await ask(app, link, 'archive', { method: 'POST', body })
+  }
+  const after: (StoredEvent & { count: number })[] = await refusals()
+  t.equal(after.filter(({ path }) => path !== null).length, 10, 'a refused archive names no sources')
+  t.equal(after.reduce((sum, { count }) => sum + count, 0), 2 * tries, 'every failure is counted')
 })
 
 t.test("when too many events wait, transfers continue and the server's log counts the lost events", async t => {

@@ -2,6 +2,7 @@
 import type { AuditEvent } from '../../db/audit-events.ts'
 import type { Database } from '../../db/client.ts'
 import { withTimeout } from '../../timeout.ts'
+import { FailuresApart } from './failures-apart.ts'
 import { createStrangerEvents, isStrangers } from './strangers.ts'
 import { type Unwritable, writeEvents } from './writer.ts'
 
@@ -27,8 +28,6 @@ const batchSize = 1000
 const maxWaiting = 16 * 1024 * 1024
 /** Milliseconds between two writes of an event whose count increases. */
 const recountDelay = 10_000
-/** The maximum number of separate failures of one credential per delay. More are counted without their locations. */
-const maxFailuresApart = 100
 /**
  * The number of attempts, one delay apart, to write an event that the database rejects. After them it counts as lost.
  */
@@ -50,7 +49,7 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
   let weight = 0
   /** Waiting events that others can be merged into, by their common fields. */
   const alike = new Map<string, AuditEvent>()
-  const failures = new Map<string, number>()
+  const failuresApart = new FailuresApart()
   const strangers = createStrangerEvents()
   /** The number of times that the database rejected each event, by id. */
   const refusals = new Map<string, number>()
@@ -81,24 +80,20 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
   }
 
   function merge(event: AuditEvent): void {
-    const key = likeness(event)
-    const known = alike.get(key)
-    if (known) {
-      known.count += event.count
-      if (event.bytes !== null) known.bytes = (known.bytes ?? 0) + event.bytes
-      return
-    }
-    if (event.result !== 'OK' && event.action !== 'DOWNLOAD') {
-      const source = event.credentialId ?? event.address
-      const count = (failures.get(source) ?? 0) + 1
-      failures.set(source, count)
-      if (count > maxFailuresApart && !event.details.placesLeftOut) {
-        merge(withoutLocations(event))
-        return
-      }
-    }
-    alike.set(key, event)
-    put(event)
+    if (increaseAlike(event)) return
+    const limited = failuresApart.limit(event)
+    if (limited !== event && increaseAlike(limited)) return
+    alike.set(likeness(limited), limited)
+    put(limited)
+  }
+
+  /** Returns whether a waiting event now counts this one too. */
+  function increaseAlike(event: AuditEvent): boolean {
+    const known = alike.get(likeness(event))
+    if (!known) return false
+    known.count += event.count
+    if (event.bytes !== null) known.bytes = (known.bytes ?? 0) + event.bytes
+    return true
   }
 
   function reportLoss(lost: ReadonlyMap<string, number>, details: Omit<LostEvents, 'lost'> = {}): void {
@@ -117,7 +112,7 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
 
   /** Returns whether all events are written; otherwise try again later. */
   async function write(): Promise<boolean> {
-    failures.clear()
+    failuresApart.endBatch()
     const full = noRoom
     noRoom = new Map()
     reportLoss(full)
@@ -190,12 +185,6 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
       reportLoss(countActions([...waiting.values()]))
     },
   }
-}
-
-function withoutLocations(event: AuditEvent): AuditEvent {
-  const location = { providerId: null, providerName: null, path: null }
-  const to = { toProviderId: null, toProviderName: null, toPath: null }
-  return { ...event, ...location, ...to, subjectKind: null, subjectId: null, details: { placesLeftOut: true } }
 }
 
 /** Returns the fields that merged events have in common. */
