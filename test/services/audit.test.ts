@@ -243,7 +243,11 @@ t.test('the recipients of a link cannot make the log grow without bound', async 
   }
   const after: (StoredEvent & { count: number })[] = await refusals()
   t.equal(after.filter(({ path }) => path !== null).length, 10, 'a refused archive names no sources')
-  t.equal(after.reduce((sum, { count }) => sum + count, 0), 2 * tries, 'every failure is counted')
+  t.equal(
+    after.reduce((sum, { count }) => sum + count, 0),
+    2 * tries,
+    'every failure is counted',
+  )
 })
 
 t.test("when too many events wait, transfers continue and the server's log counts the lost events", async t => {

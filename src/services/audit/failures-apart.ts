@@ -46,7 +46,14 @@ function withoutLocations(event: AuditEvent): AuditEvent {
   const location = { providerId: null, providerName: null, path: null }
   const to = { toProviderId: null, toProviderName: null, toPath: null }
   const subject = { subjectKind: null, subjectId: null }
-  return { ...event, ...location, ...to, ...subject, address: networkOf(event.address), details: { placesLeftOut: true } }
+  return {
+    ...event,
+    ...location,
+    ...to,
+    ...subject,
+    address: networkOf(event.address),
+    details: { placesLeftOut: true },
+  }
 }
 
 function increase(counts: Map<string, number>, key: string): number {
