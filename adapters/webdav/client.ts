@@ -1,5 +1,5 @@
 import { pause } from '../cloud/backoff.ts'
-import type { Call, Network } from '../contract.ts'
+import { type Call, type Network, StorageError } from '../contract.ts'
 import { Authorization } from './authorization.ts'
 import type { WebdavSettings } from './config.ts'
 import { refusal, toStorageError } from './errors.ts'
@@ -8,7 +8,7 @@ import { decodeHref } from './paths.ts'
 
 /** Bytes of an error's body for the log. */
 const maxDetails = 500
-/** Attempts to send one request: with other credentials, to another path of a folder, or after the end of a lock. */
+/** Attempts to send one request: on another connection, with other credentials, to another path of a folder, or after the end of a lock. */
 const maxAttempts = 7
 /** Milliseconds before the first attempt after a lock, doubled for each further one: some servers lock each path that they change. */
 const lockTime = 20
@@ -18,6 +18,14 @@ export interface DavOptions extends Call {
   /** A stream is sent once. Everything else can be sent again, with other credentials. */
   body?: Buffer | AsyncIterable<Buffer>
 }
+
+/**
+ * Methods that are sent again where the server closes the connection instead of responding, as it may close an idle one just
+ * when it is used again (RFC 9112, section 9.3.1). The others would find their own change.
+ */
+const repeatable = new Set(['OPTIONS', 'PROPFIND', 'GET', 'PUT'])
+/** Codes of `fetch` and of sockets. */
+const closedCodes = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
 
 /** Sends requests to one server. */
 export class DavClient {
@@ -38,9 +46,14 @@ export class DavClient {
    */
   async send(method: string, path: string, options: DavOptions): Promise<Response> {
     const isStream = options.body !== undefined && !Buffer.isBuffer(options.body)
+    const isRepeatable = !isStream && repeatable.has(method)
     for (let [attempt, target] = [1, path]; ; attempt += 1) {
       const authorization = this.#authorization.header(method, target)
-      const response = await this.#send(method, target, authorization, options)
+      const response = await this.#send(method, target, authorization, options).catch(error => {
+        if (isRepeatable && attempt < maxAttempts && isClosed(error)) return null
+        throw error
+      })
+      if (!response) continue
       const { status, headers } = response
       if (status < 300) return response
       const details = await startOf(response)
@@ -107,11 +120,17 @@ export class DavClient {
 
   /** Returns whether the server redirects to the same path as that of a folder. */
   #isFolderOf(target: string, location: string | null): boolean {
-    const to = URL.parse(location ?? '', `${this.#origin.origin}${target}`)
+    if (location === null || target.endsWith('/')) return false
+    const to = URL.parse(location, `${this.#origin.origin}${target}`)
     return (
       to?.origin === this.#origin.origin && to.pathname.endsWith('/') && decodeHref(to.pathname) === decodeHref(target)
     )
   }
+}
+
+function isClosed(error: unknown): boolean {
+  const cause = error instanceof StorageError && error.cause
+  return cause instanceof Error && 'code' in cause && closedCodes.has(String(cause.code))
 }
 
 /** Returns the start of a response, and reads no more of it. */

@@ -10,6 +10,7 @@ import { at, call, get, listAll, put } from '../../adapters/conformance/kit.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import type { WebdavConfig } from '../../adapters/webdav/config.ts'
 import { webdavAdapter } from '../../adapters/webdav/index.ts'
+import { faultProxy } from '../servers/fault-proxy.ts'
 import { startApache, startNginxDav, startRclone } from '../servers/webdav.ts'
 import { startApp } from '../support/app.ts'
 import { faults, runChosenCases, runConformance, runFaultCases } from './conformance.ts'
@@ -194,6 +195,44 @@ t.test('strange responses are refused, and strange addresses in listings are lef
       each.slice(0, 60),
     )
   }
+  await provider.close?.()
+})
+
+t.test('a look at a missing folder is one request', async t => {
+  const { url } = await startNginxDav(t)
+  const proxy = await faultProxy(t, url)
+  const provider = await webdavAdapter.open({ url: `${proxy.endpoint}/` }, silentHost)
+  const requests: string[] = []
+  proxy.fault = ({ method, url }) => void requests.push(`${method} ${url}`)
+  await t.rejects(listAll(provider, 'missing'), { code: 'NOT_FOUND' })
+  t.same(
+    requests.filter(each => each.startsWith('PROPFIND /missing/')),
+    ['PROPFIND /missing/'],
+  )
+  await provider.close?.()
+})
+
+t.test('a server may close idle connections just when they are used again', async t => {
+  const { url, root } = await startNginxDav(t)
+  const proxy = await faultProxy(t, url)
+  const [used, closed] = [new Set<object>(), new Map<string, number>()]
+  proxy.fault = ({ method = '', socket }) => {
+    if (!used.has(socket) || !['OPTIONS', 'PROPFIND', 'GET', 'PUT'].includes(method)) {
+      used.add(socket)
+      return undefined
+    }
+    closed.set(method, (closed.get(method) ?? 0) + 1)
+    socket.destroy()
+    return 'stall'
+  }
+  await chmod(root, 0o777)
+  const provider = await webdavAdapter.open({ url: `${proxy.endpoint}/` }, silentHost)
+  for (const name of ['first', 'second']) {
+    await put(provider, name, name)
+    t.equal((await get(provider, name)).toString(), name)
+  }
+  t.same((await listAll(provider, '')).map(({ name }) => name).sort(), ['first', 'second'])
+  for (const method of ['PROPFIND', 'GET', 'PUT']) t.ok(closed.get(method), `${method} was sent again`)
   await provider.close?.()
 })
 

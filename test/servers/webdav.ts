@@ -96,6 +96,8 @@ export async function startApache(t: Scope): Promise<WebdavServer> {
       PidFile ${home}/pid
       ErrorLog ${home}/error.log
       StartServers 1
+      # One for each connection of the tests: without a free one, Apache closes idle connections.
+      ThreadsPerChild 64
       KeepAliveTimeout 30
       MaxKeepAliveRequests 0
       DocumentRoot ${root}
