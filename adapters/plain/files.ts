@@ -63,7 +63,10 @@ export interface PlainFiles {
    * ends with an error when the signal aborts.
    */
   store(path: StoragePath, body: Readable, options: StoreOptions): Promise<void>
-  /** Renames a file or a folder. With `overwrite`, replaces a file in one step where the server can. */
+  /**
+   * Renames a file or a folder. With `overwrite`, replaces a file in one step where the server can. Where it is refused, the provider
+   * renames the file at `to` to a hidden name first, and back if the second rename fails, too.
+   */
   rename(from: StoragePath, to: StoragePath, options: RenameOptions): Promise<void>
   /** Makes one folder in an existing one. Is refused where anything exists. */
   makeFolder(path: StoragePath, call: Call): Promise<void>

@@ -1,6 +1,7 @@
 import { type Call, parentOf, StorageError, type StoragePath } from '../contract.ts'
 import { isRefusal, missing, refuseTarget } from './errors.ts'
 import type { PlainFiles, RenameOptions } from './files.ts'
+import { replaceByRenames, type Server } from './replace.ts'
 
 /** Makes a folder and its missing parents. Resolves with the folders that it made, the deepest last. @throws NOT_A_DIRECTORY */
 export async function makeFolders(files: PlainFiles, path: StoragePath, call: Call): Promise<StoragePath[]> {
@@ -29,11 +30,12 @@ export async function makeFolders(files: PlainFiles, path: StoragePath, call: Ca
  * @throws NOT_FOUND, ALREADY_EXISTS, NOT_A_FILE, NOT_A_DIRECTORY
  */
 export async function renameWithParents(
-  files: PlainFiles,
+  server: Server,
   from: StoragePath,
   to: StoragePath,
   options: RenameOptions,
 ): Promise<void> {
+  const { files } = server
   const { overwrite, signal } = options
   const call = { signal }
   /** @throws the reason of a refusal, if the paths show one */
@@ -47,8 +49,8 @@ export async function renameWithParents(
   await withParents(files, to, call, {
     async work() {
       // Some servers do not replace files.
-      if (isFileInTheWay) await files.removeFile(to, call)
-      await files.rename(from, to, options)
+      if (isFileInTheWay) await replaceByRenames(server, from, to, options)
+      else await files.rename(from, to, options)
     },
     async explain() {
       isFileInTheWay = await isFileAtTarget()

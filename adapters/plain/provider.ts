@@ -18,7 +18,7 @@ import {
 } from '../contract.ts'
 import { openBody } from './body.ts'
 import { ifRefused, isChanged, isRefusal, missing, refuseTarget } from './errors.ts'
-import type { Facts, PlainFiles, StoreOptions } from './files.ts'
+import type { Facts, PlainFiles, RenameOptions, StoreOptions } from './files.ts'
 import { makeFolders, renameWithParents, withParents } from './folders.ts'
 import { resumableWrites } from './resumable.ts'
 import { withSource } from './source.ts'
@@ -157,7 +157,7 @@ class PlainProvider implements StorageProvider {
         const target = await this.#find(to, call)
         refuseTarget(target, source.kind, overwrite)
         if (target?.kind === 'directory') await this.#removeEmpty(to, call)
-        await renameWithParents(this.#files, from, to, { signal, overwrite, kind: source.kind })
+        await this.#rename(from, to, { signal, overwrite, kind: source.kind })
         return await this.#entry(to, call)
       })
     })
@@ -227,11 +227,16 @@ class PlainProvider implements StorageProvider {
     const publish = async () => {
       signal.throwIfAborted()
       if (!this.#files.hasExclusiveRename) refuseTarget(await this.#find(path, { signal }), 'file', overwrite)
-      await renameWithParents(this.#files, staged, path, { ...options, kind: 'file' })
+      await this.#rename(staged, path, { ...options, kind: 'file' })
       return await this.#entry(path, { signal })
     }
     if (this.#files.hasExclusiveRename) return await publish()
     return await this.#host.exclusively(this.#files.idOf(path), { signal }, publish)
+  }
+
+  #rename(from: StoragePath, to: StoragePath, options: RenameOptions): Promise<void> {
+    const server = { files: this.#files, staging: this.#staging, host: this.#host }
+    return renameWithParents(server, from, to, options)
   }
 
   /** See `Commit`. */

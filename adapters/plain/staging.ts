@@ -13,6 +13,8 @@ const maxAge = 24 * 60 * 60 * 1000
 const maxUploadAge = 8 * maxAge
 /** Begins the names of resumable uploads. */
 export const uploadPrefix = 'upload-'
+/** Begins the names of files that are being replaced: see `replaceByRenames`. */
+export const replacedPrefix = 'replaced-'
 /** Milliseconds to make the folder. */
 const makeTime = 30_000
 /** Milliseconds to remove an unfinished write after a failure. */
@@ -53,20 +55,29 @@ export class Staging {
   }
 
   /** Resolves with the path of an unfinished write, once `work` has stored it there. */
-  async fill({ signal }: Call, name: string, work: (path: StoragePath) => Promise<unknown>): Promise<StoragePath> {
+  async fill(call: Call, name: string, work: (path: StoragePath) => Promise<unknown>): Promise<StoragePath> {
     const path = stagedAt(name)
+    try {
+      await this.inFolder(call, () => work(path))
+      return path
+    } catch (error) {
+      await this.discard(path)
+      throw error
+    }
+  }
+
+  /** Runs `work`, which needs the folder. */
+  async inFolder({ signal }: Call, work: () => Promise<unknown>): Promise<void> {
     try {
       // All writes share this call, so none of them aborts it.
       this.#made ??= this.#files
         .makeFolder(stagingFolder, { signal: AbortSignal.timeout(makeTime) })
         .catch(ifRefused(undefined))
       await orAborted(this.#made, signal)
-      await work(path)
-      return path
+      await work()
     } catch (error) {
       // Another program may have removed the folder.
       this.#made = undefined
-      await this.discard(path)
       throw error
     }
   }
@@ -84,6 +95,8 @@ export class Staging {
 }
 
 function isLeftover({ name, modifiedAt }: Facts & { name: string }): boolean {
+  // Nothing else may have the content of such a file, and its time is that of the content.
+  if (name.startsWith(replacedPrefix)) return false
   const limit = name.startsWith(uploadPrefix) ? maxUploadAge : maxAge
   return modifiedAt !== null && Date.now() - modifiedAt.getTime() > limit
 }

@@ -1,9 +1,11 @@
-import { mkdir } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Client } from 'basic-ftp'
 import t from 'tap'
 import { conformanceCases, type Harness } from '../../adapters/conformance/index.ts'
-import { get, listAll, put } from '../../adapters/conformance/kit.ts'
-import type { StorageProvider } from '../../adapters/contract.ts'
+import { at, bodyOf, call, get, listAll, namesIn, put } from '../../adapters/conformance/kit.ts'
+import type { Call, Host, StorageProvider } from '../../adapters/contract.ts'
 import type { FtpConfig } from '../../adapters/ftp/config.ts'
 import { ftpAdapter } from '../../adapters/ftp/index.ts'
 import { type FtpServer, startProftpd } from '../servers/proftpd.ts'
@@ -67,6 +69,63 @@ t.test('a server without TLS and without facts in listings', async t => {
   }
   const tried = /^(?:common file|odd file|listed entries|listing a|a missing path|a directory that|ranges|move: moves)/
   for (const { name, run } of conformanceCases({ open })) if (tried.test(name)) t.strictSame(await run(), {}, name)
+})
+
+/** @param after called after each command that the server has carried out */
+function observingHost(after: () => void): Host {
+  return {
+    ...impatientHost,
+    pool: options =>
+      impatientHost.pool({
+        ...options,
+        async open(call) {
+          const connection = await options.open(call)
+          const client = connection as Client
+          const { send } = client
+          client.send = async command => {
+            const response = await send.call(client, command)
+            after()
+            return response
+          }
+          return connection
+        },
+      }),
+  }
+}
+
+t.test('a server that does not rename over files', async t => {
+  const careful = await startProftpd(t, { overwrites: false })
+  const [root, staging] = [careful.root, join(careful.root, '.stowage-staging')]
+  const open = (host: Host) => ftpAdapter.open({ ...configOf(careful), continuesUploads: false }, host)
+  const changes: Record<string, (provider: StorageProvider, call: Call) => Promise<unknown>> = {
+    write: (provider, { signal }) => provider.write(at('file'), bodyOf('new'), { signal, overwrite: true }),
+    move: async (provider, { signal }) => await provider.move?.(at('source'), at('file'), { signal, overwrite: true }),
+  }
+  for (const [name, change] of Object.entries(changes)) {
+    await t.test(`a ${name} that is aborted while the replaced file is missing brings it back`, async t => {
+      await writeFile(join(root, 'file'), 'old')
+      await writeFile(join(root, 'source'), 'new')
+      const aborter = new AbortController()
+      const host = observingHost(() => {
+        if (!existsSync(join(root, 'file'))) aborter.abort()
+      })
+      const provider = await open(host)
+      await t.rejects(change(provider, aborter), { name: 'AbortError' })
+      t.equal(await readFile(join(root, 'file'), 'utf8'), 'old')
+      t.equal(await readFile(join(root, 'source'), 'utf8'), 'new')
+      t.same(await readdir(staging), [])
+      await provider.close?.()
+    })
+
+    await t.test(`a ${name} replaces a file`, async t => {
+      const provider = await open(impatientHost)
+      await change(provider, call())
+      t.equal((await get(provider, 'file')).toString(), 'new')
+      t.same(await namesIn(provider, ''), name === 'move' ? ['file'] : ['file', 'source'])
+      t.same(await readdir(staging), [])
+      await provider.close?.()
+    })
+  }
 })
 
 t.test('a certificate that no authority has signed is shown, and another one is refused', async t => {

@@ -1,17 +1,17 @@
 /** The provider for servers of plain files, over the simplest server: a folder of this machine. */
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rename, rm, rmdir, stat, unlink, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, rmdir, stat, unlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import t from 'tap'
 import { at, bodyOf, call, get, namesIn, put } from '../../adapters/conformance/kit.ts'
-import { type Call, StorageError, type StoragePath, type StorageProvider } from '../../adapters/contract.ts'
+import { type Call, type Host, StorageError, type StoragePath, type StorageProvider } from '../../adapters/contract.ts'
 import type { Facts, PlainFiles } from '../../adapters/plain/files.ts'
 import { openPlainProvider } from '../../adapters/plain/provider.ts'
 import { faults, runConformance } from './conformance.ts'
-import { silentHost } from './host.ts'
+import { recordingHost, silentHost } from './host.ts'
 
 /** Refuses what servers refuse, with one error for all reasons. */
 class Folder implements PlainFiles {
@@ -19,6 +19,8 @@ class Folder implements PlainFiles {
   readonly root: string
   /** Called before each command. */
   before: (command: string) => void = () => {}
+  renamesOverFiles = true
+  ignoresCase = false
 
   constructor(root: string) {
     this.root = root
@@ -78,7 +80,11 @@ class Folder implements PlainFiles {
   }
 
   async rename(from: StoragePath, to: StoragePath): Promise<void> {
-    await this.#try('rename', () => rename(this.#at(from), this.#at(to)))
+    const isThere = (await this.find(to, call())) !== null
+    await this.#try('rename', async () => {
+      if (isThere && !this.renamesOverFiles) throw refusal()
+      await rename(this.#at(from), this.#at(to))
+    })
   }
 
   async makeFolder(path: StoragePath): Promise<void> {
@@ -100,7 +106,8 @@ class Folder implements PlainFiles {
   close(): void {}
 
   #at(path: StoragePath): string {
-    return path === '' ? this.root : `${this.root}/${path}`
+    const spelled = this.ignoresCase ? path.toLowerCase() : path
+    return path === '' ? this.root : `${this.root}/${spelled}`
   }
 
   async #try<T>(command: string, work: () => Promise<T>): Promise<T> {
@@ -111,24 +118,26 @@ class Folder implements PlainFiles {
   }
 }
 
+const refusal = (cause?: unknown) => new StorageError('PERMISSION_DENIED', 'The server refuses.', { cause })
+
 function refused(cause: { code?: string }): unknown {
   if (cause.code === 'ENAMETOOLONG') return new StorageError('INVALID_PATH', 'The name is too long.', { cause })
-  return cause.code?.startsWith('E') ? new StorageError('PERMISSION_DENIED', 'The server refuses.', { cause }) : cause
+  return cause.code?.startsWith('E') ? refusal(cause) : cause
 }
 
 const roots = new Map<StorageProvider, string>()
 
-async function openRoot(root: string): Promise<{ provider: StorageProvider; files: Folder }> {
+async function openRoot(root: string, host: Host = silentHost): Promise<{ provider: StorageProvider; files: Folder }> {
   const files = new Folder(root)
-  const provider = await openPlainProvider(files, silentHost)
+  const provider = await openPlainProvider(files, host)
   roots.set(provider, root)
   return { provider, files }
 }
 
-async function openNew(): Promise<{ provider: StorageProvider; files: Folder; root: string }> {
+async function openNew(host?: Host): Promise<{ provider: StorageProvider; files: Folder; root: string }> {
   const root = await mkdtemp(join(tmpdir(), 'stowage-plain-'))
   t.teardown(() => rm(root, { recursive: true, force: true }))
-  return { root, ...(await openRoot(root)) }
+  return { root, ...(await openRoot(root, host)) }
 }
 
 runConformance(
@@ -181,7 +190,8 @@ t.test('staging is hidden, refused as a path, and swept after a day', async t =>
   await put(provider, 'file', 'content')
   const staging = join(root, '.stowage-staging')
   const hour = 60 * 60_000
-  for (const [name, age] of Object.entries({ new: 0, old: 25, 'upload-new': 25, 'upload-old': 200 })) {
+  const ages = { new: 0, old: 25, 'upload-new': 25, 'upload-old': 200, 'replaced-old': 9999 }
+  for (const [name, age] of Object.entries(ages)) {
     await writeFile(join(staging, name), '')
     const time = new Date(Date.now() - age * hour)
     await utimes(join(staging, name), time, time)
@@ -195,7 +205,7 @@ t.test('staging is hidden, refused as a path, and swept after a day', async t =>
     await t.rejects(provider.list(at(path), { ...call(), limit: 10 }), { code: 'INVALID_PATH' })
   }
   await openRoot(root)
-  t.same((await readdir(staging)).sort(), ['new', 'upload-new'])
+  t.same((await readdir(staging)).sort(), ['new', 'replaced-old', 'upload-new'])
 })
 
 t.test('a staging folder that another program removes is made again', async t => {
@@ -258,4 +268,150 @@ t.test('a file that arrives incomplete at the server is not stored', async t => 
   }
   await t.rejects(put(provider, 'file', 'content'), { code: 'UNAVAILABLE', message: /stored 3 of 7 bytes/ })
   t.same(await namesIn(provider, ''), [])
+})
+
+const lost = () => new StorageError('UNAVAILABLE', 'The connection is lost.')
+
+/** Ways for a command to fail. */
+const failures: Record<string, (run: () => Promise<void>, abort: () => void) => Promise<void>> = {
+  async 'a command is refused'() {
+    throw refusal()
+  },
+  async 'the connection is lost before a command'() {
+    throw lost()
+  },
+  async 'the connection is lost after a command'(run) {
+    await run()
+    throw lost()
+  },
+  async 'the request is aborted before a command'(run, abort) {
+    abort()
+    await run()
+  },
+  async 'the request is aborted after a command'(run, abort) {
+    await run()
+    abort()
+  },
+}
+
+async function move(provider: StorageProvider, from: string, to: string, { signal } = call()): Promise<void> {
+  if (!provider.move) throw new Error('The provider does not move files')
+  await provider.move(at(from), at(to), { signal, overwrite: true })
+}
+
+/** Calls that replace the file "folder/old". */
+const replacements: Record<string, (provider: StorageProvider, call: Call) => Promise<unknown>> = {
+  'a write': (provider, { signal }) => provider.write(at('folder/old'), bodyOf('new'), { signal, overwrite: true }),
+  'a move': (provider, { signal }) => move(provider, 'source', 'folder/old', { signal }),
+}
+
+/** A server that does not rename over files. */
+async function openCareful() {
+  const opened = await openNew()
+  opened.files.renamesOverFiles = false
+  await mkdir(join(opened.root, 'folder'))
+  await writeFile(join(opened.root, 'folder/old'), 'old')
+  await writeFile(join(opened.root, 'source'), 'new')
+  return { ...opened, read: (path: string) => readFile(join(opened.root, path), 'utf8').catch(() => null) }
+}
+
+for (const [change, replace] of Object.entries(replacements)) {
+  t.test(`${change} replaces a file at a server that does not rename over files`, async t => {
+    const { provider, root, read } = await openCareful()
+    await replace(provider, call())
+    t.equal(await read('folder/old'), 'new')
+    t.same(await namesIn(provider, 'folder'), ['old'])
+    t.same(await readdir(join(root, '.stowage-staging')), [])
+  })
+
+  t.test(`${change} that is aborted between two renames brings the replaced file back`, async t => {
+    const { provider, files, root, read } = await openCareful()
+    const aborter = new AbortController()
+    const { rename } = files
+    files.rename = async (from, to) => {
+      await rename.call(files, from, to)
+      if (from === 'folder/old') aborter.abort()
+    }
+    await t.rejects(replace(provider, aborter), { name: 'AbortError' })
+    t.equal(await read('folder/old'), 'old')
+    t.equal(await read('source'), 'new')
+    t.same(await readdir(join(root, '.stowage-staging')), [])
+  })
+
+  for (const [failure, fail] of Object.entries(failures)) {
+    t.test(`${change} loses no file at a server that does not rename over files, where ${failure}`, async t => {
+      let most = 0
+      for (let failing = -1; failing < most; failing += 1) {
+        const { provider, files, read } = await openCareful()
+        const aborter = new AbortController()
+        let count = 0
+        const disturbed = (run: () => Promise<void>) => {
+          const isFailing = count === failing
+          count += 1
+          return isFailing ? fail(run, () => aborter.abort()) : run()
+        }
+        const { rename, removeFile } = files
+        files.rename = (from, to) => disturbed(() => rename.call(files, from, to))
+        files.removeFile = path => disturbed(() => removeFile.call(files, path))
+        const isDone = await replace(provider, aborter).then(
+          () => true,
+          () => false,
+        )
+        most = Math.max(most, count)
+        const [content, source] = [await read('folder/old'), await read('source')]
+        const place = `command ${failing}`
+        t.match(content, /^(?:old|new)$/, `the file has a content: ${place}`)
+        if (isDone) t.equal(content, 'new', `the call that succeeded replaced the file: ${place}`)
+        // A request that was aborted after the last rename has replaced the file.
+        else if (!aborter.signal.aborted) t.equal(content, 'old', `the call that failed kept the file: ${place}`)
+        const isMoved = change === 'a move' && content === 'new'
+        t.equal(source, isMoved ? null : 'new', `the source is there unless it was moved: ${place}`)
+      }
+      t.ok(most >= 4, 'the call has several commands')
+    })
+  }
+}
+
+t.test('a file on another disk of the server stays when it cannot be replaced from here', async t => {
+  const { provider, files } = await openNew()
+  for (const path of ['disk/file', 'disk/source', 'file', 'source']) await put(provider, path, path)
+  const disk = (path: StoragePath) => path.startsWith('disk/')
+  const { rename } = files
+  files.rename = async (from, to) => {
+    if (disk(from) !== disk(to)) throw refusal()
+    await rename.call(files, from, to)
+  }
+  await t.rejects(put(provider, 'disk/file', 'new', true), { code: 'PERMISSION_DENIED' })
+  await t.rejects(move(provider, 'source', 'disk/file'), { code: 'PERMISSION_DENIED' })
+  await t.rejects(move(provider, 'disk/source', 'file'), { code: 'PERMISSION_DENIED' })
+  for (const path of ['disk/file', 'disk/source', 'file', 'source']) {
+    t.equal((await get(provider, path)).toString(), path)
+  }
+})
+
+t.test('a file that is moved to another spelling of its own name stays where names ignore case', async t => {
+  const { provider, files } = await openNew()
+  files.ignoresCase = true
+  files.renamesOverFiles = false
+  await put(provider, 'a.txt', 'the only copy')
+  await t.rejects(move(provider, 'a.txt', 'A.txt'))
+  t.equal((await get(provider, 'a.txt')).toString(), 'the only copy')
+  t.equal((await get(provider, 'A.txt')).toString(), 'the only copy')
+})
+
+t.test('a replaced file that cannot be renamed back is kept, and the log names it', async t => {
+  const host = recordingHost()
+  const { provider, files, root } = await openNew(host)
+  await put(provider, 'file', 'old')
+  await utimes(join(root, 'file'), 0, 0)
+  const { rename } = files
+  files.rename = async (from, to) => {
+    if (from !== 'file') throw refusal()
+    await rename.call(files, from, to)
+  }
+  await t.rejects(put(provider, 'file', 'new', true), { code: 'PERMISSION_DENIED' })
+  await openRoot(root)
+  const kept = await readdir(join(root, '.stowage-staging'))
+  t.match(host.warnings, [{ details: { path: 'file', hiddenName: `.stowage-staging/${kept[0]}` } }])
+  t.equal(await readFile(join(root, '.stowage-staging', kept[0] ?? ''), 'utf8'), 'old')
 })

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import ssh2 from 'ssh2'
 import t from 'tap'
@@ -10,6 +10,7 @@ import type { SftpConfig } from '../../adapters/sftp/config.ts'
 import { sftpAdapter } from '../../adapters/sftp/index.ts'
 import { startFakeSsh } from '../servers/fake-ssh.ts'
 import { startSshd } from '../servers/sshd.ts'
+import { memoryFolder } from '../support/memory-folder.ts'
 import { faults, runConformance, runFaultCases } from './conformance.ts'
 import { impatientHost, sharingHost } from './host.ts'
 
@@ -129,6 +130,30 @@ t.test('links and names that are not UTF-8 are left out', async t => {
   t.same(await namesIn(provider, ''), ['file'])
   await t.rejects(provider.stat(at('link'), call()), { code: 'NOT_FOUND' })
   await t.rejects(get(provider, 'link'), { code: 'NOT_FOUND' })
+  await provider.close?.()
+})
+
+const [{ dev: disk }, { dev: otherDisk }] = [await stat(root), await stat(memoryFolder())]
+const skip = disk === otherDisk && 'this machine has no tmpfs'
+
+t.test('a file on another disk below the folder stays when it cannot be replaced from here', { skip }, async t => {
+  const folder = await newFolder()
+  const other = await mkdtemp(join(memoryFolder(), 'stowage-sftp-'))
+  t.teardown(() => rm(other, { recursive: true }))
+  await symlink(other, join(folder, 'disk'))
+  await mkdir(join(other, 'sub'))
+  const files = { file: 'file', source: 'source', 'disk/sub/file': 'other file', 'disk/sub/source': 'other source' }
+  for (const [path, content] of Object.entries(files)) await writeFile(join(folder, path), content)
+  const provider = await open(folder)
+  const overwrite = { ...call(), overwrite: true }
+  await t.rejects(put(provider, 'disk/sub/file', 'new', true), { code: 'PERMISSION_DENIED' })
+  for (const [from, to] of [
+    ['source', 'disk/sub/file'],
+    ['disk/sub/source', 'file'],
+  ] as const) {
+    await t.rejects(async () => await provider.move?.(at(from), at(to), overwrite), { code: 'PERMISSION_DENIED' })
+  }
+  for (const [path, content] of Object.entries(files)) t.equal(await readFile(join(folder, path), 'utf8'), content)
   await provider.close?.()
 })
 

@@ -37,9 +37,16 @@ const tlsLines: Record<Security, string> = {
   none: 'TLSEngine off',
 }
 
-/** @param options.more lines of its configuration */
-export async function startProftpd(t: Scope, options: { security?: Security; more?: string } = {}): Promise<FtpServer> {
-  const { security = 'explicit', more = '' } = options
+/**
+ * @param options.more lines of its configuration
+ * @param options.overwrites false for a server that refuses to rename over files
+ */
+export async function startProftpd(
+  t: Scope,
+  options: { security?: Security; more?: string; overwrites?: boolean } = {},
+): Promise<FtpServer> {
+  const { security = 'explicit', more = '', overwrites = true } = options
+  const lines = [tlsLines[security], `AllowOverwrite ${overwrites ? 'on' : 'off'}`, more]
   await requirePrograms({
     who: 'The tests of FTP',
     programs: ['proftpd', 'openssl'],
@@ -59,10 +66,7 @@ export async function startProftpd(t: Scope, options: { security?: Security; mor
   await writeFile(join(home, 'passwd'), `${user}:${hash}:${uid}:${gid}::${root}:/bin/sh\n`, { mode: 0o600 })
   await writeFile(join(home, 'group'), `${username}:x:${gid}:\n`, { mode: 0o600 })
   await chmod(home, 0o755)
-  await writeFile(
-    join(home, 'proftpd.conf'),
-    configuration({ home, root, port, more: `${tlsLines[security]}\n${more}` }),
-  )
+  await writeFile(join(home, 'proftpd.conf'), configuration({ home, root, port, more: lines.join('\n') }))
 
   let server: ChildProcess | undefined
   const start = async () => {
@@ -104,7 +108,6 @@ function configuration({ home, root, port, more }: { home: string; root: string;
     AuthUserFile ${home}/passwd
     AuthGroupFile ${home}/group
     DefaultRoot ${root}
-    AllowOverwrite on
     Umask 022
     MaxInstances 60
       TLSRequired on
