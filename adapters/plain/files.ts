@@ -41,7 +41,7 @@ export type Commit = (
  * PERMISSION_DENIED: the provider looks at the paths and finds the reason, or else returns your error.
  */
 export interface PlainFiles {
-  readonly traits: Omit<Traits, 'emptyDirectories'>
+  readonly traits: Omit<Traits, 'emptyDirectories' | 'listOrder'>
   /** True where `rename` without `overwrite` never replaces anything. Otherwise writes to one path take turns. */
   readonly hasExclusiveRename?: boolean
 

@@ -56,7 +56,7 @@ class PlainProvider implements StorageProvider {
     this.#files = files
     this.#host = host
     this.#staging = staging
-    this.traits = { emptyDirectories: true, ...files.traits }
+    this.traits = { emptyDirectories: true, listOrder: 'names', ...files.traits }
     const { copy, quota, removeTree } = files
     if (quota) this.quota = call => this.#run(call.signal, () => quota.call(files, call))
     if (copy) this.copy = (from, to, options) => this.#copy(from, to, options)
@@ -73,11 +73,15 @@ class PlainProvider implements StorageProvider {
 
   async list(
     path: StoragePath,
-    { signal, cursor = '', limit }: Call & { cursor?: string; limit: number },
+    { signal, cursor, from = '', limit }: Call & { cursor?: string; from?: string; limit: number },
   ): Promise<ListPage> {
     const found = await this.#run(signal, () => this.#listed(path, { signal }))
-    const later = found.filter(({ name }) => name > cursor).sort((a, b) => (a.name < b.name ? -1 : 1))
-    const entries = later.slice(0, limit).map(facts => this.#toEntry(childOf(path, facts.name), facts))
+    const start = orderOf(cursor ?? from)
+    const later = found
+      .map(facts => ({ facts, order: orderOf(facts.name) }))
+      .filter(({ order }) => order > start || (order === start && cursor === undefined))
+      .sort((a, b) => (a.order < b.order ? -1 : 1))
+    const entries = later.slice(0, limit).map(({ facts }) => this.#toEntry(childOf(path, facts.name), facts))
     const last = entries.at(-1)
     return last && later.length > limit ? { entries, cursor: last.name } : { entries }
   }
@@ -322,4 +326,9 @@ class PlainProvider implements StorageProvider {
 
 function appends(files: PlainFiles): files is Parameters<typeof resumableWrites>[0] {
   return files.append !== undefined
+}
+
+/** Returns text whose order in JavaScript is that of the bytes of a name. */
+function orderOf(name: string): string {
+  return Buffer.from(name).toString('latin1')
 }

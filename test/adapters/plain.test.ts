@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import t from 'tap'
-import { at, bodyOf, call, get, namesIn, put } from '../../adapters/conformance/kit.ts'
+import { at, bodyOf, call, get, listAll, namesIn, put } from '../../adapters/conformance/kit.ts'
 import { type Call, type Host, StorageError, type StoragePath, type StorageProvider } from '../../adapters/contract.ts'
 import type { Facts, PlainFiles } from '../../adapters/plain/files.ts'
 import { openPlainProvider } from '../../adapters/plain/provider.ts'
@@ -154,6 +154,25 @@ runConformance(
     ...['copy', 'copySmall', 'openFile', 'readSmall', 'presign', 'quota'].map(name => `the method ${name}`),
     ...faults,
   ],
+)
+
+t.test(
+  'a listing is in the order of bytes, and a walk from the middle reads the folder once for each page',
+  async t => {
+    const { provider, files } = await openNew()
+    for (const name of ['z\u{1f600}', 'z\u{fffd}', 'b', 'a', 'ä']) await put(provider, name, '')
+    t.equal(provider.traits.listOrder, 'names')
+    let lists = 0
+    files.before = command => {
+      if (command === 'list') lists += 1
+    }
+    const listed = await listAll(provider, '', 2, 'b')
+    t.same(
+      listed.map(({ name }) => name),
+      ['b', 'z\u{fffd}', 'z\u{1f600}', 'ä'],
+    )
+    t.equal(lists, 2)
+  },
 )
 
 t.test('a read continues after a lost connection, and fails if the file has changed', async t => {
