@@ -44,18 +44,22 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
 
   // Another Stowage behind the address reserves the usual name for itself.
   const stagingAtServer = features.isOwnCloud ? '.stowage-unfinished' : stagingName
+  // Names are translated at every level, because the root of another provider may be below this one.
+  const toServer = (name: string) => (name === stagingName ? stagingAtServer : name)
+  const fromServer = (name: string) => (name === stagingAtServer ? stagingName : name)
 
   /** Returns the encoded path of a file. */
   const at = (path: StoragePath) => {
-    const [top, ...below] = segmentsOf(path)
-    if (top === stagingAtServer && top !== stagingName) throw unstorable(`The name "${top}" is reserved`)
-    if (segmentsOf(path).some(name => Buffer.byteLength(name) > maxNameBytes)) {
+    const names = segmentsOf(path)
+    const reserved = names.find(name => fromServer(name) !== name)
+    if (reserved !== undefined) throw unstorable(`The name "${reserved}" is reserved`)
+    if (names.some(name => Buffer.byteLength(name) > maxNameBytes)) {
       throw unstorable(`A name can have at most ${maxNameBytes} bytes here`)
     }
     // Nextcloud and ownCloud would store the other form, in which the name may be that of another file.
     if (features.uploads && path !== path.normalize())
       throw unstorable('The server keeps names in the Unicode form NFC alone')
-    return `${base}${encodeSegments(top === stagingName ? [stagingAtServer, ...below] : segmentsOf(path))}`
+    return `${base}${encodeSegments(names.map(toServer))}`
   }
   /** Some servers take a path for that of a folder only if it ends in a slash. */
   const folderAt = (path: StoragePath) => (path === '' ? base : `${at(path)}/`)
@@ -95,7 +99,7 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
     )
     return found.flatMap(({ facts }, index) => {
       const name = names[index]
-      return name ? [{ ...facts, name: path === '' && name === stagingAtServer ? stagingName : name }] : []
+      return name ? [{ ...facts, name: fromServer(name) }] : []
     })
   }
 

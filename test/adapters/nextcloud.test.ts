@@ -1,17 +1,51 @@
 /** The adapter for WebDAV on a Nextcloud, and on its variants where they differ. */
 import t from 'tap'
 import { conformanceCases } from '../../adapters/conformance/index.ts'
+import { at, call, namesIn, put } from '../../adapters/conformance/kit.ts'
 import { type Kind, startNextcloud } from '../servers/nextcloud/index.ts'
 import { runConformance } from './conformance.ts'
-import { harnessOf } from './nextcloud-world.ts'
+import { harnessOf, openFolder } from './nextcloud-world.ts'
 
 t.setTimeout(300_000)
+
+/** The folders of unfinished writes: at this server, and at others. */
+const reserved = ['.stowage-unfinished', '.stowage-staging']
 
 runConformance(null, harnessOf(await startNextcloud(t)), [
   'hasCreateRaces in the harness',
   'parts of resumable writes',
   ...['copySmall', 'openFile', 'readSmall', 'presign'].map(name => `the method ${name}`),
 ])
+
+t.test('unfinished writes are hidden and refused at every level, as another provider may be below', async t => {
+  const fake = await startNextcloud(t)
+  for (const name of reserved) fake.files.tree.addFile(`Team/${name}/part`, 'half')
+  const providers = { '': await openFolder(fake, ''), Team: await openFolder(fake, 'Team') }
+  for (const provider of Object.values(providers)) await put(provider, 'file', 'content')
+  t.same(await namesIn(providers.Team, ''), ['file'])
+  t.same(await namesIn(providers[''], 'Team'), ['file'])
+  for (const provider of Object.values(providers)) {
+    for (const path of reserved.flatMap(name => [name, `${name}/part`, `Team/${name}`, `Team/${name}/part`])) {
+      const attempts: Record<string, () => Promise<unknown>> = {
+        stat: () => provider.stat(at(path), call()),
+        list: () => provider.list(at(path), { ...call(), limit: 10 }),
+        read: () => provider.read(at(path), call()),
+        write: () => put(provider, path, 'x', true),
+        mkdir: () => provider.mkdir(at(path), { ...call(), exclusive: false }),
+        delete: () => provider.delete(at(path), call()),
+        'delete a tree': async () => provider.deleteTree?.(at(path), call()),
+        'copy from': async () => provider.copy?.(at(path), at('copy'), { ...call(), overwrite: false }),
+        'move from': async () => provider.move?.(at(path), at('moved'), { ...call(), overwrite: false }),
+        'move to': async () => provider.move?.(at('file'), at(path), { ...call(), overwrite: true }),
+      }
+      for (const [name, attempt] of Object.entries(attempts)) {
+        await t.rejects(attempt(), { code: 'INVALID_PATH' }, `${name} ${path}`)
+      }
+    }
+    await provider.close?.()
+  }
+  for (const name of reserved) t.ok(fake.files.tree.find(`Team/${name}/part`), 'nothing was deleted')
+})
 
 /** Cases that store files. */
 const storing =
