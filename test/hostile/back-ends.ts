@@ -41,7 +41,8 @@ export interface BackEnd {
   foldsCase?: boolean
   /** The adapters of the server. @param folder an empty folder on disk */
   adapters(folder: string): readonly AdapterDefinition[]
-  config(folder: string): Promise<object>
+  /** @param below a path below the provider's root, for a provider whose root is there: some back ends make that folder */
+  config(folder: string, below?: string): Promise<object>
   /** Translates a path of the provider into a path of the back end. The empty path is the provider's root. */
   spelled(path: string): readonly string[]
   /** Writes a file as another client would. Names can be any text that the back end accepts. */
@@ -103,10 +104,11 @@ export function local(): BackEnd {
   return {
     type: 'local',
     adapters: roots => [localAdapter({ localRoots: [roots], dataFolder: '/nowhere' }) as AdapterDefinition],
-    async config(given) {
+    async config(given, below = '') {
       folder = given
-      await mkdir(join(folder, top))
-      return { root: join(folder, top) }
+      const root = join(folder, top, below)
+      await mkdir(root, { recursive: true })
+      return { root }
     },
     spelled: path => [top, ...segments(path)],
     async make(where, content) {
@@ -135,14 +137,18 @@ async function describe(path: string): Promise<string> {
   return stats.isFile() ? `${ino} ${mtimeMs} ${await readFile(path, 'utf8')}` : `special ${mode} ${ino}`
 }
 
-/** A back end whose server stores files in a folder of this machine. */
-function onDisk(type: string, adapter: AdapterDefinition, root: string, config: object): BackEnd {
+/**
+ * A back end whose server stores files in a folder of this machine.
+ * @param config returns the configuration for a path below that folder
+ */
+function onDisk(type: string, adapter: AdapterDefinition, root: string, config: (path: string) => object): BackEnd {
   return {
     type,
     adapters: () => [adapter],
-    async config() {
-      await mkdir(join(root, top), { recursive: true })
-      return config
+    async config(_, below = '') {
+      const path = join(top, below)
+      await mkdir(join(root, path), { recursive: true })
+      return config(path)
     },
     spelled: path => [top, ...segments(path)],
     async make(where, content) {
@@ -156,25 +162,37 @@ function onDisk(type: string, adapter: AdapterDefinition, root: string, config: 
 
 export async function ftp(t: Test): Promise<BackEnd> {
   const { host, port, user, password, fingerprint, root } = await startProftpd(t)
-  const config = { host, port, user, password, fingerprint, folder: `/${top}` }
-  return onDisk('ftp', ftpAdapter as AdapterDefinition, root, config)
+  return onDisk('ftp', ftpAdapter as AdapterDefinition, root, path => {
+    return { host, port, user, password, fingerprint, folder: `/${path}` }
+  })
 }
 
 export async function sftp(t: Test): Promise<BackEnd> {
   const { host, port, user, privateKey, passphrase, hostKey, root } = await startSshd(t)
-  const config = { host, port, user, privateKey, passphrase, hostKey, folder: join(root, top) }
-  return onDisk('sftp', sftpAdapter as AdapterDefinition, root, config)
+  return onDisk('sftp', sftpAdapter as AdapterDefinition, root, path => {
+    return { host, port, user, privateKey, passphrase, hostKey, folder: join(root, path) }
+  })
 }
 
 export async function webdav(t: Test): Promise<BackEnd> {
   const { url, user, password, root } = await startApache(t)
-  const backEnd = onDisk('webdav', webdavAdapter as AdapterDefinition, root, { url: `${url}${top}`, user, password })
+  const backEnd = onDisk('webdav', webdavAdapter as AdapterDefinition, root, path => {
+    return { url: `${url}${path}`, user, password }
+  })
+  // The server runs as another user than the test.
+  const share = async (where: readonly string[]) => {
+    for (let depth = 0; depth <= where.length; depth += 1) await chmod(join(root, ...where.slice(0, depth)), 0o777)
+  }
   return {
     ...backEnd,
-    // The server runs as another user than the test.
+    async config(folder, below = '') {
+      const config = await backEnd.config(folder, below)
+      await share([top, ...segments(below)])
+      return config
+    },
     async make(where, content) {
       await backEnd.make(where, content)
-      for (let depth = 0; depth < where.length; depth += 1) await chmod(join(root, ...where.slice(0, depth)), 0o777)
+      await share(where.slice(0, -1))
     },
   }
 }
@@ -185,7 +203,7 @@ export async function s3(t: Test): Promise<BackEnd> {
   return {
     type: 's3',
     adapters: () => [s3Adapter as AdapterDefinition],
-    config: async () => configFor(server, bucket, { prefix: top }),
+    config: async (_, below = '') => configFor(server, bucket, { prefix: join(top, below) }),
     spelled: path => [top, ...segments(path)],
     async make(where, Body) {
       await server.client.send(new PutObjectCommand({ Bucket: bucket, Key: where.join('/'), Body }))
@@ -215,7 +233,7 @@ export async function azureBlob(t: Test): Promise<BackEnd> {
   return {
     type: 'azure-blob',
     adapters: () => [azureBlobAdapter() as AdapterDefinition],
-    config: async () => azureConfigFor(server, container.containerName, { prefix: top }),
+    config: async (_, below = '') => azureConfigFor(server, container.containerName, { prefix: join(top, below) }),
     spelled: path => [top, ...segments(path)],
     async make(where, content) {
       await container.getBlockBlobClient(where.join('/')).upload(content, Buffer.byteLength(content))
@@ -251,7 +269,7 @@ export async function googleDrive(t: Test): Promise<BackEnd> {
   return {
     type: 'google-drive',
     adapters: () => [googleDriveAdapter({ endpoints: endpointsOf(fake), backoff, trust: 0 }) as AdapterDefinition],
-    config: async () => ({ serviceAccountKey, rootFolderId: folderAt([top]) }),
+    config: async (_, below = '') => ({ serviceAccountKey, rootFolderId: folderAt([top, ...segments(below)]) }),
     spelled: path => [top, ...segments(path).map(toStored)],
     async make(where, content) {
       fake.addFile(folderAt(where.slice(0, -1)), where.at(-1) ?? '', content, { owner: account })

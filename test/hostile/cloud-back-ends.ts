@@ -1,4 +1,5 @@
 /** The back ends of cloud storages whose paths are names, on fake servers. */
+import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { dropboxAdapter } from '../../adapters/dropbox/index.ts'
@@ -40,9 +41,10 @@ export async function dropbox(t: Test): Promise<BackEnd> {
     type: 'dropbox',
     foldsCase: true,
     adapters: () => [authorized(dropboxAdapter({ endpoints: endpointsOf(fake), backoff }), () => fake.oauth.issue())],
-    async config() {
-      tree.folder(top)
-      return { ...configOf(fake), rootFolder: `/${top}` }
+    async config(_, below = '') {
+      const path = join(top, below)
+      tree.folder(path)
+      return { ...configOf(fake), rootFolder: `/${path}` }
     },
     spelled: path => [top, ...segmentsIn(path)],
     async make(where, content) {
@@ -60,9 +62,10 @@ export async function onedrive(t: Test): Promise<BackEnd> {
     type: 'onedrive',
     foldsCase: true,
     adapters: () => [authorized(oneDriveAdapter(options), () => fake.oauth.issue())],
-    async config() {
-      tree.folder(top)
-      return { ...onedriveWorld.configOf(fake), rootFolder: `/${top}` }
+    async config(_, below = '') {
+      const path = join(top, below)
+      tree.folder(path)
+      return { ...onedriveWorld.configOf(fake), rootFolder: `/${path}` }
     },
     spelled: path => [top, ...segmentsIn(path)],
     async make(where, content) {
@@ -78,9 +81,10 @@ export async function nextcloud(t: Test): Promise<BackEnd> {
   return {
     type: 'webdav',
     adapters: () => [webdavAdapter as AdapterDefinition],
-    async config() {
-      tree.folder(top)
-      return { url: `${filesUrl}${top}`, user, password }
+    async config(_, below = '') {
+      const path = join(top, below)
+      tree.folder(path)
+      return { url: `${filesUrl}${path}`, user, password }
     },
     spelled: path => [top, ...segmentsIn(path)],
     async make(where, content) {
