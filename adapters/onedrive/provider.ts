@@ -100,6 +100,8 @@ export class OneDriveProvider implements StorageProvider {
         if (exclusive) throw alreadyExists()
         return
       }
+      // The request that makes a folder has only the address of its parent.
+      this.#items.addressOf(path)
       const parent = await makeFolders(this.#items, parentOf(path), signal)
       try {
         await this.#items.makeFolder(parentOf(path), nameOf(path), signal)

@@ -367,9 +367,12 @@ t.test('names are found in any case, and those that OneDrive cannot store are re
   ]) {
     await rejectsWith('INVALID_PATH', put(provider, `new/${name}`, 'no'))
     await rejectsWith('INVALID_PATH', provider.stat(at(name), call()))
+    await rejectsWith('INVALID_PATH', provider.mkdir(at(`new/${name}`), { ...call(), exclusive: true }))
     await rejectsWith('INVALID_PATH', Promise.resolve(provider.move?.(at('Folder'), at(name), keep)))
   }
-  await rejectsWith('INVALID_PATH', put(provider, Array.from({ length: 40 }, () => 'ten letters').join('/'), 'no'))
+  const long = Array.from({ length: 34 }, () => 'ten letters').join('/')
+  await rejectsWith('INVALID_PATH', put(provider, long, 'no'))
+  await rejectsWith('INVALID_PATH', provider.mkdir(at(long), { ...call(), exclusive: true }))
   t.equal(fake.faults.log.length, requests, 'nothing was sent')
 })
 
