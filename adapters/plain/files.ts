@@ -45,7 +45,7 @@ export interface PlainFiles {
   /** True where `rename` without `overwrite` never replaces anything. Otherwise writes to one path take turns. */
   readonly hasExclusiveRename?: boolean
 
-  /** Returns the `fileId` of a path, for entries whose facts have none. */
+  /** Returns the `fileId` of a path, for entries whose facts have none. Writers of a path take turns under this name. */
   idOf(path: StoragePath): string
 
   /** Returns null for a missing path, and for what is neither a file nor a folder. */

@@ -39,6 +39,8 @@ export interface WebdavSettings extends WebdavConfig {
   origin: URL
   /** The encoded path of the folder, which ends in `/`. */
   base: string
+  /** The start of every `fileId` that is made of a path. Many services have the files of each account at one address. */
+  storeId: string
 }
 
 /** @throws INVALID_CONFIG */
@@ -56,7 +58,20 @@ export function parseConfig(config: WebdavConfig): WebdavSettings {
   if ((config.user === undefined) !== (config.password === undefined)) {
     throw invalid(config.user === undefined ? 'user' : 'password', 'Enter both a user name and a password, or neither.')
   }
-  return { ...config, origin: url, base: url.pathname.endsWith('/') ? url.pathname : `${url.pathname}/` }
+  return {
+    ...config,
+    origin: url,
+    base: url.pathname.endsWith('/') ? url.pathname : `${url.pathname}/`,
+    storeId: `webdav:${url.protocol}//${accountIn(config)}${url.host}`,
+  }
+}
+
+/**
+ * A token does not name its account, and one account often has several, so providers with tokens count as one account. If they are
+ * not, a move to the same path is refused, which loses nothing.
+ */
+function accountIn({ user }: WebdavConfig): string {
+  return user === undefined ? '' : `${encodeURIComponent(user.toWellFormed())}@`
 }
 
 function invalid(name: string, message: string): StorageError {

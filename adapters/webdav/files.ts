@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import { type Call, StorageError, type StoragePath, segmentsOf } from '../contract.ts'
+import { type Call, childOf, StorageError, type StoragePath, segmentsOf } from '../contract.ts'
 import type { Facts, PlainFiles, StoreOptions } from '../plain/files.ts'
 import { stagedAt, stagingFolder, stagingName } from '../plain/staging.ts'
 import { prepareBody } from './body.ts'
@@ -37,10 +37,12 @@ export interface Features {
 }
 
 export function webdavFiles(settings: WebdavSettings, features: Features, client: DavClient): PlainFiles {
-  const { base, origin } = settings
+  const { base, origin, storeId } = settings
   const decodedBase = decodeHref(base) ?? base
+  // The ids that a server has itself are the same for all of its accounts.
   const server: ServerFacts = { storeId: `webdav:${origin.origin}`, isOwnCloud: features.isOwnCloud }
   const body = features.isOwnCloud ? ocFactsRequest : factsRequest
+  const decoded = (path: StoragePath) => (path === '' ? decodedBase : `${decodedBase}/${path}`)
 
   // Another Stowage behind the address reserves the usual name for itself.
   const stagingAtServer = features.isOwnCloud ? '.stowage-unfinished' : stagingName
@@ -73,11 +75,13 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
     return found.map(resource => ({ resource, facts: toFacts(resource, date, server) }))
   }
 
+  const withId = (path: StoragePath, facts: Facts): Facts => ({ fileId: `${storeId}${decoded(path)}`, ...facts })
+
   const find = async (path: StoragePath, call: Call): Promise<Facts | null> => {
     const target = at(path)
     try {
       const [found] = await propfind(target, '0', call)
-      return found?.facts ?? null
+      return found ? withId(path, found.facts) : null
     } catch (error) {
       // A path below a file is malformed for some servers.
       if (error instanceof StorageError && ['NOT_FOUND', 'INVALID_PATH'].includes(error.code)) return null
@@ -99,7 +103,7 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
     )
     return found.flatMap(({ facts }, index) => {
       const name = names[index]
-      return name ? [{ ...facts, name: fromServer(name) }] : []
+      return name ? [{ ...withId(childOf(path, name), facts), name: fromServer(name) }] : []
     })
   }
 
@@ -131,7 +135,8 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
 
   return {
     traits: features.isOwnCloud ? { keepsModifiedAt: true } : {},
-    idOf: path => `${server.storeId}${decodedBase}${path === '' ? '' : `/${path}`}`,
+    // Without the account: several accounts may write to one file, so they take turns.
+    idOf: path => `${server.storeId}${decoded(path)}`,
     find,
     list,
 

@@ -48,6 +48,7 @@ t.test('fileId has the same bucket for all endpoints of Amazon', async t => {
   t.equal(idOf({ endpoint: 'http://Storage.Example:80/' }), idOf({ endpoint: 'http://storage.example' }))
   t.not(idOf({ endpoint: 'http://storage.example:8080' }), idOf({ endpoint: 'http://storage.example' }))
   t.not(idOf({ bucket: 'other' }), idOf({}))
+  t.equal(idOf({ accessKeyId: 'other' }), idOf({}), 'an account can have several keys')
 })
 
 t.test('the fault cases pass behind a proxy', async t => {

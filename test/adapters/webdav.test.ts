@@ -11,7 +11,7 @@ import type { StorageProvider } from '../../adapters/contract.ts'
 import type { WebdavConfig } from '../../adapters/webdav/config.ts'
 import { webdavAdapter } from '../../adapters/webdav/index.ts'
 import { faultProxy } from '../servers/fault-proxy.ts'
-import { startApache, startNginxDav, startRclone } from '../servers/webdav.ts'
+import { startAccounts, startApache, startNginxDav, startRclone } from '../servers/webdav.ts'
 import { startApp } from '../support/app.ts'
 import { faults, runChosenCases, runConformance, runFaultCases } from './conformance.ts'
 import { silentHost } from './host.ts'
@@ -105,6 +105,24 @@ t.test('wrong credentials and addresses are told apart', async t => {
   const anonymous = webdavAdapter.open({ url, user }, silentHost)
   await t.rejects(anonymous, { code: 'INVALID_CONFIG', property: { name: 'password' } })
   await t.rejects(webdavAdapter.open({ url }, silentHost), { code: 'UNAUTHORIZED' })
+})
+
+t.test('accounts at one address have different ids, and providers of one account have the same', async t => {
+  const server = await startAccounts(t, ['mine', 'theirs'])
+  const idOf = async (user: string, folder: string, path: string) => {
+    const provider = await webdavAdapter.open({ url: `${server.url}${folder}`, user, password: 'any' }, silentHost)
+    const { fileId } = await provider.stat(at(path), call())
+    await provider.close?.()
+    return fileId
+  }
+  for (const user of ['mine', 'theirs']) {
+    const provider = await webdavAdapter.open({ url: server.url, user, password: 'any' }, silentHost)
+    await put(provider, 'team/file', user)
+    await provider.close?.()
+  }
+  const mine = await idOf('mine', '', 'team/file')
+  t.equal(await idOf('mine', 'team/', 'file'), mine)
+  t.not(await idOf('theirs', '', 'team/file'), mine)
 })
 
 t.test('a folder with a file that another program has just added is not deleted', async t => {

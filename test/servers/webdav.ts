@@ -156,14 +156,37 @@ export async function startNginxDav(t: Scope): Promise<WebdavServer> {
 
 /** rclone with basic authentication. */
 export async function startRclone(t: Scope): Promise<WebdavServer> {
+  await requireRclone()
+  return await startServer(t, async place => {
+    return [...rclone(place), place.root, '--user', place.user, '--pass', place.password]
+  })
+}
+
+/** rclone with accounts that have their files at one address. Each has a folder with its name, and accepts any password. */
+export async function startAccounts(t: Scope, users: readonly string[]): Promise<WebdavServer> {
+  await requireRclone()
+  return await startServer(t, async place => {
+    const { home, root } = place
+    await Promise.all(users.map(user => mkdir(join(root, user))))
+    // rclone asks this program where the files of a user are.
+    const program = join(home, 'accounts')
+    const answer = `{"type": "local", "_root": "${root}/'"$user"'"}`
+    const script = `#!/bin/sh\nuser=$(sed -n 's/.*"user": *"\\([a-z]*\\)".*/\\1/p')\nprintf '%s' '${answer}'\n`
+    await writeFile(program, script, { mode: 0o755 })
+    return [...rclone(place), '--auth-proxy', program]
+  })
+}
+
+async function requireRclone(): Promise<void> {
   await requirePrograms({
     who: 'The tests of WebDAV',
     programs: ['rclone'],
     packages: ['rclone'],
     instead: 'put rclone on PATH',
   })
-  return await startServer(t, async ({ home, root, port, user, password }) => {
-    const options = ['--addr', `127.0.0.1:${port}`, '--user', user, '--pass', password, '--dir-cache-time', '0s']
-    return ['rclone', 'serve', 'webdav', root, '--config', join(home, 'rclone.conf'), ...options]
-  })
+}
+
+function rclone({ home, port }: Place): [string, ...string[]] {
+  const options = ['--addr', `127.0.0.1:${port}`, '--dir-cache-time', '0s']
+  return ['rclone', 'serve', 'webdav', '--config', join(home, 'rclone.conf'), ...options]
 }

@@ -95,8 +95,7 @@ async function plant({ outer }: Alias): Promise<void> {
 /** Returns the expected response and the expected contents if the host knows that both ends are in one store. */
 function expected(operation: Operation, conflict: Conflict, { from, path, to, toPath, kind }: Case, { outer }: Alias) {
   if (kind === 'inside') return { answer: 'INTO_ITSELF', stored: tree }
-  if (operation === 'move') return { answer: { path: toPath }, stored: tree }
-  if (conflict !== 'RENAME') return { answer: 'ALREADY_EXISTS', stored: tree }
+  if (operation === 'move' || conflict !== 'RENAME') return { answer: 'ALREADY_EXISTS', stored: tree }
   const renamed = (text: string) => text.replace(/(\.txt)?$/, ' (1)$1')
   const source = from === outer ? path : `/team${path}`
   const copies = Object.entries(tree)

@@ -1,6 +1,6 @@
 /** Renames, moves and copies. Both locations are authorized before either is looked up. */
 import { authorize, type GrantsOf, needs } from '../../auth/needs.ts'
-import { isWithin, nameOf, root, type StoragePath } from '../../auth/path.ts'
+import { formatPath, isWithin, nameOf, root, type StoragePath } from '../../auth/path.ts'
 import { type Grant, grant } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
@@ -148,8 +148,11 @@ async function moveInSteps(
   { run, signal }: { run: RunOnFolder; signal: AbortSignal },
 ): Promise<CheckedEntry | Taken> {
   const existing = await statOrNull(destination, signal)
-  // Source and destination are the same object: there is nothing to do.
-  if (existing && isSameObject(entry, existing)) return existing
+  if (existing && isSameObject(entry, existing)) {
+    // Another spelling of the path: there is nothing to do.
+    if (source.providerId === destination.providerId) return existing
+    throw sameEntry(source, entry)
+  }
   if (existing && !overwrite) return taken
   return entry.kind === 'file'
     ? copyAndDelete(source, entry, destination, { existing, overwrite, signal })
@@ -198,6 +201,16 @@ async function refuseInto(
   }
   if (entry.kind === 'file' || entry.fileId === null) return
   requireOutside(entry, source, await destination.enclosingIds(signal, source))
+}
+
+/**
+ * Ids of two providers can be equal although their stores are not: two accounts at one address. A success would then claim a move
+ * that did not happen.
+ */
+function sameEntry({ path }: ReadLocation, { kind }: CheckedEntry): AppError {
+  const what = kind === 'file' ? 'file' : 'folder'
+  const message = `"${formatPath(path)}" and its destination look like one ${what} in two providers, so it was not moved.`
+  return new AppError('ALREADY_EXISTS', message)
 }
 
 function isSame(a: ReadLocation, b: ReadLocation): boolean {

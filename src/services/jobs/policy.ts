@@ -30,12 +30,18 @@ export function decide(
 ): Decision {
   if (!existing) return 'WRITE'
   if (existing.kind !== 'file') return 'TAKEN'
-  if (isSameObject(source, existing)) return policy === 'RENAME' ? 'TAKEN' : 'SKIP'
+  if (isSameObject(source, existing)) return decideAboutItself(policy, source, existing)
   if (earlier && isCopy(source, existing, isKept, earlier)) return 'DONE'
   if (policy === 'SYNC') return isUpToDate(source, existing, isKept) ? 'SKIP' : 'REPLACE'
   if (policy === 'NEWER') return isNewer(source, existing, timeResolution) ? 'REPLACE' : 'SKIP'
   if (policy === 'REPLACE') return 'REPLACE'
   return policy === 'SKIP' ? 'SKIP' : 'TAKEN'
+}
+
+/** Two accounts at one address can have equal ids, so a file that would be skipped as itself has to look like itself. */
+function decideAboutItself(policy: JobConflict | 'SYNC', source: CheckedEntry, existing: CheckedEntry): Decision {
+  if (policy === 'RENAME') return 'TAKEN'
+  return policy === 'SKIP' || isUpToDate(source, existing, true) ? 'SKIP' : 'TAKEN'
 }
 
 /** Returns whether both have the same content, or null if they have no checksum in common. */
