@@ -430,6 +430,7 @@ uploads.is_multipart boolean not null default false
 uploads.appended_parts integer not null default 0
 uploads.modified_at timestamp with time zone
 uploads.has_native_parts boolean not null default false
+uploads.waiting bigint not null default 0
 uploads: uploads_block_check CHECK ((block > 0))
 uploads: uploads_check CHECK (((appended <= received) AND (received <= COALESCE(size, received))))
 uploads: uploads_conflict_check CHECK ((conflict = ANY (ARRAY['FAIL'::text, 'REPLACE'::text, 'RENAME'::text])))

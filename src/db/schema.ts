@@ -315,6 +315,8 @@ interface UploadTable {
   /** Bytes stored and acknowledged: `appended` of them at the back end, the rest in `upload_chunks`. */
   received: Bytes
   appended: Bytes
+  /** The bytes in `upload_part_chunks`. */
+  waiting: Bytes
   /** Bytes per append. */
   block: ColumnType<string, number, number>
   /** The adapter's encrypted state; null before the first append. */

@@ -1,9 +1,8 @@
 /** The parts of an upload that come in any order, and the bytes of those that wait for their turn. */
 import { type Selectable, sql } from 'kysely'
-import type { Database } from '../client.ts'
-import { lockMember } from '../members.ts'
+import { type Database, isForeignKeyViolation } from '../client.ts'
 import type { Schema } from '../schema.ts'
-import { countUploads, LimitExceeded, type UploadLimits } from './limits.ts'
+import { requireBytesFit, type UploadLimits, type UploadOwner } from './limits.ts'
 import { expiry, toUpload, type UploadRecord } from './record.ts'
 
 export interface UploadPart {
@@ -59,14 +58,40 @@ export async function bytesUpTo(db: Database, uploadId: string, number: number):
   return Number(bytes ?? 0)
 }
 
-/** Adds bytes to the waiting content of a part. */
+/**
+ * Adds bytes to the content of a part that waits or is still being received. They count at once, before a part has the content.
+ * @returns false if the upload has ended
+ * @throws LimitExceeded
+ */
 export async function insertPartChunk(
   db: Database,
-  chunk: { uploadId: string; content: string; position: number; bytes: Buffer },
-): Promise<void> {
-  const { uploadId: upload_id, content, position, bytes } = chunk
-  await db.insertInto('upload_part_chunks').values({ upload_id, content, position, bytes }).execute()
+  upload: UploadOwner & Pick<UploadRecord, 'id'>,
+  chunk: { content: string; position: number; bytes: Buffer },
+  limits: UploadLimits,
+): Promise<boolean> {
+  try {
+    await db.transaction().execute(async tx => {
+      await tx
+        .insertInto('upload_part_chunks')
+        .values({ upload_id: upload.id, ...chunk })
+        .execute()
+      const { numUpdatedRows } = await tx
+        .updateTable('uploads')
+        .set({ waiting: sql`waiting + ${chunk.bytes.length}` })
+        .where('id', '=', upload.id)
+        .where('stored_path', 'is', null)
+        .executeTakeFirst()
+      if (numUpdatedRows === 0n) throw new UploadEnded('The upload has ended')
+      await requireBytesFit(tx, upload, limits)
+    })
+    return true
+  } catch (error) {
+    if (error instanceof UploadEnded || isForeignKeyViolation(error)) return false
+    throw error
+  }
 }
+
+class UploadEnded extends Error {}
 
 /** Yields the bytes of a part from `position` on, row by row. */
 export async function* readPartChunks(
@@ -94,34 +119,40 @@ export async function* readPartChunks(
 
 /** Deletes the waiting bytes of a part. */
 export async function deletePartChunks(db: Database, uploadId: string, content: string): Promise<void> {
-  await db.deleteFrom('upload_part_chunks').where('upload_id', '=', uploadId).where('content', '=', content).execute()
+  await db.transaction().execute(async tx => {
+    // The end of the upload locks it before its chunks, too.
+    await tx.selectFrom('uploads').select('id').where('id', '=', uploadId).forNoKeyUpdate().execute()
+    const { bytes } = await tx
+      .with('deleted', query =>
+        query
+          .deleteFrom('upload_part_chunks')
+          .where('upload_id', '=', uploadId)
+          .where('content', '=', content)
+          .returning(sql<number>`octet_length(bytes)`.as('size')),
+      )
+      .selectFrom('deleted')
+      .select(sql<string>`coalesce(sum(size), 0)`.as('bytes'))
+      .executeTakeFirstOrThrow()
+    await tx
+      .updateTable('uploads')
+      .set({ waiting: sql`waiting - ${bytes}` })
+      .where('id', '=', uploadId)
+      .execute()
+  })
 }
 
-/**
- * Stores a part, or returns the part that has its number already. The upload then expires later.
- * @throws LimitExceeded if the waiting parts of the member have too many bytes
- */
-export async function insertPart(
-  db: Database,
-  upload: Pick<UploadRecord, 'id' | 'workspaceId' | 'userId' | 'credentialKind' | 'credentialId'>,
-  part: WaitingPart,
-  limits: UploadLimits,
-): Promise<UploadPart | null> {
+/** Stores a part, or returns the part that has its number already. The upload then expires later. */
+export async function insertPart(db: Database, uploadId: string, part: WaitingPart): Promise<UploadPart | null> {
   return await db.transaction().execute(async tx => {
     const { number, size, md5, content } = part
     const inserted = await tx
       .insertInto('upload_parts')
-      .values({ upload_id: upload.id, number, size, md5, content })
+      .values({ upload_id: uploadId, number, size, md5, content })
       .onConflict(conflict => conflict.doNothing())
       .returning('number')
       .executeTakeFirst()
-    if (!inserted) return await findPart(tx, upload.id, number)
-    await tx.updateTable('uploads').set({ expires_at: expiry }).where('id', '=', upload.id).execute()
-    if (content !== null) {
-      await lockMember(tx, upload)
-      const { bytes } = await countUploads(tx, upload)
-      if (bytes > limits.bytes) throw new LimitExceeded('bytes')
-    }
+    if (!inserted) return await findPart(tx, uploadId, number)
+    await tx.updateTable('uploads').set({ expires_at: expiry }).where('id', '=', uploadId).execute()
     return null
   })
 }

@@ -1,8 +1,7 @@
 /** The progress of an upload, and its bytes that the back end does not have yet. */
 import { sql } from 'kysely'
 import type { Database } from '../client.ts'
-import { lockMember } from '../members.ts'
-import { countUploads, LimitExceeded, type UploadLimits } from './limits.ts'
+import { requireBytesFit, type UploadLimits } from './limits.ts'
 import { expiry, leaseEnd, toUpload, type UploadRecord } from './record.ts'
 
 /** Bytes per row, which bounds the memory of a read. */
@@ -39,7 +38,7 @@ export async function saveProgress(
         ...(values.conflict !== undefined && { conflict: values.conflict }),
         ...(values.sealedState !== undefined && { state: values.sealedState }),
         ...(values.finishing !== undefined && { finishing: values.finishing }),
-        ...(values.storedPath != null && { stored_path: values.storedPath, reserves: false }),
+        ...(values.storedPath != null && { stored_path: values.storedPath, reserves: false, waiting: 0 }),
       })
       .where('id', '=', id)
       .where('lease_id', '=', lease)
@@ -61,12 +60,11 @@ export async function saveProgress(
         .execute()
     }
     const upload = toUpload(row)
-    if (chunk) {
-      // Counted last, so that uploads of one member block each other as briefly as possible.
-      await lockMember(tx, upload)
-      const { bytes } = await countUploads(tx, upload)
-      if (bytes > chunk.limits.bytes) throw new LimitExceeded('bytes')
+    if (upload.isMultipart && upload.storedPath !== null) {
+      // A killed server, or a request that still sends a part, has left chunks. `insertPartChunk` stores no more.
+      await tx.deleteFrom('upload_part_chunks').where('upload_id', '=', id).execute()
     }
+    if (chunk) await requireBytesFit(tx, upload, chunk.limits)
     return upload
   })
 }

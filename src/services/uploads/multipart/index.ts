@@ -24,10 +24,10 @@ import { requireFits, tooLarge } from '../../files/upload.ts'
 import { verifyCondition, type WriteCondition } from '../../files/write-condition.ts'
 import type { ActiveUpload } from '../active-upload.ts'
 import { finish } from '../finish.ts'
-import { locked, withinLimits } from '../lease.ts'
+import { locked } from '../lease.ts'
 import { abortAtBackEnd, isUnfinished, unfinishedFacts } from '../sweep.ts'
 import { isUploadId, newUploadId } from '../upload-id.ts'
-import { blockFor, memberLimits } from '../upload-limits.ts'
+import { blockFor } from '../upload-limits.ts'
 import type { UploadServices } from '../upload-services.ts'
 import { appendPart, appendWaiting } from './append-part.ts'
 import { endedUpload, missingPart } from './missing.ts'
@@ -108,13 +108,16 @@ export function createMultipartUploads(services: UploadServices) {
     if (earlier) await deletePart(db, record.id, earlier)
     const { gathered } = received
     const content = upload && gathered && number === appended + 1 ? null : await received.store()
-    const other = await withinLimits(insertPart(db, record, { ...part, content }, memberLimits))
+    const other = await insertPart(db, record.id, { ...part, content })
     if (other && !isSameContent(other, part)) throw locked()
     if (!other && content !== null) received.keep()
     if (upload && gathered && content === null) await appendPart(upload, { ...part, content }, gathered, signal)
   }
 
-  /** Stores a part, and returns the MD5 of its bytes in hex. @throws as `find`, TOO_LARGE, DIGEST_MISMATCH, PART_MISSING */
+  /**
+   * Stores a part, and returns the MD5 of its bytes in hex.
+   * @throws as `find`, TOO_LARGE, DIGEST_MISMATCH, PART_MISSING, TOO_MANY_UPLOADS
+   */
   async function put(
     viewer: Viewer | null,
     name: UploadName,
@@ -128,7 +131,7 @@ export function createMultipartUploads(services: UploadServices) {
     return storage.activeGrants.run([granted], requestSignal, async signal => {
       const checked = checkedBody({ body, size, digests }, { maxBytes: maxPartBytes, tooLarge, algorithm: 'md5' })
       if (record.hasNativeParts) return await native.put(granted, record, { number, size, checked }, signal)
-      await using received = new ReceivedPart(db, record.id)
+      await using received = new ReceivedPart(db, record)
       await received.read(checked.body, signal)
       const md5 = Buffer.from(checked.hashes().get('md5') ?? '', 'hex')
       await using lease = await leases.takeFree(record.id)
