@@ -198,6 +198,32 @@ t.test('imports follow the order of the layers', async t => {
   t.same(wrong, [])
 })
 
+/**
+ * The files that open the content of a file, or make a link to it. Everything that a client reads through them leaves an audit event
+ * that names the file: a download, a copy, a move, a job, or the copy of a part.
+ */
+const openers = [
+  'src/http/content/file-content.ts',
+  'src/http/content/proxy-sendfile.ts',
+  'src/services/files/copying.ts',
+  'src/services/files/direct-links.ts',
+  'src/services/files/opened.ts',
+  'src/services/jobs/transfer-file.ts',
+  'src/services/trash/move-tree.ts',
+  // Reads only what the same upload may have stored, and sends nothing.
+  'src/services/uploads/finish.ts',
+  'src/services/uploads/multipart/index.ts',
+]
+
+t.test('only known files open content, and each of them leaves an audit event', async t => {
+  const found: string[] = []
+  for (const file of files.filter(file => file.startsWith('src/') && !file.startsWith('src/storage/'))) {
+    const text = await readFile(join(root, file), 'utf8')
+    if (/\.(?:(?:read|openFile)\((?:\w*[sS]ignal|work)\b|readSmall\(|presignRead\()/.test(text)) found.push(file)
+  }
+  t.same(found.sort(), openers, 'record a new one in the audit log')
+})
+
 t.test('imports form no cycle', async t => {
   const next = Map.groupBy(
     imports.filter(({ isType }) => !isType),

@@ -40,6 +40,7 @@ export const auditActions = [
   'RENAME',
   'MOVE',
   'COPY',
+  'PART_COPY',
   'DELETE',
   'DOWNLOAD',
   'DIRECT_DOWNLOAD',

@@ -42,10 +42,12 @@ async function copyPart(call: ObjectCall): Promise<unknown> {
   if (!from) throw new S3Error('InvalidArgument', 'x-amz-copy-source is missing.')
   const range = parseCopyRange(request.headers)
   const providerId = await services.providers.idOf(request.viewer, from.bucket)
-  await requireSource(call, { providerId, path: from.path })
-  const source = { providerId, path: from.path, range }
+  const source = { providerId, path: from.path }
+  request.refusedAction = 'PART_COPY'
+  request.named = { location: source, to: { providerId: call.providerId, path: call.path } }
+  await requireSource(call, source)
   const md5 = await services.multipart
-    .copy(request.viewer, uploadOf(call), number, source, signal)
+    .copy(request.viewer, uploadOf(call), number, { ...source, range }, signal)
     .catch(error =>
       isEndedUpload(error) ? explainUpload(error, call.providerId) : Promise.reject(explainBucket(error, providerId)),
     )

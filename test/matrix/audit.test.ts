@@ -8,8 +8,8 @@ import { areas, hostileAreas } from './areas.ts'
 import { type Cell, makeCell, prepare } from './cells.ts'
 import { fields } from './fields.ts'
 import { isSpelled, type Location } from './model.ts'
-import { routes } from './routes.ts'
-import { createWorld, type Holder, type World } from './world.ts'
+import { copiedPart, routes } from './routes.ts'
+import { createWorld, type Holder, putFile, type World } from './world.ts'
 
 interface Event {
   action: string
@@ -173,6 +173,14 @@ t.test('every mutation and every route with an effect leaves an event', async t 
   t.same(wrong, [])
 
   const others: Record<string, () => Promise<unknown>> = {
+    'PUT /s3/* as a copied part': async () => {
+      const provider = await world.connect('parts')
+      await putFile(world.roots.get(provider) ?? '', '/source')
+      const begun = await send(world.url, founder.header, { method: 'POST', path: `/s3/${provider}/copy?uploads` })
+      const [, uploadId = ''] = /<UploadId>([^<]+)</.exec(begun.text) ?? []
+      const call = copiedPart({ provider, path: '/source' }, { provider, path: '/copy' }, uploadId)
+      await send(world.url, founder.header, { method: 'PUT', ...call })
+    },
     'Mutation.register': () => world.app.register('more@example.org'),
     'Mutation.connectProvider': () => world.connect('more'),
     'Mutation.resetPassword': async () => {

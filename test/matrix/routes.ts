@@ -224,6 +224,19 @@ function keyOf({ provider = '', path = '/x' }: Partial<Location> = {}): string {
   return `/s3/${encodeURIComponent(provider)}${path.split('/').map(encodeURIComponent).join('/')}`
 }
 
+const copySource = (source: Partial<Location> | undefined) => ({
+  'x-amz-copy-source': keyOf(source).slice('/s3'.length),
+})
+
+/** Copies a file into the first part of an upload. */
+export function copiedPart(
+  source: Partial<Location> | undefined,
+  to: Partial<Location> | undefined,
+  uploadId: string,
+): Pick<Call, 'path' | 'headers'> {
+  return { path: `${keyOf(to)}?uploadId=${uploadId}&partNumber=1`, headers: copySource(source) }
+}
+
 const readBucket: Need = { who: 'anybody signed in', scope: 'read', where: 'reach' }
 
 /** A method that the endpoint lacks. */
@@ -248,7 +261,7 @@ const s3Routes: Readonly<Record<string, RouteRow>> = {
   'PUT /s3/* as a copy': s3(
     'PUT',
     { needs: writePaths, takes: ['source', 'new'], effect: 'copied', audit: 'COPY' },
-    ({ locations: [source] }) => ({ headers: { 'x-amz-copy-source': keyOf(source).slice('/s3'.length) } }),
+    ({ locations: [source] }) => ({ headers: copySource(source) }),
   ),
   'DELETE /s3/*': s3('DELETE', { needs: writePaths, takes: ['doomed'], effect: 'gone', audit: 'DELETE' }),
   'POST /s3/*': s3('POST', { needs: signedIn, bounces: true }, () => ({ path: '/s3/bucket/key' })),
@@ -270,6 +283,11 @@ const s3Routes: Readonly<Record<string, RouteRow>> = {
   'GET /s3/* as a list of uploads': s3Bucket('GET', { needs: readBucket }, '?uploads'),
   'GET /s3/* as a list of parts': s3Upload('GET'),
   'PUT /s3/* as a part': s3Upload('PUT', 'part'),
+  'PUT /s3/* as a copied part': s3(
+    'PUT',
+    { needs: writePaths, takes: ['source', 'new'], bounces: true, audit: 'PART_COPY' },
+    ({ locations: [source, to] }) => copiedPart(source, to, 'x'.repeat(32)),
+  ),
   'POST /s3/* completing an upload': s3Upload(
     'POST',
     `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${'0'.repeat(32)}</ETag></Part></CompleteMultipartUpload>`,

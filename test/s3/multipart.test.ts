@@ -200,6 +200,20 @@ async function testUploads(t: Test, { Bucket, keepsParts }: { Bucket: string; ke
     t.equal(await codeOf(copy(3, { CopySource: 'no-such-bucket/x' })), 'NoSuchBucket')
     await upload.complete(parts)
     t.equal(String(await content('copied.txt')), '2340123456789')
+    await app.app.services.audit.flush()
+    const { rows } = await sql<{ result: string; path: string; to_path: string; bytes: string | null }>`
+      select result, path, to_path, bytes from audit_events where action = 'PART_COPY' and to_path = '/copied.txt'
+      and to_provider_id = (select id from providers where slug = ${Bucket}) order by id`.execute(app.db)
+    t.same(
+      rows.filter(({ result }) => result === 'OK').map(({ path, bytes }) => [path, bytes]),
+      [
+        ['/source.txt', '3'],
+        ['/source.txt', '10'],
+      ],
+      'the audit log names the source of each part',
+    )
+    const failures = rows.map(({ result, path }) => `${result} ${path}`)
+    for (const failure of ['RANGE_NOT_SATISFIABLE /source.txt', 'NOT_FOUND /missing']) t.ok(failures.includes(failure))
   })
 
   await t.test('bad input', async t => {

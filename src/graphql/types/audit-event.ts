@@ -38,6 +38,10 @@ const actions: Record<AuditAction, { description: string }> = {
   RENAME: { description: 'A file or folder was renamed. If a job did it, the job is the subject.' },
   MOVE: { description: 'A file or folder was moved. If a job did it, the job is the subject.' },
   COPY: { description: 'A file or folder was copied. If a job did it, the job is the subject.' },
+  PART_COPY: {
+    description:
+      'The content of a file was copied into part `details.part` of an upload over S3. The file appears with a later `UPLOAD`.',
+  },
   DELETE: {
     description:
       'A file or folder was deleted. If a job did it, the job is the subject. `details.trashed` is true if it went to the trash.',

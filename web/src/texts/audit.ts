@@ -64,6 +64,7 @@ export const texts = {
     RENAME: 'Renamed',
     MOVE: 'Moved',
     COPY: 'Copied',
+    PART_COPY: 'Copied into a part of an upload',
     DELETE: 'Deleted',
     RESTORE: 'Restored from the trash',
     TRASH_EMPTY: 'Emptied the trash',

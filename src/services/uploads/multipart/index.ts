@@ -178,30 +178,39 @@ export function createMultipartUploads(services: UploadServices) {
     put,
 
     /** Stores a range of an existing file as a part. @throws as `put`; as `Files.download` for the source */
-    async copy(
+    copy(
       viewer: Viewer | null,
       name: UploadName,
       number: number,
-      source: LocationInput & { range: { offset: number; length: number } | null },
+      { range, ...location }: LocationInput & { range: { offset: number; length: number } | null },
       signal: AbortSignal,
     ): Promise<string> {
-      const [granted] = authorize(viewer, needs.read, source)
-      await find(viewer, name)
-      const { range } = source
-      const { body, entry } = await (await storage.readAt(granted)).read(signal, range ? { range } : {})
-      try {
-        if (range && entry.size !== null && range.offset + range.length > entry.size) {
-          throw new AppError(
-            'RANGE_NOT_SATISFIABLE',
-            `The source has ${entry.size} bytes: the range must lie inside it.`,
-          )
+      const { providerId: toProviderId, path: toPath } = name
+      const facts = { location, to: { providerId: toProviderId, path: toPath }, details: { part: number } }
+      return audit.recorded(viewer, 'PART_COPY', facts, async recording => {
+        const [from] = authorize(viewer, needs.copy, { ...location, toProviderId, toPath })
+        await find(viewer, name)
+        const { body, entry } = await (await storage.readAt(from)).read(signal, range ? { range } : {})
+        let bytes = 0
+        const count = (chunk: Uint8Array) => {
+          bytes += chunk.length
+          return undefined
         }
-        const size = range?.length ?? entry.size ?? undefined
-        const part = { body: exactBody(body, size ?? null, () => undefined), size, digests: {} }
-        return await put(viewer, name, number, part, signal)
-      } finally {
-        body.destroy()
-      }
+        try {
+          if (range && entry.size !== null && range.offset + range.length > entry.size) {
+            throw new AppError(
+              'RANGE_NOT_SATISFIABLE',
+              `The source has ${entry.size} bytes: the range must lie inside it.`,
+            )
+          }
+          const size = range?.length ?? entry.size ?? undefined
+          const part = { body: exactBody(body, size ?? null, count), size, digests: {} }
+          return await put(viewer, name, number, part, signal)
+        } finally {
+          body.destroy()
+          recording.add({ bytes })
+        }
+      })
     },
 
     /** @throws as `find` */
