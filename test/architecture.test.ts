@@ -250,6 +250,15 @@ t.test('only the settings read the environment', async t => {
   t.same(readers, ['src/cli.ts', 'packages/cli/src/main.ts'], 'they pass it on')
 })
 
+t.test('only one module accepts forms, with limits for all of their parts', async t => {
+  const registering: string[] = []
+  for (const file of files) {
+    if (/^import (?!type ).*'@fastify\/multipart'/m.test(await readFile(join(root, file), 'utf8')))
+      registering.push(file)
+  }
+  t.same(registering, ['src/http/content/form-parts.ts'])
+})
+
 t.test('migrations need nothing but kysely', async t => {
   for (const file of files.filter(file => file.startsWith('migrations/'))) {
     const text = await readFile(join(root, file), 'utf8')

@@ -5,7 +5,7 @@ import { parseNewName } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
 import { parseConflict, parseMimeType, parseModifiedAt } from '../http/content/body-headers.ts'
-import { formParts, type Parts, wholePart } from '../http/content/form-parts.ts'
+import { type FormLimits, formParts, type Parts, wholePart } from '../http/content/form-parts.ts'
 import { fromHttp } from '../http/errors.ts'
 import { quoteName } from '../http/query.ts'
 import type { FileEntry, Files } from '../services/files/index.ts'
@@ -16,14 +16,7 @@ import { uploadParameters } from './upload-operation.ts'
 const fieldNames = Object.keys(uploadParameters) as (keyof typeof uploadParameters)[]
 type Fields = { [N in keyof typeof uploadParameters]?: string }
 
-/** Limits per form; `fieldSize` is in bytes. The service bounds the size of files. */
-export const formLimits = {
-  parts: 1000,
-  fields: 10,
-  fieldSize: 16 * 1024,
-  headerPairs: 20,
-  fileSize: Number.MAX_SAFE_INTEGER,
-}
+export const formLimits: FormLimits = { parts: 1000, fields: 10, fieldSize: 16 * 1024 }
 
 /**
  * Stores the files of a form one after the other, each as `<path>/<filename>`. The query can replace form fields. If one

@@ -1,4 +1,3 @@
-import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { formatPath } from '../auth/path.ts'
 import { requireScope } from '../auth/policy.ts'
@@ -8,6 +7,7 @@ import { awaitsContinue, continueOnRead } from '../http/connection/expect-contin
 import { asTransfer } from '../http/connection/graceful-close.ts'
 import { parseContentLength, parseMimeType, parseModifiedAt, requirePlainBody } from '../http/content/body-headers.ts'
 import { parseDigests, requireNoDigest } from '../http/content/digests.ts'
+import { acceptForms } from '../http/content/form-parts.ts'
 import { parseUploadConditions, requireNoConditions, settleConditional } from '../http/content/upload-conditions.ts'
 import { formatTag } from '../http/content/validators.ts'
 import { parseQuery, requireParameter } from '../http/query.ts'
@@ -27,7 +27,7 @@ const parameterNames = Object.keys(uploadParameters) as (keyof typeof uploadPara
  */
 export async function uploadRoute(app: FastifyInstance, services: Services): Promise<void> {
   streamBodies(app)
-  await app.register(multipart, { preservePath: true, limits: formLimits })
+  await acceptForms(app, formLimits)
   const config = { continuesLater: true, streamsBody: true, audit: 'UPLOAD', operations: { POST: upload } } as const
   app.post('/api/upload/proxy', { config }, async (request, reply) => {
     requireScope(request.viewer, 'write')

@@ -1,10 +1,10 @@
 /** The S3 front end: providers as buckets, at `/s3` (https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations.html). */
-import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { requireViewer } from '../auth/viewer.ts'
 import { authenticateUnknownBelow } from '../http/authentication.ts'
 import { bufferBodies, streamBodies } from '../http/body-parsers.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
+import { acceptForms } from '../http/content/form-parts.ts'
 import { formatErrorsBelow } from '../http/error-formats.ts'
 import { s3Path } from '../http/s3-domain.ts'
 import type { Services } from '../services/index.ts'
@@ -67,28 +67,36 @@ export async function registerS3(
   const authenticate = authenticateSigned(services, settings)
   authenticateUnknownBelow(app, s3Path, authenticate)
   const common = { authenticate, slugsBelow: s3Path }
-  const handler = async (request: FastifyRequest, reply: FastifyReply) => {
-    reply.header('x-amz-request-id', request.id)
-    return run(services, request, reply)
+  const response = {
+    onRequest: requireCredential,
+    async handler(request: FastifyRequest, reply: FastifyReply) {
+      reply.header('x-amz-request-id', request.id)
+      return run(services, request, reply)
+    },
   }
   const below = `${s3Path}/*`
   await app.register(async scope => {
     streamBodies(scope)
     const config = { ...common, audit: 'UPLOAD', streamsBody: true, continuesLater: true } as const
-    scope.route({ method: 'PUT', url: below, config, handler })
+    scope.route({ method: 'PUT', url: below, config, ...response })
   })
   await app.register(async scope => {
     bufferBodies(scope)
-    const options = { config: common, handler }
+    const options = { config: common, ...response }
     scope.route({ method: ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'], url: s3Path, ...options })
     scope.route({ method: ['GET', 'HEAD', 'DELETE'], url: below, ...options })
   })
   await app.register(async scope => {
     bufferBodies(scope)
-    await scope.register(multipart, { preservePath: true, limits: formLimits })
+    await acceptForms(scope, formLimits)
     const config = { ...common, streamsBody: isForm }
-    scope.route({ method: 'POST', url: below, bodyLimit: maxXmlBytes, config, handler })
+    scope.route({ method: 'POST', url: below, bodyLimit: maxXmlBytes, config, ...response })
   })
+}
+
+/** Refuses strangers before their bodies are read. A form has its credential in its fields. */
+async function requireCredential(request: FastifyRequest): Promise<void> {
+  if (!isForm(request)) requireViewer(request.viewer)
 }
 
 async function run(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {

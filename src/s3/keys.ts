@@ -12,9 +12,12 @@ export interface ObjectPath {
 
 /** @throws S3Error */
 export function parseKey(key: string): ObjectPath {
-  if (Buffer.byteLength(key) > maxKeyBytes) {
-    throw new S3Error('KeyTooLongError', `A key can have at most ${maxKeyBytes} bytes.`)
-  }
+  requireKeyLength(Buffer.byteLength(key))
   const isFolder = key.endsWith('/')
   return { path: `/${isFolder ? key.slice(0, -1) : key}`, isFolder }
+}
+
+/** @throws S3Error if a key of so many bytes is too long */
+export function requireKeyLength(bytes: number): void {
+  if (bytes > maxKeyBytes) throw new S3Error('KeyTooLongError', `A key can have at most ${maxKeyBytes} bytes.`)
 }

@@ -128,6 +128,81 @@ t.test('a connection that stays open keeps nothing of its earlier requests', asy
   client.socket.destroy()
 })
 
+t.test('a stranger is refused before a large body, except where people sign in or have a ticket', async t => {
+  const app = await startApp(t)
+  const port = Number(new URL(app.url).port)
+  const read = new Set<string>()
+  for (const route of parseRoutes(app.app.server.printRoutes())) {
+    const [method = '', path = ''] = route.split(' ')
+    for (const length of [128 * 1024, 1024 * 1024]) {
+      const client = await talk(port)
+      const headers = { 'Content-Length': length, 'Content-Type': 'application/json', Expect: '100-continue' }
+      await client.send(head(method, `${app.url}${path.replace(/[:*].*/, 'x')}`, headers))
+      const [, status] = await client.until(/^HTTP\/1\.1 (\d+)/)
+      if (status === '100') read.add(route)
+      client.socket.destroy()
+    }
+  }
+  const forMembers = ['POST /mcp', 'POST /api/share/:token/archive']
+  t.same(
+    [...read].toSorted(),
+    larger.filter(route => !forMembers.includes(route)),
+  )
+})
+
+t.test('the large bodies of people without an account are bounded together', async t => {
+  const app = await startApp(t, { settings: { trustedProxies: ['127.0.0.1'] } })
+  const { token } = await app.register('owner@example.org')
+  const providerId = await app.connectProvider(token, 'memory', {})
+  const { link } = await makeShare(app, token, { kind: 'DROP', providerId, path: '/' })
+  const { port } = new URL(app.url)
+  const open: Socket[] = []
+  /** Begins to send a large body. Resolves with the status, which is 100 if the server reads the body. */
+  const begin = async (from: string, path: string, more: Record<string, string | number>) => {
+    const client = await talk(Number(port))
+    open.push(client.socket)
+    const common = { 'X-Forwarded-For': from, 'Content-Type': 'application/json', Expect: '100-continue' }
+    await client.send(head('POST', app.url + path, { ...common, ...more }))
+    const [answer, status] = await client.until(/^HTTP\/1\.1 (\d+)[\s\S]*?\r\n\r\n/)
+    if (status === '429') t.match(answer, /^retry-after: 5\r$/im)
+    return Number(status)
+  }
+  const length = { 'Content-Length': 1024 * 1024 }
+  const bodies: [path: string, headers: Record<string, string | number>][] = [
+    ['/graphql', length],
+    ['/graphql', { 'Transfer-Encoding': 'chunked' }],
+    ['/api/download/archive', length],
+    [sharePath(link, 'archive'), length],
+  ]
+  /** Begins 20 large bodies. Resolves with their statuses. */
+  const beginMany = async (from: string) => {
+    const statuses: number[] = []
+    for (let n = 0; n < 20; n++) statuses.push(await begin(from, ...(bodies[n % bodies.length] ?? ['', {}])))
+    return statuses
+  }
+  const statuses = (first: number, count: number, then: number) =>
+    Array.from({ length: 20 }, (_, n) => (n < count ? first : then))
+  t.same(await beginMany('192.0.2.1'), statuses(100, 16, 429))
+  const signIn = { query: '{ __typename }' }
+  const headers = { 'content-type': 'application/json', 'x-forwarded-for': '192.0.2.1' }
+  const small = () => app.request('/graphql', { method: 'POST', headers, body: JSON.stringify(signIn) })
+  t.equal((await small()).status, 200, 'small bodies of the same network are read')
+  t.equal(
+    await begin('192.0.2.1', '/graphql', { ...length, Authorization: `Bearer ${token}` }),
+    100,
+    'and those of members',
+  )
+  for (const from of ['192.0.2.2', '192.0.2.3', '192.0.2.4'])
+    t.same(await beginMany(from), statuses(100, 16, 429), from)
+  t.same(await beginMany('192.0.2.5'), statuses(503, 20, 503), 'all networks together')
+  t.equal((await small()).status, 200)
+  for (const socket of open) socket.destroy()
+  const large = JSON.stringify({ query: '{ __typename }', extensions: { pad: 'x'.repeat(1024 * 1024 - 100) } })
+  const sendLarge = async () => (await app.request('/graphql', { method: 'POST', headers, body: large })).status
+  await eventually(async () => assert.equal(await sendLarge(), 200))
+  for (let n = 0; n < 20; n++) t.equal(await sendLarge(), 200, 'a body no longer counts once it has arrived')
+})
+
 t.test('only uploads, GraphQL, MCP, WebDAV, S3 and lists of paths accept a large body', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')

@@ -84,6 +84,22 @@ t.test('forms over S3', async t => {
     t.equal((await post(withName, 'x', { name: '..' })).code, 'InvalidArgument')
   })
 
+  await t.test('the name of the file cannot make a key that is too long', async t => {
+    const conditions = [['starts-with', '$key', '']]
+    const signed = (key: string) => ({ ...sign({ keys, conditions }), key })
+    const five = Array.from({ length: 5 }, () => filename).join('/')
+    t.equal((await post(signed(five), 'x', { name: 'n'.repeat(204) })).status, 204, '1,024 bytes')
+    t.equal((await post(signed(five), 'x', { name: 'n'.repeat(205) })).code, 'KeyTooLongError', '1,029 bytes')
+    const many = filename.repeat(2970)
+    const name = 'n'.repeat(80_000)
+    // KiB: the peak of this process, which is also the server.
+    const before = process.resourceUsage().maxRSS
+    t.equal((await post({ key: many }, 'x', { name })).code, 'AccessDenied')
+    t.equal((await post(signed(many), 'x', { name })).code, 'KeyTooLongError')
+    const growth = process.resourceUsage().maxRSS - before
+    t.ok(growth < 100 * 1024, `the server needs ${growth} KiB more`)
+  })
+
   await t.test('the response is as the form asks', async t => {
     const asked = (more: Record<string, string>) => send({ fields: { key: 'a&b.txt', ...more } })
     t.equal((await asked({ success_action_status: '200' })).status, 200)
@@ -172,6 +188,7 @@ t.test('forms over S3', async t => {
     t.ok(await raw(`${fields.join('')}${file}${file}--${boundary}--\r\n`))
     t.equal(await raw(`${fields.join('')}${file}`), 'IncompleteBody')
     t.equal(await raw('no form at all'), 'IncompleteBody')
+    t.equal(await raw(`--${boundary}\r\nContent-Disposition: form-data\r\n\r\nx\r\n${file}`), 'InvalidArgument')
     t.notOk((await readdir(root)).includes('twice.txt'))
     t.equal(await raw(`${fields.join('')}${file}${part('after', 'ignored')}--${boundary}--\r\n`), undefined)
     t.equal(await text('twice.txt'), 'content')

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
 import { detach } from '../../storage/pipe-body.ts'
+import { AnonymousBodies } from './anonymous-bodies.ts'
 import { isBodyComing } from './lingering-close.ts'
 
 declare module 'fastify' {
@@ -29,11 +30,13 @@ export const defaultBodyTimeout = 30_000
 const closeDelay = 2000
 
 /**
- * Bounds the size and the time of every body, even if the route does not read it. Only `streamsBody` lifts these
- * bounds. Register it before any other hook, so that it also covers requests that those refuse.
+ * Bounds the size and the time of every body, even if the route does not read it, and the sum of the large ones that people
+ * without an account are sending. Only `streamsBody` lifts these bounds. Register it before any other hook, so that it also
+ * covers requests that those refuse.
  */
 export function boundBodies(app: FastifyInstance, timeout: number): void {
   app.decorate('bodyTimeout', timeout)
+  const anonymousBodies = new AnonymousBodies()
   app.addHook('onRequest', (request, reply, done) => {
     const { raw } = request
     if (isBodyComing(raw)) {
@@ -45,14 +48,17 @@ export function boundBodies(app: FastifyInstance, timeout: number): void {
   app.addHook('preParsing', (request, reply, payload, done) => {
     const { raw, routeOptions } = request
     if (streamsBody(request)) return done(null, payload)
-    const length = Number(raw.headers['content-length'] ?? 0)
     const { bodyLimit } = routeOptions
+    // A body in chunks has no declared length.
+    const length = Number(raw.headers['content-length'] ?? bodyLimit)
     if (length > bodyLimit) {
       return done(
         new AppError('TOO_LARGE', `The body has ${length} bytes; this endpoint accepts at most ${bodyLimit}.`),
       )
     }
     if (!isBodyComing(raw)) return done(null, payload)
+    const refusal = length > defaultBodyLimit && !hasAccount(request) ? anonymousBodies.admit(request, length) : null
+    if (refusal) return done(refusal)
     const body = detach(raw)
     const timer = setTimeout(() => {
       body.destroy(new AppError('INCOMPLETE_BODY', `The body did not arrive within ${timeout / 1000} seconds.`))
@@ -67,6 +73,11 @@ export function boundBodies(app: FastifyInstance, timeout: number): void {
 function streamsBody(request: FastifyRequest): boolean {
   const streams = request.routeOptions.config?.streamsBody
   return typeof streams === 'function' ? streams(request) : streams === true
+}
+
+/** Returns whether the client is known to be a member. The recipients of a share link are not. */
+function hasAccount({ viewer }: FastifyRequest): boolean {
+  return viewer !== null && viewer.shared === null
 }
 
 /** Closes the connection unless the body ends in time. */

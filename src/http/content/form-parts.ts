@@ -1,8 +1,24 @@
 import { MIMEType } from 'node:util'
-import type { Multipart } from '@fastify/multipart'
-import type { FastifyRequest } from 'fastify'
+import multipart, { type Multipart } from '@fastify/multipart'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
 import { fromForm } from '../errors.ts'
+
+/** Limits of one form; `fieldSize` is in bytes. The service bounds the size of files. */
+export interface FormLimits {
+  parts: number
+  fields: number
+  fieldSize: number
+  files?: number
+}
+
+/** Limits of every form; `headerSize` is in bytes of one part. The longest name has 1,024 bytes, in percent-encoding 3,072. */
+const commonLimits = { headerPairs: 20, headerSize: 16 * 1024, fileSize: Number.MAX_SAFE_INTEGER }
+
+/** Makes `formParts` read the forms that a scope receives. */
+export async function acceptForms(scope: FastifyInstance, limits: FormLimits): Promise<void> {
+  await scope.register(multipart, { preservePath: true, limits: { ...limits, ...commonLimits } })
+}
 
 export interface Parts {
   /** Returns the next part, or undefined at the end. @throws INCOMPLETE_BODY, INVALID_INPUT */

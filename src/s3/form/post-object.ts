@@ -16,13 +16,13 @@ import { splitUrl } from '../../http/url.ts'
 import type { Services } from '../../services/index.ts'
 import { withChecksum } from '../body.ts'
 import { S3Error } from '../failure.ts'
-import { parseKey } from '../keys.ts'
+import { parseKey, requireKeyLength } from '../keys.ts'
 import { parseModifiedAt, requireStorable } from '../metadata.ts'
 import { explainBucket } from '../no-such-bucket.ts'
 import { sendXml } from '../send.ts'
 import { listedTag } from '../tags.ts'
 import { element, result } from '../xml.ts'
-import { parsePolicy, requireAllowed, type SizeRange } from './policy.ts'
+import { type Policy, parsePolicy, requireAllowed, type SizeRange } from './policy.ts'
 import { type ObjectForm, readForm } from './read-form.ts'
 
 /** Fields that have another name as headers. */
@@ -40,9 +40,11 @@ export async function postObject(
 ): Promise<unknown> {
   if (request.signature) throw new S3Error('InvalidRequest', 'Sign a form with its policy, not in its headers.')
   const form = await readForm(request)
+  const policy = request.viewer ? null : await authenticate(services, request, form)
   const fields = new Map([...form.fields, ['bucket', bucket], ['key', keyOf(form)]])
   if ((form.fields.get('bucket') ?? bucket) !== bucket) throw invalid('The field "bucket" names another bucket.')
-  const sizes = request.viewer ? anySize : await authorize(services, request, form, fields)
+  if (policy) requireAllowed(policy, fields, Date.now())
+  const sizes = policy?.sizes ?? anySize
   return asTransfer(request.server, store(services, request, reply, { form, fields, sizes, bucket }))
 }
 
@@ -51,20 +53,19 @@ function keyOf({ fields, file }: ObjectForm): string {
   const key = fields.get('key') ?? ''
   const name = (file.filename ?? '').split(/[/\\]/).at(-1) ?? ''
   if (key === '') throw invalid('The form needs the field "key".')
-  if (name === '' && key.includes(fileNameVariable)) throw invalid('The file of the form has no name.')
-  return key.split(fileNameVariable).join(name)
+  const pieces = key.split(fileNameVariable)
+  const names = pieces.length - 1
+  if (name === '' && names > 0) throw invalid('The file of the form has no name.')
+  // Thousands of variables for a long name would make a text of hundreds of megabytes.
+  requireKeyLength(Buffer.byteLength(pieces.join('')) + names * Buffer.byteLength(name))
+  return pieces.join(name)
 }
 
 // biome-ignore lint/suspicious/noTemplateCurlyInString: S3 writes the variable in this way
 const fileNameVariable = '${filename}'
 
-/** Authenticates the form and requires that its policy allows it. Returns the sizes that the file may have. */
-async function authorize(
-  { credentials }: Services,
-  request: FastifyRequest,
-  form: ObjectForm,
-  fields: ReadonlyMap<string, string>,
-): Promise<SizeRange> {
+/** Authenticates the form by its signature. Returns the policy that is signed. */
+async function authenticate({ credentials }: Services, request: FastifyRequest, form: ObjectForm): Promise<Policy> {
   const signature = parseFormSignature(form.fields)
   if (!signature) {
     throw new AppError('CREDENTIAL_REQUIRED', 'Send the form with a policy and its signature, or with an API key.')
@@ -78,9 +79,7 @@ async function authorize(
     namedProvider(request),
   )
   request.viewer = viewer
-  const policy = parsePolicy(signature.policy)
-  requireAllowed(policy, fields, Date.now())
-  return policy.sizes
+  return parsePolicy(signature.policy)
 }
 
 interface StoringForm {

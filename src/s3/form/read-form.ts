@@ -2,19 +2,11 @@
 import type { MultipartFile, MultipartValue } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
-import { formParts, type Parts } from '../../http/content/form-parts.ts'
+import { type FormLimits, formParts, type Parts } from '../../http/content/form-parts.ts'
 import { withTimeout } from '../../timeout.ts'
 import { S3Error } from '../failure.ts'
 
-/** Limits of the parser; `fieldSize` is in bytes. The policy and the service bound the size of the file. */
-export const formLimits = {
-  parts: 100,
-  fields: 60,
-  files: 1,
-  fieldSize: 32 * 1024,
-  headerPairs: 20,
-  fileSize: Number.MAX_SAFE_INTEGER,
-}
+export const formLimits: FormLimits = { parts: 100, fields: 60, files: 1, fieldSize: 32 * 1024 }
 /** Bytes of all fields together. */
 const maxFields = 64 * 1024
 
@@ -51,6 +43,8 @@ async function read(request: FastifyRequest): Promise<ObjectForm> {
 }
 
 function fieldOf({ fieldname, value, valueTruncated }: MultipartValue): [name: string, value: string] {
+  // The parser accepts a part without a name, which its types do not say.
+  if (typeof fieldname !== 'string') throw invalid('A field of the form has no name.')
   if (typeof value !== 'string' || valueTruncated) throw invalid('A field of the form is not text or is too long.')
   return [fieldname.toLowerCase(), value]
 }
