@@ -1,12 +1,12 @@
 /**
- * Runs an attack in a separate process: `node attacker.ts <name, or empty for harmless requests> <target as JSON>`. It prints a
- * line when it is prepared, starts with the first byte on stdin, and exits when stdin closes.
+ * Runs an attack in a separate process: `node attacker.ts <name> <target as JSON>`. It prints a line when it is prepared,
+ * starts with the first byte on stdin, and exits when stdin closes.
  */
 import { once } from 'node:events'
-import { type AttackName, attacks, harmless } from './attacks.ts'
+import { type AttackName, attacks } from './attacks.ts'
 
 const [name = '', target = ''] = process.argv.slice(2)
-const prepare = name === '' ? harmless : attacks[name as AttackName]
+const prepare = attacks[name as AttackName]
 const controller = new AbortController()
 const run = await prepare(JSON.parse(target), controller.signal)
 process.stdout.write('prepared\n')

@@ -24,9 +24,6 @@ export type Attack = (target: Target, signal: AbortSignal) => Promise<() => Prom
 
 const connect = 'mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { provider { id } } }'
 
-/** Harmless requests for comparison. They come from another address, so that they do not use up the attacker's limits. */
-export const harmless: Attack = flood(8, [404], () => ({ path: '/nothing' }), addresses.harmless)
-
 export const attacks = {
   'logins with a hostile email': flood(8, [200], () => login(`@${'eyJ'.repeat(345_000)}`, 'x')),
   'hostile paths and ids': flood(8, [200, 404], ({ token }) => [
@@ -166,14 +163,9 @@ function attacker({ url }: Target, connections: number, signal: AbortSignal): Cl
 }
 
 /** Repeats the same calls on many connections. @throws if the first response to a call is unexpected */
-function flood(
-  connections: number,
-  expected: readonly number[],
-  calls: (target: Target) => Call | Call[],
-  address: string = addresses.attacker,
-): Attack {
+function flood(connections: number, expected: readonly number[], calls: (target: Target) => Call | Call[]): Attack {
   return async (target, signal) => {
-    const { send } = client(target.url, address, connections, signal)
+    const { send } = attacker(target, connections, signal)
     const all = [calls(target)].flat()
     for (const call of all) requireStatus(await send(call), expected)
     const first = Array.from({ length: connections }, (_, index) => index % all.length)

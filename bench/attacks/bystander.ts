@@ -1,15 +1,18 @@
 /**
  * A client that does not attack: it requests `/healthz` every 20 ms and signs in from time to time.
- * `node bystander.ts <url> <email> <password> <logins> <milliseconds>` starts with the first byte on stdin and prints its
+ * `node bystander.ts <url> <pid of the server> <email> <password> <logins> <milliseconds>` starts with the first byte on stdin and prints its
  * measurements as JSON. It sends one request before that, because the first request of a process also loads code.
  */
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { addresses, client, login } from './clients.ts'
 
 export interface Seen {
   /** The duration of each request for `/healthz` in milliseconds. */
   health: number[]
+  /** The same without the time in which the server or this client was ready to run and had no processor. */
+  served: number[]
   /** The number of requests for `/healthz` that did not return 200. */
   unhealthy: number
   signIns: number
@@ -26,7 +29,7 @@ const signInTimeout = 60_000
  */
 const signInsAtOnce = 5
 
-const [url = '', email = '', password = '', logins = '', duration = ''] = process.argv.slice(2)
+const [url = '', pid = '', email = '', password = '', logins = '', duration = ''] = process.argv.slice(2)
 const never = new AbortController().signal
 const bystander = client(url, addresses.bystander, 1, never)
 await bystander.send({ path: '/healthz' })
@@ -35,17 +38,26 @@ await once(process.stdin, 'data')
 process.stdin.unref()
 const end = performance.now() + Number(duration)
 
-async function watchHealth(): Promise<Pick<Seen, 'health' | 'unhealthy'>> {
+/** Returns the milliseconds that the main thread of a process has waited for a processor (sched-stats.rst in Linux). */
+function waited(process: string): number {
+  return Number(readFileSync(`/proc/${process}/schedstat`, 'utf8').split(' ')[1]) / 1e6
+}
+
+async function watchHealth(): Promise<Pick<Seen, 'health' | 'served' | 'unhealthy'>> {
   const health: number[] = []
+  const served: number[] = []
   let unhealthy = 0
   while (performance.now() < end) {
+    const before = waited(pid) + waited('self')
     const from = performance.now()
     const status = await bystander.send({ path: '/healthz' }).catch(() => 0)
-    health.push(performance.now() - from)
+    const time = performance.now() - from
+    health.push(time)
+    served.push(time - (waited(pid) + waited('self') - before))
     if (status !== 200) unhealthy += 1
     await sleep(20)
   }
-  return { health, unhealthy }
+  return { health, served, unhealthy }
 }
 
 async function signIn(): Promise<boolean> {

@@ -7,7 +7,6 @@ export const addresses = {
   attacker: '127.0.0.2',
   owner: '127.0.0.3',
   bystander: '127.0.0.4',
-  harmless: '127.0.0.5',
 } as const
 
 export interface Call {

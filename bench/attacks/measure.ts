@@ -11,6 +11,11 @@ import type { Server } from './target.ts'
 export interface Measured {
   /** The slowest request for `/healthz` in milliseconds. */
   slowest: number
+  /**
+   * The slowest one without the time in which the server or the client had no processor. Other load on the machine hardly
+   * changes it.
+   */
+  slowestServed: number
   /** The median request for `/healthz` in milliseconds. */
   median: number
   /** The number of failed requests for `/healthz`. */
@@ -28,11 +33,17 @@ const sampleTime = 100
 /** Milliseconds that an attack runs before the measurement. */
 const leadTime = 1000
 
-/** @param attack null for harmless requests */
-export async function measure(server: Server, attack: AttackName | null, milliseconds: number): Promise<Measured> {
-  const attacker = start('attacker.ts', [attack ?? '', JSON.stringify(server.target)])
+export async function measure(server: Server, attack: AttackName, milliseconds: number): Promise<Measured> {
+  const attacker = start('attacker.ts', [attack, JSON.stringify(server.target)])
   const { url, password } = server.target
-  const bystander = start('bystander.ts', [url, server.owner, password, String(signInsTried), String(milliseconds)])
+  const bystander = start('bystander.ts', [
+    url,
+    String(server.pid),
+    server.owner,
+    password,
+    String(signInsTried),
+    String(milliseconds),
+  ])
   let sampling: NodeJS.Timeout | undefined
   try {
     const seen = lines(bystander)
@@ -46,9 +57,9 @@ export async function measure(server: Server, attack: AttackName | null, millise
     attacker.stdin.write('\n')
     await sleep(leadTime)
     bystander.stdin.write('\n')
-    const { health, unhealthy, signIns }: Seen = JSON.parse((await seen.next()).value)
+    const { health, served, unhealthy, signIns }: Seen = JSON.parse((await seen.next()).value)
     if (attacker.exitCode !== null) throw new Error(`The attack "${attack}" exited early`)
-    return { ...times(health), unhealthy, signIns, growth: highest - before }
+    return { ...times(health), slowestServed: Math.max(...served), unhealthy, signIns, growth: highest - before }
   } finally {
     clearInterval(sampling)
     attacker.kill('SIGKILL')
