@@ -4,6 +4,7 @@ import t from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type GraphqlResult, password } from '../support/client.ts'
 import { startFlood } from '../support/flood.ts'
+import { until } from '../support/until.ts'
 
 const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
 const register = 'mutation ($input: RegisterInput!) { register(input: $input) { token } }'
@@ -25,8 +26,14 @@ async function send(app: TestApp, query: string, input: object, from: string, mo
   return { status: response.status, data, errors, retryAfter: response.headers.get('retry-after') }
 }
 
+const guess = { email: 'nobody@example.org', password: 'a wrong password' }
 const signIn = (app: TestApp, email: string, from: string) => send(app, login, { email, password }, from)
 const reasonOf = ({ errors }: GraphqlResult) => String(errors[0]?.extensions.reason ?? 'none')
+
+/** Waits until the queue is so full that it refuses a request. */
+async function untilFull(request: () => Promise<GraphqlResult>): Promise<void> {
+  await until(async () => reasonOf(await request()) === 'RATE_LIMITED' || 'the queue still has places')
+}
 
 /** Sends requests in sequence and counts the responses by reason. */
 async function oneByOne(count: number, request: () => Promise<GraphqlResult>): Promise<Record<string, number>> {
@@ -58,15 +65,13 @@ t.test('the owner signs in while ten accounts sign in from another address, eigh
   const headers = { 'x-forwarded-for': '198.51.100.1' }
   const requests = emails.map(email => ({ query: login, input: { email, password }, headers }))
   const end = startFlood(t, { url: app.url, clients: 80, requests })
-  await sleep(1000)
+  await untilFull(() => signIn(app, 'person0@example.org', '198.51.100.1'))
   const answers = await oneByOne(3, () => signIn(app, 'owner@example.org', '203.0.113.1'))
   const others = await end()
   t.comment(`the others: ${JSON.stringify(others)}`)
   t.same(answers, { none: 3 })
   t.ok((others.none ?? 0) > 5, 'the other accounts sign in too')
 })
-
-const guess = { email: 'nobody@example.org', password: 'a wrong password' }
 
 t.test('the owner signs in while another network registers, changes passwords and guesses', async t => {
   const app = await startApp(t, { settings: { ...settings, signInLimit: 0 } })
@@ -79,10 +84,14 @@ t.test('the owner signs in while another network registers, changes passwords an
     { query: login, input: guess, headers: { 'x-forwarded-for': '2001:db8::3' } },
   ]
   const end = startFlood(t, { url: app.url, clients: 60, requests })
-  await sleep(1000)
+  await untilFull(() => send(app, login, guess, '2001:db8::4'))
   const answers = await oneByOne(3, () => signIn(app, 'owner@example.org', '203.0.113.1'))
-  t.comment(`the others: ${JSON.stringify(await end())}`)
+  await untilFull(() => send(app, login, guess, '2001:db8::4'))
+  const others = await end()
+  t.comment(`the others: ${JSON.stringify(others)}`)
   t.same(answers, { none: 3 })
+  t.ok((others.RATE_LIMITED ?? 0) > 0, 'the share of their network was full')
+  t.ok((others.WRONG_EMAIL_OR_PASSWORD ?? 0) > 0, 'their passwords were checked too')
 })
 
 t.test('the owner signs in while thirty addresses fill the queue', async t => {
@@ -92,7 +101,7 @@ t.test('the owner signs in while thirty addresses fill the queue', async t => {
     return { query: login, input: guess, headers: { 'x-forwarded-for': `198.51.100.${n}` } }
   })
   const end = startFlood(t, { url: app.url, clients: 120, requests })
-  await sleep(1000)
+  await untilFull(() => send(app, login, guess, '198.51.100.1'))
   const answers = await oneByOne(3, () => signIn(app, 'owner@example.org', '203.0.113.1'))
   const others = await end()
   t.comment(`the others: ${JSON.stringify(others)}`)
