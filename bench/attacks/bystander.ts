@@ -4,7 +4,7 @@
  * measurements as JSON. It sends one request before that, because the first request of a process also loads code.
  */
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { addresses, client, login } from './clients.ts'
 
@@ -38,9 +38,13 @@ await once(process.stdin, 'data')
 process.stdin.unref()
 const end = performance.now() + Number(duration)
 
-/** Returns the milliseconds that the main thread of a process has waited for a processor (sched-stats.rst in Linux). */
+/**
+ * Returns the milliseconds that the main thread of a process has waited for a processor (sched-stats.rst in Linux), or 0 if the
+ * kernel does not count them.
+ */
 function waited(process: string): number {
-  return Number(readFileSync(`/proc/${process}/schedstat`, 'utf8').split(' ')[1]) / 1e6
+  const path = `/proc/${process}/schedstat`
+  return existsSync(path) ? Number(readFileSync(path, 'utf8').split(' ')[1]) / 1e6 : 0
 }
 
 async function watchHealth(): Promise<Pick<Seen, 'health' | 'served' | 'unhealthy'>> {
