@@ -22,7 +22,7 @@ import type { Facts, PlainFiles, RenameOptions, StoreOptions } from './files.ts'
 import { makeFolders, renameWithParents, withParents } from './folders.ts'
 import { resumableWrites } from './resumable.ts'
 import { withSource } from './source.ts'
-import { refuseStaging, Staging, stagingName } from './staging.ts'
+import { isReserved, refuseStaging, Staging } from './staging.ts'
 
 /** Makes a provider of the commands of a server, and removes what killed servers left there. */
 export async function openPlainProvider(files: PlainFiles, host: Host): Promise<StorageProvider> {
@@ -285,7 +285,7 @@ class PlainProvider implements StorageProvider {
       const { kind } = (await this.#find(path, call)) ?? missing()
       if (kind === 'file') throw new StorageError('NOT_A_DIRECTORY', 'This is a file, not a folder.')
     }
-    return found.filter(({ name }) => name !== stagingName)
+    return found.filter(({ name }) => !isReserved(name))
   }
 
   async #entry(path: StoragePath, call: Call): Promise<Entry> {

@@ -20,9 +20,14 @@ const makeTime = 30_000
 /** Milliseconds to remove an unfinished write after a failure. */
 const cleanTime = 4_000
 
+/** In any case, because on some servers the name leads to the staging folder in any case. */
+export function isReserved(name: string): boolean {
+  return name.toLowerCase() === stagingName
+}
+
 /** @throws INVALID_PATH for a path in the staging folder of this provider, or of another one in it */
 export function refuseStaging(path: StoragePath): void {
-  if (!segmentsOf(path).includes(stagingName)) return
+  if (!segmentsOf(path).some(isReserved)) return
   throw new StorageError('INVALID_PATH', `The name "${stagingName}" is reserved: choose another one.`)
 }
 

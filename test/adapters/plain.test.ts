@@ -216,7 +216,12 @@ t.test('staging is hidden, refused as a path, and swept after a day', async t =>
     await utimes(join(staging, name), time, time)
   }
   t.same(await namesIn(provider, ''), ['file'])
-  for (const path of ['.stowage-staging', '.stowage-staging/new', 'folder/.stowage-staging/x']) {
+  for (const path of [
+    '.stowage-staging',
+    '.stowage-staging/new',
+    '.STOWAGE-Staging/new',
+    'folder/.stowage-staging/x',
+  ]) {
     await t.rejects(put(provider, path, 'x', true), { code: 'INVALID_PATH' })
     await t.rejects(provider.stat(at(path), call()), { code: 'INVALID_PATH' })
     await t.rejects(provider.delete(at(path), call()), { code: 'INVALID_PATH' })
