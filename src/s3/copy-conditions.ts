@@ -1,3 +1,4 @@
+import { authorize, needs } from '../auth/needs.ts'
 import { AppError } from '../errors.ts'
 import { isNotModified } from '../http/content/download-conditions.ts'
 import type { LocationInput } from '../services/files/index.ts'
@@ -7,8 +8,10 @@ import { tagOf } from './tags.ts'
 
 const conditions = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'] as const
 
-/** Evaluates the conditions on the source of a copy, if there are any. @throws PRECONDITION_FAILED, as `Files.stat` */
-export async function requireSource({ services, request, signal }: ObjectCall, source: LocationInput): Promise<void> {
+/** Evaluates the conditions on the source of a copy, if there are any. @throws PRECONDITION_FAILED, as `authorize`, `Files.stat` */
+export async function requireSource(call: ObjectCall, source: LocationInput): Promise<void> {
+  const { services, request, signal } = call
+  authorize(request.viewer, needs.copy, { ...source, toProviderId: call.providerId, toPath: call.path })
   const headers = Object.fromEntries(
     conditions.flatMap(name => {
       const value = request.headers[`x-amz-copy-source-${name}`]

@@ -16,13 +16,15 @@ import { element, result, type Xml } from './xml.ts'
 export async function copyObject(call: ObjectCall, { bucket, ...object }: ObjectName): Promise<unknown> {
   const { services, request, reply, providerId, path: toPath, isFolder, signal } = call
   const source = { providerId: await services.providers.idOf(request.viewer, bucket), ...object }
+  const from = { providerId: source.providerId, path: source.path }
+  request.refusedAction = 'COPY'
+  request.named = { location: from, to: { providerId, path: toPath } }
   if (isFolder !== source.isFolder) {
     throw new S3Error('InvalidRequest', 'A folder, whose key ends in "/", can be copied only to such a key.')
   }
   if (isFolder) return copyFolder(call, source)
   const isSame = source.providerId === providerId && source.path === toPath
   await requireSource(call, source)
-  const from = { providerId: source.providerId, path: source.path }
   const { conflict, condition, isConditional } = parseConditions(request.headers)
   if (condition) throw new S3Error('NotImplemented', 'The only condition on the copy is "If-None-Match: *".')
   const input = { ...from, toProviderId: providerId, toPath, conflict, only: 'file' as const }

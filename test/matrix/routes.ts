@@ -224,6 +224,7 @@ function keyOf({ provider = '', path = '/x' }: Partial<Location> = {}): string {
   return `/s3/${encodeURIComponent(provider)}${path.split('/').map(encodeURIComponent).join('/')}`
 }
 
+const condition = { 'x-amz-copy-source-if-none-match': '"other"' }
 const copySource = (source: Partial<Location> | undefined) => ({
   'x-amz-copy-source': keyOf(source).slice('/s3'.length),
 })
@@ -234,7 +235,7 @@ export function copiedPart(
   to: Partial<Location> | undefined,
   uploadId: string,
 ): Pick<Call, 'path' | 'headers'> {
-  return { path: `${keyOf(to)}?uploadId=${uploadId}&partNumber=1`, headers: copySource(source) }
+  return { path: `${keyOf(to)}?uploadId=${uploadId}&partNumber=1`, headers: { ...copySource(source), ...condition } }
 }
 
 const readBucket: Need = { who: 'anybody signed in', scope: 'read', where: 'reach' }
@@ -262,6 +263,11 @@ const s3Routes: Readonly<Record<string, RouteRow>> = {
     'PUT',
     { needs: writePaths, takes: ['source', 'new'], effect: 'copied', audit: 'COPY' },
     ({ locations: [source] }) => ({ headers: copySource(source) }),
+  ),
+  'PUT /s3/* as a conditional copy': s3(
+    'PUT',
+    { needs: writePaths, takes: ['source', 'new'], effect: 'copied', audit: 'COPY' },
+    ({ locations: [source] }) => ({ headers: { ...copySource(source), ...condition } }),
   ),
   'DELETE /s3/*': s3('DELETE', { needs: writePaths, takes: ['doomed'], effect: 'gone', audit: 'DELETE' }),
   'POST /s3/*': s3('POST', { needs: signedIn, bounces: true }, () => ({ path: '/s3/bucket/key' })),
