@@ -6,7 +6,7 @@ const mib = 1024 * 1024
 const interval = 100
 
 /** Returns the peak growth of a server's resident memory during `work`, in MiB. */
-export async function growth({ pid }: Peer, work: () => Promise<void>): Promise<number> {
+export async function growth({ pid }: Pick<Peer, 'pid'>, work: () => Promise<void>): Promise<number> {
   const before = await resident(pid)
   let highest = before
   const watch = setInterval(() => {

@@ -12,7 +12,7 @@ export type EntryResponder = (href: string, source: PropertySource, dead: readon
 export function entryResponder(wanted: WantedProperties): EntryResponder {
   if (wanted.kind === 'names') return (href, source, dead) => propertyResponse(href, [namesOf(source, dead)])
   const isSome = wanted.kind === 'some'
-  const planned = (isSome ? wanted.names : [...namesOfAll, ...wanted.include]).map(plan)
+  const planned = (isSome ? wanted.names : [...new Set([...namesOfAll, ...wanted.include])]).map(plan)
   return (href, source, dead) => {
     let found = ''
     let missing = ''

@@ -7,8 +7,8 @@ import { formatToken } from './headers.ts'
 import { davNamespace } from './names.ts'
 import { serialize } from './property-xml.ts'
 
-/** Bytes of XML. */
-const maxOwner = 4096
+/** Bytes of XML, which is repeated for each entry of a locked folder. Clients send a name or an address. */
+const maxOwner = 1024
 const maxElements = 200
 
 const entryOf = (scope: string) =>
@@ -31,9 +31,7 @@ export function parseLockInfo(body: Uint8Array): Pick<NewLock, 'isExclusive' | '
     throw new AppError('INVALID_INPUT', 'The body must be a "lockinfo" element for a write lock.')
   }
   const owner = child('owner')
-  const xml = owner ? serialize(owner) : ''
-  if (Buffer.byteLength(xml) > maxOwner) {
-    throw new AppError('TOO_LARGE', `The owner of a lock can have at most ${maxOwner} bytes.`)
-  }
+  const xml = owner ? serialize(owner, maxOwner) : ''
+  if (xml === null) throw new AppError('TOO_LARGE', `The owner of a lock can have at most ${maxOwner} bytes.`)
   return { isExclusive: !scope.includes('shared'), owner: xml }
 }

@@ -11,12 +11,14 @@ export interface Propstat {
   properties: string
   /** XML about the precondition that failed. */
   error?: string
+  /** A text for people. */
+  description?: string
 }
 
 export function propertyResponse(href: string, propstats: readonly Propstat[]): string {
   const parts = propstats.map(
-    ({ status, properties, error = '' }) =>
-      `<D:propstat><D:prop>${properties}</D:prop><D:status>HTTP/1.1 ${status} ${STATUS_CODES[status]}</D:status>${error && `<D:error>${error}</D:error>`}</D:propstat>`,
+    ({ status, properties, error = '', description = '' }) =>
+      `<D:propstat><D:prop>${properties}</D:prop><D:status>HTTP/1.1 ${status} ${STATUS_CODES[status]}</D:status>${error && `<D:error>${error}</D:error>`}${description && `<D:responsedescription>${escapeXml(description)}</D:responsedescription>`}</D:propstat>`,
   )
   return `<D:response><D:href>${escapeXml(href)}</D:href>${parts.join('')}</D:response>\n`
 }

@@ -1,5 +1,5 @@
 /** Elements of properties as XML. The document binds `D` to `DAV:` and `oc` to the namespace of ownCloud. */
-import { type XmlElement, xmlNamespace } from '../http/xml/parse.ts'
+import { type XmlAttribute, type XmlElement, xmlNamespace } from '../http/xml/parse.ts'
 import { escapeXml } from '../http/xml/write.ts'
 import { davNamespace, ocNamespace, type PropertyName, splitName } from './names.ts'
 
@@ -16,23 +16,45 @@ export function propertyElement(property: PropertyName, content: string): string
   return content === '' ? `<${tag}${declaration}/>` : `<${tag}${declaration}>${content}</${tag}>`
 }
 
-/** Returns an element of a client as XML that does not depend on the document around it. */
-export function serialize(element: XmlElement): string {
-  return serializeNode(element, element.language)
+/**
+ * Returns an element of a client as XML that does not depend on the document around it; null if that has more than `maxBytes`. It
+ * can be much larger than in the document, because each element in it declares its namespace.
+ */
+export function serialize(element: XmlElement, maxBytes: number): string | null {
+  let xml = ''
+  let bytes = 0
+  for (const part of partsOf(element, element.language)) {
+    bytes += Buffer.byteLength(part)
+    if (bytes > maxBytes) return null
+    xml += part
+  }
+  return xml
 }
 
-function serializeNode({ namespace, name, attributes, children }: XmlElement, language: string | null): string {
+function* partsOf({ namespace, name, attributes, children }: XmlElement, language: string | null): Generator<string> {
   const [tag, declaration] = tagIn(namespace, name)
-  const given = attributes.map((attribute, index) => {
-    const value = `="${escapeXml(attribute.value)}"`
-    if (attribute.namespace === '') return ` ${attribute.name}${value}`
-    if (attribute.namespace === xmlNamespace) return attribute.name === 'lang' ? '' : ` xml:${attribute.name}${value}`
-    return ` xmlns:a${index}="${escapeXml(attribute.namespace)}" a${index}:${attribute.name}${value}`
-  })
+  yield `<${tag}${declaration}`
   const own = attributes.find(each => each.namespace === xmlNamespace && each.name === 'lang')?.value ?? language
-  const content = children.map(child => (typeof child === 'string' ? escapeXml(child) : serializeNode(child, null)))
-  const start = `<${tag}${declaration}${own === null ? '' : ` xml:lang="${escapeXml(own)}"`}${given.join('')}`
-  return content.length === 0 ? `${start}/>` : `${start}>${content.join('')}</${tag}>`
+  if (own !== null) yield ` xml:lang="${escapeXml(own)}"`
+  for (const [index, attribute] of attributes.entries()) yield attributeXml(attribute, index)
+  if (children.length === 0) {
+    yield '/>'
+    return
+  }
+  yield '>'
+  for (const child of children) {
+    if (typeof child === 'string') yield escapeXml(child)
+    else yield* partsOf(child, null)
+  }
+  yield `</${tag}>`
+}
+
+/** Returns nothing for the language, which the element has already. */
+function attributeXml({ namespace, name, value }: XmlAttribute, index: number): string {
+  const end = `${name}="${escapeXml(value)}"`
+  if (namespace === '') return ` ${end}`
+  if (namespace === xmlNamespace) return name === 'lang' ? '' : ` xml:${end}`
+  return ` xmlns:a${index}="${escapeXml(namespace)}" a${index}:${end}`
 }
 
 /** Returns the tag and the declaration of its namespace. */

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import { childNamed, elementsOf, parseXml } from '../http/xml/parse.ts'
-import { davNamespace, type PropertyName, propertyName } from './names.ts'
+import { davNamespace, type PropertyName, requestedNames } from './names.ts'
 
 /** The properties that a PROPFIND request asks for. `all` includes the dead ones, and `include` adds some that it lacks. */
 export type WantedProperties =
@@ -20,7 +20,7 @@ export function parsePropfind(body: Uint8Array): WantedProperties {
   const child = (name: string) => childNamed(root, davNamespace, name)
   const names = (name: string): PropertyName[] => {
     const element = child(name)
-    const found = new Set(element ? elementsOf(element).map(each => propertyName(each.namespace, each.name)) : [])
+    const found = new Set(element ? requestedNames(elementsOf(element)) : [])
     if (found.size > maxWanted) {
       throw new AppError('INVALID_INPUT', `A request can ask for at most ${maxWanted} properties.`)
     }

@@ -1,15 +1,14 @@
 /** The facts that a PROPFIND request loads once for all entries of its response. */
-import { formatPath, isWithin, root } from '../auth/path.ts'
+import { formatPath, root, type StoragePath } from '../auth/path.ts'
 import type { FileEntry } from '../services/files/index.ts'
 import type { WebdavLock } from '../services/webdav/locks.ts'
-import type { PropertyReader } from '../services/webdav/properties.ts'
+import { noProperties, type PropertyReader } from '../services/webdav/properties.ts'
 import { type DavRequest, hrefOf } from './dav-request.ts'
 import { liveProperties, lockDiscovery, type PropertySource, quotaProperties } from './live-properties.ts'
 import type { WantedProperties } from './propfind-body.ts'
 
 interface PropfindFacts {
-  /** Null if no dead property can be wanted. */
-  properties: PropertyReader | null
+  properties: PropertyReader
   sourceOf(entry: FileEntry): PropertySource
 }
 
@@ -20,10 +19,10 @@ export async function loadFacts(dav: DavRequest, entry: FileEntry, wanted: Wante
   const names = wanted.kind === 'some' ? wanted.names : wanted.kind === 'all' ? wanted.include : []
   const wantsDead = wanted.kind !== 'some' || names.some(name => !liveProperties.has(name))
   const wantsQuota = names.some(name => quotaProperties.includes(name))
-  const [record, locks, properties] = await Promise.all([
+  const [record, locksOf, properties] = await Promise.all([
     wantsQuota || entry.path === root ? providers.get(viewer, target.providerId) : null,
-    wanted.kind === 'all' || names.includes(lockDiscovery) ? findLocks(dav) : [],
-    wantsDead ? webdavProperties.reader(viewer, target) : null,
+    wanted.kind === 'all' || names.includes(lockDiscovery) ? findLocks(dav, entry) : () => [],
+    wantsDead ? webdavProperties.reader(viewer, target) : noProperties,
   ])
   const quota = wantsQuota && record ? await providers.quota(viewer, record, dav.signal) : null
   const used = quota?.used ?? null
@@ -34,23 +33,28 @@ export async function loadFacts(dav: DavRequest, entry: FileEntry, wanted: Wante
       entry: each,
       displayName: each.path === root ? (record?.name ?? '') : each.name,
       viewer,
-      locks: locks.length === 0 ? locks : locks.filter(lock => holdsFor(lock, each)),
+      locks: locksOf(each.path),
       hrefOf: lock => hrefOf(options, { slug: target.slug, path: formatPath(lock.path) }, false),
       quota: each.kind === 'directory' ? space : null,
     }),
   }
 }
 
-/** Returns the locks that hold for the target or for something below it. */
-async function findLocks({ viewer, target, options }: DavRequest): Promise<WebdavLock[]> {
+/** Returns a function that finds the locks that hold for an entry, which is the target or directly in it. */
+async function findLocks(
+  { viewer, target, options }: DavRequest,
+  entry: FileEntry,
+): Promise<(path: StoragePath) => WebdavLock[]> {
   const { webdavLocks } = options.services
   const [covering, within] = await Promise.all([
     webdavLocks.covering(viewer, target),
     webdavLocks.within(viewer, target),
   ])
-  return [...new Map([...covering, ...within].map(lock => [lock.token, lock])).values()]
-}
-
-function holdsFor(lock: WebdavLock, { path }: FileEntry): boolean {
-  return lock.path === path || (lock.isDeep && isWithin(path, lock.path))
+  const deep = covering.filter(({ isDeep }) => isDeep)
+  const byPath = Map.groupBy(within, ({ path }) => path)
+  return path => {
+    if (path === entry.path) return covering
+    const own = byPath.get(path)
+    return own ? [...deep, ...own] : deep
+  }
 }

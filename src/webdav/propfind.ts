@@ -4,7 +4,6 @@ import { needs } from '../auth/needs.ts'
 import { formatPath } from '../auth/path.ts'
 import { requireScope } from '../auth/policy.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
-import type { FileEntry } from '../services/files/index.ts'
 import { parseAddress } from './address.ts'
 import {
   authorizeRequest,
@@ -15,13 +14,12 @@ import {
   locateRequest,
   pathnameOf,
 } from './dav-request.ts'
-import { entryResponder } from './entry-response.ts'
 import { davError } from './errors.ts'
 import { parseDepth } from './headers.ts'
 import { parsePropfind, type WantedProperties } from './propfind-body.ts'
-import { loadFacts } from './propfind-facts.ts'
+import { entryResponses, virtualResponses } from './propfind-responses.ts'
 import { sendMultistatus } from './send-multistatus.ts'
-import { listStorages, type VirtualFolder, virtualSource } from './virtual-folders.ts'
+import { listStorages, type VirtualFolder } from './virtual-folders.ts'
 
 export async function propfind(request: FastifyRequest, reply: FastifyReply, options: DavOptions): Promise<void> {
   const viewer = requireScope(request.viewer, 'read')
@@ -57,40 +55,13 @@ async function sendVirtual(
   withMembers: boolean,
 ): Promise<void> {
   const viewer = requireScope(request.viewer, 'read')
-  const respond = entryResponder(wanted)
   const shown = withMembers ? folders : folders.slice(0, 1)
-  const xml = shown.map(folder => respond(folder.href, virtualSource(folder, viewer), [])).join('')
-  await sendMultistatus(reply, requestSignal(request), send => send(xml))
+  await sendMultistatus(reply, requestSignal(request), virtualResponses(shown, viewer, wanted))
 }
 
 async function sendEntries(dav: DavRequest, wanted: WantedProperties, withMembers: boolean): Promise<void> {
   const { viewer, target, options, reply } = dav
-  const respond = entryResponder(wanted)
-  await options.services.files.withChildren(viewer, target, dav.signal, async (entry, pages, signal) => {
-    const { properties, sourceOf } = await loadFacts(dav, entry, wanted)
-    const write = async (entries: readonly FileEntry[]): Promise<string> => {
-      const dead = await properties?.of(entries.map(({ path }) => path))
-      let xml = ''
-      for (const each of entries) {
-        const href = hrefOf(options, { slug: target.slug, path: formatPath(each.path) }, each.kind === 'directory')
-        xml += respond(href, sourceOf(each), dead?.get(each.path) ?? [])
-      }
-      return xml
-    }
-    const first = await write([entry])
-    const members = pages[Symbol.asyncIterator]()
-    // Until the headers are sent, a failure is still a proper error response.
-    let page = withMembers ? await members.next() : null
-    await sendMultistatus(reply, signal, async send => {
-      await send(first)
-      while (page && !page.done) {
-        // The back end reads the next page meanwhile.
-        const next = members.next()
-        next.catch(() => {})
-        await send(await write(page.value))
-        page = await next
-      }
-    })
-    await members.return?.()
-  })
+  await options.services.files.withChildren(viewer, target, dav.signal, (entry, pages, signal) =>
+    sendMultistatus(reply, signal, entryResponses(dav, entry, withMembers ? pages : null, wanted)),
+  )
 }

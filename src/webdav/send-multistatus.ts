@@ -4,30 +4,46 @@ import { write } from '../http/content/send-file.ts'
 import { xmlType } from './errors.ts'
 import { multistatusEnd, multistatusStart } from './multistatus.ts'
 
+/** Characters that are collected before they are sent. */
+const chunkLength = 512 * 1024
+
 /**
- * Sends a multi-status response part by part. After the headers, a failure cuts the connection instead of throwing, so that the
- * client does not take the part of a folder for all of it.
+ * Sends a multi-status response while its parts are made, as fast as the client reads. Until the first batch of parts exists, a
+ * failure is a proper error response. After that it cuts the connection instead of throwing, so that the client does not take the
+ * part of a folder for all of it.
+ * @param batches each is made while it is sent, so that it never exists as a whole
  */
 export async function sendMultistatus(
   reply: FastifyReply,
   signal: AbortSignal,
-  work: (send: (responses: string) => Promise<void>) => Promise<void>,
+  batches: AsyncGenerator<Iterable<string>>,
 ): Promise<void> {
+  let batch = await batches.next()
   reply.header('Content-Type', xmlType)
   reply.hijack()
   const response = reply.raw
   let waiting = multistatusStart
-  const send = async (responses: string) => {
-    const xml = Buffer.from(waiting + responses)
+  const send = async () => {
+    const xml = Buffer.from(waiting)
     waiting = ''
     await write(response, xml, signal)
   }
   try {
     response.writeHead(207, reply.getHeaders() as Record<string, string>)
-    await work(send)
-    await send(multistatusEnd)
+    for (; !batch.done; batch = await batches.next()) {
+      for (const xml of batch.value) {
+        waiting += xml
+        if (waiting.length >= chunkLength) await send()
+      }
+      // The next batch can take long.
+      if (waiting !== '') await send()
+    }
+    waiting = multistatusEnd
+    await send()
     response.end()
   } catch (error) {
     cutResponse(reply, error, signal)
+  } finally {
+    await batches.return(undefined)
   }
 }

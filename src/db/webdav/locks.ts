@@ -78,13 +78,16 @@ export async function listLocksWithin(
 
 /**
  * Stores a lock. Transactions that lock in one provider run one after the other, so that two of them cannot miss each other.
- * @returns the lock; the locks that conflict; or null if the member already has `max` locks
+ * @param max.member the maximum number of locks of the member
+ * @param max.overlapping the maximum number of shared locks at the path, around it, and below it if the lock is deep. So no more
+ * than these hold for any one entry.
+ * @returns the lock; the locks that conflict; or the maximum that is reached
  */
 export function insertLock(
   db: Database,
   lock: NewWebdavLock,
-  max: number,
-): Promise<{ lock: WebdavLock } | { conflicts: WebdavLock[] } | null> {
+  max: { member: number; overlapping: number },
+): Promise<{ lock: WebdavLock } | { conflicts: WebdavLock[] } | { reached: 'member' | 'overlapping' }> {
   return db.transaction().execute(async trx => {
     await sql`select id from providers where id = ${lock.providerId} for no key update`.execute(trx)
     await lockMember(trx, lock)
@@ -96,17 +99,21 @@ export function insertLock(
       .where('expires_at', '<=', sql<Date>`now()`)
       .execute()
     const around = await batchedLocks(trx)(lock.providerId, lock.path)
-    const covering = around.filter(({ isDeep, path }) => isDeep || path === lock.path)
-    const below = lock.isDeep ? await listLocksWithin(trx, lock.providerId, lock.path, max) : []
-    const conflicts = [...covering, ...below].filter(other => other.isExclusive || lock.isExclusive)
+    const above = around.filter(({ isDeep, path }) => isDeep && path !== lock.path)
+    const within = lock.isDeep
+      ? await listLocksWithin(trx, lock.providerId, lock.path, max.member)
+      : around.filter(({ path }) => path === lock.path)
+    const others = [...above, ...within]
+    const conflicts = others.filter(other => other.isExclusive || lock.isExclusive)
     if (conflicts.length > 0) return { conflicts }
+    if (others.length >= max.overlapping) return { reached: 'overlapping' }
     const { count } = await trx
       .selectFrom('webdav_locks')
       .select(({ fn }) => fn.countAll<string>().as('count'))
       .where('workspace_id', '=', lock.workspaceId)
       .where('user_id', '=', lock.userId)
       .executeTakeFirstOrThrow()
-    if (Number(count) >= max) return null
+    if (Number(count) >= max.member) return { reached: 'member' }
     const row = await trx
       .insertInto('webdav_locks')
       .values({

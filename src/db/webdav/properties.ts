@@ -10,21 +10,30 @@ export interface DeadProperty {
   xml: string
 }
 
-/** Returns the properties of entries, by their paths. */
+/**
+ * Returns the properties of entries, by their paths: those of one entry after the other until they have `maxBytes`.
+ * @returns isAll: false if others of the entries can have properties too
+ */
 export async function listProperties(
   db: Database,
   providerId: string,
   paths: readonly StoragePath[],
-): Promise<Map<StoragePath, DeadProperty[]>> {
-  const rows = await db
-    .selectFrom('webdav_properties')
-    .select(['path', 'name', 'xml'])
-    .where('provider_id', '=', providerId)
-    .where(isAtAny(paths.map(storedPath)))
-    .orderBy('name')
-    .execute()
+  maxBytes: number,
+): Promise<{ properties: Map<StoragePath, DeadProperty[]>; isAll: boolean }> {
+  const bytes = sql`octet_length(path) + octet_length(name) + octet_length(xml)`
+  const { rows } = await sql<{ path: string; name: string; xml: string; total: string }>`
+    select path, name, xml, total from (
+      select path, name, xml, sum(${bytes}) over (order by path) as total, sum(${bytes}) over (partition by path) as own
+      from webdav_properties
+      where provider_id = ${providerId} and ${isAtAny(paths.map(storedPath))}
+    ) as found
+    where total - own < ${maxBytes}
+    order by name`.execute(db)
   const groups = Map.groupBy(rows, ({ path }) => restoredPath(path))
-  return new Map([...groups].map(([path, group]) => [path, group.map(({ name, xml }) => ({ name, xml }))]))
+  return {
+    properties: new Map([...groups].map(([path, group]) => [path, group.map(({ name, xml }) => ({ name, xml }))])),
+    isAll: rows.every(({ total }) => Number(total) < maxBytes),
+  }
 }
 
 /** Returns whether anything at the path or below it has properties. */
@@ -39,14 +48,19 @@ export async function hasPropertiesWithin(db: Database, providerId: string, path
   return row !== undefined
 }
 
-/** Sets properties of an entry. Returns false if the entry has more than `max` afterwards; undo the change then. */
+/**
+ * Sets properties of an entry. Returns false if the entry has more of them, or of their XML, than `max` afterwards; undo the
+ * change then.
+ */
 export async function setProperties(
   db: Change,
   { providerId, path }: { providerId: string; path: StoragePath },
   properties: readonly DeadProperty[],
-  max: number,
+  max: { count: number; bytes: number },
 ): Promise<boolean> {
   if (properties.length === 0) return true
+  // Otherwise, each of several concurrent changes could miss what the others add.
+  await sql`select pg_advisory_xact_lock(hashtextextended(${providerId + storedPath(path)}, 0))`.execute(db)
   const [names, xmls] = [properties.map(({ name }) => name), properties.map(({ xml }) => xml)]
   await sql`
     insert into webdav_properties (provider_id, path, name, xml)
@@ -54,13 +68,13 @@ export async function setProperties(
     from unnest(${names}::text[], ${xmls}::text[]) as given (name, xml)
     order by given.name
     on conflict (provider_id, md5(path), md5(name)) do update set name = excluded.name, xml = excluded.xml`.execute(db)
-  const { count } = await db
+  const { count, bytes } = await db
     .selectFrom('webdav_properties')
-    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .select(({ fn }) => [fn.countAll<string>().as('count'), sql<string>`sum(octet_length(xml))`.as('bytes')])
     .where('provider_id', '=', providerId)
     .where(isAtAny([storedPath(path)]))
     .executeTakeFirstOrThrow()
-  return Number(count) <= max
+  return Number(count) <= max.count && Number(bytes) <= max.bytes
 }
 
 export async function removeProperties(

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { isId } from '../../auth/id.ts'
 import { authorize, needs } from '../../auth/needs.ts'
-import { formatPath, isWithin, parentOf, root } from '../../auth/path.ts'
+import { formatPath, isWithin, parentOf, root, type StoragePath } from '../../auth/path.ts'
 import { recentlySeen, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import {
@@ -21,6 +21,8 @@ export type { WebdavLock } from '../../db/webdav/locks.ts'
 
 /** The maximum number of locks of one member. */
 export const maxLocks = 1000
+/** The maximum number of shared locks that hold for one entry. PROPFIND repeats them for each entry of a folder. */
+export const maxShared = 16
 /** Seconds. Clients refresh their locks, so those of a client that is gone end soon. */
 export const maxLockTime = 3600
 
@@ -103,12 +105,11 @@ export function createWebdavLocks({ db }: { db: Database }) {
       const { userId } = present.member
       const timeout = Math.min(lock.timeout, maxLockTime)
       const values = { ...lock, token: randomUUID(), providerId, path, workspaceId, userId, timeout }
-      const stored = await insertLock(db, values, maxLocks)
-      if (!stored) {
-        throw new AppError('TOO_MANY_LOCKS', `You have ${maxLocks} locks already: release some of them, or wait.`)
-      }
+      const stored = await insertLock(db, values, { member: maxLocks, overlapping: maxShared })
+      if ('lock' in stored) return stored.lock
       if ('conflicts' in stored) throw lockedBy(stored.conflicts[0]?.path ?? path, path)
-      return stored.lock
+      if (stored.reached === 'overlapping') throw tooManyShared(path)
+      throw new AppError('TOO_MANY_LOCKS', `You have ${maxLocks} locks already: release some of them, or wait.`)
     },
 
     /** @param timeout seconds @throws INVALID_INPUT, LOCKED, as `Files.delete` */
@@ -135,9 +136,14 @@ export function createWebdavLocks({ db }: { db: Database }) {
 }
 
 /** Names the locked entry only if it is below the one that the request names. */
-function lockedBy(locked: WebdavLock['path'], path: WebdavLock['path']): AppError {
+function lockedBy(locked: StoragePath, path: StoragePath): AppError {
   const named = isWithin(locked, path) ? locked : path
   return new AppError('LOCKED', 'The resource is locked: try again when its lock is released or has expired.', {
     facts: { lockedPath: formatPath(named) },
   })
+}
+
+function tooManyShared(path: StoragePath): AppError {
+  const message = `There are ${maxShared} shared locks here already, with those around and below: try again when one of them is released or has expired.`
+  return new AppError('LOCKED', message, { facts: { lockedPath: formatPath(path) } })
 }

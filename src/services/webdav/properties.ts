@@ -1,6 +1,6 @@
 /** Dead properties: XML that WebDAV clients attach to entries (RFC 4918, section 4). The server does not interpret them. */
 import { authorize, needs } from '../../auth/needs.ts'
-import { formatPath, type StoragePath } from '../../auth/path.ts'
+import type { StoragePath } from '../../auth/path.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import {
@@ -20,31 +20,64 @@ export type { DeadProperty } from '../../db/webdav/properties.ts'
 
 /** The maximum number of properties of an entry. */
 export const maxProperties = 100
-/** Bytes of XML. */
-export const maxPropertySize = 16 * 1024
+/** Bytes of XML of all properties of an entry. Entries from before this limit can have more. */
+export const maxPropertiesSize = 64 * 1024
+/** Bytes of properties that are loaded at once, unless one entry alone has more. */
+const maxBatch = 1024 * 1024
 
 export interface PropertyChanges {
   set: readonly DeadProperty[]
   remove: readonly string[]
 }
 
-/** Finds the properties of entries below a location. */
-export interface PropertyReader {
-  of(paths: readonly StoragePath[]): Promise<ReadonlyMap<StoragePath, readonly DeadProperty[]>>
+type Located = { path: StoragePath }
+
+/** The properties of the entries that have any. */
+export type DeadProperties = ReadonlyMap<StoragePath, readonly DeadProperty[]>
+
+interface PropertyBatch<Entry extends Located> {
+  entries: readonly Entry[]
+  properties: DeadProperties
 }
 
-const none: ReadonlyMap<StoragePath, readonly DeadProperty[]> = new Map()
+/** Finds the properties of entries below a location. */
+export interface PropertyReader {
+  /** Yields all of the entries, in batches whose properties are bounded. */
+  batches<Entry extends Located>(entries: readonly Entry[]): AsyncIterable<PropertyBatch<Entry>>
+}
+
+const none: DeadProperties = new Map()
+
+/** Finds no properties. */
+export const noProperties: PropertyReader = {
+  async *batches(entries) {
+    yield { entries, properties: none }
+  },
+}
 
 export function createWebdavProperties({ db, storage, audit }: { db: Database; storage: Storage; audit: Audit }) {
   return {
-    /** Returns a reader that needs one query for each of its calls, and none if nothing there has properties. */
+    /**
+     * Returns a reader that needs one query for each batch, and none if nothing there has properties. The entries of one call are
+     * one batch, unless their properties are large.
+     */
     async reader(viewer: Viewer | null, location: LocationInput): Promise<PropertyReader> {
       const [{ providerId, path }] = authorize(viewer, needs.read, location)
-      const isEmpty = !(await hasPropertiesWithin(db, providerId, path))
-      return { of: async paths => (isEmpty ? none : listProperties(db, providerId, paths)) }
+      if (!(await hasPropertiesWithin(db, providerId, path))) return noProperties
+      return {
+        async *batches(entries) {
+          let rest = entries
+          while (rest.length > 0) {
+            const paths = rest.map(entry => entry.path)
+            const { properties, isAll } = await listProperties(db, providerId, paths, maxBatch)
+            yield { entries: isAll ? rest : rest.filter(entry => properties.has(entry.path)), properties }
+            rest = isAll ? [] : rest.filter(entry => !properties.has(entry.path))
+          }
+        },
+      }
     },
 
-    /** Changes all of the properties or none. The entry must exist. @throws INVALID_INPUT, as `Files.delete` */
+    /** Changes all of the properties or none. The entry must exist. @throws QUOTA_EXCEEDED, as `Files.delete` */
     async update(
       viewer: Viewer | null,
       location: LocationInput,
@@ -56,23 +89,20 @@ export function createWebdavProperties({ db, storage, audit }: { db: Database; s
         const entry = await (await storage.writeAt(granted)).stat(signal)
         const names = [...set.map(({ name }) => name), ...remove].slice(0, maxProperties)
         recording.add({ details: { kind: entry.kind, properties: names.map(cut) } })
-        requireSmall(set)
+        const max = { count: maxProperties, bytes: maxPropertiesSize }
         await recording.commit(async change => {
           await removeProperties(change, granted, remove)
-          if (await setProperties(change, granted, set, maxProperties)) return
-          throw new AppError(
-            'INVALID_INPUT',
-            `"${formatPath(granted.path)}" can have at most ${maxProperties} properties.`,
-          )
+          if (!(await setProperties(change, granted, set, max))) throw tooManyProperties()
         })
       })
     },
   }
 }
 
-function requireSmall(properties: readonly DeadProperty[]): void {
-  for (const { xml } of properties) {
-    if (Buffer.byteLength(xml) <= maxPropertySize) continue
-    throw new AppError('TOO_LARGE', `A property can have at most ${maxPropertySize} bytes.`)
-  }
+export function tooManyProperties(): AppError {
+  const limits = `${maxProperties} properties, with ${maxPropertiesSize / 1024} KiB in all`
+  return new AppError(
+    'QUOTA_EXCEEDED',
+    `An entry can have at most ${limits}: remove some of them, or set shorter ones.`,
+  )
 }
