@@ -150,7 +150,7 @@ t.test('a stranger is refused before a large body, except where people sign in o
   )
 })
 
-t.test('the large bodies of people without an account are bounded together', async t => {
+t.test('the large bodies of clients without an account are bounded together', async t => {
   const app = await startApp(t, { settings: { trustedProxies: ['127.0.0.1'] } })
   const { token } = await app.register('owner@example.org')
   const providerId = await app.connectProvider(token, 'memory', {})
@@ -201,6 +201,29 @@ t.test('the large bodies of people without an account are bounded together', asy
   const sendLarge = async () => (await app.request('/graphql', { method: 'POST', headers, body: large })).status
   await eventually(async () => assert.equal(await sendLarge(), 200))
   for (let n = 0; n < 20; n++) t.equal(await sendLarge(), 200, 'a body no longer counts once it has arrived')
+})
+
+t.test('a large body no longer counts once its request has a response', async t => {
+  const app = await startApp(t, { bodyTimeout })
+  const { port } = new URL(app.url)
+  const large = JSON.stringify({ query: '{ __typename }', extensions: { pad: 'x'.repeat(1024 * 1024 - 100) } })
+  const headers = { 'content-type': 'application/json' }
+  for (const [type, status] of [
+    ['application/json', 400],
+    ['application/x-unknown', 415],
+  ] as const) {
+    const clients = await Promise.all(Array.from({ length: 16 }, () => talk(Number(port))))
+    for (const client of clients) {
+      await client.send(head('POST', `${app.url}/graphql`, { 'Content-Type': type, 'Content-Length': 1024 * 1024 }))
+    }
+    for (const client of clients) {
+      t.equal(Number((await client.until(/^HTTP\/1\.1 (\d+)/))[1]), status)
+      await client.ended
+      client.socket.destroy()
+    }
+    const sendLarge = async () => (await app.request('/graphql', { method: 'POST', headers, body: large })).status
+    await eventually(async () => assert.equal(await sendLarge(), 200))
+  }
 })
 
 t.test('only uploads, GraphQL, MCP, WebDAV, S3 and lists of paths accept a large body', async t => {

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { networkOf } from '../../auth/network.ts'
 import { AppError } from '../../errors.ts'
 
@@ -10,21 +10,22 @@ const maxPerNetwork = 16 * mib
 const maxTotal = 64 * mib
 const retryAfterMs = 5000
 
-/** Counts the large bodies that are arriving from people without an account. */
+/** Counts the large bodies that are arriving from clients without an account. */
 export class AnonymousBodies {
   readonly #byNetwork = new Map<string, number>()
   #total = 0
 
   /**
-   * Counts a body until it has ended or its connection is closed. Returns the error for a body that must not be read.
+   * Counts a body until it has ended, the response is sent, or the connection is closed. Returns the error for a body that must not
+   * be read.
    * @param bytes the declared size of the body, or the largest that it can have
    */
-  admit({ ip, raw }: FastifyRequest, bytes: number): AppError | null {
-    // Nothing of this body will arrive, and its `close` may be past.
-    if (raw.destroyed) return null
+  admit({ ip, raw }: FastifyRequest, reply: FastifyReply, bytes: number): AppError | null {
+    // The rest of this body never arrives, and both `close` events may have been emitted already.
+    if (raw.destroyed || reply.raw.destroyed) return null
     const network = networkOf(ip)
     if ((this.#byNetwork.get(network) ?? 0) + bytes > maxPerNetwork) {
-      const message = `People without an account can send at most ${maxPerNetwork / mib} MiB at a time from one address: try again in a few seconds.`
+      const message = `Clients without an account can send at most ${maxPerNetwork / mib} MiB at a time from one address: try again in a few seconds.`
       return new AppError('RATE_LIMITED', message, { retryAfterMs })
     }
     if (this.#total + bytes > maxTotal) {
@@ -32,7 +33,14 @@ export class AnonymousBodies {
       return new AppError('UNAVAILABLE', message, { retryAfterMs })
     }
     this.#add(network, bytes)
-    raw.once('close', () => this.#add(network, -bytes))
+    let isCounted = true
+    const release = () => {
+      if (isCounted) this.#add(network, -bytes)
+      isCounted = false
+    }
+    raw.once('close', release)
+    // A request that gets its response before its body has ended never emits `close`.
+    reply.raw.once('close', release)
     return null
   }
 

@@ -30,8 +30,8 @@ export const defaultBodyTimeout = 30_000
 const closeDelay = 2000
 
 /**
- * Bounds the size and the time of every body, even if the route does not read it, and the sum of the large ones that people
- * without an account are sending. Only `streamsBody` lifts these bounds. Register it before any other hook, so that it also
+ * Bounds the size and the time of every body, even if the route does not read it, and the sum of the large ones that
+ * clients without an account are sending. Only `streamsBody` lifts these bounds. Register it before any other hook, so that it also
  * covers requests that those refuse.
  */
 export function boundBodies(app: FastifyInstance, timeout: number): void {
@@ -57,7 +57,8 @@ export function boundBodies(app: FastifyInstance, timeout: number): void {
       )
     }
     if (!isBodyComing(raw)) return done(null, payload)
-    const refusal = length > defaultBodyLimit && !hasAccount(request) ? anonymousBodies.admit(request, length) : null
+    const refusal =
+      length > defaultBodyLimit && !hasAccount(request) ? anonymousBodies.admit(request, reply, length) : null
     if (refusal) return done(refusal)
     const body = detach(raw)
     const timer = setTimeout(() => {
