@@ -45,6 +45,7 @@ async function change({ viewer, target, options, signal }: DavRequest, changes: 
     return [stat(200, names)]
   } catch (error) {
     if (!(error instanceof AppError) || error.reason !== 'QUOTA_EXCEEDED') throw error
+    options.services.audit.noteRefusal(viewer, 'PROPERTIES_UPDATE', { location: target }, error)
     const set = names.filter(name => changes.get(name) !== null)
     return failed(names, { ...stat(507, set), description: error.message }, set)
   }

@@ -11,8 +11,8 @@ export interface DeadProperty {
 }
 
 /**
- * Returns the properties of entries, by their paths: those of one entry after the other until they have `maxBytes`.
- * @returns isAll: false if others of the entries can have properties too
+ * Returns the properties of entries, by their paths. Stops after the first entry with which the total reaches `maxBytes`.
+ * @returns isAll: false if entries that are not in the result may have properties
  */
 export async function listProperties(
   db: Database,
@@ -49,7 +49,18 @@ export async function hasPropertiesWithin(db: Database, providerId: string, path
 }
 
 /**
- * Sets properties of an entry. Returns false if the entry has more of them, or of their XML, than `max` afterwards; undo the
+ * Lets changes to the properties of one entry take turns until the end of the transaction. Call it before the first change:
+ * otherwise, each of several changes could miss what the others add, and two of them could wait for each other.
+ */
+export async function lockProperties(
+  db: Change,
+  { providerId, path }: { providerId: string; path: StoragePath },
+): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${providerId + storedPath(path)}, 0))`.execute(db)
+}
+
+/**
+ * Sets properties of an entry, under `lockProperties`. Returns false if the entry has more of them, or of their XML, than `max` afterwards; undo the
  * change then.
  */
 export async function setProperties(
@@ -59,8 +70,6 @@ export async function setProperties(
   max: { count: number; bytes: number },
 ): Promise<boolean> {
   if (properties.length === 0) return true
-  // Otherwise, each of several concurrent changes could miss what the others add.
-  await sql`select pg_advisory_xact_lock(hashtextextended(${providerId + storedPath(path)}, 0))`.execute(db)
   const [names, xmls] = [properties.map(({ name }) => name), properties.map(({ xml }) => xml)]
   await sql`
     insert into webdav_properties (provider_id, path, name, xml)

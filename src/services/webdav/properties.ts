@@ -7,6 +7,7 @@ import {
   type DeadProperty,
   hasPropertiesWithin,
   listProperties,
+  lockProperties,
   removeProperties,
   setProperties,
 } from '../../db/webdav/properties.ts'
@@ -91,6 +92,7 @@ export function createWebdavProperties({ db, storage, audit }: { db: Database; s
         recording.add({ details: { kind: entry.kind, properties: names.map(cut) } })
         const max = { count: maxProperties, bytes: maxPropertiesSize }
         await recording.commit(async change => {
+          await lockProperties(change, granted)
           await removeProperties(change, granted, remove)
           if (!(await setProperties(change, granted, set, max))) throw tooManyProperties()
         })
