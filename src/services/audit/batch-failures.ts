@@ -1,63 +1,40 @@
 /**
- * Decides which failures of a credential have an event of their own. The others are counted without their locations, so that
- * a client which tries many locations cannot make the log grow without bound.
+ * Limits how many failures of a credential name their locations in one batch of events. The others are counted without them, so
+ * that a client which tries many locations cannot make the log grow without bound.
  */
 import { networkOf } from '../../auth/network.ts'
 import type { AuditEvent } from '../../db/audit-events.ts'
 
-/** The maximum number per batch of a session or an API key. */
-const maxOfBatch = 100
-/** The maximum number per window of a share, because strangers can have its link. */
-const maxOfShare = 10
-/** Milliseconds from the first failure. */
-const shareWindow = 10 * 60_000
+/** The maximum number of events per batch and credential that name their locations. */
+const maxNamed = 100
 
-export class FailuresApart {
-  readonly #ofBatch = new Map<string, number>()
-  readonly #ofShares = new Map<string, number>()
-  #shareWindowEnd = Number.NEGATIVE_INFINITY
+export class BatchFailures {
+  readonly #named = new Map<string, number>()
 
   /** Returns the event, without its locations if the credential has failed too often. */
   limit(event: AuditEvent): AuditEvent {
-    if (event.result === 'OK' || event.result === 'CUT') return event
-    const isApart = event.credentialKind === 'SHARE' ? this.#isShareApart(event) : this.#isBatchApart(event)
-    return isApart ? event : withoutLocations(event)
+    if (!isFailure(event)) return event
+    const key = event.credentialId ?? event.address
+    const count = (this.#named.get(key) ?? 0) + 1
+    this.#named.set(key, count)
+    return count <= maxNamed ? event : withoutLocations(event)
   }
 
   endBatch(): void {
-    this.#ofBatch.clear()
-  }
-
-  #isBatchApart({ credentialId, address }: AuditEvent): boolean {
-    return increase(this.#ofBatch, credentialId ?? address) <= maxOfBatch
-  }
-
-  #isShareApart({ credentialId, at }: AuditEvent): boolean {
-    const now = at.getTime()
-    if (now >= this.#shareWindowEnd) {
-      this.#shareWindowEnd = now + shareWindow
-      this.#ofShares.clear()
-    }
-    return increase(this.#ofShares, credentialId ?? '') <= maxOfShare
+    this.#named.clear()
   }
 }
 
-function withoutLocations(event: AuditEvent): AuditEvent {
+/** A download that the client ended is not a failure: it was allowed. */
+export function isFailure({ action, result }: AuditEvent): boolean {
+  return result !== 'OK' && !(result === 'CUT' && action === 'DOWNLOAD')
+}
+
+/** Removes what can differ between the failures of a credential, so that they can be counted together. */
+export function withoutLocations(event: AuditEvent): AuditEvent {
   const location = { providerId: null, providerName: null, path: null }
   const to = { toProviderId: null, toProviderName: null, toPath: null }
   const subject = { subjectKind: null, subjectId: null }
-  return {
-    ...event,
-    ...location,
-    ...to,
-    ...subject,
-    address: networkOf(event.address),
-    details: { placesLeftOut: true },
-  }
-}
-
-function increase(counts: Map<string, number>, key: string): number {
-  const count = (counts.get(key) ?? 0) + 1
-  counts.set(key, count)
-  return count
+  const address = networkOf(event.address)
+  return { ...event, ...location, ...to, ...subject, address, details: { locationsLeftOut: true } }
 }

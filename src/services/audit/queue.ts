@@ -2,8 +2,9 @@
 import type { AuditEvent } from '../../db/audit-events.ts'
 import type { Database } from '../../db/client.ts'
 import { withTimeout } from '../../timeout.ts'
-import { FailuresApart } from './failures-apart.ts'
-import { createStrangerEvents, isStrangers } from './strangers.ts'
+import { BatchFailures } from './batch-failures.ts'
+import { isOfShare, ShareFailures } from './share-failures.ts'
+import { createStrangerEvents, isStrangers, type StrangerEvents } from './strangers.ts'
 import { type Unwritable, writeEvents } from './writer.ts'
 
 export interface AuditQueue {
@@ -49,7 +50,8 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
   let weight = 0
   /** Waiting events that others can be merged into, by their common fields. */
   const alike = new Map<string, AuditEvent>()
-  const failuresApart = new FailuresApart()
+  const batchFailures = new BatchFailures()
+  const shareFailures = new ShareFailures()
   const strangers = createStrangerEvents()
   /** The number of times that the database rejected each event, by id. */
   const refusals = new Map<string, number>()
@@ -81,7 +83,7 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
 
   function merge(event: AuditEvent): void {
     if (increaseAlike(event)) return
-    const limited = failuresApart.limit(event)
+    const limited = batchFailures.limit(event)
     if (limited !== event && increaseAlike(limited)) return
     alike.set(likeness(limited), limited)
     put(limited)
@@ -112,7 +114,7 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
 
   /** Returns whether all events are written; otherwise try again later. */
   async function write(): Promise<boolean> {
-    failuresApart.endBatch()
+    batchFailures.endBatch()
     const full = noRoom
     noRoom = new Map()
     reportLoss(full)
@@ -133,11 +135,11 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
   function putGrown(): void {
     clearTimeout(recountTimer)
     recountTimer = undefined
-    for (const event of strangers.grown()) put(event)
+    for (const event of [...strangers.grown(), ...shareFailures.grown()]) put(event)
   }
 
-  function addStrangers(event: AuditEvent): void {
-    const first = strangers.add(event)
+  function count(counter: Pick<StrangerEvents, 'add'>, event: AuditEvent): void {
+    const first = counter.add(event)
     if (first) put(first)
     else {
       recountTimer ??= setTimeout(() => {
@@ -170,7 +172,8 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
       return waiting.size
     },
     add(event) {
-      if (isStrangers(event)) addStrangers(event)
+      if (isStrangers(event)) count(strangers, event)
+      else if (isOfShare(event)) count(shareFailures, event)
       else if (event.result !== 'OK' || event.action === 'DOWNLOAD') merge(event)
       else put(event)
       schedule()
