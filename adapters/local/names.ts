@@ -10,9 +10,9 @@ export const stagingName = '.stowage-staging'
 /** NAME_MAX on Linux, in bytes. A file system with a lower limit fails with ENAMETOOLONG. */
 const maxNameBytes = 255
 
-/** Ignores case, because the file system may. */
+/** Ignores case, because the file system may. Some letters are equal only as capitals, such as "s" and the long "ſ". */
 export function isReserved(name: string): boolean {
-  return name.length === stagingName.length && name.toLowerCase() === stagingName
+  return name.length === stagingName.length && name.toUpperCase().toLowerCase() === stagingName
 }
 
 /** @throws INVALID_PATH */

@@ -20,9 +20,14 @@ const makeTime = 30_000
 /** Milliseconds to remove an unfinished write after a failure. */
 const cleanTime = 4_000
 
-/** In any case, because on some servers the name leads to the staging folder in any case. */
+/** Returns whether a server that ignores the case of letters takes two names for one. */
+export function isSameName(a: string, b: string): boolean {
+  // Some letters are equal only as capitals, such as "s" and the long "ſ".
+  return a.toUpperCase().toLowerCase() === b.toUpperCase().toLowerCase()
+}
+
 export function isReserved(name: string): boolean {
-  return name.toLowerCase() === stagingName
+  return isSameName(name, stagingName)
 }
 
 /** @throws INVALID_PATH for a path in the staging folder of this provider, or of another one in it */
@@ -71,7 +76,7 @@ export class Staging {
     }
   }
 
-  /** Runs `work`, which needs the folder. */
+  /** Makes the staging folder if it is missing, then runs `work`. */
   async inFolder({ signal }: Call, work: () => Promise<unknown>): Promise<void> {
     try {
       // All writes share this call, so none of them aborts it.
@@ -100,7 +105,7 @@ export class Staging {
 }
 
 function isLeftover({ name, modifiedAt }: Facts & { name: string }): boolean {
-  // Nothing else may have the content of such a file, and its time is that of the content.
+  // This file may be the only copy of its content. Its time is that of the content, not of the rename.
   if (name.startsWith(replacedPrefix)) return false
   const limit = name.startsWith(uploadPrefix) ? maxUploadAge : maxAge
   return modifiedAt !== null && Date.now() - modifiedAt.getTime() > limit

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { type Call, childOf, StorageError, type StoragePath, segmentsOf } from '../contract.ts'
 import type { Facts, PlainFiles, StoreOptions } from '../plain/files.ts'
-import { stagedAt, stagingFolder, stagingName } from '../plain/staging.ts'
+import { isSameName, stagedAt, stagingFolder, stagingName } from '../plain/staging.ts'
 import { prepareBody } from './body.ts'
 import { putHashed } from './checksum.ts'
 import type { DavClient } from './client.ts'
@@ -48,7 +48,7 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
   const stagingAtServer = features.isOwnCloud ? '.stowage-unfinished' : stagingName
   // Names are translated at every level, because the root of another provider may be below this one.
   const toServer = (name: string) => (name === stagingName ? stagingAtServer : name)
-  const fromServer = (name: string) => (name === stagingAtServer ? stagingName : name)
+  const fromServer = (name: string) => (isSameName(name, stagingAtServer) ? stagingName : name)
 
   /** Returns the encoded path of a file. */
   const at = (path: StoragePath) => {
@@ -135,7 +135,7 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
 
   return {
     traits: features.isOwnCloud ? { keepsModifiedAt: true } : {},
-    // Without the account: several accounts may write to one file, so they take turns.
+    // The account is left out, because several accounts may write to one file and have to take turns.
     idOf: path => `${server.storeId}${decoded(path)}`,
     find,
     list,

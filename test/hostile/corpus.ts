@@ -150,6 +150,7 @@ export const names: readonly string[] = [
   // Names that the back ends or the server use.
   '.stowage-staging',
   '.STOWAGE-STAGING',
+  '.\u017ftowage-staging',
   '.Stowage-Staging.',
   '.stowage-trash',
   '.Stowage-Trash. ',
@@ -285,6 +286,6 @@ export const namesOthersGive = names.filter(
   name =>
     !name.includes('\0') &&
     Buffer.byteLength(name) <= 255 &&
-    !/^(?:\.\.?|\.stowage-staging)$/i.test(name) &&
+    !/^(?:\.\.?|\.stowage-staging)$/iu.test(name) &&
     !isReserved(name),
 )
