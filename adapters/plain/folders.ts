@@ -1,7 +1,7 @@
 import { type Call, parentOf, StorageError, type StoragePath } from '../contract.ts'
 import { isRefusal, missing, refuseTarget } from './errors.ts'
 import type { PlainFiles, RenameOptions } from './files.ts'
-import { replaceByRenames, type Server } from './replace.ts'
+import { type ReplaceContext, replaceByRenames } from './replace.ts'
 
 /** Makes a folder and its missing parents. Resolves with the folders that it made, the deepest last. @throws NOT_A_DIRECTORY */
 export async function makeFolders(files: PlainFiles, path: StoragePath, call: Call): Promise<StoragePath[]> {
@@ -30,12 +30,12 @@ export async function makeFolders(files: PlainFiles, path: StoragePath, call: Ca
  * @throws NOT_FOUND, ALREADY_EXISTS, NOT_A_FILE, NOT_A_DIRECTORY
  */
 export async function renameWithParents(
-  server: Server,
+  context: ReplaceContext,
   from: StoragePath,
   to: StoragePath,
   options: RenameOptions,
 ): Promise<void> {
-  const { files } = server
+  const { files } = context
   const { overwrite, signal } = options
   const call = { signal }
   /** @throws the reason of a refusal, if the paths show one */
@@ -49,7 +49,7 @@ export async function renameWithParents(
   await withParents(files, to, call, {
     async work() {
       // Some servers do not replace files.
-      if (isFileInTheWay) await replaceByRenames(server, from, to, options)
+      if (isFileInTheWay) await replaceByRenames(context, from, to, options)
       else await files.rename(from, to, options)
     },
     async explain() {

@@ -4,10 +4,10 @@ import type { Call, Host, StoragePath } from '../contract.ts'
 import type { PlainFiles, RenameOptions } from './files.ts'
 import { replacedPrefix, type Staging, stagedAt } from './staging.ts'
 
-/** Milliseconds for each rename. The signal of the request does not end it, because the server may rename all the same. */
+/** Milliseconds for each rename. The signal of the request does not end it, because the server may still carry it out. */
 const renameTime = 30_000
 
-export interface Server {
+export interface ReplaceContext {
   files: PlainFiles
   staging: Staging
   host: Pick<Host, 'warn'>
@@ -18,7 +18,7 @@ export interface Server {
  * request ends before it, the file gets its name back.
  */
 export async function replaceByRenames(
-  { files, staging, host }: Server,
+  { files, staging, host }: ReplaceContext,
   from: StoragePath,
   to: StoragePath,
   options: RenameOptions,
@@ -29,12 +29,16 @@ export async function replaceByRenames(
     options.signal.throwIfAborted()
     await files.rename(from, to, { ...options, ...ownCall() })
   }
-  /** Looks how far the server came, which a lost connection does not tell. Returns whether the file was replaced. */
+  /**
+   * Finds out which renames the server carried out, because a lost connection does not show it. Returns whether the file was
+   * replaced.
+   */
   const undo = async (): Promise<boolean> => {
     const call = ownCall()
     const [source, target, old] = await Promise.all([from, to, hidden].map(path => files.find(path, call)))
     if (!old) return false
     if (target && !source) return true
+    if (target) throw new Error('Another file has taken the name')
     await files.rename(hidden, to, { ...call, kind: 'file', overwrite: false })
     return false
   }
@@ -48,7 +52,10 @@ export async function replaceByRenames(
       if (!isReplaced) throw error
     }),
   )
-  await staging.discard(hidden)
+  await files.removeFile(hidden, ownCall()).catch(error => {
+    const message = 'A replaced file could not be removed: remove it at the server'
+    host.warn(message, { path: to, hiddenName: hidden, error })
+  })
 }
 
 function ownCall(): Call {
