@@ -5,6 +5,9 @@ import type { Schema } from '../schema.ts'
 import { requireBytesFit, type UploadLimits, type UploadOwner } from './limits.ts'
 import { expiry, toUpload, type UploadRecord } from './record.ts'
 
+/** The number of chunks of one DELETE, which locks the row of their upload: its lease must be renewed meanwhile. */
+const chunksAtOnce = 64
+
 export interface UploadPart {
   number: number
   /** Bytes. */
@@ -117,27 +120,43 @@ export async function* readPartChunks(
   }
 }
 
-/** Deletes the waiting bytes of a part. */
+/** Deletes the waiting bytes of a part, some chunks at a time. */
 export async function deletePartChunks(db: Database, uploadId: string, content: string): Promise<void> {
-  await db.transaction().execute(async tx => {
-    // The end of the upload locks it before its chunks, too.
+  let deleted: number
+  do deleted = await deleteSomeChunks(db, uploadId, content)
+  while (deleted === chunksAtOnce)
+}
+
+/** Returns the number of chunks that were deleted: fewer than `chunksAtOnce` at the end. */
+function deleteSomeChunks(db: Database, uploadId: string, content: string): Promise<number> {
+  return db.transaction().execute(async tx => {
+    // Completing an upload also locks its row before its chunks; the same order avoids deadlocks.
     await tx.selectFrom('uploads').select('id').where('id', '=', uploadId).forNoKeyUpdate().execute()
-    const { bytes } = await tx
+    const { count, bytes } = await tx
       .with('deleted', query =>
         query
           .deleteFrom('upload_part_chunks')
           .where('upload_id', '=', uploadId)
           .where('content', '=', content)
+          .where('position', 'in', some =>
+            some
+              .selectFrom('upload_part_chunks')
+              .select('position')
+              .where('upload_id', '=', uploadId)
+              .where('content', '=', content)
+              .limit(chunksAtOnce),
+          )
           .returning(sql<number>`octet_length(bytes)`.as('size')),
       )
       .selectFrom('deleted')
-      .select(sql<string>`coalesce(sum(size), 0)`.as('bytes'))
+      .select(({ fn }) => [fn.countAll<string>().as('count'), sql<string>`coalesce(sum(size), 0)`.as('bytes')])
       .executeTakeFirstOrThrow()
     await tx
       .updateTable('uploads')
       .set({ waiting: sql`waiting - ${bytes}` })
       .where('id', '=', uploadId)
       .execute()
+    return Number(count)
   })
 }
 
