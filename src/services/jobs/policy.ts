@@ -38,10 +38,18 @@ export function decide(
   return policy === 'SKIP' ? 'SKIP' : 'TAKEN'
 }
 
-/** Two accounts at one address can have equal ids, so a file that would be skipped as itself has to look like itself. */
+/** Files of two accounts at one address can have equal ids, so a file that is skipped as itself must not look different. */
 function decideAboutItself(policy: JobConflict | 'SYNC', source: CheckedEntry, existing: CheckedEntry): Decision {
   if (policy === 'RENAME') return 'TAKEN'
-  return policy === 'SKIP' || isUpToDate(source, existing, true) ? 'SKIP' : 'TAKEN'
+  return policy === 'SKIP' || !looksDifferent(source, existing) ? 'SKIP' : 'TAKEN'
+}
+
+/** Returns whether a value that is known of both shows that these are two files. */
+function looksDifferent(a: CheckedEntry, b: CheckedEntry): boolean {
+  const isSame = sameChecksum(a, b)
+  if (isSame !== null) return !isSame
+  if (a.size !== null && b.size !== null && a.size !== b.size) return true
+  return a.modifiedAt !== null && b.modifiedAt !== null && !isSameTime(a, b)
 }
 
 /** Returns whether both have the same content, or null if they have no checksum in common. */
