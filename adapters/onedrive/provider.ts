@@ -100,7 +100,7 @@ export class OneDriveProvider implements StorageProvider {
         if (exclusive) throw alreadyExists()
         return
       }
-      // The request that makes a folder has only the address of its parent.
+      // Refuses a path that is too long for OneDrive. The request that makes a folder has only the address of its parent.
       this.#items.addressOf(path)
       const parent = await makeFolders(this.#items, parentOf(path), signal)
       try {

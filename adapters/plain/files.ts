@@ -64,8 +64,8 @@ export interface PlainFiles {
    */
   store(path: StoragePath, body: Readable, options: StoreOptions): Promise<void>
   /**
-   * Renames a file or a folder. With `overwrite`, replaces a file in one step where the server can. Where it is refused, the provider
-   * renames the file at `to` to a hidden name first, and back if the second rename fails, too.
+   * Renames a file or a folder. With `overwrite`, replaces a file in one step where the server can. If the server refuses that, the
+   * provider first renames the file at `to` to a hidden name, and renames it back if the second rename also fails.
    */
   rename(from: StoragePath, to: StoragePath, options: RenameOptions): Promise<void>
   /** Makes one folder in an existing one. Is refused where anything exists. */

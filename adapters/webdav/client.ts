@@ -15,13 +15,14 @@ const lockTime = 20
 
 export interface DavOptions extends Call {
   headers?: Record<string, string>
-  /** A stream is sent once. Everything else can be sent again, with other credentials. */
+  /** A stream is sent once. A buffer can be sent again, with other credentials or on another connection. */
   body?: Buffer | AsyncIterable<Buffer>
 }
 
 /**
  * Methods that are sent again where the server closes the connection instead of responding, as it may close an idle one just
- * when it is used again (RFC 9112, section 9.3.1). The others would find their own change.
+ * when it is used again (RFC 9112, section 9.3.1). Other methods could fail when they are repeated, because the
+ * first attempt may have made the change.
  */
 const repeatable = new Set(['OPTIONS', 'PROPFIND', 'GET', 'PUT'])
 /** Codes of `fetch` and of sockets. */

@@ -9,8 +9,8 @@ const chunkLength = 512 * 1024
 
 /**
  * Sends a multi-status response while its parts are made, as fast as the client reads. Until the first batch of parts exists, a
- * failure is a proper error response. After that it cuts the connection instead of throwing, so that the client does not take the
- * part of a folder for all of it.
+ * failure is a proper error response. After that it cuts the connection instead of throwing, so that the client does not
+ * mistake a part of the listing for all of it.
  * @param batches each is made while it is sent, so that it never exists as a whole
  */
 export async function sendMultistatus(

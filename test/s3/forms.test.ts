@@ -97,7 +97,7 @@ t.test('forms over S3', async t => {
     t.equal((await post({ key: many }, 'x', { name })).code, 'AccessDenied')
     t.equal((await post(signed(many), 'x', { name })).code, 'KeyTooLongError')
     const growth = process.resourceUsage().maxRSS - before
-    t.ok(growth < 100 * 1024, `the server needs ${growth} KiB more`)
+    t.ok(growth < 30 * 1024, `the server needs ${growth} KiB more`)
   })
 
   await t.test('the response is as the form asks', async t => {

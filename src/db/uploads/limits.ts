@@ -10,7 +10,7 @@ export interface UploadLimits {
   bytes: number
 }
 
-/** Whose limits count for an upload. */
+/** The member or the share link whose limits count for an upload. */
 export type UploadOwner = Pick<UploadRecord, 'workspaceId' | 'userId' | 'credentialKind' | 'credentialId'>
 
 /** The write was rejected because it would exceed this limit. */

@@ -61,7 +61,7 @@ export async function saveProgress(
     }
     const upload = toUpload(row)
     if (upload.isMultipart && upload.storedPath !== null) {
-      // A killed server, or a request that still sends a part, has left chunks. `insertPartChunk` stores no more.
+      // A killed server, or a request that still sends a part, may have left chunks. `insertPartChunk` stores no more.
       await tx.deleteFrom('upload_part_chunks').where('upload_id', '=', id).execute()
     }
     if (chunk) await requireBytesFit(tx, upload, chunk.limits)

@@ -79,15 +79,15 @@ export async function listLocksWithin(
 /**
  * Stores a lock. Transactions that lock in one provider run one after the other, so that two of them cannot miss each other.
  * @param max.member the maximum number of locks of the member
- * @param max.overlapping the maximum number of shared locks at the path, around it, and below it if the lock is deep. So no more
- * than these hold for any one entry.
+ * @param max.shared the maximum number of shared locks at the path, around it, and below it if the lock is deep, so that no entry
+ * has more of them
  * @returns the lock; the locks that conflict; or the maximum that is reached
  */
 export function insertLock(
   db: Database,
   lock: NewWebdavLock,
-  max: { member: number; overlapping: number },
-): Promise<{ lock: WebdavLock } | { conflicts: WebdavLock[] } | { reached: 'member' | 'overlapping' }> {
+  max: { member: number; shared: number },
+): Promise<{ lock: WebdavLock } | { conflicts: WebdavLock[] } | { reached: 'member' | 'shared' }> {
   return db.transaction().execute(async trx => {
     await sql`select id from providers where id = ${lock.providerId} for no key update`.execute(trx)
     await lockMember(trx, lock)
@@ -106,7 +106,7 @@ export function insertLock(
     const others = [...above, ...within]
     const conflicts = others.filter(other => other.isExclusive || lock.isExclusive)
     if (conflicts.length > 0) return { conflicts }
-    if (others.length >= max.overlapping) return { reached: 'overlapping' }
+    if (others.length >= max.shared) return { reached: 'shared' }
     const { count } = await trx
       .selectFrom('webdav_locks')
       .select(({ fn }) => fn.countAll<string>().as('count'))

@@ -12,10 +12,10 @@ export interface FormLimits {
   files?: number
 }
 
-/** Limits of every form; `headerSize` is in bytes of one part. The longest name has 1,024 bytes, in percent-encoding 3,072. */
+/** Limits of every form. The headers of a part have at most `headerSize` bytes; a name of 1,024 bytes takes up to 3,072 of them. */
 const commonLimits = { headerPairs: 20, headerSize: 16 * 1024, fileSize: Number.MAX_SAFE_INTEGER }
 
-/** Makes `formParts` read the forms that a scope receives. */
+/** Registers the parser of forms in a scope, for `formParts`. */
 export async function acceptForms(scope: FastifyInstance, limits: FormLimits): Promise<void> {
   await scope.register(multipart, { preservePath: true, limits: { ...limits, ...commonLimits } })
 }

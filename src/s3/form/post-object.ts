@@ -56,7 +56,7 @@ function keyOf({ fields, file }: ObjectForm): string {
   const pieces = key.split(fileNameVariable)
   const names = pieces.length - 1
   if (name === '' && names > 0) throw invalid('The file of the form has no name.')
-  // Thousands of variables for a long name would make a text of hundreds of megabytes.
+  // Thousands of variables and a long name would make a text of 50 MB.
   requireKeyLength(Buffer.byteLength(pieces.join('')) + names * Buffer.byteLength(name))
   return pieces.join(name)
 }

@@ -149,7 +149,7 @@ async function moveInSteps(
 ): Promise<CheckedEntry | Taken> {
   const existing = await statOrNull(destination, signal)
   if (existing && isSameObject(entry, existing)) {
-    // Another spelling of the path: there is nothing to do.
+    // The destination is the same entry in another spelling of its path, so there is nothing to do.
     if (source.providerId === destination.providerId) return existing
     throw sameEntry(source, entry)
   }

@@ -105,10 +105,10 @@ export function createWebdavLocks({ db }: { db: Database }) {
       const { userId } = present.member
       const timeout = Math.min(lock.timeout, maxLockTime)
       const values = { ...lock, token: randomUUID(), providerId, path, workspaceId, userId, timeout }
-      const stored = await insertLock(db, values, { member: maxLocks, overlapping: maxShared })
+      const stored = await insertLock(db, values, { member: maxLocks, shared: maxShared })
       if ('lock' in stored) return stored.lock
       if ('conflicts' in stored) throw lockedBy(stored.conflicts[0]?.path ?? path, path)
-      if (stored.reached === 'overlapping') throw tooManyShared(path)
+      if (stored.reached === 'shared') throw tooManyShared(path)
       throw new AppError('TOO_MANY_LOCKS', `You have ${maxLocks} locks already: release some of them, or wait.`)
     },
 
@@ -144,6 +144,6 @@ function lockedBy(locked: StoragePath, path: StoragePath): AppError {
 }
 
 function tooManyShared(path: StoragePath): AppError {
-  const message = `There are ${maxShared} shared locks here already, with those around and below: try again when one of them is released or has expired.`
+  const message = `The entry has ${maxShared} shared locks, including those of the folders around it and of the entries below it: try again when one of them is released or has expired.`
   return new AppError('LOCKED', message, { facts: { lockedPath: formatPath(path) } })
 }
