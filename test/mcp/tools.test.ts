@@ -94,6 +94,8 @@ for (const { label, version, connect } of clients) {
       failures: [],
     })
     t.equal((await call('list_folder', at('/archive/reports'))).entries.length, 2)
+    const over = { ...at('/team/reports'), toPath: '/archive/reports', conflict: 'REPLACE' }
+    t.match(await client.call('copy', over), { isError: true, content: [{ text: /^NOT_EMPTY: / }] })
     t.same(await call('move', { ...at('/archive/reports'), toPath: '/archive/renamed' }), {
       path: '/archive/renamed',
       job: null,

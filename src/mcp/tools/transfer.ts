@@ -21,11 +21,12 @@ const output = z.object({
 })
 
 const jobs = 'A folder that keeps its name is the work of a job, whose ID is returned: see get_job.'
+const folders = `${jobs} With REPLACE, it replaces only an empty folder, without a job.`
 
 export const copy = defineTool({
   name: 'copy',
   title: 'Copy',
-  description: `Copies a file or folder. ${jobs}`,
+  description: `Copies a file or folder. ${folders}`,
   annotations: hints.changes,
   needs: needs.copy,
   audit: 'COPY',
@@ -37,7 +38,7 @@ export const copy = defineTool({
 export const move = defineTool({
   name: 'move',
   title: 'Move or rename',
-  description: `Moves or renames a file or folder. ${jobs}`,
+  description: `Moves or renames a file or folder. ${folders}`,
   annotations: hints.changes,
   needs: needs.move,
   audit: 'MOVE',
@@ -64,8 +65,8 @@ async function transfer(
   const entry = await services.files.stat(viewer, source, signal)
   const to = parseNewPath(input.toPath)
   const isSame = toProviderId === entry.providerId && to === entry.path
-  // A job puts its sources into a folder under their own names.
-  if (entry.kind === 'directory' && nameOf(to) === entry.name && !isSame) {
+  // A job puts its sources into a folder under their own names. With REPLACE, it would add to an existing folder.
+  if (entry.kind === 'directory' && nameOf(to) === entry.name && !isSame && conflict !== 'REPLACE') {
     const target = { providerId: toProviderId, path: formatPath(parentOf(to)) }
     const work = { kind, sources: [source], target, conflict, deleteExtra: false, dryRun: false, permanent: false }
     return { path: null, job: toStartedJob(await services.jobs.create(viewer, work)) }
