@@ -8,7 +8,7 @@ import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { localAdapter } from '../../adapters/local/index.ts'
 import { memoryAdapter } from '../../adapters/memory/index.ts'
 import { startApp } from '../support/app.ts'
-import { nativeTrashAdapter } from '../support/native-trash.ts'
+import { nativeTrashAdapter, nativeTrashes } from '../support/native-trash.ts'
 import { until } from '../support/until.ts'
 
 const remove = `mutation ($input: DeleteInput!) {
@@ -203,6 +203,12 @@ t.test('a back end with a trash of its own uses that one', async t => {
   const again = await deleted(id, '/a.txt')
   await app.ask(empty, { id }, token)
   t.same([await listed(id), await restored(again.id)], [[], 'NOT_FOUND'])
+  await put('/a.txt', 'first')
+  const lost = await deleted(id, '/a.txt')
+  await put('/a.txt', 'second')
+  for (const each of nativeTrashes) each.empty()
+  t.equal(await restored(lost.id, 'REPLACE'), 'NOT_FOUND')
+  t.equal(await textAt('/a.txt'), 'second', 'nothing is deleted for an entry that is not in the trash')
 })
 
 t.test('a base path sees, restores and empties only what was deleted below it', async t => {

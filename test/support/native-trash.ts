@@ -54,6 +54,11 @@ export class MemoryTrash implements NativeTrash {
     this.#kept.delete(id)
   }
 
+  /** Removes everything, as another program can. */
+  empty(): void {
+    this.#kept.clear()
+  }
+
   async #take(path: StoragePath, call: Call): Promise<Kept> {
     const { kind } = await this.#files.stat(path, call)
     const kept: Kept =
@@ -79,6 +84,9 @@ export class MemoryTrash implements NativeTrash {
   }
 }
 
+/** The trashes of all opened providers, for tests that change them as another program does. */
+export const nativeTrashes: MemoryTrash[] = []
+
 export const nativeTrashAdapter: AdapterDefinition = {
   type: 'native',
   apiVersion: 1,
@@ -87,6 +95,7 @@ export const nativeTrashAdapter: AdapterDefinition = {
   async open() {
     const files = new MemoryProvider(1_000_000)
     const trash = new MemoryTrash(files)
+    nativeTrashes.push(trash)
     return new Proxy<StorageProvider>(files, {
       get(target, name) {
         if (name === 'trash') return trash

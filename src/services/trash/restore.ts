@@ -22,7 +22,7 @@ import { requireReplaceable } from '../files/folder-work.ts'
 import { copyAndDelete } from '../files/moving.ts'
 import { openDestinations } from '../files/transfer.ts'
 import { moveTree } from './move-tree.ts'
-import { keepLease, settleAfterFailure, type TrashChangeContext, type TrashContext } from './settle.ts'
+import { keepLease, settleAfterFailure, type TrashChangeContext, type TrashContext, trashOf } from './settle.ts'
 
 export interface RestoreInput {
   /** The opaque id of an item. */
@@ -79,13 +79,14 @@ interface RestoreStep {
 }
 
 async function restoreTo(
-  { db }: TrashContext,
+  context: TrashContext,
   item: TrashItem,
   destination: WriteLocation,
   { overwrite, signal }: RestoreStep,
 ): Promise<CheckedEntry | Taken> {
+  const { db } = context
   const { nativeId } = item
-  if (nativeId !== null) return restoreNative(item, nativeId, destination, { overwrite, signal })
+  if (nativeId !== null) return restoreNative(context, { ...item, nativeId }, destination, { overwrite, signal })
   const source = destination.inTrash(item.id)
   const moved = await unlessTaken(() => source.moveTo(destination, signal, { overwrite }))
   if (moved !== null) return moved
@@ -105,15 +106,18 @@ async function restoreTo(
 
 /** The back end never replaces anything, so what is replaced is deleted first. */
 async function restoreNative(
-  item: TrashItem,
-  nativeId: string,
+  context: TrashContext,
+  item: TrashItem & { nativeId: string },
   destination: WriteLocation,
   { overwrite, signal }: RestoreStep,
 ): Promise<CheckedEntry | Taken> {
   const existing = overwrite ? await statOrNull(destination, signal) : null
   if (existing) {
     await requireReplaceable(item.kind, destination, existing, signal)
+    // Somebody may have emptied the trash of the back end.
+    const trash = await trashOf(context, item)
+    if (!(await trash?.has(item, signal))) throw notInTrash()
     await destination.delete(signal, existing)
   }
-  return unlessTaken(() => destination.restore(nativeId, signal))
+  return unlessTaken(() => destination.restore(item.nativeId, signal))
 }
