@@ -11,6 +11,8 @@ const maxEmailKeyBytes = 1024
 // into a header.
 const emailPattern = /^[^\s@\p{C}]{1,64}@[^\s@\p{C}]{1,189}$/u
 const controlCharacter = /\p{Cc}/u
+/** Bytes of UTF-8. Lists read up to a hundred jobs, schedules or shares, each with all of its paths. */
+const maxPathsBytes = 64 * 1024
 
 /** The name of a key, a provider, a person or a workspace. @throws INVALID_INPUT */
 export function parseName(text: string, what: string): string {
@@ -54,4 +56,15 @@ export function parseFuture(date: Date, what: string): Date {
 export function parsePageSize(first: number, max: number): number {
   if (first < 1 || first > max) throw new AppError('INVALID_INPUT', `"first" is a number from 1 to ${max}.`)
   return first
+}
+
+/**
+ * Bounds all paths of one job, schedule or share together.
+ * @param advice tells the person what to do instead
+ * @throws INVALID_INPUT
+ */
+export function requireShortPaths(paths: readonly string[], advice: string): void {
+  const bytes = paths.reduce((sum, path) => sum + Buffer.byteLength(path), 0)
+  if (bytes <= maxPathsBytes) return
+  throw new AppError('INVALID_INPUT', `The paths have more than ${maxPathsBytes} bytes together: ${advice}.`)
 }

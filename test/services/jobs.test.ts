@@ -284,6 +284,19 @@ t.test('sources that overlap or go to the same path are refused', async t => {
   }
 })
 
+t.test('the paths of a job are bounded together', async t => {
+  const { app, token, a } = await startWorld(t, { settings: { workers: 0 } })
+  // Each path has more than 4,000 bytes.
+  const sources = Array.from({ length: 17 }, (_, n) => ({
+    providerId: a,
+    path: `/${n}${`/${'x'.repeat(999)}`.repeat(4)}`,
+  }))
+  const createWith = (count: number) =>
+    app.graphql(create, { input: { kind: 'DELETE', sources: sources.slice(0, count) } }, token)
+  t.match(await createWith(17), { errors: [{ message: /several jobs/, extensions: { reason: 'INVALID_INPUT' } }] })
+  t.match(await createWith(16), { data: { createJob: { job: { state: 'QUEUED' } } } })
+})
+
 t.test('RENAME copies a file beside itself', async t => {
   const world = await startWorld(t)
   const { a, rootA } = world

@@ -277,6 +277,11 @@ t.test('rights decide who creates, sees and changes a schedule', async t => {
   const missing = { ...job, target: { providerId: b.replace(/^./, c => (c === '0' ? '1' : '0')), path: '/' } }
   t.equal(await reasonOf(world, createQuery, { input: { ...input, job: missing } }), 'NOT_FOUND')
   t.equal(await reasonOf(world, createQuery, { input: { ...input, job: { ...job, sources: [] } } }), 'INVALID_INPUT')
+  const long = Array.from({ length: 17 }, (_, n) => ({
+    providerId: a,
+    path: `/${n}${`/${'x'.repeat(999)}`.repeat(4)}`,
+  }))
+  t.equal(await reasonOf(world, createQuery, { input: { ...input, job: { ...job, sources: long } } }), 'INVALID_INPUT')
 })
 
 t.test('a member can have 100 schedules, even through two servers at once', async t => {

@@ -112,6 +112,7 @@ t.test('shares', async t => {
       ['INVALID_INPUT', { path: '/team', morePaths: ['/other'], kind: 'DROP' }],
       ['INVALID_INPUT', { path: '/team/a.txt', morePaths: ['/other/a.txt'] }],
       ['INVALID_INPUT', { path: '/team', morePaths: Array(100).fill('/other') }],
+      ['INVALID_INPUT', { path: '/team', morePaths: Array(17).fill(`/${'x'.repeat(999)}`.repeat(4)) }],
       ['NOT_FOUND', { path: '/missing' }],
       ['NOT_FOUND', { path: '/team', morePaths: ['/missing'] }],
       ['INVALID_PATH', { path: '/team/../other' }],

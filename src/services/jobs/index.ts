@@ -22,7 +22,7 @@ import type { Storage } from '../../storage/index.ts'
 import type { Audit, Recording } from '../audit/index.ts'
 import { encodeIdCursor } from '../cursor.ts'
 import type { LocationInput } from '../files/entry.ts'
-import { parsePageSize } from '../input.ts'
+import { parsePageSize, requireShortPaths } from '../input.ts'
 import { visiblePage } from '../visible-page.ts'
 import { factsOf } from './audit.ts'
 import type { JobFeed } from './feed.ts'
@@ -260,6 +260,8 @@ function requireComplete({ kind, sources, target, deleteExtra }: NewJobInput): v
   if (sources.length === 0 || sources.length > maxSources) {
     throw new AppError('INVALID_INPUT', `A job has 1 to ${maxSources} sources.`)
   }
+  const paths = sources.map(({ path }) => path)
+  requireShortPaths(paths, 'create several jobs or schedules, each with some of the sources')
   if (kind === 'DELETE' && target) throw new AppError('INVALID_INPUT', 'A job that deletes has no target.')
   if (kind !== 'DELETE' && !target)
     throw new AppError('INVALID_INPUT', 'Give the target folder that the sources go into.')

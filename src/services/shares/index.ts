@@ -21,7 +21,7 @@ import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
 import { namedSources } from '../audit/named-sources.ts'
 import { asCreator } from '../creator.ts'
 import { encodeIdCursor } from '../cursor.ts'
-import { parsePageSize } from '../input.ts'
+import { parsePageSize, requireShortPaths } from '../input.ts'
 import { allDone, Limiter } from '../jobs/limiter.ts'
 import { isVisible, seesEverybody } from '../jobs/visibility.ts'
 import type { Invitations } from '../limits/invitations.ts'
@@ -142,6 +142,7 @@ export function createShares(options: {
         if ((morePaths?.length ?? 0) >= maxSharedPaths) {
           throw new AppError('INVALID_INPUT', `A share has at most ${maxSharedPaths} files and folders.`)
         }
+        requireShortPaths([path, ...(morePaths ?? [])], 'share their folder, or create several shares')
         const granted = authorizeShare(viewer, input)
         const [{ viewer: maker }] = granted
         const settings = parseSettings(kind, input, noSettings)

@@ -3,10 +3,8 @@ import { useRef } from 'react'
 import { childPath, type StorageLocation } from '../api/paths.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { noteJob } from '../api/started-jobs.ts'
+import { sourcesOfJob } from './job-sources.ts'
 import { createJob, type Entry, type JobConflict } from './operations.ts'
-
-/** The maximum number of sources of one job. */
-const maxSources = 100
 
 interface Work {
   kind: 'COPY' | 'MOVE' | 'DELETE'
@@ -24,7 +22,7 @@ export function useStartJobs(folder: StorageLocation) {
     mutationFn: async ({ entries, ...work }: Work) => {
       const all = entries.map(({ name }) => ({ ...folder, path: childPath(folder.path, name) }))
       while (startedCount.current < all.length) {
-        const sources = all.slice(startedCount.current, startedCount.current + maxSources)
+        const sources = sourcesOfJob(all.slice(startedCount.current))
         noteJob(await createJob({ ...work, sources }))
         startedCount.current += sources.length
       }

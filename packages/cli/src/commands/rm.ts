@@ -4,15 +4,13 @@ import { CommandError, usageError } from '../errors.ts'
 import { exitCodes } from '../exit-code.ts'
 import { jobFields } from '../jobs/job.ts'
 import { runJob } from '../jobs/run-job.ts'
+import { sourcesOfJobs } from '../jobs/sources.ts'
 import { parseRemote } from '../operand.ts'
 import { display, type RemotePath, type Server } from '../remote/server.ts'
 import { confirm } from '../terminal/prompt.ts'
 import { forEachAtOnce } from '../transfer/at-once.ts'
 import { defaultConcurrency, detachOption, recursiveOption, yesOption } from '../transfer/options.ts'
 import { stepFields } from '../transfer/transfer.ts'
-
-/** The number of sources that a job can have. */
-const maxSources = 100
 
 export const rm = command({
   name: 'rm',
@@ -47,8 +45,7 @@ async function deleteTrees(
   paths: readonly RemotePath[],
   { isDetached, permanent }: { isDetached: boolean; permanent: boolean },
 ): Promise<void> {
-  for (let start = 0; start < paths.length; start += maxSources) {
-    const sources = paths.slice(start, start + maxSources).map(({ providerId, path }) => ({ providerId, path }))
+  for (const sources of sourcesOfJobs(paths.map(({ providerId, path }) => ({ providerId, path })))) {
     await runJob({ ...context, server }, { kind: 'DELETE', sources, permanent }, isDetached)
   }
 }
