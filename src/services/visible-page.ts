@@ -1,8 +1,10 @@
 /** Pages of lists of which a viewer sees only some rows. */
 import { decodeIdCursor, encodeIdCursor } from './cursor.ts'
 
-/** Rows of one query. */
-const rowsPerRound = 101
+/** Rows of one query, unless a page has more. */
+const maxRows = 101
+/** The factor by which the next query reads more rows, if the viewer may not see all rows of the last one. */
+const growth = 4
 /** Queries for one page. */
 const maxRounds = 10
 
@@ -16,7 +18,8 @@ export interface VisiblePage<Row> {
 
 /**
  * Reads rows, the newest first, until `limit` of them are visible. A credential with restrictions may see only a few of
- * very many, so the number of queries is bounded, and the next page continues after the rows that were read.
+ * very many, so the number of queries is bounded, and the next page continues after the rows that were read. Rows can be large, so
+ * the first query reads no more than the page needs.
  * @throws INVALID_CURSOR
  */
 export async function visiblePage<Row extends { id: string }>(
@@ -27,11 +30,13 @@ export async function visiblePage<Row extends { id: string }>(
   let before = after == null ? null : decodeIdCursor(after)
   const visible: Row[] = []
   let isComplete = false
+  let size = limit + 1
   for (let round = 0; round < maxRounds && visible.length <= limit && !isComplete; round += 1) {
-    const found = await read({ limit: rowsPerRound, before })
+    const found = await read({ limit: size, before })
     visible.push(...found.filter(isVisible))
     before = found.at(-1)?.id ?? before
-    isComplete = found.length < rowsPerRound
+    isComplete = found.length < size
+    size = Math.max(size, Math.min(size * growth, maxRows))
   }
   const rows = visible.slice(0, limit)
   const hasNext = visible.length > limit || !isComplete

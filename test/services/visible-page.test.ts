@@ -11,28 +11,29 @@ interface Row {
   n: number
 }
 
-/** Returns rows, the newest first, and a function that reads them as a database does. */
+/** Returns rows, the newest first, a function that reads them as a database does, and its limits. */
 function table(count: number) {
   const at = new Date()
   const rows: Row[] = Array.from({ length: count }, (_, n) => ({ id: nextId(at), n })).toReversed()
-  let queries = 0
+  /** The rows that each query may return. */
+  const limits: number[] = []
   const read = async ({ limit, before }: { limit: number; before: string | null }) => {
-    queries += 1
+    limits.push(limit)
     return rows.filter(({ id }) => before === null || id < before).slice(0, limit)
   }
-  return { read, queries: () => queries }
+  return { read, limits }
 }
 
 /** Reads all pages. */
 async function pagesOf(count: number, limit: number, isVisible: (row: Row) => boolean) {
-  const { read, queries } = table(count)
+  const { read, limits } = table(count)
   const pages: number[][] = []
   let most = 0
   let after: string | null = null
   for (;;) {
-    const before = queries()
+    const before = limits.length
     const page: Awaited<ReturnType<typeof visiblePage<Row>>> = await visiblePage(read, isVisible, { limit, after })
-    most = Math.max(most, queries() - before)
+    most = Math.max(most, limits.length - before)
     pages.push(page.rows.map(({ n }) => n))
     if (!page.hasNext) return { pages, most }
     after = page.endCursor
@@ -62,6 +63,18 @@ t.test('a page that ends early says that there is more', async t => {
   const { pages } = await pagesOf(2500, 10, ({ n }) => n === 0)
   t.same(pages, [[], [], [0]], 'the oldest of very many rows is found')
   t.same((await pagesOf(2500, 10, () => false)).pages.flat(), [])
+})
+
+t.test('a page reads no more rows than it needs, and more only for rows that are invisible', async t => {
+  const { read, limits } = table(250)
+  await visiblePage(read, () => true, { limit: 10, after: null })
+  t.same(limits, [11])
+  limits.length = 0
+  await visiblePage(read, ({ n }) => n % 20 === 0, { limit: 2, after: null })
+  t.same(limits, [3, 12, 48])
+  limits.length = 0
+  await visiblePage(read, () => false, { limit: 100, after: null })
+  t.same(limits, [101, 101, 101])
 })
 
 t.test('the last page names no row that is invisible', async t => {
