@@ -19,17 +19,18 @@ export interface JobOwners {
 export async function listCurrentJobs(
   db: Database,
   { workspaceIds, userIds }: JobOwners,
-  limit: number,
+  page: { limit: number; before: string | null },
 ): Promise<JobRecord[]> {
   if (workspaceIds.length === 0 || userIds?.length === 0) return []
   let query = db.selectFrom('jobs').selectAll().where('workspace_id', 'in', workspaceIds)
   if (userIds) query = query.where('user_id', 'in', userIds)
+  if (page.before !== null) query = query.where('id', '<', page.before)
   const rows = await query
     .where(
       sql<SqlBool>`(state in ('QUEUED', 'RUNNING', 'PAUSED') or ended_at > now() - make_interval(mins => ${currentMinutes}))`,
     )
     .orderBy('id', 'desc')
-    .limit(limit)
+    .limit(page.limit)
     .execute()
   return rows.map(toJob)
 }

@@ -1,26 +1,30 @@
 /**
  * Distributes the changes of jobs to the subscriptions of this server. PostgreSQL notifies all servers of the ids of changed
- * jobs. Each server reads a set of changed jobs with one query, whatever the number of subscriptions.
+ * jobs. Each server reads a set of changed jobs with one query, whatever the number of subscriptions. A subscription keeps only
+ * the ids of jobs, and all subscriptions share the latest states, of which a bounded size stays in memory.
  */
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import { type JobOwners, jobChannel, listCurrentJobs } from '../../db/jobs/changes.ts'
+import { type JobOwners, jobChannel } from '../../db/jobs/changes.ts'
 import { findJobs } from '../../db/jobs/jobs.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import type { ActiveGrants } from '../../storage/active-grants.ts'
 import { maxUnread, requireRoom, stopping } from '../subscriptions/limits.ts'
 import { createListener } from '../subscriptions/listener.ts'
-import { JobSubscription, notFound } from './subscription.ts'
+import { JobStates } from './job-states.ts'
+import { Limiter } from './limiter.ts'
+import { currentJobs, jobsWithIds } from './read-jobs.ts'
+import { JobSubscription, notFound, type ReadLatest } from './subscription.ts'
 import { isVisible, seesEverybody } from './visibility.ts'
 
-/** Jobs in one query. */
+/** Changed jobs that are read at a time. */
 const batch = 500
-/** Milliseconds between two queries for changed jobs. */
+/** Milliseconds between two reads of changed jobs. */
 const interval = 250
-/** Milliseconds before a failed query is repeated. */
+/** Milliseconds before a failed read is repeated. */
 const retryInterval = 2000
 /**
- * Milliseconds between two queries for everything that is subscribed to. They find the changes whose notifications were lost,
+ * Milliseconds between two reads of everything that is subscribed to. They find the changes whose notifications were lost,
  * because the connection broke or a connection pooler does not support them.
  */
 const refreshInterval = 10_000
@@ -43,8 +47,9 @@ export function createJobFeed(options: {
   const { db, activeGrants, onError } = options
   const subscriptions = new Set<JobSubscription>()
   const changed = new Set<string>()
-  /** The state of jobs, as JSON, that all subscriptions have been offered. */
-  let known = new Map<string, string>()
+  let states = new JobStates()
+  /** Lets one read end before the next one, so that no state is published after a newer one. */
+  const turns = new Limiter(1)
   let isRefreshDue = false
   let reading: Promise<void> | undefined
   let nextReadAt = 0
@@ -59,7 +64,7 @@ export function createJobFeed(options: {
     onStopped() {
       clearInterval(refreshTimer)
       refreshTimer = undefined
-      known.clear()
+      states = new JobStates()
     },
   })
 
@@ -79,7 +84,7 @@ export function createJobFeed(options: {
     readTimer = setTimeout(
       () => {
         readTimer = undefined
-        reading = read().then(
+        reading = turns.run(read).then(
           () => readAgainAfter(interval),
           error => {
             onError(error)
@@ -104,8 +109,7 @@ export function createJobFeed(options: {
     isRefreshDue = false
     try {
       if (isRefresh) await readEverything()
-      const jobs = await findJobs(db, ids)
-      for (const job of jobs) publish(job)
+      for await (const job of jobsWithIds(db, ids)) publish(job)
     } catch (error) {
       for (const id of ids) changed.add(id)
       isRefreshDue ||= isRefresh
@@ -115,29 +119,42 @@ export function createJobFeed(options: {
 
   async function readEverything(): Promise<void> {
     const named = new Set(Array.from(subscriptions).flatMap(({ jobId }) => jobId ?? []))
-    const [jobs, current] = await Promise.all([
-      findJobs(db, [...named]),
-      listCurrentJobs(db, ownersOf(subscriptions), maxUnread),
-    ])
-    const found = new Map([...jobs, ...current].map(job => [job.id, job]))
-    for (const job of found.values()) publish(job)
-    known = new Map([...known].filter(([id]) => found.has(id)))
+    const found = new Set<string>()
+    for (const jobs of [jobsWithIds(db, [...named]), currentJobs(db, ownersOf(subscriptions), maxUnread)]) {
+      for await (const job of jobs) {
+        found.add(job.id)
+        publish(job)
+      }
+    }
+    states.retain(found)
     for (const each of subscriptions) {
       if (each.jobId !== null && named.has(each.jobId) && !found.has(each.jobId)) each.cancel(notFound())
     }
   }
 
-  function publish(job: JobRecord): void {
-    const state = JSON.stringify(job)
-    if (known.get(job.id) === state) return
-    known.set(job.id, state)
-    for (const each of subscriptions) each.offer(job)
+  /** Offers a state to all subscriptions but `reader`, which has it already. */
+  function publish(job: JobRecord, reader?: JobSubscription): void {
+    states.keep(job)
+    if (!states.note(job)) return
+    for (const each of subscriptions) if (each !== reader) each.offer(job)
   }
+
+  /** Reads a state that is no longer in memory, because the client of the subscription has read slowly. */
+  const readLatest: ReadLatest = (id, reader) =>
+    states.latest(id) ??
+    turns.run(async () => {
+      const kept = states.latest(id)
+      if (kept || reader.isEnded) return kept
+      const [job] = await findJobs(db, [id])
+      if (job) publish(job, reader)
+      return job ?? null
+    })
 
   function subscribe(viewer: Viewer, jobId: string | null, signal: AbortSignal): JobSubscription {
     const subscription: JobSubscription = new JobSubscription({
       jobId,
       viewer,
+      readLatest,
       onEnd() {
         work[Symbol.dispose]()
         remove(subscription)
@@ -152,12 +169,15 @@ export function createJobFeed(options: {
   /** Reads the present state. Changes after it are published, because the subscription is already open. */
   async function begin(subscription: JobSubscription): Promise<void> {
     const { jobId, viewer } = subscription
-    const jobs =
-      jobId === null ? await listCurrentJobs(db, ownersOf([subscription]), maxUnread) : await findJobs(db, [jobId])
-    if (jobId !== null && !jobs.some(job => isVisible(viewer, job))) throw notFound()
-    const added = subscription.begin(jobs)
-    // A job counts as known only after all subscriptions were offered this state of it.
-    if (subscriptions.size === 1) for (const job of added) known.set(job.id, JSON.stringify(job))
+    const jobs = jobId === null ? currentJobs(db, ownersOf([subscription]), maxUnread) : jobsWithIds(db, [jobId])
+    let isFound = false
+    for await (const job of jobs) {
+      if (subscription.isEnded) return
+      isFound ||= isVisible(viewer, job)
+      // The other subscriptions get this state, too, so that a later change back to the state that they have is published.
+      if (subscription.begin(job)) publish(job, subscription)
+    }
+    if (jobId !== null && !isFound) throw notFound()
   }
 
   function add(subscription: JobSubscription): void {

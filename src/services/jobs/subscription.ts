@@ -1,4 +1,4 @@
-/** One subscription: the latest state of each job that its client has not read yet. */
+/** One subscription: the ids of the jobs of which its client has not read the latest state. */
 import { requireScope } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
@@ -13,17 +13,22 @@ export interface JobChange {
   viewer: Viewer
 }
 
+/** Returns the latest state of a job for a subscription whose client reads it now; null if the job is deleted. */
+export type ReadLatest = (id: string, reader: JobSubscription) => JobRecord | null | Promise<JobRecord | null>
+
 /** Ends when `return` is called, and fails when it is canceled. */
-export class JobSubscription extends Subscription<JobRecord, JobChange> {
+export class JobSubscription extends Subscription<string, JobChange> {
   /** Null for all jobs. */
   readonly jobId: string | null
+  readonly #readLatest: ReadLatest
   #viewer: Viewer
   /** The job that the subscription names, as of its last event. */
   #latest: JobRecord | null = null
 
-  constructor(options: { jobId: string | null; viewer: Viewer; onEnd(): void }) {
+  constructor(options: { jobId: string | null; viewer: Viewer; readLatest: ReadLatest; onEnd(): void }) {
     super(options.onEnd)
     this.jobId = options.jobId
+    this.#readLatest = options.readLatest
     this.#viewer = options.viewer
   }
 
@@ -45,25 +50,26 @@ export class JobSubscription extends Subscription<JobRecord, JobChange> {
       if (this.jobId !== null) this.cancel(notFound())
       return
     }
-    this.add(job.id, job)
+    this.add(job.id, job.id)
     if (this.unread > maxUnread) {
       this.cancel(new AppError('UNAVAILABLE', 'The client reads too slowly: subscribe again.', { retryAfterMs: 1000 }))
     }
   }
 
   /**
-   * Adds the state of jobs as of the beginning, unless the subscription already has another one, which may be newer or older.
-   * @returns the jobs whose state it has added
+   * Adds the state of a job as of the beginning, unless the subscription already has another one, which may be newer or older.
+   * @returns whether it has added the state
    */
-  begin(jobs: readonly JobRecord[]): JobRecord[] {
-    const added = jobs.filter(({ id }) => !this.hasUnread(id))
-    for (const job of added) this.offer(job)
-    return added
+  begin(job: JobRecord): boolean {
+    if (this.hasUnread(job.id)) return false
+    this.offer(job)
+    return true
   }
 
-  protected override toEvent(job: JobRecord): JobChange | null {
+  protected override async toEvent(id: string): Promise<JobChange | null> {
+    const job = await this.#readLatest(id, this)
     // The rights may have changed since the job was added.
-    return isVisible(this.#viewer, job) ? { job, viewer: this.#viewer } : null
+    return job && isVisible(this.#viewer, job) ? { job, viewer: this.#viewer } : null
   }
 }
 

@@ -10,10 +10,10 @@ export abstract class Subscription<Value, Event> implements AsyncIterableIterato
     this.#onEnd = onEnd
   }
 
-  /** Returns the event of a value that the client reads now, or null to skip the value. */
-  protected abstract toEvent(value: Value): Event | null
+  /** Returns the event of a value that the client reads now, or null to skip the value. An error ends the subscription. */
+  protected abstract toEvent(value: Value): Event | null | Promise<Event | null>
 
-  protected get isEnded(): boolean {
+  get isEnded(): boolean {
     return this.#isEnded
   }
 
@@ -57,8 +57,8 @@ export abstract class Subscription<Value, Event> implements AsyncIterableIterato
       if (first) {
         const [key, value] = first
         this.#unread.delete(key)
-        const event = this.toEvent(value)
-        if (event !== null) return { done: false, value: event }
+        const event = await this.#eventOf(value)
+        if (event !== null && !this.#isEnded) return { done: false, value: event }
       } else if (this.#failure) throw this.#failure
       else if (this.#isEnded) return { done: true, value: undefined }
       else {
@@ -75,6 +75,15 @@ export abstract class Subscription<Value, Event> implements AsyncIterableIterato
 
   [Symbol.asyncIterator](): this {
     return this
+  }
+
+  async #eventOf(value: Value): Promise<Event | null> {
+    try {
+      return await this.toEvent(value)
+    } catch (error) {
+      this.cancel(error)
+      return null
+    }
   }
 
   #end(): void {
