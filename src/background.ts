@@ -17,14 +17,14 @@ export function startBackgroundWork(services: Services, isRotating: boolean, log
     Promise.all([
       accounts.sweep(),
       authorization.sweep(),
-      jobs.sweep(),
-      webhooks.sweep(),
+      jobs.sweep(signal),
+      webhooks.sweep(signal),
       webdavLocks.sweep(),
       audit.sweep(signal),
     ])
   const stops = [
     sweepEvery(sweepInterval, sweep, log),
-    sweepEvery(hourlySweepInterval, () => Promise.all([uploads.sweep(), shares.sweep()]), log),
+    sweepEvery(hourlySweepInterval, signal => Promise.all([uploads.sweep(signal), shares.sweep()]), log),
     ...(isRotating ? [finishRotation(services, log)] : []),
   ]
   return async () => {

@@ -35,7 +35,7 @@ t.test('a change of the clock does not expire an unfinished upload', async t => 
   let offset = 0
   for (const [index, jump] of [2 * day, -2 * day, -30 * day].entries()) {
     step(jump)
-    await Promise.all([app, replica].map(({ app }) => app.services.uploads.sweep()))
+    await Promise.all([app, replica].map(({ app }) => app.services.uploads.sweep(new AbortController().signal)))
     const head = await tus({ ...target, url: replica.url }, 'HEAD', url)
     t.equal(head.status, 200, `${jump / day} days`)
     t.equal(head.headers.get('upload-offset'), `${offset}`)

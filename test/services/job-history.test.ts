@@ -21,7 +21,7 @@ t.test('jobs stay for 30 days after their end, and unfinished jobs stay', async 
       sources, target, conflict, created_at)
     select gen_random_uuid(), workspace_id, user_id, credential_kind, credential_id, '', '', kind, 'PAUSED', sources, target,
       conflict, now() - interval '1 year' from jobs where id = ${id}`.execute(app.db)
-  await app.app.services.jobs.sweep()
+  await app.app.services.jobs.sweep(new AbortController().signal)
   const { jobs } = await app.ask('{ jobs(first: 100) { nodes { id state } } }', {}, token)
   t.same(jobs.nodes.map(({ state }: { state: string }) => state).sort(), ['PAUSED', 'SUCCEEDED'])
   const { rows } = await sql<{ job_id: string }>`select job_id from job_entries`.execute(app.db)

@@ -225,9 +225,9 @@ export function createJobs(options: {
         return changed
       }),
 
-    /** Deletes old jobs. Call it once a day. */
-    async sweep(): Promise<void> {
-      while ((await deleteJobsEndedBefore(db, historyDays, sweepSize)) === sweepSize);
+    /** Deletes old jobs, until the signal aborts. Call it once a day. */
+    async sweep(signal: AbortSignal): Promise<void> {
+      while (!signal.aborted && (await deleteJobsEndedBefore(db, historyDays, sweepSize)) === sweepSize);
     },
   }
 }

@@ -213,8 +213,8 @@ export function createResumableUploads(context: UploadServices) {
     /** The maximum size of a file, before the limits of its provider. */
     maxBytes: context.maxUploadBytes,
 
-    /** Deletes uploads that nobody can continue. Several servers may run it at once. */
-    sweep: () => sweep(context),
+    /** Deletes uploads that nobody can continue, until the signal aborts. Several servers may run it at once. */
+    sweep: (signal: AbortSignal) => sweep(context, { signal }),
     /** Aborts all unfinished uploads at a back end that is being disconnected. */
     abandon: (providerId: string) => sweep(context, { providerId, time: abandonTimeout }),
   }

@@ -26,15 +26,16 @@ export interface SweepContext {
  * Aborts orphaned uploads at their back ends, then deletes their rows. With `providerId`, aborts all uploads to that
  * provider and asks running requests to release their leases. Several servers may run it at once.
  * @param time milliseconds after which no further upload is processed
+ * @param signal ends the sweep when it aborts
  */
 export async function sweep(
   context: SweepContext,
-  { providerId, time = Number.POSITIVE_INFINITY }: { providerId?: string; time?: number } = {},
+  { providerId, time = Number.POSITIVE_INFINITY, signal }: { providerId?: string; time?: number; signal?: AbortSignal },
 ): Promise<void> {
   const { db, leases, onError } = context
   const failed: string[] = []
   const until = performance.now() + time
-  while (performance.now() < until) {
+  while (performance.now() < until && !signal?.aborted) {
     await using lease = await leases.takeAny(id => takeDeadUpload(db, id, { providerId, except: failed }))
     if (!lease && providerId !== undefined && (await leases.wantAll(providerId, failed))) {
       await sleep(pollInterval)
@@ -42,13 +43,14 @@ export async function sweep(
     }
     if (!lease) return
     const { record } = lease
-    const isFree = await abortAtBackEnd(context, record).then(
+    const isFree = await abortAtBackEnd(context, record, signal).then(
       () => true,
       error => {
-        onError(error)
+        if (!signal?.aborted) onError(error)
         return false
       },
     )
+    if (!isFree && signal?.aborted) return
     if (isFree) await lease.delete()
     else if (!(await lease.deleteLongExpired())) {
       // The next sweep tries again.
@@ -84,6 +86,7 @@ export function unfinishedFacts({ providerId, path, received, size, conflict }: 
 export async function abortAtBackEnd(
   { db, secrets, storage }: Pick<SweepContext, 'db' | 'secrets' | 'storage'>,
   record: UploadRecord,
+  signal: AbortSignal | null = null,
 ): Promise<void> {
   if (!record.sealedState) return
   try {
@@ -91,7 +94,7 @@ export async function abortAtBackEnd(
     const [provider] = await findProviders(db, [record.providerId])
     if (!provider) return
     const { resumable } = await storage.provider(provider)
-    await storage.ask(null, async call => resumable?.abort(state, call))
+    await storage.ask(signal, async call => resumable?.abort(state, call))
   } catch (error) {
     if (!isMissing(error)) throw error
   }

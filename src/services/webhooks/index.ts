@@ -231,9 +231,9 @@ export function createWebhooks({
       return { items, hasNext: found.length > limit }
     },
 
-    /** Deletes old deliveries. Call it once a day. */
-    async sweep(): Promise<void> {
-      while ((await deleteDeliveriesEndedBefore(db, historyDays, sweepSize)) === sweepSize);
+    /** Deletes old deliveries, until the signal aborts. Call it once a day. */
+    async sweep(signal: AbortSignal): Promise<void> {
+      while (!signal.aborted && (await deleteDeliveriesEndedBefore(db, historyDays, sweepSize)) === sweepSize);
     },
   }
 }
