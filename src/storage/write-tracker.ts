@@ -5,8 +5,8 @@ import type { StoragePath } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
 import type { Secrets } from '../auth/secrets.ts'
 import type { Database } from '../db/client.ts'
+import { deleteUpload } from '../db/uploads/delete.ts'
 import { insertUnfinishedWrite, renewUnfinishedWrite } from '../db/uploads/single-request.ts'
-import { deleteUpload } from '../db/uploads/uploads.ts'
 import { toAppError } from '../errors.ts'
 
 /** Milliseconds. The lease survives ten missed heartbeats. */

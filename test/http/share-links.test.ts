@@ -238,6 +238,40 @@ t.test('share links', async t => {
     t.equal(stored.length, 6, 'as many as fit, however many are sent at once')
   })
 
+  t.test('an unfinished resumable upload gives its bytes back with its deletion', async t => {
+    const { link } = await share({ path: '/team', kind: 'DROP', maxBytes: 10 })
+    const bytesLeft = async () => (await ask(app, link)).body.bytesLeft
+    const headers = { 'tus-resumable': '1.0.0', 'upload-length': '6' }
+    const begin = async (path: string) => {
+      const metadata = `path ${Buffer.from(path).toString('base64')}`
+      const begun = await ask(app, link, 'uploads', {
+        method: 'POST',
+        headers: { ...headers, 'upload-metadata': metadata },
+      })
+      t.same([begun.status, await bytesLeft()], [201, 4])
+      return begun.headers.get('location') ?? ''
+    }
+    const removed = await app.request(await begin('/removed.txt'), { method: 'DELETE', headers })
+    t.same([removed.status, await bytesLeft()], [204, 10])
+
+    const left = await begin('/left.txt')
+    const id = left.slice(left.lastIndexOf('/') + 1)
+    await sql`update uploads set expires_at = now() - interval '1 minute', lease_id = null, lease_until = null
+      where id = ${id}`.execute(app.db)
+    await sql`create function refuse() returns trigger language plpgsql
+      as 'begin raise exception ''no''; end'`.execute(app.db)
+    await sql`create trigger refuse before update on shares for each row
+      when (new.received_bytes < old.received_bytes) execute function refuse()`.execute(app.db)
+    const sweep = () => app.app.services.uploads.sweep(new AbortController().signal)
+    await t.rejects(sweep())
+    t.equal(await bytesLeft(), 4)
+    await sql`drop trigger refuse on shares`.execute(app.db)
+    await sweep()
+    t.equal(await bytesLeft(), 10, 'the next sweep returns what a failed one has not returned')
+    await sweep()
+    t.equal(await bytesLeft(), 10)
+  })
+
   t.test('the bytes that a killed server had claimed are returned', async t => {
     const { id, link } = await share({ path: '/team', kind: 'DROP', maxBytes: 10 })
     const claims = () => app.db.selectFrom('share_claims').selectAll().where('share_id', '=', id).execute()

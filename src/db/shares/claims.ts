@@ -69,15 +69,6 @@ export async function addBytes(db: Database, id: string, bytes: number): Promise
     where id = ${id}`.execute(db)
 }
 
-/** Returns the bytes of a resumable upload that did not complete. */
-export async function releaseBytes(db: Database, id: string, bytes: number): Promise<void> {
-  await db
-    .updateTable('shares')
-    .set({ received_bytes: sql<string>`greatest(0, received_bytes - ${bytes}::bigint)` })
-    .where('id', '=', id)
-    .execute()
-}
-
 /** Adds downloads of shares without a limit. */
 export async function addDownloads(db: Database, counts: ReadonlyMap<string, number>): Promise<void> {
   await sql`

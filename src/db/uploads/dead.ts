@@ -3,9 +3,6 @@ import { type SqlBool, sql } from 'kysely'
 import type { Database } from '../client.ts'
 import { isUnleased, leaseEnd, toUpload, type UploadRecord } from './record.ts'
 
-/** The number of days for which the sweep retries to free the storage of an expired upload at its back end. */
-const sweepRetryDays = 7
-
 /** Matches uploads that have expired, and unfinished ones whose credential has ended. */
 const isDead = sql<SqlBool>`(
   u.expires_at <= now()
@@ -45,15 +42,4 @@ export async function takeDeadUpload(
     .returningAll()
     .executeTakeFirst()
   return row ? toUpload(row) : null
-}
-
-/** Deletes an upload that expired more than a week ago, by the clock of the database. Returns false if it is newer. */
-export async function deleteLongExpired(db: Database, id: string, lease: string): Promise<boolean> {
-  const { numDeletedRows } = await db
-    .deleteFrom('uploads')
-    .where('id', '=', id)
-    .where('lease_id', '=', lease)
-    .where('expires_at', '<', sql<Date>`now() - make_interval(days => ${sweepRetryDays})`)
-    .executeTakeFirst()
-  return numDeletedRows > 0n
 }

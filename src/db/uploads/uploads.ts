@@ -120,8 +120,3 @@ export async function findFinishingEmpty(
     .executeTakeFirst()
   return row ? toUpload(row) : null
 }
-
-/** Deletes an upload, only with its lease. */
-export async function deleteUpload(db: Database, id: string, lease: string): Promise<void> {
-  await db.deleteFrom('uploads').where('id', '=', id).where('lease_id', '=', lease).execute()
-}

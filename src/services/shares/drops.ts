@@ -15,7 +15,7 @@ import { freeFolder } from './free-folder.ts'
 import type { OpenedShare } from './opened-share.ts'
 import { realPath } from './paths.ts'
 import { requireFileType } from './settings.ts'
-import { returnSpace, withSpace } from './space.ts'
+import { withSpace } from './space.ts'
 
 /** A file that was stored through a link. */
 export interface DroppedFile {
@@ -72,11 +72,7 @@ export function createDrops({
         await (upload.record.size === null ? withSpace(db, share, size, set) : set())
       },
       write: (body, signal, checksum) => silent(() => upload.write(body, signal, checksum)),
-      async remove() {
-        const { storedPath, size } = upload.record
-        await upload.remove()
-        if (storedPath === null) await returnSpace(db, share.id, size)
-      },
+      remove: () => upload.remove(),
       [Symbol.asyncDispose]: () => upload[Symbol.asyncDispose](),
     }
   }

@@ -6,7 +6,6 @@ import {
   claimBytes,
   claimSeconds,
   dropClaim,
-  releaseBytes,
   renewClaim,
   returnLapsedClaims,
   settleClaim,
@@ -42,11 +41,6 @@ export async function withSpace<T extends { size: number | null }>(
   // The claim has lapsed if this server did not run for a while.
   if (!(await settleClaim(db, claim.id))) await addBytes(db, share.id, size)
   return stored
-}
-
-/** Returns the space of a resumable upload that was not stored. */
-export async function returnSpace(db: Database, shareId: string, size: number | null): Promise<void> {
-  if (size !== null && size > 0) await releaseBytes(db, shareId, size)
 }
 
 async function take(db: Database, share: Limited, bytes: number): Promise<{ id: string; stop: () => void }> {

@@ -4,7 +4,6 @@ import type { Secrets } from '../../auth/secrets.ts'
 import type { Database } from '../../db/client.ts'
 import { findMember } from '../../db/members.ts'
 import { findProviders } from '../../db/providers.ts'
-import { releaseBytes } from '../../db/shares/claims.ts'
 import { takeDeadUpload } from '../../db/uploads/dead.ts'
 import type { UploadRecord } from '../../db/uploads/record.ts'
 import type { Storage } from '../../storage/index.ts'
@@ -56,9 +55,6 @@ export async function sweep(
       // The next sweep tries again.
       failed.push(record.id)
       continue
-    }
-    if (record.credentialKind === 'SHARE' && record.storedPath === null && record.size !== null) {
-      await releaseBytes(db, record.credentialId, record.size)
     }
     if (isUnfinished(record)) await noteSwept(context, record)
   }
