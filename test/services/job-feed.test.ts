@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import type { Viewer } from '../../src/auth/viewer.ts'
 import type { Database } from '../../src/db/client.ts'
 import { createJobFeed, type JobFeed } from '../../src/services/jobs/feed.ts'
+import type { JobSubscription } from '../../src/services/jobs/subscription.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 
@@ -98,6 +99,24 @@ t.test('a subscription learns of a change while it begins', async t => {
   await until(() => states.at(-1) === 'CANCELED' || states)
   await reading
   t.same(states, ['QUEUED', 'CANCELED'])
+})
+
+t.test('a change back to the state before the beginning is published', async t => {
+  const { app, viewer, id, createFeed } = await startWorld(t)
+  const feed = await createFeed(work => work())
+  const { signal } = new AbortController()
+  const stateOf = async (next: ReturnType<JobSubscription['next']>) => (await next).value?.job.state
+  const first = await feed.open(viewer, id, signal)
+  t.equal(await stateOf(first.next()), 'QUEUED')
+  // Without the trigger, no notification tells the feed of the change.
+  await sql`alter table jobs disable trigger user`.execute(app.db)
+  await sql`update jobs set state = 'PAUSED'`.execute(app.db)
+  await sql`alter table jobs enable trigger user`.execute(app.db)
+  const second = await feed.open(viewer, id, signal)
+  t.equal(await stateOf(second.next()), 'PAUSED')
+  const next = stateOf(second.next())
+  await sql`update jobs set state = 'QUEUED'`.execute(app.db)
+  t.equal(await next, 'QUEUED')
 })
 
 t.test('a client that reads late gets the latest state of large jobs, which are read in small sets', async t => {
