@@ -1,4 +1,5 @@
 /** Resolves name conflicts. */
+import { randomInt } from 'node:crypto'
 import { childOf, nameOf, parentOf, type StoragePath } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
@@ -7,16 +8,32 @@ import type { CheckedEntry } from '../../storage/validate-entry.ts'
 export const conflictBehaviors = ['FAIL', 'REPLACE', 'RENAME'] as const
 export type ConflictBehavior = (typeof conflictBehaviors)[number]
 
-/** The number of names that RENAME tries: "name (1).txt" to "name (999).txt". */
-const maxRenames = 999
+/** The numbers that RENAME tries: "name (1).txt" to "name (20).txt". Each costs a request to the back end. */
+const maxNumber = 20
+/** The random names that RENAME tries after that. Only a concurrent request could have taken one. */
+const randomNames = 5
+/** As long as the longest text that is added to a name. */
+export const longestSuffix = ' (zzzz)'
 
-/** Yields the path, then its numbered variants. */
-export function* candidates(path: StoragePath, kind: CheckedEntry['kind']): Generator<StoragePath> {
+/**
+ * Yields the path, then variants of its name with a number, such as "name (1).txt", and then with random characters, such as
+ * "name (k3f9).txt".
+ */
+export function* candidates(
+  path: StoragePath,
+  kind: CheckedEntry['kind'],
+  numbers = maxNumber,
+): Generator<StoragePath> {
   yield path
   const name = nameOf(path)
   const dot = kind === 'file' ? name.lastIndexOf('.') : -1
   const [stem, ending] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, '']
-  for (let number = 1; number <= maxRenames; number++) yield childOf(parentOf(path), `${stem} (${number})${ending}`)
+  const variant = (suffix: string) => childOf(parentOf(path), `${stem} (${suffix})${ending}`)
+  for (let number = 1; number <= numbers; number++) yield variant(String(number))
+  for (let tried = 0; tried < randomNames; tried++) {
+    const random = randomInt(36 ** 4)
+    yield variant(random.toString(36).padStart(4, '0'))
+  }
 }
 
 /** Returned by an attempt whose name is taken. An error would be ambiguous: it could concern an entry further down. */

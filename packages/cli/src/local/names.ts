@@ -23,7 +23,7 @@ export function requireSafeName(name: string): string {
   throw unsafeName(name)
 }
 
-/** Yields a name, then its numbered variants, as a storage does: "name (1).txt" to "name (999).txt". */
+/** Yields a name, then its numbered variants: "name (1).txt" to "name (999).txt". */
 export function* candidateNames(name: string, kind: 'file' | 'folder'): Generator<string, void, undefined> {
   yield name
   const dot = kind === 'file' ? name.lastIndexOf('.') : -1
