@@ -15,6 +15,8 @@ export { ancestorsOf, nameOf, parentOf, type StoragePath, segmentsOf }
 export const maxPathBytes = 4096
 /** Bytes of UTF-8. S3 limits only the whole key; most file systems allow 255. */
 const maxNameBytes = 1024
+/** The maximum number of names in the path of a new entry, well below the depth at which archives and jobs stop. */
+const maxNewNames = 256
 
 export const root = '' as StoragePath
 
@@ -58,12 +60,15 @@ export function parsePath(text: string): StoragePath {
 
 /**
  * Parses the path of a new entry. In addition to `parsePath`, rejects names that other systems could misread: control
- * characters, backslashes, percent-encoded separators and dot segments.
+ * characters, backslashes, percent-encoded separators and dot segments; and too many folders, each of which would be created.
  * @throws INVALID_PATH
  */
 export function parseNewPath(text: string): StoragePath {
   const path = parsePath(text)
-  for (const segment of segmentsOf(path)) {
+  const segments = segmentsOf(path)
+  if (segments.length > maxNewNames)
+    throw invalid(`A new path can have at most ${maxNewNames} names: use fewer folders.`)
+  for (const segment of segments) {
     const fault = newNameFault(segment)
     if (fault) throw invalid(fault)
   }

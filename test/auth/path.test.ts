@@ -94,6 +94,13 @@ t.test('malformed paths are refused', async t => {
   refuses(t, '/abcdefg'.repeat(600))
 })
 
+t.test('a new path has a bounded number of names', async t => {
+  const most = '/a'.repeat(256)
+  t.equal(formatPath(parseNewPath(most)), most)
+  refuses(t, `${most}/a`, parseNewPath)
+  t.equal(formatPath(parsePath(`${most}/a`)), `${most}/a`, 'an existing one can be deeper')
+})
+
 t.test('names that could be misread are allowed in existing paths and refused in new ones', async t => {
   for (const name of [
     'a\\b',

@@ -11,6 +11,7 @@ import type { Storage } from '../../storage/index.ts'
 import { isTaken } from '../files/conflict.ts'
 import type { Files, UploadInput } from '../files/index.ts'
 import type { NewResumableUpload, OpenUpload, ResumableUploads } from '../uploads/index.ts'
+import { requireDropPath } from './drop-path.ts'
 import { freeFolder } from './free-folder.ts'
 import type { OpenedShare } from './opened-share.ts'
 import { realPath } from './paths.ts'
@@ -50,6 +51,7 @@ export function createDrops({
   /** Returns the location of a new file. @throws INVALID_PATH, FILE_TYPE_NOT_ALLOWED, and as `authorize` */
   async function locate({ viewer, share }: OpenedShare, sent: string, signal: AbortSignal): Promise<DropLocation> {
     const { providerId } = share
+    requireDropPath(sent)
     const path = formatPath(realPath(share, sent) ?? ('' as StoragePath))
     requireFileType(share, sent)
     // Refuses a link of the other kind before it looks anything up or counts anything.
