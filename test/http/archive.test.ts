@@ -311,6 +311,18 @@ t.test('an archive lists the entries that could not be read, and has all others'
   )
 })
 
+t.test('an archive lists what is too deep, and has all else', async t => {
+  const { server, provider, id } = await startWatched(t)
+  await fill(provider, { 'f/a': 'a', [`f/${'d/'.repeat(514)}deep`]: 'deep', 'f/z': 'z' })
+  const { file } = await archiveOf(t, server, '/f', id)
+  const members = byName(await readWithPython(file))
+  const last = `f${'/d'.repeat(513)}`
+  for (const name of ['f/a', 'f/z', `${last}/`]) t.ok(members.has(name), name.slice(-10))
+  t.notOk(members.has(`${last}/d/`))
+  const report = `Not in this archive:\n\n${last}: The folder is deeper than 512 folders.\n`
+  t.equal(members.get('f/_left-out.txt')?.sha256, sha256(report))
+})
+
 t.test('the connection is cut if an archive cannot be completed', async t => {
   const { server, provider, url } = await startWatched(t)
   await fill(provider, { 'f/a': 'a', 'f/b.txt': 'b'.repeat(300_000), 'f/b.bin': 'b'.repeat(300_000), 'f/c': 'c' })

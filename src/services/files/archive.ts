@@ -3,7 +3,7 @@ import type { StoragePath } from '../../auth/path.ts'
 import { AppError, type Reason } from '../../errors.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
-import { children, requireDepth } from './tree.ts'
+import { children, depthError } from './tree.ts'
 
 /** An entry at the top of an archive. */
 export interface ArchiveTop {
@@ -168,8 +168,9 @@ async function* topItems(
 }
 
 /**
- * Yields everything below a folder, each folder before its content, loading one page of a listing at a time.
- * @throws as `Files.list`; INVALID_INPUT if the tree is too deep
+ * Yields everything below a folder, each folder before its content, loading one page of a listing at a time. The content of a
+ * folder that is too deep is left out, so that one such folder does not prevent every archive of the folders above.
+ * @throws as `Files.list`
  */
 async function* archiveItems(
   top: ArchiveTop,
@@ -177,7 +178,11 @@ async function* archiveItems(
   signal: AbortSignal,
   depth = 0,
 ): AsyncGenerator<ArchiveItem, void, undefined> {
-  requireDepth(depth)
+  const tooDeep = depthError(depth)
+  if (tooDeep) {
+    yield { top, path: folder.path, error: tooDeep }
+    return
+  }
   try {
     for await (const entry of children(folder, signal)) {
       const location = childOf(folder, entry.name)

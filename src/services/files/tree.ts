@@ -59,5 +59,11 @@ export async function deleteTree(folder: WriteLocation, signal: AbortSignal, dep
 
 /** @throws INVALID_INPUT */
 export function requireDepth(depth: number): void {
-  if (depth > maxDepth) throw new AppError('INVALID_INPUT', `The folder is deeper than ${maxDepth} folders.`)
+  const error = depthError(depth)
+  if (error) throw error
+}
+
+/** Returns the error for a folder that is too deep, and otherwise null. */
+export function depthError(depth: number): AppError | null {
+  return depth > maxDepth ? new AppError('INVALID_INPUT', `The folder is deeper than ${maxDepth} folders.`) : null
 }
