@@ -323,6 +323,19 @@ t.test('an archive lists what is too deep, and has all else', async t => {
   t.equal(members.get('f/_left-out.txt')?.sha256, sha256(report))
 })
 
+t.test('the list of what is left out gets a free name, however many are taken', async t => {
+  const { server, provider, id } = await startWatched(t)
+  const taken = ['_left-out.txt', ...Array.from({ length: 12 }, (_, index) => `_left-out (${index + 1}).txt`)]
+  await fill(provider, Object.fromEntries(taken.map(name => [`f/${name}`, 'mine'])))
+  await fill(provider, { 'f/gone': '' })
+  provider.faults.set('f/gone', () => new StorageError('NOT_FOUND', 'It is gone.'))
+  const { file } = await archiveOf(t, server, '/f', id)
+  const members = byName(await readWithPython(file))
+  for (const name of taken) t.equal(members.get(`f/${name}`)?.sha256, sha256('mine'), name)
+  const reports = [...members.keys()].filter(name => /^f\/_left-out \([0-9a-f-]{36}\)\.txt$/.test(name))
+  t.equal(reports.length, 1)
+})
+
 t.test('the connection is cut if an archive cannot be completed', async t => {
   const { server, provider, url } = await startWatched(t)
   await fill(provider, { 'f/a': 'a', 'f/b.txt': 'b'.repeat(300_000), 'f/b.bin': 'b'.repeat(300_000), 'f/c': 'c' })

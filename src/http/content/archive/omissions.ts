@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { AppError } from '../../../errors.ts'
 import { write } from '../send-file.ts'
 import type { ZipWriter } from '../zip/writer.ts'
@@ -5,14 +6,15 @@ import type { ZipWriter } from '../zip/writer.ts'
 /** The maximum number of names to list; further ones are only counted. */
 const maxNames = 1000
 const title = '_left-out'
-const titlePattern = /^_left-out(?: \(\d+\))?\.txt$/
+/** The names that the list can have. There are few, so an archive of any size takes no more memory. */
+const titles = [`${title}.txt`, ...Array.from({ length: 9 }, (_, index) => `${title} (${index + 1}).txt`)]
 
 /** Lists the files that an archive lacks in a text file at its end, so that nobody takes the archive for complete. */
 export class Omissions {
   readonly #prefix: string
   readonly #lines: string[] = []
   readonly #changed: string[] = []
-  readonly #taken = new Set<string>()
+  readonly #free = new Set(titles)
   #count = 0
   #changedCount = 0
 
@@ -23,7 +25,7 @@ export class Omissions {
 
   /** Records a name in the archive, so that the list gets another one. */
   note(name: string): void {
-    if (titlePattern.test(name.slice(this.#prefix.length))) this.#taken.add(name)
+    this.#free.delete(name.slice(this.#prefix.length))
   }
 
   add(name: string, { message }: AppError): void {
@@ -45,15 +47,13 @@ export class Omissions {
     ]
     if (lines.length === 0) return
     const text = Buffer.from(lines.join('\n'))
-    const file = { name: this.#freeName(), modifiedAt: new Date(), size: text.length, method: 'stored' } as const
+    const file = { name: this.#name(), modifiedAt: new Date(), size: text.length, method: 'stored' } as const
     await zip.file(file, (sink, signal) => write(sink, text, signal), signal)
   }
 
-  #freeName(): string {
-    for (let number = 0; ; number++) {
-      const name = `${this.#prefix}${title}${number === 0 ? '' : ` (${number})`}.txt`
-      if (!this.#taken.has(name)) return name
-    }
+  #name(): string {
+    const [first = `${title} (${randomUUID()}).txt`] = this.#free
+    return this.#prefix + first
   }
 }
 
