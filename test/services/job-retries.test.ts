@@ -130,6 +130,32 @@ t.test('a request that was carried out is not an obstacle for its retry', async 
   }
 })
 
+t.test('neither is one that was carried out under a random name', async t => {
+  const world = await startFaultyWorld(t)
+  const { a, rootA, faults, faulty } = world
+  await fill(rootA, { 'f/1.txt': 'one', 'g.txt': 'two' })
+  for (let number = 0; number <= 20; number++) {
+    const suffix = number === 0 ? '' : ` (${number})`
+    await put(faults, `to/f${suffix}/taken`, '')
+    await put(faults, `to/g${suffix}.txt`, '')
+  }
+  const lost = new Set<string>()
+  faults.after = ({ method, path }) => {
+    if (!/^to\/[fg] \([0-9a-z]{4}\)(\.txt)?$/.test(path) || !['mkdir', 'write'].includes(method)) return
+    if (lost.has(method)) return
+    lost.add(method)
+    throw new StorageError('UNAVAILABLE', 'The test loses this response.')
+  }
+  const sources = ['/f', '/g.txt'].map(path => ({ providerId: a, path }))
+  const target = { providerId: faulty, path: '/to' }
+  const job = await runJob(world, { kind: 'COPY', sources, target, conflict: 'RENAME' })
+  t.match(job, { state: 'SUCCEEDED', progress: { files: 2, failed: 0 } })
+  t.same([...lost].toSorted(), ['mkdir', 'write'])
+  const names = (await namesIn(world, '/to')).split(',').filter(name => /\([0-9a-z]{4}\)/.test(name))
+  t.match(names, [/^f \(....\)$/, /^g \(....\)\.txt$/])
+  t.equal(names.length, 2, 'nothing is copied twice')
+})
+
 async function namesIn({ app, token, faulty }: FaultyWorld, path: string): Promise<string> {
   const query =
     'query ($id: ID!, $path: String!) { folder(providerId: $id, path: $path) { entries { nodes { name } } } }'

@@ -1,5 +1,5 @@
 /** Resolves name conflicts. */
-import { randomInt } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { childOf, nameOf, parentOf, type StoragePath } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
@@ -15,6 +15,13 @@ const randomNames = 5
 /** As long as the longest text that is added to a name. */
 export const longestSuffix = ' (zzzz)'
 
+interface Naming {
+  /** The number of names with a number. */
+  numbers?: number
+  /** The random names follow from this text, so that work which is repeated finds the name that it has given before. */
+  seed?: string
+}
+
 /**
  * Yields the path, then variants of its name with a number, such as "name (1).txt", and then with random characters, such as
  * "name (k3f9).txt".
@@ -22,7 +29,7 @@ export const longestSuffix = ' (zzzz)'
 export function* candidates(
   path: StoragePath,
   kind: CheckedEntry['kind'],
-  numbers = maxNumber,
+  { numbers = maxNumber, seed = randomUUID() }: Naming = {},
 ): Generator<StoragePath> {
   yield path
   const name = nameOf(path)
@@ -30,10 +37,13 @@ export function* candidates(
   const [stem, ending] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, '']
   const variant = (suffix: string) => childOf(parentOf(path), `${stem} (${suffix})${ending}`)
   for (let number = 1; number <= numbers; number++) yield variant(String(number))
-  for (let tried = 0; tried < randomNames; tried++) {
-    const random = randomInt(36 ** 4)
-    yield variant(random.toString(36).padStart(4, '0'))
-  }
+  for (let tried = 0; tried < randomNames; tried++) yield variant(characters(`${seed}/${tried}`))
+}
+
+/** Returns four digits and lowercase letters. */
+function characters(seed: string): string {
+  const number = hash('sha256', seed, 'buffer').readUIntBE(0, 6) % 36 ** 4
+  return number.toString(36).padStart(4, '0')
 }
 
 /** Returned by an attempt whose name is taken. An error would be ambiguous: it could concern an entry further down. */
@@ -59,8 +69,9 @@ export async function resolveConflict<T>(
   kind: CheckedEntry['kind'],
   conflict: ConflictBehavior,
   attempt: (path: StoragePath, overwrite: boolean) => Promise<T | Taken>,
+  naming: Naming = {},
 ): Promise<T> {
-  for (const candidate of conflict === 'RENAME' ? candidates(path, kind) : [path]) {
+  for (const candidate of conflict === 'RENAME' ? candidates(path, kind, naming) : [path]) {
     const result = await attempt(candidate, conflict === 'REPLACE')
     if (result !== taken) return result as T
   }

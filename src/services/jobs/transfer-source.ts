@@ -26,7 +26,8 @@ export async function transferSource(run: JobRun, tally: Tally, given: JobSource
   requireOutsideItself(run, given)
   if (source.kind === 'directory') requireOutside(source, from, run.targetFolders)
   const isRenamed = mayRename && run.job.conflict === 'RENAME' && run.job.kind !== 'SYNC' && !isContent(run, from)
-  for (const path of isRenamed ? candidates(to.path, source.kind) : [to.path]) {
+  const seed = `${run.job.id}/${from.providerId}/${from.path}`
+  for (const path of isRenamed ? candidates(to.path, source.kind, { seed }) : [to.path]) {
     const done = await transferTo(run, tally, given, run.target?.at(path) ?? to)
     if (done !== taken) return done
     if (!isRenamed) break

@@ -34,7 +34,7 @@ export async function freeFolder(
 
   /** Returns the folder, or a numbered one that is no file. */
   async function free(folder: StoragePath): Promise<{ folder: StoragePath; isMissing: boolean }> {
-    for (const candidate of candidates(folder, 'directory', maxNumber)) {
+    for (const candidate of candidates(folder, 'directory', { numbers: maxNumber })) {
       const kind = await kindAt(candidate)
       if (kind !== 'file') return { folder: candidate, isMissing: kind === null }
     }

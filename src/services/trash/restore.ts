@@ -58,11 +58,17 @@ export async function restoreFromTrash(
   using _lease = keepLease(db, item)
   try {
     const restored = await storage.activeGrants.run([granted], requestSignal, signal =>
-      resolveConflict(path, item.kind, conflict, async (candidate, overwrite) => {
-        const destination = await at(candidate)
-        const entry = await restoreTo(context, item, destination, { overwrite, signal })
-        return entry === taken ? taken : entryAt(destination, entry)
-      }),
+      resolveConflict(
+        path,
+        item.kind,
+        conflict,
+        async (candidate, overwrite) => {
+          const destination = await at(candidate)
+          const entry = await restoreTo(context, item, destination, { overwrite, signal })
+          return entry === taken ? taken : entryAt(destination, entry)
+        },
+        { seed: item.id },
+      ),
     )
     await deleteTrashItem(db, item.id)
     recording.add({ location: { providerId, path: formatPath(restored.path) } })
