@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
+import { holdLocks } from '../support/held-locks.ts'
 import { ask, list, makeShare, read, revokeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 
@@ -183,6 +184,22 @@ t.test('shares', async t => {
     const { key } = await app.createKey(editor.token, { name: 'reader', scopes: ['read'] })
     t.equal(await reason(update, { input: { id: drop.id, password: null } }, key), 'SCOPE_REQUIRED')
     t.equal(await reason(revoke, { id: drop.id }, key), 'SCOPE_REQUIRED')
+  })
+
+  t.test('a change keeps the settings that another change has made meanwhile', async t => {
+    const { id, link } = await makeShare(app, editor.token, { providerId, path: '/team', note: 'before' })
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+    const held = await holdLocks(
+      app.db,
+      sql`update shares set password_hash = 'a hash', expires_at = ${expiresAt}, max_downloads = 7 where id = ${id}`,
+    )
+    const changing = app.ask(update, { input: { id, note: 'after' } }, owner.token)
+    await held.blocks(1)
+    await held.commit()
+    t.match((await changing).updateShare, { hasPassword: true, note: 'after', expiresAt, maxDownloads: 7 })
+    t.equal((await list(app, link)).reason, 'SHARE_PASSWORD_REQUIRED')
+    const { updateShare } = await app.ask(update, { input: { id } }, owner.token)
+    t.match(updateShare, { hasPassword: true, note: 'after', expiresAt }, 'an input without a setting changes nothing')
   })
 
   t.test('downloads are counted, and the states of a share follow', async t => {

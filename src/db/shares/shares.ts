@@ -39,7 +39,13 @@ export async function insertShare(db: Change, share: NewShare, max: number): Pro
       is_folder: share.isFolder,
       token_hash: share.tokenHash,
       token: share.token,
-      ...settingColumns(share),
+      password_hash: share.passwordHash,
+      note: share.note,
+      expires_at: share.expiresAt,
+      max_downloads: share.maxDownloads,
+      max_bytes: share.maxBytes,
+      file_types: share.fileTypes,
+      notify: share.notify,
     })
     .returning(shareColumns)
     .executeTakeFirstOrThrow()
@@ -70,11 +76,26 @@ export async function listShares(
   return rows.map(toShare)
 }
 
-/** Changes a share that is not revoked. Returns null if there is none. */
-export async function updateShare(db: Change, id: string, changes: ShareSettings): Promise<ShareRecord | null> {
+/** Changes the given settings of a share that is not revoked. Returns null if there is none. */
+export async function updateShare(
+  db: Change,
+  id: string,
+  changes: Partial<ShareSettings>,
+): Promise<ShareRecord | null> {
   const row = await db
     .updateTable('shares')
-    .set(settingColumns(changes))
+    .set({
+      // A statement without any column is not valid.
+      id,
+      // A column that is undefined keeps its value.
+      password_hash: changes.passwordHash,
+      note: changes.note,
+      expires_at: changes.expiresAt,
+      max_downloads: changes.maxDownloads,
+      max_bytes: changes.maxBytes,
+      file_types: changes.fileTypes,
+      notify: changes.notify,
+    })
     .where('id', '=', id)
     .where('revoked_at', 'is', null)
     .returning(shareColumns)
@@ -91,16 +112,4 @@ export async function revokeShare(db: Change, id: string): Promise<ShareRecord |
     .returning(shareColumns)
     .executeTakeFirst()
   return row ? toShare(row) : null
-}
-
-function settingColumns(settings: ShareSettings) {
-  return {
-    password_hash: settings.passwordHash,
-    note: settings.note,
-    expires_at: settings.expiresAt,
-    max_downloads: settings.maxDownloads,
-    max_bytes: settings.maxBytes,
-    file_types: settings.fileTypes,
-    notify: settings.notify,
-  }
 }

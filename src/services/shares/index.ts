@@ -14,7 +14,14 @@ import type { Database } from '../../db/client.ts'
 import { returnLapsedClaims } from '../../db/shares/claims.ts'
 import { insertInvitations } from '../../db/shares/emails.ts'
 import type { ShareRecord } from '../../db/shares/record.ts'
-import { findShare, insertShare, listShares, revokeShare, updateShare } from '../../db/shares/shares.ts'
+import {
+  findShare,
+  insertShare,
+  listShares,
+  revokeShare,
+  type ShareSettings,
+  updateShare,
+} from '../../db/shares/shares.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
@@ -145,7 +152,7 @@ export function createShares(options: {
         requireShortPaths([path, ...(morePaths ?? [])], 'share their folder, or create several shares')
         const granted = authorizeShare(viewer, input)
         const [{ viewer: maker }] = granted
-        const settings = parseSettings(kind, input, noSettings)
+        const settings = { ...noSettings, ...parseSettings(kind, input) }
         const recipients = parseRecipients(input.recipients ?? [])
         if (recipients.length > 0 || input.notify) requireEmail()
         const isFolder = await requireShareable(kind, granted, signal)
@@ -176,7 +183,7 @@ export function createShares(options: {
     },
 
     /**
-     * Changes the settings of a share. A new password ends the access of those who have only the old one.
+     * Changes the given settings of a share, and keeps the others. A new password ends the access of those who have only the old one.
      * @throws SCOPE_REQUIRED, NOT_FOUND, INVALID_INPUT
      */
     update(
@@ -185,13 +192,13 @@ export function createShares(options: {
       signal: AbortSignal,
     ): Promise<ShareRecord> {
       return change(viewer, 'SHARE_UPDATE', id, async (recording, share, manager) => {
-        const settings = parseSettings(share.kind, input, share)
+        const changes = parseSettings(share.kind, input)
         if (input.notify) requireEmail()
-        if (input.password != null) settings.passwordHash = await hashed(input.password, manager, signal)
-        recording.add({ details: described(settings) })
+        if (input.password != null) changes.passwordHash = await hashed(input.password, manager, signal)
         return recording.commit(async trx => {
-          const updated = await updateShare(trx, share.id, settings)
+          const updated = await updateShare(trx, share.id, changes)
           if (!updated) throw new AppError('NOT_FOUND', 'The share is revoked and can no longer be changed.')
+          recording.add({ details: described(updated) })
           return updated
         })
       })
@@ -256,8 +263,7 @@ function factsOf(kind: ShareKind, providerId: string, paths: readonly string[]):
   return { ...(location && { location }), details: { kind, ...namedSources(sources) } }
 }
 
-function described({ passwordHash, ...settings }: Parameters<typeof updateShare>[2]) {
-  const { expiresAt, maxDownloads, maxBytes, fileTypes, notify } = settings
+function described({ passwordHash, expiresAt, maxDownloads, maxBytes, fileTypes, notify }: ShareSettings) {
   return { hasPassword: passwordHash !== null, expiresAt, maxDownloads, maxBytes, fileTypes, notify }
 }
 

@@ -40,15 +40,13 @@ export const noSettings: ShareSettings = {
 }
 
 /**
- * Parses settings and checks the password, which the caller hashes.
- * @param before the settings that apply where the input gives none
+ * Parses the settings that the input gives, and checks the password, which the caller hashes.
  * @throws INVALID_INPUT
  */
 export function parseSettings(
   kind: ShareKind,
   { password, note, expiresAt, maxDownloads, maxBytes, fileTypes, notify }: ShareSettingsInput,
-  before: ShareSettings,
-): ShareSettings {
+): Partial<ShareSettings> {
   if (password != null) checkPassword(password, minSharePassword)
   if (kind === 'DROP' && maxDownloads != null) {
     throw new AppError('INVALID_INPUT', 'Only a share of the kind VIEW can have "maxDownloads".')
@@ -57,15 +55,13 @@ export function parseSettings(
     throw new AppError('INVALID_INPUT', 'Only a share of the kind DROP can have "maxBytes", "fileTypes" and "notify".')
   }
   return {
-    passwordHash: password === null ? null : before.passwordHash,
-    note: note === undefined ? before.note : parseNote(note ?? ''),
-    expiresAt:
-      expiresAt === undefined ? before.expiresAt : expiresAt && parseFuture(expiresAt, 'The expiry of a share'),
-    maxDownloads:
-      maxDownloads === undefined ? before.maxDownloads : parseLimit(maxDownloads, 'maxDownloads', maxDownloadLimit),
-    maxBytes: maxBytes === undefined ? before.maxBytes : parseLimit(maxBytes, 'maxBytes', Number.MAX_SAFE_INTEGER),
-    fileTypes: fileTypes === undefined ? before.fileTypes : parseFileTypes(fileTypes ?? []),
-    notify: notify ?? before.notify,
+    ...(password === null && { passwordHash: null }),
+    ...(note !== undefined && { note: parseNote(note ?? '') }),
+    ...(expiresAt !== undefined && { expiresAt: expiresAt && parseFuture(expiresAt, 'The expiry of a share') }),
+    ...(maxDownloads !== undefined && { maxDownloads: parseLimit(maxDownloads, 'maxDownloads', maxDownloadLimit) }),
+    ...(maxBytes !== undefined && { maxBytes: parseLimit(maxBytes, 'maxBytes', Number.MAX_SAFE_INTEGER) }),
+    ...(fileTypes !== undefined && { fileTypes: parseFileTypes(fileTypes ?? []) }),
+    ...(notify != null && { notify }),
   }
 }
 
