@@ -2,11 +2,12 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { CompiledQuery } from 'kysely'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { nextTime } from '../../src/services/schedules/cron.ts'
 import { startApp, type TestApp, type TestAppOptions } from '../support/app.ts'
 import type { Data } from '../support/client.ts'
+import { holdLocks } from '../support/held-locks.ts'
 import { until } from '../support/until.ts'
 
 const fields =
@@ -134,6 +135,37 @@ t.test('a schedule is created, changed, disabled and deleted', async t => {
     rows.map(({ action }) => action),
     ['SCHEDULE_CREATE', ...updates, 'SCHEDULE_DELETE'],
   )
+})
+
+t.test('a change keeps what another change has made meanwhile', async t => {
+  const world = await startWorld(t)
+  const { app, token } = world
+  const { id, nextRunAt } = await create(world)
+  const during = async (change: RawBuilder<unknown>, input: object): Promise<Data> => {
+    const held = await holdLocks(app.db, change)
+    const changing = app.ask(updateQuery, { input: { id, ...input } }, token)
+    await held.blocks(1)
+    await held.commit()
+    return (await changing).updateSchedule
+  }
+  const disabled = sql`update schedules set next_run_at = null where id = ${id}`
+  t.match(await during(disabled, { name: 'renamed' }), { name: 'renamed', enabled: false })
+  await app.ask(updateQuery, { input: { id, enabled: true } }, token)
+  t.match(await during(disabled, { cron: '0 4 * * *' }), { name: 'renamed', enabled: false, cron: '0 4 * * *' })
+  const moved = sql`update schedules set cron = '0 0 1 1 *', time_zone = 'UTC', name = 'other' where id = ${id}`
+  t.match(await during(moved, { enabled: true }), { name: 'other', enabled: true, cron: '0 0 1 1 *', nextRunAt })
+  const { updateSchedule } = await app.ask(updateQuery, { input: { id } }, token)
+  t.match(updateSchedule, { name: 'other', enabled: true, nextRunAt }, 'an input without a change changes nothing')
+})
+
+t.test('a change of the name starts no other run', async t => {
+  const world = await startWorld(t, { settings: { workers: 0 } })
+  const { app, token } = world
+  const { id } = await create(world)
+  await makeDue(app, '1 day')
+  const { nextRunAt } = await listed(world, id)
+  const { updateSchedule } = await app.ask(updateQuery, { input: { id, name: 'renamed' } }, token)
+  t.match(updateSchedule, { name: 'renamed', nextRunAt }, 'the run that is due stays due')
 })
 
 t.test('a schedule runs now, beside its times, and never twice at once', async t => {

@@ -55,21 +55,31 @@ export async function listSchedules(
   return rows.map(toSchedule)
 }
 
-/** Changes a schedule. A server that is about to start a run of it then gives up. Returns null if it does not exist. */
+/** Finds a schedule that nobody else changes until the end of the transaction. */
+export async function lockSchedule(db: Change, id: string): Promise<ScheduleRecord | null> {
+  const row = await db.selectFrom('schedules').selectAll().where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
+  return row ? toSchedule(row) : null
+}
+
+/**
+ * Changes the given properties of a schedule. After a change of `nextRunAt`, a server that is about to start a run of it gives
+ * up. Returns null if it does not exist.
+ */
 export async function updateSchedule(
   db: Change,
   id: string,
-  { name, cron, timeZone, nextRunAt }: Pick<ScheduleRecord, 'name' | 'cron' | 'timeZone' | 'nextRunAt'>,
+  { name, cron, timeZone, nextRunAt }: Partial<Pick<ScheduleRecord, 'name' | 'cron' | 'timeZone' | 'nextRunAt'>>,
 ): Promise<ScheduleRecord | null> {
   const row = await db
     .updateTable('schedules')
     .set({
+      // A statement without any column is not valid.
+      id,
+      // A column that is undefined keeps its value.
       name,
       cron,
       time_zone: timeZone,
-      next_run_at: nextRunAt,
-      claim_id: null,
-      claimed_until: null,
+      ...(nextRunAt !== undefined && { next_run_at: nextRunAt, claim_id: null, claimed_until: null }),
       ...(nextRunAt && { error_reason: null, error_message: null }),
     })
     .where('id', '=', id)

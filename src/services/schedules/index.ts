@@ -13,6 +13,7 @@ import {
   findSchedule,
   insertSchedule,
   listSchedules,
+  lockSchedule,
   updateSchedule,
 } from '../../db/schedules/schedules.ts'
 import { AppError } from '../../errors.ts'
@@ -120,23 +121,21 @@ export function createSchedules({
     },
 
     /**
-     * Changes the name or the times of a schedule, or enables or disables it.
+     * Changes the name or the times of a schedule, or enables or disables it. What the input omits stays.
      * @throws SCOPE_REQUIRED, NOT_FOUND, INVALID_INPUT; as `authorizeJob`
      */
     async update(viewer: Viewer | null, { id, ...input }: ScheduleChanges): Promise<Schedule> {
-      const updated = await change(viewer, 'SCHEDULE_UPDATE', id, async (recording, schedule) => {
-        const name = input.name == null ? schedule.name : parseName(input.name, 'The name of a schedule')
-        const times = { cron: input.cron ?? schedule.cron, timeZone: input.timeZone ?? schedule.timeZone }
-        const next = nextTime(times, new Date())
-        const isEnabled = input.enabled ?? schedule.nextRunAt !== null
-        recording.add({ details: { name, ...shown(times), enabled: isEnabled } })
-        return recording.commit(async trx => {
-          const changes = { name, ...times, nextRunAt: isEnabled ? next : null }
-          const changed = await updateSchedule(trx, schedule.id, changes)
+      const updated = await change(viewer, 'SCHEDULE_UPDATE', id, recording =>
+        recording.commit(async trx => {
+          const before = await lockSchedule(trx, id)
+          if (!before) throw notFound()
+          const changed = await updateSchedule(trx, id, changesOf(before, input))
           if (!changed) throw notFound()
+          const { name, cron, timeZone, nextRunAt } = changed
+          recording.add({ details: { name, ...shown({ cron, timeZone }), enabled: nextRunAt !== null } })
           return changed
-        })
-      })
+        }),
+      )
       return { ...updated, lastJob: (await withJobs([updated]))[0]?.lastJob ?? null }
     },
 
@@ -183,6 +182,19 @@ export function createSchedules({
       return { ...found, items: schedules.map(schedule => ({ schedule, cursor: encodeIdCursor(schedule.id) })) }
     },
   }
+}
+
+/** The next run changes only with the times, or if the input enables or disables the schedule. @throws INVALID_INPUT */
+function changesOf(before: ScheduleRecord, input: Omit<ScheduleChanges, 'id'>): Parameters<typeof updateSchedule>[2] {
+  const { name, cron, timeZone, enabled } = input
+  const changes = {
+    ...(name != null && { name: parseName(name, 'The name of a schedule') }),
+    ...(cron != null && { cron }),
+    ...(timeZone != null && { timeZone }),
+  }
+  if (cron == null && timeZone == null && enabled == null) return changes
+  const next = nextTime({ ...before, ...changes }, new Date())
+  return { ...changes, nextRunAt: (enabled ?? before.nextRunAt !== null) ? next : null }
 }
 
 function factsOf({
