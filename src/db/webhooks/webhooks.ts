@@ -1,7 +1,7 @@
 /** Webhooks as people see and change them. */
 import { sql } from 'kysely'
 import type { Change, Database } from '../client.ts'
-import { creatorColumns } from '../creator.ts'
+import { type Creator, creatorColumns } from '../creator.ts'
 import { toWebhook, type WebhookRecord } from './record.ts'
 
 export type NewWebhook = Omit<WebhookRecord, 'isEnabled' | 'error' | 'createdAt'>
@@ -54,14 +54,26 @@ export async function listWebhooks(db: Database, workspaceId: string, limit: num
   return rows.map(toWebhook)
 }
 
-type WebhookChanges = Partial<Pick<WebhookRecord, 'name' | 'url' | 'actions' | 'secrets' | 'isEnabled'>>
+/** Finds a webhook that nobody else changes until the end of the transaction. */
+export async function lockWebhook(db: Change, id: string): Promise<WebhookRecord | null> {
+  const row = await db.selectFrom('webhooks').selectAll().where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
+  return row ? toWebhook(row) : null
+}
+
+type WebhookChanges = Partial<Pick<WebhookRecord, 'name' | 'url' | 'actions' | 'secrets' | 'isEnabled'>> & {
+  creator?: Creator
+}
 
 /** Changes the given properties, and enables or disables the pending deliveries. Returns null if the webhook does not exist. */
 export async function updateWebhook(db: Change, id: string, changes: WebhookChanges): Promise<WebhookRecord | null> {
-  const { isEnabled, ...rest } = changes
+  const { isEnabled, creator, ...rest } = changes
   const row = await db
     .updateTable('webhooks')
-    .set({ ...rest, ...(isEnabled !== undefined && { is_enabled: isEnabled, error: null }) })
+    .set({
+      ...rest,
+      ...(creator && creatorColumns(creator)),
+      ...(isEnabled !== undefined && { is_enabled: isEnabled, error: null }),
+    })
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirst()

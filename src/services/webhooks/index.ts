@@ -14,7 +14,14 @@ import {
   replay,
 } from '../../db/webhooks/deliveries.ts'
 import type { DeliveryRecord, WebhookRecord } from '../../db/webhooks/record.ts'
-import { deleteWebhook, findWebhook, insertWebhook, listWebhooks, updateWebhook } from '../../db/webhooks/webhooks.ts'
+import {
+  deleteWebhook,
+  findWebhook,
+  insertWebhook,
+  listWebhooks,
+  lockWebhook,
+  updateWebhook,
+} from '../../db/webhooks/webhooks.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import { cut } from '../audit/event.ts'
@@ -78,13 +85,13 @@ export function createWebhooks({
     viewer: Viewer | null,
     action: 'WEBHOOK_UPDATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_REPLAY',
     id: string,
-    work: (recording: Recording, webhook: WebhookRecord) => Promise<T>,
+    work: (recording: Recording, admin: Viewer, webhook: WebhookRecord) => Promise<T>,
   ): Promise<T> {
     return audit.recorded(viewer, action, { subject: { kind: 'WEBHOOK', id } }, async recording => {
       const webhook = await find(viewer, id)
       const { location, name } = webhook
       recording.add({ ...(location && { location }), details: { name } })
-      return work(recording, webhook)
+      return work(recording, requireScope(viewer, 'admin'), webhook)
     })
   }
 
@@ -125,11 +132,12 @@ export function createWebhooks({
     },
 
     /**
-     * Changes a webhook, or enables or disables it. Deliveries that are pending go to the new address.
+     * Changes a webhook, or enables or disables it. Deliveries that are pending go to the new address. An administrator who
+     * changes the address becomes the creator, because the webhook needs the rights of the person who gets its messages.
      * @throws SCOPE_REQUIRED, NOT_FOUND, INVALID_INPUT
      */
     update(viewer: Viewer | null, { id, name, url, events, enabled }: WebhookUpdate): Promise<WebhookRecord> {
-      return change(viewer, 'WEBHOOK_UPDATE', id, async recording => {
+      return change(viewer, 'WEBHOOK_UPDATE', id, async (recording, admin) => {
         const target = url == null ? null : parseUrl(url)
         const changes = {
           ...(name != null && { name: parseName(name, 'The name of a webhook') }),
@@ -139,7 +147,11 @@ export function createWebhooks({
         }
         if (Object.keys(changes).length === 0) throw new AppError('INVALID_INPUT', 'Give at least one change.')
         recording.add({ details: { ...(target && { host: target.host }), ...(events && { events }), enabled } })
-        return recording.commit(trx => updated(updateWebhook(trx, id, changes)))
+        return recording.commit(async trx => {
+          const before = await present(lockWebhook(trx, id))
+          const isMoved = target !== null && target.url !== before.url
+          return present(updateWebhook(trx, id, { ...changes, ...(isMoved && { creator: asCreator(admin) }) }))
+        })
       })
     },
 
@@ -148,27 +160,31 @@ export function createWebhooks({
       await change(viewer, 'WEBHOOK_DELETE', id, recording => recording.commit(trx => deleteWebhook(trx, id)))
     },
 
-    /** Replaces the secret. The previous one signs, too, for another day. @throws SCOPE_REQUIRED, NOT_FOUND, INVALID_INPUT */
+    /**
+     * Replaces the secret. The previous one signs, too, for another day. The viewer, who learns the secret, becomes the creator.
+     * @throws SCOPE_REQUIRED, NOT_FOUND, INVALID_INPUT
+     */
     rotateSecret(
       viewer: Viewer | null,
       id: string,
       secret = newSecret(),
     ): Promise<{ webhook: WebhookRecord; secret: string }> {
-      return change(viewer, 'WEBHOOK_ROTATE', id, async (recording, webhook) => {
+      return change(viewer, 'WEBHOOK_ROTATE', id, async (recording, admin) => {
         requireSecret(secret)
-        const { current } = openSecrets(secrets, id, webhook.secrets)
-        const previous = { secret: current, until: new Date(Date.now() + overlap).toISOString() }
-        const sealed = sealSecrets(secrets, id, { current: secret, previous })
-        const changed = await recording.commit(trx => updated(updateWebhook(trx, id, { secrets: sealed })))
-        return { webhook: changed, secret }
+        const webhook = await recording.commit(async trx => {
+          const { current } = openSecrets(secrets, id, (await present(lockWebhook(trx, id))).secrets)
+          const previous = { secret: current, until: new Date(Date.now() + overlap).toISOString() }
+          const sealed = sealSecrets(secrets, id, { current: secret, previous })
+          return present(updateWebhook(trx, id, { secrets: sealed, creator: asCreator(admin) }))
+        })
+        return { webhook, secret }
       })
     },
 
     /** Sends a message of the type "webhook.test". @throws SCOPE_REQUIRED, NOT_FOUND, PRECONDITION_FAILED */
     test(viewer: Viewer | null, id: string): Promise<DeliveryRecord> {
-      return change(viewer, 'WEBHOOK_TEST', id, async (recording, webhook) => {
+      return change(viewer, 'WEBHOOK_TEST', id, async (recording, { member, kind, credentialId }, webhook) => {
         requireEnabled(webhook)
-        const { member, kind, credentialId } = requireScope(viewer, 'admin')
         const at = new Date()
         const event = {
           ...nothing,
@@ -188,7 +204,7 @@ export function createWebhooks({
      * @throws SCOPE_REQUIRED, NOT_FOUND, INVALID_INPUT, PRECONDITION_FAILED
      */
     replay(viewer: Viewer | null, id: string, deliveryIds: readonly string[] | null): Promise<number> {
-      return change(viewer, 'WEBHOOK_REPLAY', id, async (recording, webhook) => {
+      return change(viewer, 'WEBHOOK_REPLAY', id, async (recording, _admin, webhook) => {
         requireEnabled(webhook)
         if (deliveryIds && (deliveryIds.length > maxReplay || !deliveryIds.every(isId))) {
           throw new AppError('INVALID_INPUT', `Give the IDs of at most ${maxReplay} deliveries.`)
@@ -248,8 +264,9 @@ function mayManage(viewer: Viewer, { location }: WebhookRecord): boolean {
   }
 }
 
-async function updated(changing: Promise<WebhookRecord | null>): Promise<WebhookRecord> {
-  const webhook = await changing
+/** @throws NOT_FOUND */
+async function present(finding: Promise<WebhookRecord | null>): Promise<WebhookRecord> {
+  const webhook = await finding
   if (!webhook) throw notFound()
   return webhook
 }
