@@ -98,3 +98,49 @@ t.test('of two rotations at once, the second one keeps the secret of the first',
     [true, true],
   )
 })
+
+t.test('a webhook that was changed while its rights were checked is not disabled', async t => {
+  const { app, owner, admin, receiver, role, webhook, upload, show } = await setUp(t)
+  const { id } = await webhook('', admin.token)
+  await role('EDITOR')
+  const held = await holdLocks(app.db, sql`update webhooks set user_id = ${owner.id} where id = ${id}`)
+  await upload('/a')
+  await held.blocks(1)
+  await held.commit()
+  await receiver.first('file.uploaded')
+  t.match(await show(id), { enabled: true, error: null, createdBy: { email: 'owner@example.org' } })
+})
+
+t.test('a webhook and its deliveries are disabled at once', async t => {
+  const { app, receiver, webhook, upload, show, deliveries } = await setUp(t)
+  const { id } = await webhook('')
+  receiver.responds = { status: 503, headers: { 'retry-after': '3600' } }
+  await upload('/a')
+  await until(async () => (await deliveries(id))[0]?.attempts === 1)
+  receiver.responds = { status: 410 }
+  const held = await holdLocks(app.db, sql`select id from webhook_deliveries where webhook_id = ${id} for update`)
+  await upload('/b')
+  await held.blocks(1)
+  t.equal((await show(id)).enabled, true)
+  await held.commit()
+  await until(async () => (await show(id)).enabled === false)
+  t.same(
+    (await deliveries(id)).map(({ next_attempt_at: next, claim_id: claim }) => [next, claim]),
+    Array(2).fill([Number.POSITIVE_INFINITY, null]),
+  )
+})
+
+t.test('deliveries that are due are not sent for a webhook that is disabled', async t => {
+  const { app, receiver, webhook, upload, deliveries } = await setUp(t, { settings: { workers: 0 } })
+  const [disabled, other] = [await webhook('?disabled'), await webhook('?other')]
+  await upload('/a')
+  await until(async () => (await deliveries(other.id)).length === 1)
+  await sql`update webhooks set is_enabled = false where id = ${disabled.id}`.execute(app.db)
+  await sql`update webhook_deliveries set next_attempt_at = now() - interval '1 minute' where webhook_id = ${disabled.id}`.execute(
+    app.db,
+  )
+  await app.replica({ settings: { workers: 1 } })
+  await until(async () => (await deliveries(other.id))[0]?.state === 'DELIVERED')
+  t.match(await deliveries(disabled.id), [{ state: 'PENDING', attempts: 0, claim_id: null }])
+  t.equal(receiver.messages.length, 1)
+})

@@ -1,15 +1,18 @@
 /** A claim lets one server at a time attempt a delivery. It ends by itself if that server fails. */
-import { sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import type { Database } from '../client.ts'
 import { type DeliveryRecord, toDelivery, toWebhook, type WebhookRecord } from './record.ts'
 
 /** Seconds after which another server attempts the delivery. */
 const claimSeconds = 60
 
+/** An event that is recorded while its webhook is being disabled is due, but waits. */
+const isDue = sql<SqlBool>`ended_at is null and next_attempt_at <= now()
+  and webhook_id in (select webhooks.id from webhooks where is_enabled)`
+
 /** Returns whether a delivery is due. Reads only, because every server asks every second. */
 export async function isAnyDue(db: Database): Promise<boolean> {
-  const { rows } =
-    await sql`select 1 from webhook_deliveries where ended_at is null and next_attempt_at <= now() limit 1`.execute(db)
+  const { rows } = await sql`select 1 from webhook_deliveries where ${isDue} limit 1`.execute(db)
   return rows.length > 0
 }
 
@@ -24,7 +27,7 @@ export async function claimDue(
     .set({ claim_id: claim, next_attempt_at: sql<Date>`now() + make_interval(secs => ${claimSeconds})` })
     .where(sql<boolean>`(webhook_id, id) in (
       select webhook_id, id from webhook_deliveries
-      where ended_at is null and next_attempt_at <= now() and not webhook_id = any(${busy}::uuid[])
+      where ${isDue} and not webhook_id = any(${busy}::uuid[])
       order by next_attempt_at limit ${limit} for update skip locked)`)
     .returningAll()
     .execute()

@@ -81,16 +81,28 @@ export async function updateWebhook(db: Change, id: string, changes: WebhookChan
   return row ? toWebhook(row) : null
 }
 
-/** Disables a webhook with the reason why. Returns false if it is disabled already. */
-export async function disableWebhook(db: Database, id: string, error: string): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('webhooks')
-    .set({ is_enabled: false, error })
-    .where('id', '=', id)
-    .where('is_enabled', '=', true)
-    .executeTakeFirst()
-  if (numUpdatedRows > 0n) await setWaiting(db, id, false)
-  return numUpdatedRows > 0n
+/**
+ * Disables a webhook with the reason why, and ends the claims of its deliveries. Returns false and changes nothing if it is
+ * disabled already, or if its address or its creator is another one by now.
+ */
+export function disableWebhook(
+  db: Database,
+  { id, url, userId, credentialId }: WebhookRecord,
+  error: string,
+): Promise<boolean> {
+  return db.transaction().execute(async trx => {
+    const { numUpdatedRows } = await trx
+      .updateTable('webhooks')
+      .set({ is_enabled: false, error })
+      .where('id', '=', id)
+      .where('is_enabled', '=', true)
+      .where('url', '=', url)
+      .where('user_id', '=', userId)
+      .where('credential_id', '=', credentialId)
+      .executeTakeFirst()
+    if (numUpdatedRows > 0n) await setWaiting(trx, id, false)
+    return numUpdatedRows > 0n
+  })
 }
 
 async function setWaiting(db: Database, id: string, isEnabled: boolean): Promise<void> {

@@ -58,8 +58,8 @@ export function startWebhookSender(context: SenderContext): () => Promise<void> 
       const webhooks = await findClaimedWebhooks(db, [...new Set(claimed.map(({ webhookId }) => webhookId))])
       for (const delivery of claimed) {
         const webhook = webhooks.find(({ id }) => id === delivery.webhookId)
-        // A deleted webhook has no deliveries.
-        if (webhook) begin(webhook, delivery, { claim, signal })
+        // A deleted webhook has no deliveries, and those of a disabled one wait.
+        if (webhook?.isEnabled) begin(webhook, delivery, { claim, signal })
       }
     }
   }
@@ -106,7 +106,8 @@ async function deliver(
     }
     const { reason, message } = toAppError(error)
     if (!(error instanceof AppError) || reasons[reason].retryable) throw error
-    await disable(context, webhook, reason, message)
+    // Somebody who has just changed the webhook may have the rights, so the next attempt checks them again.
+    if (!(await disable(context, webhook, reason, message))) await settle({ kind: 'interrupted' })
     return
   }
   const { status, error, retryAfter } = response
@@ -135,13 +136,15 @@ function send(
   return post(fetch, { url: webhook.url, headers, body }, signal)
 }
 
+/** Returns false if the webhook was disabled or changed meanwhile. */
 async function disable(
   { db, audit }: SenderContext,
-  { id, workspaceId, userId, name, credentialKind, credentialId, location }: WebhookRecord,
+  webhook: WebhookRecord,
   reason: Reason,
   message: string,
-): Promise<void> {
-  if (!(await disableWebhook(db, id, message))) return
+): Promise<boolean> {
+  if (!(await disableWebhook(db, webhook, message))) return false
+  const { id, workspaceId, userId, name, credentialKind, credentialId, location } = webhook
   const user = await findMember(db, workspaceId, userId)
   const facts = {
     credential: { kind: credentialKind, id: credentialId },
@@ -150,4 +153,5 @@ async function disable(
     details: { name, enabled: false },
   }
   if (user) audit.noteOwn('WEBHOOK_UPDATE', { ...facts, user }, reason)
+  return true
 }
