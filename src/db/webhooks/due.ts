@@ -1,36 +1,59 @@
 /** A claim lets one server at a time attempt a delivery. It ends by itself if that server fails. */
-import { type SqlBool, sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Database } from '../client.ts'
+import type { Schema } from '../schema.ts'
 import { type DeliveryRecord, toDelivery, toWebhook, type WebhookRecord } from './record.ts'
 
 /** Seconds after which another server attempts the delivery. */
 const claimSeconds = 60
 
-/** An event that is recorded while its webhook is being disabled is due, but waits. */
-const isDue = sql<SqlBool>`ended_at is null and next_attempt_at <= now()
-  and webhook_id in (select webhooks.id from webhooks where is_enabled)`
-
-/** Returns whether a delivery is due. Reads only, because every server asks every second. */
+/**
+ * Returns whether a delivery is due. Reads only, because every server asks every second. An event that is recorded while its
+ * webhook is being disabled is due, but waits.
+ */
 export async function isAnyDue(db: Database): Promise<boolean> {
-  const { rows } = await sql`select 1 from webhook_deliveries where ${isDue} limit 1`.execute(db)
+  const { rows } = await sql`
+    select 1 from webhook_deliveries where ended_at is null and next_attempt_at <= now()
+      and webhook_id in (select webhooks.id from webhooks where is_enabled)
+    limit 1`.execute(db)
   return rows.length > 0
 }
 
-/** Claims up to `limit` deliveries that have been due for the longest time, without those of the webhooks `busy`. */
+/** The number of deliveries that one webhook may get. */
+export interface Allowance {
+  webhookId: string
+  limit: number
+}
+
+/**
+ * Claims up to `limit` deliveries that are due: of each webhook the oldest ones, and no more than it may get.
+ * @param of.allowances the first webhooks are preferred
+ * @param of.others the number for each other webhook, which is preferred to them
+ */
 export async function claimDue(
   db: Database,
   claim: string,
-  { limit, busy }: { limit: number; busy: readonly string[] },
+  of: { limit: number; allowances: readonly Allowance[]; others: number },
 ): Promise<DeliveryRecord[]> {
-  const rows = await db
-    .updateTable('webhook_deliveries')
-    .set({ claim_id: claim, next_attempt_at: sql<Date>`now() + make_interval(secs => ${claimSeconds})` })
-    .where(sql<boolean>`(webhook_id, id) in (
-      select webhook_id, id from webhook_deliveries
-      where ${isDue} and not webhook_id = any(${busy}::uuid[])
-      order by next_attempt_at limit ${limit} for update skip locked)`)
-    .returningAll()
-    .execute()
+  const ids = of.allowances.map(({ webhookId }) => webhookId)
+  const limits = of.allowances.map(({ limit }) => limit)
+  // The inner order is that of the index of the pending deliveries, so other webhooks with many of them cost nothing.
+  const { rows } = await sql<Selectable<Schema['webhook_deliveries']>>`
+    with due as materialized (
+      select pending.webhook_id, pending.id from webhooks
+      left join unnest(${ids}::uuid[], ${limits}::int[]) with ordinality as known (id, most, place)
+        on known.id = webhooks.id
+      cross join lateral (
+        select webhook_id, id from webhook_deliveries
+        where webhook_id = webhooks.id and ended_at is null and next_attempt_at <= now()
+        order by ended_at, id limit coalesce(known.most, ${of.others}::int) for update skip locked
+      ) pending
+      where webhooks.is_enabled and coalesce(known.most, ${of.others}::int) > 0
+      order by known.place nulls first, pending.id limit ${of.limit}
+    )
+    update webhook_deliveries set claim_id = ${claim}, next_attempt_at = now() + make_interval(secs => ${claimSeconds})
+    from due where webhook_deliveries.webhook_id = due.webhook_id and webhook_deliveries.id = due.id
+    returning webhook_deliveries.*`.execute(db)
   return rows.map(toDelivery)
 }
 

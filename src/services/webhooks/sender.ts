@@ -18,13 +18,10 @@ import { payloadOf } from './payload.ts'
 import { post, type Response } from './request.ts'
 import { retryDelay } from './retry.ts'
 import { openSecrets, signedHeaders } from './signature.ts'
+import { Slots, type Wanted } from './slots.ts'
 
 /** Milliseconds between two searches for due deliveries. */
 const pollInterval = 1000
-/** Requests of one server at once. */
-const maxAtOnce = 16
-/** Deliveries of one claim, and the number of running requests at which a webhook gets no more. */
-const maxOfWebhook = 4
 /** The maximum number of pending deliveries of a webhook that fails. */
 const maxPending = 50_000
 
@@ -41,27 +38,32 @@ export interface SenderContext {
 /** Returns a function that interrupts running requests, which another server repeats. */
 export function startWebhookSender(context: SenderContext): () => Promise<void> {
   const { db, onError } = context
-  const running = new Map<Promise<void>, string>()
-
-  function busyWebhooks(): string[] {
-    const counts = new Map<string, number>()
-    for (const id of running.values()) counts.set(id, (counts.get(id) ?? 0) + 1)
-    return [...counts].flatMap(([id, count]) => (count >= maxOfWebhook ? id : []))
-  }
+  const running = new Set<Promise<void>>()
+  const slots = new Slots()
+  let ended = 0
 
   async function search(signal: AbortSignal): Promise<void> {
     if (!(await isAnyDue(db))) return
-    while (running.size < maxAtOnce && !signal.aborted) {
-      const claim = randomUUID()
-      const claimed = await claimDue(db, claim, { limit: maxOfWebhook, busy: busyWebhooks() })
-      if (claimed.length === 0) return
-      const webhooks = await findClaimedWebhooks(db, [...new Set(claimed.map(({ webhookId }) => webhookId))])
-      for (const delivery of claimed) {
-        const webhook = webhooks.find(({ id }) => id === delivery.webhookId)
-        // A deleted webhook has no deliveries, and those of a disabled one wait.
-        if (webhook?.isEnabled) begin(webhook, delivery, { claim, signal })
-      }
+    while (!signal.aborted) {
+      const before = ended
+      if ((await claimAll(slots.healthy(), signal)) || (await claimAll(slots.failing(), signal))) continue
+      // The slot of a request that ended meanwhile is free, and a search that is running ignores `wake`.
+      if (ended === before) return
     }
+  }
+
+  /** Returns false if there is nothing to claim. */
+  async function claimAll(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
+    if (wanted.limit <= 0 || (wanted.others === 0 && wanted.allowances.length === 0)) return false
+    const claim = randomUUID()
+    const claimed = await claimDue(db, claim, wanted)
+    const webhooks = await findClaimedWebhooks(db, [...new Set(claimed.map(({ webhookId }) => webhookId))])
+    for (const delivery of claimed) {
+      const webhook = webhooks.find(({ id }) => id === delivery.webhookId)
+      // A deleted webhook has no deliveries, and those of a disabled one wait.
+      if (webhook?.isEnabled) begin(webhook, delivery, { claim, signal })
+    }
+    return claimed.length > 0
   }
 
   function begin(
@@ -69,30 +71,37 @@ export function startWebhookSender(context: SenderContext): () => Promise<void> 
     delivery: DeliveryRecord,
     { claim, signal }: { claim: string; signal: AbortSignal },
   ): void {
+    slots.begin(webhook.id)
     const attempt = deliver(context, webhook, delivery, claim, signal)
       // After a failure of the server, the claim ends by itself, and the delivery is attempted again.
-      .catch(onError)
-      .finally(() => {
+      .catch(error => {
+        onError(error)
+        return false
+      })
+      .then(isAccepted => {
+        slots.end(webhook.id, isAccepted)
         running.delete(attempt)
+        ended++
         polling.wake()
       })
-    running.set(attempt, webhook.id)
+    running.add(attempt)
   }
 
   const polling = startPolling({ interval: pollInterval, search, onError })
   return async () => {
     await polling.stop()
-    await Promise.all(running.keys())
+    await Promise.all(running)
   }
 }
 
+/** Returns whether the receiver accepted the message, or null if it got none. */
 async function deliver(
   context: SenderContext,
   webhook: WebhookRecord,
   delivery: DeliveryRecord,
   claim: string,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean | null> {
   const { db } = context
   const settle = (outcome: AttemptOutcome) => settleAttempt(db, delivery, claim, outcome)
   let response: Response
@@ -102,18 +111,18 @@ async function deliver(
   } catch (error) {
     if (signal.aborted) {
       await settle({ kind: 'interrupted' })
-      return
+      return null
     }
     const { reason, message } = toAppError(error)
     if (!(error instanceof AppError) || reasons[reason].retryable) throw error
     // Somebody who has just changed the webhook may have the rights, so the next attempt checks them again.
     if (!(await disable(context, webhook, reason, message))) await settle({ kind: 'interrupted' })
-    return
+    return null
   }
   const { status, error, retryAfter } = response
   if (error === null && status !== null) {
     await settle({ kind: 'delivered', status })
-    return
+    return true
   }
   const retrySeconds = retryDelay(delivery.attempts + 1, retryAfter)
   await settle({ kind: 'failed', status, error: error ?? '', retrySeconds })
@@ -122,6 +131,7 @@ async function deliver(
     const message = `More than ${maxPending} deliveries are pending.`
     await disable(context, webhook, 'UNAVAILABLE', message)
   }
+  return false
 }
 
 function send(
