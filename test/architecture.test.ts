@@ -250,6 +250,18 @@ t.test('only the settings read the environment', async t => {
   t.same(readers, ['src/cli.ts', 'packages/cli/src/main.ts'], 'they pass it on')
 })
 
+t.test(
+  'only one module of the command line writes to the standard output and error, and it escapes all texts',
+  async t => {
+    const uses = /\bstd(?:out|err)\b|\bconsole\.\w+\(|\bcreateInterface\(|\bwriteSync\(/
+    const writing: string[] = []
+    for (const file of files.filter(file => file.startsWith('packages/cli/'))) {
+      if (uses.test(await readFile(join(root, file), 'utf8'))) writing.push(file)
+    }
+    t.same(writing, ['packages/cli/src/terminal/writer.ts'])
+  },
+)
+
 t.test('only one module accepts forms, with limits for all of their parts', async t => {
   const registering: string[] = []
   for (const file of files) {

@@ -34,9 +34,8 @@ t.test('an operand is a stream, a path of a storage or a local path', async t =>
 
 t.test('a bar shows the share, the rate and the time that is left', async t => {
   const state = { files: 3, bytes: 45_000_000, totalFiles: 10, totalBytes: 100_000_000, bytesPerSecond: 5_000_000 }
-  t.equal(barText(state, 120), '[=========           ]  45%  45.0 MB of 100.0 MB  3 of 10 files  5.0 MB/s  0:11 left')
-  t.equal(barText({ ...state, totalFiles: null, totalBytes: null }, 120), '45.0 MB  3 files  5.0 MB/s')
-  t.equal(barText(state, 30).length, 30)
-  t.match(barText({ ...state, bytes: 0, totalBytes: 0, bytesPerSecond: 0 }, 120), /100%.*0 B of 0 B/)
-  t.match(barText({ ...state, bytesPerSecond: 1000 }, 120), /15:16:40 left$/)
+  t.equal(barText(state), '[=========           ]  45%  45.0 MB of 100.0 MB  3 of 10 files  5.0 MB/s  0:11 left')
+  t.equal(barText({ ...state, totalFiles: null, totalBytes: null }), '45.0 MB  3 files  5.0 MB/s')
+  t.match(barText({ ...state, bytes: 0, totalBytes: 0, bytesPerSecond: 0 }), /100%.*0 B of 0 B/)
+  t.match(barText({ ...state, bytesPerSecond: 1000 }), /15:16:40 left$/)
 })

@@ -11,26 +11,26 @@ export function optionText(name: string, { short, value }: Option): string {
   return short === undefined ? long : `-${short}, ${long}`
 }
 
-export function helpOf(command: Command): string {
+/** Returns the lines of the help. */
+export function helpOf(command: Command): string[] {
   const options = Object.entries(allOptions(command)).map(([name, option]): [string, string] => {
     return [optionText(name, option), option.help]
   })
-  return `Usage: ${usageOf(command)}\n\n${command.help}\n\nOptions:\n${table(options)}`
+  return [`Usage: ${usageOf(command)}`, '', command.help, '', 'Options:', ...table(options)]
 }
 
 /** Lists commands, one in a line. */
-export function overviewOf(commands: readonly Command[]): string {
+export function overviewOf(commands: readonly Command[]): string[] {
   return table(commands.map(({ name, operands, help }): [string, string] => [`${name} ${operands}`.trimEnd(), help]))
 }
 
-/** Prints two columns, the second one wrapped. */
-function table(rows: readonly [string, string][]): string {
+/** Returns lines with two columns, the second one wrapped. */
+function table(rows: readonly [string, string][]): string[] {
   const width = Math.max(...rows.map(([first]) => first.length))
-  const lines = rows.map(([first, second]) => {
+  return rows.flatMap(([first, second]) => {
     const [start = '', ...rest] = wrap(second, Math.max(30, 96 - width))
-    return [`  ${first.padEnd(width)}  ${start}`, ...rest.map(line => `${' '.repeat(width + 4)}${line}`)].join('\n')
+    return [`  ${first.padEnd(width)}  ${start}`, ...rest.map(line => `${' '.repeat(width + 4)}${line}`)]
   })
-  return `${lines.join('\n')}\n`
 }
 
 function wrap(text: string, width: number): string[] {

@@ -1,19 +1,10 @@
-import { once } from 'node:events'
 import { type DescribedError, describe } from './errors.ts'
 import { exitCodes } from './exit-code.ts'
-import { printable, printableJson } from './terminal/printable.ts'
+import type { Writer } from './terminal/writer.ts'
 
-interface Streams {
-  stdout: NodeJS.WriteStream
-  stderr: NodeJS.WriteStream
-}
-
-interface OutputOptions extends Streams {
+interface OutputOptions {
   isJson: boolean
   isQuiet: boolean
-  /** Whether the standard error is a terminal that can show a bar. */
-  isTerminal: boolean
-  signal: AbortSignal
 }
 
 /** Writes results to the standard output, and everything else to the standard error. */
@@ -22,19 +13,15 @@ export class Output {
   /** Whether a bar shows the progress, instead of a line for each step. */
   readonly hasBar: boolean
   readonly #isQuiet: boolean
-  readonly #streams: Streams
-  readonly #signal: AbortSignal
-  #bar = ''
-  #draining: Promise<unknown> | undefined
+  readonly #writer: Writer
   #failureCode: DescribedError['exitCode'] | null = null
   #failures = 0
 
-  constructor({ stdout, stderr, isJson, isQuiet, isTerminal, signal }: OutputOptions) {
-    this.#streams = { stdout, stderr }
+  constructor(writer: Writer, { isJson, isQuiet }: OutputOptions) {
+    this.#writer = writer
     this.isJson = isJson
     this.#isQuiet = isQuiet
-    this.hasBar = isTerminal && !isJson && !isQuiet
-    this.#signal = signal
+    this.hasBar = writer.hasTerminal && !isJson && !isQuiet
   }
 
   /** The exit code of the failures: their own if all have the same, otherwise 1. Null if nothing failed. */
@@ -46,10 +33,19 @@ export class Output {
     return this.#failures
   }
 
-  /** Prints a result: an object with `--json`, otherwise a text, which can have several lines. */
-  async result(record: object, text: string): Promise<void> {
-    const lines = this.isJson ? [printableJson(record)] : text.split('\n').map(printable)
-    await this.write(`${lines.join('\n')}\n`)
+  /** Prints a result: an object with `--json`, otherwise lines. A line break inside of one is printed as an escape. */
+  async result(record: object, ...lines: readonly string[]): Promise<void> {
+    await this.#writer.lines(this.isJson ? [JSON.stringify(record)] : lines)
+  }
+
+  /** Prints lines also with `--json`. */
+  async print(lines: readonly string[]): Promise<void> {
+    await this.#writer.lines(lines)
+  }
+
+  /** Prints a part of a file, unchanged. */
+  async content(bytes: Uint8Array): Promise<void> {
+    await this.#writer.content(bytes)
   }
 
   /** Reports a step of a longer work: a line, unless a bar shows the progress. */
@@ -66,12 +62,12 @@ export class Output {
 
   /** Tells the person something. */
   note(text: string): void {
-    if (!this.#isQuiet && !this.isJson) this.#writeMessage(printable(text))
+    if (!this.#isQuiet && !this.isJson) this.#writer.message(text)
   }
 
   /** Warns of something that a person must know, also with `--quiet`. */
   warn(text: string): void {
-    this.#writeMessage(this.isJson ? printableJson({ warning: text }) : `stowage: ${printable(text)}`)
+    this.#writer.message(this.isJson ? JSON.stringify({ warning: text }) : `stowage: ${text}`)
   }
 
   /** Reports a failure, after which the command can continue with other things. @throws the error if it is a bug */
@@ -80,53 +76,17 @@ export class Output {
     this.#failureCode = this.#failures === 0 || this.#failureCode === exitCode ? exitCode : exitCodes.failure.code
     this.#failures += 1
     if (this.isJson) {
-      this.#writeMessage(printableJson({ error: { reason, message, ...(subject !== undefined && { subject }) } }))
-    } else this.#writeMessage(`stowage: ${printable(subject === undefined ? message : `${subject}: ${message}`)}`)
+      this.#writer.message(JSON.stringify({ error: { reason, message, ...(subject !== undefined && { subject }) } }))
+    } else this.#writer.message(`stowage: ${subject === undefined ? message : `${subject}: ${message}`}`)
   }
 
-  /** Writes bytes to the standard output, not faster than its reader reads. */
-  async write(content: string | Uint8Array): Promise<void> {
-    this.#signal.throwIfAborted()
-    this.#clearBar()
-    const { stdout } = this.#streams
-    const isFull = !stdout.write(content)
-    this.#drawBar()
-    if (isFull) await this.#drained()
-  }
-
-  /** Several files can wait for the reader at the same time. */
-  async #drained(): Promise<void> {
-    this.#draining ??= once(this.#streams.stdout, 'drain', { signal: this.#signal })
-    try {
-      await this.#draining
-    } finally {
-      this.#draining = undefined
-    }
+  /** Asks a question and resolves with the answer. @throws CommandError if the input ends, and the reason of the signal */
+  ask(question: string, options: { isHidden: boolean }): Promise<string> {
+    return this.#writer.ask(question, options)
   }
 
   /** Shows a line below everything else, or removes it. */
   showBar(text: string): void {
-    if (!this.hasBar) return
-    this.#clearBar()
-    this.#bar = text
-    this.#drawBar()
-  }
-
-  get columns(): number {
-    return this.#streams.stderr.columns ?? 80
-  }
-
-  #writeMessage(line: string): void {
-    this.#clearBar()
-    this.#streams.stderr.write(`${line}\n`)
-    this.#drawBar()
-  }
-
-  #clearBar(): void {
-    if (this.#bar !== '') this.#streams.stderr.write('\r\x1b[K')
-  }
-
-  #drawBar(): void {
-    if (this.#bar !== '') this.#streams.stderr.write(this.#bar)
+    if (this.hasBar) this.#writer.showBar(text)
   }
 }

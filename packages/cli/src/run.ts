@@ -9,21 +9,23 @@ import { exitCodes } from './exit-code.ts'
 import { helpOf, overviewOf } from './help.ts'
 import { Output } from './output.ts'
 import { Server } from './remote/server.ts'
+import { onWriteError, Writer } from './terminal/writer.ts'
 
 /** Returns the list of commands for a help text. */
 export function overview(): string {
   return overviewOf(commands)
+    .map(line => `${line}\n`)
+    .join('')
 }
 
 /** Runs a command and resolves with the exit code. @throws an error only if it is a bug */
 export async function run(args: readonly string[], environment: Environment): Promise<number> {
   using interruption = listenForSignals()
   const { signal } = interruption
-  const { stdout, stderr } = process
-  const isTerminal = stderr.isTTY && environment.TERM !== 'dumb'
   const wants = (...names: string[]) => beforeOperands(args).some(arg => names.includes(arg))
   const [isJson, isQuiet] = [wants('--json'), wants('--quiet', '-q')]
-  const output = new Output({ stdout, stderr, isJson, isQuiet, isTerminal, signal })
+  const writer = new Writer({ canDraw: environment.TERM !== 'dumb', signal })
+  const output = new Output(writer, { isJson, isQuiet })
   const context: Context = {
     environment,
     signal,
@@ -46,12 +48,12 @@ export async function run(args: readonly string[], environment: Environment): Pr
 async function runCommand(context: Context, args: readonly string[]): Promise<void> {
   const [first = ''] = args
   if (['--help', '-h', 'help'].includes(first)) {
-    return context.output.write(`Usage: stowage <command> [options] [operands]\n\n${overview()}`)
+    return context.output.print(['Usage: stowage <command> [options] [operands]', '', ...overviewOf(commands)])
   }
   const { command, rest } = findCommand(args)
-  if (command === null) return context.output.write(`Usage: stowage <command>\n\n${overviewOf(groupOf(first))}`)
+  if (command === null) return context.output.print(['Usage: stowage <command>', '', ...overviewOf(groupOf(first))])
   const { operands, options } = parseArguments(command, rest)
-  if (options.help) return context.output.write(helpOf(command))
+  if (options.help) return context.output.print(helpOf(command))
   // The options have been parsed with the declaration of this command.
   await command.run(context, { operands, options } as Parameters<Command['run']>[1])
 }
@@ -95,7 +97,7 @@ function listenForSignals(): Disposable & { signal: AbortSignal } {
     controller.abort(error.code === 'EPIPE' ? new Interrupted('SIGPIPE') : error)
   }
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal)
-  process.stdout.on('error', onPipeError)
+  onWriteError(onPipeError)
   return {
     signal: controller.signal,
     [Symbol.dispose]() {

@@ -26,9 +26,9 @@ export type ListedShare = Pick<schema.Share, (typeof shareFields)[number]>
 
 export const shareSelection = shareFields.join(' ')
 
-export function shareText({ id, kind, state, paths, expiresAt, url }: ListedShare): string {
+export function shareLines({ id, kind, state, paths, expiresAt, url }: ListedShare): string[] {
   const [first = '', ...others] = paths
   const path = others.length > 0 ? `${first} and ${others.length} more` : first
   const line = `${id}  ${state.padEnd(7)}  ${kind.padEnd(4)}  ${(expiresAt ?? 'never expires').padEnd(24)}  ${path}`
-  return url === null ? line : `${line}\n  ${url}`
+  return url === null ? [line] : [line, `  ${url}`]
 }

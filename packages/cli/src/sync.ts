@@ -95,7 +95,7 @@ async function syncTrees(
     }
     output.showBar('')
     const question = `Delete what only the target has: ${count(extras.length, 'file or folder', 'files or folders')}?`
-    if (isDryRun || yes || (await confirm(question, signal))) {
+    if (isDryRun || yes || (await confirm(output, question))) {
       async function* removals() {
         for (const extra of extras) yield () => transfer.remove(route, extra)
       }
@@ -124,7 +124,7 @@ async function syncStorages(
     throw usageError(`A sync of a folder cannot replace a whole storage. Give a target such as "${example}".`)
   }
   const question = `Delete what only ${display(to)} has, after everything is copied?`
-  if (deleteExtra && !isDryRun && !yes && !(await confirm(question, context.signal))) {
+  if (deleteExtra && !isDryRun && !yes && !(await confirm(context.output, question))) {
     throw new CommandError('Nothing was done.', 'NOT_CONFIRMED', exitCodes.usage.code)
   }
   const folder = isRoot ? to.path : parentOf(to.path)

@@ -60,7 +60,7 @@ export function viewerRecord(url: string, viewer: ViewerResult): Record<(typeof 
   }
 }
 
-export function viewerText(url: string, viewer: ViewerResult): string {
+export function viewerLines(url: string, viewer: ViewerResult): string[] {
   const { user, workspace, apiKey, scopes, expiresAt, providerAccess } = viewer
   const { all, restrictions } = providerAccess
   const storages = all ? 'all' : restrictions.map(({ basePath, provider }) => `${provider.name}:${basePath}`).join(', ')
@@ -72,5 +72,5 @@ export function viewerText(url: string, viewer: ViewerResult): string {
     `scopes:    ${scopes.join(', ')}`,
     `storages:  ${storages}`,
     `expires:   ${expiresAt ?? 'never'}`,
-  ].join('\n')
+  ]
 }

@@ -1,5 +1,5 @@
 import { type DocumentNode, parse, print } from '@0no-co/graphql.web'
-import { errorOf, isObject, networkError } from './error.ts'
+import { errorOf, invalidResponse, isObject, networkError } from './error.ts'
 import { parseEvents } from './events.ts'
 import { type ShouldRetry, waitToRetry, withRetries } from './retry.ts'
 import type { Transport } from './transport.ts'
@@ -93,7 +93,7 @@ export class Graphql {
     onOpen()
     for await (const { event, data } of parseEvents(response.body, signal)) {
       if (event === 'complete') return
-      if (event === 'next') yield dataOf<Result>(response, JSON.parse(data))
+      if (event === 'next') yield dataOf<Result>(response, parseEvent(data, response))
     }
     throw networkError('The connection of the subscription broke.')
   }
@@ -105,6 +105,15 @@ export class Graphql {
       body: JSON.stringify(body),
       ...(signal && { signal }),
     })
+  }
+}
+
+/** @throws StowageError, because the message of a SyntaxError quotes what the server sent */
+function parseEvent(data: string, response: Response): unknown {
+  try {
+    return JSON.parse(data)
+  } catch {
+    throw invalidResponse('The server sent an event that is not JSON.', response)
   }
 }
 

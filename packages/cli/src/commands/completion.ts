@@ -11,8 +11,8 @@ export function completionCommand(commands: readonly Command[]): Command {
     options: {},
     async run({ output }, { operands: [shell] }) {
       const all = [...commands, completion]
-      if (shell === 'bash') await output.write(bashCompletion(all))
-      else if (shell === 'zsh') await output.write(zshCompletion(all))
+      if (shell === 'bash') await output.print(bashCompletion(all).trimEnd().split('\n'))
+      else if (shell === 'zsh') await output.print(zshCompletion(all).trimEnd().split('\n'))
       else throw usageError('Give the name of the shell: bash or zsh.')
     },
   })

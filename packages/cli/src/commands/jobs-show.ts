@@ -16,8 +16,7 @@ export const jobsShow = command({
     const storages = await server.storages()
     for (let after: string | null = null, isFirst = true, hasNext = true; hasNext; isFirst = false) {
       const job = await findJob(server, id, { first: pageSize, after })
-      if (isFirst)
-        await output.result(jobRecord(job), job.error ? `${jobText(job)}\n${job.error.message}` : jobText(job))
+      if (isFirst) await output.result(jobRecord(job), jobText(job), ...(job.error ? [job.error.message] : []))
       for (const { providerId, path, reason, message } of job.failures.nodes) {
         const storage = storages.find(each => each.id === providerId)?.name ?? providerId
         const record = { storage, path, reason, message } satisfies Record<(typeof failureFields)[number], unknown>

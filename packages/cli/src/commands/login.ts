@@ -1,7 +1,7 @@
 import { command } from '../command.ts'
 import { credentialsFile, isUnencrypted, parseKey, parseServerUrl, storeCredentials } from '../credentials.ts'
 import { Server } from '../remote/server.ts'
-import { askSecret, readInput } from '../terminal/prompt.ts'
+import { readSecret } from '../terminal/prompt.ts'
 import { findViewer, viewerFields, viewerRecord } from '../viewer.ts'
 
 export const login = command({
@@ -13,7 +13,7 @@ export const login = command({
   async run({ environment, signal, output }, { operands: [address = ''] }) {
     const url = parseServerUrl(address)
     if (isUnencrypted(url)) output.warn('This address is not encrypted: others in the network can read the API key.')
-    const text = process.stdin.isTTY ? await askSecret(`API key for ${url}: `, signal) : await readInput(signal)
+    const text = await readSecret(output, `API key for ${url}: `, signal)
     const credentials = { url, key: parseKey(text) }
     const viewer = await findViewer(new Server(credentials, signal))
     await storeCredentials(environment, credentials)

@@ -31,7 +31,7 @@ export const rm = command({
     const [first] = paths
     if (!first) return
     const what = paths.length === 1 ? display(first) : `${display(first)} and ${paths.length - 1} more`
-    const isConfirmed = yes || (await confirm(`Delete ${what}${permanent ? ' permanently' : ''}?`, context.signal))
+    const isConfirmed = yes || (await confirm(context.output, `Delete ${what}${permanent ? ' permanently' : ''}?`))
     if (!isConfirmed) throw new CommandError('Nothing was deleted.', 'NOT_CONFIRMED', exitCodes.usage.code)
     if (recursive) await deleteTrees(context, server, paths, { isDetached: detach, permanent })
     else await deleteFiles(context, server, paths, permanent)

@@ -3,8 +3,9 @@ import { command } from '../command.ts'
 import { usageError } from '../errors.ts'
 import { parseExpiry } from '../expiry.ts'
 import { parseRemote } from '../operand.ts'
+import type { Output } from '../output.ts'
 import { type ListedShare, shareFields, shareSelection } from '../shares.ts'
-import { askSecret, readInput } from '../terminal/prompt.ts'
+import { readSecret } from '../terminal/prompt.ts'
 
 const document = `mutation Share($input: CreateShareInput!) {
   createShare(input: $input) { url share { ${shareSelection} } }
@@ -42,7 +43,7 @@ export const shareCreate = command({
     const expiresAt = options.expires === undefined ? null : parseExpiry(options.expires, new Date()).toISOString()
     const maxDownloads = parseNumber(options['max-downloads'], 'max-downloads')
     const maxBytes = parseNumber(options['max-bytes'], 'max-bytes')
-    const password = options.password ? await readPassword(signal) : null
+    const password = options.password ? await readPassword(output, signal) : null
     const server = await connect()
     const [first, ...others] = await Promise.all(remotes.map(remote => server.locate(remote)))
     if (!first) throw usageError('Give at least one path.')
@@ -70,8 +71,8 @@ export const shareCreate = command({
   },
 })
 
-async function readPassword(signal: AbortSignal): Promise<string> {
-  const text = process.stdin.isTTY ? await askSecret('Password of the link: ', signal) : await readInput(signal)
+async function readPassword(output: Output, signal: AbortSignal): Promise<string> {
+  const text = await readSecret(output, 'Password of the link: ', signal)
   // The end of the line is not part of a password that a pipe sends.
   return text.replace(/\r?\n$/, '')
 }

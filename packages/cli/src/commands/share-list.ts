@@ -1,6 +1,6 @@
 import type { schema } from '../../../client/src/index.ts'
 import { command } from '../command.ts'
-import { type ListedShare, shareFields, shareSelection, shareText } from '../shares.ts'
+import { type ListedShare, shareFields, shareLines, shareSelection } from '../shares.ts'
 
 const document = `query Shares($after: String, $all: Boolean!) {
   shares(first: 100, after: $after, includeInactive: $all) {
@@ -23,7 +23,7 @@ export const shareList = command({
     const server = await connect()
     for (let after: string | null = null, hasNext = true; hasNext; ) {
       const { shares }: SharesPage = await server.graphql(document, { after, all: options.all })
-      for (const share of shares.nodes) await output.result(share, shareText(share))
+      for (const share of shares.nodes) await output.result(share, ...shareLines(share))
       after = shares.pageInfo.endCursor
       hasNext = shares.pageInfo.hasNextPage
     }

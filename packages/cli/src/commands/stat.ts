@@ -22,7 +22,7 @@ export const stat = command({
     signal.throwIfAborted()
     for (const { path, entry } of found) {
       if ('error' in entry) output.failure(entry.error, display(path))
-      else await output.result(record(entry), text(display(path), entry))
+      else await output.result(record(entry), ...lines(display(path), entry))
     }
   },
 })
@@ -32,7 +32,7 @@ function record({ kind, name, path, size, modifiedAt, mimeType, etag, checksums 
   return entry satisfies Record<(typeof fields)[number], unknown>
 }
 
-function text(path: string, { kind, size, modifiedAt, mimeType, etag, checksums }: RemoteEntry): string {
+function lines(path: string, { kind, size, modifiedAt, mimeType, etag, checksums }: RemoteEntry): string[] {
   const facts: [string, string | number | null][] = [
     ['path', path],
     ['kind', kind],
@@ -42,5 +42,5 @@ function text(path: string, { kind, size, modifiedAt, mimeType, etag, checksums 
     ['etag', etag],
     ...checksums.map(({ algorithm, hex }): [string, string] => [algorithm, hex]),
   ]
-  return facts.flatMap(([name, value]) => (value === null ? [] : [`${`${name}:`.padEnd(10)}${value}`])).join('\n')
+  return facts.flatMap(([name, value]) => (value === null ? [] : [`${`${name}:`.padEnd(10)}${value}`]))
 }

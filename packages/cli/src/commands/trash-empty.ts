@@ -12,11 +12,12 @@ export const trashEmpty = command({
   operands: '<storage>',
   help: 'Delete everything in the trash of a storage for good. Asks before, and without a terminal needs --yes.',
   options: yesOption,
-  async run({ output, connect, signal }, { operands: [text = ''], options: { yes } }) {
+  async run({ output, connect }, { operands: [text = ''], options: { yes } }) {
     const operand = parseRemote(text)
     const server = await connect()
     const { storage, providerId } = await server.locate(operand)
-    const isConfirmed = yes || (await confirm(`Delete everything in the trash of ${storage.name} permanently?`, signal))
+    const question = `Delete everything in the trash of ${storage.name} permanently?`
+    const isConfirmed = yes || (await confirm(output, question))
     if (!isConfirmed) throw new CommandError('Nothing was deleted.', 'NOT_CONFIRMED', exitCodes.usage.code)
     await server.graphql(document, { providerId })
     output.note(`The trash of ${storage.name} is empty.`)

@@ -1,5 +1,5 @@
 import { command } from '../command.ts'
-import { findViewer, viewerFields, viewerRecord, viewerText } from '../viewer.ts'
+import { findViewer, viewerFields, viewerLines, viewerRecord } from '../viewer.ts'
 
 export const whoami = command({
   name: 'whoami',
@@ -10,6 +10,6 @@ export const whoami = command({
   async run({ output, connect }) {
     const server = await connect()
     const viewer = await findViewer(server)
-    await output.result(viewerRecord(server.url, viewer), viewerText(server.url, viewer))
+    await output.result(viewerRecord(server.url, viewer), ...viewerLines(server.url, viewer))
   },
 })

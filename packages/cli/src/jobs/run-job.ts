@@ -40,7 +40,7 @@ export async function runJob(context: JobContext, input: schema.CreateJobInput, 
 /** Waits for the end of a job, shows its progress, and reports what failed. */
 export async function followJob({ server, output, signal }: JobContext, id: string): Promise<ListedJob> {
   const onProgress = ({ state, progress }: Job) => {
-    output.showBar(`${state}  ${barText(progress, output.columns - state.length - 3)}`)
+    output.showBar(`${state}  ${barText(progress)}`)
   }
   try {
     await server.stowage.jobs.wait(id, { signal, onProgress })

@@ -10,8 +10,7 @@ export interface ProgressState {
 
 const barWidth = 20
 
-/** Returns one line of at most `columns` characters. */
-export function barText(state: ProgressState, columns: number): string {
+export function barText(state: ProgressState): string {
   const { files, bytes, totalFiles, totalBytes, bytesPerSecond } = state
   const parts = [
     totalBytes === null ? null : bar(totalBytes === 0 ? 1 : bytes / totalBytes),
@@ -20,10 +19,7 @@ export function barText(state: ProgressState, columns: number): string {
     `${formatBytes(bytesPerSecond)}/s`,
     totalBytes === null || bytesPerSecond <= 0 ? null : `${formatSeconds((totalBytes - bytes) / bytesPerSecond)} left`,
   ]
-  return parts
-    .filter(part => part !== null)
-    .join('  ')
-    .slice(0, Math.max(0, columns))
+  return parts.filter(part => part !== null).join('  ')
 }
 
 function bar(share: number): string {

@@ -1,16 +1,17 @@
-/** Control characters, and the characters that reverse the direction of text: they could deceive the reader of a terminal. */
-const unsafe = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu
+/** Control characters, surrogates without a partner, and characters that are invisible or change the direction of text. */
+const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+/** These join and separate letters of some languages and the parts of some emoji. */
+const joiners: ReadonlySet<string> = new Set(['\u200c', '\u200d'])
 
-/** Writes characters that a terminal would interpret as escapes, as in JSON. File names can contain any of them. */
+/**
+ * Writes the characters that are not printable as escapes, as in JSON. They could control a terminal or deceive its reader, and
+ * names of files can contain any of them. JSON keeps its meaning.
+ */
 export function printable(text: string): string {
-  return text.replace(unsafe, escapeOf)
-}
-
-/** Returns JSON in which characters that a terminal would interpret are escaped. */
-export function printableJson(value: unknown): string {
-  return JSON.stringify(value).replace(unsafe, escapeOf)
+  return text.replace(unprintable, character => (joiners.has(character) ? character : escapeOf(character)))
 }
 
 function escapeOf(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  const units = character.split('')
+  return units.map(unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
 }

@@ -72,6 +72,6 @@ export class Progress {
       totalBytes: this.#totalBytes,
       bytesPerSecond: seconds > 0 ? this.#bytes / seconds : 0,
     }
-    this.#output.showBar(barText(state, this.#output.columns - 1))
+    this.#output.showBar(barText(state))
   }
 }

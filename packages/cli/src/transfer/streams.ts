@@ -16,7 +16,7 @@ export async function printFile(
   if (kind === 'folder') throw new CommandError('This is a folder.', 'NOT_A_FILE', exitCodes.failure.code)
   const { providerId, path } = source
   const { body } = await server.stowage.files.download({ providerId, path, signal })
-  for await (const chunk of body) await output.write(chunk)
+  for await (const chunk of body) await output.content(chunk)
 }
 
 /** Uploads the standard input. Resolves with the path and the size of the file. @throws StowageError */
