@@ -16,6 +16,17 @@ endstream endobj
 trailer<</Root 1 0 R>>
 %%EOF`
 
+/** Returns a PDF file with that many empty pages. */
+function longPdf(pages: number): string {
+  const ids = Array.from({ length: pages }, (_, n) => n + 3)
+  return `%PDF-1.4
+1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
+2 0 obj<</Type/Pages/Kids[${ids.map(id => `${id} 0 R`).join(' ')}]/Count ${pages}>>endobj
+${ids.map(id => `${id} 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]>>endobj`).join('\n')}
+trailer<</Root 1 0 R>>
+%%EOF`
+}
+
 const pixel = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   'base64',
@@ -175,6 +186,31 @@ if (files) {
     )
     t.ok(isDrawn, 'the word is drawn')
     await isGood(t, phone)
+  })
+
+  t.test('a preview of a hostile file has a bounded number of elements', async t => {
+    const quotations = '>'.repeat(200_000)
+    const files = { 'commas.csv': ','.repeat(512 * 1024 - 1), 'deep.md': quotations, 'long.pdf': longPdf(450) }
+    const { page: address } = await store('hostile', files)
+    const page = await open(t)
+    await page.addInitScript(() => Object.defineProperty(navigator, 'pdfViewerEnabled', { value: false }))
+    await page.goto(`${address}?file=commas.csv`)
+    await page.getByText('524,188 more columns are not shown').waitFor()
+    t.equal(await page.getByRole('columnheader').count(), 100)
+    await isGood(t, page)
+    await page.goto(`${address}?file=deep.md`)
+    await page.locator('.preview-body pre').waitFor()
+    t.equal(await page.locator('.preview-body pre').textContent(), quotations, 'the text is shown as it is')
+    await isGood(t, page)
+    await page.goto(`${address}?file=long.pdf`)
+    for (const count of [200, 400]) {
+      await page.getByText(`${count} of 450 pages are shown.`).waitFor()
+      t.equal(await page.getByRole('img', { name: /^Page \d+ of 450$/ }).count(), count)
+      await isGood(t, page)
+      await button(page, 'Show more').click()
+    }
+    await page.getByRole('img', { name: 'Page 450 of 450' }).waitFor({ state: 'attached' })
+    t.equal(await button(page, 'Show more').count(), 0)
   })
 
   t.test('an image is scaled with buttons, keys, the wheel and two fingers', async t => {

@@ -195,5 +195,9 @@ export const texts = {
   pdfTooLarge: (size: string) => `PDF files over ${size} have no preview. Download the file instead.`,
   onlyFirst: (size: string) => `Only the first ${size} are shown. Download the file for the rest.`,
   firstRows: (count: string) => `Only the first ${count} rows are shown. Download the file for the rest.`,
+  hiddenColumns: (count: number) =>
+    `${formatCount(count, 'more column is', 'more columns are')} not shown. Download the file to see everything.`,
+  firstPages: (shown: number, count: number) =>
+    `${formatNumber(shown)} of ${formatCount(count, 'page is', 'pages are')} shown.`,
   notUtf8: 'This file is not UTF-8. It is shown as Western European (Windows-1252).',
 }

@@ -1,10 +1,7 @@
 import createSanitizer from 'dompurify'
-import { Marked } from 'marked'
-import { useLayoutEffect, useRef } from 'react'
+import { useLayoutEffect, useMemo, useRef } from 'react'
 import { texts } from '../../texts/files.tsx'
-
-/** Characters. A longer text would take long to parse, so it is shown as it is. */
-const maxLength = 200_000
+import { parseMarkdown } from './parse-markdown.ts'
 
 const blocks = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'p', 'div', 'hr', 'pre', 'blockquote', 'details', 'summary']
 const lists = ['ul', 'ol', 'li', 'dl', 'dt', 'dd']
@@ -36,12 +33,6 @@ const allowed = {
   RETURN_DOM_FRAGMENT: true as const,
 }
 
-const markdown = new Marked({
-  gfm: true,
-  async: false,
-  renderer: { checkbox: ({ checked }) => `${checked ? '☑' : '☐'} ` },
-})
-
 const sanitizer = createSanitizer(window)
 // An image would tell another server who reads the file, and one beside the file has no address.
 sanitizer.addHook('beforeSanitizeElements', node => {
@@ -53,17 +44,15 @@ sanitizer.addHook('afterSanitizeAttributes', node => {
   node.rel = 'noopener noreferrer nofollow'
 })
 
-/** Shows Markdown as the document that it describes. */
+/** Shows Markdown as the document that it describes, or as it is if that would take long. */
 export function MarkdownView({ text, name }: { text: string; name: string }) {
   const container = useRef<HTMLElement>(null)
-  const isTooLong = text.length > maxLength
+  const html = useMemo(() => parseMarkdown(text), [text])
   useLayoutEffect(() => {
-    if (isTooLong) return
-    const html = markdown.parse(text, { async: false })
-    container.current?.replaceChildren(sanitizer.sanitize(html, allowed))
-  }, [text, isTooLong])
+    if (html !== null) container.current?.replaceChildren(sanitizer.sanitize(html, allowed))
+  }, [html])
   // biome-ignore lint/a11y/noNoninteractiveTabindex: the text scrolls
-  if (isTooLong) return <pre tabIndex={0}>{text}</pre>
+  if (html === null) return <pre tabIndex={0}>{text}</pre>
   // biome-ignore lint/a11y/noNoninteractiveTabindex: the document scrolls
   return <article ref={container} className="markdown" aria-label={name} tabIndex={0} />
 }

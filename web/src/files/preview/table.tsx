@@ -13,13 +13,14 @@ const maxRows = 1000
 /** Shows the beginning of comma-separated values as a table, with the first row as its head. */
 export function TableView({ file, name }: { file: StorageLocation; name: string }) {
   const { data, error, refetch } = useBeginning(file)
-  const rows = useMemo(() => (data ? parseTable(data.text, maxRows + 1) : []), [data])
+  const table = useMemo(() => (data ? parseTable(data.text, maxRows + 1) : null), [data])
   if (error) return <ErrorBox error={error} retry={refetch} />
-  if (!data) return <Loading label={common.loading} />
-  const [head = [], ...body] = rows
+  if (!data || !table) return <Loading label={common.loading} />
+  const [head = [], ...body] = table.rows
   return (
     <div className="preview-text">
-      {(!data.isAll || rows.length > maxRows) && <p className="notice">{texts.firstRows(formatNumber(body.length))}</p>}
+      {!(data.isAll && table.isAll) && <p className="notice">{texts.firstRows(formatNumber(body.length))}</p>}
+      {table.hiddenColumns > 0 && <p className="notice">{texts.hiddenColumns(table.hiddenColumns)}</p>}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the table scrolls */}
       <section className="preview-table" tabIndex={0} aria-label={name}>
         <table className="table">

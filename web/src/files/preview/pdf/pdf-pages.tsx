@@ -9,6 +9,7 @@ import workerUrl from 'pdfjs-dist/legacy/build/pdf.worker.min.mjs?url'
 import { useEffect, useRef, useState } from 'react'
 import { common } from '../../../texts/common.ts'
 import { texts } from '../../../texts/files.tsx'
+import { Button } from '../../../ui/button.tsx'
 import { ErrorBox } from '../../../ui/error-box.tsx'
 import { Loading } from '../../../ui/loading.tsx'
 
@@ -19,6 +20,8 @@ GlobalWorkerOptions.workerSrc = workerUrl
 const maxWidth = 2400
 /** Pages within this distance of the visible part are drawn. */
 const drawnMargin = '100% 0px'
+/** Each page is an element and an observer, and a file can have any number of pages. */
+const pagesAtOnce = 200
 /** Height by width of a page before it is known: that of A4. */
 const usualRatio = Math.SQRT2
 
@@ -26,6 +29,7 @@ const usualRatio = Math.SQRT2
 export function PdfPages({ content, name }: { content: Blob; name: string }) {
   const [file, setFile] = useState<PDFDocumentProxy | null>(null)
   const [error, setError] = useState<unknown>(null)
+  const [maxPages, setMaxPages] = useState(pagesAtOnce)
   useEffect(() => {
     let task: ReturnType<typeof getDocument> | null = null
     let isGone = false
@@ -46,13 +50,20 @@ export function PdfPages({ content, name }: { content: Blob; name: string }) {
   }, [content])
   if (error) return <ErrorBox error={error} />
   if (!file) return <Loading label={common.loading} />
+  const shown = Math.min(file.numPages, maxPages)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the pages scroll
     <section className="pdf-pages" aria-label={name} tabIndex={0}>
-      {Array.from({ length: file.numPages }, (_, index) => (
+      {Array.from({ length: shown }, (_, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: pages never move
         <Page key={index} file={file} number={index + 1} />
       ))}
+      {shown < file.numPages && (
+        <div className="pdf-more">
+          <p>{texts.firstPages(shown, file.numPages)}</p>
+          <Button onPress={() => setMaxPages(shown + pagesAtOnce)}>{common.showMore}</Button>
+        </div>
+      )}
     </section>
   )
 }
