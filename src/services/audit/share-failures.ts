@@ -13,7 +13,7 @@ const maxNamed = 10
 /** The highest count of distinct networks in an event. */
 const maxNetworks = 100
 
-interface Row {
+interface CountedFailures {
   event: AuditEvent
   networks: Set<string>
 }
@@ -24,8 +24,8 @@ export function isOfShare(event: AuditEvent): boolean {
 
 export class ShareFailures {
   readonly #named = new Map<string, number>()
-  readonly #rows = new Map<string, Row>()
-  readonly #grown = new Set<Row>()
+  readonly #rows = new Map<string, CountedFailures>()
+  readonly #grown = new Set<CountedFailures>()
   #windowEnd = Number.NEGATIVE_INFINITY
 
   /** Counts a failure. Returns an event to write, or null if an earlier event of the window counts it. */
