@@ -38,7 +38,7 @@ t.test('Markdown that would take long to parse is left as it is', async t => {
   const text = 'Some *words* with [links](https://example.org) and `code`.\n\n- one\n  - two\n    1. three\n\n'
   t.ok(parseMarkdown(text.repeat(200_000 / text.length)), 'a long document')
   t.equal(parseMarkdown(text.repeat(200_000 / text.length + 1)), null)
-  for (const part of ['>', '> ', '- ', '1. ', '>- ']) {
+  for (const part of ['>', '> ', '1. ', '>- ']) {
     t.equal(parseMarkdown(part.repeat(200_000 / part.length)), null, part)
   }
   // The parser reads each level twice, because the next line continues it, so each level doubles the time.

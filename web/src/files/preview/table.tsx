@@ -26,12 +26,16 @@ export function TableView({ file, name }: { file: StorageLocation; name: string 
         <table className="table">
           <thead>
             <tr>
-              {head.map((cell, column) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: columns have no names of their own
-                <th key={column} scope="col">
-                  {cell}
-                </th>
-              ))}
+              {head.map((cell, column) => {
+                // A head without text tells a screen reader nothing.
+                const Cell = cell === '' ? 'td' : 'th'
+                return (
+                  // biome-ignore lint/suspicious/noArrayIndexKey: columns have no names of their own
+                  <Cell key={column} scope={cell === '' ? undefined : 'col'}>
+                    {cell}
+                  </Cell>
+                )
+              })}
             </tr>
           </thead>
           <tbody>
