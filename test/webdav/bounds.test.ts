@@ -137,7 +137,7 @@ t.test('locks', async t => {
     ] as const) {
       const refused = await lock(path, depth)
       t.match(refused, { status: 423, reason: 'LOCKED' })
-      t.match(refused.text, /16 shared locks here already, [^<]*: try again when one of them is released/)
+      t.match(refused.text, /The entry has 16 shared locks, [^<]*: try again when one of them is released/)
       t.match(refused.text, `<D:no-conflicting-lock><D:href>/dav${path}</D:href>`)
     }
     t.equal((await lock('/files/folder/inner', '0')).status, 200, 'another entry of the folder')
