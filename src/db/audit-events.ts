@@ -74,6 +74,11 @@ export function changeWithEvent<T>(
   })
 }
 
+/** Runs work that writes the events of its changes itself, in one transaction with them. */
+export function changeWithOwnEvents<T>(db: Database, work: (change: Change) => Promise<T>): Promise<T> {
+  return db.transaction().execute(trx => work(trx as Database as Change))
+}
+
 /**
  * Inserts events in one statement, each id at most once. Safe to repeat: an existing row takes the count and the details of an
  * event with a higher count. Looks up missing names of providers.

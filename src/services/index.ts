@@ -79,16 +79,15 @@ export function createServices(options: {
   const reservations = new Reservations()
   const sharedUploads = createUploadServices({ db, secrets, storage, reservations, audit, maxUploadBytes, onError })
   const uploads = createResumableUploads(sharedUploads)
-  const recordEnd = createJobAudit({ db, audit })
+  const recordEnd = createJobAudit(audit)
   const entryData = createEntryData({ db, onError })
   const onEnd = async (job: JobRecord, state: JobState) => {
     await followJob(entryData, job, state)
     waits.check()
-    await recordEnd(job, state)
   }
   const trashBin = createTrashBin({ db, storage, onError })
   const worker = startJobWorker(
-    { db, storage, trash: trashBin, credentials, onError, onEnd, observe: options.observeJob },
+    { db, storage, trash: trashBin, credentials, recordEnd, onError, onEnd, observe: options.observeJob },
     options.workers,
   )
   const { runNow } = worker
@@ -96,7 +95,7 @@ export function createServices(options: {
   const folderJobs = createFolderJobs({ db, audit, waits, runNow })
   const feed = createJobFeed({ db, activeGrants: authentication.activeGrants, onError })
   const entryFeed = createEntryFeed({ db, activeGrants: authentication.activeGrants, onError })
-  const jobs = createJobs({ db, audit, storage, feed, wake: worker.wake, onEnd })
+  const jobs = createJobs({ db, audit, storage, feed, wake: worker.wake, recordEnd, onEnd })
   const stopScheduler = options.workers > 0 ? startScheduler({ db, audit, credentials, jobs, onError }) : async () => {}
   const files = createFiles({
     storage,

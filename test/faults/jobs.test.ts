@@ -183,3 +183,20 @@ t.test('the mutations copy and move finish folders although servers are killed',
   }
   await nothingIsLeft(t, replicas, roots, [disk, other])
 })
+
+t.test('the end of a job has its event, even if the servers are killed at once', async t => {
+  const roots = await temporaryFolder(t)
+  const replicas = await startReplicas(t, { roots })
+  const { providerId } = await replicas.connectLocal('disk', join(roots, 'a'))
+  await mkdir(join(roots, 'a/tree'), { recursive: true })
+  await writeFile(join(roots, 'a/tree/file'), 'content')
+  const input = { kind: 'COPY', sources: [{ providerId, path: '/tree' }], target: { providerId, path: '/copies' } }
+  const create = 'mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id } } }'
+  await replicas.api.ask(create, { input }, replicas.token)
+  const stateOf = async () => (await replicas.query('select state from jobs'))[0]?.state
+  await until(async () => (await stateOf()) === 'SUCCEEDED' || (await stateOf()), { every: 5 })
+  await replicas.kill('both servers')
+  const events = await replicas.query("select details from audit_events where action = 'JOB_END'")
+  t.match(events, [{ details: { state: 'SUCCEEDED', files: 1 } }])
+  t.equal(events.length, 1)
+})

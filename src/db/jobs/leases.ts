@@ -1,7 +1,7 @@
 /** A lease lets one server at a time run a job. After a server is killed, another one continues within `leaseSeconds`. */
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { Reason } from '../../errors.ts'
-import type { Database } from '../client.ts'
+import type { Change, Database } from '../client.ts'
 import type { JobState, Schema } from '../schema.ts'
 import { type JobRecord, toJob } from './record.ts'
 
@@ -40,7 +40,7 @@ export async function countUnended(db: Database): Promise<Map<JobState, number>>
 }
 
 /** Carries out the requests to pause or cancel that a killed server left. Returns the jobs. */
-export async function endAbandoned(db: Database): Promise<JobRecord[]> {
+export async function endAbandoned(db: Change): Promise<JobRecord[]> {
   const { rows } = await sql<Selectable<Schema['jobs']>>`
     update jobs set state = case when requested = 'CANCEL' then 'CANCELED' else 'PAUSED' end,
       ended_at = case when requested = 'CANCEL' then now() end, requested = null, lease_id = null, lease_until = null
@@ -121,15 +121,15 @@ export async function renewJob(
 
 /**
  * Ends a run. A request that the run did not see wins over a state that is not final.
- * @returns the state of the job, or null if the lease is lost
+ * @returns the job as it is then, or null if the lease is lost
  */
 export async function endRun(
-  db: Database,
+  db: Change,
   id: string,
   lease: string,
   { state, error }: { state: JobState; error: { reason: Reason; message: string } | null },
-): Promise<JobState | null> {
-  const { rows } = await sql<{ state: JobState }>`
+): Promise<JobRecord | null> {
+  const { rows } = await sql<Selectable<Schema['jobs']>>`
     with ended as (
       select id, case
         when ${state}::text not in ('PAUSED', 'QUEUED') then ${state}::text
@@ -143,8 +143,8 @@ export async function endRun(
       files = ${countedFiles}, bytes = ${countedBytes}, pending_files = 0, pending_bytes = 0,
       error_reason = ${error?.reason ?? null}, error_message = ${error?.message ?? null},
       ended_at = case when ended.state not in ('PAUSED', 'QUEUED') then now() end
-    from ended where jobs.id = ended.id returning ended.state`.execute(db)
-  return rows[0]?.state ?? null
+    from ended where jobs.id = ended.id returning jobs.*`.execute(db)
+  return rows[0] ? toJob(rows[0]) : null
 }
 
 /** Returns whether a part of the job has failed. */

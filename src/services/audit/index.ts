@@ -8,6 +8,7 @@ import {
   type AuditFilter,
   changeWithEvent,
   deleteAuditEventsBefore,
+  insertAuditEvents,
   listAuditEvents,
 } from '../../db/audit-events.ts'
 import type { Change, Database } from '../../db/client.ts'
@@ -113,6 +114,11 @@ export function createAudit({
     /** Records an action that this server carries out for a user in the background. `facts` names the user. */
     noteOwn(action: AuditAction, facts: AuditFacts, result: AuditResult): void {
       queue.add(createEvent({ origin: ownOrigin }, action, facts, result))
+    },
+
+    /** Writes an event as `noteOwn` does, in the transaction of its change. */
+    writeOwn(change: Change, action: AuditAction, facts: AuditFacts, result: AuditResult): Promise<void> {
+      return insertAuditEvents(change, [createEvent({ origin: ownOrigin }, action, facts, result)])
     },
 
     /** Records an action that was never finished. A null viewer is this server itself. */

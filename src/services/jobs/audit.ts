@@ -1,22 +1,25 @@
-import type { Database } from '../../db/client.ts'
-import { findJob } from '../../db/jobs/jobs.ts'
+import type { Change } from '../../db/client.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import { findMember } from '../../db/members.ts'
-import type { JobState, ScheduledJob } from '../../db/schema.ts'
+import type { ScheduledJob } from '../../db/schema.ts'
 import { cut } from '../audit/event.ts'
 import type { Audit, AuditFacts } from '../audit/index.ts'
 import { namedSources } from '../audit/named-sources.ts'
 import type { LocationInput } from '../files/entry.ts'
 
-/** Returns a function that records the end of a job, with its counts in place of one event per file. */
-export function createJobAudit({ db, audit }: { db: Database; audit: Audit }) {
-  return async ({ id, workspaceId, userId }: JobRecord, state: JobState): Promise<void> => {
-    if (state === 'PAUSED' || state === 'QUEUED') return
-    const [job, user] = await Promise.all([findJob(db, workspaceId, id), findMember(db, workspaceId, userId)])
-    if (!job || !user) return
+/** Records the end of a job, unless it goes on, with its counts in place of one event per file. */
+export type RecordEnd = (change: Change, job: JobRecord) => Promise<void>
+
+export function createJobAudit(audit: Audit): RecordEnd {
+  return async (change, job) => {
+    const { id, workspaceId, userId, state, endedAt } = job
+    if (endedAt === null) return
+    const user = await findMember(change, workspaceId, userId)
+    if (!user) return
     const { files, bytes, skipped, deleted, failed } = job.progress
     const [location] = job.sources
-    audit.noteOwn(
+    await audit.writeOwn(
+      change,
       'JOB_END',
       {
         user,

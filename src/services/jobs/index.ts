@@ -24,7 +24,7 @@ import { encodeIdCursor } from '../cursor.ts'
 import type { LocationInput } from '../files/entry.ts'
 import { parsePageSize, requireShortPaths } from '../input.ts'
 import { visiblePage } from '../visible-page.ts'
-import { factsOf } from './audit.ts'
+import { factsOf, type RecordEnd } from './audit.ts'
 import type { JobFeed } from './feed.ts'
 import { requireFewJobs, storeJob } from './new-job.ts'
 import { type JobSubscription, notFound } from './subscription.ts'
@@ -71,10 +71,11 @@ export function createJobs(options: {
   feed: JobFeed
   /** Call this when a job is ready to run. */
   wake(): void
+  recordEnd: RecordEnd
   /** Call this when a job has ended. */
   onEnd(job: JobRecord, state: JobState): Promise<void>
 }) {
-  const { db, audit, storage, feed, wake, onEnd } = options
+  const { db, audit, storage, feed, wake, recordEnd, onEnd } = options
   const nextId = timeOrderedIds()
 
   /** Finds a job that the viewer may see: their own, or any with the scope `admin`, at locations that they may access. */
@@ -203,7 +204,11 @@ export function createJobs(options: {
 
     /** Cancels a job within a second. It does not undo what it has copied or moved. */
     async cancel(viewer: Viewer | null, id: string): Promise<JobRecord> {
-      const job = await change(viewer, 'JOB_CANCEL', id, (trx, found) => requestOfJob(trx, found.id, 'CANCEL'))
+      const job = await change(viewer, 'JOB_CANCEL', id, async (trx, found) => {
+        const canceled = await requestOfJob(trx, found.id, 'CANCEL')
+        if (canceled) await recordEnd(trx, canceled)
+        return canceled
+      })
       // The server that runs a job ends it. This one was not running.
       if (job.state === 'CANCELED') await onEnd(job, job.state)
       return job

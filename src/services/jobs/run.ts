@@ -1,6 +1,7 @@
 /** Runs one job, from taking its lease to its end. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { authorizeJob } from '../../auth/needs.ts'
+import { changeWithOwnEvents } from '../../db/audit-events.ts'
 import type { Database } from '../../db/client.ts'
 import { LeaseLost } from '../../db/jobs/entries.ts'
 import { endRun, hasFailed, renewJob } from '../../db/jobs/leases.ts'
@@ -12,6 +13,7 @@ import type { ReadLocation } from '../../storage/read-location.ts'
 import { creatorOf } from '../creator.ts'
 import type { TrashBin } from '../files/trash-bin.ts'
 import type { Credentials } from '../people/credentials.ts'
+import type { RecordEnd } from './audit.ts'
 import { countTree } from './count.ts'
 import { delaysOf, type JobRun, keepsAllOrNone, withRetries } from './job-run.ts'
 import { RunProgress } from './progress.ts'
@@ -33,6 +35,7 @@ export interface RunContext {
   storage: Storage
   trash: TrashBin
   credentials: Pick<Credentials, 'recall' | 'recallMember'>
+  recordEnd: RecordEnd
   onError: (error: unknown) => void
 }
 
@@ -58,7 +61,7 @@ export async function runJob(
   lease: { id: string; takenAt: number },
   stop: AbortSignal,
 ): Promise<JobState | null> {
-  const { db } = context
+  const { db, recordEnd } = context
   const controller = new AbortController()
   const onStop = () => controller.abort(new Interruption('QUEUED'))
   if (stop.aborted) onStop()
@@ -99,7 +102,11 @@ export async function runJob(
   if (!outcome) return null
   if (outcome.cause !== undefined) context.onError(outcome.cause)
   if (outcome.isDelayed) await sleep(requeueDelay)
-  return await endRun(db, job.id, lease.id, outcome)
+  return await changeWithOwnEvents(db, async change => {
+    const ended = await endRun(change, job.id, lease.id, outcome)
+    if (ended) await recordEnd(change, ended)
+    return ended?.state ?? null
+  })
 }
 
 interface Outcome {

@@ -1,5 +1,6 @@
 /** Runs the jobs of all replicas: each server takes one job after the other, up to `slots` at once. */
 import { randomUUID } from 'node:crypto'
+import { changeWithOwnEvents } from '../../db/audit-events.ts'
 import { endAbandoned, isAnyWaiting, takeJob } from '../../db/jobs/leases.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import type { JobState } from '../../db/schema.ts'
@@ -28,7 +29,7 @@ export function startJobWorker(
   context: RunContext & { onEnd(job: JobRecord, state: JobState): Promise<void>; observe: ObserveJob },
   slots: number,
 ): JobWorker {
-  const { db, onError, onEnd, observe } = context
+  const { db, recordEnd, onError, onEnd, observe } = context
   const stop = new AbortController()
   const running = new Set<Promise<void>>()
   const awaited = new Map<string, Promise<void>>()
@@ -77,7 +78,12 @@ export function startJobWorker(
 
   async function poll(): Promise<void> {
     if (slots === 0 || !(await isAnyWaiting(db))) return
-    await Promise.all((await endAbandoned(db)).map(job => onEnd(job, job.state)))
+    const ended = await changeWithOwnEvents(db, async change => {
+      const jobs = await endAbandoned(change)
+      for (const job of jobs) await recordEnd(change, job)
+      return jobs
+    })
+    await Promise.all(ended.map(job => onEnd(job, job.state)))
     wake()
   }
 
