@@ -118,6 +118,8 @@ async function fill(app: TestApp, token: string, folder: string): Promise<string
       }),
     )
   }
+  // Later, these events would be sent to the webhooks below, which have no secrets.
+  await app.app.services.audit.flush()
   await sql`with made as (insert into users (email, email_key, name, password_hash)
     select n || ${`@${'e'.repeat(200)}.org`}, n || 'x', ${long}, 'none' from generate_series(1, 200) n returning id)
     insert into members (workspace_id, user_id, role, provider_access)
