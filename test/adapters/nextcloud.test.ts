@@ -9,7 +9,7 @@ import { harnessOf, openFolder } from './nextcloud-world.ts'
 t.setTimeout(300_000)
 
 /** The folders of unfinished writes: at this server, and at others. */
-const reserved = ['.stowage-unfinished', '.STOWAGE-UNFINISHED', '.stowage-staging', '.Stowage-\u017ftaging']
+const reserved = ['.stowage-unfinished', '.STOWAGE-UNFINISHED', '.stowage-staging']
 
 runConformance(null, harnessOf(await startNextcloud(t)), [
   'hasCreateRaces in the harness',
