@@ -9,7 +9,7 @@ export interface ServerEvent {
 const maxEvent = 16 * 1024 * 1024
 /** Milliseconds without a byte after which a connection counts as lost. The server sends at least a comment every 12 s. */
 const silenceTimeout = 30_000
-/** So many pieces of a line are joined, because a piece of a few characters takes several times its length in memory. */
+/** The number of pieces of a line that are joined into one. A piece of a few characters takes several times its length in memory. */
 const maxPieces = 4096
 
 /**

@@ -1,7 +1,7 @@
 import { Stowage, type StowageError } from '../../../packages/client/src/index.ts'
 import { basePath } from './base-path.ts'
 
-export { StowageError, type UploadOptions } from '../../../packages/client/src/index.ts'
+export { StowageError, sourcesOfJobs, type UploadOptions } from '../../../packages/client/src/index.ts'
 
 const url = location.origin + basePath
 

@@ -1,9 +1,9 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useRef } from 'react'
+import { sourcesOfJobs } from '../api/client.ts'
 import { childPath, type StorageLocation } from '../api/paths.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { noteJob } from '../api/started-jobs.ts'
-import { sourcesOfJob } from './job-sources.ts'
 import { createJob, type Entry, type JobConflict } from './operations.ts'
 
 interface Work {
@@ -21,8 +21,7 @@ export function useStartJobs(folder: StorageLocation) {
   return useMutation({
     mutationFn: async ({ entries, ...work }: Work) => {
       const all = entries.map(({ name }) => ({ ...folder, path: childPath(folder.path, name) }))
-      while (startedCount.current < all.length) {
-        const sources = sourcesOfJob(all.slice(startedCount.current))
+      for (const sources of sourcesOfJobs(all.slice(startedCount.current))) {
         noteJob(await createJob({ ...work, sources }))
         startedCount.current += sources.length
       }

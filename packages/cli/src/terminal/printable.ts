@@ -1,6 +1,6 @@
 /** Control characters, surrogates without a partner, and characters that are invisible or change the direction of text. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
-/** These join and separate letters of some languages and the parts of some emoji. */
+/** Invisible characters that stay, because some languages and emoji need them: ZERO WIDTH NON-JOINER and ZERO WIDTH JOINER. */
 const joiners: ReadonlySet<string> = new Set(['\u200c', '\u200d'])
 
 /**
