@@ -67,9 +67,9 @@ export function changeWithEvent<T>(
   work: (change: Change) => Promise<T>,
   event: () => AuditEvent,
 ): Promise<T> {
-  return db.transaction().execute(async trx => {
-    const result = await work(trx as Database as Change)
-    await insertAuditEvents(trx, [event()])
+  return changeWithOwnEvents(db, async change => {
+    const result = await work(change)
+    await insertAuditEvents(change, [event()])
     return result
   })
 }

@@ -83,7 +83,7 @@ export async function updateWebhook(db: Change, id: string, changes: WebhookChan
 
 /**
  * Disables a webhook with the reason why, and ends the claims of its deliveries. Returns false and changes nothing if it is
- * disabled already, or if its address or its creator is another one by now.
+ * disabled already, or if its address or its creator has changed.
  */
 export function disableWebhook(
   db: Database,
