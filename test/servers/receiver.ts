@@ -1,6 +1,7 @@
 /** A server that receives webhooks. */
+import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { until } from '../support/until.ts'
@@ -26,16 +27,9 @@ export async function startReceiver(t: Pick<Test, 'teardown'>): Promise<Receiver
     receiver.messages.push({ headers: request.headers, body, payload: JSON.parse(body) })
     const { status, headers = {} } = receiver.responds
     response.writeHead(status, headers).end('a response that nobody reads')
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  const address = server.address()
-  const port = typeof address === 'object' ? address?.port : null
   const receiver: Receiver = {
-    url: `http://127.0.0.1:${port}/hook`,
+    url: `${await listen(t, server)}/hook`,
     messages: [],
     responds: { status: 204 },
     async first(type) {
@@ -47,4 +41,23 @@ export async function startReceiver(t: Pick<Test, 'teardown'>): Promise<Receiver
     },
   }
   return receiver
+}
+
+/** Listens on a loopback port until the end of the test. Resolves with the URL, which has no path. */
+export async function listen(t: Pick<Test, 'teardown'>, server: Server): Promise<string> {
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : null}`
+}
+
+/** Verifies a signature as the specification of Standard Webhooks describes it. */
+export function isSigned({ headers, body }: Message, secret: string): boolean {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+  const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
+  const expected = `v1,${createHmac('sha256', key).update(signed).digest('base64')}`
+  return String(headers['webhook-signature']).split(' ').includes(expected)
 }

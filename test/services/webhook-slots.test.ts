@@ -1,11 +1,10 @@
 /** The requests of webhooks at once: receivers that fail or do not respond do not delay the messages to others. */
-import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type RawBuilder, sql } from 'kysely'
 import t, { type Test } from 'tap'
 import type { Database } from '../../src/db/client.ts'
 import { maxAtOnce, maxOfFailing, maxOfWebhook, pause, Slots } from '../../src/services/webhooks/slots.ts'
-import { startReceiver } from '../servers/receiver.ts'
+import { listen, startReceiver } from '../servers/receiver.ts'
 import { startApp, type TestAppOptions } from '../support/app.ts'
 import { until } from '../support/until.ts'
 
@@ -48,14 +47,8 @@ async function startSlowReceiver(t: Test) {
     response.on('close', () => {
       slow.waiting = slow.waiting.filter(each => each.response !== response)
     })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  const address = server.address()
-  slow.url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : null}`
+  slow.url = await listen(t, server)
   return slow
 }
 

@@ -1,5 +1,5 @@
 /** Webhooks: which messages arrive, how they are signed and repeated, and when a webhook ends. */
-import { createHmac, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
@@ -7,7 +7,7 @@ import { isWithin, parsePath } from '../../src/auth/path.ts'
 import { payloadOf } from '../../src/services/webhooks/payload.ts'
 import { retryDelay } from '../../src/services/webhooks/retry.ts'
 import { signedHeaders } from '../../src/services/webhooks/signature.ts'
-import { type Message, startReceiver } from '../servers/receiver.ts'
+import { isSigned, startReceiver } from '../servers/receiver.ts'
 import { startApp, type TestAppOptions } from '../support/app.ts'
 import type { Data } from '../support/client.ts'
 import { until } from '../support/until.ts'
@@ -47,14 +47,6 @@ async function setUp(t: Test, options: TestAppOptions = {}) {
     /** Makes pending deliveries due. */
     hurry: () => sql`update webhook_deliveries set next_attempt_at = now() where ended_at is null`.execute(app.db),
   }
-}
-
-/** Verifies a signature as the specification of Standard Webhooks describes it. */
-function isSigned({ headers, body }: Message, secret: string): boolean {
-  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
-  const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
-  const expected = `v1,${createHmac('sha256', key).update(signed).digest('base64')}`
-  return String(headers['webhook-signature']).split(' ').includes(expected)
 }
 
 t.test('signatures are those of Standard Webhooks', async t => {
