@@ -44,13 +44,13 @@ export const reasons = {
   TOO_MANY_ARCHIVES: reason(
     'FORBIDDEN',
     429,
-    'Too many archives are being created for the credential, or on the server.',
+    'Too many archives are being created for the credential, for the member, or on the server.',
     true,
   ),
   TOO_MANY_SUBSCRIPTIONS: reason(
     'FORBIDDEN',
     429,
-    'The credential, or the server, has too many open subscriptions.',
+    'The credential, the member, or the server has too many open subscriptions.',
     true,
   ),
   RATE_LIMITED: reason('FORBIDDEN', 429, 'Too many requests; try again later.', true),

@@ -135,6 +135,19 @@ export function sharePermissions(maker: Permissions, { kind }: Shared): Permissi
   return { scope: lowerScope(maker.scope, scopeOf(kind)), access: maker.access }
 }
 
+/** The owners of what a viewer's requests occupy. */
+export interface SlotOwners {
+  credential: string
+  /** The member with all of their sessions, API keys and share links. */
+  member: string
+  /** All share links of the member together: strangers who use them leave a part of the limit of the member free. */
+  links?: string
+}
+
+export function slotOwners({ kind, credentialId, member: { userId } }: Viewer): SlotOwners {
+  return { credential: credentialId, member: userId, ...(kind === 'SHARE' && { links: userId }) }
+}
+
 /** Requires any valid credential. @throws CREDENTIAL_REQUIRED */
 export function requireViewer(viewer: Viewer | null): Viewer {
   if (!viewer) {

@@ -292,9 +292,12 @@ t.test('a server listens on one connection while it has subscriptions, and again
 })
 
 t.test('open subscriptions are bounded for each credential and for the server', async t => {
-  const { app, owner } = await setUp(t, { settings: { connectionLimit: 0 } })
+  const { app, owner, member } = await setUp(t, { settings: { connectionLimit: 0 } })
+  const people = await Promise.all(Array.from({ length: 10 }, () => member('VIEWER')))
   const keys = await Promise.all(
-    Array.from({ length: 51 }, async (_, n) => (await app.createKey(owner, { name: `k${n}`, scopes: ['read'] })).key),
+    [owner, ...people.flatMap(({ token }) => Array.from({ length: 5 }, () => token))].map(
+      async (token, n) => (await app.createKey(token, { name: `k${n}`, scopes: ['read'] })).key,
+    ),
   )
   const streams: EventStream[] = []
   t.teardown(() => streams.map(stream => stream.close()))

@@ -436,32 +436,6 @@ t.test('one credential downloads 8 folders at a time; others are not affected', 
   })
 })
 
-t.test('all credentials together download 64 folders at a time', async t => {
-  const { server, provider, id, url } = await startWatched(t)
-  await fill(provider, { 'f/0.bin': Buffer.alloc(100_000), 'f/a': 'a' })
-  provider.faults.set('f/a', () => new Readable({ read() {} }))
-  const { services } = server
-  const viewer = await services.credentials.authenticate(server.token, testOrigin)
-  const providerAccess = { restrictions: [{ providerId: id, basePath: '/' }] }
-  const keys = await Promise.all(
-    Array.from({ length: 9 }, (_, index) =>
-      services.apiKeys.create(viewer, { name: `key ${index}`, scopes: ['read'], providerAccess }),
-    ),
-  )
-  const client = new AbortController()
-  const answers = await Promise.all(
-    keys.flatMap(({ key }) =>
-      Array.from({ length: 8 }, () =>
-        fetch(url, { headers: { authorization: `Bearer ${key}` }, signal: client.signal }),
-      ),
-    ),
-  )
-  const refused = answers.filter(({ status }) => status !== 200)
-  t.equal(refused.length, 8)
-  t.match(await refused[0]?.json(), { errors: [{ message: /server/, extensions: { reason: 'TOO_MANY_ARCHIVES' } }] })
-  client.abort()
-})
-
 t.test('ZIP64: an archive can have more than 65,535 entries', async t => {
   const { server, provider, url } = await startWatched(t)
   await fill(provider, { 'f/x': '' })

@@ -1,6 +1,8 @@
 /** Iterates over the entries of a folder for an archive. */
 import type { StoragePath } from '../../auth/path.ts'
+import { type SlotOwners, slotOwners, type Viewer } from '../../auth/viewer.ts'
 import { AppError, type Reason } from '../../errors.ts'
+import { Slots } from '../../lib/slots.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { children, depthError } from './tree.ts'
@@ -49,46 +51,38 @@ export function isLeftOut(error: unknown): error is AppError {
   return error instanceof AppError && leftOut.has(error.reason)
 }
 
-/** The maximum number of archives of one credential that run at the same time in this process. */
-const maxOfCredential = 8
 /**
- * The maximum number of archives of all credentials in this process. Each takes up to 4.5 MiB of buffers, so all take
+ * The maximum numbers of archives that run at the same time in this process. Each takes up to 4.5 MiB of buffers, so all take
  * less than 300 MiB.
  */
-const maxInAll = 64
+const limits = { credential: 8, links: 12, member: 16, all: 64 }
 
-/** The running archives of this process, by credential. */
+/** The running archives of this process. */
 export class Archives {
-  readonly #counts = new Map<string, number>()
-  #total = 0
+  readonly #slots = new Slots<keyof SlotOwners>(limits, tooMany)
 
   /**
    * Yields everything in an archive, and before it nothing that fails: if no top can be read, the first error is thrown.
-   * Counts as one archive of the credential from the first item to the last.
+   * Counts as one archive of the viewer from the first item to the last.
    * @throws TOO_MANY_ARCHIVES; as `archiveItems`
    */
-  async *items(tops: readonly ArchiveTop[], signal: AbortSignal): AsyncGenerator<ArchiveItem, void, undefined> {
-    const credentialId = tops[0]?.location.grant.viewer.credentialId ?? ''
-    const count = this.#counts.get(credentialId) ?? 0
-    if (count >= maxOfCredential) throw tooMany(`This credential is already downloading ${count} archives`)
-    if (this.#total >= maxInAll) throw tooMany('The server is already creating as many archives as it can')
-    this.#count(credentialId, 1)
-    try {
-      yield* foundItems(tops, signal)
-    } finally {
-      this.#count(credentialId, -1)
-    }
-  }
-
-  #count(credentialId: string, change: 1 | -1): void {
-    this.#total += change
-    const count = (this.#counts.get(credentialId) ?? 0) + change
-    if (count === 0) this.#counts.delete(credentialId)
-    else this.#counts.set(credentialId, count)
+  async *items(
+    viewer: Viewer,
+    tops: readonly ArchiveTop[],
+    signal: AbortSignal,
+  ): AsyncGenerator<ArchiveItem, void, undefined> {
+    using _slot = this.#slots.take(slotOwners(viewer))
+    yield* foundItems(tops, signal)
   }
 }
 
-function tooMany(what: string): AppError {
+function tooMany(level: keyof SlotOwners | 'all', limit: number): AppError {
+  const what = {
+    credential: `This credential is already downloading ${limit} archives`,
+    links: `The share links of this member are already downloading ${limit} archives`,
+    member: `This member is already downloading ${limit} archives`,
+    all: 'The server is already creating as many archives as it can',
+  }[level]
   return new AppError('TOO_MANY_ARCHIVES', `${what}: wait until one of them is complete.`)
 }
 

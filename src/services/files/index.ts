@@ -112,7 +112,7 @@ export function createFiles(options: {
     const ended = (bytes: number, error?: unknown) =>
       audit.note(granted.viewer, 'DOWNLOAD', { location: input, bytes, details: { kind: entry.kind } }, error)
     const name = entry.name || (await storage.record(granted)).name
-    const items = (running: AbortSignal) => archives.items([{ location, entry, name }], running)
+    const items = (running: AbortSignal) => archives.items(granted.viewer, [{ location, entry, name }], running)
     return { entry, location, opened, name, items, ended }
   }
 

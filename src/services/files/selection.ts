@@ -79,7 +79,7 @@ export async function withSelection<T>(
     const archive: Archive = {
       name: nameOf(shown) || rootName,
       isFolder: false,
-      items: running => archives.items(tops, running),
+      items: running => archives.items(common.viewer, tops, running),
       ended: (bytes, error) => audit.note(common.viewer, 'DOWNLOAD', facts({ bytes }), error),
     }
     return await use(archive, signal)

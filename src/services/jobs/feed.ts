@@ -3,13 +3,13 @@
  * jobs. Each server reads a set of changed jobs with one query, whatever the number of subscriptions. A subscription keeps only
  * the ids of jobs, and all subscriptions share the latest states, of which a bounded size stays in memory.
  */
-import type { Viewer } from '../../auth/viewer.ts'
+import { slotOwners, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { type JobOwners, jobChannel } from '../../db/jobs/changes.ts'
 import { findJobs } from '../../db/jobs/jobs.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import type { ActiveGrants } from '../../storage/active-grants.ts'
-import { maxUnread, requireRoom, stopping } from '../subscriptions/limits.ts'
+import { maxUnread, stopping, subscriptionSlots } from '../subscriptions/limits.ts'
 import { createListener } from '../subscriptions/listener.ts'
 import { JobStates } from './job-states.ts'
 import { Limiter } from './limiter.ts'
@@ -46,6 +46,7 @@ export function createJobFeed(options: {
 }): JobFeed {
   const { db, activeGrants, onError } = options
   const subscriptions = new Set<JobSubscription>()
+  const slots = subscriptionSlots()
   const changed = new Set<string>()
   let states = new JobStates()
   /** Lets one read end before the next one, so that no state is published after a newer one. */
@@ -151,11 +152,13 @@ export function createJobFeed(options: {
     })
 
   function subscribe(viewer: Viewer, jobId: string | null, signal: AbortSignal): JobSubscription {
+    const slot = slots.take(slotOwners(viewer))
     const subscription: JobSubscription = new JobSubscription({
       jobId,
       viewer,
       readLatest,
       onEnd() {
+        slot[Symbol.dispose]()
         work[Symbol.dispose]()
         remove(subscription)
       },
@@ -194,7 +197,6 @@ export function createJobFeed(options: {
   return {
     async open(viewer, jobId, signal) {
       if (isClosed) throw stopping()
-      requireRoom(subscriptions, viewer)
       const subscription = subscribe(viewer, jobId, signal)
       try {
         await begin(subscription)

@@ -1,23 +1,22 @@
-import type { Viewer } from '../../auth/viewer.ts'
+import type { SlotOwners } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
+import { Slots } from '../../lib/slots.ts'
 
-/** The maximum number of subscriptions to one field, of one credential on one server. */
-export const maxPerCredential = 20
-/** The maximum number of subscriptions to one field on one server. */
-export const maxPerServer = 1000
+/** The maximum numbers of subscriptions to one field on one server. */
+const limits = { credential: 20, links: 20, member: 100, all: 1000 }
 /** The maximum number of values that a client has not read. */
 export const maxUnread = 1000
 
-/** @throws TOO_MANY_SUBSCRIPTIONS */
-export function requireRoom(open: ReadonlySet<{ viewer: Viewer }>, viewer: Viewer): void {
-  const own = Array.from(open).filter(each => each.viewer.credentialId === viewer.credentialId)
-  if (own.length >= maxPerCredential) {
-    const message = `This credential has ${maxPerCredential} open subscriptions, which is the limit: close one of them.`
-    throw new AppError('TOO_MANY_SUBSCRIPTIONS', message)
-  }
-  if (open.size >= maxPerServer) {
-    throw new AppError('TOO_MANY_SUBSCRIPTIONS', 'The server has too many open subscriptions: try again later.')
-  }
+/** Returns the slots of the subscriptions to one field. `take` throws TOO_MANY_SUBSCRIPTIONS. */
+export function subscriptionSlots(): Slots<keyof SlotOwners> {
+  return new Slots(limits, (level, limit) => {
+    const owner = level === 'credential' ? 'This credential has' : 'You have'
+    const message =
+      level === 'all'
+        ? 'The server has too many open subscriptions: try again later.'
+        : `${owner} ${limit} open subscriptions, which is the limit: close one of them.`
+    return new AppError('TOO_MANY_SUBSCRIPTIONS', message)
+  })
 }
 
 export function stopping(): AppError {
