@@ -14,7 +14,10 @@ export async function registerFrontEnds(
   {
     services,
     settings,
-  }: { services: Services; settings: Pick<Settings, 'sendfile' | 'basePath' | 'publicUrl' | 'corsOrigins'> },
+  }: {
+    services: Services
+    settings: Pick<Settings, 'sendfile' | 'basePath' | 'publicUrl' | 'corsOrigins' | 's3Domain'>
+  },
 ): Promise<void> {
   await registerRest(app, { services, sendfile: settings.sendfile, basePath: settings.basePath })
   await registerTus(app, { services, basePath: settings.basePath })

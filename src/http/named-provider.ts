@@ -6,21 +6,20 @@ import { isSlug } from '../services/providers/slug.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The first segment of the path of the route, such as `/s3`, if the next one is the slug of a provider. */
-    slugsBelow?: string
+    /** Returns what the URL of a request has as the slug of a provider, for routes whose URLs have one. */
+    slugOf?: (request: FastifyRequest) => string | null
   }
 }
 
 const parameter = /[?&]providerId=([\da-f-]{36})(?:&|$)/
-const segmentEnd = /[/?]/
 
 /** Returns null if the request names none in the usual spelling. The route still parses its address itself. */
-export function namedProvider({ raw: { url = '' }, routeOptions }: FastifyRequest): ProviderName | null {
-  const { slugsBelow } = routeOptions.config
-  if (slugsBelow !== undefined) {
-    const slug = url.slice(slugsBelow.length + 1).split(segmentEnd, 1)[0] ?? ''
-    return isSlug(slug) ? { slug } : null
+export function namedProvider(request: FastifyRequest): ProviderName | null {
+  const { slugOf } = request.routeOptions.config
+  if (slugOf) {
+    const slug = slugOf(request)
+    return slug !== null && isSlug(slug) ? { slug } : null
   }
-  const id = parameter.exec(url)?.[1]
+  const id = parameter.exec(request.raw.url ?? '')?.[1]
   return id !== undefined && isId(id) ? { id } : null
 }

@@ -2,7 +2,6 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Services } from '../services/index.ts'
 import type { Settings } from '../settings.ts'
 import { authenticateRequests } from './authentication.ts'
-import { withoutBasePath } from './base-path.ts'
 import { boundBodies, defaultBodyLimit, defaultBodyTimeout } from './connection/body-bounds.ts'
 import { watchClients } from './connection/client-abort.ts'
 import { createClientErrorHandler } from './connection/client-error.ts'
@@ -11,6 +10,7 @@ import { limitConnections } from './connection/connection-limit.ts'
 import { handleExpectations } from './connection/expect-continue.ts'
 import { refuseWhenClosing } from './connection/graceful-close.ts'
 import { requestId } from './connection/request-id.ts'
+import { trustedProxies } from './connection/trusted-proxies.ts'
 import { warnOfUntrustedProxy } from './connection/untrusted-proxy.ts'
 import { closeUnusedConnections } from './connection/unused-connections.ts'
 import { checkContentTypes } from './content-type.ts'
@@ -22,15 +22,16 @@ import { refuseUnknownRoutes } from './not-found.ts'
 import { describeRoutes } from './openapi/route.ts'
 import { handleErrors } from './refusal-audit.ts'
 import { RequestLogController, requestLog } from './request-log.ts'
-import { inPathStyle } from './s3-domain.ts'
+import { routeUrl } from './s3-target.ts'
 import { acceptSessionCookies } from './session-cookie.ts'
 import { sendStandardHeaders } from './standard-headers.ts'
+import { addressOf } from './url.ts'
 
 export interface ServerOptions {
   services: Services
   settings: Pick<
     Settings,
-    'trustedProxies' | 'connectionLimit' | 'stallTimeout' | 'corsOrigins' | 'basePath' | 's3Domain'
+    'trustedProxies' | 'connectionLimit' | 'stallTimeout' | 'corsOrigins' | 'publicUrl' | 'basePath' | 's3Domain'
   >
   log: FastifyBaseLogger
   /** Rejects with a sentence that says why the server cannot work now. */
@@ -50,12 +51,13 @@ const keepAliveTimeout = 72_000
 /** Creates the HTTP server without the front ends' routes. It does not listen yet. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const { services, settings, log, ready, bodyTimeout = defaultBodyTimeout, observe } = options
+  const isProxy = trustedProxies(settings.trustedProxies)
   const clientErrors = createClientErrorHandler(log)
   const app: FastifyInstance = fastify({
     loggerInstance: requestLog(log),
     logController: new RequestLogController(),
     genReqId: requestId,
-    trustProxy: settings.trustedProxies.length > 0 ? [...settings.trustedProxies] : false,
+    trustProxy: isProxy,
     bodyLimit: defaultBodyLimit,
     keepAliveTimeout,
     requestTimeout: 0,
@@ -64,8 +66,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     // Fastify's own response would not have the shape of our errors, so refuseWhenClosing sends it.
     return503OnClosing: false,
     exposeHeadRoutes: true,
-    rewriteUrl: ({ url = '/', headers }) =>
-      inPathStyle(url, headers.host, settings.s3Domain) ?? withoutBasePath(url, settings.basePath),
+    rewriteUrl: request => routeUrl(request, addressOf(request, isProxy(request.socket.remoteAddress)), settings),
     frameworkErrors: handleFrameworkError,
     clientErrorHandler: (error, socket) => clientErrors.handle(error, socket),
   })
@@ -73,7 +74,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   acceptErrorFormats(app)
   handleErrors(app, services)
   if (settings.trustedProxies.length === 0) warnOfUntrustedProxy(app, log)
-  limitConnections(app, { limit: settings.connectionLimit, trusted: settings.trustedProxies, log })
+  limitConnections(app, { limit: settings.connectionLimit, isProxy, log })
   boundBodies(app, bodyTimeout)
   watchClients(app)
   cutStalledClients(app, settings.stallTimeout * 1000)

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http'
+
 /** Returns the path and the query of a URL without its origin. */
 export function splitUrl(url: string): [path: string, query: string] {
   const start = url.indexOf('?')
@@ -11,4 +13,26 @@ export function findBelow<T>(byPath: ReadonlyMap<string, T>, url: string): T | u
     if (path === top || path.startsWith(`${top}/`)) return value
   }
   return undefined
+}
+
+/** The address of a request as its client sees it. */
+export interface CanonicalAddress {
+  /** With the port, if the client sends one. */
+  host: string
+  /** The path and the query. */
+  url: string
+}
+
+const absoluteForm = /^https?:\/\/([^/?#]*)(.*)$/i
+
+/**
+ * Returns the address that the client of a request used. X-Forwarded-Host counts only from a trusted proxy; of several values, it is
+ * the last, which that proxy added. A URL with an origin overrides the Host header: RFC 9112, section 3.2.2.
+ */
+export function addressOf({ url = '/', headers }: IncomingMessage, isFromProxy: boolean): CanonicalAddress {
+  const [, authority, rest = ''] = absoluteForm.exec(url) ?? []
+  const forwarded = isFromProxy ? headers['x-forwarded-host'] : undefined
+  const host = forwarded?.toString().split(',').at(-1)?.trim() || (authority ?? headers.host ?? '')
+  if (authority === undefined) return { host, url }
+  return { host, url: rest.startsWith('/') ? rest : `/${rest}` }
 }

@@ -1,15 +1,12 @@
 /** The resource that an S3 request names (nothing, a bucket, or an object in one) and its query. */
-import type { IncomingMessage } from 'node:http'
-import { decodeUri, parseSignedQuery, type Query } from '../auth/sigv4/message.ts'
-import { s3Path } from '../http/s3-domain.ts'
+import type { FastifyRequest } from 'fastify'
+import { SignatureError } from '../auth/sigv4/failure.ts'
+import { parseSignedQuery, type Query } from '../auth/sigv4/message.ts'
+import { findS3Target, type S3Target } from '../http/s3-target.ts'
 import { splitUrl } from '../http/url.ts'
 import { S3Error } from './failure.ts'
 
-export interface S3Address {
-  /** Null for the endpoint itself. */
-  bucket: string | null
-  /** Empty for the bucket itself. */
-  key: string
+export interface S3Address extends Pick<S3Target, 'bucket' | 'key'> {
   /** The parameters, without those that sign the request. */
   query: ReadonlyMap<string, string>
   /** All parameters, in the order of the URL. */
@@ -19,12 +16,21 @@ export interface S3Address {
 /** Parameters that say nothing about the operation. */
 const ignored = /^(?:x-amz-|x-id$)/i
 
+/** @throws SignatureError for a malformed URL */
+export function targetOf(request: Pick<FastifyRequest, 'raw'>): S3Target {
+  const target = findS3Target(request)
+  if (target) return target
+  throw new SignatureError(
+    'InvalidURI',
+    'The URL is malformed: it has a bucket before the key, both percent-encoded as UTF-8.',
+  )
+}
+
 /** @throws SignatureError for a malformed URL; S3Error for a repeated parameter */
-export function parseAddress({ url = '' }: Pick<IncomingMessage, 'url'>): S3Address {
-  const [path, query] = splitUrl(url)
-  const [bucket = '', ...key] = path.slice(`${s3Path}/`.length).split('/')
-  const parameters = parseSignedQuery(query)
-  return { bucket: decodeUri(bucket) || null, key: decodeUri(key.join('/')), query: relevant(parameters), parameters }
+export function parseAddress(request: Pick<FastifyRequest, 'raw'>): S3Address {
+  const { bucket, key } = targetOf(request)
+  const parameters = parseSignedQuery(splitUrl(request.raw.url ?? '')[1])
+  return { bucket, key, query: relevant(parameters), parameters }
 }
 
 function relevant(parameters: Query): ReadonlyMap<string, string> {

@@ -6,9 +6,10 @@ import { type VerifiedSignature, verifySignature } from '../auth/sigv4/verify.ts
 import type { Viewer } from '../auth/viewer.ts'
 import { originOf } from '../http/authentication.ts'
 import { namedProvider } from '../http/named-provider.ts'
+import { type S3Settings, signedForms } from '../http/s3-target.ts'
 import { splitUrl } from '../http/url.ts'
 import type { Services } from '../services/index.ts'
-import type { Settings } from '../settings.ts'
+import { targetOf } from './address.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -25,7 +26,7 @@ const bearer = /^bearer /i
  */
 export function authenticateSigned(
   { credentials }: Pick<Services, 'credentials'>,
-  settings: Pick<Settings, 'publicUrl' | 'basePath'>,
+  settings: S3Settings,
 ): (request: FastifyRequest) => Promise<Viewer> | null {
   const signingKeys = new SigningKeys()
   return request => {
@@ -35,7 +36,7 @@ export function authenticateSigned(
     if (!signature) return null
     const verify = (secrets: () => readonly string[]) =>
       signingKeys.use(signature, secrets, keys =>
-        verifySignature(signature, formsOf(message, request.host, settings), keys, Date.now()),
+        verifySignature(signature, formsOf(message, request, settings), keys, Date.now()),
       )
     const { accessKeyId } = signature
     const authenticating = credentials.authenticateSigned(
@@ -51,34 +52,24 @@ export function authenticateSigned(
   }
 }
 
-function messageOf({ raw, originalUrl }: FastifyRequest): SignedMessage {
-  const [path, query] = splitUrl(originalUrl)
+/** Returns the request as it arrived. */
+function messageOf(request: FastifyRequest): SignedMessage {
+  const { raw } = request
   return {
     method: raw.method ?? '',
-    path,
-    query: parseSignedQuery(query),
+    path: targetOf(request).signedPath,
+    query: parseSignedQuery(splitUrl(raw.url ?? '')[1]),
     headers: parseSignedHeaders(raw.rawHeaders),
   }
 }
 
-/**
- * Yields the forms in which the client may have signed the request: as it arrived, and with the host and the path of the
- * public URL, in case that a proxy has changed them.
- */
+/** Yields the forms in which the client may have signed the target of the request. */
 function* formsOf(
   message: SignedMessage,
-  host: string,
-  { publicUrl, basePath }: Pick<Settings, 'publicUrl' | 'basePath'>,
+  request: FastifyRequest,
+  settings: S3Settings,
 ): Generator<SignedMessage, void, undefined> {
-  yield message
-  const { path, headers } = message
-  const arrived = headers.get('host') ?? ''
-  const hosts = new Set([arrived, host, ...(publicUrl === null ? [] : [new URL(publicUrl).host])])
-  const paths = path.startsWith(`${basePath}/`) ? [path] : [path, basePath + path]
-  for (const name of hosts) {
-    for (const at of paths) {
-      if (name === arrived && at === path) continue
-      yield { ...message, path: at, headers: new Map([...headers, ['host', name]]) }
-    }
+  for (const { host, signedPath } of signedForms(targetOf(request), settings)) {
+    yield { ...message, path: signedPath, headers: new Map([...message.headers, ['host', host]]) }
   }
 }

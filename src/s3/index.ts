@@ -6,10 +6,9 @@ import { bufferBodies, streamBodies } from '../http/body-parsers.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
 import { acceptForms } from '../http/content/form-parts.ts'
 import { formatErrorsBelow } from '../http/error-formats.ts'
-import { s3Path } from '../http/s3-domain.ts'
+import { type S3Settings, s3Path } from '../http/s3-target.ts'
 import type { Services } from '../services/index.ts'
-import type { Settings } from '../settings.ts'
-import { parseAddress } from './address.ts'
+import { parseAddress, targetOf } from './address.ts'
 import { authenticateSigned } from './authenticate.ts'
 import { createBucket, getBucketLocation, getBucketVersioning, headBucket, listBuckets } from './buckets.ts'
 import { deleteObject, deleteObjects } from './delete-objects.ts'
@@ -57,16 +56,12 @@ const onObject: readonly S3Operation<ObjectCall>[] = [
 ]
 
 /** Adds the routes: those that read objects from their bodies in a scope that parses none. */
-export async function registerS3(
-  app: FastifyInstance,
-  services: Services,
-  settings: Pick<Settings, 'publicUrl' | 'basePath'>,
-): Promise<void> {
+export async function registerS3(app: FastifyInstance, services: Services, settings: S3Settings): Promise<void> {
   formatErrorsBelow(app, s3Path, formatS3Error)
   app.decorateRequest('signature', null)
   const authenticate = authenticateSigned(services, settings)
   authenticateUnknownBelow(app, s3Path, authenticate)
-  const common = { authenticate, slugsBelow: s3Path }
+  const common = { authenticate, slugOf: (request: FastifyRequest) => targetOf(request).bucket }
   const response = {
     onRequest: requireCredential,
     async handler(request: FastifyRequest, reply: FastifyReply) {
@@ -100,11 +95,11 @@ async function requireCredential(request: FastifyRequest): Promise<void> {
 }
 
 async function run(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const posted = isForm(request) ? parseAddress(request.raw) : null
+  const posted = isForm(request) ? targetOf(request) : null
   // The credential of a form is in its fields.
   if (posted && posted.bucket !== null && posted.key === '') return postObject(services, request, reply, posted.bucket)
   const viewer = requireViewer(request.viewer)
-  const { bucket, key, query, parameters } = parseAddress(request.raw)
+  const { bucket, key, query, parameters } = parseAddress(request)
   addHoistedHeaders(request.headers, parameters)
   requireOwner(request.headers, viewer)
   quoteTags(request.headers)

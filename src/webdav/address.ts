@@ -1,4 +1,5 @@
 /** Addresses below `/dav`: the slug of a provider and the path of an entry. */
+import type { FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import { davError } from './errors.ts'
 
@@ -22,6 +23,11 @@ export function parseAddress(pathname: string): DavAddress {
   if (slug === '' || names.includes(''))
     throw new AppError('INVALID_PATH', 'A path cannot have an empty segment: remove "//".')
   return { slug, path: `/${names.join('/')}` }
+}
+
+/** Returns the slug in the URL of a request as it is written there, before `parseAddress` validates it. */
+export function slugOf({ raw: { url = '' } }: FastifyRequest): string | null {
+  return url.slice(davPath.length + 1).split(/[/?]/, 1)[0] ?? null
 }
 
 /** A decoded "/" would name another entry than the client meant. */

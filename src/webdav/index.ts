@@ -6,7 +6,7 @@ import { type Authenticate, authenticateUnknownBelow } from '../http/authenticat
 import { bufferBodies, streamBodies } from '../http/body-parsers.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
 import { formatErrorsBelow } from '../http/error-formats.ts'
-import { davPath } from './address.ts'
+import { davPath, slugOf } from './address.ts'
 import { basicAuthentication } from './basic-auth.ts'
 import { copy, move } from './copy-move.ts'
 import { type DavNeeds, type DavOptions, type DavRequest, openRequest } from './dav-request.ts'
@@ -85,7 +85,7 @@ function addRoutes(
   const common = {
     ...own,
     ignoresCookie: true,
-    slugsBelow: davPath,
+    slugOf,
   }
   for (const [method, { audit, handle }] of Object.entries(added)) {
     for (const url of [davPath, `${davPath}/*`]) {

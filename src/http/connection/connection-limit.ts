@@ -1,6 +1,7 @@
-import { BlockList, isIPv6, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { networkOf } from '../../auth/network.ts'
+import type { IsProxy } from './trusted-proxies.ts'
 
 /** The total limit, as a multiple of the limit for one network. */
 const totalShare = 10
@@ -11,14 +12,13 @@ const logInterval = 60_000
  * Bounds the open connections of each network and of all networks together, idle ones included. Further connections are
  * closed immediately, before they send a request. Proxies in `trusted` carry many clients and count only towards the total.
  * @param limit connections per network; 0 means no limit
- * @param trusted addresses or networks in CIDR notation
+ * @param isProxy says whether an address is that of a trusted proxy
  */
 export function limitConnections(
   { server }: FastifyInstance,
-  { limit, trusted, log }: { limit: number; trusted: readonly string[]; log: FastifyBaseLogger },
+  { limit, isProxy, log }: { limit: number; isProxy: IsProxy; log: FastifyBaseLogger },
 ): void {
   if (limit === 0) return
-  const proxies = blockListOf(trusted)
   const open = new Map<string, number>()
   let loggedAt = Number.NEGATIVE_INFINITY
 
@@ -34,7 +34,7 @@ export function limitConnections(
   server.on('drop', facts => warn({ address: facts?.remoteAddress }))
   server.prependListener('connection', (socket: Socket) => {
     const address = socket.remoteAddress
-    if (address === undefined || proxies.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) return
+    if (address === undefined || isProxy(address)) return
     const network = networkOf(address)
     const others = open.get(network) ?? 0
     if (others >= limit) {
@@ -49,15 +49,4 @@ export function limitConnections(
       else open.set(network, remaining)
     })
   })
-}
-
-function blockListOf(networks: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const network of networks) {
-    const [address = '', prefix] = network.split('/')
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
-    if (prefix === undefined) list.addAddress(address, family)
-    else list.addSubnet(address, Number(prefix), family)
-  }
-  return list
 }

@@ -12,8 +12,8 @@ import { parseMimeType } from '../../http/content/body-headers.ts'
 import { wholePart } from '../../http/content/form-parts.ts'
 import { formatTag } from '../../http/content/validators.ts'
 import { namedProvider } from '../../http/named-provider.ts'
-import { splitUrl } from '../../http/url.ts'
 import type { Services } from '../../services/index.ts'
+import { targetOf } from '../address.ts'
 import { withChecksum } from '../body.ts'
 import { S3Error } from '../failure.ts'
 import { parseKey, requireKeyLength } from '../keys.ts'
@@ -162,9 +162,9 @@ function redirectOf(text: string | undefined): URL | null {
 }
 
 /** Returns the address of the object below the address of the form. */
-function locationOf({ protocol, host, originalUrl }: FastifyRequest, key: string): string {
-  const [path] = splitUrl(originalUrl)
-  return `${protocol}://${host}${path.replace(/\/$/, '')}/${encodeUri(key).replaceAll('%2F', '/')}`
+function locationOf(request: FastifyRequest, key: string): string {
+  const { host, signedPath } = targetOf(request)
+  return `${request.protocol}://${host}${signedPath.replace(/\/$/, '')}/${encodeUri(key).replaceAll('%2F', '/')}`
 }
 
 function invalid(message: string): S3Error {
