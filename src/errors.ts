@@ -102,6 +102,7 @@ export const reasons = {
     'The file can be copied there but not moved: copy it, then delete the original.',
   ),
   ALREADY_EXISTS: reason('BAD_USER_INPUT', 409, 'The name is taken.'),
+  UPLOAD_UNDER_WAY: reason('BAD_USER_INPUT', 409, 'An upload that has not ended reserves the name.'),
   NOT_EMPTY: reason('BAD_USER_INPUT', 409, 'The folder is not empty.'),
   PART_MISSING: reason(
     'BAD_USER_INPUT',

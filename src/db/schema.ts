@@ -37,6 +37,7 @@ export const auditActions = [
   'WORKSPACE_UPDATE',
   'FOLDER_CREATE',
   'UPLOAD',
+  'UPLOAD_TAKE_OVER',
   'RENAME',
   'MOVE',
   'COPY',

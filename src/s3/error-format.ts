@@ -16,6 +16,7 @@ const codes: Partial<Record<Reason, S3Code>> = {
   INCOMPLETE_BODY: 'IncompleteBody',
   METHOD_NOT_ALLOWED: 'MethodNotAllowed',
   ALREADY_EXISTS: 'ConditionalRequestConflict',
+  UPLOAD_UNDER_WAY: 'ConditionalRequestConflict',
   UPLOAD_LOCKED: 'OperationAborted',
   PART_MISSING: 'InvalidPart',
   PART_TOO_SMALL: 'EntityTooSmall',

@@ -78,7 +78,8 @@ export function createServices(options: {
   const audit = createAudit({ db, credentials, keepDays: options.auditDays, onLoss: options.onAuditLoss })
   const reservations = new Reservations()
   const sharedUploads = createUploadServices({ db, secrets, storage, reservations, audit, maxUploadBytes, onError })
-  const uploads = createResumableUploads(sharedUploads)
+  const members = createMembers({ db, audit })
+  const uploads = createResumableUploads(sharedUploads, members)
   const recordEnd = createJobAudit(audit)
   const entryData = createEntryData({ db, onError })
   const onEnd = async (job: JobRecord, state: JobState) => {
@@ -146,7 +147,7 @@ export function createServices(options: {
     accounts: createAccounts({ db, tokens, limits: limits.signIns, audit }),
     registration: createRegistration({ db, tokens, limits: limits.signIns, audit, setupCode }),
     apiKeys: createApiKeys({ db, secrets, audit }),
-    members: createMembers({ db, audit }),
+    members,
     invites: createInvites({ db, audit }),
     passwordResets: createPasswordResets({ db, audit }),
     workspaces: createWorkspaces({ db, audit, setupCode }),

@@ -60,6 +60,7 @@ export async function tryPath(on: Attack, path: string, n: number): Promise<void
   const linked = json(await graphql(on, link, at)).data?.file?.downloadUrl
   if (linked) await follow(on, linked)
   await graphql(on, change('createFolder'), { input: at })
+  await graphql(on, change('takeOverUpload'), { input: { ...at, uploadId: path } })
   const direct = json(await graphql(on, change('createUploadTicket', 'url method isDirect'), { input: at })).data
   if (direct?.createUploadTicket.isDirect) {
     await fetch(direct.createUploadTicket.url, { method: direct.createUploadTicket.method, body: 'direct' })

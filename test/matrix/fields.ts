@@ -165,6 +165,12 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     takes: ['new'],
     args: target => ({ input: { ...at(target), conflict: 'FAIL', expiresIn: 60 } }),
   },
+  'Mutation.takeOverUpload': {
+    needs: writePaths,
+    takes: ['new'],
+    bounces: true,
+    args: target => ({ input: { ...at(target), uploadId: 'unknown' } }),
+  },
   'Mutation.rename': {
     needs: writePaths,
     takes: ['doomed', 'same folder'],

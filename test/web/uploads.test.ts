@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { sql } from 'kysely'
 import type { Page, Route } from 'playwright-core'
 import t from 'tap'
 import { until } from '../support/until.ts'
-import { uploadThrottle } from './browser.ts'
+import { signIn, uploadThrottle } from './browser.ts'
 import { button, isGood, row, startFiles } from './files.ts'
 
 const files = await startFiles(t)
@@ -118,6 +119,50 @@ if (files) {
     await uploads.getByRole('button', { name: 'Close' }).click()
     t.equal((await to.names('deep')).length, 60)
     t.same(resumable, [], 'each file takes one request')
+    t.same(page.faults, [])
+  })
+
+  t.test('a name that another browser reserves says who uploads there, and can be taken over', async t => {
+    const to = await store('reserved')
+    const file = join(app.folder, 'shared.bin')
+    const content = randomBytes(12 * 1024 * 1024)
+    await writeFile(file, content)
+    const [abandoned, page] = [
+      await open(t, { token: await signIn(app, 'owner@example.org') }),
+      await open(t, { viewport: { width: 390, height: 844 } }),
+    ]
+    await (await uploadThrottle(abandoned))(1_000_000)
+    await abandoned.goto(to.page)
+    await abandoned.getByLabel('Files to upload').setInputFiles(file)
+    await abandoned.locator('.upload-state', { hasText: /^([1-9]|\d\d)% ·/ }).waitFor()
+    const staged = () => readdir(to.at('.stowage-staging')).catch(() => [])
+    await until(async () => (await staged()).length === 1)
+    await button(abandoned, 'Pause: shared.bin').click()
+    await page.goto(to.page)
+    const uploads = page.getByRole('region', { name: 'Uploads' })
+    const choose = () => page.getByLabel('Files to upload').setInputFiles(file)
+    await choose()
+    await page.getByText(/^You began to upload this elsewhere .*(?:ago|now)$/).waitFor()
+    t.equal(await page.getByText('Already exists').count(), 0)
+    t.equal(await button(page, 'Replace: shared.bin').count(), 0, 'there is no file to replace')
+    await isGood(t, page)
+    await button(page, 'Keep both: shared.bin').click()
+    await row(page, 'shared (1).bin').waitFor()
+    await uploads.getByRole('button', { name: 'Close' }).click()
+    await app.db
+      .updateTable('uploads')
+      .set({ created_at: sql`now() - interval '9 minutes'`, touched_at: sql`now() - interval '5 minutes'` })
+      .where('stored_path', 'is', null)
+      .execute()
+    await choose()
+    await page.getByText('You began to upload this elsewhere 9 minutes ago · idle for 5 min').waitFor()
+    await button(page, 'Take over: shared.bin').click()
+    await row(page, 'shared.bin').waitFor()
+    t.ok((await readFile(to.at('shared.bin'))).equals(content))
+    t.same(await staged(), [])
+    await button(abandoned, 'Resume: shared.bin').click()
+    await abandoned.getByText('Already exists').waitFor()
+    await isGood(t, abandoned)
     t.same(page.faults, [])
   })
 

@@ -64,7 +64,13 @@ export interface DescribedError {
   exitCode: ExitCode
 }
 
-const conflicts: ReadonlySet<string> = new Set(['ALREADY_EXISTS', 'NOT_EMPTY', 'PRECONDITION_FAILED', 'EEXIST'])
+const conflicts: ReadonlySet<string> = new Set([
+  'ALREADY_EXISTS',
+  'UPLOAD_UNDER_WAY',
+  'NOT_EMPTY',
+  'PRECONDITION_FAILED',
+  'EEXIST',
+])
 const missing: ReadonlySet<string> = new Set(['NOT_FOUND', 'ENOENT'])
 const refusals: ReadonlySet<string> = new Set(['SCOPE_REQUIRED', 'PROVIDER_NOT_ALLOWED', 'OUTSIDE_BASE_PATH'])
 

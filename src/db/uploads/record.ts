@@ -31,6 +31,8 @@ export interface UploadRecord {
   finishing: boolean
   storedPath: string | null
   createdAt: Date
+  /** The time of the last progress. */
+  touchedAt: Date
   expiresAt: Date
 }
 
@@ -88,6 +90,7 @@ export function toUpload(row: Selectable<Schema['uploads']>): UploadRecord {
     finishing: row.finishing,
     storedPath: row.stored_path,
     createdAt: row.created_at,
+    touchedAt: row.touched_at,
     expiresAt: row.expires_at,
   }
 }

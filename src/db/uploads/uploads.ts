@@ -81,6 +81,21 @@ export async function insertUpload(
   }
 }
 
+/** Finds the unfinished upload that reserves a path. */
+export async function findReserving(
+  db: Database,
+  { providerId, path }: Pick<UploadRecord, 'providerId' | 'path'>,
+): Promise<UploadRecord | null> {
+  const row = await db
+    .selectFrom('uploads')
+    .selectAll()
+    .where('provider_id', '=', providerId)
+    .where(sql<SqlBool>`md5(path) = md5(${path})`)
+    .where('reserves', '=', true)
+    .executeTakeFirst()
+  return row ? toUpload(row) : null
+}
+
 /** Finds an upload of this credential that has not expired. */
 export async function findUpload(
   db: Database,

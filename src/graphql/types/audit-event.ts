@@ -35,6 +35,10 @@ const actions: Record<AuditAction, { description: string }> = {
   WORKSPACE_UPDATE: { description: 'The settings of the workspace were changed.' },
   FOLDER_CREATE: { description: 'A folder was created.' },
   UPLOAD: { description: 'A file was uploaded.' },
+  UPLOAD_TAKE_OVER: {
+    description:
+      'An unfinished upload was ended, so that another could begin at its path. The subject is the member who made it, or the share link through which it came.',
+  },
   RENAME: { description: 'A file or folder was renamed. If a job did it, the job is the subject.' },
   MOVE: { description: 'A file or folder was moved. If a job did it, the job is the subject.' },
   COPY: { description: 'A file or folder was copied. If a job did it, the job is the subject.' },

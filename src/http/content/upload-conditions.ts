@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { AppError } from '../../errors.ts'
+import { isTaken } from '../../services/files/conflict.ts'
 import type { ConflictBehavior, WriteCondition } from '../../services/files/index.ts'
 import { type RequestParameters, text } from '../openapi/operation.ts'
 import { parseConflict } from './body-headers.ts'
@@ -54,11 +55,12 @@ export function requireNoConditions(headers: IncomingHttpHeaders): void {
   }
 }
 
-/** Settles as `storing` does. If the client sent a condition, ALREADY_EXISTS becomes PRECONDITION_FAILED. */
+/** Settles as `storing` does. If the client sent a condition, ALREADY_EXISTS and UPLOAD_UNDER_WAY become
+ * PRECONDITION_FAILED. */
 export function settleConditional<T>(storing: Promise<T>, isConditional: boolean): Promise<T> {
   if (!isConditional) return storing
   return storing.catch(error => {
-    if (!(error instanceof AppError) || error.reason !== 'ALREADY_EXISTS') throw error
+    if (!isTaken(error)) throw error
     throw new AppError('PRECONDITION_FAILED', error.message, { cause: error })
   })
 }

@@ -35,7 +35,13 @@ export const reasonsAtPaths: readonly Reason[] = [
 ]
 
 /** The reasons of endpoints that store a file, besides `reasonsAtPaths`. */
-export const reasonsToStore: readonly Reason[] = ['ALREADY_EXISTS', 'NOT_EMPTY', 'ROOT_IS_FIXED', 'QUOTA_EXCEEDED']
+export const reasonsToStore: readonly Reason[] = [
+  'ALREADY_EXISTS',
+  'UPLOAD_UNDER_WAY',
+  'NOT_EMPTY',
+  'ROOT_IS_FIXED',
+  'QUOTA_EXCEEDED',
+]
 
 const names = Object.keys(reasons) as Reason[]
 
@@ -46,6 +52,24 @@ const extensions: Readonly<Record<string, JsonSchema>> = {
   retryAfterMs: { type: 'number', minimum: 0, description: 'Milliseconds to wait, if the time is known.' },
   requestId: { type: 'string' },
   requiredScope: { type: 'string', description: 'The scope that the credential lacks.' },
+  upload: {
+    type: 'object',
+    description: 'The upload that reserves the name, for `takeOverUpload`.',
+    required: ['id', 'startedAt', 'lastActiveAt', 'received', 'size', 'by'],
+    properties: {
+      id: { type: 'string' },
+      startedAt: { type: 'string', format: 'date-time' },
+      lastActiveAt: { type: 'string', format: 'date-time', description: 'When the server last stored bytes of it.' },
+      received: { type: 'integer', minimum: 0, description: 'Bytes.' },
+      size: { type: ['integer', 'null'], minimum: 0, description: 'Bytes; null until the client sends it.' },
+      by: {
+        type: ['object', 'null'],
+        description: 'The member who uploads, unless you may not see them or it is somebody with a share link.',
+        required: ['id', 'name', 'email'],
+        properties: { id: { type: 'string' }, name: { type: ['string', 'null'] }, email: { type: 'string' } },
+      },
+    },
+  },
   stored: {
     type: 'array',
     items: { type: 'string' },

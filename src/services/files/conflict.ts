@@ -78,8 +78,9 @@ export async function resolveConflict<T>(
   throw nameTaken(path)
 }
 
-export function isTaken(error: unknown): boolean {
-  return error instanceof AppError && error.reason === 'ALREADY_EXISTS'
+/** Returns whether an entry has the name, or an upload reserves it. */
+export function isTaken(error: unknown): error is AppError {
+  return error instanceof AppError && (error.reason === 'ALREADY_EXISTS' || error.reason === 'UPLOAD_UNDER_WAY')
 }
 
 export function isMissing(error: unknown): boolean {

@@ -130,11 +130,10 @@ async function reserve(
   throw isReserved ? uploadUnderWay(first.path) : nameTaken(first.path)
 }
 
-export function uploadUnderWay(path: StoragePath): AppError {
-  return new AppError(
-    'ALREADY_EXISTS',
-    `Another upload to "/${path}" is under way: wait for it, or choose another name.`,
-  )
+/** @param facts the facts about an upload that the client can take over */
+export function uploadUnderWay(path: StoragePath, facts?: { upload: object }): AppError {
+  const choices = facts ? 'wait for it, take it over, or choose another name' : 'wait for it, or choose another name'
+  return new AppError('UPLOAD_UNDER_WAY', `Another upload to "/${path}" is under way: ${choices}.`, { facts })
 }
 
 /** @throws TOO_LARGE */

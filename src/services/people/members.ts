@@ -21,6 +21,8 @@ import { type AccessInput, given, parseAccess, requireProviders } from './access
 
 const maxPage = 200
 
+export type Members = ReturnType<typeof createMembers>
+
 export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
   /** Changes one membership at a time. The viewer must be allowed to assign both the old and the new role and access. */
   async function change<T>(

@@ -1,23 +1,24 @@
 /** Resumable uploads. Their state is in the database, so any server can continue them. */
 import type { Readable } from 'node:stream'
 import { authorize, needs } from '../../auth/needs.ts'
-import { root, type StoragePath } from '../../auth/path.ts'
+import { formatPath, root, type StoragePath } from '../../auth/path.ts'
 import { grant } from '../../auth/policy.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { UploadRecord } from '../../db/uploads/record.ts'
-import { findFinishingEmpty, findUpload } from '../../db/uploads/uploads.ts'
+import { findFinishingEmpty, findReserving, findUpload } from '../../db/uploads/uploads.ts'
 import { AppError } from '../../errors.ts'
 import { timeToKeep } from '../../storage/kept-time.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { type ConflictBehavior, candidates, isMissing, nameTaken, statOrNull } from '../files/conflict.ts'
 import type { LocationInput } from '../files/entry.ts'
 import { requireFits, uploadUnderWay } from '../files/upload.ts'
+import type { Members } from '../people/members.ts'
 import { type Checksum, verifyChecksum } from './checksum.ts'
 import { finish } from './finish.ts'
 import type { Lease } from './lease.ts'
 import { ChecksumBuffer } from './memory-budget.ts'
 import { receive } from './receive.ts'
-import { abortAtBackEnd, isUnfinished, sweep, unfinishedFacts } from './sweep.ts'
+import { abortAtBackEnd, isUnfinished, noteEnded, sweep, unfinishedFacts } from './sweep.ts'
 import { isUploadId, newUploadId } from './upload-id.ts'
 import { blockFor } from './upload-limits.ts'
 import type { UploadServices } from './upload-services.ts'
@@ -62,7 +63,7 @@ const finishTimeout = 10_000
 /** Milliseconds for a back end that is being disconnected. It may not respond at all. */
 const abandonTimeout = 10_000
 
-export function createResumableUploads(context: UploadServices) {
+export function createResumableUploads(context: UploadServices, members: Pick<Members, 'findVisible'>) {
   const { db, storage, reservations, audit, leases, activate, maxBytesAt } = context
 
   /** Opens the destination of an upload. */
@@ -141,7 +142,17 @@ export function createResumableUploads(context: UploadServices) {
       isReserved = !lease
       if (lease) return { viewer: present, lease, location }
     }
-    throw isReserved ? uploadUnderWay(path) : nameTaken(path)
+    throw isReserved ? await describeUnderWay(present, granted) : nameTaken(path)
+  }
+
+  /** Describes the upload that reserves a path, and names a member only to those who may see them. */
+  async function describeUnderWay(viewer: Viewer, at: { providerId: string; path: StoragePath }): Promise<AppError> {
+    const record = viewer.kind === 'SHARE' ? null : await findReserving(db, at)
+    if (!record) return uploadUnderWay(at.path)
+    const { id, createdAt: startedAt, touchedAt: lastActiveAt, received, size } = record
+    const member = isOfMember(record) ? await members.findVisible(viewer, record.userId) : null
+    const by = member && { id: member.userId, name: member.name, email: member.email }
+    return uploadUnderWay(at.path, { upload: { id, startedAt, lastActiveAt, received, size, by } })
   }
 
   /**
@@ -196,7 +207,11 @@ export function createResumableUploads(context: UploadServices) {
         const found = isUploadId(id)
           ? await findUpload(db, id, { credentialKind: kind, credentialId, isMultipart: false })
           : null
-        if (!found) throw new AppError('NOT_FOUND', 'There is no such upload, or it has expired: begin a new one.')
+        if (!found)
+          throw new AppError(
+            'NOT_FOUND',
+            'There is no such upload: it has expired, or somebody took it over. Begin a new one.',
+          )
         return found
       }
       const { providerId, conflict, path } = await find()
@@ -208,6 +223,39 @@ export function createResumableUploads(context: UploadServices) {
         await lease[Symbol.asyncDispose]()
         throw error
       }
+    },
+
+    /**
+     * Ends the unfinished upload that reserves a path, whoever makes it, so that another can begin there.
+     * @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND, UPLOAD_LOCKED
+     */
+    takeOver(
+      viewer: Viewer | null,
+      { uploadId, ...input }: LocationInput & { uploadId: string },
+      requestSignal: AbortSignal,
+    ): Promise<{ path: string }> {
+      return audit.recorded(viewer, 'UPLOAD_TAKE_OVER', { location: input }, async recording => {
+        const [granted] = authorize(viewer, needs.create, input)
+        // Refuses a provider of another workspace.
+        await storage.writeAt(granted)
+        const requireReserving = async () => {
+          if ((await findReserving(db, granted))?.id !== uploadId) throw endedMeanwhile()
+        }
+        return storage.activeGrants.run([granted], requestSignal, async signal => {
+          await using lease = await leases.take(uploadId, requireReserving, signal)
+          const { record } = lease
+          if (record.storedPath !== null) throw endedMeanwhile()
+          const { credentialId, received, size, userId } = record
+          const subject = isOfMember(record)
+            ? ({ kind: 'MEMBER', id: userId } as const)
+            : ({ kind: 'SHARE', id: credentialId } as const)
+          recording.add({ bytes: received, subject, details: { size } })
+          await abortAtBackEnd(context, record, signal)
+          await lease.delete()
+          await noteEnded(context, record)
+          return { path: formatPath(granted.path) }
+        })
+      })
     },
 
     /** The maximum size of a file, before the limits of its provider. */
@@ -234,6 +282,13 @@ export function createResumableUploads(context: UploadServices) {
 }
 
 const pathOf = ({ record }: Lease) => record.path as StoragePath
+
+/** Returns whether a member made the upload, not somebody with the share link of a member. */
+const isOfMember = ({ credentialKind }: UploadRecord) => credentialKind !== 'SHARE'
+
+function endedMeanwhile(): AppError {
+  return new AppError('NOT_FOUND', 'That upload has ended, or never reserved this path: begin your own.')
+}
 
 /** Returns a signal that aborts some seconds after `signal`, so that bytes already received are stored. */
 function workSignal(signal: AbortSignal, cut: AbortSignal): Disposable & { signal: AbortSignal } {

@@ -56,12 +56,16 @@ export async function sweep(
       failed.push(record.id)
       continue
     }
-    if (isUnfinished(record)) await noteSwept(context, record)
+    await noteEnded(context, record)
   }
 }
 
-/** Records the owner and the credential of a swept upload, but no address: no client caused the event. */
-async function noteSwept({ db, audit }: SweepContext, record: UploadRecord): Promise<void> {
+/** Records the owner and the credential of an upload that its client did not end, but no address. */
+export async function noteEnded(
+  { db, audit }: Pick<SweepContext, 'db' | 'audit'>,
+  record: UploadRecord,
+): Promise<void> {
+  if (!isUnfinished(record)) return
   const member = await findMember(db, record.workspaceId, record.userId)
   const credential = { kind: record.credentialKind, id: record.credentialId }
   audit.noteUnfinished(null, 'UPLOAD', { ...unfinishedFacts(record), credential, ...(member && { user: member }) })

@@ -57,6 +57,12 @@ const CreateFolderMutation = graphql(`
   }
 `)
 
+const TakeOverUploadMutation = graphql(`
+  mutation TakeOverUpload($input: TakeOverUploadInput!) {
+    takeOverUpload(input: $input) { path }
+  }
+`)
+
 const RenameMutation = graphql(`
   mutation Rename($input: RenameInput!) {
     rename(input: $input) { name }
@@ -145,6 +151,11 @@ function onThisOrigin(url: string): string {
 /** @throws StowageError */
 export async function createFolder(folder: StorageLocation): Promise<void> {
   await ask(CreateFolderMutation, { input: { ...folder } })
+}
+
+/** Ends the unfinished upload that reserves a path. @throws StowageError */
+export async function takeOverUpload(file: StorageLocation, uploadId: string): Promise<void> {
+  await ask(TakeOverUploadMutation, { input: { ...file, uploadId } })
 }
 
 /** Returns the new name as the back end stored it. @throws StowageError */

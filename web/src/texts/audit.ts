@@ -61,6 +61,7 @@ export const texts = {
     WORKSPACE_UPDATE: 'Changed the workspace',
     FOLDER_CREATE: 'Created a folder',
     UPLOAD: 'Uploaded',
+    UPLOAD_TAKE_OVER: 'Took over an upload',
     RENAME: 'Renamed',
     MOVE: 'Moved',
     COPY: 'Copied',

@@ -1,4 +1,4 @@
-import { formatBytes, formatCount, formatDuration, formatNumber } from './format.ts'
+import { formatBytes, formatCount, formatDistance, formatDuration, formatNumber } from './format.ts'
 
 /** The panel of uploads. */
 export const texts = {
@@ -33,6 +33,20 @@ export const texts = {
   percent: (percent: number) => `${percent}%`,
   pausedAt: (percent: number) => `Paused at ${percent}%`,
   alreadyExists: 'Already exists',
+  /**
+   * @param who `you`, or a name; null if the person may not know it
+   * @param idle seconds since the last bytes; null if bytes arrive
+   */
+  reserved: (who: string | null, startedAt: string, idle: number | null) => {
+    const begun =
+      who === 'you'
+        ? `You began to upload this elsewhere ${formatDistance(startedAt)}`
+        : `${who ?? 'Somebody else'} began to upload this ${formatDistance(startedAt)}`
+    return idle === null ? begun : `${begun} · idle for ${formatDuration(idle)}`
+  },
+  nameReserved: 'Name in use',
+  reservedSoonFree: 'Another upload with this name is about to end.',
+  takeOver: 'Take over',
   interruptedFile: 'Interrupted. Choose the file again.',
   doneFile: (size: number) => `Done · ${formatBytes(size)}`,
   waitingForNetwork: 'Waiting for the network',

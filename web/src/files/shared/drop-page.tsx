@@ -43,6 +43,8 @@ function targetOf(link: ShareLink): UploadTarget {
     isRemembered: false,
     upload: ({ path, ...options }) => link.upload(path, options),
     discard: url => link.discardUpload(url),
+    // A file whose name is taken gets a number.
+    takeOver: async () => {},
     // Folders appear with their first file.
     createFolder: async () => {},
   }

@@ -81,7 +81,7 @@ function OpenPanel({ queue }: { queue: UploadQueue }) {
 }
 
 function headline({ count, done, states }: Totals): string {
-  const decisions = states.failed + states.conflict
+  const decisions = states.failed + states.conflict + states.reserved
   if (states.uploading + states.waiting + states.retrying > 0) return texts.uploading(done + 1, count)
   if (decisions > 0) return texts.needAttention(decisions)
   if (states.paused > 0) return texts.paused(states.paused)
@@ -153,7 +153,7 @@ function Rows({ queue }: { queue: UploadQueue }) {
 /** Puts the uploads that need a decision first, so that they are visible in a long list. */
 function decisionsFirst(uploads: readonly QueuedUpload[]): readonly QueuedUpload[] {
   const needsDecision = ({ state }: QueuedUpload) =>
-    state === 'conflict' || state === 'failed' || state === 'interrupted'
+    state === 'conflict' || state === 'reserved' || state === 'failed' || state === 'interrupted'
   const waiting = uploads.filter(needsDecision)
   return waiting.length === 0 ? uploads : [...waiting, ...uploads.filter(upload => !needsDecision(upload))]
 }

@@ -2,6 +2,7 @@ import { StowageError } from '../../api/client.ts'
 import { childPath } from '../../api/paths.ts'
 import type { Conflict } from '../operations.ts'
 import type { FileSelection } from './dropped-files.ts'
+import { isReserved, type NameHolder } from './name-holder.ts'
 import { Speed } from './speed.ts'
 import { members, type UploadTarget } from './target.ts'
 import { Transfer } from './transfer.ts'
@@ -14,6 +15,8 @@ type UploadState =
   | 'retrying'
   | 'paused'
   | 'conflict'
+  /** Another upload has the name, and no file has it yet. */
+  | 'reserved'
   | 'failed'
   /** Started before a reload. The person has to choose the file again. */
   | 'interrupted'
@@ -57,7 +60,14 @@ const concurrency = 6
 const largeConcurrency = 3
 /** Bytes. Files up to this size are sent in one request. */
 const smallFile = 8 * 1024 * 1024
-const activeStates: ReadonlySet<UploadState> = new Set(['waiting', 'uploading', 'retrying', 'paused', 'conflict'])
+const activeStates: ReadonlySet<UploadState> = new Set([
+  'waiting',
+  'uploading',
+  'retrying',
+  'paused',
+  'conflict',
+  'reserved',
+])
 /** Milliseconds between two updates of the page. */
 const updateInterval = 200
 /** Bytes. If the first progress of an upload is larger, it does not count for the speed. */
@@ -67,7 +77,7 @@ const isLarge = ({ size }: QueuedUpload): boolean => size > smallFile
 
 export class UploadQueue {
   uploads: QueuedUpload[] = []
-  readonly #userId: string
+  readonly userId: string
   readonly #onStored: StoredListener
   readonly #target: UploadTarget
   readonly #listeners = new Set<() => void>()
@@ -81,7 +91,7 @@ export class UploadQueue {
 
   /** @param target where the files go. Default: the storages of the person who is signed in */
   constructor(userId: string, onStored: StoredListener, target = members) {
-    this.#userId = userId
+    this.userId = userId
     this.#onStored = onStored
     this.#target = target
     void this.#restore()
@@ -113,6 +123,7 @@ export class UploadQueue {
       retrying: 0,
       paused: 0,
       conflict: 0,
+      reserved: 0,
       failed: 0,
       interrupted: 0,
       done: 0,
@@ -164,10 +175,10 @@ export class UploadQueue {
     this.#startNext()
   }
 
-  /** Resumes paused uploads and retries failed ones. */
+  /** Resumes paused uploads, and retries failed ones and those whose name was reserved. */
   resume(uploads: readonly QueuedUpload[]): void {
     for (const upload of uploads) {
-      if (upload.state !== 'paused' && upload.state !== 'failed') continue
+      if (upload.state !== 'paused' && upload.state !== 'failed' && upload.state !== 'reserved') continue
       Object.assign(upload, { state: 'waiting', error: null })
     }
     this.#startNext()
@@ -210,6 +221,24 @@ export class UploadQueue {
     )
   }
 
+  /** Ends the upload that reserves the name, and begins again. */
+  takeOver(upload: QueuedUpload, { id }: NameHolder): void {
+    const { providerId, path } = upload
+    Object.assign(upload, { state: 'uploading', error: null, sent: 0 })
+    this.#scheduleUpdate()
+    const ifWaiting = (act: () => void) => () => {
+      // Meanwhile, the person may have paused or canceled the upload.
+      if (upload.state === 'uploading' && this.uploads.includes(upload)) act()
+      this.#startNext()
+    }
+    const begin = ifWaiting(() => Object.assign(upload, { state: 'waiting' }))
+    this.#target.takeOver({ providerId, path }, id).then(begin, error => {
+      const hasEnded = error instanceof StowageError && error.reason === 'NOT_FOUND'
+      if (hasEnded) begin()
+      else ifWaiting(() => Object.assign(upload, { state: 'failed', error }))()
+    })
+  }
+
   /** Continues an interrupted upload with its file. Returns false if it is a different file. */
   attachFile(upload: QueuedUpload, file: File): boolean {
     if (!upload.unfinishedKey?.includes(`.${file.size}.${file.lastModified}.`)) return false
@@ -227,7 +256,7 @@ export class UploadQueue {
   async #restore(): Promise<void> {
     const locked = await lockedFingerprints()
     if (this.#isClosed) return
-    for (const { key, providerId, path, size } of unfinishedOf(this.#userId)) {
+    for (const { key, providerId, path, size } of unfinishedOf(this.userId)) {
       const isQueued = this.uploads.some(upload => upload.providerId === providerId && upload.path === path)
       if (locked.has(key) || isQueued) continue
       this.uploads.push({
@@ -266,7 +295,7 @@ export class UploadQueue {
     upload.state = 'uploading'
     upload.transfer ??= new Transfer({
       target: this.#target,
-      userId: this.#userId,
+      userId: this.userId,
       providerId: upload.providerId,
       path: upload.path,
       file,
@@ -295,6 +324,10 @@ export class UploadQueue {
   }
 
   #handleError(upload: QueuedUpload, error: unknown): void {
+    if (isReserved(error)) {
+      Object.assign(upload, { state: 'reserved', error, transfer: null })
+      return
+    }
     if (!(error instanceof StowageError) || error.reason !== 'ALREADY_EXISTS') {
       Object.assign(upload, { state: 'failed', error })
       return

@@ -6,6 +6,7 @@ import { texts } from '../../texts/uploads.ts'
 import { errorDetails, errorMessage } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import { ProgressBar } from '../../ui/progress-bar.tsx'
+import { holderOf, type NameHolder } from './name-holder.ts'
 import type { QueuedUpload, Resolution, UploadQueue } from './queue.ts'
 
 /** One upload with its progress and the actions for it. */
@@ -19,7 +20,11 @@ export function UploadRow({ upload, queue, top }: { upload: QueuedUpload; queue:
       <div className="upload-name">
         <span title={upload.path}>
           {name}
-          <span className="upload-path">{parentPath(upload.path)}</span>
+          {upload.state === 'reserved' ? (
+            <span className="upload-holder">{reservedText(holderOf(upload.error), queue.userId)}</span>
+          ) : (
+            <span className="upload-path">{parentPath(upload.path)}</span>
+          )}
         </span>
         {upload.state !== 'done' && (
           <button
@@ -58,6 +63,8 @@ function UploadStatus({ upload, percent }: { upload: QueuedUpload; percent: numb
       return <span>{texts.pausedAt(percent)}</span>
     case 'conflict':
       return <span className="upload-error">{texts.alreadyExists}</span>
+    case 'reserved':
+      return <span className="upload-error">{texts.nameReserved}</span>
     case 'failed':
       return (
         <span className="upload-error long" title={errorDetails(error) ?? undefined}>
@@ -76,6 +83,17 @@ function retryReason(error: unknown): string {
   if (reason === 'NETWORK') return texts.waitingForNetwork
   // Browsers repeat a request after a broken connection. The server rejects it while it still has the first one.
   return reason === 'OFFSET_MISMATCH' || reason === 'REQUEST_UNDER_WAY' ? texts.continuing : texts.busy
+}
+
+/** Seconds without a byte after which an upload seems to be abandoned. */
+const idleTime = 60
+
+function reservedText(holder: NameHolder | null, userId: string): string {
+  if (!holder) return texts.reservedSoonFree
+  const { by, startedAt, lastActiveAt } = holder
+  const who = by && (by.id === userId ? 'you' : (by.name ?? by.email))
+  const idle = (Date.now() - Date.parse(lastActiveAt)) / 1000
+  return texts.reserved(who, startedAt, idle > idleTime ? idle : null)
 }
 
 function UploadActions({ upload, queue }: { upload: QueuedUpload; queue: UploadQueue }) {
@@ -100,6 +118,19 @@ function UploadActions({ upload, queue }: { upload: QueuedUpload; queue: UploadQ
           {resolutions.map(([resolution, label]) => action(label, () => queue.resolve([upload], resolution)))}
         </span>
       )
+    case 'reserved': {
+      const holder = holderOf(upload.error)
+      return (
+        <span className="upload-choices">
+          {holder
+            ? action(texts.takeOver, () => queue.takeOver(upload, holder))
+            : action(common.retry, () => queue.resume([upload]))}
+          {resolutions
+            .filter(([resolution]) => resolution !== 'REPLACE')
+            .map(([resolution, label]) => action(label, () => queue.resolve([upload], resolution)))}
+        </span>
+      )
+    }
     case 'interrupted':
       return <FileChooser upload={upload} queue={queue} />
     case 'done':

@@ -1,6 +1,6 @@
 import { stowage, type UploadOptions } from '../../api/client.ts'
 import type { StorageLocation } from '../../api/paths.ts'
-import { createFolder } from '../operations.ts'
+import { createFolder, takeOverUpload } from '../operations.ts'
 
 /** The target of the files of an upload queue. */
 export interface UploadTarget {
@@ -10,6 +10,8 @@ export interface UploadTarget {
   upload(options: UploadOptions): Promise<string>
   /** Deletes an unfinished upload. @throws StowageError */
   discard(url: string): Promise<void>
+  /** Ends the unfinished upload that reserves a path. @throws StowageError */
+  takeOver(file: StorageLocation, uploadId: string): Promise<void>
   /** @throws StowageError */
   createFolder(folder: StorageLocation): Promise<void>
 }
@@ -19,5 +21,6 @@ export const members: UploadTarget = {
   isRemembered: true,
   upload: options => stowage.files.upload(options),
   discard: url => stowage.files.discardUpload(url),
+  takeOver: takeOverUpload,
   createFolder,
 }
