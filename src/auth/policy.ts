@@ -5,9 +5,10 @@
  */
 import { AppError } from '../errors.ts'
 import { type BasePaths, basePathsIn, containsAccess, includesPath, type ProviderAccess } from './access.ts'
-import { childOf, formatPath, isWithin, root, type StoragePath } from './path.ts'
+import { childOf, formatPath, isWithin, parsePath, root, type StoragePath } from './path.ts'
 import { includesRole, includesScope, type Role, type Scope } from './scopes.ts'
 import {
+  type CredentialKind,
   type Member,
   memberPermissions,
   type Permissions,
@@ -151,6 +152,42 @@ export function wayDown(viewer: Viewer | null, providerId: string, path: Storage
   if (below.length === 0) return null
   const names = below.map(base => base.slice(path === root ? 0 : path.length + 1).split('/', 1)[0] ?? '')
   return [...new Set(names)].map(name => childOf(path, name))
+}
+
+/** Something that is kept for a member, and the credential that created it. */
+export interface Owned {
+  workspaceId: string
+  userId: string
+  credentialKind: CredentialKind
+  credentialId: string
+}
+
+/** Returns whether the viewer is an administrator with access to all providers, including future ones. */
+export function isUnrestricted({ scope, access }: Viewer): boolean {
+  return includesScope(scope, 'admin') && access.all
+}
+
+/**
+ * Returns whether a credential created something, or is a session of the member for whom it is kept. Only these learn its
+ * secrets, so no other key of the member gets a secret that outlives the key.
+ */
+export function isOwn({ kind, credentialId, member }: Viewer, owned: Owned): boolean {
+  if (owned.workspaceId !== member.workspaceId || owned.userId !== member.userId) return false
+  return kind === 'SESSION' || (kind === owned.credentialKind && credentialId === owned.credentialId)
+}
+
+/**
+ * Returns whether a viewer sees, changes and ends what a credential created: it is their own, or they are an administrator without
+ * restrictions. They also need access to all of its locations.
+ */
+export function owns(
+  viewer: Viewer,
+  owned: Owned,
+  locations: readonly { providerId: string; path: string }[],
+): boolean {
+  const { access, member } = viewer
+  const isTheirs = isOwn(viewer, owned) || (owned.workspaceId === member.workspaceId && isUnrestricted(viewer))
+  return isTheirs && locations.every(({ providerId, path }) => includesPath(access, providerId, parsePath(path)))
 }
 
 /** Requires access to all providers, including future ones. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */

@@ -163,6 +163,21 @@ function misleads(name: string): boolean {
   return ![...decoded].every(isSafe) || decoded === '.' || decoded === '..'
 }
 
+/**
+ * Whether a credential sees, changes and ends what another one made: its own things, in a session all of the member, and as an
+ * administrator without restrictions everything.
+ */
+export function owns(by: Named, made: Pick<Named, 'userId' | 'keyId'>): boolean {
+  return isMaker(by, made) || (hasScope(by, 'admin') && reachesAll(by))
+}
+
+/** Whether a credential learns the secrets of what another one made. */
+export function isMaker(by: Named, made: Pick<Named, 'userId' | 'keyId'>): boolean {
+  return by.userId === made.userId && (by.kind === 'session' || (by.kind === 'key' && by.keyId === made.keyId))
+}
+
+type Named = Credential & { userId: string | null; keyId: string | null }
+
 function scopeOfRole(role: Role): Scope | null {
   const reached = { NONE: null, VIEWER: 'read', EDITOR: 'write', ADMIN: 'admin', OWNER: 'admin' } as const
   return reached[role]

@@ -2,7 +2,7 @@ import t from 'tap'
 import { fieldsOf, isLeaf, named, operation, readSchema, sendAs, walks } from './api.ts'
 import { argumentsFor, makeCell, prepare, runAll, sample } from './cells.ts'
 import { fields, inviter, nestedFields } from './fields.ts'
-import { basesIn, hasScope, judge, judgeGift, reaches } from './model.ts'
+import { basesIn, hasScope, judge, judgeGift, owns, reaches } from './model.ts'
 import { canaryFile, createWorld, folders, type Holder, privateBase, type World } from './world.ts'
 
 /** A text that only some credentials may see. */
@@ -116,11 +116,11 @@ function canariesOf(world: World): Canary[] {
   }))
   const jobs = [...world.jobs, ...world.schedules, ...world.shares].map(({ id, provider, path }) => ({
     text: id,
-    isFor: (holder: Holder) =>
-      hasScope(holder, holder.userId === founder.userId ? 'read' : 'admin') && reaches(holder, provider, path),
+    isFor: (holder: Holder) => hasScope(holder, 'read') && owns(holder, founder) && reaches(holder, provider, path),
   }))
   const webhooks = world.webhooks.map(({ id, provider, path }) => ({
     text: id,
+    // The audit log has their ids.
     isFor: (holder: Holder) => hasScope(holder, 'admin') && reaches(holder, provider, path),
   }))
   const nobody = ['$argon2', 'password_hash', 'passwordHash', 'sealed'].map(text => ({ text, isFor: () => false }))

@@ -194,7 +194,7 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     await sql`
       insert into jobs (id, workspace_id, user_id, credential_kind, credential_id, address, request_id, kind, state,
         sources, target, conflict, dry_run, total_files, total_bytes, started_at, ended_at, failed, error_reason, error_message)
-      select ${id}, id, ${by.userId ?? founder.userId}, 'SESSION', ${randomUUID()}, '', '', 'COPY', ${state},
+      select ${id}, id, ${by.userId ?? founder.userId}, ${by.keyId ? 'API_KEY' : 'SESSION'}, ${by.keyId ?? randomUUID()}, '', '', 'COPY', ${state},
         ${JSON.stringify([at])}, ${JSON.stringify(at)}, 'SKIP', true, 1, 1, now(), now(), 1, 'UNAVAILABLE', ''
       from workspaces`.execute(app.db)
     await sql`insert into job_entries (job_id, state, provider_id, path, target_path, depth, reason, message)
@@ -209,7 +209,7 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     await sql`
       insert into schedules (id, workspace_id, user_id, credential_kind, credential_id, name, cron, time_zone, job,
         next_run_at, error_reason, error_message, last_job_id, last_skipped_at)
-      select ${id}, id, ${by.userId ?? founder.userId}, 'SESSION', ${randomUUID()}, '', '0 0 1 1 *', 'UTC',
+      select ${id}, id, ${by.userId ?? founder.userId}, ${by.keyId ? 'API_KEY' : 'SESSION'}, ${by.keyId ?? randomUUID()}, '', '0 0 1 1 *', 'UTC',
         ${JSON.stringify(job)}, '2099-01-01', 'UNAVAILABLE', '', ${await insertJob('FAILED', by, path, provider)}, now()
       from workspaces`.execute(app.db)
     return id
@@ -224,9 +224,9 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     const input = { name: 'inserted', url: 'http://127.0.0.1:9/', events: ['FILE_UPLOADED'], location }
     const query = 'mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { webhook { id } } }'
     const { id } = (await app.ask(query, { input }, token)).createWebhook.webhook
-    await sql`update webhooks set user_id = ${by.userId ?? founder.userId}, error = 'an error' where id = ${id}`.execute(
-      app.db,
-    )
+    await sql`update webhooks set user_id = ${by.userId ?? founder.userId}, error = 'an error',
+      credential_kind = ${by.keyId ? 'API_KEY' : 'SESSION'}, credential_id = ${by.keyId ?? randomUUID()}
+      where id = ${id}`.execute(app.db)
     await sql`insert into webhook_deliveries (webhook_id, id, action, event, state, status, error, ended_at)
       select ${id}, ${randomUUID()}, 'UPLOAD', '{"at": "2026-01-01T00:00:00Z"}', 'FAILED', 500, 'an error', now()
       from webhooks where id = ${id}`.execute(app.db)
@@ -257,7 +257,7 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     await sql`
       insert into shares (id, workspace_id, user_id, credential_kind, credential_id, kind, provider_id, paths, is_folder,
         token_hash, token, note, file_types)
-      select ${id}, id, ${by.userId ?? founder.userId}, 'SESSION', ${randomUUID()}, 'VIEW', ${providers[provider]},
+      select ${id}, id, ${by.userId ?? founder.userId}, ${by.keyId ? 'API_KEY' : 'SESSION'}, ${by.keyId ?? randomUUID()}, 'VIEW', ${providers[provider]},
         ${[path.slice(1)]}, true, ${randomBytes(32)}, '', 'inserted', '{}'
       from workspaces`.execute(app.db)
     return id

@@ -148,8 +148,14 @@ t.test('shares', async t => {
     t.same(await seen(viewer.token), [])
     const providerAccess = { restrictions: [{ providerId, basePath: '/team/sub' }] }
     const { key } = await app.createKey(editor.token, { name: 'narrow', scopes: ['read'], providerAccess })
-    const { shares } = await app.ask(query, {}, key)
-    t.match(shares.nodes, [{ id: mine.id, url: null }], 'a key that only reads does not get a link that writes')
+    t.same(await seen(key), [], 'a key does not see the shares of the session')
+    const before = (await app.ask(query, {}, editor.token)).shares.nodes[1]
+    t.match(before, { id: mine.id, url: mine.url })
+    const demote = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
+    await app.ask(demote, { input: { userId: editor.id, role: 'VIEWER' } }, owner.token)
+    const after = (await app.ask(query, {}, editor.token)).shares.nodes[1]
+    t.match(after, { id: mine.id, url: null }, 'who only reads does not get a link that writes')
+    await app.ask(demote, { input: { userId: editor.id, role: 'EDITOR' } }, owner.token)
     const [first] = (await app.ask(query, {}, owner.token)).shares.nodes
     t.equal(first.url, null, 'an administrator does not get the link of somebody else')
     t.equal((await list(app, link)).status, 200)
@@ -181,9 +187,13 @@ t.test('shares', async t => {
     t.same(await seen(editor.token), [])
     t.same(await seen(editor.token, { includeInactive: true }), ['/team'])
     const drop = await makeShare(app, editor.token, { providerId, path: '/team', kind: 'DROP' })
-    const { key } = await app.createKey(editor.token, { name: 'reader', scopes: ['read'] })
-    t.equal(await reason(update, { input: { id: drop.id, password: null } }, key), 'SCOPE_REQUIRED')
-    t.equal(await reason(revoke, { id: drop.id }, key), 'SCOPE_REQUIRED')
+    const { key } = await app.createKey(editor.token, { name: 'writer', scopes: ['write'] })
+    t.equal(await reason(update, { input: { id: drop.id, password: null } }, key), 'NOT_FOUND')
+    t.equal(await reason(revoke, { id: drop.id }, key), 'NOT_FOUND')
+    const own = await makeShare(app, key, { providerId, path: '/team', kind: 'DROP' })
+    await sql`update api_keys set scopes = '{read}' where user_id = ${editor.id}`.execute(app.db)
+    t.equal(await reason(update, { input: { id: own.id, password: null } }, key), 'SCOPE_REQUIRED')
+    t.equal(await reason(revoke, { id: own.id }, key), 'SCOPE_REQUIRED')
   })
 
   t.test('a change keeps the settings that another change has made meanwhile', async t => {

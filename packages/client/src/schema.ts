@@ -1053,7 +1053,7 @@ export interface Share {
   revokedAt: string | null
   /** Whether the link works. */
   state: ShareState
-  /** The link. Null for anybody but the person who made it, and for a credential that has less than the link. */
+  /** The link, for the credential that made it and in a session of the person who made it. Null for all others, and for a credential that has less than the link. */
   url: string | null
 }
 

@@ -228,7 +228,7 @@ builder.queryFields(t => ({
   job: t.field({
     type: JobRef,
     description:
-      'Returns one job at locations that you may access: your own or, with the scope `admin`, a job of any member.',
+      'Returns one job at locations that you may access: one that the credential created, in a session any of your own, and for administrators without restrictions a job of anybody.',
     authScopes: { scope: 'read' },
     args: { id: t.arg.id({ required: true, description: 'The ID of the job.' }) },
     resolve: (_root, { id }, { services, viewer }) => services.jobs.get(viewer, id),

@@ -106,7 +106,7 @@ builder.queryFields(t => ({
   schedules: t.field({
     type: ScheduleConnection,
     description:
-      'Returns the schedules at locations that you may access, newest first: your own or, with the scope `admin`, those of all members.',
+      'Returns the schedules at locations that you may access, newest first: those that the credential created, in a session all of your own, and for administrators without restrictions those of everybody.',
     authScopes: { scope: 'read' },
     args: {
       first: t.arg.int({ defaultValue: 50, description: `The maximum number of schedules, 1 to ${maxSchedulesPage}.` }),

@@ -53,7 +53,7 @@ const Share = builder.objectRef<ShareRecord>('Share').implement({
     url: t.string({
       nullable: true,
       description:
-        'The link. Null for anybody but the person who made it, and for a credential that has less than the link.',
+        'The link, for the credential that made it and in a session of the person who made it. Null for all others, and for a credential that has less than the link.',
       authScopes: { credential: true },
       resolve: (share, _args, context) => {
         const token = context.services.shares.tokenOf(context.viewer, share)
@@ -194,7 +194,7 @@ builder.queryField('shares', t =>
   t.field({
     type: ShareConnection,
     description:
-      'Returns shares, newest first: your own or, for administrators, those of everybody. A credential with restrictions sees only shares of locations that it can access.',
+      'Returns shares, newest first: those that the credential made, in a session all of your own, and for administrators without restrictions those of everybody. A credential sees only shares of locations that it can access.',
     authScopes: { scope: 'read' },
     args: {
       first: t.arg.int({ defaultValue: 50, description: `The maximum number of shares, 1 to ${maxSharesPage}.` }),
@@ -225,8 +225,7 @@ builder.mutationFields(t => ({
   }),
   updateShare: t.field({
     type: Share,
-    description:
-      'Changes a share of your own or, for administrators, of anybody. For the kind DROP, it requires the scope `write`.',
+    description: 'Changes a share that `shares` returns. For the kind DROP, it requires the scope `write`.',
     audit: 'SHARE_UPDATE',
     authScopes: { scope: 'read' },
     args: { input: t.arg({ type: UpdateShareInput, required: true, description: 'The changes.' }) },
@@ -235,7 +234,7 @@ builder.mutationFields(t => ({
   revokeShare: t.field({
     type: Share,
     description:
-      'Revokes a share permanently, and ends what its recipients are transferring. For the kind DROP, it requires the scope `write`.',
+      'Revokes a share that `shares` returns permanently, and ends what its recipients are transferring. For the kind DROP, it requires the scope `write`.',
     audit: 'SHARE_REVOKE',
     authScopes: { scope: 'read' },
     args: { id: t.arg.id({ required: true, description: 'The ID of the share.' }) },

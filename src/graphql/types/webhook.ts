@@ -125,7 +125,8 @@ const WebhookSecretPayload = builder
 builder.queryFields(t => ({
   webhooks: t.field({
     type: [WebhookType],
-    description: 'Returns the webhooks at locations where you are an administrator, newest first.',
+    description:
+      'Returns the webhooks at locations where you are an administrator, newest first: those that the credential created, in a session all of your own, and for administrators without restrictions those of everybody.',
     authScopes: { scope: 'admin' },
     complexity: () => ({ field: 1, multiplier: maxWebhooks }),
     resolve: (_root, _args, { services, viewer }) => services.webhooks.list(viewer),

@@ -3,6 +3,7 @@
  * jobs. Each server reads a set of changed jobs with one query, whatever the number of subscriptions. A subscription keeps only
  * the ids of jobs, and all subscriptions share the latest states, of which a bounded size stays in memory.
  */
+import { isUnrestricted } from '../../auth/policy.ts'
 import { slotOwners, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { type JobOwners, jobChannel } from '../../db/jobs/changes.ts'
@@ -15,7 +16,7 @@ import { JobStates } from './job-states.ts'
 import { Limiter } from './limiter.ts'
 import { currentJobs, jobsWithIds } from './read-jobs.ts'
 import { JobSubscription, notFound, type ReadLatest } from './subscription.ts'
-import { isVisible, seesEverybody } from './visibility.ts'
+import { isVisible } from './visibility.ts'
 
 /** Changed jobs that are read at a time. */
 const batch = 500
@@ -218,7 +219,7 @@ export function createJobFeed(options: {
 
 function ownersOf(subscriptions: Iterable<JobSubscription>): JobOwners {
   const viewers = Array.from(subscriptions).flatMap(({ jobId, viewer }) => (jobId === null ? viewer : []))
-  const isEverybody = viewers.some(seesEverybody)
+  const isEverybody = viewers.some(isUnrestricted)
   return {
     workspaceIds: [...new Set(viewers.map(({ member }) => member.workspaceId))],
     userIds: isEverybody ? null : [...new Set(viewers.map(({ member }) => member.userId))],

@@ -2,7 +2,7 @@
 import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { authorizeJob } from '../../auth/needs.ts'
 import { formatPath, isWithin, parseNewName, parsePath, root } from '../../auth/path.ts'
-import { type Grant, requireScope } from '../../auth/policy.ts'
+import { type Grant, isUnrestricted, requireScope } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
 import { deleteEntries, insertEntries, type NewJobEntry } from '../../db/jobs/entries.ts'
@@ -29,7 +29,7 @@ import type { JobFeed } from './feed.ts'
 import { requireFewJobs, storeJob } from './new-job.ts'
 import { type JobSubscription, notFound } from './subscription.ts'
 import { targetPathOf } from './transfer-tree.ts'
-import { isVisible, seesEverybody } from './visibility.ts'
+import { isVisible } from './visibility.ts'
 
 export interface NewJobInput {
   kind: JobKind
@@ -78,7 +78,7 @@ export function createJobs(options: {
   const { db, audit, storage, feed, wake, recordEnd, onEnd } = options
   const nextId = timeOrderedIds()
 
-  /** Finds a job that the viewer may see: their own, or any with the scope `admin`, at locations that they may access. */
+  /** Finds a job that the viewer owns. */
   async function find(viewer: Viewer | null, id: string): Promise<JobRecord> {
     const reader = requireScope(viewer, 'read')
     const job = isId(id) ? await findJob(db, reader.member.workspaceId, id) : null
@@ -86,7 +86,7 @@ export function createJobs(options: {
     return job
   }
 
-  /** Changes a job that the viewer may see and may create. */
+  /** Changes a job that the viewer owns and may create. */
   function change(
     viewer: Viewer | null,
     action: 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_CANCEL' | 'JOB_RETRY',
@@ -177,7 +177,7 @@ export function createJobs(options: {
       const reader = requireScope(viewer, 'read')
       const limit = parsePageSize(page.first, maxJobsPage)
       const { workspaceId, userId } = reader.member
-      const of = { workspaceId, userId: seesEverybody(reader) ? null : userId, state: query.state ?? null }
+      const of = { workspaceId, userId: isUnrestricted(reader) ? null : userId, state: query.state ?? null }
       const { rows, ...found } = await visiblePage(
         read => listJobs(db, of, read),
         job => isVisible(reader, job),

@@ -1,24 +1,11 @@
-/** Decides who sees a job. */
-import { includesPath } from '../../auth/access.ts'
-import { parsePath } from '../../auth/path.ts'
-import { includesScope } from '../../auth/scopes.ts'
+import { owns } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 
-/** Returns whether the viewer sees the jobs of everybody. */
-export function seesEverybody({ scope }: Viewer): boolean {
-  return includesScope(scope, 'admin')
-}
-
-/** A job is visible to its owner and to administrators, at locations that they may access. */
+/** Returns whether a viewer sees a job, or the schedule of one. */
 export function isVisible(
   viewer: Viewer,
-  job: Pick<JobRecord, 'workspaceId' | 'userId' | 'sources' | 'target'>,
+  job: Pick<JobRecord, 'workspaceId' | 'userId' | 'credentialKind' | 'credentialId' | 'sources' | 'target'>,
 ): boolean {
-  const { member, access } = viewer
-  if (job.workspaceId !== member.workspaceId) return false
-  if (job.userId !== member.userId && !seesEverybody(viewer)) return false
-  return [...job.sources, ...(job.target ? [job.target] : [])].every(({ providerId, path }) =>
-    includesPath(access, providerId, parsePath(path)),
-  )
+  return owns(viewer, job, [...job.sources, ...(job.target ? [job.target] : [])])
 }

@@ -1,7 +1,7 @@
 /** Schedules: jobs that the server creates again and again. */
 import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { authorizeJob } from '../../auth/needs.ts'
-import { requireScope } from '../../auth/policy.ts'
+import { isUnrestricted, requireScope } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { findJobs } from '../../db/jobs/jobs.ts'
@@ -25,7 +25,7 @@ import { encodeIdCursor } from '../cursor.ts'
 import { parseName, parsePageSize } from '../input.ts'
 import { factsOf as jobFacts } from '../jobs/audit.ts'
 import type { Jobs, NewJobInput } from '../jobs/index.ts'
-import { isVisible, seesEverybody } from '../jobs/visibility.ts'
+import { isVisible } from '../jobs/visibility.ts'
 import { visiblePage } from '../visible-page.ts'
 import { nextTime } from './cron.ts'
 
@@ -48,7 +48,7 @@ export interface ScheduleChanges {
   enabled?: boolean | null | undefined
 }
 
-/** A schedule and its latest job, if that still exists. */
+/** A schedule and its latest job, if that still exists and the viewer sees it. */
 export interface Schedule extends ScheduleRecord {
   lastJob: JobRecord | null
 }
@@ -64,16 +64,16 @@ export function createSchedules({
 }) {
   const nextId = timeOrderedIds()
 
-  async function withJobs(schedules: readonly ScheduleRecord[]): Promise<Schedule[]> {
+  async function withJobs(viewer: Viewer, schedules: readonly ScheduleRecord[]): Promise<Schedule[]> {
     const found = await findJobs(
       db,
       schedules.flatMap(({ lastJobId }) => lastJobId ?? []),
     )
-    const byId = new Map(found.map(job => [job.id, job]))
+    const byId = new Map(found.filter(job => isVisible(viewer, job)).map(job => [job.id, job]))
     return schedules.map(schedule => ({ ...schedule, lastJob: byId.get(schedule.lastJobId ?? '') ?? null }))
   }
 
-  /** Finds a schedule that the viewer may see and whose jobs they may create. */
+  /** Finds a schedule that the viewer owns and whose jobs they may create. */
   async function find(viewer: Viewer | null, id: string): Promise<ScheduleRecord> {
     const { member } = requireScope(viewer, 'write')
     const schedule = isId(id) ? await findSchedule(db, member.workspaceId, id) : null
@@ -82,7 +82,7 @@ export function createSchedules({
     return schedule
   }
 
-  /** Changes a schedule that the viewer may see and whose jobs they may create. */
+  /** Changes a schedule that the viewer owns and whose jobs they may create. */
   function change<T>(
     viewer: Viewer | null,
     action: 'SCHEDULE_UPDATE' | 'SCHEDULE_DELETE',
@@ -136,7 +136,7 @@ export function createSchedules({
           return changed
         }),
       )
-      return { ...updated, lastJob: (await withJobs([updated]))[0]?.lastJob ?? null }
+      return { ...updated, lastJob: (await withJobs(requireScope(viewer, 'write'), [updated]))[0]?.lastJob ?? null }
     },
 
     /** Deletes a schedule. Its jobs stay. @throws as `update` */
@@ -172,13 +172,13 @@ export function createSchedules({
       const reader = requireScope(viewer, 'read')
       const limit = parsePageSize(page.first, maxSchedulesPage)
       const { workspaceId, userId } = reader.member
-      const of = { workspaceId, userId: seesEverybody(reader) ? null : userId }
+      const of = { workspaceId, userId: isUnrestricted(reader) ? null : userId }
       const { rows, ...found } = await visiblePage(
         read => listSchedules(db, of, read),
         each => isVisible(reader, { ...each, ...each.job }),
         { limit, after: page.after },
       )
-      const schedules = await withJobs(rows)
+      const schedules = await withJobs(reader, rows)
       return { ...found, items: schedules.map(schedule => ({ schedule, cursor: encodeIdCursor(schedule.id) })) }
     },
   }

@@ -5,7 +5,7 @@ import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { authorizeShare } from '../../auth/needs.ts'
 import { enterPasswordQueue, hashPassword } from '../../auth/passwords.ts'
 import { formatPath, nameOf } from '../../auth/path.ts'
-import { type Grant, requireScope } from '../../auth/policy.ts'
+import { type Grant, isOwn, isUnrestricted, owns, requireScope } from '../../auth/policy.ts'
 import { includesScope } from '../../auth/scopes.ts'
 import { SecretMismatch, type Secrets } from '../../auth/secrets.ts'
 import { generateShareToken } from '../../auth/share-token.ts'
@@ -30,7 +30,6 @@ import { asCreator } from '../creator.ts'
 import { encodeIdCursor } from '../cursor.ts'
 import { parsePageSize, requireShortPaths } from '../input.ts'
 import { allDone, Limiter } from '../jobs/limiter.ts'
-import { isVisible, seesEverybody } from '../jobs/visibility.ts'
 import type { Invitations } from '../limits/invitations.ts'
 import { visiblePage } from '../visible-page.ts'
 import { parseRecipients } from './recipients.ts'
@@ -99,11 +98,11 @@ export function createShares(options: {
     return await hashPassword(slot, password)
   }
 
-  /** Finds a share of the viewer or, for administrators, of anybody, at locations that the viewer may access. */
+  /** Finds a share that the viewer owns. */
   async function findManaged(viewer: Viewer | null, id: string): Promise<ShareRecord> {
     const manager = requireScope(viewer, 'read')
     const share = isId(id) ? await findShare(db, manager.member.workspaceId, id) : null
-    if (!share || !mayManage(manager, share)) throw new AppError('NOT_FOUND', 'There is no such share.')
+    if (!share || !isVisible(manager, share)) throw new AppError('NOT_FOUND', 'There is no such share.')
     return share
   }
 
@@ -216,7 +215,7 @@ export function createShares(options: {
     },
 
     /**
-     * Returns shares, the newest first: those of `ofUser`, or all that the viewer manages.
+     * Returns shares, the newest first: those of `ofUser`, or all that the viewer owns.
      * @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR
      */
     async list(
@@ -227,19 +226,20 @@ export function createShares(options: {
       const manager = requireScope(viewer, 'read')
       const limit = parsePageSize(page.first, maxSharesPage)
       const { workspaceId, userId: own } = manager.member
-      const userId = seesEverybody(manager) ? (ofUser ?? null) : own
+      const userId = isUnrestricted(manager) ? (ofUser ?? null) : own
       if (userId !== null && !isId(userId)) throw new AppError('INVALID_INPUT', '"ofUser" is the ID of a member.')
       const { rows, ...found } = await visiblePage(
         read => listShares(db, { workspaceId, userId, includeInactive }, read),
-        share => mayManage(manager, share),
+        share => isVisible(manager, share),
         { limit, after: page.after },
       )
       return { ...found, items: rows.map(share => ({ share, cursor: encodeIdCursor(share.id) })) }
     },
 
-    /** Returns the token of a share for its maker, with a credential that has the scope of the link; otherwise null. */
-    tokenOf(viewer: Viewer | null, { id, kind, userId, token }: ShareRecord): string | null {
-      if (viewer?.member.userId !== userId || !includesScope(viewer.scope, scopeOf(kind))) return null
+    /** Returns the token of the viewer's own share, if the viewer has the scope of the link; otherwise null. */
+    tokenOf(viewer: Viewer | null, share: ShareRecord): string | null {
+      const { id, kind, token } = share
+      if (!viewer || !isOwn(viewer, share) || !includesScope(viewer.scope, scopeOf(kind))) return null
       try {
         return secrets.open('share', id, token)
       } catch (error) {
@@ -250,10 +250,13 @@ export function createShares(options: {
   }
 }
 
-/** A share is managed by its maker and by administrators, if their credential has its paths. */
-function mayManage(manager: Viewer, { workspaceId, userId, providerId, paths }: ShareRecord): boolean {
-  const sources = paths.map(path => ({ providerId, path: formatPath(path) }))
-  return isVisible(manager, { workspaceId, userId, sources, target: null })
+function isVisible(manager: Viewer, share: ShareRecord): boolean {
+  const { providerId, paths } = share
+  return owns(
+    manager,
+    share,
+    paths.map(path => ({ providerId, path: formatPath(path) })),
+  )
 }
 
 /** Describes a share for the audit log. The location of the event is the first path. */

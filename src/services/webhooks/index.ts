@@ -2,7 +2,7 @@
 import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { authorizeWebhook } from '../../auth/needs.ts'
 import { formatPath } from '../../auth/path.ts'
-import { requireScope } from '../../auth/policy.ts'
+import { owns, requireScope } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
@@ -73,11 +73,11 @@ export function createWebhooks({
 }) {
   const nextId = timeOrderedIds()
 
-  /** Finds a webhook at a location where the viewer is an administrator. */
+  /** Finds a webhook that the viewer owns. */
   async function find(viewer: Viewer | null, id: string): Promise<WebhookRecord> {
     const admin = requireScope(viewer, 'admin')
     const webhook = isId(id) ? await findWebhook(db, admin.member.workspaceId, id) : null
-    if (!webhook || !mayManage(admin, webhook)) throw notFound()
+    if (!webhook || !isVisible(admin, webhook)) throw notFound()
     return webhook
   }
 
@@ -224,11 +224,11 @@ export function createWebhooks({
 
     get: find,
 
-    /** Returns the webhooks at locations where the viewer is an administrator, newest first. @throws SCOPE_REQUIRED */
+    /** Returns the webhooks that the viewer owns, newest first. @throws SCOPE_REQUIRED */
     async list(viewer: Viewer | null): Promise<WebhookRecord[]> {
       const admin = requireScope(viewer, 'admin')
       const found = await listWebhooks(db, admin.member.workspaceId, maxWebhooks)
-      return found.filter(webhook => mayManage(admin, webhook))
+      return found.filter(webhook => isVisible(admin, webhook))
     },
 
     /** Returns the newest deliveries first. @throws INVALID_INPUT, INVALID_CURSOR */
@@ -254,14 +254,8 @@ export function createWebhooks({
   }
 }
 
-function mayManage(viewer: Viewer, { location }: WebhookRecord): boolean {
-  try {
-    authorizeWebhook(viewer, location)
-    return true
-  } catch (error) {
-    if (error instanceof AppError) return false
-    throw error
-  }
+function isVisible(viewer: Viewer, webhook: WebhookRecord): boolean {
+  return webhook.location ? owns(viewer, webhook, [webhook.location]) : viewer.access.all && owns(viewer, webhook, [])
 }
 
 /** @throws NOT_FOUND */

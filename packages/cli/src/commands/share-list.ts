@@ -16,7 +16,7 @@ interface SharesPage {
 export const shareList = command({
   name: 'share list',
   operands: '',
-  help: 'List your share links, newest first; for administrators, those of everybody.',
+  help: 'List the share links that the key made, newest first; for an admin key without restrictions, those of everybody.',
   options: { all: { short: 'a', help: 'Include expired and revoked links.' } },
   json: { share: shareFields },
   async run({ output, connect }, { options }) {
