@@ -149,6 +149,7 @@ jobs.lease_until timestamp with time zone
 jobs.is_atomic boolean not null default false
 jobs.outcome text
 jobs.permanent boolean not null default true
+jobs.taken_at timestamp with time zone
 jobs: jobs_conflict_check CHECK ((conflict = ANY (ARRAY['FAIL'::text, 'REPLACE'::text, 'RENAME'::text, 'SKIP'::text, 'NEWER'::text])))
 jobs: jobs_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
 jobs: jobs_kind_check CHECK ((kind = ANY (ARRAY['COPY'::text, 'MOVE'::text, 'DELETE'::text, 'SYNC'::text])))
@@ -160,6 +161,7 @@ jobs: jobs_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id
 CREATE INDEX jobs_active ON public.jobs USING btree (id) WHERE (state = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text]))
 CREATE INDEX jobs_ended_at ON public.jobs USING btree (ended_at) WHERE (ended_at IS NOT NULL)
 CREATE INDEX jobs_owner ON public.jobs USING btree (workspace_id, user_id) WHERE (state = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text, 'PAUSED'::text]))
+CREATE INDEX jobs_taken_at ON public.jobs USING btree (workspace_id, user_id, taken_at)
 CREATE INDEX jobs_workspace ON public.jobs USING btree (workspace_id, id)
 CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id)
 CREATE TRIGGER jobs_changed AFTER UPDATE ON public.jobs FOR EACH ROW WHEN (((old.state IS DISTINCT FROM new.state) OR (old.lease_until IS DISTINCT FROM new.lease_until))) EXECUTE FUNCTION notify_of_job()

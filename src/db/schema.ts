@@ -447,6 +447,8 @@ interface JobTable extends CreatorColumns {
   ended_at: ColumnType<Date | null, never, Date | null>
   lease_id: ColumnType<string | null, never, string | null>
   lease_until: ColumnType<Date | null, never, Date | null>
+  /** When a server took the job most recently. */
+  taken_at: ColumnType<Date | null, never, Date>
 }
 
 /**

@@ -7,6 +7,23 @@ import { type JobRecord, toJob } from './record.ts'
 
 const leaseSeconds = 15
 const leaseEnd = sql<Date>`now() + make_interval(secs => ${leaseSeconds})`
+/** Seconds that a job runs before it makes room for a job of another member. */
+const turnSeconds = 10
+
+/** Counts the running jobs of the member who has the job in the row `job`. */
+const runningOf = (job: 'waiting' | 'jobs') => sql<number>`(
+  select count(*) from jobs as other where other.workspace_id = ${sql.ref(job)}.workspace_id
+    and other.user_id = ${sql.ref(job)}.user_id and other.state = 'RUNNING' and other.lease_until >= now())`
+
+/** Matches a row `waiting` that a server may take: a job in the queue, or one whose server was killed. */
+const isTakable = sql<SqlBool>`(waiting.state in ('QUEUED', 'RUNNING') and waiting.requested is null
+  and (waiting.state = 'QUEUED' or waiting.lease_until < now()))`
+
+/** Whether another member, who has fewer running jobs, waits although the job has had its turn. */
+const isTurnOver = sql<boolean>`case when jobs.taken_at < now() - make_interval(secs => ${turnSeconds}) then exists (
+  select from jobs as waiting where ${isTakable}
+    and (waiting.workspace_id, waiting.user_id) <> (jobs.workspace_id, jobs.user_id)
+    and ${runningOf('waiting')} < ${runningOf('jobs')}) else false end`
 
 /**
  * The files of a MOVE that a step has moved are gone from the source, even if the step did not finish. An atomic one deletes
@@ -49,11 +66,16 @@ export async function endAbandoned(db: Change): Promise<JobRecord[]> {
 }
 
 /**
- * Takes the lease of a job that waits or whose server was killed. People with fewer running jobs come first, then older
- * jobs.
- * @param id takes this job or none
+ * Takes the lease of a job that waits or whose server was killed. Members with fewer running jobs come first, then those whose
+ * latest turn began earlier, then older jobs.
+ * @param options.id takes this job or none
+ * @param options.except takes no job of these users
  */
-export async function takeJob(db: Database, lease: string, id?: string): Promise<JobRecord | null> {
+export async function takeJob(
+  db: Database,
+  lease: string,
+  { id, except = [] }: { id?: string; except?: readonly string[] },
+): Promise<JobRecord | null> {
   const row = await db
     .updateTable('jobs')
     .set({
@@ -65,17 +87,18 @@ export async function takeJob(db: Database, lease: string, id?: string): Promise
       pending_files: 0,
       pending_bytes: 0,
       started_at: sql`coalesce(started_at, now())`,
+      taken_at: sql`now()`,
     })
     .where('id', '=', ({ selectFrom }) =>
       selectFrom('jobs as waiting')
         .select('waiting.id')
-        .where('waiting.state', 'in', ['QUEUED', 'RUNNING'])
-        .where('waiting.requested', 'is', null)
-        .where(sql<SqlBool>`(waiting.state = 'QUEUED' or waiting.lease_until < now())`)
+        .where(isTakable)
+        .where(sql<SqlBool>`waiting.user_id <> all(${except}::uuid[])`)
         .$if(id !== undefined, query => query.where('waiting.id', '=', id as string))
+        .orderBy(runningOf('waiting'))
         .orderBy(
-          sql`(select count(*) from jobs as other where other.workspace_id = waiting.workspace_id
-            and other.user_id = waiting.user_id and other.state = 'RUNNING' and other.lease_until >= now())`,
+          sql`(select max(other.taken_at) from jobs as other where other.workspace_id = waiting.workspace_id
+            and other.user_id = waiting.user_id) nulls first`,
         )
         .orderBy('waiting.id')
         .limit(1)
@@ -93,15 +116,15 @@ export interface Totals {
 }
 
 /**
- * Renews a lease and stores the progress, so that others see it. Returns the pending request, or null if the lease is
- * lost.
+ * Renews a lease and stores the progress, so that others see it. Returns the pending request and whether
+ * the turn is over, or null if the lease is lost.
  */
 export async function renewJob(
   db: Database,
   id: string,
   lease: string,
   { bytesPerSecond, totals, pending }: { bytesPerSecond: number; totals: Totals | null; pending: Totals },
-): Promise<{ requested: 'PAUSE' | 'CANCEL' | null } | null> {
+): Promise<{ requested: 'PAUSE' | 'CANCEL' | null; isTurnOver: boolean } | null> {
   const row = await db
     .updateTable('jobs')
     .set({
@@ -114,7 +137,7 @@ export async function renewJob(
     })
     .where('id', '=', id)
     .where('lease_id', '=', lease)
-    .returning('requested')
+    .returning(['requested', isTurnOver.as('isTurnOver')])
     .executeTakeFirst()
   return row ?? null
 }

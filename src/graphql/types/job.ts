@@ -25,7 +25,7 @@ const kinds: Record<JobKind, { description: string }> = {
 export const JobKindEnum = builder.enumType('JobKind', { description: 'The kind of a job.', values: kinds })
 
 const states: Record<JobState, { description: string }> = {
-  QUEUED: { description: 'Waits for a server.' },
+  QUEUED: { description: 'Waits for a server, or for its next turn.' },
   RUNNING: { description: 'A server works on it. If that server fails, another one continues within seconds.' },
   PAUSED: { description: 'Waits until it is resumed.' },
   SUCCEEDED: { description: 'Has ended, and everything is done.' },

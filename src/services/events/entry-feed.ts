@@ -4,12 +4,11 @@
  */
 
 import type { Grant } from '../../auth/policy.ts'
-import { slotOwners } from '../../auth/viewer.ts'
 import { type AuditEvent, entryChannel, findAuditEvents } from '../../db/audit-events.ts'
 import type { Database } from '../../db/client.ts'
 import { findJobs } from '../../db/jobs/jobs.ts'
 import type { ActiveGrants } from '../../storage/active-grants.ts'
-import { stopping, subscriptionSlots } from '../subscriptions/limits.ts'
+import { OpenSubscriptions, stopping } from '../subscriptions/limits.ts'
 import { createListener } from '../subscriptions/listener.ts'
 import { changesOf } from './entry-change.ts'
 import { EntrySubscription } from './entry-subscription.ts'
@@ -36,7 +35,7 @@ export function createEntryFeed(options: {
 }): EntryFeed {
   const { db, activeGrants, onError } = options
   const subscriptions = new Set<EntrySubscription>()
-  const slots = subscriptionSlots()
+  const open = new OpenSubscriptions()
   const waiting = new Set<string>()
   let reading: Promise<void> | undefined
   let isListening = false
@@ -96,10 +95,10 @@ export function createEntryFeed(options: {
   return {
     open(granted, signal) {
       if (isClosed) throw stopping()
-      const slot = slots.take(slotOwners(granted.viewer))
+      const place = open.add(granted.viewer)
       const work = activeGrants.register([granted], signal)
       const subscription = new EntrySubscription(granted, () => {
-        slot[Symbol.dispose]()
+        place[Symbol.dispose]()
         work[Symbol.dispose]()
         subscriptions.delete(subscription)
         if (subscriptions.size === 0) listener.stopLater()

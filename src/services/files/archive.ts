@@ -59,7 +59,7 @@ const limits = { credential: 8, links: 12, member: 16, all: 64 }
 
 /** The running archives of this process. */
 export class Archives {
-  readonly #slots = new Slots<keyof SlotOwners>(limits, tooMany)
+  readonly #slots = new Slots<keyof SlotOwners>(limits)
 
   /**
    * Yields everything in an archive, and before it nothing that fails: if no top can be read, the first error is thrown.
@@ -71,7 +71,7 @@ export class Archives {
     tops: readonly ArchiveTop[],
     signal: AbortSignal,
   ): AsyncGenerator<ArchiveItem, void, undefined> {
-    using _slot = this.#slots.take(slotOwners(viewer))
+    using _slot = this.#slots.take(slotOwners(viewer), tooMany)
     yield* foundItems(tops, signal)
   }
 }

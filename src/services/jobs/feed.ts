@@ -4,13 +4,13 @@
  * the ids of jobs, and all subscriptions share the latest states, of which a bounded size stays in memory.
  */
 import { isUnrestricted } from '../../auth/policy.ts'
-import { slotOwners, type Viewer } from '../../auth/viewer.ts'
+import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { type JobOwners, jobChannel } from '../../db/jobs/changes.ts'
 import { findJobs } from '../../db/jobs/jobs.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import type { ActiveGrants } from '../../storage/active-grants.ts'
-import { maxUnread, stopping, subscriptionSlots } from '../subscriptions/limits.ts'
+import { maxUnread, OpenSubscriptions, stopping } from '../subscriptions/limits.ts'
 import { createListener } from '../subscriptions/listener.ts'
 import { JobStates } from './job-states.ts'
 import { Limiter } from './limiter.ts'
@@ -47,7 +47,7 @@ export function createJobFeed(options: {
 }): JobFeed {
   const { db, activeGrants, onError } = options
   const subscriptions = new Set<JobSubscription>()
-  const slots = subscriptionSlots()
+  const open = new OpenSubscriptions()
   const changed = new Set<string>()
   let states = new JobStates()
   /** Lets one read end before the next one, so that no state is published after a newer one. */
@@ -153,13 +153,13 @@ export function createJobFeed(options: {
     })
 
   function subscribe(viewer: Viewer, jobId: string | null, signal: AbortSignal): JobSubscription {
-    const slot = slots.take(slotOwners(viewer))
+    const place = open.add(viewer)
     const subscription: JobSubscription = new JobSubscription({
       jobId,
       viewer,
       readLatest,
       onEnd() {
-        slot[Symbol.dispose]()
+        place[Symbol.dispose]()
         work[Symbol.dispose]()
         remove(subscription)
       },

@@ -22,8 +22,8 @@ export function createFolderJobs(options: {
   db: Database
   audit: Audit
   waits: JobWaits
-  /** Call this with the id of a job that is ready to run. */
-  runNow(id: string): void
+  /** Call this with a job that is ready to run. */
+  runNow(job: JobRecord): void
 }): FolderJobs {
   const { db, audit, waits, runNow } = options
   const nextId = timeOrderedIds()
@@ -33,9 +33,14 @@ export function createFolderJobs(options: {
       const job = jobOf(work)
       const id = nextId(new Date())
       try {
-        await audit.recorded(viewer, 'JOB_CREATE', { ...factsOf(job), subject: { kind: 'JOB', id } }, recording =>
-          recording.commit(trx => storeJob(trx, viewer, { ...job, id, isAtomic: true }, [entryOf(work)])),
+        const stored = await audit.recorded(
+          viewer,
+          'JOB_CREATE',
+          { ...factsOf(job), subject: { kind: 'JOB', id } },
+          recording => recording.commit(trx => storeJob(trx, viewer, { ...job, id, isAtomic: true }, [entryOf(work)])),
         )
+        runNow(stored)
+        return id
       } catch (error) {
         // The first error matters more than an error of the deletion.
         if (work.target?.isNew) {
@@ -43,8 +48,6 @@ export function createFolderJobs(options: {
         }
         throw error
       }
-      runNow(id)
-      return id
     },
 
     async finish(id, signal) {

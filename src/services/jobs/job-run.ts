@@ -25,6 +25,11 @@ export interface JobRun extends RunId {
   job: JobRecord
   /** Aborts on a pause, a cancellation, a lost lease, and the end of a grant. */
   signal: AbortSignal
+  /**
+   * Aborts when another member waits for a turn: the run ends after the steps that it is in. Every run works on at least one step, so
+   * that the job ends however short its turns are.
+   */
+  turn: AbortSignal
   /** The locations of the sources, as the policy has granted them. */
   sources: readonly ReadLocation[]
   /** The folder that the sources go into; null for DELETE. */

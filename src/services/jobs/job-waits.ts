@@ -17,10 +17,10 @@ export interface JobWaits {
   close(): void
 }
 
-/** @param runNow is called for each job that has not ended, because its server may have been killed */
+/** @param runNow is called every second for each job that has not ended, because its server may have been killed */
 export function createJobWaits(options: {
   db: Database
-  runNow(id: string): void
+  runNow(job: JobRecord): void
   onError: (error: unknown) => void
 }): JobWaits {
   const { db, runNow, onError } = options
@@ -32,7 +32,7 @@ export function createJobWaits(options: {
 
   async function read(): Promise<void> {
     for (const job of await findJobs(db, [...waits.keys()])) {
-      if (job.state === 'QUEUED' || job.state === 'RUNNING') runNow(job.id)
+      if (job.state === 'QUEUED' || job.state === 'RUNNING') runNow(job)
       else for (const each of waits.get(job.id) ?? []) each.resolve(job)
     }
   }

@@ -81,6 +81,7 @@ export async function removeFolder(run: JobRun, entry: JobEntry): Promise<void> 
   do {
     cursor = await withTally(run, tally => removePage(run, tally, entry, { cursor, pages }))
     run.signal.throwIfAborted()
+    if (cursor !== null) run.turn.throwIfAborted()
   } while (cursor !== null && !isPointless(run))
 }
 
@@ -126,6 +127,7 @@ export async function removeListed(run: JobRun): Promise<void> {
     const level = entries.filter(({ depth }) => depth === entries[0]?.depth)
     if (level.length === 0) return
     await withTally(run, tally => removeLevel(run, tally, level))
+    run.turn.throwIfAborted()
   }
 }
 

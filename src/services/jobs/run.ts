@@ -50,9 +50,11 @@ class Interruption extends Error {
 }
 
 /**
- * Resolves when the job has ended, is paused, or belongs to another server.
+ * Resolves when the job has ended, is paused, waits for its next turn, or belongs to another server.
  * @param lease `takenAt` is when it was requested, as of `performance.now()`
  * @param stop aborts when this server stops; another one then continues the job
+ * @param onTurnOver called when another member waits for a turn: the run ends after the steps that it is in. Null for a run that
+ *   keeps its turn
  * @returns the job's new state, or null if another server decides on it
  */
 export async function runJob(
@@ -60,9 +62,11 @@ export async function runJob(
   job: JobRecord,
   lease: { id: string; takenAt: number },
   stop: AbortSignal,
+  onTurnOver: (() => void) | null,
 ): Promise<JobState | null> {
   const { db, recordEnd } = context
   const controller = new AbortController()
+  const turn = new AbortController()
   const onStop = () => controller.abort(new Interruption('QUEUED'))
   if (stop.aborted) onStop()
   else stop.addEventListener('abort', onStop, { once: true })
@@ -85,12 +89,17 @@ export async function runJob(
     if (renewed === undefined) return
     if (renewed === null) controller.abort(new LeaseLost('Another server has the lease'))
     else renewedAt = sentAt
+    if (renewed?.isTurnOver && onTurnOver && !turn.signal.aborted) {
+      turn.abort(new Interruption('QUEUED'))
+      onTurnOver()
+    }
     if (renewed?.requested) controller.abort(new Interruption(renewed.requested === 'PAUSE' ? 'PAUSED' : 'CANCELED'))
     // The renewal shows whether the database fails.
     await limits.refresh(db).catch(() => {})
   }
 
-  const outcome = await work(context, job, lease.id, { progress, limits }, controller.signal).then(
+  const steps = { progress, limits, turn: turn.signal }
+  const outcome = await work(context, job, lease.id, steps, controller.signal).then(
     failed => ended(failed ? 'FAILED' : 'SUCCEEDED'),
     (error: unknown) => outcomeOf(controller.signal.aborted ? controller.signal.reason : error),
   )
@@ -137,7 +146,7 @@ async function work(
   { db, storage, trash, credentials, onError }: RunContext,
   job: JobRecord,
   lease: string,
-  { progress, limits }: Pick<JobRun, 'progress' | 'limits'>,
+  { progress, limits, turn }: Pick<JobRun, 'progress' | 'limits' | 'turn'>,
   signal: AbortSignal,
 ): Promise<boolean> {
   await limits.refresh(db)
@@ -155,6 +164,7 @@ async function work(
       job,
       lease,
       signal: granted,
+      turn,
       ...locations,
       limits,
       progress,

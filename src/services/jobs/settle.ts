@@ -13,7 +13,7 @@ import { removeListed } from './remove-tree.ts'
 /** The number of entries in one step. */
 const batchSize = 500
 
-/** @throws LeaseLost, the reason of the signal, and errors of the database */
+/** @throws LeaseLost, the reason of the signal or of the end of the turn, and errors of the database */
 export async function settle(run: JobRun): Promise<void> {
   const outcome = await decideOutcome(run.db, run)
   if (outcome === 'UNDO') await undo(run)
@@ -53,6 +53,7 @@ async function undo(run: JobRun): Promise<void> {
         if (entry.isNewTarget) await deleteIfEmpty(targetAt(run, entry.targetPath), run.signal)
       }),
     )
+    run.turn.throwIfAborted()
   }
   await forgetCounts(run.db, run)
 }
@@ -72,6 +73,7 @@ async function eachCopied(run: JobRun, work: (tally: Tally, entry: JobEntry) => 
     const entries = await nextCopied(run.db, run.job.id, batchSize)
     if (entries.length === 0) return
     await finish(run, entries, work)
+    run.turn.throwIfAborted()
   }
 }
 

@@ -81,6 +81,7 @@ export async function transferFolder(run: JobRun, entry: JobEntry): Promise<void
     cursor = result.cursor
     hasFailed = result.hasFailed
     run.signal.throwIfAborted()
+    if (cursor !== null) run.turn.throwIfAborted()
   } while (cursor !== null && !isPointless(run))
 }
 

@@ -16,7 +16,7 @@ const batchSize = 64
 /**
  * Resolves when everything is done, or when a failure has made the rest pointless. When it rejects, no work is left
  * running.
- * @throws LeaseLost, the reason of the signal, and errors of the database
+ * @throws LeaseLost, the reason of the signal or of the end of the turn, and errors of the database
  */
 export async function walk(given: JobRun): Promise<void> {
   const stop = new AbortController()
@@ -32,11 +32,13 @@ export async function walk(given: JobRun): Promise<void> {
         queue.done()
       }
       if (isPointless(run)) queue.stop()
+      run.turn.throwIfAborted()
     }
   }
   const workers = Array.from({ length: concurrency }, () =>
     worker().catch(error => {
-      stop.abort(error)
+      // At the end of a turn, the others end the steps that they are in.
+      if (error !== run.turn.reason) stop.abort(error)
       queue.stop()
       throw error
     }),
@@ -44,7 +46,7 @@ export async function walk(given: JobRun): Promise<void> {
   const results = await Promise.allSettled(workers)
   const failed = results.find(result => result.status === 'rejected')
   // The first error is the reason: the others follow from it.
-  if (failed) throw given.signal.aborted ? given.signal.reason : stop.signal.reason
+  if (failed) throw [given.signal, stop.signal].find(({ aborted }) => aborted)?.reason ?? run.turn.reason
   if (isPointless(run)) return
   if (!keepsAllOrNone(run.job)) await removeListed(run)
   if (await isWorkLeft(run)) throw new Error(`The job ${run.job.id} ended before its work`)

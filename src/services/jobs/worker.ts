@@ -1,16 +1,19 @@
-/** Runs the jobs of all replicas: each server takes one job after the other, up to `slots` at once. */
+/**
+ * Runs the jobs of all replicas: each server takes one job after the other, up to `slots` at once. Members take turns. A run whose
+ * turn is over ends after its steps. Its slot is free at once, because a step can take long, but not for the same member.
+ */
 import { randomUUID } from 'node:crypto'
 import { changeWithOwnEvents } from '../../db/audit-events.ts'
 import { endAbandoned, isAnyWaiting, takeJob } from '../../db/jobs/leases.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import type { JobState } from '../../db/schema.ts'
-import { Limiter } from './limiter.ts'
+import { Slots } from '../../lib/slots.ts'
 import { type RunContext, runJob } from './run.ts'
 
 /** Milliseconds between two searches for jobs that another server has queued or abandoned. */
 const pollInterval = 2000
-/** Jobs that a server runs at once for requests that wait for them, beside its slots. */
-const maxAwaited = 16
+/** The maximum numbers of jobs that a server runs at once for requests that wait for them, beside its slots. */
+const maxAwaited = { member: 4, all: 16 }
 
 /** Runs a job as part of a trace. */
 export type ObserveJob = (job: JobRecord, run: () => Promise<JobState | null>) => Promise<JobState | null>
@@ -18,8 +21,8 @@ export type ObserveJob = (job: JobRecord, run: () => Promise<JobState | null>) =
 export interface JobWorker {
   /** Looks for jobs now. */
   wake(): void
-  /** Runs a job for a request that waits for it, unless a server runs it already. */
-  runNow(id: string): void
+  /** Runs a job for a request that waits for it, unless a server runs it already, or this one has too many such jobs. */
+  runNow(job: Pick<JobRecord, 'id' | 'userId'>): void
   /** Interrupts running jobs, so that another server continues them at once. */
   close(): Promise<void>
 }
@@ -31,33 +34,52 @@ export function startJobWorker(
 ): JobWorker {
   const { db, recordEnd, onError, onEnd, observe } = context
   const stop = new AbortController()
-  const running = new Set<Promise<void>>()
+  const running = new Set<Run>()
   const awaited = new Map<string, Promise<void>>()
-  const limiter = new Limiter(maxAwaited)
+  const awaitedSlots = new Slots<'member'>(maxAwaited)
   let taking: Promise<void> = Promise.resolve()
   let isTaking = false
   let isWoken = false
 
+  /** At most as many runs as there are slots leave theirs free, so that all runs together are bounded. */
+  function freeSlots(): number {
+    return slots - Math.max(running.size - endingRuns().length, running.size - slots)
+  }
+
+  function endingRuns(): Run[] {
+    return Array.from(running).filter(({ isTurnOver }) => isTurnOver)
+  }
+
   async function take(): Promise<void> {
     isTaking = true
-    while (isWoken && running.size < slots && !stop.signal.aborted) {
+    while (isWoken && freeSlots() > 0 && !stop.signal.aborted) {
       isWoken = false
       const lease = newLease()
-      const job = await takeJob(db, lease.id).catch(onError)
+      const except = endingRuns().map(({ userId }) => userId)
+      const job = await takeJob(db, lease.id, { except }).catch(onError)
       if (!job) continue
       isWoken = true
-      const run = runOne(job, lease).finally(() => {
-        running.delete(run)
-        wake()
-      })
-      running.add(run)
+      start(job, lease)
     }
     isTaking = false
   }
 
-  async function runOne(job: JobRecord, lease: { id: string; takenAt: number }): Promise<void> {
+  function start(job: JobRecord, lease: NewLease): void {
+    const run: Run = { userId: job.userId, isTurnOver: false, ended: Promise.resolve() }
+    running.add(run)
+    const onTurnOver = () => {
+      run.isTurnOver = true
+      wake()
+    }
+    run.ended = runOne(job, lease, onTurnOver).finally(() => {
+      running.delete(run)
+      wake()
+    })
+  }
+
+  async function runOne(job: JobRecord, lease: NewLease, onTurnOver: (() => void) | null): Promise<void> {
     try {
-      const state = await observe(job, () => runJob(context, job, lease, stop.signal))
+      const state = await observe(job, () => runJob(context, job, lease, stop.signal, onTurnOver))
       if (state !== null) await onEnd(job, state)
     } catch (error) {
       onError(error)
@@ -67,8 +89,9 @@ export function startJobWorker(
   async function runAwaited(id: string): Promise<void> {
     if (stop.signal.aborted) return
     const lease = newLease()
-    const job = await takeJob(db, lease.id, id)
-    if (job) await runOne(job, lease)
+    const job = await takeJob(db, lease.id, { id })
+    // A run that a request waits for has no slot of other members.
+    if (job) await runOne(job, lease, null)
   }
 
   function wake(): void {
@@ -91,23 +114,41 @@ export function startJobWorker(
   void poll().catch(onError)
   return {
     wake,
-    runNow(id) {
+    runNow({ id, userId }) {
       if (awaited.has(id) || stop.signal.aborted) return
-      const run = limiter
-        .run(() => runAwaited(id))
+      const slot = awaitedSlots.tryTake({ member: userId })
+      if (!slot) return
+      const run = runAwaited(id)
         .catch(onError)
-        .finally(() => awaited.delete(id))
+        .finally(() => {
+          slot[Symbol.dispose]()
+          awaited.delete(id)
+        })
       awaited.set(id, run)
     },
     async close() {
       clearInterval(timer)
       stop.abort()
       await taking
-      await Promise.all([...running, ...awaited.values()])
+      await Promise.all([...Array.from(running, ({ ended }) => ended), ...awaited.values()])
     },
   }
 }
 
-function newLease(): { id: string; takenAt: number } {
+interface NewLease {
+  id: string
+  /** As of `performance.now()`. */
+  takenAt: number
+}
+
+/** A run that has a slot. */
+interface Run {
+  userId: string
+  /** The run ends after its steps, because another member waits. */
+  isTurnOver: boolean
+  ended: Promise<void>
+}
+
+function newLease(): NewLease {
   return { id: randomUUID(), takenAt: performance.now() }
 }

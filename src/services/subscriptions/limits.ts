@@ -1,4 +1,4 @@
-import type { SlotOwners } from '../../auth/viewer.ts'
+import { type SlotOwners, slotOwners, type Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import { Slots } from '../../lib/slots.ts'
 
@@ -7,16 +7,23 @@ const limits = { credential: 20, links: 20, member: 100, all: 1000 }
 /** The maximum number of values that a client has not read. */
 export const maxUnread = 1000
 
-/** Returns the slots of the subscriptions to one field. `take` throws TOO_MANY_SUBSCRIPTIONS. */
-export function subscriptionSlots(): Slots<keyof SlotOwners> {
-  return new Slots(limits, (level, limit) => {
-    const owner = level === 'credential' ? 'This credential has' : 'You have'
-    const message =
-      level === 'all'
-        ? 'The server has too many open subscriptions: try again later.'
-        : `${owner} ${limit} open subscriptions, which is the limit: close one of them.`
-    return new AppError('TOO_MANY_SUBSCRIPTIONS', message)
-  })
+/** The subscriptions to one field. */
+export class OpenSubscriptions {
+  readonly #slots = new Slots<keyof SlotOwners>(limits)
+
+  /** Counts a subscription until the result is disposed of. @throws TOO_MANY_SUBSCRIPTIONS */
+  add(viewer: Viewer): Disposable {
+    return this.#slots.take(slotOwners(viewer), tooMany)
+  }
+}
+
+function tooMany(level: keyof SlotOwners | 'all', limit: number): AppError {
+  const owner = level === 'credential' ? 'This credential has' : 'You have'
+  const message =
+    level === 'all'
+      ? 'The server has too many open subscriptions: try again later.'
+      : `${owner} ${limit} open subscriptions, which is the limit: close one of them.`
+  return new AppError('TOO_MANY_SUBSCRIPTIONS', message)
 }
 
 export function stopping(): AppError {
