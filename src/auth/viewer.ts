@@ -79,7 +79,9 @@ export interface Viewer extends Permissions {
   expiresAt: Date | null
   /** The time of the last check of the credential, in milliseconds of `performance.now()`. */
   confirmedAt: number
-  /** The provider that the request names, at the time of the last check, if it exists in the workspace of the member. */
+  /** The provider that the request names. The last check of the credential has looked it up, whether it exists or not. */
+  namedProvider?: ProviderName | null
+  /** The named provider at the time of the last check, if it exists in the workspace of the member; for a share, its provider. */
   seenProvider?: SeenProvider | null
   origin: Origin
 }

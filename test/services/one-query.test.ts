@@ -1,7 +1,15 @@
 /** A transfer asks the database once: the query of its credential also reads the version of its provider. */
+import { randomUUID } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3'
+import {
+  CopyObjectCommand,
+  CreateBucketCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+} from '@aws-sdk/client-s3'
 import t from 'tap'
 import { createS3World } from '../s3/world.ts'
 import { startApp } from '../support/app.ts'
@@ -75,6 +83,69 @@ t.test('a provider that is named by its slug takes no query of its own', async t
   for (const [name, send] of Object.entries(requests)) t.equal(await count(send), 1, name)
   t.equal((await dav('LOCK', '/files/locked', { body: lockInfo() })).status, 201)
   t.equal(await count(put), 2, 'the second one reads the locks')
+})
+
+t.test('a hidden provider and a missing one take the same queries and have the same response', async t => {
+  const queries: string[] = []
+  const world = await createS3World(t, { onQuery: ({ sql }) => queries.push(sql) })
+  const { app, root, providerId: allowed } = world
+  await writeFile(join(root, 'file'), 'content')
+  const hidden = await world.connect('Hidden', 'hidden')
+  await writeFile(join(hidden.root, 'file'), 'content')
+  const names = { hidden: { slug: 'hidden', id: hidden.providerId }, missing: { slug: 'nobody', id: randomUUID() } }
+  const scopes = ['read', 'write']
+  const { s3, key } = await world.createKey({ scopes, providerAccess: { restrictions: [{ providerId: allowed }] } })
+  const client = world.client(s3)
+  const dav = davClient(app, key)
+  const textOf = async ({ status, text }: { status: number; text: string }) => `${status} ${text}`
+  const davText = async (...sent: Parameters<typeof dav>) => textOf(await dav(...sent))
+  const fetched = async (path: string, init: Parameters<typeof app.request>[1] = {}) => {
+    const response = await app.request(path, { token: key, ...init })
+    return textOf({ status: response.status, text: await response.text() })
+  }
+  const failed = (sending: Promise<unknown>) =>
+    sending.then(
+      () => 'none',
+      error => `${error.$metadata?.httpStatusCode} ${error.Code} ${error.message}`,
+    )
+  const Key = 'file'
+  const requests: Record<string, (name: { slug: string; id: string }) => Promise<string>> = {
+    'GET over S3': ({ slug }) => failed(client.send(new GetObjectCommand({ Bucket: slug, Key }))),
+    'HEAD over S3': ({ slug }) => failed(client.send(new HeadObjectCommand({ Bucket: slug, Key }))),
+    'PUT over S3': ({ slug }) => failed(client.send(new PutObjectCommand({ Bucket: slug, Key, Body: 'x' }))),
+    ListObjectsV2: ({ slug }) => failed(client.send(new ListObjectsV2Command({ Bucket: slug }))),
+    CreateBucket: ({ slug }) => failed(client.send(new CreateBucketCommand({ Bucket: slug }))),
+    CopyObject: ({ slug }) =>
+      failed(client.send(new CopyObjectCommand({ Bucket: 'files', Key: 'copy', CopySource: `${slug}/${Key}` }))),
+    'GET over S3 with the key': ({ slug }) => fetched(`/s3/${slug}/file`),
+    'GET over WebDAV': ({ slug }) => davText('GET', `/${slug}/file`),
+    'PROPFIND over WebDAV': ({ slug }) => davText('PROPFIND', `/${slug}/`, { headers: { depth: '1' } }),
+    'PUT over WebDAV': ({ slug }) => davText('PUT', `/${slug}/new`, { body: 'x' }),
+    'LOCK over WebDAV': ({ slug }) => davText('LOCK', `/${slug}/file`, { body: lockInfo() }),
+    'COPY over WebDAV': ({ slug }) =>
+      davText('COPY', '/files/file', { headers: { destination: `${app.url}/dav/${slug}/file` } }),
+    'a download': ({ id }) => fetched(`/api/download/proxy?providerId=${id}&path=/file`),
+    'an upload': ({ id }) =>
+      fetched(`/api/upload/proxy?providerId=${id}&path=/new`, { method: 'POST', body: 'content' }),
+  }
+  for (const [what, send] of Object.entries(requests)) {
+    const outcomes = { hidden: '', missing: '' }
+    const fewest = { hidden: Number.POSITIVE_INFINITY, missing: Number.POSITIVE_INFINITY }
+    for (let round = 0; round < 5; round++) {
+      for (const kind of ['hidden', 'missing'] as const) {
+        const { slug, id } = names[kind]
+        queries.length = 0
+        const text = await send({ slug, id })
+        // The server itself may query at the same time, such as for the audit log.
+        fewest[kind] = Math.min(fewest[kind], queries.length)
+        const name = new RegExp(`${slug}|${id}`, 'g')
+        outcomes[kind] = text.replace(name, 'name').replace(/[\da-f]{8}-[\da-f-]{27}/g, 'request')
+      }
+    }
+    t.equal(fewest.missing, fewest.hidden, `${what}: ${fewest.hidden} queries`)
+    t.equal(outcomes.missing, outcomes.hidden, `${what}: ${outcomes.hidden}`)
+    t.notMatch(outcomes.hidden, /^(?:none|2)/, what)
+  }
 })
 
 t.test('requests with different credentials and providers share the query', async t => {

@@ -29,7 +29,7 @@ export interface Credentials {
   /**
    * Returns the viewer of a bearer token and counts a request. Queries the database each time, so that every replica
    * rejects a revoked credential immediately.
-   * @param provider a provider whose version the same query reads, for `seenProvider`; it does not change the result otherwise
+   * @param provider a provider whose version the same query reads, for `namedProvider` and `seenProvider`; it does not change the result otherwise
    * @throws INVALID_CREDENTIAL, KEY_EXPIRED, KEY_REVOKED, SESSION_ENDED, RATE_LIMITED
    */
   authenticate(token: string, origin: Origin, provider?: ProviderName | null): Promise<Viewer>
@@ -95,7 +95,7 @@ export function createCredentials({
   const shares = createShareLookups(db)
   const memberOf = batchedMembers(db)
 
-  function keyViewer(found: OwnedApiKey | null, origin: Origin): Viewer {
+  function keyViewer(found: OwnedApiKey | null, origin: Origin, namedProvider: ProviderName | null): Viewer {
     if (!found) throw new AppError('INVALID_CREDENTIAL', 'This API key is unknown.')
     const { key, owner, seenProvider } = found
     const now = new Date()
@@ -109,6 +109,7 @@ export function createCredentials({
       member: owner,
       expiresAt: key.expiresAt,
       confirmedAt: performance.now(),
+      namedProvider,
       seenProvider,
       origin,
       ...keyPermissions(owner, key),
@@ -121,7 +122,7 @@ export function createCredentials({
   async function byKey(key: string, origin: Origin, provider: ProviderName | null): Promise<Viewer> {
     const hash = hashToken(key).toString('hex')
     using _trial = limits.tryKey(hash, origin.address)
-    const viewer = await counted(keyByHash(hash, provider), found => keyViewer(found, origin), origin)
+    const viewer = await counted(keyByHash(hash, provider), found => keyViewer(found, origin, provider), origin)
     limits.countKey(hash)
     return viewer
   }
@@ -139,7 +140,7 @@ export function createCredentials({
     }
     using _trial = limits.tryKey(accessKeyId, origin.address)
     const finding = keyById(id, provider)
-    const authenticated = await counted(finding, found => verifyKey(found, verify, origin), origin)
+    const authenticated = await counted(finding, found => verifyKey(found, verify, origin, provider), origin)
     limits.countKey(accessKeyId)
     limits.countKey(authenticated.hash)
     return authenticated
@@ -149,12 +150,13 @@ export function createCredentials({
     found: OwnedApiKey | null,
     verify: (secretAccessKeys: () => readonly string[]) => T,
     origin: Origin,
+    provider: ProviderName | null,
   ): { viewer: Viewer; signature: T; hash: string } {
     if (!found) throw unknownAccessKey()
     const { key, hash } = found
     // Only who knows the secret learns whether the key was revoked.
     const signature = verify(() => secretAccessKeys(secrets, { id: key.id, hash }))
-    return { viewer: keyViewer(found, origin), signature, hash: hash.toString('hex') }
+    return { viewer: keyViewer(found, origin, provider), signature, hash: hash.toString('hex') }
   }
 
   async function bySession(token: string, origin: Origin, provider: ProviderName | null = null): Promise<Viewer> {
@@ -167,7 +169,7 @@ export function createCredentials({
       )
     }
     limits.countSession(id)
-    return counted(sessionById(id, provider), found => sessionViewer(found, origin), origin)
+    return counted(sessionById(id, provider), found => sessionViewer(found, origin, provider), origin)
   }
 
   function liveViewer(found: OwnedShare | null, origin: Origin): Viewer {
@@ -215,8 +217,8 @@ export function createCredentials({
   const latest = new WeakMap<Viewer, Viewer>()
 
   async function recall({ kind, credentialId, origin }: Parameters<Credentials['recall']>[0]): Promise<Viewer> {
-    if (kind === 'API_KEY') return keyViewer(await keyById(credentialId, null), origin)
-    if (kind === 'SESSION') return sessionViewer(await sessionById(credentialId, null), origin)
+    if (kind === 'API_KEY') return keyViewer(await keyById(credentialId, null), origin, null)
+    if (kind === 'SESSION') return sessionViewer(await sessionById(credentialId, null), origin, null)
     return liveViewer(await shares.byId(credentialId), origin)
   }
 
@@ -267,7 +269,7 @@ export function requireUnexpired({ kind, expiresAt }: Pick<Viewer, 'kind' | 'exp
   throw new AppError('KEY_EXPIRED', 'This API key has expired: create a new one.')
 }
 
-function sessionViewer(session: Session | null, origin: Origin): Viewer {
+function sessionViewer(session: Session | null, origin: Origin, namedProvider: ProviderName | null): Viewer {
   if (!session || session.revokedAt) throw sessionEnded()
   const viewer: Viewer = {
     kind: 'SESSION',
@@ -278,6 +280,7 @@ function sessionViewer(session: Session | null, origin: Origin): Viewer {
     member: session.member,
     expiresAt: session.expiresAt,
     confirmedAt: performance.now(),
+    namedProvider,
     seenProvider: session.seenProvider,
     origin,
     ...memberPermissions(session.member),

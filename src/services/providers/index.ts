@@ -122,9 +122,9 @@ export function createProviders(options: {
      * access before it looks anything up. @throws CREDENTIAL_REQUIRED
      */
     async idOf(viewer: Viewer | null, slug: string): Promise<string> {
-      const { member, seenProvider } = requireViewer(viewer)
-      // The query of the credential has found it.
-      if (seenProvider?.slug === slug) return seenProvider.id
+      const { member, namedProvider, seenProvider } = requireViewer(viewer)
+      // The query of the credential has looked it up. A second query for a missing provider would reveal by its time that one exists.
+      if (namedProvider && 'slug' in namedProvider && namedProvider.slug === slug) return seenProvider?.id ?? noProvider
       const { workspaceId } = member
       return (isSlug(slug) ? await idOfSlug(`${workspaceId}/${slug}`) : null) ?? noProvider
     },
