@@ -23,11 +23,19 @@ export interface Permissions {
   access: ProviderAccess
 }
 
+/** A connection of a client, compared by identity. */
+export interface Connection {
+  /** Whether the client has disconnected. */
+  readonly destroyed: boolean
+}
+
 /** The source of a request. */
 export interface Origin {
   /** The client's IP address, as reported by a trusted proxy if there is one. */
   address: string
   requestId: string
+  /** Undefined for an origin that was stored. */
+  connection?: Connection | undefined
   /** The name that the client gives itself, of any length; undefined if it gives none. */
   userAgent?: string | undefined
 }

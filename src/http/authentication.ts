@@ -71,6 +71,6 @@ export function authenticateUnknownBelow(app: FastifyInstance, path: string, aut
   app.authenticators.set(path, authenticate)
 }
 
-export function originOf({ ip, id, headers }: FastifyRequest): Origin {
-  return { address: ip, requestId: id, userAgent: headers['user-agent'] }
+export function originOf({ ip, id, headers, raw }: FastifyRequest): Origin {
+  return { address: ip, requestId: id, connection: raw.socket, userAgent: headers['user-agent'] }
 }

@@ -1,7 +1,9 @@
 /** Limits floods of requests and of invalid credentials. */
 import { networkOf } from '../../auth/network.ts'
+import type { Origin } from '../../auth/viewer.ts'
+import { LookupTurns } from './lookup-turns.ts'
 import type { Meter } from './meters.ts'
-import { type RateLimit, requestRules, tooMany } from './rules.ts'
+import { type RateLimit, requestRules, tooMany, tooManyBad } from './rules.ts'
 
 export interface RequestLimits {
   /** Counts a request without a credential. @throws RATE_LIMITED */
@@ -10,10 +12,11 @@ export interface RequestLimits {
   countSession(id: string): void
   /**
    * Call this before looking a key up, and dispose of the result afterwards. Until then the key counts as invalid, so that
-   * parallel requests allow no more guesses than sequential ones. A key that was valid recently is exempt from the limit on
-   * invalid ones, which may come from others behind the same router or proxy. @throws RATE_LIMITED
+   * parallel requests allow no more guesses than sequential ones. If the network has sent too many invalid keys, a key waits for
+   * its turn, because the invalid ones may come from others behind the same router or proxy. A key that was valid recently does
+   * not wait. @throws RATE_LIMITED
    */
-  tryKey(hash: string, address: string): Disposable
+  tryKey(hash: string, origin: Pick<Origin, 'address' | 'connection'>): Promise<Disposable>
   /** Counts a request with a valid key. @throws RATE_LIMITED */
   countKey(hash: string): void
   /** Counts a malformed credential. @throws RATE_LIMITED */
@@ -36,19 +39,15 @@ export function createRequestLimits(perMinute: number, meter: (rule: RateLimit) 
   const validKeys = new Set<string>()
   /** Keys that are being looked up, by network. */
   const trying = new Map<string, number>()
+  const turns = new LookupTurns()
 
-  function requireWithinLimit(meter: Meter, subject: string, what: string, more = 0): void {
-    const wait = meter.wait(subject, more)
+  function requireWithinLimit(meter: Meter, subject: string, what: string): void {
+    const wait = meter.wait(subject)
     if (wait !== null) throw tooMany(what, wait)
   }
 
   function requireWithinLimitForCredential(credential: string): void {
     requireWithinLimit(credentials, credential, 'Too many requests with this credential')
-  }
-
-  function requireWithinLimitForGuess(network: string): void {
-    const what = 'Too many requests with bad credentials from this address'
-    requireWithinLimit(failures, network, what, trying.get(network))
   }
 
   function begin(network: string): Disposable {
@@ -74,11 +73,11 @@ export function createRequestLimits(perMinute: number, meter: (rule: RateLimit) 
       credentials.add(id)
     },
 
-    tryKey(hash, address) {
+    async tryKey(hash, { address, connection = { destroyed: false } }) {
       requireWithinLimitForCredential(hash)
       if (validKeys.has(hash)) return known
       const network = networkOf(address)
-      requireWithinLimitForGuess(network)
+      if (failures.wait(network, trying.get(network)) !== null) await turns.take(hash, network, connection)
       return begin(network)
     },
 
@@ -92,7 +91,7 @@ export function createRequestLimits(perMinute: number, meter: (rule: RateLimit) 
 
     countGuess(address) {
       const network = networkOf(address)
-      requireWithinLimitForGuess(network)
+      requireWithinLimit(failures, network, tooManyBad)
       failures.add(network)
     },
 

@@ -51,6 +51,9 @@ export function keyOf(rule: RateLimit, subject: string): Buffer {
   return hash('sha256', JSON.stringify([rule.name, subject]), 'buffer')
 }
 
+/** What there were too many of from one network. */
+export const tooManyBad = 'Too many requests with bad credentials from this address'
+
 export function tooMany(what: string, retryAfterMs: number): AppError {
   const wait = Math.max(1, Math.ceil(retryAfterMs))
   return new AppError('RATE_LIMITED', `${what}: try again in ${Math.ceil(wait / 1000)} seconds.`, {

@@ -121,7 +121,7 @@ export function createCredentials({
 
   async function byKey(key: string, origin: Origin, provider: ProviderName | null): Promise<Viewer> {
     const hash = hashToken(key).toString('hex')
-    using _trial = limits.tryKey(hash, origin.address)
+    using _trial = await limits.tryKey(hash, origin)
     const viewer = await counted(keyByHash(hash, provider), found => keyViewer(found, origin, provider), origin)
     limits.countKey(hash)
     return viewer
@@ -138,7 +138,7 @@ export function createCredentials({
       limits.countGuess(origin.address)
       throw unknownAccessKey()
     }
-    using _trial = limits.tryKey(accessKeyId, origin.address)
+    using _trial = await limits.tryKey(accessKeyId, origin)
     const finding = keyById(id, provider)
     const authenticated = await counted(finding, found => verifyKey(found, verify, origin, provider), origin)
     limits.countKey(accessKeyId)
@@ -188,7 +188,7 @@ export function createCredentials({
       throw unknownShare()
     }
     const hash = hashToken(token).toString('hex')
-    using _trial = limits.tryKey(hash, origin.address)
+    using _trial = await limits.tryKey(hash, origin)
     const authenticated = (found: OwnedShare | null) => {
       if (!found) throw unknownShare()
       return { share: found.share, viewer: liveViewer(found, origin) }
