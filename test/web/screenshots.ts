@@ -1,5 +1,5 @@
 /**
- * Takes pictures of all pages of the console, at two widths, in light and dark: `SCREENSHOTS=<folder> npx tap test/web/screenshots.ts`.
+ * Takes pictures of all pages of the console, in four sizes, in light and dark: `SCREENSHOTS=<folder> npx tap test/web/screenshots.ts`.
  * `PAGES=trash` takes only those with this text in their names.
  */
 import { mkdir } from 'node:fs/promises'
@@ -172,6 +172,9 @@ if (files) {
     for (const [size, viewport] of Object.entries({
       wide: { width: 1280, height: 800 },
       phone: { width: 390, height: 844 },
+      // A window of 1280 × 800 at a zoom of 200 %.
+      zoomed: { width: 640, height: 400 },
+      sideways: { width: 844, height: 390 },
     })) {
       const target = join(folder, `${size}-${colorScheme}`)
       await mkdir(target, { recursive: true })

@@ -12,6 +12,7 @@ import {
 } from 'react'
 import { texts } from '../texts/files.tsx'
 import { Icon } from '../ui/icons.tsx'
+import { useIsLow } from '../ui/window-size.ts'
 import { FileRow, type RowDragging } from './file-row.tsx'
 import { useFocusReturn } from './focus-return.ts'
 import { entryKey } from './listing.ts'
@@ -21,8 +22,9 @@ import type { PickMode, useSelection } from './selection.ts'
 import { columnTitles, type SortColumn, type SortOrder } from './sort.ts'
 import { lineHeights, useLanes, type View } from './view.ts'
 
-/** Pixels. files.css sets the same height. */
+/** Pixels. files.css sets the same heights. */
 const headHeight = 44
+const selectionBarHeight = 56
 /** Milliseconds after which a typed letter starts a new search. */
 const typeAheadTimeout = 800
 
@@ -35,6 +37,11 @@ interface TableKeys {
   onDelete: () => void
   onDetails: () => void
   onHelp: () => void
+}
+
+/** Returns the element that scrolls the rows: the table, or the whole page in a window without room for both. */
+function scrollerOf(table: HTMLElement | null, isLow: boolean): HTMLElement | null {
+  return isLow ? (table?.closest<HTMLElement>('.folder-page') ?? null) : table
 }
 
 /**
@@ -73,28 +80,35 @@ export function FileTable({
   onLeave: (place: Place) => void
   dragging: RowDragging | null
 }) {
-  const scroller = useRef<HTMLDivElement>(null)
+  const grid = useRef<HTMLDivElement>(null)
   const [element, setElement] = useState<HTMLDivElement | null>(null)
   const attach = useCallback((table: HTMLDivElement | null) => {
-    scroller.current = table
+    grid.current = table
     setElement(table)
   }, [])
+  const isLow = useIsLow()
+  const scroller = () => scrollerOf(grid.current, isLow)
+  /** Pixels from the top of the element that scrolls to the first row, without the head of the table. */
+  const [margin, setMargin] = useState(0)
   const lanes = useLanes(view, element)
   const lineHeight = lineHeights[view]
-  useFocusReturn(isCovered, scroller)
+  useFocusReturn(isCovered, grid)
   const typed = useRef({ text: '', at: 0 })
   const { selectedKeys, selectedEntries, focusedKey, focusedIndex, pick, focusFirst, selectAll, clear } = selection
   const selectedCount = selectedEntries.length
   const virtualizer = useVirtualizer({
     count: Math.ceil(entries.length / lanes),
-    getScrollElement: () => scroller.current,
+    getScrollElement: scroller,
     estimateSize: () => lineHeight,
     overscan: 12,
-    // The head of the table stays visible above the rows.
-    scrollPaddingStart: headHeight,
+    scrollMargin: margin,
+    // The head of the table stays visible above the rows, and in a low window the actions for the selection, too.
+    scrollPaddingStart: headHeight + (isLow && selectedCount > 0 ? selectionBarHeight : 0),
   })
   // biome-ignore lint/correctness/useExhaustiveDependencies: the heights change with the view
   useEffect(() => virtualizer.measure(), [lineHeight, virtualizer])
+  // What is above the table, such as an error, changes its place in the page.
+  useLayoutEffect(() => setMargin(isLow ? (grid.current?.offsetTop ?? 0) : 0))
   const scrollTo = (index: number) => virtualizer.scrollToIndex(Math.floor(index / lanes))
 
   const moveTo = (index: number, extend: boolean) => {
@@ -114,7 +128,7 @@ export function FileTable({
     }
   }
 
-  const pageLines = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 400) / lineHeight) - 2)
+  const pageLines = Math.max(1, Math.floor((scroller()?.clientHeight ?? 400) / lineHeight) - 2)
   const steps: Record<string, number> = {
     ArrowDown: lanes,
     ArrowUp: -lanes,
@@ -124,7 +138,7 @@ export function FileTable({
   }
   const onKeyDown = (event: KeyboardEvent) => {
     // The column headings are buttons and handle their keys themselves.
-    if (event.target !== scroller.current) return
+    if (event.target !== grid.current) return
     const { key, shiftKey, altKey } = event
     // Any other key ends the search for a typed name.
     if (key.length > 1) typed.current.text = ''
@@ -159,14 +173,14 @@ export function FileTable({
   const onPick = useCallback(
     (index: number, mode: PickMode) => {
       pick(index, mode)
-      scroller.current?.focus({ preventScroll: true })
+      grid.current?.focus({ preventScroll: true })
     },
     [pick],
   )
   const onContextMenu = useCallback(
     (index: number, event: MouseEvent) => {
       event.preventDefault()
-      scroller.current?.focus({ preventScroll: true })
+      grid.current?.focus({ preventScroll: true })
       onMenu(index, { x: event.clientX, y: event.clientY })
     },
     [onMenu],
@@ -178,11 +192,11 @@ export function FileTable({
     const { focused, top } = wanted.current
     const index = focused === null ? 0 : entries.findIndex(entry => entryKey(entry) === focused)
     if (index >= 0) pick(index, 'focus')
-    if (top !== null) scroller.current?.scrollTo({ top })
+    if (top !== null) scroller()?.scrollTo({ top })
     else if (index > 0) scrollTo(index)
     // After going back, the link that was pressed before still has the focus.
     const isFree = document.activeElement === document.body || document.activeElement instanceof HTMLAnchorElement
-    if (isFree) scroller.current?.focus({ preventScroll: true })
+    if (isFree) grid.current?.focus({ preventScroll: true })
   })
   // Entries arrive page by page and are then sorted, so the place is found again until the person does something.
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs for each change of the entries
@@ -192,16 +206,16 @@ export function FileTable({
   }
   const leave = useEffectEvent((top: number) => onLeave({ focused: focusedKey, top }))
   useLayoutEffect(() => {
-    const table = scroller.current
+    const scrolling = scrollerOf(element, isLow)
     return () => {
-      if (table) leave(table.scrollTop)
+      if (scrolling) leave(scrolling.scrollTop)
     }
-  }, [])
+  }, [isLow, element])
 
   const shown = virtualizer
     .getVirtualItems()
     .flatMap(({ index: line, start }) =>
-      Array.from({ length: lanes }, (_, lane) => ({ index: line * lanes + lane, top: start, lane })),
+      Array.from({ length: lanes }, (_, lane) => ({ index: line * lanes + lane, top: start - margin, lane })),
     )
   const isFocusShown = shown.some(({ index }) => index === focusedIndex)
   return (
@@ -221,7 +235,7 @@ export function FileTable({
       onPointerDown={stayHere}
       onWheel={stayHere}
       onFocus={event => {
-        if (event.target === scroller.current) focusFirst()
+        if (event.target === grid.current) focusFirst()
       }}
     >
       {/* biome-ignore lint/a11y/useSemanticElements: as above */}

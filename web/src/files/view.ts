@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useState } from 'react'
 import { texts } from '../texts/files.tsx'
-import { useIsPhone } from '../ui/use-is-phone.ts'
+import { useIsPhone } from '../ui/window-size.ts'
 
 /** The view of the entries of a folder. */
 export type View = 'list' | 'compact' | 'tiles'

@@ -28,7 +28,7 @@ import { Breadcrumb } from './breadcrumb.tsx'
 import { type DialogKind, DropDialog, FolderDialog } from './dialogs.tsx'
 import { Empty } from './empty.tsx'
 import { useNavigation } from './navigation.ts'
-import { Toolbar } from './toolbar.tsx'
+import { SelectionBar, Toolbar } from './toolbar.tsx'
 import { useDragging } from './use-dragging.ts'
 import { usePreviewed } from './use-previewed.ts'
 
@@ -109,8 +109,6 @@ export function Folder({
         <Breadcrumb provider={provider} path={path} targetOf={targetOf} />
         {isUsable && (
           <Toolbar
-            actions={actions}
-            selectedCount={selectedEntries.length}
             canWrite={canWrite}
             filter={filter}
             order={order}
@@ -122,9 +120,23 @@ export function Folder({
             onFiles={upload}
             onNewFolder={onNewFolder}
             onRefresh={() => void refetch()}
-            onClear={clear}
           />
         )}
+        <div className="folder-line">
+          <p className="folder-status" role="status">
+            {isPending || (error && !isComplete) ? '' : texts.items(entries.length)}
+            {!isComplete && isFetching && !isPending && ` ${texts.loadingMore}`}
+            {filter !== '' && ` · ${texts.matches(shown.length)}`}
+            {selectedEntries.length > 0 && ` · ${texts.selected(selectedEntries.length)}`}
+          </p>
+          {selectedEntries.length > 0 && <SelectionBar actions={actions} onClear={clear} />}
+          {canWrite && selectedEntries.length === 0 && (
+            <Link className="trash-link" to={trashHref(providerId)}>
+              <Icon name="trash" />
+              {trashTexts.trash}
+            </Link>
+          )}
+        </div>
         {error && <ErrorBox error={error} retry={refetch} />}
         {isMissing && (
           <p>
@@ -169,18 +181,6 @@ export function Folder({
               onHelp: () => setOpenDialog('keyboard'),
             }}
           />
-        )}
-        <p className="folder-status" role="status">
-          {isPending || (error && !isComplete) ? '' : texts.items(entries.length)}
-          {!isComplete && isFetching && !isPending && ` ${texts.loadingMore}`}
-          {filter !== '' && ` · ${texts.matches(shown.length)}`}
-          {selectedEntries.length > 0 && ` · ${texts.selected(selectedEntries.length)}`}
-        </p>
-        {canWrite && (
-          <Link className="trash-link" to={trashHref(providerId)}>
-            <Icon name="trash" />
-            {trashTexts.trash}
-          </Link>
         )}
       </main>
       <Suspense>{menu && <EntryMenu at={menu} actions={actions} onClose={() => setMenu(null)} />}</Suspense>

@@ -11,10 +11,8 @@ import { type View, viewTitles } from '../view.ts'
 /** Actions of one entry that need no place on the screen all the time. */
 const onlyInMenu: ReadonlySet<EntryAction['id']> = new Set(['open', 'preview', 'details'])
 
-/** The actions for the folder, or for the selected entries. */
+/** The actions for the folder. They stay in reach while entries are selected. */
 export function Toolbar(props: {
-  actions: readonly EntryAction[]
-  selectedCount: number
   canWrite: boolean
   filter: string
   order: SortOrder
@@ -26,30 +24,9 @@ export function Toolbar(props: {
   onFiles: (files: FileSelection) => void
   onNewFolder: () => void
   onRefresh: () => void
-  onClear: () => void
 }) {
-  const { actions, selectedCount, canWrite, filter, order, view, isLoading } = props
-  const { onFilter, onOrder, onView, onFiles, onNewFolder, onRefresh, onClear } = props
-  if (selectedCount > 0) {
-    return (
-      <div className="toolbar selection" role="toolbar" aria-label={texts.selection}>
-        <button type="button" className="icon-button" aria-label={texts.clearSelection} onClick={onClear}>
-          <Icon name="cross" />
-        </button>
-        <strong>{texts.selected(selectedCount)}</strong>
-        <div className="selection-actions">
-          {actions
-            .filter(({ id }) => !onlyInMenu.has(id))
-            .map(({ id, label, icon, isDanger, run }) => (
-              <Button key={id} variant={isDanger ? 'danger' : 'default'} onPress={run}>
-                {icon && <Icon name={icon} />}
-                {label}
-              </Button>
-            ))}
-        </div>
-      </div>
-    )
-  }
+  const { canWrite, filter, order, view, isLoading } = props
+  const { onFilter, onOrder, onView, onFiles, onNewFolder, onRefresh } = props
   return (
     <div className="toolbar" role="toolbar" aria-label={texts.folderTools}>
       <SidebarToggle />
@@ -84,6 +61,25 @@ export function Toolbar(props: {
       <Button variant="quiet" className={isLoading ? 'refreshing' : ''} aria-label={texts.refresh} onPress={onRefresh}>
         <Icon name="refresh" />
       </Button>
+    </div>
+  )
+}
+
+/** The actions for the selected entries. */
+export function SelectionBar({ actions, onClear }: { actions: readonly EntryAction[]; onClear: () => void }) {
+  return (
+    <div className="selection-bar" role="toolbar" aria-label={texts.selection}>
+      <button type="button" className="icon-button" aria-label={texts.clearSelection} onClick={onClear}>
+        <Icon name="cross" />
+      </button>
+      {actions
+        .filter(({ id }) => !onlyInMenu.has(id))
+        .map(({ id, label, icon, isDanger, run }) => (
+          <Button key={id} variant={isDanger ? 'danger' : 'default'} onPress={run}>
+            {icon && <Icon name={icon} />}
+            {label}
+          </Button>
+        ))}
     </div>
   )
 }
