@@ -67,6 +67,66 @@ if (files) {
     await isGood(t, page)
   })
 
+  t.test('a name that begins or ends with a space is refused in plain words', async t => {
+    const { page: address, names } = await store('spaces', { ' kept as it is .txt': '', 'a.txt': '' })
+    const page = await open(t)
+    await page.goto(address)
+    await button(page, 'New folder').click()
+    const create = dialog(page).getByRole('button', { name: 'Create' })
+    for (const [name, text] of [
+      [' ', 'A name needs more than spaces.'],
+      ['  \u3000 ', 'A name needs more than spaces.'],
+      [' a', 'A name cannot begin or end with a space.'],
+      ['a ', 'A name cannot begin or end with a space.'],
+      ['a/b', 'A name cannot contain “/”.'],
+    ] as const) {
+      await page.getByLabel('Name', { exact: true }).fill(name)
+      await dialog(page).getByText(text).waitFor()
+      t.ok(await create.isDisabled(), JSON.stringify(name))
+      await page.keyboard.press('Enter')
+    }
+    await page.getByLabel('Name', { exact: true }).fill('a b')
+    await create.click()
+    await row(page, 'a b').waitFor()
+    t.same(await names(), [' kept as it is .txt', 'a b', 'a.txt'])
+    await row(page, 'a.txt').click()
+    await page.keyboard.press('F2')
+    await page.getByLabel('New name').fill('a.txt ')
+    await dialog(page).getByText('A name cannot begin or end with a space.').waitFor()
+    t.ok(await dialog(page).getByRole('button', { name: 'Rename' }).isDisabled())
+  })
+
+  t.test('the message about a move names the item and links to its folder', async t => {
+    const { page: address, names } = await store('named', {
+      'report.pdf': '',
+      'a.txt': '',
+      'b.txt': '',
+      'archive/x': '',
+    })
+    const page = await open(t)
+    const message = page.locator('.toast')
+    await page.goto(address)
+    for (const [chosen, text] of [
+      [['report.pdf'], 'report.pdf moved to /archive'],
+      [['a.txt', 'b.txt'], '2 items moved to /archive'],
+    ] as const) {
+      for (const name of chosen) await pick(page, name)
+      await button(page, 'Move to…').click()
+      await dialog(page).getByRole('button', { name: 'archive' }).click()
+      await button(page, 'Move here').click()
+      await message.getByText(text).waitFor()
+    }
+    t.same(await names('archive'), ['a.txt', 'b.txt', 'report.pdf', 'x'])
+    await isGood(t, page)
+    await message.getByRole('link', { name: '/archive' }).first().click()
+    await row(page, 'report.pdf').waitFor()
+    await pick(page, 'report.pdf')
+    await button(page, 'Move to…').click()
+    await dialog(page).getByRole('button', { name: 'named' }).click()
+    await button(page, 'Move here').click()
+    await message.getByText('report.pdf moved to named').waitFor()
+  })
+
   t.test('a dialog keeps its place while it loads folders', async t => {
     const folders = Array.from({ length: 20 }, (_, n) => [`sub${n}/c.txt`, ''])
     const { page: address } = await store('still', { 'a.txt': '', ...Object.fromEntries(folders) })

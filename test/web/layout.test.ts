@@ -82,9 +82,28 @@ if (files) {
       await grid.focus()
       await page.keyboard.press('End')
       await row(page, 'file 399.txt').waitFor()
-      t.ok((await boxOf(row(page, 'file 399.txt'))).y < windows[name].viewport.height - 40, 'the focused row is visible')
+      t.ok(
+        (await boxOf(row(page, 'file 399.txt'))).y < windows[name].viewport.height - 40,
+        'the focused row is visible',
+      )
       await page.keyboard.press('Home')
       await row(page, 'file 000.txt').waitFor()
+    })
+  }
+
+  for (const name of ['desktop', 'phone', 'zoomed'] as const) {
+    t.test(`a message covers no panel: ${name}`, async t => {
+      const { page: address } = await store(`disk of the ${name}`, { 'a/b.txt': 'x', 'c.txt': 'x' })
+      const page = await open(t, windows[name])
+      await page.goto(address)
+      await pick(page, 'a')
+      await button(page, 'Copy to…').click()
+      await button(page, 'Copy here').click()
+      const panel = page.getByRole('region', { name: 'Jobs' })
+      await panel.getByText(/^Done/).waitFor()
+      const toast = await boxOf(page.locator('.toast').filter({ hasText: 'Done: Copy “a”' }))
+      const covered = await boxOf(panel)
+      t.ok(toast.y >= 0 && toast.y + toast.height <= covered.y, JSON.stringify({ toast, covered }))
     })
   }
 }

@@ -95,7 +95,7 @@ if (files) {
     t.same(await names(), ['a.txt', 'b.txt', 'sub', 'to'])
 
     await row(page, 'b.txt').dragTo(row(page, 'sub'))
-    await page.getByText('1 item moved').waitFor()
+    await page.getByText('b.txt moved to /sub').waitFor()
     t.same(await names('sub'), ['b.txt', 'c.txt'])
     await undo(page).last().click()
     await row(page, 'b.txt').waitFor()

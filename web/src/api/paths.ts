@@ -23,9 +23,15 @@ export function isWithin(path: string, folder: string): boolean {
   return folder === '/' || path === folder || path.startsWith(`${folder}/`)
 }
 
-/** Returns why a name is not allowed, or null. The server checks names completely. */
+/**
+ * Returns why people cannot choose a name, or null. The server checks names completely. It accepts outer spaces, because
+ * storages hold such names, but a person who enters one means another name.
+ */
 export function validateName(name: string): string | null {
-  return name.includes('/') ? common.noSlash : null
+  if (name.includes('/')) return common.noSlash
+  const trimmed = name.trim()
+  if (trimmed === name) return null
+  return trimmed === '' ? common.onlySpaces : common.outerSpaces
 }
 
 /** Returns the folders from below `top` down to `path`, both as names and as paths. */

@@ -12,7 +12,7 @@ import type { AnnounceEnd } from '../jobs/panel.tsx'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/shell.tsx'
 import { Button } from '../ui/button.tsx'
-import '../ui/dock.css'
+import { Dock } from '../ui/dock.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
 import { Logo } from '../ui/logo.tsx'
@@ -76,11 +76,11 @@ export function Shell() {
       <div id="content" tabIndex={-1} key={session.viewer.user.id}>
         <Outlet />
       </div>
-      <div className="dock">
+      <Dock>
         <JobDock announceEnd={announceEnd} />
         <DownloadDock />
         <UploadDock />
-      </div>
+      </Dock>
       {isConfirming && (
         <Suspense>
           <Confirm

@@ -107,8 +107,7 @@ export function FileTable({
   })
   // biome-ignore lint/correctness/useExhaustiveDependencies: the heights change with the view
   useEffect(() => virtualizer.measure(), [lineHeight, virtualizer])
-  // What is above the table, such as an error, changes its place in the page.
-  useLayoutEffect(() => setMargin(isLow ? (grid.current?.offsetTop ?? 0) : 0))
+  useLayoutEffect(() => setMargin(isLow ? (element?.offsetTop ?? 0) : 0), [isLow, element])
   const scrollTo = (index: number) => virtualizer.scrollToIndex(Math.floor(index / lanes))
 
   const moveTo = (index: number, extend: boolean) => {

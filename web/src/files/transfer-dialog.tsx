@@ -1,5 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useEffectEvent, useRef, useState } from 'react'
+import { Link } from 'react-router'
 import { StowageError } from '../api/client.ts'
 import { childPath, isWithin, nameOfPath, type StorageLocation, validateName } from '../api/paths.ts'
 import { queryKeys } from '../api/query-keys.ts'
@@ -13,6 +14,7 @@ import { FolderPicker } from '../ui/folder-picker.tsx'
 import { NameDialog } from '../ui/name-dialog.tsx'
 import { Select } from '../ui/select.tsx'
 import { notify } from '../ui/toasts.tsx'
+import { folderHref } from './addresses.ts'
 import { type Failure, useBatch } from './batch.ts'
 import { BatchFailures, BatchProgress } from './batch-status.tsx'
 import { type Conflict, createFolder, type Entry, type JobConflict, type Provider, transfer } from './operations.ts'
@@ -81,11 +83,19 @@ export function TransferDialog({
     steps.current = []
     const { done, failures } = await batch.run(remaining)
     onDone(destination)
+    const { providerId, path } = destination
+    const storage = providers.find(({ id }) => id === providerId)?.name
+    const where = <Link to={folderHref(providerId, path)}>{path === '/' ? storage : path}</Link>
+    const text = texts.transferred(
+      kind,
+      done.map(({ name }) => name),
+      where,
+    )
     // A file that was replaced would not come back.
     if (kind === 'move' && done.length > 0 && resolution !== 'REPLACE') {
-      offerUndo(client, texts.movedItems(done.length), [folder, destination], steps.current)
+      offerUndo(client, text, [folder, destination], steps.current)
     } else if (done.length > 0) {
-      notify(kind === 'move' ? texts.movedItems(done.length) : texts.copiedItems(done.length))
+      notify(text)
     }
     if (failures.length === 0) return onClose()
     setFailures(failures)

@@ -1,4 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
 import { parentPath, type StorageLocation } from '../api/paths.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { texts } from '../texts/trash.tsx'
@@ -17,7 +18,7 @@ const concurrency = 3
 /** Says what was done, and offers for some seconds to undo it. `folders` are those that the undoing changes. */
 export function offerUndo(
   client: QueryClient,
-  text: string,
+  text: ReactNode,
   folders: readonly StorageLocation[],
   steps: readonly (() => Promise<unknown>)[],
 ): void {

@@ -33,6 +33,8 @@ export const common = {
   partFailed:
     'This part of the console could not be loaded. Check your connection, then reload the page: the server may have been updated.',
   noSlash: 'A name cannot contain “/”.',
+  onlySpaces: 'A name needs more than spaces.',
+  outerSpaces: 'A name cannot begin or end with a space.',
   undoNot: 'This cannot be undone.',
   quoted: (name: string) => `“${name}”`,
   renameTitle: (name: string) => `Rename “${name}”`,

@@ -129,8 +129,12 @@ export const texts = {
   copyHere: 'Copy here',
   moved: 'Moved',
   copied: 'Copied',
-  movedItems: (count: number) => `${formatCount(count, 'item')} moved`,
-  copiedItems: (count: number) => `${formatCount(count, 'item')} copied`,
+  transferred: (kind: 'move' | 'copy', names: readonly string[], target: ReactNode) => (
+    <>
+      {names.length === 1 ? names[0] : formatCount(names.length, 'item')} {kind === 'move' ? 'moved' : 'copied'} to{' '}
+      {target}
+    </>
+  ),
   transferTitle: (kind: 'move' | 'copy', names: readonly string[], target: string | null) => {
     const verb = kind === 'move' ? 'Move' : 'Copy'
     const subject = names.length === 1 ? `“${names[0]}”` : formatCount(names.length, 'item')

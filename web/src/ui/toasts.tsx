@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react'
 import {
   Button,
   Text,
@@ -10,7 +11,7 @@ import { texts } from '../texts/ui.ts'
 import { Details, errorDetails, errorMessage } from './error-box.tsx'
 
 interface Message {
-  text: string
+  text: ReactNode
   /** The details that an administrator needs to find an error in the log. */
   details: string | null
   action: ToastAction | null
@@ -24,7 +25,7 @@ export interface ToastAction {
 const queue = new ToastQueue<Message>({ maxVisibleToasts: 3 })
 
 /** Confirms that something was done. Errors belong beside the control that caused them. */
-export function notify(text: string, action: ToastAction | null = null): void {
+export function notify(text: ReactNode, action: ToastAction | null = null): void {
   queue.add({ text, details: null, action }, { timeout: action ? 10_000 : 5000 })
 }
 

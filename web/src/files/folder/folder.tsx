@@ -127,7 +127,12 @@ export function Folder({
             {isPending || (error && !isComplete) ? '' : texts.items(entries.length)}
             {!isComplete && isFetching && !isPending && ` ${texts.loadingMore}`}
             {filter !== '' && ` · ${texts.matches(shown.length)}`}
-            {selectedEntries.length > 0 && ` · ${texts.selected(selectedEntries.length)}`}
+            {selectedEntries.length > 0 && (
+              <>
+                {' · '}
+                <strong>{texts.selected(selectedEntries.length)}</strong>
+              </>
+            )}
           </p>
           {selectedEntries.length > 0 && <SelectionBar actions={actions} onClear={clear} />}
           {canWrite && selectedEntries.length === 0 && (
