@@ -3,6 +3,7 @@
  * between them. It asserts nothing.
  */
 import { attacked } from './attacks/part.ts'
+import { consoleUploads } from './console-uploads.ts'
 import { folders } from './folders.ts'
 import { jobMemory } from './job-memory.ts'
 import { memory } from './memory.ts'
@@ -23,6 +24,7 @@ const parts: Readonly<Record<string, Part>> = {
   streams,
   'small-files': smallFiles,
   'small-calls': smallCalls,
+  'console-uploads': consoleUploads,
   observation,
   folders,
   memory,
