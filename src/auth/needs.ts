@@ -4,7 +4,7 @@
  */
 import { AppError } from '../errors.ts'
 import { childOf, commonPath, parentOf, parseNewName, parseNewPath, parsePath, root, type StoragePath } from './path.ts'
-import { type Grant, grant, requireEveryProvider, requireScopeAnywhere, topOf } from './policy.ts'
+import { type Grant, grant, requireScopeAnywhere, requireWorkspaceAdmin, topOf } from './policy.ts'
 import { highestScope, type Scope } from './scopes.ts'
 import { parseTrashId } from './trash-id.ts'
 import type { ShareKind, Viewer } from './viewer.ts'
@@ -212,7 +212,7 @@ export function authorizeWebhook(
   viewer: Viewer | null,
   location: { providerId: string; path: string } | null | undefined,
 ): { viewer: Viewer; grant: Grant<'admin'> | null } {
-  if (!location) return { viewer: requireEveryProvider(viewer, 'admin'), grant: null }
+  if (!location) return { viewer: requireWorkspaceAdmin(viewer), grant: null }
   const [granted] = authorize(viewer, needs.webhook, location)
   return { viewer: granted.viewer, grant: granted }
 }

@@ -10,7 +10,6 @@ import { includesRole, includesScope, type Role, type Scope } from './scopes.ts'
 import {
   type CredentialKind,
   type Member,
-  memberPermissions,
   type Permissions,
   requireViewer,
   type Shared,
@@ -190,19 +189,23 @@ export function owns(
   return isTheirs && locations.every(({ providerId, path }) => includesPath(access, providerId, parsePath(path)))
 }
 
-/** Requires access to all providers, including future ones. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
-export function requireEveryProvider(viewer: Viewer | null, scope: Scope): Viewer {
-  const present = requireScope(viewer, scope)
-  if (!present.access.all) {
+/**
+ * Requires an administrator without restrictions. Everything that concerns the whole workspace needs one: its settings, its people,
+ * their invites and keys, new providers, and webhooks for all events.
+ * @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED
+ */
+export function requireWorkspaceAdmin(viewer: Viewer | null): Viewer {
+  const present = requireScope(viewer, 'admin')
+  if (!isUnrestricted(present)) {
     throw new AppError(
       'PROVIDER_NOT_ALLOWED',
-      'This requires access to all providers, and this credential has access to some only.',
+      'This concerns the whole workspace and requires access to all providers without a base path.',
     )
   }
   return present
 }
 
-/** Permission to read the audit log. Without access to all providers, it covers only events at accessible locations. */
+/** Permission to read the audit log. Without access to all providers, it covers only events whose locations are all accessible. */
 export interface AuditGrant {
   readonly [decided]: true
   readonly workspaceId: string
@@ -236,12 +239,8 @@ export function requireAccount({ kind }: Viewer): 'SESSION' | 'API_KEY' {
 /** Requires a session, or an unrestricted admin key, which can create, list and revoke keys. @throws SESSION_REQUIRED */
 export function requireKeyManager(viewer: Viewer | null): Viewer {
   const present = requireViewer(viewer)
-  const isUnrestricted = present.kind === 'API_KEY' && present.scope === 'admin' && present.access.all
-  if (present.kind !== 'SESSION' && !isUnrestricted) {
-    throw new AppError(
-      'SESSION_REQUIRED',
-      'Managing keys and invites requires a session, or an admin key without restrictions.',
-    )
+  if (present.kind !== 'SESSION' && !isUnrestricted(present)) {
+    throw new AppError('SESSION_REQUIRED', 'Managing keys requires a session, or an admin key without restrictions.')
   }
   return present
 }
@@ -257,20 +256,9 @@ export function requireUndiminished(before: Viewer, now: Viewer): void {
   requireCovers(now, before)
 }
 
-/** Requires that the viewer may assign this role and access. @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH */
-export function requireMayAssign(viewer: Viewer, assignment: Pick<Member, 'role' | 'access'>): void {
-  requireScope(viewer, 'admin')
-  requireNone(assignmentExcess(viewer, assignment))
-}
-
-/** Returns whether `requireMayAssign` would pass. */
-export function mayAssign(viewer: Viewer, assignment: Pick<Member, 'role' | 'access'>): boolean {
-  return includesScope(viewer.scope, 'admin') && assignmentExcess(viewer, assignment) === null
-}
-
-/** Describes how an assignment exceeds the viewer; null if it does not. */
-function assignmentExcess(viewer: Viewer, assignment: Pick<Member, 'role' | 'access'>): string | null {
-  return roleExcess(viewer, assignment.role) ?? permissionsExcess(viewer, memberPermissions(assignment))
+/** Requires that the viewer may assign a role, with any access. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH */
+export function requireMayAssign(viewer: Viewer, { role }: Pick<Member, 'role'>): void {
+  requireNone(roleExcess(requireWorkspaceAdmin(viewer), role))
 }
 
 function roleExcess({ member }: Viewer, role: Role): string | null {

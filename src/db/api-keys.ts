@@ -93,6 +93,16 @@ export async function insertApiKey(
   return toApiKey(row)
 }
 
+export async function hasHash(db: Database, keyId: string, hash: Buffer): Promise<boolean> {
+  const row = await db
+    .selectFrom('api_keys')
+    .select('id')
+    .where('id', '=', keyId)
+    .where('key_hash', '=', hash)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 export interface OwnedApiKey {
   key: ApiKey
   hash: Buffer

@@ -1,12 +1,5 @@
-import { type Selectable, sql } from 'kysely'
-import {
-  listBasePaths,
-  type ProviderAccess,
-  type RestrictedAccess,
-  restoreAccess,
-  storeAccess,
-} from '../auth/access.ts'
-import { formatPath } from '../auth/path.ts'
+import type { Selectable } from 'kysely'
+import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
 import type { Role } from '../auth/scopes.ts'
 import type { Change, Database } from './client.ts'
 import type { Schema } from './schema.ts'
@@ -96,16 +89,13 @@ export async function redeemInvite(db: Change, tokenHash: Buffer): Promise<Invit
   return row ? toInvite(row) : null
 }
 
-/**
- * Returns open invites with these roles and no access beyond `within`, the newest first. The access of an invite with the role
- * NONE is ignored, because that role permits nothing.
- */
+/** Returns open invites with these roles, the newest first. */
 export async function listOpenInvites(
   db: Database,
   workspaceId: string,
-  { roles, within, limit }: { roles: readonly Role[]; within: ProviderAccess; limit: number },
+  { roles, limit }: { roles: readonly Role[]; limit: number },
 ): Promise<Invite[]> {
-  let query = db
+  const rows = await db
     .selectFrom('invites')
     .select(inviteColumns)
     .where('workspace_id', '=', workspaceId)
@@ -115,23 +105,8 @@ export async function listOpenInvites(
     .orderBy('created_at', 'desc')
     .orderBy('id')
     .limit(limit)
-  if (!within.all) query = query.where(isWithin(within))
-  return (await query.execute()).map(toInvite)
-}
-
-/** The SQL of `containsAccess`. */
-function isWithin(access: RestrictedAccess) {
-  const folders = [...listBasePaths(access)]
-  const providers = folders.map(([providerId]) => providerId)
-  const tops = folders.map(([, path]) => formatPath(path))
-  return sql<boolean>`(
-    role = 'NONE'
-    or provider_access -> 'all' = 'false' and not exists (
-      select from jsonb_to_recordset(provider_access -> 'restrictions') as given ("providerId" text, "basePath" text)
-      where not exists (
-        select from unnest(${providers}::text[], ${tops}::text[]) as own (provider, top)
-        where own.provider = given."providerId"
-          and (own.top = '/' or own.top = given."basePath" or starts_with(given."basePath", own.top || '/')))))`
+    .execute()
+  return rows.map(toInvite)
 }
 
 /** Locks an invite until the end of the transaction. Returns null if it is unknown, expired or already used. */

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
 import type { Role } from '../auth/scopes.ts'
 import type { Member } from '../auth/viewer.ts'
@@ -145,12 +145,14 @@ export async function deleteMember(db: Change, workspaceId: string, userId: stri
   await db.deleteFrom('members').where('workspace_id', '=', workspaceId).where('user_id', '=', userId).execute()
 }
 
+/** Counts the owners with access to all providers. */
 export async function countOwners(db: Database, workspaceId: string): Promise<number> {
   const { count } = await db
     .selectFrom('members')
     .select(({ fn }) => fn.countAll<string>().as('count'))
     .where('workspace_id', '=', workspaceId)
     .where('role', '=', 'OWNER')
+    .where(sql<boolean>`provider_access -> 'all' = 'true'`)
     .executeTakeFirstOrThrow()
   return Number(count)
 }

@@ -98,7 +98,7 @@ function inputNames({ at }: Need): string[] {
 
 function describeRule(rule: Rule, { isRoot, input }: { isRoot: boolean; input: string }): string[] {
   if ('needs' in rule) return [`Requires ${describeNeeds(rule, input)}.`]
-  const { scope, everyProvider } = rule
+  const { scope, workspace } = rule
   return [
     // Only root fields mention these two rules, because the rule of the root field applies to the fields below it, too.
     ...(rule.public && isRoot ? ['Requires no credential.'] : []),
@@ -106,7 +106,7 @@ function describeRule(rule: Rule, { isRoot, input }: { isRoot: boolean; input: s
     ...(rule.session ? ['Requires a session.'] : []),
     ...(rule.keyManager ? ['Requires a session, or an `admin` key without restrictions.'] : []),
     ...(scope ? [`Requires the scope \`${scope}\`.`] : []),
-    ...(everyProvider ? [`Requires the scope \`${everyProvider}\` on all providers.`] : []),
+    ...(workspace ? [`Requires the scope \`${workspace}\` on all providers, without a base path.`] : []),
   ]
 }
 

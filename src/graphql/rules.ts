@@ -1,7 +1,7 @@
 /** The rules that a field can have as its `authScopes`. `rules-plugin.ts` adds each rule to the description of its field. */
 import { authorize, type InputOf, type JobInput, type Need, needs, needsOfJob, needsOfShare } from '../auth/needs.ts'
 import { formatPath, type StoragePath } from '../auth/path.ts'
-import { requireEveryProvider, requireKeyManager, requireScope, requireSession } from '../auth/policy.ts'
+import { requireKeyManager, requireScope, requireSession, requireWorkspaceAdmin } from '../auth/policy.ts'
 import type { Scope } from '../auth/scopes.ts'
 import { requireViewer, type ShareKind } from '../auth/viewer.ts'
 import type { GraphqlContext } from './context.ts'
@@ -21,8 +21,8 @@ export interface Rules {
   keyManager: true
   /** A credential with at least this scope. */
   scope: Scope
-  /** The scope, and access to all providers, including those connected later. */
-  everyProvider: Scope
+  /** The scope `admin`, and access to all providers, including those connected later. */
+  workspace: 'admin'
   /** The scope of each need at the location that the input names, within the credential's providers and base paths. */
   at: { needs: readonly Need[]; input: object }
 }
@@ -43,7 +43,7 @@ export function decideRules({ viewer }: GraphqlContext) {
     session: () => Boolean(requireSession(viewer)),
     keyManager: () => Boolean(requireKeyManager(viewer)),
     scope: (scope: Scope) => Boolean(requireScope(viewer, scope)),
-    everyProvider: (scope: Scope) => Boolean(requireEveryProvider(viewer, scope)),
+    workspace: () => Boolean(requireWorkspaceAdmin(viewer)),
     at: ({ needs, input }: Rules['at']) => Boolean(authorize(viewer, needs, input as never)),
   }
 }
@@ -82,7 +82,7 @@ export const atWebhook = Object.assign(
   (
     _parent: unknown,
     { input: { location } }: { input: { location?: InputOf<typeof needs.webhook> | null | undefined } },
-  ) => (location ? { at: { needs: needs.webhook, input: location } } : { everyProvider: 'admin' as const }),
+  ) => (location ? { at: { needs: needs.webhook, input: location } } : { workspace: 'admin' as const }),
   { needs: needs.webhook, namedBy: 'arguments', within: 'location.' } as const,
 )
 

@@ -85,7 +85,12 @@ t.test('a refusal at any of the locations comes before the resolver', async t =>
     const good = takes.map((_, index) => ({ ...inside, path: `/team/${'abc'[index]}` }))
     const scope = needs.scope ?? 'read'
     if (needs.where === 'every') {
-      t.same(await run(row, viewer(scope, '/team'), []), { reason: 'PROVIDER_NOT_ALLOWED', asked: [] }, row)
+      const kind = needs.who === 'session' ? 'SESSION' : 'API_KEY'
+      t.same(
+        await run(row, { ...viewer(scope, '/team'), kind }, []),
+        { reason: 'PROVIDER_NOT_ALLOWED', asked: [] },
+        row,
+      )
       continue
     }
     for (const [index, purpose] of takes.entries()) {

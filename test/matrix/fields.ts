@@ -7,8 +7,8 @@ const signedIn: Need = { who: 'anybody signed in' }
 const session: Need = { who: 'session' }
 const keyManager: Need = { who: 'key manager' }
 const admin: Need = { who: 'anybody signed in', scope: 'admin' }
-export const inviter: Need = { ...admin, who: 'key manager' }
-const everyProvider: Need = { ...admin, where: 'every' }
+/** What concerns the whole workspace needs an administrator without restrictions. */
+export const workspaceAdmin: Need = { ...admin, where: 'every' }
 const wholeProvider: Need = { ...admin, where: 'whole' }
 const read: Need = { who: 'anybody signed in', scope: 'read' }
 const write: Need = { who: 'anybody signed in', scope: 'write' }
@@ -40,8 +40,8 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Query.me': { needs: signedIn },
   'Query.viewer': { needs: signedIn },
   'Query.workspace': { needs: signedIn },
-  'Query.users': { needs: admin, args: () => ({ first: 3, after: null }) },
-  'Mutation.viewMember': { needs: admin, args: ({ ids }) => ({ userId: ids.bystander }) },
+  'Query.users': { needs: workspaceAdmin, args: () => ({ first: 3, after: null }) },
+  'Mutation.viewMember': { needs: workspaceAdmin, args: ({ ids }) => ({ userId: ids.bystander }) },
   'Query.auditEvents': {
     needs: admin,
     args: () => {
@@ -50,7 +50,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     },
   },
   'Query.sessions': { needs: session },
-  'Query.invites': { needs: inviter },
+  'Query.invites': { needs: workspaceAdmin },
   'Query.apiKeys': { needs: keyManager, args: () => ({ first: 3, after: null, ofUser: null, includeInactive: true }) },
   'Query.apiKey': { needs: keyManager, args: ({ ids }) => ({ id: ids.ownKey }) },
   'Query.providerTypes': { needs: read },
@@ -99,21 +99,21 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     bounces: true,
   },
   'Mutation.createPasswordReset': {
-    needs: { ...session, scope: 'admin' },
+    needs: { ...workspaceAdmin, who: 'session' },
     gives: 'what the bystander has',
     args: ({ ids }) => ({ userId: ids.bystander }),
   },
   'Mutation.createInvite': {
-    needs: inviter,
+    needs: workspaceAdmin,
     args: () => ({ input: { role: 'NONE', providerAccess: null, expiresAt: null, note: null } }),
   },
-  'Mutation.revokeInvite': { needs: inviter, spends: 'invite', args: ({ ids }) => ({ id: ids.invite }) },
+  'Mutation.revokeInvite': { needs: workspaceAdmin, spends: 'invite', args: ({ ids }) => ({ id: ids.invite }) },
   'Mutation.updateMember': {
-    needs: admin,
+    needs: workspaceAdmin,
     gives: 'what the bystander has',
     args: ({ ids }) => ({ input: { userId: ids.bystander, role: 'VIEWER', providerAccess: null } }),
   },
-  'Mutation.removeMember': { needs: admin, spends: 'member', args: ({ ids }) => ({ userId: ids.spare }) },
+  'Mutation.removeMember': { needs: workspaceAdmin, spends: 'member', args: ({ ids }) => ({ userId: ids.spare }) },
 
   'Mutation.createApiKey': {
     needs: keyManager,
@@ -124,7 +124,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Mutation.revokeApiKey': { needs: keyManager, args: ({ ids }) => ({ id: ids.ownKey }) },
 
   'Mutation.connectProvider': {
-    needs: everyProvider,
+    needs: workspaceAdmin,
     args: ({ n }) => ({ input: { type: 'local', name: `new ${n}`, slug: null, config: { root: 'not absolute' } } }),
     bounces: true,
   },
@@ -315,7 +315,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   },
   'Mutation.revokeShare': { needs: read, spends: 'share', bounces: true, args: ({ ids }) => ({ id: ids.share }) },
   'Mutation.updateWorkspace': {
-    needs: admin,
+    needs: workspaceAdmin,
     args: () => ({ input: { name: 'Stowage', registration: 'OPEN' } }),
   },
 }

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { type Answer, operation, post, readSchema, send } from './api.ts'
 import { runAll, sample } from './cells.ts'
+import { workspaceAdmin } from './fields.ts'
 import {
   type Access,
   basesIn,
@@ -106,9 +107,10 @@ t.test('API keys', async t => {
       const isOwn = actor.userId === owner.userId
       const id = (await world.key(owner, { scopes: ['read'], access: 'all' }, 'canary-of-another').catch(() => null))
         ?.keyId
-      const needed = judge(actor, { who: 'key manager', ...(!isOwn && { scope: 'admin' }) })
+      const needed = judge(actor, isOwn ? { who: 'key manager' } : { ...workspaceAdmin, who: 'key manager' })
       const listed = isOwn || !needed.may ? needed : judgeGift(actor, owner.owner)
-      const isHidden = !listed.may && listed.reasons.includes('SCOPE_REQUIRED')
+      const isHidden =
+        !listed.may && ['SCOPE_REQUIRED', 'PROVIDER_NOT_ALLOWED'].some(each => listed.reasons.includes(each))
       const one: Verdict = isHidden ? { may: false, code: 'NOT_FOUND', reasons: ['NOT_FOUND'] } : listed
       const calls: [string, Record<string, unknown>, Verdict][] = [
         ['Query.apiKeys', { ofUser: owner.userId, includeInactive: false }, listed],

@@ -2,13 +2,11 @@ import t from 'tap'
 import { password } from '../support/client.ts'
 import { type Answer, operation, readSchema, type Schema, send } from './api.ts'
 import { balance, runAll, sample } from './cells.ts'
-import { inviter } from './fields.ts'
+import { workspaceAdmin } from './fields.ts'
 import { type Access, judge, judgeGift, type Member, type Role, roles, type Verdict } from './model.ts'
 import { accessInput, createWorld, describeAccess, type Holder, type World } from './world.ts'
 
 t.setTimeout(300_000)
-
-const admins = { who: 'anybody signed in', scope: 'admin' } as const
 
 t.test('nobody grants rights that they do not have', async t => {
   const world = await createWorld(t, { people: true })
@@ -67,12 +65,12 @@ t.test('nobody grants rights that they do not have', async t => {
 
   t.test('invites that grant more are neither visible nor revocable', async t => {
     const verdictOf = (actor: Holder, gift: Member): Verdict => {
-      const allowed = judge(actor, inviter)
+      const allowed = judge(actor, workspaceAdmin)
       return allowed.may ? judgeGift(actor, gift) : allowed
     }
     const unlike = await runAll(actors, async actor => {
       const answer = await call(world, schema, actor, 'Query.invites', {}, world.url, '{ id }')
-      const verdict = judge(actor, inviter)
+      const verdict = judge(actor, workspaceAdmin)
       const fault = differs(answer, verdict)
       if (fault || !verdict.may) return fault && `${actor.label}: ${fault}`
       const seen = dataOf(answer).invites.map(({ id }: { id: string }) => id)
@@ -105,7 +103,7 @@ t.test('nobody grants rights that they do not have', async t => {
       ...roles.map(role => ({ role, access: null })),
     ]
     const verdictOf = (actor: Holder, { role, access }: (typeof gifts)[number]): Verdict => {
-      const allowed = judge(actor, inviter)
+      const allowed = judge(actor, workspaceAdmin)
       // The default is the access of the creator, which is always permitted.
       return allowed.may ? judgeGift(actor, { role, access: access ?? {} }) : allowed
     }
@@ -148,7 +146,7 @@ t.test('nobody grants rights that they do not have', async t => {
     const chosen = sample(cases, 400)
     const wrong = await runAll(chosen, async ({ actor, input }) => {
       const answer = await call(world, schema, actor, 'Mutation.updateMember', { input })
-      const reasons = ['OWN_MEMBERSHIP', 'EXCEEDS_OWN_REACH', 'SCOPE_REQUIRED']
+      const reasons = ['OWN_MEMBERSHIP', 'EXCEEDS_OWN_REACH', 'SCOPE_REQUIRED', 'PROVIDER_NOT_ALLOWED']
       const isRefused = reasons.includes(answer.errors[0]?.extensions?.reason ?? '')
       const now = await read(world, actor.userId ?? '')
       return isRefused && now === stored(actor.owner)
@@ -235,7 +233,7 @@ t.test('an invite grants no more than its creator could grant today', async t =>
 })
 
 function judgeUpdate(actor: Holder, target: Member, wish: { role: Role | null; access: Access | null }): Verdict {
-  const allowed = judge(actor, admins)
+  const allowed = judge(actor, workspaceAdmin)
   const has = allowed.may ? judgeGift(actor, target) : allowed
   return has.may ? judgeGift(actor, { role: wish.role ?? target.role, access: wish.access ?? target.access }) : has
 }

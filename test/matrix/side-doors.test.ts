@@ -1,7 +1,7 @@
 import t from 'tap'
 import { fieldsOf, isLeaf, named, operation, readSchema, sendAs, walks } from './api.ts'
 import { argumentsFor, makeCell, prepare, runAll, sample } from './cells.ts'
-import { fields, inviter, nestedFields } from './fields.ts'
+import { fields, nestedFields, workspaceAdmin } from './fields.ts'
 import { basesIn, hasScope, judge, judgeGift, owns, reaches } from './model.ts'
 import { canaryFile, createWorld, folders, type Holder, privateBase, type World } from './world.ts'
 
@@ -108,11 +108,11 @@ function canariesOf(world: World): Canary[] {
     .map(({ name, userId, owner }) => ({
       text: name,
       isFor: (holder: Holder) =>
-        holder.userId === userId || (hasScope(holder, 'admin') && judgeGift(holder, owner).may),
+        holder.userId === userId || (judge(holder, workspaceAdmin).may && judgeGift(holder, owner).may),
     }))
   const gifts = [...invites].map(([id, gift]) => ({
     text: id,
-    isFor: (holder: Holder) => judge(holder, inviter).may && judgeGift(holder, gift).may,
+    isFor: (holder: Holder) => judge(holder, workspaceAdmin).may && judgeGift(holder, gift).may,
   }))
   const jobs = [...world.jobs, ...world.schedules, ...world.shares].map(({ id, provider, path }) => ({
     text: id,

@@ -228,7 +228,7 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
       credential_kind = ${by.keyId ? 'API_KEY' : 'SESSION'}, credential_id = ${by.keyId ?? randomUUID()}
       where id = ${id}`.execute(app.db)
     await sql`insert into webhook_deliveries (webhook_id, id, action, event, state, status, error, ended_at)
-      select ${id}, ${randomUUID()}, 'UPLOAD', '{"at": "2026-01-01T00:00:00Z"}', 'FAILED', 500, 'an error', now()
+      select ${id}, ${randomUUID()}, 'UPLOAD', '{"at": "2026-01-01T00:00:00Z", "details": {}}', 'FAILED', 500, 'an error', now()
       from webhooks where id = ${id}`.execute(app.db)
     return id
   }

@@ -134,21 +134,30 @@ t.test('a webhook gets the events of its location only', async t => {
   t.equal((await app.ask('{ webhooks { id } }', {}, key)).webhooks.length, 1, 'not the webhook of the session at /team')
 })
 
-t.test('a message names only paths within the location of its webhook', async () => {
+t.test('a message names only paths within the location of its webhook, and no counts or bytes of others', async () => {
   const names = fc.array(fc.constantFrom('a', 'b', 'ab', 'a b'), { maxLength: 4 })
   const path = names.map(each => `/${each.join('/')}`)
   const providerId = fc.constantFrom('p', 'q')
   const location = fc.option(fc.record({ providerId, path }))
+  const others = fc.array(fc.record({ providerId, path }), { maxLength: 2 })
+  const action = fc.constantFrom('MOVE' as const, 'JOB_END' as const)
   const from = fc.record({ providerId: fc.option(providerId), path: fc.option(path) })
   fc.assert(
-    fc.property(location, from, from, (within, a, b) => {
-      const event = { at: '2026-01-01T00:00:00Z', ...a, toProviderId: b.providerId, toPath: b.path, details: {} }
-      const { data } = payloadOf({ location: within }, { id: 'x', action: 'MOVE', event: event as never })
-      return [data.location, data.to].every(
-        shown =>
-          shown === null ||
-          within === null ||
-          (shown.providerId === within.providerId && isWithin(parsePath(shown.path ?? '/'), parsePath(within.path))),
+    fc.property(location, from, from, others, action, (within, a, b, more, action) => {
+      const job = { sources: 1 + more.length, otherSources: more, kind: 'COPY', state: 'SUCCEEDED', files: 7 }
+      const details = action === 'JOB_END' ? job : {}
+      const to = { toProviderId: b.providerId, toPath: b.path }
+      const event = { at: '2026-01-01T00:00:00Z', ...a, ...to, bytes: 7, details }
+      const { data } = payloadOf({ location: within }, { id: 'x', action, event: event as never })
+      const isOwn = (at: { providerId: string | null; path: string | null }) =>
+        at.providerId === null ||
+        within === null ||
+        (at.providerId === within.providerId && isWithin(parsePath(at.path ?? '/'), parsePath(within.path)))
+      const isWhole = [a, b, ...(action === 'JOB_END' ? more : [])].every(isOwn)
+      return (
+        [data.location, data.to].every(shown => shown === null || isOwn(shown)) &&
+        data.bytes === (isWhole ? 7 : null) &&
+        (action === 'MOVE' || (data.job?.state === 'SUCCEEDED' && data.job?.files === (isWhole ? 7 : undefined)))
       )
     }),
     { numRuns: 5000 },

@@ -1181,7 +1181,7 @@ export type TrashItemKind = 'FILE' | 'FOLDER'
 
 /** Changes to a member. Omitted fields do not change. */
 export interface UpdateMemberInput {
-  /** The new provider access, at most your own. */
+  /** The new provider access. */
   providerAccess?: ProviderAccessInput | null
   /** The new role, at most your own. */
   role?: Role | null

@@ -137,7 +137,7 @@ builder.queryFields(t => ({
       first: t.arg.int({ defaultValue: 50, description: `The maximum number of keys, 1 to ${maxKeysPage}.` }),
       after: t.arg.string({ description: 'The cursor after which the page starts.' }),
       ofUser: t.arg.id({
-        description: 'The ID of another member, which requires the scope `admin`. The default is you.',
+        description: 'The ID of another member, which requires the scope `admin` on all providers. The default is you.',
       }),
       includeInactive: t.arg.boolean({
         defaultValue: true,
@@ -153,7 +153,7 @@ builder.queryFields(t => ({
   }),
   apiKey: t.field({
     type: ApiKeyRef,
-    description: "Returns one API key: your own or, with the scope `admin`, another member's.",
+    description: "Returns one API key: your own or, with the scope `admin` on all providers, another member's.",
     authScopes: { keyManager: true },
     args: { id: t.arg.id({ required: true, description: 'The ID of the key.' }) },
     resolve: (_root, { id }, { services, viewer }) => services.apiKeys.get(viewer, id),

@@ -66,7 +66,7 @@ const actions: Record<AuditAction, { description: string }> = {
   },
   JOB_CREATE: {
     description:
-      'A job was created. The locations are its first source and its target. `details.otherSources` has the other sources that you may access.',
+      'A job was created. The locations are its first source and its target. `details.otherSources` has the other sources.',
   },
   JOB_PAUSE: { description: 'A job was paused.' },
   JOB_RESUME: { description: 'A paused job was resumed.' },
@@ -85,8 +85,7 @@ const actions: Record<AuditAction, { description: string }> = {
   WEBHOOK_TEST: { description: 'A test was sent to a webhook.' },
   WEBHOOK_REPLAY: { description: 'Deliveries of a webhook were sent again.' },
   SHARE_CREATE: {
-    description:
-      'A share was created. The location is its first path; `details.otherSources` has the others that you may access.',
+    description: 'A share was created. The location is its first path; `details.otherSources` has the others.',
   },
   SHARE_UPDATE: { description: 'The settings of a share were changed.' },
   SHARE_REVOKE: { description: 'A share was revoked.' },
@@ -209,7 +208,7 @@ builder.queryField('auditEvents', t =>
   t.field({
     type: AuditEventConnection,
     description:
-      'Returns the audit log, newest first. A credential without access to all providers sees only the events in locations that it can access.',
+      'Returns the audit log, newest first. A credential without access to all providers sees only the events all of whose locations it can access.',
     authScopes: { scope: 'admin' },
     args: {
       first: t.arg.int({ defaultValue: 50, description: `The maximum number of events, 1 to ${maxPage}.` }),

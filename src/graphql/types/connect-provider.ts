@@ -89,7 +89,7 @@ builder.mutationFields(t => ({
     type: ConnectProviderPayload,
     description: 'Tests a back end and connects it if the test succeeds.',
     audit: 'PROVIDER_CONNECT',
-    authScopes: { everyProvider: 'admin' },
+    authScopes: { workspace: 'admin' },
     complexity: backEndCost,
     args: { input: t.arg({ type: ConnectProviderInput, required: true, description: 'The back end.' }) },
     resolve: async (_root, { input }, context) => {

@@ -65,8 +65,8 @@ const CreateInviteInput = builder.inputType('CreateInviteInput', {
 builder.queryField('invites', t =>
   t.field({
     type: [InviteType],
-    description: `Returns the unused, unexpired invites that grant at most your own role and access, newest first, at most ${maxInvites}.`,
-    authScopes: { keyManager: true, scope: 'admin' },
+    description: `Returns the unused, unexpired invites that grant at most your own role, newest first, at most ${maxInvites}.`,
+    authScopes: { workspace: 'admin' },
     complexity: { field: 1, multiplier: maxInvites },
     resolve: (_root, _args, { services, viewer }) => services.invites.list(viewer),
   }),
@@ -78,7 +78,7 @@ builder.mutationFields(t => ({
     description:
       'Creates an invite with which one person can register. An invite created with an API key ends with the key.',
     audit: 'INVITE_CREATE',
-    authScopes: { keyManager: true, scope: 'admin' },
+    authScopes: { workspace: 'admin' },
     args: {
       input: t.arg({
         type: CreateInviteInput,
@@ -89,9 +89,9 @@ builder.mutationFields(t => ({
     resolve: (_root, { input }, { services, viewer }) => services.invites.create(viewer, input),
   }),
   revokeInvite: t.boolean({
-    description: 'Revokes an unused invite that grants at most your own role and access. Returns true.',
+    description: 'Revokes an unused invite that grants at most your own role. Returns true.',
     audit: 'INVITE_REVOKE',
-    authScopes: { keyManager: true, scope: 'admin' },
+    authScopes: { workspace: 'admin' },
     args: { id: t.arg.id({ required: true, description: 'The ID of the invite.' }) },
     resolve: async (_root, { id }, { services, viewer }) => {
       await services.invites.revoke(viewer, id)

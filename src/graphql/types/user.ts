@@ -47,7 +47,7 @@ builder.queryFields(t => ({
   users: t.field({
     type: UserConnection,
     description: 'Returns the members of the workspace in the order in which they joined.',
-    authScopes: { scope: 'admin' },
+    authScopes: { workspace: 'admin' },
     args: {
       first: t.arg.int({ defaultValue: 50, description: `The maximum number of members, 1 to ${maxPage}.` }),
       after: t.arg.string({ description: 'The cursor after which the page starts.' }),
@@ -90,7 +90,7 @@ builder.mutationField('viewMember', t =>
     description:
       'Returns what a member can access and do. It shows no files and lets nobody act as the member. It is a mutation because the audit log records each call.',
     audit: 'MEMBER_VIEW',
-    authScopes: { scope: 'admin' },
+    authScopes: { workspace: 'admin' },
     args: { userId: t.arg.id({ required: true, description: 'The user ID of the member.' }) },
     resolve: async (_root, { userId }, { services, viewer }) => ({
       ...(await services.members.view(viewer, userId)),
@@ -116,7 +116,7 @@ const UpdateMemberInput = builder.inputType('UpdateMemberInput', {
   fields: t => ({
     userId: t.id({ required: true, description: 'The user ID of the member.' }),
     role: t.field({ type: RoleEnum, description: 'The new role, at most your own.' }),
-    providerAccess: t.field({ type: ProviderAccessInput, description: 'The new provider access, at most your own.' }),
+    providerAccess: t.field({ type: ProviderAccessInput, description: 'The new provider access.' }),
   }),
 })
 
@@ -125,7 +125,7 @@ builder.mutationFields(t => ({
     type: UserRef,
     description: 'Changes the role or provider access of another member. Their API keys are limited accordingly.',
     audit: 'MEMBER_UPDATE',
-    authScopes: { scope: 'admin' },
+    authScopes: { workspace: 'admin' },
     args: { input: t.arg({ type: UpdateMemberInput, required: true, description: 'The member and the changes.' }) },
     resolve: async (_root, { input }, { services, viewer }) => ({
       member: await services.members.update(viewer, input),
@@ -135,16 +135,16 @@ builder.mutationFields(t => ({
   createPasswordReset: t.field({
     type: CreatePasswordResetPayload,
     description:
-      'Creates a token with which another member, whose role and access are at most your own, sets a new password. An earlier token of the member ends.',
+      'Creates a token with which another member, whose role is at most your own, sets a new password. An earlier token of the member ends.',
     audit: 'PASSWORD_RESET_CREATE',
-    authScopes: { session: true, scope: 'admin' },
+    authScopes: { session: true, workspace: 'admin' },
     args: { userId: t.arg.id({ required: true, description: 'The user ID of the member.' }) },
     resolve: (_root, { userId }, { services, viewer }) => services.passwordResets.create(viewer, userId),
   }),
   removeMember: t.boolean({
     description: 'Removes a member and ends their sessions and API keys. Returns true.',
     audit: 'MEMBER_REMOVE',
-    authScopes: { scope: 'admin' },
+    authScopes: { workspace: 'admin' },
     args: { userId: t.arg.id({ required: true, description: 'The user ID of the member.' }) },
     resolve: async (_root, { userId }, { services, viewer }) => {
       await services.members.remove(viewer, userId)

@@ -53,7 +53,7 @@ builder.mutationField('updateWorkspace', t =>
     type: WorkspaceRef,
     description: 'Changes the settings of the workspace.',
     audit: 'WORKSPACE_UPDATE',
-    authScopes: { scope: 'admin' },
+    authScopes: { workspace: 'admin' },
     args: { input: t.arg({ type: UpdateWorkspaceInput, required: true, description: 'The changes.' }) },
     resolve: (_root, { input }, { services, viewer }) => services.workspaces.update(viewer, input),
   }),

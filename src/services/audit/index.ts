@@ -14,12 +14,13 @@ import {
 import type { Change, Database } from '../../db/client.ts'
 import type { AuditAction, AuditResult } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
-import { decodeIdCursor, encodeIdCursor } from '../cursor.ts'
+import { encodeIdCursor } from '../cursor.ts'
 import { parsePageSize } from '../input.ts'
 import type { Credentials } from '../people/credentials.ts'
+import { visiblePage } from '../visible-page.ts'
 import { type AuditFacts, createEvent, resultOf, type Stranger } from './event.ts'
 import { createAuditQueue, type LostEvents } from './queue.ts'
-import { withVisibleSources } from './visible-sources.ts'
+import { hasVisibleSources } from './visible-sources.ts'
 
 export type { AuditFacts } from './event.ts'
 
@@ -133,22 +134,23 @@ export function createAudit({
     },
 
     /**
-     * Lists events, newest first. A credential with restrictions sees only events at locations that it may access.
+     * Lists events, newest first. A credential with restrictions sees only events whose locations it may all access.
      * @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_PATH, INVALID_CURSOR
      */
     async list(
       viewer: Viewer | null,
       query: AuditQuery,
       page: { first: number; after?: string | null | undefined },
-    ): Promise<{ items: { event: AuditEvent; cursor: string }[]; hasNext: boolean }> {
+    ): Promise<{ items: { event: AuditEvent; cursor: string }[]; hasNext: boolean; endCursor: string | null }> {
       const grant = grantAudit(viewer)
       const limit = parsePageSize(page.first, maxPage)
-      const before = page.after == null ? null : decodeIdCursor(page.after)
-      const found = await listAuditEvents(db, grant, parseFilter(query), { limit: limit + 1, before })
-      const items = found
-        .slice(0, limit)
-        .map(event => ({ event: withVisibleSources(event, grant.access), cursor: encodeIdCursor(event.id) }))
-      return { items, hasNext: found.length > limit }
+      const filter = parseFilter(query)
+      const { rows, ...found } = await visiblePage(
+        read => listAuditEvents(db, grant, filter, read),
+        event => hasVisibleSources(event, grant.access),
+        { limit, after: page.after },
+      )
+      return { ...found, items: rows.map(event => ({ event, cursor: encodeIdCursor(event.id) })) }
     },
 
     /** Deletes events past their retention, until the signal aborts. */

@@ -1,17 +1,27 @@
-import { basePathsIn, includesPath, type ProviderAccess } from '../../auth/access.ts'
+import { includesPath, type ProviderAccess } from '../../auth/access.ts'
 import { parsePath } from '../../auth/path.ts'
-import type { AuditEvent } from '../../db/audit-events.ts'
+import type { AuditAction } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
 
-/** Removes the other sources of a job that a viewer may not access. Only the locations of an event decide who sees it. */
-export function withVisibleSources(event: AuditEvent, access: ProviderAccess): AuditEvent {
-  const { otherSources, ...details } = event.details
-  if (access.all || !Array.isArray(otherSources)) return event
-  return { ...event, details: { ...details, otherSources: otherSources.filter(each => isVisible(each, access)) } }
+/**
+ * Returns whether an event names all of its sources but the first, and all of these are accessible. The counts and bytes of an event
+ * cover all sources, so they are for those who may access all of them.
+ */
+export function hasVisibleSources(
+  { action, details }: { action: AuditAction | 'TEST'; details: Record<string, unknown> },
+  access: ProviderAccess,
+): boolean {
+  if (access.all) return true
+  // Old events about the end of a job do not name its sources.
+  const { sources = action === 'JOB_END' ? null : 1, otherSources = [] } = details
+  return (
+    Array.isArray(otherSources) &&
+    sources === otherSources.length + 1 &&
+    otherSources.every(each => isVisible(each, access))
+  )
 }
 
 function isVisible({ providerId, path }: { providerId: string; path: string }, access: ProviderAccess): boolean {
-  if (basePathsIn(access, providerId) === null) return false
   try {
     return includesPath(access, providerId, parsePath(path))
   } catch (error) {

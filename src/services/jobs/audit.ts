@@ -28,7 +28,7 @@ export function createJobAudit(audit: Audit): RecordEnd {
         ...(location && { location }),
         ...(job.target && { to: job.target }),
         bytes,
-        details: { kind: job.kind, state, files, skipped, deleted, failed },
+        details: { kind: job.kind, state, files, skipped, deleted, failed, ...namedSources(job.sources) },
       },
       job.error?.reason ?? 'OK',
     )

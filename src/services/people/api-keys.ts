@@ -1,12 +1,26 @@
 import { storeAccess } from '../../auth/access.ts'
-import { describeApiKey, generateApiKey } from '../../auth/api-key.ts'
+import { describeApiKey, generateApiKey, hashToken } from '../../auth/api-key.ts'
 import { isId } from '../../auth/id.ts'
-import { requireCovers, requireKeyManager, requireMayAssign, requireScope } from '../../auth/policy.ts'
+import {
+  isUnrestricted,
+  requireCovers,
+  requireKeyManager,
+  requireMayAssign,
+  requireWorkspaceAdmin,
+} from '../../auth/policy.ts'
 import { accessKeyIdOf, secretAccessKeys } from '../../auth/s3-keys.ts'
-import { highestScope, includesScope, type Scope, scopes } from '../../auth/scopes.ts'
+import { highestScope, type Scope, scopes } from '../../auth/scopes.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
-import { type ApiKey, findApiKey, insertApiKey, listApiKeys, renameApiKey, revokeApiKey } from '../../db/api-keys.ts'
+import {
+  type ApiKey,
+  findApiKey,
+  hasHash,
+  insertApiKey,
+  listApiKeys,
+  renameApiKey,
+  revokeApiKey,
+} from '../../db/api-keys.ts'
 import { type Database, isUniqueViolation } from '../../db/client.ts'
 import { findMember } from '../../db/members.ts'
 import { AppError } from '../../errors.ts'
@@ -51,14 +65,14 @@ export function createApiKeys({ db, secrets, audit }: { db: Database; secrets: S
   /** Finds a key of the viewer, or of a member whom the viewer manages. */
   async function findManaged(viewer: Viewer, id: string): Promise<ApiKey> {
     const key = isId(id) ? await findApiKey(db, viewer.member.workspaceId, id) : null
-    const visible = key?.userId === viewer.member.userId || includesScope(viewer.scope, 'admin')
+    const visible = key?.userId === viewer.member.userId || isUnrestricted(viewer)
     if (!key || !visible) throw new AppError('NOT_FOUND', 'There is no such API key.')
     if (key.userId !== viewer.member.userId) await requireManages(viewer, key.userId)
     return key
   }
 
   async function requireManages(viewer: Viewer, userId: string): Promise<void> {
-    requireScope(viewer, 'admin')
+    requireWorkspaceAdmin(viewer)
     const member = isId(userId) ? await findMember(db, viewer.member.workspaceId, userId) : null
     if (!member) throw new AppError('NOT_FOUND', 'There is no such member.')
     requireMayAssign(viewer, member)
@@ -143,6 +157,11 @@ export function createApiKeys({ db, secrets, audit }: { db: Database; secrets: S
         recording.add({ details: describeKey(key) })
         return recording.commit(change => revokeApiKey(change, key.id))
       })
+    },
+
+    /** Returns whether a key has this value. */
+    hasValue({ id }: ApiKey, value: string): Promise<boolean> {
+      return hasHash(db, id, hashToken(value))
     },
 
     /** Returns the API key of the request, if it came with one. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { hashToken } from '../../auth/api-key.ts'
 import { isId } from '../../auth/id.ts'
-import { mayAssign, requireKeyManager, requireMayAssign, requireScope } from '../../auth/policy.ts'
+import { requireMayAssign, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import { includesRole, type Role, roles } from '../../auth/scopes.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
@@ -20,7 +20,7 @@ export const maxInvites = 200
 
 export function createInvites({ db, audit }: { db: Database; audit: Audit }) {
   return {
-    /** Creates an invite. `invite` cannot be read again. An invite made by a key ends with the key. @throws SESSION_REQUIRED, SCOPE_REQUIRED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND */
+    /** Creates an invite. `invite` cannot be read again. An invite made by a key ends with the key. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND */
     create(
       viewer: Viewer | null,
       input: {
@@ -31,7 +31,7 @@ export function createInvites({ db, audit }: { db: Database; audit: Audit }) {
       },
     ): Promise<{ invite: string; expiresAt: Date }> {
       return audit.recorded(viewer, 'INVITE_CREATE', { details: { role: input.role } }, async recording => {
-        const admin = requireInviter(viewer)
+        const admin = requireWorkspaceAdmin(viewer)
         const note = input.note ? parseName(input.note, 'A note') : null
         const access = input.providerAccess ? parseAccess(input.providerAccess) : null
         const offer = { role: input.role, access: access ?? admin.access }
@@ -56,21 +56,18 @@ export function createInvites({ db, audit }: { db: Database; audit: Audit }) {
 
     /**
      * Returns the open invites that the viewer could have made, newest first, at most `maxInvites`.
-     * @throws SESSION_REQUIRED, SCOPE_REQUIRED
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED
      */
     async list(viewer: Viewer | null): Promise<Invite[]> {
-      const admin = requireInviter(viewer)
+      const admin = requireWorkspaceAdmin(viewer)
       const lower = roles.filter(role => includesRole(admin.member.role, role))
-      const page = { roles: lower, within: admin.access, limit: maxInvites }
-      const found = await listOpenInvites(db, admin.member.workspaceId, page)
-      // The query selects enough candidates for a full list; the policy decides.
-      return found.filter(invite => mayAssign(admin, invite))
+      return listOpenInvites(db, admin.member.workspaceId, { roles: lower, limit: maxInvites })
     },
 
-    /** Revokes an invite immediately and permanently. @throws SESSION_REQUIRED, SCOPE_REQUIRED, EXCEEDS_OWN_REACH, NOT_FOUND */
+    /** Revokes an invite immediately and permanently. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, NOT_FOUND */
     async revoke(viewer: Viewer | null, id: string): Promise<void> {
       await audit.recorded(viewer, 'INVITE_REVOKE', { subject: { kind: 'INVITE', id } }, async recording => {
-        const admin = requireInviter(viewer)
+        const admin = requireWorkspaceAdmin(viewer)
         await recording.commit(async trx => {
           const invite = isId(id) ? await lockOpenInvite(trx, admin.member.workspaceId, id) : null
           if (!invite) {
@@ -84,11 +81,6 @@ export function createInvites({ db, audit }: { db: Database; audit: Audit }) {
       })
     },
   }
-}
-
-/** @throws SESSION_REQUIRED, SCOPE_REQUIRED */
-function requireInviter(viewer: Viewer | null): Viewer {
-  return requireScope(requireKeyManager(viewer), 'admin')
 }
 
 /** Returns when the viewer's key expires, in milliseconds. An invite made in a session may outlive the session. */

@@ -1,5 +1,5 @@
 import { isId } from '../../auth/id.ts'
-import { requireMayAssign, requireScope } from '../../auth/policy.ts'
+import { requireMayAssign, requireScope, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import { includesScope, type Role } from '../../auth/scopes.ts'
 import { type Member, memberPermissions, type Permissions, type Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
@@ -24,14 +24,14 @@ const maxPage = 200
 export type Members = ReturnType<typeof createMembers>
 
 export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
-  /** Changes one membership at a time. The viewer must be allowed to assign both the old and the new role and access. */
+  /** Changes one membership at a time. The viewer must be allowed to assign both the old and the new role. */
   async function change<T>(
     viewer: Viewer | null,
     userId: string,
     recording: Recording,
     work: (trx: Change, admin: Viewer, target: Member) => Promise<T>,
   ): Promise<T> {
-    const admin = requireScope(viewer, 'admin')
+    const admin = requireWorkspaceAdmin(viewer)
     const { workspaceId } = admin.member
     return recording.commit(async trx => {
       await lockWorkspace(trx, workspaceId)
@@ -44,8 +44,11 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
   }
 
   async function requireOtherOwner(trx: Database, target: Member): Promise<void> {
-    if (target.role === 'OWNER' && (await countOwners(trx, target.workspaceId)) === 1) {
-      throw new AppError('LAST_OWNER', 'The workspace must keep an owner: make somebody else one first.')
+    if (target.role === 'OWNER' && target.access.all && (await countOwners(trx, target.workspaceId)) === 1) {
+      throw new AppError(
+        'LAST_OWNER',
+        'The workspace must keep an owner with access to all providers: make somebody else one first.',
+      )
     }
   }
 
@@ -64,9 +67,9 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
       return isVisible ? find(viewer, userId) : null
     },
 
-    /** Lists members in the order of joining. @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR */
+    /** Lists members in the order of joining. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, INVALID_INPUT, INVALID_CURSOR */
     async list(viewer: Viewer | null, page: { first: number; after?: string | null | undefined }) {
-      const admin = requireScope(viewer, 'admin')
+      const admin = requireWorkspaceAdmin(viewer)
       const limit = parsePageSize(page.first, maxPage)
       const after = page.after == null ? null : decodeCursor(page.after)
       const found = await listMembers(db, admin.member.workspaceId, { limit: limit + 1, after })
@@ -83,12 +86,12 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
 
     /**
      * Returns a member and what they may do, without any right to act as them. The look is recorded.
-     * @throws SCOPE_REQUIRED, NOT_FOUND
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND
      */
     async view(viewer: Viewer | null, userId: string): Promise<{ member: Member; permissions: Permissions }> {
       const subject = { kind: 'MEMBER', id: userId } as const
       return audit.recorded(viewer, 'MEMBER_VIEW', { subject }, async recording => {
-        const admin = requireScope(viewer, 'admin')
+        const admin = requireWorkspaceAdmin(viewer)
         const member = isId(userId) ? await find(admin, userId) : null
         if (!member) throw new AppError('NOT_FOUND', 'There is no such member.')
         recording.add({ details: { email: member.email, name: member.name } })
@@ -96,7 +99,7 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
       })
     },
 
-    /** @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH, OWN_MEMBERSHIP, LAST_OWNER, NOT_FOUND */
+    /** @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, OWN_MEMBERSHIP, LAST_OWNER, NOT_FOUND */
     update(
       viewer: Viewer | null,
       input: { userId: string; role?: Role | null | undefined; providerAccess?: AccessInput | null | undefined },
@@ -110,14 +113,14 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
           recording.add({ details: { after: given(next) } })
           requireMayAssign(admin, next)
           if (asked) await requireProviders(trx, target.workspaceId, asked)
-          if (next.role !== 'OWNER') await requireOtherOwner(trx, target)
+          if (next.role !== 'OWNER' || !next.access.all) await requireOtherOwner(trx, target)
           await updateMember(trx, target.workspaceId, target.userId, next)
           return { ...target, ...next }
         })
       })
     },
 
-    /** Removes a member, with their sessions and keys. @throws SCOPE_REQUIRED, EXCEEDS_OWN_REACH, LAST_OWNER, NOT_FOUND */
+    /** Removes a member, with their sessions and keys. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, LAST_OWNER, NOT_FOUND */
     async remove(viewer: Viewer | null, userId: string): Promise<void> {
       const subject = { kind: 'MEMBER', id: userId } as const
       await audit.recorded(viewer, 'MEMBER_REMOVE', { subject }, recording =>

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { hashToken } from '../../auth/api-key.ts'
 import { isId } from '../../auth/id.ts'
 import { checkPassword, enterPasswordQueue, hashPassword } from '../../auth/passwords.ts'
-import { requireMayAssign, requireScope, requireSession } from '../../auth/policy.ts'
+import { requireMayAssign, requireSession, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import { memberViewer, type Origin, type Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
 import { findMember } from '../../db/members.ts'
@@ -21,12 +21,12 @@ export function createPasswordResets({ db, audit }: { db: Database; audit: Audit
     /**
      * Creates a link for another member. `token` cannot be read again, and ends an earlier one of the member. An API key cannot
      * create one, because the link outlives the key.
-     * @throws SESSION_REQUIRED, SCOPE_REQUIRED, EXCEEDS_OWN_REACH, OWN_MEMBERSHIP, NOT_FOUND
+     * @throws SESSION_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, OWN_MEMBERSHIP, NOT_FOUND
      */
     create(viewer: Viewer | null, userId: string): Promise<{ token: string; expiresAt: Date }> {
       const subject = { kind: 'MEMBER', id: userId } as const
       return audit.recorded(viewer, 'PASSWORD_RESET_CREATE', { subject }, async recording => {
-        const admin = requireScope(requireSession(viewer), 'admin')
+        const admin = requireWorkspaceAdmin(requireSession(viewer))
         const { workspaceId } = admin.member
         const token = randomBytes(24).toString('base64url')
         const expiresAt = new Date(Date.now() + lifetime)

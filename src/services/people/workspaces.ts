@@ -1,4 +1,4 @@
-import { requireScope } from '../../auth/policy.ts'
+import { requireWorkspaceAdmin } from '../../auth/policy.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import type { Registration } from '../../db/schema.ts'
@@ -34,13 +34,13 @@ export function createWorkspaces(options: { db: Database; audit: Audit; setupCod
       return workspace
     },
 
-    /** @throws SCOPE_REQUIRED, INVALID_INPUT */
+    /** @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, INVALID_INPUT */
     update(
       viewer: Viewer | null,
       input: { name?: string | null | undefined; registration?: Registration | null | undefined },
     ): Promise<Workspace> {
       return audit.recorded(viewer, 'WORKSPACE_UPDATE', {}, async recording => {
-        const admin = requireScope(viewer, 'admin')
+        const admin = requireWorkspaceAdmin(viewer)
         const values = {
           ...(input.name != null && { name: parseName(input.name, 'The name of a workspace') }),
           ...(input.registration != null && { registration: input.registration }),

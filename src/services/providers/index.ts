@@ -4,7 +4,7 @@ import type { ConfigSchema, Quota, StorageProvider } from '../../../adapters/con
 import { basePathsIn, includesPath } from '../../auth/access.ts'
 import { authorize, needs } from '../../auth/needs.ts'
 import { root } from '../../auth/path.ts'
-import { grantBasePaths, requireEveryProvider, requireScope } from '../../auth/policy.ts'
+import { grantBasePaths, requireScope, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import { includesScope } from '../../auth/scopes.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
@@ -180,7 +180,7 @@ export function createProviders(options: {
     ): Promise<ProviderRecord> {
       const details = { type: cut(input.type) }
       return audit.recorded(viewer, 'PROVIDER_CONNECT', { providerName: cut(input.name), details }, async recording => {
-        const { workspaceId } = requireEveryProvider(viewer, 'admin').member
+        const { workspaceId } = requireWorkspaceAdmin(viewer).member
         const name = parseName(input.name, 'The name of a provider')
         const slug = input.slug == null ? null : parseSlug(input.slug)
         const adapter = adapterOf(input.type)

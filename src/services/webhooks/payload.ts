@@ -1,5 +1,7 @@
-import { isWithin, parsePath } from '../../auth/path.ts'
+import { accessTo, allProviders, includesPath } from '../../auth/access.ts'
+import { parsePath } from '../../auth/path.ts'
 import type { DeliveryRecord, WebhookRecord } from '../../db/webhooks/record.ts'
+import { hasVisibleSources } from '../audit/visible-sources.ts'
 import { typeOf } from './events.ts'
 
 interface VisibleLocation {
@@ -20,18 +22,30 @@ export interface Payload {
     to: VisibleLocation | null
     subject: { kind: string; id: string } | null
     bytes: number | null
-    /** The state and the counts of a job. */
+    /** The kind, the state and the counts of a job. */
     job: Record<string, unknown> | null
   }
 }
 
-/** Returns what a webhook learns of an event. Locations outside of its own are omitted. */
+/**
+ * Returns what a webhook learns of an event. Locations outside of its own are omitted, and then also the bytes and counts, which
+ * cover all locations.
+ */
 export function payloadOf(
-  { location }: Pick<WebhookRecord, 'location'>,
+  { location: own }: Pick<WebhookRecord, 'location'>,
   { id, action, event }: Pick<DeliveryRecord, 'id' | 'action' | 'event'>,
 ): Payload {
+  const access = own ? accessTo([[own.providerId, parsePath(own.path)]]) : allProviders
   const visible = (providerId: string | null, providerName: string | null, path: string | null) =>
-    providerId !== null && isVisible(location, { providerId, path }) ? { providerId, providerName, path } : null
+    providerId !== null && includesPath(access, providerId, parsePath(path ?? '/'))
+      ? { providerId, providerName, path }
+      : null
+  const location = visible(event.providerId, event.providerName, event.path)
+  const to = visible(event.toProviderId, event.toProviderName, event.toPath)
+  const isWhole =
+    (event.providerId === null || location !== null) &&
+    (event.toProviderId === null || to !== null) &&
+    hasVisibleSources({ action, details: event.details }, access)
   const { userId, credentialId, credentialKind, subjectKind, subjectId } = event
   return {
     type: typeOf(action),
@@ -40,23 +54,16 @@ export function payloadOf(
       id,
       user: userId === null ? null : { id: userId, name: event.userName, email: event.userEmail },
       credential: credentialId === null || credentialKind === null ? null : { kind: credentialKind, id: credentialId },
-      location: visible(event.providerId, event.providerName, event.path),
-      to: visible(event.toProviderId, event.toProviderName, event.toPath),
+      location,
+      to,
       subject: subjectId === null || subjectKind === null ? null : { kind: subjectKind, id: subjectId },
-      bytes: event.bytes,
-      job: action === 'JOB_END' ? jobOf(event.details) : null,
+      bytes: isWhole ? event.bytes : null,
+      job: action === 'JOB_END' ? jobOf(event.details, isWhole) : null,
     },
   }
 }
 
-function isVisible(
-  within: WebhookRecord['location'],
-  { providerId, path }: { providerId: string; path: string | null },
-): boolean {
-  if (within === null) return true
-  return within.providerId === providerId && isWithin(parsePath(path ?? '/'), parsePath(within.path))
-}
-
-function jobOf({ kind, state, files, skipped, deleted, failed }: Record<string, unknown>): Record<string, unknown> {
-  return { kind, state, files, skipped, deleted, failed }
+function jobOf(details: Record<string, unknown>, isWhole: boolean): Record<string, unknown> {
+  const { kind, state, files, skipped, deleted, failed } = details
+  return isWhole ? { kind, state, files, skipped, deleted, failed } : { kind, state }
 }

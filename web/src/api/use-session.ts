@@ -36,8 +36,8 @@ export function usePermissions() {
     canRead: scopes.includes('read'),
     canWrite: scopes.includes('write'),
     isAdmin,
-    canAccessAll: providerAccess.all,
-    canConnect: isAdmin && providerAccess.all,
+    /** What concerns the whole workspace needs an administrator with access to all storages. */
+    isUnrestricted: isAdmin && providerAccess.all,
   }
 }
 

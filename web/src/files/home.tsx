@@ -13,13 +13,13 @@ import { useProviders } from './use-providers.ts'
 
 export function FilesHome() {
   const { data, error, refetch } = useProviders()
-  const { isAdmin, canConnect } = usePermissions()
+  const { isAdmin, isUnrestricted } = usePermissions()
   return (
     <main className="page">
       <PageTitle>{texts.files}</PageTitle>
       <div className="page-head">
         <h1>{texts.files}</h1>
-        {canConnect && data && data.length > 0 && (
+        {isUnrestricted && data && data.length > 0 && (
           <Link className="button" to="/connect">
             {texts.addStorage}
           </Link>
@@ -27,7 +27,7 @@ export function FilesHome() {
       </div>
       {error && <ErrorBox error={error} retry={refetch} />}
       {!data && !error && <Loading label={texts.loadingStorages} />}
-      {data?.length === 0 && <NoStorage canConnect={canConnect} />}
+      {data?.length === 0 && <NoStorage isUnrestricted={isUnrestricted} />}
       {data && data.length > 0 && (
         <ul className="provider-list">
           {data.map(provider => (
@@ -72,10 +72,10 @@ function StorageCard({ provider, isAdmin }: { provider: Provider; isAdmin: boole
   )
 }
 
-function NoStorage({ canConnect }: { canConnect: boolean }) {
+function NoStorage({ isUnrestricted }: { isUnrestricted: boolean }) {
   return (
     <div className="empty">
-      {canConnect ? (
+      {isUnrestricted ? (
         <>
           <p>{texts.noStorage}</p>
           <Link className="button primary" to="/connect">

@@ -28,7 +28,7 @@ const filters: { value: Filter; title: string }[] = [
 
 /** The history of jobs: one's own, and those of everybody for administrators. */
 export function JobsPage() {
-  const { isAdmin } = usePermissions()
+  const { isUnrestricted } = usePermissions()
   const client = useQueryClient()
   const [filter, setFilter] = useState<Filter>('ALL')
   const latest = useJobs()
@@ -60,10 +60,10 @@ export function JobsPage() {
       {jobs.length > 0 && (
         <RowTable
           label={texts.jobs}
-          columns={[texts.job, texts.progress, ...(isAdmin ? [texts.createdBy] : []), common.created]}
+          columns={[texts.job, texts.progress, ...(isUnrestricted ? [texts.createdBy] : []), common.created]}
         >
           {jobs.map(job => (
-            <HistoryRow key={job.id} job={job} title={titleOf(job, storages)} isAdmin={isAdmin} />
+            <HistoryRow key={job.id} job={job} title={titleOf(job, storages)} isUnrestricted={isUnrestricted} />
           ))}
         </RowTable>
       )}
@@ -76,7 +76,7 @@ export function JobsPage() {
   )
 }
 
-function HistoryRow({ job, title, isAdmin }: { job: Job; title: string; isAdmin: boolean }) {
+function HistoryRow({ job, title, isUnrestricted }: { job: Job; title: string; isUnrestricted: boolean }) {
   const { createdBy, createdAt, state } = job
   return (
     <tr>
@@ -87,7 +87,7 @@ function HistoryRow({ job, title, isAdmin }: { job: Job; title: string; isAdmin:
         {isUnfinished(job) && <JobProgressBar job={job} label={title} />}
         <span className={state === 'FAILED' ? 'job-error' : 'help'}>{statusOf(job)}</span>
       </td>
-      {isAdmin && (
+      {isUnrestricted && (
         <td data-label={texts.createdBy}>{createdBy ? (createdBy.name ?? createdBy.email) : texts.formerMember}</td>
       )}
       <td data-label={common.created}>

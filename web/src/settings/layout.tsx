@@ -5,7 +5,7 @@ import '../ui/parts.css'
 import './settings.css'
 
 export function SettingsLayout() {
-  const { canRead, isAdmin } = usePermissions()
+  const { canRead, isAdmin, isUnrestricted } = usePermissions()
   return (
     <div className="settings">
       <nav className="side-nav" aria-label={texts.settings}>
@@ -21,10 +21,10 @@ export function SettingsLayout() {
         {isAdmin && (
           <>
             <NavLink to="/settings/storages">{texts.storages}</NavLink>
-            <NavLink to="/settings/members">{texts.members}</NavLink>
+            {isUnrestricted && <NavLink to="/settings/members">{texts.members}</NavLink>}
             <NavLink to="/settings/webhooks">{texts.webhooks}</NavLink>
             <NavLink to="/settings/audit">{texts.audit}</NavLink>
-            <NavLink to="/settings/workspace">{texts.workspace}</NavLink>
+            {isUnrestricted && <NavLink to="/settings/workspace">{texts.workspace}</NavLink>}
           </>
         )}
       </nav>

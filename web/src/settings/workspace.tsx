@@ -29,7 +29,7 @@ const registrations: readonly Choice<Registration>[] = (['OPEN', 'INVITE', 'CLOS
 
 export function WorkspacePage() {
   return (
-    <AdminOnly title={texts.workspace}>
+    <AdminOnly title={texts.workspace} isOfWorkspace>
       <h1>{texts.workspace}</h1>
       <WorkspaceForm />
     </AdminOnly>

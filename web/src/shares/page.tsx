@@ -18,9 +18,9 @@ import { ShareTable } from './share-table.tsx'
 
 type Whose = 'mine' | 'everybody'
 
-/** Lists the share links of the person; for administrators, those of everybody, too. */
+/** Lists the share links of the person; for administrators without restrictions, those of everybody, too. */
 export function SharesPage() {
-  const { isAdmin } = usePermissions()
+  const { isUnrestricted } = usePermissions()
   const { user } = useSession().viewer
   const client = useQueryClient()
   const [whose, setWhose] = useState<Whose>('mine')
@@ -44,7 +44,7 @@ export function SharesPage() {
       </div>
       <p className="help">{texts.help}</p>
       <div className="filters">
-        {isAdmin && (
+        {isUnrestricted && (
           <Choices
             label={texts.whose}
             layout="row"

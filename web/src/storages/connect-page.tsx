@@ -16,11 +16,11 @@ import { Consent } from './consent.tsx'
 import { type ConnectedProvider, type ProviderType, ProviderTypesQuery } from './operations.ts'
 
 export function ConnectPage() {
-  const { canConnect } = usePermissions()
+  const { isUnrestricted } = usePermissions()
   return (
     <main className="narrow-page connect">
       <PageTitle>{texts.addStorage}</PageTitle>
-      {canConnect ? (
+      {isUnrestricted ? (
         <Connecting />
       ) : (
         <>

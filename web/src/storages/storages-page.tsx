@@ -27,7 +27,7 @@ export function StoragesPage() {
 }
 
 function Storages() {
-  const { canConnect } = usePermissions()
+  const { isUnrestricted } = usePermissions()
   const { data, error, refetch } = useQuery({
     queryKey: [...queryKeys.providers, 'managed'],
     queryFn: ({ signal }) => ask(ManagedProvidersQuery, {}, { signal }),
@@ -37,7 +37,7 @@ function Storages() {
     <>
       <div className="page-head">
         <h1>{texts.storages}</h1>
-        {canConnect && (
+        {isUnrestricted && (
           <Link className="button primary" to="/connect">
             {texts.addStorage}
           </Link>

@@ -3,6 +3,7 @@ import { formatNumber } from './format.ts'
 /** The shared components. */
 export const texts = {
   adminOnly: 'Only administrators can see this page.',
+  unrestrictedOnly: 'Only administrators with access to all storages can see this page.',
   copy: 'Copy',
   copied: 'Copied',
   copiedStatus: 'Copied to the clipboard',

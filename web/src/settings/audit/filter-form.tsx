@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { queryKeys } from '../../api/query-keys.ts'
+import { usePermissions } from '../../api/use-session.ts'
 import { texts } from '../../texts/audit.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
@@ -17,9 +18,10 @@ const actionChoices = Object.entries(texts.actions).map(([value, title]) => ({ v
 const outcomeChoices = Object.entries(texts.outcomes).map(([value, title]) => ({ value, title }))
 
 export function FilterForm({ draft, onChange }: { draft: FilterDraft; onChange: (draft: FilterDraft) => void }) {
+  const { isUnrestricted } = usePermissions()
   const { data } = useQuery({
     queryKey: [...queryKeys.auditEvents, 'choices'],
-    queryFn: ({ signal }) => auditChoices(signal),
+    queryFn: ({ signal }) => auditChoices(isUnrestricted, signal),
   })
   const set = (changed: Partial<FilterDraft>) => onChange({ ...draft, ...changed })
   const members = data?.members.map(({ id, email, name }) => ({ value: id, title: name ?? email })) ?? []

@@ -14,8 +14,8 @@ const AuditEventsQuery = graphql(`
 `)
 
 const AuditChoicesQuery = graphql(`
-  query AuditChoices {
-    users(first: 200) { nodes { id email name } }
+  query AuditChoices($withMembers: Boolean!) {
+    users(first: 200) @include(if: $withMembers) { nodes { id email name } }
     providers { id name }
   }
 `)
@@ -34,7 +34,7 @@ export async function listEvents(
 }
 
 /** The members and storages to filter by. @throws StowageError */
-export async function auditChoices(signal: AbortSignal) {
-  const { users, providers } = await ask(AuditChoicesQuery, {}, { signal })
-  return { members: users.nodes, storages: providers }
+export async function auditChoices(withMembers: boolean, signal: AbortSignal) {
+  const { users, providers } = await ask(AuditChoicesQuery, { withMembers }, { signal })
+  return { members: users?.nodes ?? [], storages: providers }
 }

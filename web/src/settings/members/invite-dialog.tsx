@@ -2,7 +2,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { urlOf } from '../../api/base-path.ts'
 import { ask } from '../../api/request.ts'
-import { usePermissions, useSession } from '../../api/use-session.ts'
+import { useSession } from '../../api/use-session.ts'
 import { texts } from '../../texts/settings.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { TextField } from '../../ui/field.tsx'
@@ -16,9 +16,8 @@ import { CreateInviteMutation } from './operations.ts'
 /** Creates a registration link for one person. */
 export function InviteDialog({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
   const { role: ownRole } = useSession().viewer.user
-  const { canAccessAll } = usePermissions()
   const [role, setRole] = useState<Role>('VIEWER')
-  const [access, setAccess] = useState<AccessDraft>({ all: canAccessAll, chosen: {} })
+  const [access, setAccess] = useState<AccessDraft>({ all: true, chosen: {} })
   const [note, setNote] = useState('')
   const expiry = useExpiry('7')
   const invite = useMutation({
