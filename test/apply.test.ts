@@ -144,6 +144,11 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
     await change('updateWebhook', { id: webhooks[0].id, url: 'http://127.0.0.1:2/', events: ['ENTRY_DELETED'] })
     await api.ask('mutation ($id: ID!) { rotateWebhookSecret(id: $id) { secret } }', { id: webhooks[0].id }, token)
     await change('updateWorkspace', { name: 'Renamed', registration: 'CLOSED' })
+    const stranger = /^! member ann@example\.org: registered without an invite.*"updateMember"/m
+    t.match((await apply(yaml, plan)).join('\n'), stranger)
+    const keyOfStranger = `${yaml}`.replace('name: backup, owner: owner@', 'name: backup, owner: ann@')
+    t.match((await apply(keyOfStranger, plan)).join('\n'), /^! key "backup" of ann.*: its owner registered without/m)
+    await change('updateMember', { userId: ann.id, role: 'NONE' })
     const expected = [
       '~ workspace: name -> "Example", registration CLOSED -> OPEN',
       '! storage "Beside": is not declared',
@@ -170,9 +175,20 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
     const other = yaml.replace('scopes: [write]', 'scopes: [read]')
     t.match((await apply(other, plan)).join('\n'), /^! key "backup" .*: has other scopes: revoke it first$/m)
     const audit = '{ auditEvents(filter: { action: MEMBER_UPDATE }) { nodes { requestId userEmail } } }'
-    t.match((await api.ask(audit, {}, token)).auditEvents.nodes, [
-      { requestId: 'apply', userEmail: 'owner@example.org' },
-    ])
+    t.match((await api.ask(audit, {}, token)).auditEvents.nodes[0], {
+      requestId: 'apply',
+      userEmail: 'owner@example.org',
+    })
+
+    const twin = `stw_${secrets.key.slice(4, 12)}${randomBytes(16).toString('hex')}`
+    await writeFile(join(folder, 'key'), twin)
+    t.match((await apply(yaml, plan)).join('\n'), /^! key "backup" .*: has another value: revoke it first$/m)
+    await writeFile(join(folder, 'key'), secrets.key)
+    await api.createKey(token, { name: 'backup', scopes: ['read'] })
+    await t.rejects(apply(yaml, plan), { name: 'StartError', message: /Two keys of owner@.* have the name "backup"/ })
+    await api.connectProvider(token, 'memory', {}, 'Team disk')
+    for (const named of [yaml, yaml.replace(/^providers:\n.*\n/m, '')])
+      await t.rejects(apply(named, plan), { name: 'StartError', message: /Two storages have the name "Team disk"/ })
   })
 })
 
@@ -185,6 +201,10 @@ t.test('a file that cannot be applied says why in one sentence', async t => {
     ['webhooks: []\nmembers: []', /The workspace has no owner yet: declare "owner"/],
     [`owner: { email: a@b.org, passwordFile: ${folder}/nothing }`, /nothing cannot be read \(ENOENT\)/],
     ['providers: [{ name: a, type: local }, { name: a, type: local }]', /declares the storage "a" twice/],
+    [
+      'members: [{ email: a@b.org, role: ADMIN }, { email: A@b.org, role: NONE }]',
+      /declares the member "a@b\.org" twice/,
+    ],
   ]
   for (const [yaml, message] of cases) await t.rejects(apply(yaml), { name: 'StartError', message }, yaml)
   const refused = await run('provider: []')

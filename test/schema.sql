@@ -177,6 +177,7 @@ members.user_id uuid not null
 members.role text not null
 members.provider_access jsonb not null
 members.created_at timestamp(3) with time zone not null default now()
+members.is_confirmed boolean not null default false
 members: members_pkey PRIMARY KEY (workspace_id, user_id)
 members: members_role_check CHECK ((role = ANY (ARRAY['OWNER'::text, 'ADMIN'::text, 'EDITOR'::text, 'VIEWER'::text, 'NONE'::text])))
 members: members_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE

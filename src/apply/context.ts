@@ -1,4 +1,6 @@
-import type { Member, Viewer } from '../auth/viewer.ts'
+import type { Viewer } from '../auth/viewer.ts'
+import type { ListedMember } from '../db/members.ts'
+import type { ProviderRecord } from '../db/providers.ts'
 import type { Services } from '../services/index.ts'
 import type { AccessInput } from '../services/people/access.ts'
 import { StartError } from '../start-error.ts'
@@ -9,28 +11,37 @@ export interface ApplyContext {
   services: Services
   viewer: Viewer
   declaration: Declaration
-  /** The ids of providers by their names, also of those that the steps create. */
+  /** The providers before the first step. */
+  providers: readonly ProviderRecord[]
+  /** The ids of declared providers that are not connected yet, by their names. */
   providerIds: Map<string, string>
-  members: readonly Member[]
+  members: readonly ListedMember[]
   /** Returns a viewer that acts as a member. */
-  viewerOf(member: Member): Promise<Viewer>
+  viewerOf(member: ListedMember): Promise<Viewer>
 }
 
 /** Translates a name in `access` into the access of the API. @throws StartError */
-export function accessOf({ declaration, providerIds }: ApplyContext, name: string | undefined): AccessInput {
+export function accessOf(context: ApplyContext, name: string | undefined): AccessInput {
   if (name === undefined) return { all: true }
-  const folders = declaration.access?.[name]
+  const folders = context.declaration.access?.[name]
   if (!folders) throw new StartError(`"${name}" is not declared in "access".`)
   const restrictions = Object.entries(folders).flatMap(([provider, paths]) => {
-    const providerId = idOfProvider(providerIds, provider)
+    const providerId = idOfProvider(context, provider)
     return [paths].flat().map(basePath => ({ providerId, basePath }))
   })
   return { restrictions }
 }
 
+/** Returns the object with a declared name, or undefined. @throws StartError if two have the name, because they cannot be told apart */
+export function onlyNamed<T extends { name: string }>(what: string, all: readonly T[], name: string): T | undefined {
+  const [found, another] = all.filter(each => each.name === name)
+  if (another) throw new StartError(`Two ${what} have the name "${name}": rename one of them.`)
+  return found
+}
+
 /** @throws StartError */
-export function idOfProvider(providerIds: ReadonlyMap<string, string>, name: string): string {
-  const id = providerIds.get(name)
+export function idOfProvider({ providers, providerIds }: ApplyContext, name: string): string {
+  const id = onlyNamed('storages', providers, name)?.id ?? providerIds.get(name)
   if (id === undefined) throw new StartError(`There is no storage "${name}": declare it in "providers".`)
   return id
 }

@@ -4,6 +4,7 @@ import { Ajv } from 'ajv'
 import { parse } from 'yaml'
 import { type Role, roles, type Scope, scopes } from '../auth/scopes.ts'
 import { type Registration, registrations } from '../db/schema.ts'
+import { emailKey } from '../db/users.ts'
 import { maxTrashDays } from '../services/providers/trash-days.ts'
 import { type WebhookEvent, webhookEvents } from '../services/webhooks/events.ts'
 import { StartError } from '../start-error.ts'
@@ -105,8 +106,8 @@ function parseYaml(file: string, text: string): unknown {
 function requireUnique(file: string, { providers = [], members = [], keys = [], webhooks = [] }: Declaration): void {
   const lists: [string, string[]][] = [
     ['storage', providers.map(({ name }) => name)],
-    ['member', members.map(({ email }) => email)],
-    ['key', keys.map(({ owner, name }) => `${name} of ${owner}`)],
+    ['member', members.map(({ email }) => emailKey(email))],
+    ['key', keys.map(({ owner, name }) => `${name} of ${emailKey(owner)}`)],
     ['webhook', webhooks.map(({ name }) => name)],
   ]
   for (const [what, names] of lists) {

@@ -1,9 +1,8 @@
 /** Implements `stowage apply`: makes the workspace what a file declares, and reports what else differs. */
 import { randomUUID } from 'node:crypto'
-import type { Member } from '../auth/viewer.ts'
 import { makeDataFolder, requireSeparateRoots } from '../data-folder.ts'
 import type { Database } from '../db/client.ts'
-import { listMembers } from '../db/members.ts'
+import { type ListedMember, listMembers } from '../db/members.ts'
 import { openDatabase } from '../db/open.ts'
 import { findTheWorkspace } from '../db/workspaces.ts'
 import { createLog } from '../log/logger.ts'
@@ -81,18 +80,15 @@ async function planFounding(
 async function contextOf(db: Database, services: Services, declaration: Declaration): Promise<ApplyContext> {
   const workspace = await findTheWorkspace(db)
   const page = { limit: maxMembers, after: null }
-  const members = workspace ? (await listMembers(db, workspace.id, page)).map(({ member }) => member) : []
-  const owner = members.find(({ role }) => role === 'OWNER')
-  if (!owner) throw new StartError('The workspace has no owner.')
+  const members = workspace ? await listMembers(db, workspace.id, page) : []
+  const owner = members.find(({ member }) => member.role === 'OWNER' && member.access.all)
+  if (!owner) throw new StartError('The workspace has no owner with access to all storages.')
   const sessionId = randomUUID()
-  const viewerOf = ({ workspaceId, userId }: Member) =>
+  const viewerOf = ({ member: { workspaceId, userId } }: ListedMember) =>
     services.credentials.recallMember({ workspaceId, userId, sessionId, origin })
   const viewer = await viewerOf(owner)
-  const records = await services.providers.list(viewer)
+  const providers = await services.providers.list(viewer)
   // A provider that will be connected gets its id then. Until then, its name stands for it.
-  const providerIds = new Map([
-    ...(declaration.providers ?? []).map(({ name }) => [name, `new ${name}`] as const),
-    ...records.map(({ name, id }) => [name, id] as const),
-  ])
-  return { services, viewer, declaration, providerIds, members, viewerOf }
+  const providerIds = new Map((declaration.providers ?? []).map(({ name }) => [name, `new ${name}`] as const))
+  return { services, viewer, declaration, providers, providerIds, members, viewerOf }
 }

@@ -1,18 +1,17 @@
-import type { ApplyContext } from './context.ts'
+import { type ApplyContext, onlyNamed } from './context.ts'
 import { type DeclaredProvider, readSecretOf } from './declaration.ts'
 import { change, create, drift, type Step } from './step.ts'
 
 /** Compares the providers by their names. Those that are not declared stay. */
 export async function planProviders(context: ApplyContext): Promise<Step[]> {
-  const { services, viewer, declaration } = context
+  const { services, viewer, declaration, providers } = context
   const declared = declaration.providers
   if (!declared) return []
-  const records = await services.providers.list(viewer)
   const steps: Step[] = []
   for (const provider of declared) {
     const subject = `storage "${provider.name}"`
     const config = await configOf(provider)
-    const [record, another] = records.filter(({ name }) => name === provider.name)
+    const record = onlyNamed('storages', providers, provider.name)
     if (!record) {
       steps.push(
         create(subject, `of the type ${provider.type}`, async () => {
@@ -22,8 +21,7 @@ export async function planProviders(context: ApplyContext): Promise<Step[]> {
           context.providerIds.set(provider.name, id)
         }),
       )
-    } else if (another) steps.push(drift(subject, 'two storages have this name: rename one of them'))
-    else if (record.type !== provider.type)
+    } else if (record.type !== provider.type)
       steps.push(drift(subject, `has the type ${record.type}: disconnect it first`))
     else {
       const changes = services.providers.differences(viewer, record, config)
@@ -44,7 +42,9 @@ export async function planProviders(context: ApplyContext): Promise<Step[]> {
   const known = new Set(declared.map(({ name }) => name))
   return [
     ...steps,
-    ...records.filter(({ name }) => !known.has(name)).map(({ name }) => drift(`storage "${name}"`, 'is not declared')),
+    ...providers
+      .filter(({ name }) => !known.has(name))
+      .map(({ name }) => drift(`storage "${name}"`, 'is not declared')),
   ]
 }
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { WebhookRecord } from '../db/webhooks/record.ts'
 import { eventsOf } from '../services/webhooks/events.ts'
-import { type ApplyContext, idOfProvider } from './context.ts'
+import { type ApplyContext, idOfProvider, onlyNamed } from './context.ts'
 import { type DeclaredWebhook, readSecretOf } from './declaration.ts'
 import { change, create, drift, type Step } from './step.ts'
 
@@ -14,10 +14,9 @@ export async function planWebhooks(context: ApplyContext): Promise<Step[]> {
   const steps: Step[] = []
   for (const webhook of declared) {
     const secret = await readSecretOf(webhook.secretFile)
-    const [record, another] = found.filter(({ name }) => name === webhook.name)
+    const record = onlyNamed('webhooks', found, webhook.name)
     const subject = `webhook "${webhook.name}"`
-    if (another) steps.push(drift(subject, 'two webhooks have this name: rename one of them'))
-    else if (record) steps.push(...planChanges(context, webhook, record, secret))
+    if (record) steps.push(...planChanges(context, webhook, record, secret))
     else {
       steps.push(
         create(subject, `to ${URL.parse(webhook.url)?.host ?? 'an invalid address'}`, () => {
@@ -61,6 +60,6 @@ function planChanges(context: ApplyContext, declared: DeclaredWebhook, record: W
   ]
 }
 
-function locationOf({ providerIds }: ApplyContext, { location }: DeclaredWebhook): WebhookRecord['location'] {
-  return location ? { providerId: idOfProvider(providerIds, location.provider), path: location.path } : null
+function locationOf(context: ApplyContext, { location }: DeclaredWebhook): WebhookRecord['location'] {
+  return location ? { providerId: idOfProvider(context, location.provider), path: location.path } : null
 }

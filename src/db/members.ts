@@ -38,7 +38,7 @@ export function toMember(row: MemberRow): Member {
 
 export async function insertMember(
   db: Change,
-  values: { workspaceId: string; userId: string; role: Role; access: ProviderAccess },
+  values: { workspaceId: string; userId: string; role: Role; access: ProviderAccess; isConfirmed: boolean },
 ): Promise<void> {
   await db
     .insertInto('members')
@@ -47,6 +47,7 @@ export async function insertMember(
       user_id: values.userId,
       role: values.role,
       provider_access: JSON.stringify(storeAccess(values.access)),
+      is_confirmed: values.isConfirmed,
     })
     .execute()
 }
@@ -88,15 +89,22 @@ export interface Joined {
   userId: string
 }
 
+/** A member, and whether an administrator knows who has the account: they were invited, or an administrator has set their role. */
+export interface ListedMember {
+  member: Member
+  isConfirmed: boolean
+  joined: Joined
+}
+
 /** Returns members in the order of joining, starting after the person `after`, who may no longer be a member. */
 export async function listMembers(
   db: Database,
   workspaceId: string,
   page: { limit: number; after: Joined | null },
-): Promise<{ member: Member; joined: Joined }[]> {
+): Promise<ListedMember[]> {
   const { limit, after } = page
   let query = selectMembers(db)
-    .select('members.created_at as joined_at')
+    .select(['members.created_at as joined_at', 'members.is_confirmed'])
     .where('members.workspace_id', '=', workspaceId)
     .orderBy('members.created_at')
     .orderBy('members.user_id')
@@ -107,7 +115,11 @@ export async function listMembers(
     )
   }
   const rows = await query.execute()
-  return rows.map(row => ({ member: toMember(row), joined: { at: row.joined_at, userId: row.user_id } }))
+  return rows.map(row => ({
+    member: toMember(row),
+    isConfirmed: row.is_confirmed,
+    joined: { at: row.joined_at, userId: row.user_id },
+  }))
 }
 
 /**
@@ -126,6 +138,7 @@ export async function lockMember(
     .execute()
 }
 
+/** Changes a member for an administrator, who thereby confirms the account. */
 export async function updateMember(
   db: Change,
   workspaceId: string,
@@ -134,7 +147,7 @@ export async function updateMember(
 ): Promise<void> {
   await db
     .updateTable('members')
-    .set({ role: values.role, provider_access: JSON.stringify(storeAccess(values.access)) })
+    .set({ role: values.role, provider_access: JSON.stringify(storeAccess(values.access)), is_confirmed: true })
     .where('workspace_id', '=', workspaceId)
     .where('user_id', '=', userId)
     .execute()

@@ -134,6 +134,8 @@ interface MemberTable {
   user_id: string
   role: Role
   provider_access: Json<StoredAccess>
+  /** The person was invited, or an administrator has set their role. */
+  is_confirmed: Generated<boolean>
   created_at: CreatedAt
 }
 

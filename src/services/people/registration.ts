@@ -58,16 +58,16 @@ export function createRegistration(options: {
     if (!workspace) {
       requireSetupCode(input)
       const founded = await insertWorkspace(trx, { name: 'Stowage' })
-      return { workspaceId: founded.id, role: 'OWNER', access: allProviders } as const
+      return { workspaceId: founded.id, role: 'OWNER', access: allProviders, isConfirmed: true } as const
     }
-    if (invite != null) return acceptInvite(trx, invite, origin)
+    if (invite != null) return { ...(await acceptInvite(trx, invite, origin)), isConfirmed: true }
     if (workspace.registration !== 'OPEN') {
       throw new AppError(
         'REGISTRATION_CLOSED',
         'This workspace takes new members only with an invite: ask an administrator.',
       )
     }
-    return { workspaceId: workspace.id, role: 'NONE', access: allProviders } as const
+    return { workspaceId: workspace.id, role: 'NONE', access: allProviders, isConfirmed: false } as const
   }
 
   async function register(
