@@ -19,7 +19,8 @@ export const apiVersion = 1
  *
  * A path is well-formed Unicode, at most 4,096 bytes of UTF-8, exactly as the client sent it: a back end may hold NFC and
  * NFD names side by side. No segment is empty, `.` or `..`, and none contains NUL. A segment can contain any other
- * character, including CR and LF: set `traits.singleLineNames` for a line protocol, and the host refuses those two.
+ * character, including `\`, `:`, CR and LF. Where your back end gives one of them a meaning, name it in
+ * `traits.forbiddenInNames`, and the host never passes a path with it.
  *
  * The host validates paths that clients send; adapters derive other paths from them only with the functions below.
  */
@@ -164,11 +165,38 @@ export interface Traits {
    */
   maxWrites?: number
   /**
-   * True where names are part of a command line, as in FTP. The host then rejects every path that contains CR or LF with
-   * INVALID_PATH and passes none to the adapter.
+   * Characters that no name can contain, because the back end refuses them, separates folders with them or drops them. The host
+   * passes no path with such a name to any method: reading there is NOT_FOUND, writing there is INVALID_PATH with a message
+   * that names the character, and `list` leaves out entries with such names. `windowsNames` has those of Windows.
    */
+  forbiddenInNames?: string
+  /** Characters that no name can end with, such as those that Windows drops. The host enforces it as `forbiddenInNames`. */
+  forbiddenAtEndOfNames?: string
+  /**
+   * Names that no entry can have, in any case of the letters. `con.*` stands for `con` and for `con` with any extension. The host
+   * enforces it as `forbiddenInNames`.
+   */
+  reservedNames?: readonly string[]
+  /** True where names are part of a command line. It adds CR and LF to `forbiddenInNames`. */
   singleLineNames?: boolean
 }
+
+/** U+0001 to U+001F. No path contains U+0000. */
+const controlCharacters = String.fromCharCode(...Array.from({ length: 0x1f }, (_, index) => index + 1))
+
+/**
+ * Traits of a back end with the names of Windows, such as an SMB server: `traits = { emptyDirectories: true, ...windowsNames }`.
+ * https://learn.microsoft.com/windows/win32/fileio/naming-a-file
+ */
+export const windowsNames = {
+  // `\` separates folders, and `:` separates a file from the name of one of its streams.
+  forbiddenInNames: `\\:*?"<>|${controlCharacters}`,
+  forbiddenAtEndOfNames: ' .',
+  reservedNames: [
+    ...['con', 'prn', 'aux', 'nul', 'conin$', 'conout$'],
+    ...['com', 'lpt'].flatMap(port => [...'0123456789\u00b9\u00b2\u00b3'].map(digit => port + digit)),
+  ].map(device => `${device}.*`),
+} satisfies Partial<Traits>
 
 /** The values of the response headers Content-Type and Content-Disposition (RFC 6266). */
 export interface LinkHeaders {
@@ -184,8 +212,8 @@ export interface ByteRange {
 
 /**
  * One connected back end. `open` decides its capabilities and traits once it knows the server: an optional method that is
- * undefined is a missing capability. Any method may reject with UNAUTHORIZED, NEEDS_RECONNECT, PERMISSION_DENIED, RATE_LIMITED,
- * UNAVAILABLE or INVALID_PATH; `@throws` lists the other codes of each method. The host makes calls concurrently and in any
+ * undefined is a missing capability. Any method may reject with UNAUTHORIZED, NEEDS_RECONNECT, PERMISSION_DENIED, IN_USE,
+ * RATE_LIMITED, UNAVAILABLE or INVALID_PATH; `@throws` lists the other codes of each method. The host makes calls concurrently and in any
  * order. It reads and lists the root, but never writes, creates, deletes, copies or moves it.
  *
  * When the back end is busy or down, retry for some seconds, then reject with RATE_LIMITED or UNAVAILABLE and
@@ -714,6 +742,8 @@ export const storageErrorCodes = [
   /** Only from `copy` and `move`: the back end cannot do it in one step for these two paths. The host then streams. */
   'NOT_IN_ONE_STEP',
   'PRECONDITION_FAILED',
+  /** Somebody else has the entry open or has locked it: a sharing violation, a lease, HTTP 423. */
+  'IN_USE',
   'RANGE_NOT_SATISFIABLE',
   /** The credentials are valid, but do not allow this path. */
   'PERMISSION_DENIED',

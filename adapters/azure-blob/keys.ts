@@ -1,4 +1,5 @@
-import { StorageError, type StoragePath, segmentsOf } from '../contract.ts'
+import { controlCharacters } from '../cloud/names.ts'
+import { StorageError, type StoragePath, segmentsOf, type Traits } from '../contract.ts'
 
 /** UTF-16 code units: https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata */
 const maxKeyLength = 1024
@@ -44,10 +45,13 @@ export class Keys {
   }
 }
 
-/**
- * Azure takes `\` for `/`, drops dots at the end of a name, and has no control characters and no U+E000 in names.
- * @throws INVALID_PATH
- */
+/** Azure takes `\` for `/`, drops dots at the end of a name, and has no control characters and no U+E000 in names. */
+export const nameTraits = {
+  forbiddenInNames: `\\\ue000\ufffe\uffff${controlCharacters}`,
+  forbiddenAtEndOfNames: '.',
+} satisfies Partial<Traits>
+
+/** @throws INVALID_PATH */
 function refuseName(name: string): void {
   const problem = problemOf(name)
   if (problem !== undefined) throw new StorageError('INVALID_PATH', problem)
@@ -58,8 +62,6 @@ function problemOf(name: string): string | undefined {
   if (name === '' || name.includes('/') || name.includes('\0') || !name.isWellFormed()) {
     return 'The path has an empty segment, or contains a NUL.'
   }
-  if (name.endsWith('.')) return 'Azure stores no name that ends with ".".'
-  if (/[\\\p{Cc}\ue000\ufffe\uffff]/u.test(name)) return 'Azure stores no name with "\\" or a control character.'
   return isStaging(name) ? 'Stowage uses such names for unfinished uploads.' : undefined
 }
 
@@ -72,7 +74,7 @@ export function isUploadId(id: unknown): id is string {
   return typeof id === 'string' && /^[0-9a-f-]{36}$/.test(id)
 }
 
-/** True for a name that this adapter can read and write, although the emulator has others, too. */
+/** True for a name that this adapter can read and write if its traits allow it. */
 export function isName(name: string): boolean {
   return problemOf(name) === undefined
 }

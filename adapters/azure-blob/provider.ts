@@ -22,7 +22,7 @@ import { copyBlob } from './copy.ts'
 import { describe } from './entry.ts'
 import { alreadyExists, hasCode, notAFile, unreachable } from './errors.ts'
 import { Folders } from './folders.ts'
-import { Keys } from './keys.ts'
+import { Keys, nameTraits } from './keys.ts'
 import { type LinkOptions, linkTo } from './links.ts'
 import { listPage } from './list.ts'
 import { moveEntry } from './move.ts'
@@ -53,7 +53,7 @@ export async function openProvider(
 }
 
 export class AzureBlobProvider implements StorageProvider {
-  readonly traits: Traits = { emptyDirectories: true, maxFileSize, keepsModifiedAt: true }
+  readonly traits: Traits = { emptyDirectories: true, maxFileSize, keepsModifiedAt: true, ...nameTraits }
   readonly resumable: ResumableWrites
   /** Undefined without a hierarchical namespace. */
   readonly move?: NonNullable<StorageProvider['move']>

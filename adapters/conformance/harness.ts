@@ -25,7 +25,8 @@ export interface Harness {
 
   /**
    * Returns true for a name that this back end cannot store, so that INVALID_PATH is correct. The kit asks only about
-   * `commonNames`; an adapter may refuse any of `oddNames`. Default: no common name may be refused.
+   * `commonNames`; an adapter may refuse any of `oddNames`. Leave out names that the traits forbid: the host refuses those. Default:
+   * no other common name may be refused.
    */
   refuses?(name: string): boolean
 

@@ -1,4 +1,5 @@
 import type { StorageProvider } from '../contract.ts'
+import { withNameRules } from '../name-rules.ts'
 import type { Faults, Harness } from './harness.ts'
 
 export interface WatchedCalls {
@@ -12,7 +13,10 @@ export interface WatchedCalls {
   settled(): Promise<void>
 }
 
-/** Watches the calls of a case, because a failed case leaves those that it had started at once. */
+/**
+ * Watches the calls of a case, because a failed case leaves those that it had started at once. As in the host, no path with a name
+ * that the traits forbid reaches the adapter.
+ */
 export function watchCalls(original: StorageProvider, harness: Harness): WatchedCalls {
   const calls = new Map<Promise<unknown>, string>()
   const watched = <T extends object>(object: T, prefix: string): T =>
@@ -32,7 +36,7 @@ export function watchCalls(original: StorageProvider, harness: Harness): Watched
         }
       },
     })
-  const provider = watched(original, '')
+  const provider = watched(withNameRules(original), '')
   const { reopen, openFolder, faults } = harness
   const ofOriginal = ([name, fault]: [string, unknown]) => [
     name,
@@ -43,8 +47,10 @@ export function watchCalls(original: StorageProvider, harness: Harness): Watched
     provider,
     harness: {
       ...harness,
-      ...(reopen && { reopen: () => reopen.call(harness, original) }),
-      ...(openFolder && { openFolder: (_, path) => openFolder.call(harness, original, path) }),
+      ...(reopen && { reopen: async () => withNameRules(await reopen.call(harness, original)) }),
+      ...(openFolder && {
+        openFolder: async (_, path) => withNameRules(await openFolder.call(harness, original, path)),
+      }),
       ...(faults && { faults: Object.fromEntries(Object.entries(faults).map(ofOriginal)) as Faults }),
     },
     underWay: () => [...calls.values()],

@@ -1,21 +1,18 @@
-import { StorageError, type StoragePath, segmentsOf } from '../contract.ts'
+import { whiteSpace } from '../cloud/names.ts'
+import { StorageError, type StoragePath, segmentsOf, type Traits } from '../contract.ts'
 
 /** Characters (help.dropbox.com/organize/file-names). */
 const maxLength = 255
 
-/** Returns true for a name that Dropbox would refuse or store as another one. It knows more names that it refuses. */
-export function isUnstorable(name: string): boolean {
-  return name.length > maxLength || /[\\\u007f]|\s$/.test(name)
-}
+/** Names that Dropbox would refuse or store as other ones. It knows more names that it refuses. */
+export const nameTraits = {
+  forbiddenInNames: '\\\u007f',
+  forbiddenAtEndOfNames: whiteSpace,
+} satisfies Partial<Traits>
 
-/** @throws INVALID_PATH */
+/** @throws INVALID_PATH for a name that is too long */
 export function requireStorable(path: StoragePath): void {
-  if (segmentsOf(path).some(isUnstorable)) throw badName()
-}
-
-/** Dropbox's names are not case-sensitive, but it keeps the case of the first writer. */
-export function isSameName(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase()
+  if (segmentsOf(path).some(name => name.length > maxLength)) throw badName()
 }
 
 export const badName = () => new StorageError('INVALID_PATH', 'Dropbox cannot store exactly this name: choose another.')

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { alreadyExists, notAFile, notFound, rootIsFixed } from '../cloud/failure.ts'
 import { RequestFailure, withStorageErrors } from '../cloud/http.ts'
+import { isSameName } from '../cloud/names.ts'
 import {
   type ByteRange,
   type Call,
@@ -20,7 +21,7 @@ import { toEntry } from './entry.ts'
 import { dropbox, isRefusedFor } from './errors.ts'
 import { type DropboxFiles, means } from './files.ts'
 import { listPage } from './list.ts'
-import { badName, isSameName } from './names.ts'
+import { badName, nameTraits } from './names.ts'
 import { readFile } from './read.ts'
 import { resumableWrites } from './resumable.ts'
 import { copyFile, moveEntry } from './transfer.ts'
@@ -31,7 +32,7 @@ import { Write } from './write.ts'
 const deletedAtOnce = 8
 
 export class DropboxProvider implements StorageProvider {
-  readonly traits = { emptyDirectories: true, maxFileSize, keepsModifiedAt: true } as const
+  readonly traits = { emptyDirectories: true, maxFileSize, keepsModifiedAt: true, ...nameTraits } as const
   readonly resumable: ResumableWrites
   readonly #files: DropboxFiles
 

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { isTransient, notAFile, notFound, refusalOver } from '../cloud/failure.ts'
 import { RequestFailure } from '../cloud/http.ts'
+import { isSameName } from '../cloud/names.ts'
 import { type Call, childOf, type Entry, nameOf, parentOf, StorageError, type StoragePath } from '../contract.ts'
 import { isFolder, type Metadata } from './api.ts'
 import { toEntry } from './entry.ts'
 import { isRefusedFor } from './errors.ts'
 import type { DropboxFiles } from './files.ts'
-import { badName, isSameName } from './names.ts'
+import { badName } from './names.ts'
 import { once } from './upload.ts'
 
 interface Transfer extends Call {

@@ -1,13 +1,14 @@
 import { pause } from '../cloud/backoff.ts'
 import { isTransient } from '../cloud/failure.ts'
 import { RequestFailure } from '../cloud/http.ts'
+import { isSameName } from '../cloud/names.ts'
 import { type Call, nameOf, StorageError, type StoragePath } from '../contract.ts'
 import { type FileMetadata, isFolder } from './api.ts'
 import { formatTime } from './entry.ts'
 import { isRefusedFor } from './errors.ts'
 import { type DropboxFiles, means } from './files.ts'
 import { contentHash, hashBlocks } from './hash.ts'
-import { badName, isSameName } from './names.ts'
+import { badName } from './names.ts'
 
 /** Bytes of one request: two blocks of the content hash, as concurrent sessions need whole blocks. */
 export const chunkSize = 8 * 1024 * 1024

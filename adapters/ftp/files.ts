@@ -62,7 +62,8 @@ export function ftpFiles(settings: FtpSettings, features: Features, pool: Pool<C
   return {
     traits: {
       ...(features.setsTimes && { keepsModifiedAt: true }),
-      singleLineNames: true,
+      // A name is a part of a command. A server may run on Windows, where "\" separates folders, and none says so reliably.
+      forbiddenInNames: '\r\n\\',
       maxReads: Math.ceil(transfers / 2),
       maxWrites: Math.floor(transfers / 2),
     },

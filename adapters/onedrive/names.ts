@@ -1,15 +1,25 @@
-import { StorageError, type StoragePath, segmentsOf } from '../contract.ts'
+import { controlCharacters, whiteSpace } from '../cloud/names.ts'
+import { StorageError, type StoragePath, segmentsOf, type Traits } from '../contract.ts'
 
 /** Characters of a name and of a whole path in a drive (support.microsoft.com, "Restrictions and limitations in OneDrive"). */
 const [maxName, maxPath] = [255, 400]
 
-/** Characters that OneDrive refuses, spaces and periods at the wrong end, and names of its own. */
-const refused = /["*:<>?\\|\p{Cc}]|^\s|^~\$|[\s.]$|_vti_/iu
-const reserved = /^(?:\.lock|con|prn|aux|nul|com\d|lpt\d|desktop\.ini)$/i
+/** Names that OneDrive would refuse or store as other ones, from the same page. */
+export const nameTraits = {
+  forbiddenInNames: `"*:<>?\\|${controlCharacters}`,
+  forbiddenAtEndOfNames: `.${whiteSpace}`,
+  reservedNames: [
+    ...['.lock', 'desktop.ini', 'con', 'prn', 'aux', 'nul'],
+    ...['com', 'lpt'].flatMap(port => [...'0123456789'].map(digit => port + digit)),
+  ],
+} satisfies Partial<Traits>
 
-/** Returns true for a name that OneDrive would refuse or store as another one. */
+/** Names that OneDrive refuses for how they begin, or for a part of them. */
+const refused = /^\s|^~\$|_vti_/i
+
+/** Returns true for a name that OneDrive would refuse, although the traits allow it. */
 export function isUnstorable(name: string): boolean {
-  return name.length > maxName || refused.test(name) || reserved.test(name)
+  return name.length > maxName || refused.test(name)
 }
 
 /** @param root the path of the root folder, which counts for the length. @throws INVALID_PATH */
@@ -18,11 +28,6 @@ export function requireStorable(path: StoragePath, root: string): void {
   if (root.length + path.length > maxPath) {
     throw new StorageError('INVALID_PATH', `OneDrive stores paths of at most ${maxPath} characters: use shorter names.`)
   }
-}
-
-/** OneDrive's names are not case-sensitive, but it keeps the case of the first writer. */
-export function isSameName(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase()
 }
 
 export const badName = () =>

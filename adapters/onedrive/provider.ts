@@ -19,6 +19,7 @@ import { isTaken, onedrive } from './errors.ts'
 import { makeFolders } from './folders.ts'
 import type { DriveItems } from './items.ts'
 import { listPage } from './list.ts'
+import { nameTraits } from './names.ts'
 import { readFile } from './read.ts'
 import { copyFile, moveEntry } from './transfer.ts'
 import { maxFileSize } from './upload.ts'
@@ -28,7 +29,7 @@ import { Write } from './write.ts'
 const deleteAttempts = 3
 
 export class OneDriveProvider implements StorageProvider {
-  readonly traits = { emptyDirectories: true, maxFileSize, keepsModifiedAt: true } as const
+  readonly traits = { emptyDirectories: true, maxFileSize, keepsModifiedAt: true, ...nameTraits } as const
   readonly #items: DriveItems
   readonly #copyInterval: number
 

@@ -1,11 +1,12 @@
 import { pause } from '../cloud/backoff.ts'
 import { alreadyExists, isTransient, property } from '../cloud/failure.ts'
 import { type HttpRequest, type HttpResponse, RequestFailure } from '../cloud/http.ts'
+import { isSameName } from '../cloud/names.ts'
 import { nameOf, StorageError, type StoragePath } from '../contract.ts'
 import { type DriveItem, isFolder } from './entry.ts'
 import { isRefused, isTaken } from './errors.ts'
 import type { DriveItems } from './items.ts'
-import { badName, isSameName } from './names.ts'
+import { badName } from './names.ts'
 
 /** Bytes of one request: a multiple of 320 KiB, as sessions need. */
 export const chunkSize = 32 * 320 * 1024

@@ -114,7 +114,13 @@ export function sftpFiles(
 
   const transfers = settings.connections * maxUsers
   return {
-    traits: { keepsModifiedAt: true, maxReads: transfers / 2, maxWrites: transfers / 4 },
+    traits: {
+      keepsModifiedAt: true,
+      // A server may run on Windows, where "\" separates folders.
+      forbiddenInNames: '\\',
+      maxReads: transfers / 2,
+      maxWrites: transfers / 4,
+    },
     // The plain rename of servers with this extension never replaces. That of others may.
     hasExclusiveRename: extensions.posixRename,
     idOf: path => `${settings.storeId}${spell(path)}`,

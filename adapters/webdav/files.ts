@@ -134,7 +134,8 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
     void (await client.run('MKCOL', folderAt(path), { signal }))
 
   return {
-    traits: features.isOwnCloud ? { keepsModifiedAt: true } : {},
+    // A server may run on Windows, where "\" separates folders.
+    traits: { forbiddenInNames: '\\', keepsModifiedAt: features.isOwnCloud },
     // The account is left out, because several accounts may write to one file and have to take turns.
     idOf: path => `${server.storeId}${decoded(path)}`,
     find,

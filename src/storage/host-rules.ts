@@ -1,23 +1,31 @@
 /** The work that the host does around the calls of adapters that ask for it with their traits. */
 import { finished, Readable } from 'node:stream'
-import { StorageError, type StoragePath, type StorageProvider } from '../../adapters/contract.ts'
+import { StorageError, type StorageProvider } from '../../adapters/contract.ts'
+import { withNameRules } from '../../adapters/name-rules.ts'
+import { withMethods } from '../../adapters/with-methods.ts'
 import { Lane } from './lane.ts'
-import { providerMethods } from './validate-provider.ts'
 
 /** Milliseconds for which a transfer waits for others to end. */
 export const usualLaneTimeout = 30_000
 /** Milliseconds. */
 const retryAfterMs = 5_000
 
-/** @param laneTimeout milliseconds */
-export function withHostRules(provider: StorageProvider, laneTimeout = usualLaneTimeout): StorageProvider {
-  const { maxReads, maxWrites, singleLineNames } = provider.traits
+/**
+ * @param warn writes a line to the log
+ * @param laneTimeout milliseconds
+ */
+export function withHostRules(
+  provider: StorageProvider,
+  warn: (message: string) => void,
+  laneTimeout = usualLaneTimeout,
+): StorageProvider {
+  const { maxReads, maxWrites } = provider.traits
   const changes: Partial<StorageProvider> = {
     ...(maxReads !== undefined && readsInTurn(provider, laneOf(maxReads, 'downloads', laneTimeout))),
     ...(maxWrites !== undefined && writesInTurn(provider, laneOf(maxWrites, 'uploads', laneTimeout))),
   }
-  const inTurn = Object.keys(changes).length === 0 ? provider : changed(provider, changes)
-  return singleLineNames ? withSingleLines(inTurn) : inTurn
+  const inTurn = Object.keys(changes).length === 0 ? provider : withMethods(provider, changes)
+  return withNameRules(inTurn, warn)
 }
 
 function laneOf(max: number, what: string, timeout: number): Lane {
@@ -60,67 +68,15 @@ function writesInTurn(provider: StorageProvider, lane: Lane): Partial<StoragePro
         lane.run(options.signal, () => copySmall.call(provider, from, to, names, options)),
     }),
     ...(resumable && {
-      resumable: changed(resumable, {
+      resumable: withMethods(resumable, {
         append: (state, body, options) => send(body, options.signal, () => resumable.append(state, body, options)),
         complete: (state, body, options) => send(body, options.signal, () => resumable.complete(state, body, options)),
         ...(parts && {
-          parts: changed(parts, {
+          parts: withMethods(parts, {
             put: (state, body, options) => send(body, options.signal, () => parts.put(state, body, options)),
           }),
         }),
       }),
     }),
   }
-}
-
-/** The methods without a path. Each other one is checked. */
-const methodsWithoutPath: ReadonlySet<string> = new Set(['quota', 'close'])
-
-function withSingleLines(provider: StorageProvider): StorageProvider {
-  const { resumable, trash } = provider
-  const checked =
-    <Args extends unknown[], T>(call: (...args: Args) => Promise<T>) =>
-    async (...args: Args): Promise<T> => {
-      try {
-        // Only paths are strings: all other arguments are options and bodies.
-        for (const path of args) if (typeof path === 'string') requireSingleLine(path as StoragePath)
-      } catch (error) {
-        for (const body of args) if (body instanceof Readable) body.destroy()
-        throw error
-      }
-      return await call(...args)
-    }
-  const methods = providerMethods.flatMap(name => {
-    if (methodsWithoutPath.has(name)) return []
-    const method = provider[name] as ((...args: unknown[]) => Promise<unknown>) | undefined
-    return method ? [[name, checked(method.bind(provider))]] : []
-  })
-  return changed(provider, {
-    ...Object.fromEntries(methods),
-    ...(resumable && {
-      resumable: changed(resumable, { begin: checked(resumable.begin.bind(resumable)) }),
-    }),
-    ...(trash && {
-      trash: changed(trash, {
-        identify: checked(trash.identify.bind(trash)),
-        restore: checked(trash.restore.bind(trash)),
-      }),
-    }),
-  })
-}
-
-function requireSingleLine(path: StoragePath): void {
-  if (!/[\r\n]/.test(path)) return
-  throw new StorageError('INVALID_PATH', 'This storage cannot have names with line breaks: choose another name.')
-}
-
-/** Returns the object with other methods. Methods of classes keep their own `this`. */
-function changed<T extends object>(object: T, changes: Partial<T>): T {
-  return new Proxy(object, {
-    get(target, name) {
-      if (name in changes) return Reflect.get(changes, name)
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
 }

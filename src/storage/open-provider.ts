@@ -97,7 +97,7 @@ export function createProviderOpener(options: {
       const host = hostFor(adapter, config, { record, signal: ending.signal })
       const open = async () => checkProvider(await adapter.definition.open(config, host))
       try {
-        const provider = withHostRules(await ask(null, open, late => late.close?.()))
+        const provider = withHostRules(await ask(null, open, late => late.close?.()), host.warn)
         return { provider, warn: host.warn, close: () => close(provider, ending) }
       } catch (error) {
         ending.abort(error)

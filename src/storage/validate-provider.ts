@@ -1,4 +1,6 @@
 import type { StorageProvider } from '../../adapters/contract.ts'
+import { nameRules } from '../../adapters/name-rules.ts'
+import { trashFolder } from '../auth/path.ts'
 import { fault } from './validate-entry.ts'
 
 const requiredMethods = ['stat', 'list', 'read', 'write', 'delete', 'mkdir'] as const
@@ -13,8 +15,6 @@ const optionalMethods = [
   'presign',
   'close',
 ] as const
-/** All methods of a provider except those of `resumable`. */
-export const providerMethods = [...requiredMethods, ...optionalMethods] as const
 const storedChecksums: ReadonlySet<unknown> = new Set(['md5', 'sha1', 'sha256'])
 const resumableMethods = ['begin', 'append', 'complete', 'abort'] as const
 const partMethods = ['put', 'complete'] as const
@@ -43,8 +43,20 @@ export function checkProvider(provider: StorageProvider): StorageProvider {
   if (traits.listOrder !== undefined && traits.listOrder !== 'names' && traits.listOrder !== 'keys') {
     throw fault('a provider with an unknown traits.listOrder')
   }
+  for (const name of ['forbiddenInNames', 'forbiddenAtEndOfNames'] as const) {
+    if (traits[name] !== undefined && typeof traits[name] !== 'string') {
+      throw fault(`a provider whose traits.${name} is not a text`)
+    }
+  }
+  const { reservedNames = [] } = traits
+  if (!Array.isArray(reservedNames) || !reservedNames.every(name => typeof name === 'string')) {
+    throw fault('a provider whose traits.reservedNames is not a list of texts')
+  }
   if (traits.singleLineNames !== undefined && typeof traits.singleLineNames !== 'boolean') {
     throw fault('a provider whose traits.singleLineNames is neither true nor false')
+  }
+  if (nameRules(traits)?.(trashFolder)) {
+    throw fault(`a provider whose traits forbid the name "${trashFolder}", which the host uses`)
   }
   if (resumable !== undefined) {
     requireBytes('resumable.partSize', resumable.partSize)

@@ -240,7 +240,7 @@ t.test('each error of Azure has a code and a sentence', async t => {
     [409, 'BlobImmutableDueToPolicy', 'PERMISSION_DENIED'],
     [409, 'BlobArchived', 'PERMISSION_DENIED'],
     [409, 'PendingCopyOperation', 'UNAVAILABLE'],
-    [412, 'LeaseIdMissing', 'PERMISSION_DENIED'],
+    [412, 'LeaseIdMissing', 'IN_USE'],
     [412, 'ConditionNotMet', 'PRECONDITION_FAILED'],
     [400, 'InvalidResourceName', 'INVALID_PATH'],
     [400, 'OutOfRangeInput', 'INVALID_PATH'],

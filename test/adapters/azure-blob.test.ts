@@ -24,7 +24,6 @@ const harness: Harness = {
   open,
   reopen: provider => open(server, prefixes.get(provider) ?? ''),
   openFolder: (provider, path) => open(server, `${prefixes.get(provider)}/${path}`),
-  refuses: name => name.endsWith('.'),
   // This number is enough for several pages, and the emulator is slow.
   manyEntries: 200,
   largeFileSize: 80_000_000,

@@ -19,6 +19,7 @@ import {
 import type { StorageErrorCode, StorageProvider } from '../../adapters/contract.ts'
 import { dropboxAdapter } from '../../adapters/dropbox/index.ts'
 import { chunkSize } from '../../adapters/dropbox/upload.ts'
+import { withNameRules } from '../../adapters/name-rules.ts'
 import { type Dropbox, startDropbox } from '../servers/dropbox/index.ts'
 import { until } from '../support/until.ts'
 import { copiesNeverReplace } from './cloud-cases.ts'
@@ -96,7 +97,7 @@ t.test('every documented refusal has a code and a sentence that says what to do'
   const cases: [string, StorageErrorCode, () => Promise<unknown> | undefined][] = [
     ['path/malformed_path', 'INVALID_PATH', stat],
     ['path/restricted_content', 'PERMISSION_DENIED', stat],
-    ['path/locked', 'PERMISSION_DENIED', stat],
+    ['path/locked', 'IN_USE', stat],
     ['path/no_write_permission', 'PERMISSION_DENIED', write],
     ['path/insufficient_space', 'QUOTA_EXCEEDED', write],
     ['path/disallowed_name', 'INVALID_PATH', write],
@@ -313,7 +314,8 @@ t.test('a full account is refused before a large file is sent', async t => {
 })
 
 t.test('names are found in any case, keep the case of their first writer, and change it in two steps', async t => {
-  const { provider, fake } = await openWorld(t)
+  const { provider: adapter, fake } = await openWorld(t)
+  const provider = withNameRules(adapter)
   await put(provider, 'Folder/ReadMe', 'content')
   await has(provider, 'folder/README', 'content')
   t.equal((await provider.stat(at('folder/README'), call())).name, 'README')

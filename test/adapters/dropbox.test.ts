@@ -19,7 +19,6 @@ let cases = 0
 const harness: Harness = {
   inMemory: true,
   foldsCase: true,
-  refuses: name => name.endsWith(' '),
   // Lower than the defaults, to save time. dropbox-files.test.ts writes files of several chunks.
   manyEntries: 500,
   largeFileSize: 80_000_000,

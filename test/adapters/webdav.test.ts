@@ -162,7 +162,7 @@ t.test('each refusal of a server has its code', async t => {
   const codes: Record<number, string> = {
     401: 'UNAUTHORIZED',
     403: 'PERMISSION_DENIED',
-    423: 'UNAVAILABLE',
+    423: 'IN_USE',
     429: 'RATE_LIMITED',
     500: 'UNAVAILABLE',
     503: 'UNAVAILABLE',

@@ -1,12 +1,12 @@
-import { isName } from '../../adapters/azure-blob/keys.ts'
+import { isName, nameTraits } from '../../adapters/azure-blob/keys.ts'
 import { attackBackEnd } from './attack-back-end.ts'
 import { azureBlob } from './back-ends.ts'
-import { namesOthersGive } from './corpus.ts'
+import { namesAllowedBy } from './corpus.ts'
 
 attackBackEnd('Azure Blob Storage', azureBlob, {
   every: null,
   // Azure has no other names.
-  names: namesOthersGive.filter(isName),
+  names: namesAllowedBy(nameTraits).filter(isName),
   invalidKeys: [
     ['', 'x'],
     ['a', '', 'x'],

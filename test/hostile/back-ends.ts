@@ -27,6 +27,7 @@ import { startProftpd } from '../servers/proftpd.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { startSshd } from '../servers/sshd.ts'
 import { startApache } from '../servers/webdav.ts'
+import { smbAdapter } from '../support/smb-adapter.ts'
 
 /** An entry of the back end. `at` is its path from the top of the back end. */
 export interface Item {
@@ -157,6 +158,26 @@ function onDisk(type: string, adapter: AdapterDefinition, root: string, config: 
       await writeFile(`${path}/${where.at(-1)}`, content)
     },
     all: () => filesBelow(root),
+  }
+}
+
+/** The folder of the test is a share with the names of Windows. */
+export function smb(traits?: Parameters<typeof smbAdapter>[0]): BackEnd {
+  let share = ''
+  return {
+    type: 'smb-like',
+    adapters: () => [smbAdapter(traits) as AdapterDefinition],
+    async config(given, below = '') {
+      share = given
+      await mkdir(join(share, top, below), { recursive: true })
+      return { share, folder: join(top, below) }
+    },
+    spelled: path => [top, ...segments(path)],
+    async make(where, content) {
+      await mkdir(join(share, ...where.slice(0, -1)), { recursive: true })
+      await writeFile(join(share, ...where), content)
+    },
+    all: () => filesBelow(share),
   }
 }
 

@@ -1,5 +1,7 @@
 /** Names and addresses that could be misread. Paths that lead outside a base path are in `test/matrix/areas.ts`. */
 import fc from 'fast-check'
+import type { Traits } from '../../adapters/contract.ts'
+import { nameRules } from '../../adapters/name-rules.ts'
 import { isReserved } from '../matrix/model.ts'
 
 const long = (bytes: number) => 'n'.repeat(bytes)
@@ -289,3 +291,14 @@ export const namesOthersGive = names.filter(
     !/^(?:\.\.?|\.stowage-staging)$/iu.test(name) &&
     !isReserved(name),
 )
+
+/** Returns those names that a back end with these traits can have. */
+export function namesAllowedBy(traits: Partial<Traits>): string[] {
+  const faultOf = nameRules({ emptyDirectories: true, ...traits })
+  return namesOthersGive.filter(name => !faultOf?.(name))
+}
+
+/** Returns the name as it is listed where the traits forbid backslashes, although the server of the test stores them. */
+export function withoutBackslash(name: string): string | undefined {
+  return name.includes('\\') ? undefined : name
+}

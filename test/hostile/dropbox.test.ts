@@ -1,6 +1,6 @@
-import { isUnstorable } from '../../adapters/dropbox/names.ts'
+import { nameTraits } from '../../adapters/dropbox/names.ts'
 import { attackBackEnd } from './attack-back-end.ts'
 import { dropbox } from './cloud-back-ends.ts'
-import { namesOthersGive } from './corpus.ts'
+import { namesAllowedBy } from './corpus.ts'
 
-attackBackEnd('Dropbox', dropbox, { every: 4, names: namesOthersGive.filter(name => !isUnstorable(name)) })
+attackBackEnd('Dropbox', dropbox, { every: 4, names: namesAllowedBy(nameTraits) })

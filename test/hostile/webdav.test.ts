@@ -1,4 +1,5 @@
 import { attackBackEnd } from './attack-back-end.ts'
 import { webdav } from './back-ends.ts'
+import { withoutBackslash } from './corpus.ts'
 
-attackBackEnd('WebDAV', webdav, { every: 4 })
+attackBackEnd('WebDAV', webdav, { every: 4, shown: withoutBackslash })

@@ -3,10 +3,13 @@ import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import t from 'tap'
-import { at, bodyOf, call, put } from '../../adapters/conformance/kit.ts'
-import type { StorageProvider, Traits } from '../../adapters/contract.ts'
+import { at, bodyOf, call, namesIn, put } from '../../adapters/conformance/kit.ts'
+import { type StorageProvider, type Traits, windowsNames } from '../../adapters/contract.ts'
 import { MemoryProvider } from '../../adapters/memory/provider.ts'
+import { withMethods } from '../../adapters/with-methods.ts'
+import { AppError } from '../../src/errors.ts'
 import { withHostRules } from '../../src/storage/host-rules.ts'
+import { checkProvider } from '../../src/storage/validate-provider.ts'
 
 /** Opens a provider with these traits. `calls` names the calls that reached the adapter. */
 function world(traits: Partial<Traits>, laneTimeout?: number) {
@@ -23,7 +26,7 @@ function world(traits: Partial<Traits>, laneTimeout?: number) {
       }
     },
   }) as StorageProvider
-  return { memory, calls, provider: withHostRules(recorded, laneTimeout) }
+  return { memory, calls, provider: withHostRules(recorded, () => {}, laneTimeout) }
 }
 
 const read = (provider: StorageProvider, path = 'file', signal = call().signal) => provider.read(at(path), { signal })
@@ -88,29 +91,132 @@ t.test('a write that waits too long destroys its body', async t => {
   await put(provider, 'file', 'content')
 })
 
-t.test('names with line breaks never reach an adapter with singleLineNames', async t => {
-  const { provider, calls } = world({ singleLineNames: true })
-  for (const path of ['a\r\nDELE b', 'folder/new\nline/file', 'a\r']) {
-    const body = bodyOf('content')
-    const tries = [
-      provider.stat(at(path), call()),
-      provider.list(at(path), { ...call(), limit: 10 }),
-      provider.read(at(path), call()),
-      provider.write(at(path), body, { ...call(), overwrite: true }),
-      provider.delete(at(path), call()),
-      provider.mkdir(at(path), { ...call(), exclusive: false }),
-    ]
-    for (const result of await Promise.allSettled(tries)) {
-      t.match(result, { status: 'rejected', reason: { code: 'INVALID_PATH' } })
+/** Opens a provider that has every method, and notes each path and name that reaches one of them. */
+function complete(traits: Partial<Traits>) {
+  const reached: string[] = []
+  const method =
+    (name: string) =>
+    async (...args: unknown[]) => {
+      reached.push(name, ...args.flat().filter(value => typeof value === 'string'))
     }
-    t.ok(body.destroyed)
+  const methods = (names: string) => Object.fromEntries(names.split(' ').map(name => [name, method(name)]))
+  const adapter = {
+    traits: { emptyDirectories: true, ...traits },
+    ...methods(
+      'stat list read write delete mkdir deleteTree openFile readSmall copy copySmall move presign quota close',
+    ),
+    resumable: { partSize: 1, ...methods('begin append complete abort') },
+    trash: methods('identify put has restore remove'),
+  } as unknown as StorageProvider
+  return { reached, provider: withHostRules(checkProvider(adapter), () => {}) }
+}
+
+const forbidden: [Partial<Traits>, string, RegExp][] = [
+  [{ singleLineNames: true }, 'a\r\nDELE b', /contain a line break/],
+  [{ forbiddenInNames: '\r\n\\' }, 'a\r', /contain a line break/],
+  [{ forbiddenInNames: '\\:\u{1f600}' }, '..\\..\\outside', /contain "\\"/],
+  [{ forbiddenInNames: '\\:\u{1f600}' }, 'smile \u{1f600}', /contain "\u{1f600}"/u],
+  [{ forbiddenAtEndOfNames: '. ' }, 'trailing.', /end with "."/],
+  [{ forbiddenAtEndOfNames: '. ' }, 'trailing ', /end with a space/],
+  [{ reservedNames: ['Desktop.ini'] }, 'desktop.INI', /reserves the name "desktop.INI"/],
+  [windowsNames, '..\\x', /contain "\\"/],
+  [windowsNames, 'a:b', /contain ":"/],
+  [windowsNames, 'file::$DATA', /contain ":"/],
+  [windowsNames, 'tab\t', /contain the character U\+0009/],
+  [windowsNames, 'con', /reserves the name "con", with any extension/],
+  [windowsNames, 'Com1.tar.gz', /reserves the name "com1"/],
+  [windowsNames, 'NUL .txt', /reserves the name "nul"/],
+  [windowsNames, 'lpt\u00b3', /reserves the name/],
+  [windowsNames, 'x. ', /end with a space/],
+]
+
+t.test('a path with a name that the traits forbid never reaches an adapter, in any method', async t => {
+  for (const [traits, name, why] of forbidden) {
+    const { provider, reached } = complete(traits)
+    for (const path of [at(name), at(`folder/${name}`), at(`${name}/file`)]) {
+      const body = bodyOf('content')
+      const { trash, resumable } = provider
+      const keep = { ...call(), overwrite: false }
+      const reads = {
+        stat: provider.stat(path, call()),
+        list: provider.list(path, { ...call(), limit: 10 }),
+        read: provider.read(path, call()),
+        openFile: provider.openFile?.(path, call()),
+        readSmall: provider.readSmall?.(path, { ...call(), maxBytes: 10 }),
+        presign: provider.presign?.(path, { ...call(), method: 'GET', expiresIn: 1 }),
+        'the source of copy': provider.copy?.(path, at('to'), keep),
+        'the source of move': provider.move?.(path, at('to'), keep),
+        'the source of copySmall': provider.copySmall?.(path, at('to'), ['a'], call()),
+        identify: trash?.identify(path, call()),
+        'put of the trash': trash?.put('id', path, call()),
+      }
+      const writes = {
+        write: provider.write(path, body, keep),
+        mkdir: provider.mkdir(path, { ...call(), exclusive: false }),
+        'presign for a PUT': provider.presign?.(path, { ...call(), method: 'PUT', expiresIn: 1 }),
+        'the target of copy': provider.copy?.(at('from'), path, keep),
+        'the target of move': provider.move?.(at('from'), path, keep),
+        'the target of copySmall': provider.copySmall?.(at('from'), path, ['a'], call()),
+        'the names of copySmall': provider.copySmall?.(at('from'), at('to'), ['a', name], call()),
+        begin: resumable?.begin(path, call()),
+        restore: trash?.restore('id', path, call()),
+      }
+      for (const [what, promise] of Object.entries(reads))
+        await t.rejects(Promise.resolve(promise), { name: 'StorageError', code: 'NOT_FOUND', message: why }, what)
+      for (const [what, promise] of Object.entries(writes))
+        await t.rejects(Promise.resolve(promise), { name: 'StorageError', code: 'INVALID_PATH', message: why }, what)
+      t.ok(body.destroyed)
+      await provider.delete(path, call())
+      await provider.deleteTree?.(path, call())
+    }
+    t.same(reached, [], `${JSON.stringify(name)} reached the adapter`)
+    await provider.stat(at('folder/allowed'), call())
+    await provider.resumable?.append('state\\:\r\n', bodyOf('x'), { ...call(), offset: 0, size: 1 })
+    await provider.trash?.restore('id\\:\r\n', at('to'), call())
+    t.same(reached, ['stat', 'folder/allowed', 'append', 'state\\:\r\n', 'restore', 'id\\:\r\n', 'to'])
   }
-  t.same(calls, [])
-  await put(provider, 'tab\there', 'content')
-  t.same(calls, ['write tab\there'])
+})
+
+t.test('names that only look like forbidden ones are passed on', async t => {
+  const { provider, reached } = complete(windowsNames)
+  for (const name of ['console', 'com', 'com10', 'a.con', ' con', '.hidden', '..hidden', 'a~1', 'nul_']) {
+    await provider.stat(at(name), call())
+    t.equal(reached.at(-1), name)
+  }
+})
+
+t.test('a listing leaves out names that the traits forbid, and the log says so', async t => {
+  const memory = new MemoryProvider(10_000)
+  for (const name of ['a', 'b\\c', 'con', 'd']) await put(memory, name, '')
+  const warnings: string[] = []
+  const adapter = withMethods(memory as StorageProvider, { traits: { ...memory.traits, ...windowsNames } })
+  const provider = withHostRules(adapter, message => warnings.push(message))
+  t.same(await namesIn(provider, ''), ['a', 'd'])
+  t.same(warnings, ['Omitted from a listing, because the traits of the adapter forbid their names: 2.'])
+})
+
+t.test('traits about names that the host cannot enforce are refused when a provider is opened', async t => {
+  const wrong = [
+    { forbiddenInNames: /\\/ },
+    { forbiddenAtEndOfNames: ['.'] },
+    { reservedNames: 'con' },
+    { reservedNames: [1] },
+    { singleLineNames: 'yes' },
+    { forbiddenInNames: '.' },
+  ]
+  for (const traits of wrong) {
+    t.throws(
+      () => complete(traits as unknown as Partial<Traits>),
+      new AppError('BACK_END_FAULT'),
+      JSON.stringify(traits),
+    )
+  }
 })
 
 t.test('an adapter without these traits is used as it is', async t => {
   const memory = new MemoryProvider(1_000)
-  t.equal(withHostRules(memory), memory)
+  t.equal(
+    withHostRules(memory, () => {}),
+    memory,
+  )
 })

@@ -48,7 +48,12 @@ export default {
  * @implements {StorageProvider}
  */
 class SqliteProvider {
-  traits = { emptyDirectories: true, keepsModifiedAt: true }
+  traits = {
+    emptyDirectories: true,
+    keepsModifiedAt: true,
+    // SQLite stores every name. For a back end that does not, name the characters, or add `...windowsNames`.
+    forbiddenInNames: '',
+  }
 
   /** @param {string} file */
   constructor(file) {

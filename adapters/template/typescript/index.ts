@@ -93,7 +93,8 @@ function sqliteFiles(file: string): PlainFiles {
   })
 
   return {
-    traits: { keepsModifiedAt: true },
+    // SQLite stores every name. For a back end that does not, name the characters, or add `...windowsNames`.
+    traits: { keepsModifiedAt: true, forbiddenInNames: '' },
     hasExclusiveRename: true,
     idOf: path => `sqlite-plain:${file}/${path}`,
 
