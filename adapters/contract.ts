@@ -193,9 +193,14 @@ export const windowsNames = {
   forbiddenInNames: `\\:*?"<>|${controlCharacters}`,
   forbiddenAtEndOfNames: ' .',
   reservedNames: [
-    ...['con', 'prn', 'aux', 'nul', 'conin$', 'conout$'],
-    ...['com', 'lpt'].flatMap(port => [...'0123456789\u00b9\u00b2\u00b3'].map(digit => port + digit)),
-  ].map(device => `${device}.*`),
+    'con.*',
+    'prn.*',
+    'aux.*',
+    'nul.*',
+    'conin$.*',
+    'conout$.*',
+    ...Array.from('0123456789\u00b9\u00b2\u00b3', digit => [`com${digit}.*`, `lpt${digit}.*`]).flat(),
+  ],
 } satisfies Partial<Traits>
 
 /** The values of the response headers Content-Type and Content-Disposition (RFC 6266). */

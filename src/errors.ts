@@ -122,6 +122,12 @@ export const reasons = {
   RANGE_NOT_SATISFIABLE: reason('BAD_USER_INPUT', 416, 'No requested range lies inside the file.'),
   UPLOAD_LOCKED: reason('BAD_USER_INPUT', 423, 'Another request is using this upload.', true),
   LOCKED: reason('BAD_USER_INPUT', 423, 'A WebDAV client has locked the entry, or a folder around it.'),
+  IN_USE: reason(
+    'BAD_USER_INPUT',
+    423,
+    'Another program has the entry open or has locked it: close it there, or try again later.',
+    true,
+  ),
   CHECKSUM_MISMATCH: reason('BAD_USER_INPUT', 460, 'The bytes do not match their Upload-Checksum.', true),
   DIGEST_MISMATCH: reason('BAD_USER_INPUT', 422, 'The bytes do not match the digest that was sent with them.', true),
   IDEMPOTENCY_KEY_REUSED: reason(

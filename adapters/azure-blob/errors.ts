@@ -29,10 +29,7 @@ const full: Meaning = ['QUOTA_EXCEEDED', 'The storage account is full: free some
 const damaged: Meaning = ['UNAVAILABLE', 'The bytes were damaged on their way: send the file again.']
 const lostUpload: Meaning = ['NOT_FOUND', 'The upload no longer exists: it was completed or canceled. Begin again.']
 const otherKind: Meaning = ['PERMISSION_DENIED', 'This is not a block blob: change it with the program that made it.']
-const locked: Meaning = [
-  'PERMISSION_DENIED',
-  'Another program has a lease on this file: end the lease, then try again.',
-]
+const locked: Meaning = ['IN_USE', 'Another program has a lease on this file: end the lease, then try again.']
 const immutable: Meaning = ['PERMISSION_DENIED', 'A policy or a legal hold of the container keeps this file unchanged.']
 const archived: Meaning = ['PERMISSION_DENIED', 'The file is archived: move it to another access tier at Azure first.']
 const isFolder: Meaning = ['NOT_A_FILE', 'There is a folder at this path.']

@@ -20,7 +20,7 @@ const meanings: Record<string, readonly [StorageErrorCode, string]> = {
   malformed_path: ['INVALID_PATH', badName],
   restricted_content: ['PERMISSION_DENIED', 'Dropbox blocks this file for legal reasons.'],
   unsupported_content_type: ['PERMISSION_DENIED', 'Dropbox does not support this operation for this kind of file.'],
-  locked: ['PERMISSION_DENIED', 'Somebody has locked the file in Dropbox: ask them to unlock it.'],
+  locked: ['IN_USE', 'Somebody has locked the file in Dropbox: ask them to unlock it.'],
   unsupported_file: ['PERMISSION_DENIED', 'Dropbox has no download for this kind of file: open it in Dropbox.'],
   non_exportable: ['PERMISSION_DENIED', 'Dropbox has no download for this kind of file: open it in Dropbox.'],
   invalid_export_format: ['PERMISSION_DENIED', 'Dropbox has no download for this kind of file: open it in Dropbox.'],

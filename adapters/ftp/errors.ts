@@ -15,7 +15,7 @@ const meanings: Record<number, Meaning> = {
   425: ['UNAVAILABLE', 'The server could not open a connection for the content: try again later.'],
   426: ['UNAVAILABLE', 'The server cut the connection for the content: try again.'],
   430: login,
-  450: ['UNAVAILABLE', 'The file is in use at the server: try again later.'],
+  450: ['IN_USE', 'The file is in use at the server: close it there, or try again later.'],
   451: ['UNAVAILABLE', 'The server had an error of its own: try again later.'],
   452: full,
   501: ['INVALID_PATH', 'The server cannot store such a name: choose another one.'],

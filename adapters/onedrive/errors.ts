@@ -17,8 +17,8 @@ const meanings: Record<string, readonly [StorageErrorCode, string]> = {
   notSupported: ['PERMISSION_DENIED', 'OneDrive does not support this here.'],
   malwareDetected: ['PERMISSION_DENIED', 'OneDrive considers this file harmful and blocks it.'],
   virusSuspicious: ['PERMISSION_DENIED', 'OneDrive considers this file harmful and blocks it.'],
-  resourceLocked: ['PERMISSION_DENIED', locked],
-  lockMismatch: ['PERMISSION_DENIED', locked],
+  resourceLocked: ['IN_USE', locked],
+  lockMismatch: ['IN_USE', locked],
   itemNotFound: ['NOT_FOUND', 'There is nothing at this path.'],
   nameAlreadyExists: ['ALREADY_EXISTS', 'There is something at this path already.'],
   resourceModified: ['UNAVAILABLE', 'The entry was changed at the same moment: try again.'],
@@ -53,7 +53,7 @@ const meanings: Record<string, readonly [StorageErrorCode, string]> = {
   '412': ['UNAVAILABLE', 'The entry was changed at the same moment: try again.'],
   '413': ['QUOTA_EXCEEDED', 'OneDrive stores files of at most 250 GB.'],
   '416': ['RANGE_NOT_SATISFIABLE', 'The range begins past the end of the file.'],
-  '423': ['PERMISSION_DENIED', locked],
+  '423': ['IN_USE', locked],
   '507': ['QUOTA_EXCEEDED', full],
 }
 

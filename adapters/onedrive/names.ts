@@ -9,8 +9,13 @@ export const nameTraits = {
   forbiddenInNames: `"*:<>?\\|${controlCharacters}`,
   forbiddenAtEndOfNames: `.${whiteSpace}`,
   reservedNames: [
-    ...['.lock', 'desktop.ini', 'con', 'prn', 'aux', 'nul'],
-    ...['com', 'lpt'].flatMap(port => [...'0123456789'].map(digit => port + digit)),
+    '.lock',
+    'desktop.ini',
+    'con',
+    'prn',
+    'aux',
+    'nul',
+    ...Array.from('0123456789', digit => [`com${digit}`, `lpt${digit}`]).flat(),
   ],
 } satisfies Partial<Traits>
 

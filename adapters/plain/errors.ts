@@ -8,6 +8,7 @@ const clear: ReadonlySet<unknown> = new Set([
   'UNAUTHORIZED',
   'NEEDS_RECONNECT',
   'QUOTA_EXCEEDED',
+  'IN_USE',
 ])
 
 /** Returns whether the server refused a command for a reason that only another look can show. */

@@ -37,7 +37,7 @@ export type Commit = (
 
 /**
  * The commands of a server. Reject with a StorageError. When the server refuses a command and does not say why (a missing
- * parent, an existing target), use any code but UNAVAILABLE, RATE_LIMITED, UNAUTHORIZED and QUOTA_EXCEEDED, such as
+ * parent, an existing target), use any code but UNAVAILABLE, RATE_LIMITED, UNAUTHORIZED, QUOTA_EXCEEDED and IN_USE, such as
  * PERMISSION_DENIED: the provider looks at the paths and finds the reason, or else returns your error.
  */
 export interface PlainFiles {

@@ -19,7 +19,7 @@ const meanings: Readonly<Record<number, Meaning>> = {
   413: ['PERMISSION_DENIED', 'The server does not accept a file of this size.'],
   414: ['INVALID_PATH', 'The path is too long for the server: choose a shorter one.'],
   416: ['PRECONDITION_FAILED', 'The file has changed since.'],
-  423: ['UNAVAILABLE', 'Another program has locked the file: try again later.'],
+  423: ['IN_USE', 'Another program has locked the file: close it there, or try again later.'],
   429: ['RATE_LIMITED', 'The server limits the rate of requests: try again later.'],
   502: busy,
   503: busy,

@@ -18,6 +18,7 @@ const codes: Partial<Record<Reason, S3Code>> = {
   ALREADY_EXISTS: 'ConditionalRequestConflict',
   UPLOAD_UNDER_WAY: 'ConditionalRequestConflict',
   UPLOAD_LOCKED: 'OperationAborted',
+  IN_USE: 'OperationAborted',
   PART_MISSING: 'InvalidPart',
   PART_TOO_SMALL: 'EntityTooSmall',
   PRECONDITION_FAILED: 'PreconditionFailed',

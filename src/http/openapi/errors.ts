@@ -27,6 +27,7 @@ export const reasonsAtPaths: readonly Reason[] = [
   'NOT_A_FILE',
   'NOT_A_FOLDER',
   'PRECONDITION_FAILED',
+  'IN_USE',
   'BACK_END_REFUSED',
   'BACK_END_FAULT',
   'BACK_END_CREDENTIALS',
