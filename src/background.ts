@@ -4,7 +4,7 @@ import type { Services } from './services/index.ts'
 
 /** Milliseconds. */
 const sweepInterval = 24 * 60 * 60 * 1000
-const hourlySweepInterval = 60 * 60 * 1000
+const uploadSweepInterval = 10 * 60 * 1000
 
 /**
  * Starts all work in the background.
@@ -24,7 +24,7 @@ export function startBackgroundWork(services: Services, isRotating: boolean, log
     ])
   const stops = [
     sweepEvery(sweepInterval, sweep, log),
-    sweepEvery(hourlySweepInterval, signal => Promise.all([uploads.sweep(signal), shares.sweep()]), log),
+    sweepEvery(uploadSweepInterval, signal => Promise.all([uploads.sweep(signal), shares.sweep()]), log),
     ...(isRotating ? [finishRotation(services, log)] : []),
   ]
   return async () => {

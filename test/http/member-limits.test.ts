@@ -1,11 +1,13 @@
 /** A member multiplies no limit with API keys and share links. */
 import { randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type EventStream, openEvents } from '../support/events.ts'
 import { faultyAdapter } from '../support/faulty-adapter.ts'
 import { makeShare, sharePath } from '../support/shares.ts'
 import { until } from '../support/until.ts'
+import { metadataHeader, tus, tusPath } from './tus.ts'
 
 interface Person {
   token: string
@@ -119,4 +121,95 @@ t.test('a member with many keys opens 100 subscriptions', async t => {
     })
     t.notOk(isRefused(other), 'another member')
   }
+})
+
+/** Begins a resumable upload through a drop link. */
+function beginDrop(app: TestApp, link: string, name: string, size: number): Promise<Response> {
+  const headers = {
+    'tus-resumable': '1.0.0',
+    'upload-length': `${size}`,
+    'upload-metadata': metadataHeader({ path: `/${name}` }),
+  }
+  return app.request(sharePath(link, 'uploads'), { method: 'POST', headers })
+}
+
+/** Lets time pass for the uploads. */
+async function age({ db }: TestApp, minutes: number): Promise<void> {
+  await sql`update uploads set expires_at = expires_at - make_interval(mins => ${minutes})`.execute(db)
+}
+
+t.test('uploads that do not continue block a drop link for minutes', async t => {
+  const { app, owner, provider } = await setUp(t)
+  const { link } = await makeShare(app, owner.token, { providerId: provider, path: '/', kind: 'DROP' })
+  const size = 3 * 1024 * 1024
+  const started = await beginDrop(app, link, 'started', size)
+  const location = new URL(started.headers.get('location') ?? '', app.url).pathname
+  const offset = async () =>
+    (await app.request(location, { method: 'HEAD', headers: { 'tus-resumable': '1.0.0' } })).headers
+  const sent = await app.request(location, {
+    method: 'PATCH',
+    headers: { 'tus-resumable': '1.0.0', 'upload-offset': '0', 'content-type': 'application/offset+octet-stream' },
+    body: randomBytes(2 * 1024 * 1024),
+  })
+  t.equal(sent.status, 204)
+  const others = await Promise.all(Array.from({ length: 99 }, (_, n) => beginDrop(app, link, `${n}`, size)))
+  t.same([...new Set(others.map(({ status }) => status))], [201])
+  const refused = await beginDrop(app, link, 'more', size)
+  t.equal(await reasonOf(refused), 'TOO_MANY_UPLOADS')
+  await age(app, 11)
+  const next = await beginDrop(app, link, 'more', size)
+  t.equal(next.status, 201)
+  t.equal((await offset()).get('upload-offset'), `${2 * 1024 * 1024}`, 'an upload with bytes can be continued')
+})
+
+t.test('a request that sends slowly keeps its upload', async t => {
+  const { app, owner, provider } = await setUp(t)
+  const { link } = await makeShare(app, owner.token, { providerId: provider, path: '/', kind: 'DROP' })
+  const started = await beginDrop(app, link, 'slow', 10)
+  const location = new URL(started.headers.get('location') ?? '', app.url).pathname
+  let finish = () => {}
+  const body = new ReadableStream({
+    start(controller) {
+      controller.enqueue(new Uint8Array(5))
+      finish = () => {
+        controller.enqueue(new Uint8Array(5))
+        controller.close()
+      }
+    },
+  })
+  const headers = {
+    'tus-resumable': '1.0.0',
+    'upload-offset': '0',
+    'content-type': 'application/offset+octet-stream',
+  }
+  const sending = app.request(location, { method: 'PATCH', headers, body, duplex: 'half' })
+  const left = async () => {
+    const { rows } = await sql<{ minutes: number }>`
+      select extract(epoch from expires_at - now())::float / 60 as minutes from uploads where lease_id is not null`.execute(
+      app.db,
+    )
+    return rows[0]?.minutes ?? 0
+  }
+  await until(async () => (await left()) > 0)
+  await age(app, 9)
+  await until(async () => (await left()) > 9)
+  finish()
+  t.equal((await sending).status, 204)
+})
+
+t.test('all drop links of a member have 400 uploads, and leave those of the member', async t => {
+  const { app, owner, provider } = await setUp(t)
+  const links = await Promise.all(
+    Array.from({ length: 5 }, () => makeShare(app, owner.token, { providerId: provider, path: '/', kind: 'DROP' })),
+  )
+  const statuses: number[] = []
+  for (const [n, { link }] of links.entries()) {
+    const begun = await Promise.all(Array.from({ length: 90 }, (_, m) => beginDrop(app, link, `${n}-${m}`, 10)))
+    statuses.push(...begun.map(({ status }) => status))
+  }
+  t.equal(statuses.filter(status => status === 201).length, 400)
+  const target = { url: app.url, token: owner.token }
+  const metadata = metadataHeader({ providerId: provider, path: '/own' })
+  const own = await tus(target, 'POST', tusPath, { 'upload-length': '5', 'upload-metadata': metadata })
+  t.equal(own.status, 201)
 })

@@ -1,7 +1,7 @@
 /** A lease lets one request at a time write to an upload. */
 import { type SqlBool, sql } from 'kysely'
 import type { Database } from '../client.ts'
-import { isUnleased, leaseEnd, noBlock, toUpload, type UploadRecord } from './record.ts'
+import { expiryWhileActive, isUnleased, leaseEnd, noBlock, toUpload, type UploadRecord } from './record.ts'
 
 /** Returns null if the upload is missing, or if another request has the lease, which is then marked as wanted. */
 export async function takeLease(db: Database, id: string, lease: string): Promise<UploadRecord | null> {
@@ -49,7 +49,7 @@ export async function wantLeases(db: Database, providerId: string, except: reado
 export async function renewLease(db: Database, id: string, lease: string): Promise<boolean | null> {
   const row = await db
     .updateTable('uploads')
-    .set({ lease_until: leaseEnd })
+    .set({ lease_until: leaseEnd, expires_at: expiryWhileActive })
     .where('id', '=', id)
     .where('lease_id', '=', lease)
     .returning('lease_wanted')

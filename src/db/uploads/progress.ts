@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../client.ts'
 import { requireBytesFit, type UploadLimits } from './limits.ts'
-import { expiry, leaseEnd, toUpload, type UploadRecord } from './record.ts'
+import { expiry, leaseEnd, toUpload, type UploadRecord, unfinishedExpiry } from './record.ts'
 
 /** Bytes per row, which bounds the memory of a read. */
 const chunkBytes = 1024 * 1024
@@ -30,7 +30,7 @@ export async function saveProgress(
       .set({
         lease_until: leaseEnd,
         touched_at: sql<Date>`now()`,
-        expires_at: expiry,
+        expires_at: expiryOf(values),
         ...(values.size != null && { size: values.size }),
         ...(values.received !== undefined && { received: values.received }),
         ...(values.appended !== undefined && { appended: values.appended }),
@@ -67,6 +67,13 @@ export async function saveProgress(
     if (chunk) await requireBytesFit(tx, upload, chunk.limits)
     return upload
   })
+}
+
+/** A complete upload keeps its row for a day, so that a client that lost the response finds the path. */
+function expiryOf({ received, storedPath }: Progress) {
+  if (storedPath != null) return expiry
+  const bytes = received === undefined ? sql`received` : sql`${received}::bigint`
+  return unfinishedExpiry(sql`credential_kind`, bytes)
 }
 
 /** Reads the stored bytes of an upload from `position` on, row by row. */

@@ -1,5 +1,5 @@
 /** The row of an upload over several requests, and the helpers that all queries of its table share. */
-import { type Selectable, type SqlBool, sql } from 'kysely'
+import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import type { CredentialKind } from '../../auth/viewer.ts'
 import type { Schema } from '../schema.ts'
 
@@ -40,6 +40,10 @@ export interface UploadRecord {
 const leaseSeconds = 12
 /** Hours from the last byte to the expiry. */
 const lifetimeHours = 24
+/** Bytes of an upload through a share link that has this lifetime. Strangers who send fewer block the link only for minutes. */
+const lastingBytes = 1024 * 1024
+/** Minutes from the last byte to the expiry of such an upload. */
+const shortLifetimeMinutes = 10
 
 /** The block size that marks a write in one request. Resumable uploads have longer blocks. */
 export const noBlock = 1
@@ -47,6 +51,20 @@ export const noBlock = 1
 export const leaseEnd = sql<Date>`now() + make_interval(secs => ${leaseSeconds})`
 export const isUnleased = sql<SqlBool>`(lease_id is null or lease_until < now())`
 export const expiry = sql<Date>`now() + make_interval(hours => ${lifetimeHours})`
+const shortExpiry = sql<Date>`now() + make_interval(mins => ${shortLifetimeMinutes})`
+
+/**
+ * Returns when an unfinished upload expires.
+ * @param kind, received of the row: values, or columns
+ */
+export function unfinishedExpiry(kind: RawBuilder<unknown>, received: RawBuilder<unknown>): RawBuilder<Date> {
+  return sql`case when ${kind} = 'SHARE' and ${received} < ${lastingBytes} then ${shortExpiry} else ${expiry} end`
+}
+
+/** Keeps an upload with a short lifetime while a request works on it. Most renewals leave the indexed column as it is. */
+export const expiryWhileActive = sql<Date>`case
+  when credential_kind = 'SHARE' and expires_at < now() + make_interval(mins => ${shortLifetimeMinutes}) / 2
+  then ${shortExpiry} else expires_at end`
 
 /** The columns that every row has: who writes which file. */
 export type UploadTarget = Pick<

@@ -1,16 +1,15 @@
 /** Uploads over several requests. */
 import { type SqlBool, sql } from 'kysely'
 import { type Database, isUniqueViolation } from '../client.ts'
-import { lockMember } from '../members.ts'
-import { countUploads, LimitExceeded, type UploadLimits } from './limits.ts'
+import { requireRoomForOne, type UploadLimits } from './limits.ts'
 import {
-  expiry,
   isUnleased,
   leaseEnd,
   targetColumns,
   toUpload,
   type UploadRecord,
   type UploadTarget,
+  unfinishedExpiry,
 } from './record.ts'
 
 export type NewUpload = UploadTarget &
@@ -50,10 +49,7 @@ export async function insertUpload(
   }
   try {
     return await db.transaction().execute(async tx => {
-      await lockMember(tx, values)
-      const { count, bytes } = await countUploads(tx, values)
-      if (count >= limits.uploads) throw new LimitExceeded('uploads')
-      if (bytes >= limits.bytes) throw new LimitExceeded('bytes')
+      await requireRoomForOne(tx, values, limits)
       const row = await tx
         .insertInto('uploads')
         .values({
@@ -67,7 +63,7 @@ export async function insertUpload(
           is_multipart: values.isMultipart,
           has_native_parts: values.hasNativeParts,
           modified_at: values.modifiedAt,
-          expires_at: expiry,
+          expires_at: unfinishedExpiry(sql`${values.credentialKind}`, sql`0`),
           lease_id: lease,
           lease_until: leaseEnd,
         })

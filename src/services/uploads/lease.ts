@@ -180,7 +180,7 @@ export async function withinLimits<T>(work: Promise<T>): Promise<T> {
     const advice = 'finish or delete some of them, or wait until they expire'
     const message =
       cause.limit === 'uploads'
-        ? `You have ${memberLimits.uploads} uploads that are not complete: ${advice}.`
+        ? `You have ${cause.most} uploads that are not complete: ${advice}.`
         : `Your unfinished uploads hold too many bytes: ${advice}.`
     throw new AppError('TOO_MANY_UPLOADS', message, { cause })
   }

@@ -10,8 +10,11 @@ const maxBlock = 64 * mib
 
 /** The maximum size of a file that waits in the database because its back end stores no unfinished files. */
 export const maxHeldBytes = 1024 * mib
-/** Limits on all unfinished uploads of one member. */
-export const memberLimits: UploadLimits = { uploads: 100, bytes: 4 * maxHeldBytes }
+/** Limits on all unfinished uploads of one member, of one share link, and of all share links of one member. */
+export const memberLimits: UploadLimits = {
+  own: { uploads: 100, bytes: 4 * maxHeldBytes },
+  links: { uploads: 400, bytes: 8 * maxHeldBytes },
+}
 
 /** Returns the block size in bytes. It is constant for an upload, because some back ends require equal parts. */
 export function blockFor(resumable: ResumableLocation | null, size: number | null): number {
