@@ -23,16 +23,17 @@ export interface CanonicalAddress {
   url: string
 }
 
-const absoluteForm = /^https?:\/\/([^/?#]*)(.*)$/i
+const origin = /^https?:\/\/([^/?#]*)/i
 
 /**
  * Returns the address that the client of a request used. X-Forwarded-Host counts only from a trusted proxy; of several values, it is
  * the last, which that proxy added. A URL with an origin overrides the Host header: RFC 9112, section 3.2.2.
  */
 export function addressOf({ url = '/', headers }: IncomingMessage, isFromProxy: boolean): CanonicalAddress {
-  const [, authority, rest = ''] = absoluteForm.exec(url) ?? []
+  const [prefix = '', authority] = origin.exec(url) ?? []
   const forwarded = isFromProxy ? headers['x-forwarded-host'] : undefined
   const host = forwarded?.toString().split(',').at(-1)?.trim() || (authority ?? headers.host ?? '')
   if (authority === undefined) return { host, url }
+  const rest = url.slice(prefix.length)
   return { host, url: rest.startsWith('/') ? rest : `/${rest}` }
 }
