@@ -142,7 +142,7 @@ export const definitions = {
     'no limit',
   ),
   STOWAGE_RATE_LIMIT: define(
-    'Requests per minute with one credential; without a credential, the limit for one address is a tenth of this; `0` means no limit',
+    'Requests per minute with one credential; all sessions and API keys of a member together have four times as many, and so have all share links of a member; without a credential, the limit for one address is a tenth of this; `0` means no limit',
     wholeNumber(0, 1_000_000_000),
     '120000',
   ),

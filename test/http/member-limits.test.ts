@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
-import { startApp, type TestApp } from '../support/app.ts'
+import { startApp, type TestApp, type TestAppOptions } from '../support/app.ts'
 import { type EventStream, openEvents } from '../support/events.ts'
 import { faultyAdapter } from '../support/faulty-adapter.ts'
 import { makeShare, sharePath } from '../support/shares.ts'
@@ -14,9 +14,9 @@ interface Person {
   id: string
 }
 
-async function setUp(t: Test) {
+async function setUp(t: Test, settings: TestAppOptions['settings'] = {}) {
   const adapter = faultyAdapter()
-  const app = await startApp(t, { adapters: [adapter], settings: { connectionLimit: 0 } })
+  const app = await startApp(t, { adapters: [adapter], settings: { connectionLimit: 0, ...settings } })
   const owner = await app.register('owner@example.org')
   const provider = await app.connectProvider(owner.token, 'faulty', { name: 'files' })
   return { app, adapter, owner, provider }
@@ -212,4 +212,22 @@ t.test('all drop links of a member have 400 uploads, and leave those of the memb
   const metadata = metadataHeader({ providerId: provider, path: '/own' })
   const own = await tus(target, 'POST', tusPath, { 'upload-length': '5', 'upload-metadata': metadata })
   t.equal(own.status, 201)
+})
+
+t.test('a member sends four times as many requests as a credential, with any number of keys', async t => {
+  const perMinute = 60
+  const { app, owner, provider } = await setUp(t, { rateLimit: perMinute })
+  const keys = await keysOf(app, owner, 6)
+  const links = await Promise.all(
+    Array.from({ length: 6 }, () => makeShare(app, owner.token, { providerId: provider, path: '/' })),
+  )
+  const counted = async (send: (n: number) => Promise<Response>) => {
+    const answers = await Promise.all(Array.from({ length: 6 * (perMinute - 5) }, (_, n) => send(n % 6)))
+    return answers.filter(({ status }) => status !== 429).length
+  }
+  const search = new URLSearchParams({ providerId: provider, path: '/missing' })
+  const withLinks = await counted(n => app.request(sharePath(links[n]?.link ?? '')))
+  t.equal(withLinks, 4 * perMinute, 'all links')
+  const withKeys = await counted(n => app.request(`/api/download/proxy?${search}`, { token: keys[n] ?? '' }))
+  t.ok(withKeys > 3 * perMinute && withKeys < 4 * perMinute, `${withKeys} with all keys, after those of the session`)
 })

@@ -1,6 +1,6 @@
 /** Limits floods of requests and of invalid credentials. */
 import { networkOf } from '../../auth/network.ts'
-import type { Origin } from '../../auth/viewer.ts'
+import type { Origin, Viewer } from '../../auth/viewer.ts'
 import { LookupTurns } from './lookup-turns.ts'
 import type { Meter } from './meters.ts'
 import { type RateLimit, requestRules, tooMany, tooManyBad } from './rules.ts'
@@ -19,6 +19,11 @@ export interface RequestLimits {
   tryKey(hash: string, origin: Pick<Origin, 'address' | 'connection'>): Promise<Disposable>
   /** Counts a request with a valid key. @throws RATE_LIMITED */
   countKey(hash: string): void
+  /**
+   * Counts a request of an authenticated viewer for the member. Those with share links count apart, so that strangers who use them
+   * refuse nothing to the member. @throws RATE_LIMITED
+   */
+  countMember(viewer: Pick<Viewer, 'kind' | 'member'>): void
   /** Counts a malformed credential. @throws RATE_LIMITED */
   countGuess(address: string): void
   /** Counts an invalid credential. */
@@ -34,6 +39,7 @@ const known: Disposable = { [Symbol.dispose]() {} }
 export function createRequestLimits(perMinute: number, meter: (rule: RateLimit) => Meter): RequestLimits {
   const rules = requestRules(perMinute)
   const credentials = meter(rules.credential)
+  const members = meter(rules.member)
   const anonymous = meter(rules.anonymous)
   const failures = meter(rules.badCredential)
   const validKeys = new Set<string>()
@@ -87,6 +93,13 @@ export function createRequestLimits(perMinute: number, meter: (rule: RateLimit) 
       if (validKeys.has(hash)) return
       if (validKeys.size >= maxValidKeys) validKeys.clear()
       validKeys.add(hash)
+    },
+
+    countMember({ kind, member: { userId } }) {
+      const owner = kind === 'SHARE' ? `links ${userId}` : userId
+      const who = kind === 'SHARE' ? 'the share links of this member' : 'the credentials of this member'
+      requireWithinLimit(members, owner, `Too many requests with ${who}`)
+      members.add(owner)
     },
 
     countGuess(address) {

@@ -18,6 +18,8 @@ export function requestRules(perMinute: number) {
   const limit = perMinute || Number.POSITIVE_INFINITY
   return {
     credential: { name: 'credential', limit, window: minute },
+    /** All sessions and API keys of one member together, and all share links of one member together. */
+    member: { name: 'member', limit: limit * 4, window: minute },
     /** Requests without a credential, from one network. */
     anonymous: { name: 'anonymous', limit: Math.ceil(limit / 10), window: minute },
     /** Invalid credentials from one network. High enough for a forgotten script that tries once a second. */

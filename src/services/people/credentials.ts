@@ -124,6 +124,7 @@ export function createCredentials({
     using _trial = await limits.tryKey(hash, origin)
     const viewer = await counted(keyByHash(hash, provider), found => keyViewer(found, origin, provider), origin)
     limits.countKey(hash)
+    limits.countMember(viewer)
     return viewer
   }
 
@@ -143,6 +144,7 @@ export function createCredentials({
     const authenticated = await counted(finding, found => verifyKey(found, verify, origin, provider), origin)
     limits.countKey(accessKeyId)
     limits.countKey(authenticated.hash)
+    limits.countMember(authenticated.viewer)
     return authenticated
   }
 
@@ -169,7 +171,9 @@ export function createCredentials({
       )
     }
     limits.countSession(id)
-    return counted(sessionById(id, provider), found => sessionViewer(found, origin, provider), origin)
+    const viewer = await counted(sessionById(id, provider), found => sessionViewer(found, origin, provider), origin)
+    limits.countMember(viewer)
+    return viewer
   }
 
   function liveViewer(found: OwnedShare | null, origin: Origin): Viewer {
@@ -195,6 +199,7 @@ export function createCredentials({
     }
     const found = await counted(shares.byHash(hash), authenticated, origin)
     limits.countKey(hash)
+    limits.countMember(found.viewer)
     await unlock(found.share)
     return found
   }
