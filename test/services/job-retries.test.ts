@@ -425,11 +425,12 @@ t.test('jobs that a credential does not see do not end its list', async t => {
       sources, conflict) select ('f0000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, workspace_id, user_id, 'SESSION',
       gen_random_uuid(), '', '', 'DELETE', 'CANCELED', ${JSON.stringify([{ providerId: a, path: '/hidden' }])}, 'FAIL'
       from members, generate_series(1, 1100) n`.execute(app.db)
-  const { key } = await app.createKey(token, {
+  const { key, id: keyId } = await app.createKey(token, {
     name: 'narrow',
     scopes: ['read'],
     providerAccess: { restrictions: [{ providerId: a, basePath: '/visible' }] },
   })
+  await sql`update jobs set credential_kind = 'API_KEY', credential_id = ${keyId}`.execute(app.db)
   const query = 'query ($after: String) { jobs(after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } }'
   const found: string[] = []
   let page = (await app.ask(query, {}, key)).jobs
