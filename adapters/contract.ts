@@ -544,6 +544,26 @@ export interface Network {
    * emits `secureConnect` once the server has proved its identity, or `error`.
    */
   startTls(socket: Socket, options: TlsOptions): TLSSocket
+  /**
+   * Listens on a loopback port and connects each client of it with the server, as `connect` does. Use it for a library that opens its
+   * own connections and takes neither a socket nor an agent. It resolves once the server has accepted a connection, so a refused
+   * address or certificate rejects here. Close it in `close`.
+   *
+   * Every program on this machine can connect to the port, so use it only if the server requires credentials.
+   * @throws as `connect`
+   */
+  relay(options: ConnectOptions & Call): Promise<Relay>
+}
+
+/** A port of this machine that leads to a server. */
+export interface Relay {
+  /** An address of the loopback interface. */
+  readonly host: string
+  readonly port: number
+  /** Why the last connection to the server has failed, if one has. The library sees only a closed connection: use it as the `cause`. */
+  readonly failure: unknown
+  /** Closes the port and its connections. */
+  close(): void
 }
 
 /** A part of the options of Node's own `request`. */

@@ -106,7 +106,13 @@ const composers = [
   'src/index.ts',
 ]
 /** The folders that adapters and the server share. */
-const contract = ['adapters/contract.ts', 'adapters/name-rules.ts', 'adapters/pool.ts', 'adapters/with-methods.ts']
+const contract = [
+  'adapters/contract.ts',
+  'adapters/name-rules.ts',
+  'adapters/pool.ts',
+  'adapters/relay.ts',
+  'adapters/with-methods.ts',
+]
 
 /** Front ends see rows through the services, so they import only types of `db`. */
 const typesOnly = ['src/http', 'src/graphql', 'src/rest', 'src/tus', 'src/console', 'src/mcp', 'src/webdav'].map(

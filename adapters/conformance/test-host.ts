@@ -5,6 +5,7 @@ import { connect as connectTcp } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { type Exclusive, type Host, type Network, StorageError } from '../contract.ts'
 import { createPool } from '../pool.ts'
+import { openRelay } from '../relay.ts'
 
 export interface TestHost extends Host {
   /** The adapter's warnings, in order. */
@@ -14,15 +15,16 @@ export interface TestHost extends Host {
 /**
  * Returns a host for tests. Its network allows every address.
  *
+ * @param options.network one of `networkFaults`
  * @param options.accessToken returns tokens to adapters with OAuth. Without it, they get NEEDS_RECONNECT, as for a provider
  * that nobody has authorized
  */
-export function testHost(options: Partial<Pick<Host, 'accessToken'>> = {}): TestHost {
+export function testHost(options: Partial<Pick<Host, 'accessToken' | 'network'>> = {}): TestHost {
   const warnings: TestHost['warnings'][number][] = []
   return {
     warnings,
     signal: new AbortController().signal,
-    network: openNetwork,
+    network: options.network ?? openNetwork,
     exclusively,
     pool: createPool,
     accessToken:
@@ -36,7 +38,7 @@ export function testHost(options: Partial<Pick<Host, 'accessToken'>> = {}): Test
   }
 }
 
-const openNetwork: Network = {
+export const openNetwork: Network = {
   httpAgent: options => new HttpAgent(options),
   httpsAgent: options => new HttpsAgent(options),
   fetch: (input, init) => fetch(input, init),
@@ -64,6 +66,7 @@ const openNetwork: Network = {
       'error',
       () => {},
     ),
+  relay: options => openRelay(openNetwork.connect, options),
 }
 
 /** The last call by name. All hosts of this process share this map, as replicas share a database. */

@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { Agent, createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
 import { get as getTls } from 'node:https'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { type AddressInfo, connect as connectTcp, createServer as createTcpServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { createServer as createTlsServer } from 'node:tls'
 import fc from 'fast-check'
@@ -49,6 +49,15 @@ const ways: Record<string, (network: Network, url: URL) => Promise<number>> = {
     socket.end('GET / HTTP/1.1\r\nHost: storage.example\r\nConnection: close\r\n\r\n')
     return Number((await text(socket)).split(' ')[1])
   },
+  relay: async (network, { hostname, port }) => {
+    const host = hostname.replace(/^\[|\]$/g, '')
+    const relay = await network.relay({ host, port: Number(port || 80), ...without })
+    try {
+      return (await fetch(`http://${relay.host}:${relay.port}`, { headers: { connection: 'close' } })).status
+    } finally {
+      relay.close()
+    }
+  },
   'connect with TLS': async (network, { hostname, port }) => {
     const host = hostname.replace(/^\[|\]$/g, '')
     const socket = await network.connect({ host, port: Number(port || 443), tls: {}, ...without })
@@ -57,7 +66,7 @@ const ways: Record<string, (network: Network, url: URL) => Promise<number>> = {
   },
 }
 
-const plainWays = ['httpAgent', 'fetch', 'request', 'connect']
+const plainWays = ['httpAgent', 'fetch', 'request', 'connect', 'relay']
 
 function ask(send: (done: (answer: IncomingMessage) => void) => ReturnType<typeof get>): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -136,6 +145,38 @@ t.test('every way to connect refuses closed IPv4 addresses in any spelling', asy
     )
     t.pass(name)
   }
+})
+
+t.test('a relay leads each of its clients to the server, both ways, until it is closed', async t => {
+  let greeted = 0
+  const server = createTcpServer({ allowHalfOpen: true }, socket => {
+    greeted += 1
+    socket.write(`hello ${greeted} `)
+    socket.on('error', () => {}).pipe(socket)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const relay = await createNetwork().relay({ host: '127.0.0.1', port, ...without })
+  t.teardown(() => relay.close())
+  t.match(relay, { host: '127.0.0.1', failure: undefined })
+  const say = async (words: string) => {
+    const socket = connectTcp(relay.port, relay.host)
+    socket.end(words)
+    return await text(socket)
+  }
+  const long = 'x'.repeat(1_000_000)
+  t.equal(await say('first'), 'hello 1 first', 'the connection that was opened at once is used')
+  t.same(await Promise.all([say('a'), say(long)]).then(said => said.map(each => each.slice(8))), ['a', long])
+
+  const open = connectTcp(relay.port, relay.host)
+  await once(open, 'data')
+  server.close()
+  t.equal(await say('too late').catch(({ code }) => code === 'ECONNRESET' && ''), '')
+  t.match(relay.failure, { code: 'ECONNREFUSED' })
+  relay.close()
+  await once(open, 'close')
+  const [error] = await once(connectTcp(relay.port, relay.host), 'error')
+  t.equal(error.code, 'ECONNREFUSED')
 })
 
 t.test('closed IPv6 addresses are refused', async t => {

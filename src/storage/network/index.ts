@@ -3,6 +3,7 @@ import { type AgentOptions, type ClientRequest, type ClientRequestArgs, Agent as
 import { Agent as HttpsAgent, type AgentOptions as HttpsAgentOptions, request as requestTls } from 'node:https'
 import type { Duplex } from 'node:stream'
 import type { HttpRequestOptions, Network } from '../../../adapters/contract.ts'
+import { openRelay } from '../../../adapters/relay.ts'
 import type { Networks } from './addresses.ts'
 import { createConnect } from './connect.ts'
 import { guardedFetch } from './fetch.ts'
@@ -66,11 +67,13 @@ function sendGuarded(url: URL, { method, headers, agent, signal, timeout }: Http
 /** @param options.resolve replaces the system's resolver */
 export function createNetwork({ resolve, ...networks }: Networks & { resolve?: Resolve } = {}): Network {
   const guard = createGuard(networks, resolve)
+  const sockets = createConnect(guard)
   return {
     httpAgent: options => new GuardedHttpAgent(guard, options),
     httpsAgent: options => new GuardedHttpsAgent(guard, options),
     fetch: guardedFetch(guard),
     request: sendGuarded,
-    ...createConnect(guard),
+    ...sockets,
+    relay: options => openRelay(sockets.connect, options),
   }
 }
