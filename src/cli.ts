@@ -4,7 +4,8 @@ const usage = `Usage: stowage                    start the server
                                  make the workspace what a file declares; --plan only shows the differences
        stowage backup <folder>   copy the embedded database and the secret into a new folder; the server may be running
        stowage adapter test <type or package> --config <file.json> [--only <text>] [--entries <number>]
-           [--folds-case] [--create-races] [--badge <file.svg>]
+           [--refuses <pattern>] [--folds-case] [--create-races] [--no-reopen] [--folder <property>]
+           [--faults <names>] [--badge <file.svg>]
                                  run the conformance kit of adapters against the back end of a configuration
        stowage <command>         work with the files of a server, also of another machine
        stowage --help            this text

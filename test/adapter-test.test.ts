@@ -1,10 +1,12 @@
 /** `stowage adapter test`: in this process, and once as a program, because a start takes seconds. */
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { testAdapter } from '../src/adapter-test/index.ts'
 import { parseAdapterTest } from '../src/adapter-test/request.ts'
 import { readSettings } from '../src/settings.ts'
+import { startProftpd } from './servers/proftpd.ts'
+import { startApache } from './servers/webdav.ts'
 import { main, runProgram, temporaryFolder } from './support/program.ts'
 
 const adapters = new URL('../adapters', import.meta.url)
@@ -79,6 +81,62 @@ t.test('a module of an adapter that breaks the contract fails with the reasons',
   t.match(lines.at(-1), /^forgetful passes conformance \d+ of \d+ /)
 })
 
+t.test('names that the back end cannot store are stated with a pattern', async t => {
+  const { folder, run } = await setUp(t, {})
+  const module = join(folder, 'adapter.ts')
+  await writeFile(
+    module,
+    `import { StorageError } from '${adapters.href}/contract.ts'
+    import { memoryAdapter } from '${adapters.href}/memory/index.ts'
+    export default { ...memoryAdapter, type: 'picky', async open(config, host) {
+      const provider = await memoryAdapter.open(config, host)
+      const write = provider.write.bind(provider)
+      provider.write = async (path, body, options) => {
+        if (!/[#~]/.test(path)) return write(path, body, options)
+        body.destroy()
+        throw new StorageError('INVALID_PATH', 'No such names here.')
+      }
+      return provider
+    } }`,
+  )
+  const only = ['--only', 'common file names']
+  t.notOk((await run(module, ...only)).passes)
+  t.notOk((await run(module, ...only, '--refuses', '#')).passes, 'the pattern must match exactly the refused names')
+  t.ok((await run(module, ...only, '--refuses', '[#~]')).passes)
+})
+
+t.test('a back end is opened a second time, unless it ends with its provider', async t => {
+  const memory = await setUp(t, {})
+  const only = ['--only', 'through another provider on the same']
+  t.notOk((await memory.run('memory', ...only)).passes)
+  t.match((await memory.run('memory', ...only, '--no-reopen')).lines, [/needs reopen/, /0 of 0 \(1 skipped\)/])
+  const local = await setUp(t, { root: 'FILES' })
+  t.match((await local.run('local', ...only)).lines.at(-1), /1 of 1 \(0 skipped\)/)
+})
+
+t.test('a folder of the back end is opened by the property that names it', async t => {
+  const { run } = await setUp(t, { root: 'FILES' })
+  const only = ['--only', 'opens a folder of this one']
+  t.match((await run('local', ...only)).lines.at(-1), /0 of 0 \(1 skipped\)/)
+  t.match((await run('local', ...only, '--folder', 'root')).lines.at(-1), /1 of 1 \(0 skipped\)/)
+})
+
+t.test('faults are simulated in front of any server', async t => {
+  const apache = await startApache(t)
+  await chmod(apache.root, 0o777)
+  const dav = await setUp(t, { url: apache.url, user: apache.user, password: apache.password })
+  const all = 'expireCredentials,rateLimit,unavailable'
+  const { passes, lines } = await dav.run('webdav', '--only', 'faults:', '--faults', all)
+  t.ok(passes, lines.join('\n'))
+  t.match(lines.at(-1), /^webdav passes conformance 4 of 4 \(0 skipped\)$/)
+
+  const { host, port, user, password, fingerprint } = await startProftpd(t)
+  const ftp = await setUp(t, { host, port, user, password, fingerprint })
+  const down = await ftp.run('ftp', '--only', 'faults:', '--faults', 'unavailable')
+  t.ok(down.passes, down.lines.join('\n'))
+  t.match(down.lines.at(-1), /^ftp passes conformance 2 of 2 \(2 skipped\)$/)
+})
+
 t.test('wrong requests say what to do', async t => {
   const { folder, run } = await setUp(t, { root: '/elsewhere' })
   await t.rejects(run('local'), { message: /STOWAGE_LOCAL_ROOTS|root/ })
@@ -91,6 +149,8 @@ t.test('wrong requests say what to do', async t => {
     ['local'],
     ['local', 'more', '--config', 'x'],
     ['local', '--config', 'x', '--entries', '9'],
+    ['local', '--config', 'x', '--refuses', '('],
+    ['local', '--config', 'x', '--faults', 'unavailable,fire'],
   ]) {
     t.equal(parseAdapterTest(args), null, args.join(' '))
   }

@@ -21,6 +21,7 @@ import { watchCalls } from './watch-calls.ts'
 
 export type { Faults, Harness, Undo } from './harness.ts'
 export { commonNames, oddNames } from './names.ts'
+export { networkFaults } from './network-faults.ts'
 export { type TestHost, testHost } from './test-host.ts'
 
 export interface ConformanceCase {

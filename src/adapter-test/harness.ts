@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { type Harness, testHost } from '../../adapters/conformance/index.ts'
+import { type Harness, networkFaults, testHost } from '../../adapters/conformance/index.ts'
 import { call } from '../../adapters/conformance/kit.ts'
 import { childOf, joinSegments, type StoragePath, type StorageProvider } from '../../adapters/contract.ts'
 import { StartError } from '../start-error.ts'
 import type { Adapter } from '../storage/registry.ts'
+import type { AdapterTestRequest } from './request.ts'
 
 /** Each provider that the kit opens replaces this with another word. */
 const placeholder = '{random}'
@@ -14,10 +15,15 @@ const root = joinSegments([])
  * placeholder in a name or a prefix, or because each case removes its files at its end.
  * @param configText a configuration in JSON
  */
-export function harnessFor({ definition, rules }: Adapter, configText: string): Harness {
+export function harnessFor(
+  { definition, rules }: Adapter,
+  configText: string,
+  { canReopen, folderProperty, faults: tried }: Pick<AdapterTestRequest, 'canReopen' | 'folderProperty' | 'faults'>,
+): Harness {
+  const { network, faults } = networkFaults()
   const texts = new WeakMap<StorageProvider, string>()
   const openAs = async (text: string) => {
-    const provider = await definition.open(rules.parse(JSON.parse(text)), testHost())
+    const provider = await definition.open(rules.parse(JSON.parse(text)), testHost({ network }))
     texts.set(provider, text)
     return provider
   }
@@ -32,7 +38,11 @@ export function harnessFor({ definition, rules }: Adapter, configText: string): 
         `The back end is not empty. Use an empty one, or put ${placeholder} into a folder or a prefix of the configuration: the cases create and delete files.`,
       )
     },
-    reopen: openAgain,
+    ...(canReopen && { reopen: openAgain }),
+    ...(folderProperty !== null && {
+      openFolder: (provider, path) => openAs(withFolder(texts.get(provider) ?? configText, folderProperty, path)),
+    }),
+    faults: Object.fromEntries(tried.map(name => [name, faults[name]])),
     async cleanUp(provider) {
       const again = await openAgain(provider)
       try {
@@ -42,6 +52,16 @@ export function harnessFor({ definition, rules }: Adapter, configText: string): 
       }
     },
   }
+}
+
+/** Returns the configuration of a folder below that of another one. @throws StartError */
+function withFolder(configText: string, property: string, path: string): string {
+  const config = JSON.parse(configText)
+  const folder: unknown = config[property] ?? ''
+  if (typeof folder !== 'string')
+    throw new StartError(`The property "${property}" does not name a folder: see --folder.`)
+  const below = folder === '' ? path : `${folder.replace(/\/$/, '')}/${path}`
+  return JSON.stringify({ ...config, [property]: below })
 }
 
 /** Deletes the content of a folder, page by page. */

@@ -18,7 +18,7 @@ export async function testAdapter(
   print: (line: string) => void,
 ): Promise<boolean> {
   const adapter = await findAdapter(request.adapter, settings)
-  const harness = { ...harnessFor(adapter, await readConfig(request.configFile)), ...request.properties }
+  const harness = { ...harnessFor(adapter, await readConfig(request.configFile), request), ...request.properties }
   await tryToOpen(harness)
   const counts = { passed: 0, failed: 0, skipped: 0 }
   // One at a time: some cases measure memory, and all may use one folder.

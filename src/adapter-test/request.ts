@@ -1,6 +1,6 @@
 /** The arguments of `stowage adapter test`. */
 import { parseArgs } from 'node:util'
-import type { Harness } from '../../adapters/conformance/index.ts'
+import type { Faults, Harness } from '../../adapters/conformance/index.ts'
 
 export interface AdapterTestRequest {
   /** A type that the server knows, a package, or the path of a module that begins with "." or "/". */
@@ -12,8 +12,16 @@ export interface AdapterTestRequest {
   /** The SVG file for the badge. */
   badgeFile: string | null
   /** The properties of the back end that the kit cannot find out. */
-  properties: Pick<Harness, 'foldsCase' | 'hasCreateRaces' | 'manyEntries'>
+  properties: Pick<Harness, 'foldsCase' | 'hasCreateRaces' | 'manyEntries' | 'refuses'>
+  /** Whether the back end outlives a provider, so that a second one finds the same content. */
+  canReopen: boolean
+  /** The property of the configuration that names a folder of the back end; null if none does. */
+  folderProperty: string | null
+  /** The faults to simulate. */
+  faults: readonly (keyof Faults)[]
 }
+
+const allFaults: readonly (keyof Faults)[] = ['expireCredentials', 'rateLimit', 'unavailable']
 
 /** The fewest entries of the longest listings that the kit accepts. */
 const minEntries = 100
@@ -27,6 +35,10 @@ export function parseAdapterTest(args: readonly string[]): AdapterTestRequest | 
   const entries = values.entries === undefined ? undefined : Number(values.entries)
   if (adapter === undefined || more.length > 0 || values.config === undefined) return null
   if (entries !== undefined && !(Number.isSafeInteger(entries) && entries >= minEntries)) return null
+  const faults = (values.faults?.split(',') ?? []) as (keyof Faults)[]
+  if (!faults.every(fault => allFaults.includes(fault))) return null
+  const refused = values.refuses === undefined ? null : patternOf(values.refuses)
+  if (refused === undefined) return null
   return {
     adapter,
     configFile: values.config,
@@ -36,7 +48,20 @@ export function parseAdapterTest(args: readonly string[]): AdapterTestRequest | 
       foldsCase: values['folds-case'] ?? false,
       hasCreateRaces: values['create-races'] ?? false,
       ...(entries !== undefined && { manyEntries: entries }),
+      ...(refused && { refuses: name => refused.test(name) }),
     },
+    canReopen: !values['no-reopen'],
+    folderProperty: values.folder ?? null,
+    faults,
+  }
+}
+
+/** Returns undefined for a text that is not a regular expression. */
+function patternOf(text: string): RegExp | undefined {
+  try {
+    return new RegExp(text, 'u')
+  } catch {
+    return undefined
   }
 }
 
@@ -52,6 +77,10 @@ function parse(args: readonly string[]) {
         entries: { type: 'string' },
         'folds-case': { type: 'boolean' },
         'create-races': { type: 'boolean' },
+        refuses: { type: 'string' },
+        'no-reopen': { type: 'boolean' },
+        folder: { type: 'string' },
+        faults: { type: 'string' },
       },
     })
   } catch {
