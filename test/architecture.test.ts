@@ -56,9 +56,8 @@ const mayImport: Record<string, readonly string[]> = {
   'src/compile-cache.ts': [],
   'src/data-folder.ts': ['adapters', 'src/settings.ts'],
   'src/log': ['src/settings.ts'],
-  'src/observed.ts': [],
-  'src/metrics': ['src/settings.ts', 'src/observed.ts'],
-  'src/tracing': ['src/timeout.ts', 'src/observed.ts'],
+  'src/metrics': ['src/settings.ts', 'src/lib'],
+  'src/tracing': ['src/timeout.ts', 'src/lib'],
   adapters: [],
   migrations: [],
   // The console: the app composes its parts, which do not import each other.

@@ -40,8 +40,8 @@ export function isSame(a: { dev: bigint; ino: bigint }, b: { dev: bigint; ino: b
 function rootReplaced(cause?: unknown): StorageError {
   return new StorageError(
     'UNAVAILABLE',
-    'The folder of this provider is not the one that was connected: its disk may be unmounted, or the folder replaced. ' +
-      'Bring it back, or test the provider to accept the folder that has this path now.',
+    'The folder of this storage is not the one that was connected: its disk may be unmounted, or the folder replaced. ' +
+      'Bring it back, or test the storage to accept the folder that has this path now.',
     { cause },
   )
 }

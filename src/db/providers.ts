@@ -181,6 +181,28 @@ export async function setProviderStatus(
     .execute()
 }
 
+/**
+ * Sets the status to what a call to the back end showed. Consent that is missing or has ended stays the status, because only
+ * a person can give it.
+ * @param failure why the provider does not work; null if it does
+ */
+export async function followProviderStatus(
+  db: Database,
+  of: Pick<ProviderRecord, 'id' | 'version'>,
+  failure: string | null,
+): Promise<void> {
+  const changing = db.updateTable('providers').where('id', '=', of.id).where('version', '=', of.version)
+  if (failure === null) {
+    await changing.set({ status: 'CONNECTED', status_reason: null }).where('status', '=', 'UNAVAILABLE').execute()
+  } else {
+    await changing
+      .set({ status: 'UNAVAILABLE', status_reason: failure })
+      .where('status', 'in', ['CONNECTED', 'UNAVAILABLE'])
+      .where('status_reason', 'is distinct from', failure)
+      .execute()
+  }
+}
+
 export async function deleteProvider(db: Change, id: string): Promise<void> {
   await db.deleteFrom('providers').where('id', '=', id).execute()
 }

@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { StorageError, type StorageProvider } from '../../adapters/contract.ts'
-import { type AnyCall, withObservedCalls } from '../observed.ts'
+import { type AnyCall, withObservedCalls } from '../lib/observed.ts'
 
 /** Seconds. */
 const buckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 300]

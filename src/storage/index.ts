@@ -15,6 +15,7 @@ import type { FindRecord } from './provider-records.ts'
 import { type ProviderContext, ReadLocation } from './read-location.ts'
 import { RedactedSecrets, type Redactor } from './redacted-secrets.ts'
 import type { Adapter, AdapterRegistry } from './registry.ts'
+import { createStatusReports } from './status-reports.ts'
 import { createTokenStore, type TokenStore } from './tokens.ts'
 import { ProviderTrash, type TrashTraits, trashTraits } from './trash.ts'
 import { WriteLocation } from './write-location.ts'
@@ -91,12 +92,12 @@ export function createStorage(options: StorageOptions): Storage {
   /** The secrets of each provider as last read, for services too. */
   const redacted = new RedactedSecrets(redaction)
   const writeTracker = createWriteTracker({ db, secrets })
+  const statusReports = createStatusReports({ db, onError: err => warn('A status could not be stored.', { err }) })
   const opener = createProviderOpener({ db, network, tokens, warn, metadataTimeout })
   const cache = createProviderCache<ProviderContext & Pick<OpenedProvider, 'close'>>({
     async open(record, resources) {
-      const [adapter, settings] = [adapterOf(record), config(record)]
-      resources.use(redaction.hold(...Object.values(adapter.rules.split(settings).secret)))
-      const opened = await opener.open(adapter, settings, record).catch(cause => {
+      const opened = await openStored(record, resources).catch(cause => {
+        statusReports.reportFailure(record, cause)
         throw withoutDetails(cause)
       })
       const provider = observe(opened.provider, record)
@@ -104,6 +105,12 @@ export function createStorage(options: StorageOptions): Storage {
     },
     close: ({ close }) => close(),
   })
+
+  async function openStored(record: ProviderRecord, resources: DisposableStack): Promise<OpenedProvider> {
+    const [adapter, settings] = [adapterOf(record), config(record)]
+    resources.use(redaction.hold(...Object.values(adapter.rules.split(settings).secret)))
+    return await opener.open(adapter, settings, record, provider => statusReports.followed(provider, record))
+  }
 
   function adapterOf(record: ProviderRecord): Adapter {
     const adapter = adapters.find(record.type)
@@ -173,10 +180,14 @@ export function createStorage(options: StorageOptions): Storage {
     },
     forget(providerId) {
       cache.forget(providerId)
+      statusReports.forget(providerId)
       redacted.release(providerId)
       tokens.forget(providerId)
     },
-    close: () => cache.close(),
+    async close() {
+      await cache.close()
+      await statusReports.close()
+    },
   }
 }
 

@@ -23,8 +23,16 @@ export interface OpenedProvider {
 }
 
 export interface ProviderOpener {
-  /** @param record null for a provider that is not stored yet, so has no tokens */
-  open(adapter: Adapter, config: Config, record: ProviderRecord | null): Promise<OpenedProvider>
+  /**
+   * @param record null for a provider that is not stored yet, so has no tokens
+   * @param follow receives the provider of the adapter, and returns it with its calls followed
+   */
+  open(
+    adapter: Adapter,
+    config: Config,
+    record: ProviderRecord | null,
+    follow?: (provider: StorageProvider) => StorageProvider,
+  ): Promise<OpenedProvider>
   /** Calls a provider for something other than content. @throws UNAVAILABLE after the metadata timeout; BACK_END_FAULT and others */
   ask<T>(signal: AbortSignal | null, call: (call: Call) => Promise<T>, discard?: (late: T) => unknown): Promise<T>
 }
@@ -92,12 +100,12 @@ export function createProviderOpener(options: {
 
   return {
     ask,
-    async open(adapter, config, record) {
+    async open(adapter, config, record, follow = provider => provider) {
       const ending = new AbortController()
       const host = hostFor(adapter, config, { record, signal: ending.signal })
       const open = async () => checkProvider(await adapter.definition.open(config, host))
       try {
-        const provider = withHostRules(await ask(null, open, late => late.close?.()), host.warn)
+        const provider = withHostRules(follow(await ask(null, open, late => late.close?.())), host.warn)
         return { provider, warn: host.warn, close: () => close(provider, ending) }
       } catch (error) {
         ending.abort(error)

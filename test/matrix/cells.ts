@@ -115,12 +115,14 @@ export async function prepare(
     schedule: world.schedules[0]?.id ?? '',
     webhook: world.webhooks[0]?.id ?? '',
     trashed: randomUUID(),
+    upload: randomUUID(),
     share: world.shares[0]?.id ?? '',
   }
   if (!verdict.may) return { holder, ids }
   for (const [index, { provider, path, sure }] of locations.entries()) {
     const root = world.roots.get(provider)
     if (isTaken(takes?.[index]) && sure && root) await putFile(root, path)
+    if (spends === 'upload' && sure) await world.insertUpload(provider, path, ids.upload)
     if (takes?.[index] === 'trashed' && sure && root) await world.putInTrash(provider, path, ids.trashed)
   }
   // Cells that empty the trash run meanwhile.

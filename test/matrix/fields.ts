@@ -168,8 +168,9 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Mutation.takeOverUpload': {
     needs: writePaths,
     takes: ['new'],
-    bounces: true,
-    args: target => ({ input: { ...at(target), uploadId: 'unknown' } }),
+    spends: 'upload',
+    effect: 'names its path',
+    args: target => ({ input: { ...at(target), uploadId: target.ids.upload } }),
   },
   'Mutation.rename': {
     needs: writePaths,
@@ -342,6 +343,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   AuthorizeProviderPayload: { authorizationUrl: own },
   UploadTicket: { isDirect: own, method: own, url: own, headers: own, path: own, expiresAt: own },
   HttpHeader: { name: own, value: own },
+  TakeOverUploadPayload: { path: own },
   DeletePayload: { deletedPath: own, trashItem: own },
   TrashItem: {
     id: own,

@@ -44,6 +44,8 @@ export interface Target {
     webhook: string
     /** The item at the location of the call, if it is in the trash. */
     trashed: string
+    /** An unfinished upload that reserves the location of the call, if the row ends it. */
+    upload: string
     /** A share of the owner. */
     share: string
   }
@@ -68,6 +70,7 @@ export interface Row {
     | 'webhook'
     | 'room for a webhook'
     | 'trash'
+    | 'upload'
     | 'share'
     | 'room for a share'
   /** The call fails with BAD_USER_INPUT after it is authorized, because a success would be too slow. */
@@ -98,5 +101,6 @@ export const noIds: Target['ids'] = {
   schedule: '',
   webhook: '',
   trashed: '',
+  upload: '',
   share: '',
 }

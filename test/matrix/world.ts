@@ -72,6 +72,8 @@ export interface World {
   putInTrash(provider: string, path: string, id: string): Promise<void>
   /** Puts a file of each kind of base path into the trash. */
   fillTrash(provider: string): Promise<void>
+  /** Inserts an unfinished upload of the founder. */
+  insertUpload(provider: string, path: string, id: string): Promise<void>
   /** Resolves with the id of a share whose link nobody knows. */
   insertShare(by: Holder, path: string, provider?: 'main' | 'hidden'): Promise<string>
   /** Deletes the shares that earlier cells have created, because their number is limited. */
@@ -252,6 +254,15 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     await Promise.all(paths.map(path => putInTrash(provider, path, randomUUID())))
   }
 
+  async function insertUpload(provider: string, path: string, id: string) {
+    await sql`
+      insert into uploads (id, workspace_id, user_id, credential_kind, credential_id, provider_id, path, conflict, reserves,
+        metadata, block, expires_at)
+      select ${id}, id, ${founder.userId}, 'API_KEY', ${randomUUID()}, ${provider}, ${path.slice(1)}, 'FAIL', true, '', 2,
+        '2099-01-01'
+      from workspaces`.execute(app.db)
+  }
+
   async function insertShare(by: Holder, path: string, provider: 'main' | 'hidden' = 'main') {
     const id = randomUUID()
     await sql`
@@ -346,6 +357,7 @@ export async function createWorld(t: Test, options: { people: boolean }): Promis
     makeRoomForWebhook,
     putInTrash,
     fillTrash,
+    insertUpload,
     insertShare,
     makeRoomForShare,
     jobs,

@@ -1106,7 +1106,7 @@ export interface StorageProvider {
   root: Folder
   /** The name in the addresses of WebDAV and S3, where it is the bucket. Unique in the workspace. */
   slug: string
-  /** The status at the last test. */
+  /** The status at the last test, or at the last call to the back end since. */
   status: ProviderStatus
   /** Why the provider does not work. Null if you may not change the provider. */
   statusReason: string | null

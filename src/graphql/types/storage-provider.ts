@@ -8,10 +8,12 @@ import { backEndCost, providersCost } from '../cost.ts'
 import { FolderRef, ProviderTypeRef, StorageProviderRef } from '../refs.ts'
 
 const statuses: Record<ProviderStatus, { description: string }> = {
-  CONNECTED: { description: 'The last test succeeded.' },
+  CONNECTED: { description: 'The last test, or the last call since, succeeded.' },
   NEEDS_AUTHORIZATION: { description: 'A person must give consent first: see `authorizeProvider`.' },
   NEEDS_RECONNECT: { description: 'The consent has ended. A person must give it again.' },
-  UNAVAILABLE: { description: 'The last test failed; `statusReason` says why.' },
+  UNAVAILABLE: {
+    description: 'The last test, or a call since, showed that the back end does not work; `statusReason` says why.',
+  },
 }
 
 const ProviderStatusEnum = builder.enumType('ProviderStatus', {
@@ -95,7 +97,10 @@ StorageProviderRef.implement({
       resolve: ({ type }, _args, { services, viewer }) =>
         services.providers.types(viewer).find(adapter => adapter.definition.type === type) ?? { type },
     }),
-    status: t.expose('status', { type: ProviderStatusEnum, description: 'The status at the last test.' }),
+    status: t.expose('status', {
+      type: ProviderStatusEnum,
+      description: 'The status at the last test, or at the last call to the back end since.',
+    }),
     statusReason: t.string({
       nullable: true,
       description: 'Why the provider does not work. Null if you may not change the provider.',

@@ -10,5 +10,7 @@ export function useProviders() {
     queryKey: [...queryKeys.providers, 'files', canRead],
     queryFn: ({ signal }) => (canRead ? listProviders(signal) : []),
     staleTime: 30_000,
+    // The status follows what the calls of everybody show.
+    refetchInterval: 30_000,
   })
 }

@@ -43,6 +43,7 @@ export function StorageCard({
         <span className="help">{texts.connectedAgo(type.title, <Time at={createdAt} as="distance" />)}</span>
       </div>
       {help && <p>{help}</p>}
+      {status === 'UNAVAILABLE' && <p className="help">{texts.unavailableHelp}</p>}
       {status === 'CONNECTED' && <QuotaBar providerId={id} isDisk={type.type === 'local'} />}
       {test.error && <ErrorBox error={test.error} />}
       <div className="provider-actions">

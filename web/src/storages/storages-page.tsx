@@ -31,6 +31,8 @@ function Storages() {
   const { data, error, refetch } = useQuery({
     queryKey: [...queryKeys.providers, 'managed'],
     queryFn: ({ signal }) => ask(ManagedProvidersQuery, {}, { signal }),
+    // The status follows what the calls of everybody show.
+    refetchInterval: 15_000,
   })
   const [open, setOpen] = useState<{ action: StorageAction; provider: ManagedProvider } | null>(null)
   return (

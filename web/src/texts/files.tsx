@@ -9,6 +9,11 @@ export const texts = {
   loadingStorages: 'Loading your storages',
   manageStorages: 'Manage storages',
   askAdministrator: 'Ask an administrator.',
+  storageDown: (name: string) => `“${name}” does not work at the moment.`,
+  storageDownForMembers:
+    'Stowage cannot reach its files, and changes nothing meanwhile. Other storages are not affected. Tell an administrator, and try again later.',
+  storageDownForAdministrators:
+    'Other storages are not affected. The next use shows whether it works again; “Test” checks it at once.',
   noStorage: 'No storage yet. Add a folder on this server, an S3 bucket or a Google Drive.',
   addFirstStorage: 'Add your first storage',
   noAccess:

@@ -8,6 +8,7 @@ export const texts = {
   loadingStorages: 'Loading the storages',
   noStorage: 'No storage yet.',
   noStorageHelp: 'Add one to give the workspace its first files.',
+  unavailableHelp: 'The next use shows whether it works again; “Test” checks it at once.',
   works: (name: string) => `“${name}” works`,
   connectedAgo: (type: string, time: ReactNode) => (
     <>

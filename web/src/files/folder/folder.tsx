@@ -28,6 +28,7 @@ import { Breadcrumb } from './breadcrumb.tsx'
 import { type DialogKind, DropDialog, FolderDialog } from './dialogs.tsx'
 import { Empty } from './empty.tsx'
 import { useNavigation } from './navigation.ts'
+import { isStorageTrouble, StorageTrouble, useCurrentStatus } from './storage-trouble.tsx'
 import { SelectionBar, Toolbar } from './toolbar.tsx'
 import { useDragging } from './use-dragging.ts'
 import { usePreviewed } from './use-previewed.ts'
@@ -56,6 +57,7 @@ export function Folder({
   const folder: StorageLocation = useMemo(() => ({ providerId, path }), [providerId, path])
   const folderName = path === '/' ? provider.name : path
   const { entries, isComplete, isFetching, error, refetch, isPending } = useListing(folder)
+  useCurrentStatus(provider, error, isComplete)
   const sorted = useSorted(entries, isComplete, order)
   const shown = useMemo(() => {
     const lowerCase = filter.toLowerCase()
@@ -142,7 +144,11 @@ export function Folder({
             </Link>
           )}
         </div>
-        {error && <ErrorBox error={error} retry={refetch} />}
+        {isStorageTrouble(error) ? (
+          <StorageTrouble provider={provider} error={error} retry={refetch} />
+        ) : (
+          error && <ErrorBox error={error} retry={refetch} />
+        )}
         {isMissing && (
           <p>
             {texts.missing} <Link to={folderHref(providerId, provider.root.path)}>{texts.goTo(provider.name)}</Link>
