@@ -8,6 +8,7 @@ import t from 'tap'
  */
 const shared = [
   'src/services',
+  'src/lib',
   'src/storage',
   'src/auth',
   'src/db',
@@ -17,7 +18,7 @@ const shared = [
   'src/timeout.ts',
 ]
 const mayImport: Record<string, readonly string[]> = {
-  'src/graphql': ['src/services', 'src/storage', 'src/auth', 'src/db', 'src/lib', 'src/errors.ts'],
+  'src/graphql': ['src/http', 'src/lib', 'src/services', 'src/storage', 'src/auth', 'src/db', 'src/errors.ts'],
   'src/rest': ['src/http', ...shared],
   'src/tus': ['src/http', ...shared],
   'src/console': ['src/http', ...shared],

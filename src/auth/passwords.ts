@@ -1,6 +1,6 @@
 import { argon2id, hash, verify } from 'argon2'
 import { AppError } from '../errors.ts'
-import { FairQueue, type QueueSlot } from './fair-queue.ts'
+import { FairQueue, type QueueSlot } from '../lib/fair-queue.ts'
 import { networkOf } from './network.ts'
 
 /** Lengths are in Unicode code points of the normalized password. */
@@ -16,7 +16,15 @@ const options = { type: argon2id, memoryCost: 19 * 1024, timeCost: 2, parallelis
  * Hashing uses whole cores and much memory, so running more at once only slows everything down. All slots together take a
  * few seconds.
  */
-const queue = new FairQueue({ running: 2, slots: 100, slotsOfNetwork: 20 })
+const queue = new FairQueue({
+  running: 2,
+  slots: 100,
+  slotsOfOwner: 20,
+  refusals: {
+    owner: 'Too many people are signing in from this address',
+    all: 'Too many people are signing in right now',
+  },
+})
 
 /**
  * Takes a slot in the queue for hashing. Call this before any other work of a sign-in, so that requests without a slot never

@@ -130,7 +130,8 @@ export function grantTrash(viewer: Viewer | null, providerId: string): BaseGrant
   return grantBases(viewer, 'write', providerId)
 }
 
-function grantBases<S extends Scope>(viewer: Viewer | null, scope: S, providerId: string): BaseGrants<S> {
+/** Grants the base paths of a viewer in a provider. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
+export function grantBases<S extends Scope>(viewer: Viewer | null, scope: S, providerId: string): BaseGrants<S> {
   const present = requireScope(viewer, scope)
   const bases = basePathsIn(present.access, providerId)
   if (bases === null) throw new AppError('PROVIDER_NOT_ALLOWED')

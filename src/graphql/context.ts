@@ -1,10 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { OperationDefinitionNode } from 'graphql'
-import { networkOf } from '../auth/network.ts'
 import type { Origin, Viewer } from '../auth/viewer.ts'
 import type { ProviderRecord } from '../db/providers.ts'
+import type { RequestMemory } from '../http/memory.ts'
 import type { Services } from '../services/index.ts'
-import type { PendingResponses } from './pending-responses.ts'
 import { ResponseBudget } from './response-size.ts'
 
 /** Reads facts of a request on demand, because many operations need neither the signal nor the address. */
@@ -45,14 +44,13 @@ export class GraphqlContext {
     services: Services,
     facts: RequestFacts,
     request: FastifyRequest,
-    pending: PendingResponses,
+    memory: RequestMemory,
     viewer: Viewer | null = facts.viewerOf(request),
   ) {
     this.services = services
     this.viewer = viewer
     this.requestId = request.id
-    const owner = this.viewer?.member.userId ?? networkOf(facts.originOf(request).address)
-    this.response = new ResponseBudget(pending, owner)
+    this.response = new ResponseBudget(memory)
     this.#facts = facts
     this.#request = request
   }

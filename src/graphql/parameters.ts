@@ -1,5 +1,5 @@
-import { isUtf8 } from 'node:buffer'
 import { AppError } from '../errors.ts'
+import { parseJson } from '../http/json.ts'
 
 /** GraphQL over HTTP, section 5.1. */
 export interface Parameters {
@@ -18,19 +18,6 @@ const maxDepth = 100
  */
 const maxValues = 10_000
 
-/** Parses a POST body, which is one JSON object; batches are not supported. @throws INVALID_INPUT */
-export function parseBody(body: Buffer): Parameters {
-  if (!isUtf8(body)) throw invalid('The body must be JSON in UTF-8.')
-  let value: unknown
-  try {
-    value = JSON.parse(body.toString())
-  } catch {
-    throw invalid('The body is not well-formed JSON.')
-  }
-  if (!isMap(value)) throw invalid('The body must be one JSON object with a "query". Batches are not supported.')
-  return checkParameters(value)
-}
-
 /** Parses the query string of a GET, where maps are JSON text. @throws INVALID_INPUT */
 export function parseQueryString(search: URLSearchParams): Parameters {
   const parameters: Record<string, unknown> = {}
@@ -43,7 +30,11 @@ export function parseQueryString(search: URLSearchParams): Parameters {
   return checkParameters(parameters)
 }
 
-function checkParameters({ query, operationName, variables, extensions }: Record<string, unknown>): Parameters {
+/** Checks a POST body, which is one JSON object; batches are not supported. @throws INVALID_INPUT */
+export function checkParameters(value: unknown): Parameters {
+  if (value === undefined) throw invalid('The body is not well-formed JSON in UTF-8.')
+  if (!isMap(value)) throw invalid('The body must be one JSON object with a "query". Batches are not supported.')
+  const { query, operationName, variables, extensions } = value
   if (typeof query !== 'string') throw invalid('"query" must be a string with a GraphQL document.')
   if (operationName != null && typeof operationName !== 'string') throw invalid('"operationName" must be a string.')
   if (variables != null && !isMap(variables)) throw invalid('"variables" must be a JSON object.')
@@ -53,11 +44,9 @@ function checkParameters({ query, operationName, variables, extensions }: Record
 }
 
 function parseMap(name: string, text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw invalid(`"${name}" must be the text of a JSON object.`)
-  }
+  const value = parseJson(Buffer.from(text))
+  if (value === undefined) throw invalid(`"${name}" must be the text of a JSON object.`)
+  return value
 }
 
 /** Counts the values before they are validated, because validating each costs far more. @throws INVALID_INPUT */

@@ -13,33 +13,25 @@ import {
   type SelectionSetNode,
 } from 'graphql'
 import { AppError } from '../errors.ts'
+import type { RequestMemory } from '../http/memory.ts'
+import { nextTurn } from '../lib/turns.ts'
 import type { GraphqlContext } from './context.ts'
-import type { PendingResponses } from './pending-responses.ts'
-import { nextTurn } from './turns.ts'
 
 const mib = 1024 * 1024
 
 /** Bytes of a response. */
 export const maxResponse = 8 * mib
-/** Bytes that a response can use without reserving them, so that small responses never fail because of large ones. */
-const freeBytes = 64 * 1024
-/** Bytes to reserve at a time. */
-const step = 256 * 1024
-
 /** The length of a list whose fields take milliseconds to complete. */
 const longList = 100
 
-/** Counts and reserves the bytes of one response. */
+/** Counts the bytes of one response, and takes memory for them. */
 export class ResponseBudget {
-  readonly #pending: PendingResponses
-  readonly #owner: string
+  readonly #memory: RequestMemory
   #bytes = 0
-  #reserved = 0
   #refusal: AppError | null = null
 
-  constructor(pending: PendingResponses, owner: string) {
-    this.#pending = pending
-    this.#owner = owner
+  constructor(memory: RequestMemory) {
+    this.#memory = memory
   }
 
   /** The error that prevents the response; null while it can be sent. */
@@ -47,31 +39,16 @@ export class ResponseBudget {
     return this.#refusal
   }
 
-  get isReserved(): boolean {
-    return this.#reserved > 0
-  }
-
   /** After a refusal, throws the same error for each further field. @throws RESPONSE_TOO_LARGE, RATE_LIMITED, UNAVAILABLE */
   spend(bytes: number): void {
     if (this.#refusal) throw this.#refusal
     this.#bytes += bytes
     if (this.#bytes > maxResponse) throw this.#refuse(tooLarge())
-    const missing = this.#bytes - freeBytes - this.#reserved
-    if (missing <= 0) return
-    const more = Math.ceil(missing / step) * step
     try {
-      this.#pending.add(this.#owner, more)
+      this.#memory.growResponse(this.#bytes)
     } catch (error) {
       throw error instanceof AppError ? this.#refuse(error) : error
     }
-    this.#reserved += more
-  }
-
-  /** Call this when the client has read the response or has disconnected. */
-  release(): void {
-    this.#refusal ??= new AppError('UNAVAILABLE')
-    this.#pending.remove(this.#owner, this.#reserved)
-    this.#reserved = 0
   }
 
   #refuse(error: AppError): AppError {

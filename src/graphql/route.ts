@@ -1,22 +1,21 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type Reason } from '../errors.ts'
+import { parseJsonBody } from '../http/json.ts'
+import { memoryOf, RequestMemory } from '../http/memory.ts'
+import { nextTurn } from '../lib/turns.ts'
 import type { Services } from '../services/index.ts'
 import { GraphqlContext, type RequestFacts } from './context.ts'
 import { formatRefusal } from './error-formatter.ts'
 import type { Execute, GraphqlResponse } from './execute.ts'
 import { acceptsEvents, negotiate, prefersEvents, responseMediaType } from './media-type.ts'
-import { type Parameters, parseBody, parseQueryString } from './parameters.ts'
-import { PendingResponses } from './pending-responses.ts'
+import { checkParameters, type Parameters, parseQueryString } from './parameters.ts'
 import type { Prepare, PreparedOperation } from './prepare.ts'
 import type { Subscribe, Subscribing } from './subscribe.ts'
-import { nextTurn } from './turns.ts'
 
 /** Bytes of a POST body. */
 const maxBody = 1024 * 1024
-/** Characters. Node sends such a text together with the headers. A longer one would fill V8's heap while it waits for the client. */
-const shortText = 16 * 1024
-/** Milliseconds for a client to read a large response. */
-const readTimeout = 5 * 60_000
+/** Bytes of a body that is parsed and prepared at once. Longer ones take turns. */
+const shortBody = 16 * 1024
 
 /**
  * Adds `/graphql` according to GraphQL over HTTP (https://graphql.github.io/graphql-over-http/draft/).
@@ -41,7 +40,6 @@ export function graphqlRoute(
   options: { services: Services; prepare: Prepare; execute: Execute; subscribe: Subscribe; facts: RequestFacts },
 ): void {
   const { services, prepare, execute, subscribe, facts } = options
-  const pending = new PendingResponses()
 
   async function respond(request: FastifyRequest, reply: FastifyReply, parameters: Parameters) {
     // There are no events in a response to HEAD.
@@ -58,13 +56,14 @@ export function graphqlRoute(
     if (kind === 'mutation' && request.method !== 'POST') {
       throw new AppError('METHOD_NOT_ALLOWED', 'GET can only run queries: send a mutation with POST.')
     }
-    const contextOf = (viewer = facts.viewerOf(request)) =>
-      new GraphqlContext(services, facts, request, pending, viewer)
-    const context = contextOf()
+    const context = new GraphqlContext(services, facts, request, memoryOf(request))
     const subscribing: Subscribing = {
       prepared,
       context,
-      contextOf,
+      contextOf(viewer) {
+        const memory = new RequestMemory(viewer, request.ip)
+        return { context: new GraphqlContext(services, facts, request, memory, viewer), done: () => memory.release() }
+      },
       report(error, path) {
         if (context.signal.aborted) return
         const level = error.reason === 'INTERNAL' ? 'error' : 'warn'
@@ -73,13 +72,9 @@ export function graphqlRoute(
     }
     if (kind === 'subscription') return stream(request, reply, subscribe(subscribing))
     const executing = facts.observe(prepared.operation, () => execute(subscribing))
-    try {
-      const body = await (request.method === 'POST' ? facts.track(executing) : executing)
-      if (context.response.isReserved) await nextTurn()
-      return prefersEvents(accept) ? stream(request, reply, only(body)) : sendOne(request, reply, body)
-    } finally {
-      if (context.response.isReserved) onceRead(request, reply, () => context.response.release())
-    }
+    const body = await (request.method === 'POST' ? facts.track(executing) : executing)
+    if (memoryOf(request).isTaken) await nextTurn()
+    return prefersEvents(accept) ? stream(request, reply, only(body)) : sendOne(request, reply, body)
   }
 
   async function stream(request: FastifyRequest, reply: FastifyReply, responses: AsyncIterable<GraphqlResponse>) {
@@ -87,18 +82,13 @@ export function graphqlRoute(
     return reply
   }
 
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
-    try {
-      done(null, parseBody(Buffer.isBuffer(body) ? body : Buffer.from(body)))
-    } catch (error) {
-      done(error instanceof Error ? error : new Error(String(error)))
-    }
-  })
-
-  app.post<{ Body: Parameters | undefined }>('/graphql', { bodyLimit: maxBody }, (request, reply) => {
+  // Anybody can send a document, because some fields need no credential: the rule of each field decides.
+  const body = { kind: 'parsed', maxBytes: maxBody, type: 'application/json', authorize: () => {} } as const
+  app.post<{ Body: Buffer | undefined }>('/graphql', { config: { body } }, async (request, reply) => {
     if (!request.body) throw new AppError('INVALID_INPUT', 'The body must be a JSON object with a "query".')
-    return respond(request, reply, request.body)
+    const parameters = checkParameters(await parseJsonBody(request.body))
+    if (request.body.length > shortBody) await nextTurn()
+    return respond(request, reply, parameters)
   })
 
   app.get('/graphql', (request, reply) => {
@@ -109,15 +99,14 @@ export function graphqlRoute(
   })
 }
 
-function sendOne(request: FastifyRequest, reply: FastifyReply, body: GraphqlResponse): string | Buffer {
+function sendOne(request: FastifyRequest, reply: FastifyReply, body: GraphqlResponse): string {
   const mediaType = negotiate(request.headers.accept)
   if (hasLostCredential(body)) reply.code(401).header('www-authenticate', 'Bearer')
   else reply.code(mediaType === responseMediaType && isRefusal(body) ? 400 : 200)
   const retryAfter = secondsToWait(body)
   if (retryAfter !== null) reply.code(429).header('retry-after', String(retryAfter))
   reply.header('content-type', `${mediaType}; charset=utf-8`)
-  const text = JSON.stringify(body)
-  return text.length <= shortText ? text : Buffer.from(text)
+  return JSON.stringify(body)
 }
 
 /** GraphQL over SSE, mode of distinct connections (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md). */
@@ -159,18 +148,4 @@ function hasLostCredential({ errors = [] }: GraphqlResponse): boolean {
 
 function isRefusal(body: GraphqlResponse): boolean {
   return body.data === undefined
-}
-
-/** Calls `done` when the client has read the response, has disconnected or exceeds the read timeout. */
-function onceRead({ raw: { socket } }: FastifyRequest, { raw }: FastifyReply, done: () => void): void {
-  const timer = setTimeout(() => socket.destroy(), readTimeout).unref()
-  const end = () => {
-    clearTimeout(timer)
-    raw.off('close', end)
-    socket.off('close', end)
-    done()
-  }
-  if (socket.destroyed) end()
-  // A response that waits behind others in a pipeline never emits `close` when the client disconnects.
-  else for (const each of [raw, socket]) each.once('close', end)
 }

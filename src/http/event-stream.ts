@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { releaseSlot } from './admission.ts'
 import { cutResponse } from './connection/cut-response.ts'
 import { write } from './content/send-file.ts'
 
@@ -32,6 +33,7 @@ export async function sendEvents(
     'X-Accel-Buffering': 'no',
   })
   reply.hijack()
+  releaseSlot(reply.request)
   const response = reply.raw
   const timer = setInterval(() => {
     if (response.writableLength === 0) response.write(comment)

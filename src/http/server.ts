@@ -1,12 +1,13 @@
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Services } from '../services/index.ts'
 import type { Settings } from '../settings.ts'
+import { admitRequests, defaultBodyLimit } from './admission.ts'
 import { authenticateRequests } from './authentication.ts'
-import { boundBodies, defaultBodyLimit, defaultBodyTimeout } from './connection/body-bounds.ts'
+import { boundBodies, defaultBodyTimeout } from './connection/body-bounds.ts'
 import { watchClients } from './connection/client-abort.ts'
 import { createClientErrorHandler } from './connection/client-error.ts'
 import { cutStalledClients } from './connection/client-timeout.ts'
-import { limitConnections } from './connection/connection-limit.ts'
+import { limitConnections, limitPipelines } from './connection/connection-limit.ts'
 import { handleExpectations } from './connection/expect-continue.ts'
 import { refuseWhenClosing } from './connection/graceful-close.ts'
 import { requestId } from './connection/request-id.ts'
@@ -75,6 +76,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   handleErrors(app, services)
   if (settings.trustedProxies.length === 0) warnOfUntrustedProxy(app, log)
   limitConnections(app, { limit: settings.connectionLimit, isProxy, log })
+  limitPipelines(app)
+  admitRequests(app)
   boundBodies(app, bodyTimeout)
   watchClients(app)
   cutStalledClients(app, settings.stallTimeout * 1000)

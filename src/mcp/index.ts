@@ -1,13 +1,13 @@
-import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { requireScope } from '../auth/policy.ts'
 import { requireViewer } from '../auth/viewer.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
 import { logError } from '../http/error-handler.ts'
+import { parseJsonBody } from '../http/json.ts'
 import type { Services } from '../services/index.ts'
 import type { Settings } from '../settings.ts'
 import type { McpCall } from './call.ts'
-import { OpenCalls } from './open-calls.ts'
 import { originCheck } from './origin.ts'
 
 /** Bytes of a body. */
@@ -33,26 +33,22 @@ function mcpRoute(
   settings: Pick<Settings, 'publicUrl' | 'corsOrigins'>,
 ): void {
   const requireAllowedOrigin = originCheck(settings)
-  const openCalls = new OpenCalls()
   // Loading the library takes memory and time, which most installations never need.
   let loaded: Promise<typeof import('./endpoint.ts')> | undefined
   const load = () => {
     loaded ??= import('./endpoint.ts')
     return loaded
   }
-  app.addHook('onRequest', async request => {
+  const authorize = (request: FastifyRequest) => {
     requireAllowedOrigin(request.headers.origin)
-    requireViewer(request.viewer)
-  })
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
-    done(null, parseJson(Buffer.isBuffer(body) ? body : Buffer.from(body)))
-  })
-  app.post('/mcp', { bodyLimit: maxBody, config: { ignoresCookie: true } }, async (request, reply) => {
+    // Every tool needs this scope at least.
+    requireScope(request.viewer, 'read')
+  }
+  const body = { kind: 'parsed', maxBytes: maxBody, type: 'application/json', authorize } as const
+  app.post<{ Body: Buffer | undefined }>('/mcp', { config: { ignoresCookie: true, body } }, async (request, reply) => {
     const call = callOf(request, services)
-    openCalls.count(call.viewer.member.userId, request, reply)
     const { serve } = await load()
-    const response = await asTransfer(app, serve(call, request.body))
+    const response = await asTransfer(app, serve(call, await parseJsonBody(request.body ?? Buffer.alloc(0))))
     call.signal.throwIfAborted()
     if (call.lostCredential) throw call.lostCredential
     const type = response.headers.get('content-type')
@@ -71,15 +67,5 @@ function callOf(request: FastifyRequest, services: Services): McpCall {
     lostCredential: null,
     report: error => logError(error, request),
     reportFault: err => request.log.error({ err }, 'The MCP library failed'),
-  }
-}
-
-/** Returns undefined for anything but JSON in UTF-8. */
-function parseJson(body: Buffer): unknown {
-  if (!isUtf8(body)) return undefined
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return undefined
   }
 }

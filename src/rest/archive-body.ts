@@ -1,6 +1,7 @@
 /** Parses the bodies that name the files and folders of an archive. */
 import type { FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
+import { parseJsonBody } from '../http/json.ts'
 
 /** Bytes of a body. The paths have at most 256 KiB together, in JSON, in a form or in a ticket. */
 export const maxArchiveBody = 1024 * 1024
@@ -11,13 +12,9 @@ export function isForm({ headers }: FastifyRequest): boolean {
 }
 
 /** @throws INVALID_INPUT with `message` */
-export function parseObject(text: string | null | undefined, message: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text ?? '')
-    if (typeof value === 'object' && value !== null) return { ...value }
-  } catch {
-    // The error below says what to send.
-  }
+export async function parseObject(json: Buffer | undefined, message: string): Promise<Record<string, unknown>> {
+  const value = json && (await parseJsonBody(json))
+  if (typeof value === 'object' && value !== null) return { ...value }
   throw new AppError('INVALID_INPUT', message)
 }
 

@@ -1,8 +1,7 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { requireScope } from '../auth/policy.ts'
 import { AppError } from '../errors.ts'
 import { originOf } from '../http/authentication.ts'
-import { bufferBodies } from '../http/body-parsers.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
 import { sendArchive } from '../http/content/archive/send-archive.ts'
@@ -12,27 +11,25 @@ import { isForm, isListOfTexts, maxArchiveBody, parseObject } from './archive-bo
 import { archive } from './archive-operation.ts'
 
 /**
- * Serves `POST` with the paths as JSON and a credential, or with a form that contains a ticket. Call it in a scope of its own,
- * because it replaces the body parsers.
+ * Serves `POST` with the paths as JSON and a credential, or with a form that contains a ticket.
  */
 export function archiveRoute(app: FastifyInstance, { files }: Services): void {
-  bufferBodies(app)
-  const config = { audit: 'DOWNLOAD', operations: { POST: archive } } as const
-  app.post<{ Body: Buffer | undefined }>(
-    '/api/download/archive',
-    { bodyLimit: maxArchiveBody, config },
-    async (request, reply) => {
-      const signal = requestSignal(request)
-      const use: UseArchive<null> = (archive, signal) => sendArchive(archive, request, reply, signal)
-      const ticket = isForm(request) ? parseTicket(request.body) : null
-      if (ticket !== null) {
-        await asTransfer(app, files.archiveLink(ticket, originOf(request), signal, use))
-        return
-      }
-      requireScope(request.viewer, 'read')
-      await asTransfer(app, files.archive(request.viewer, parseSelection(request.body), signal, use))
-    },
-  )
+  // A ticket in a form is a credential of its own.
+  const authorize = (request: FastifyRequest) => isForm(request) || requireScope(request.viewer, 'read')
+  const body = { kind: 'parsed', maxBytes: maxArchiveBody, authorize } as const
+  const config = { audit: 'DOWNLOAD', operations: { POST: archive }, body } as const
+  app.post<{ Body: Buffer | undefined }>('/api/download/archive', { config }, async (request, reply) => {
+    const signal = requestSignal(request)
+    const use: UseArchive<null> = (archive, signal) => sendArchive(archive, request, reply, signal)
+    const ticket = isForm(request) ? parseTicket(request.body) : null
+    if (ticket !== null) {
+      await asTransfer(app, files.archiveLink(ticket, originOf(request), signal, use))
+      return
+    }
+    requireScope(request.viewer, 'read')
+    const selection = await parseSelection(request.body)
+    await asTransfer(app, files.archive(request.viewer, selection, signal, use))
+  })
 }
 
 /** @throws INVALID_INPUT */
@@ -43,11 +40,8 @@ function parseTicket(body: Buffer | undefined): string {
 }
 
 /** @throws INVALID_INPUT */
-function parseSelection(body: Buffer | undefined): SelectionInput {
-  const { providerId, paths } = parseObject(
-    body?.toString(),
-    'The body must be a JSON object, or a form with a "ticket".',
-  )
+async function parseSelection(body: Buffer | undefined): Promise<SelectionInput> {
+  const { providerId, paths } = await parseObject(body, 'The body must be a JSON object, or a form with a "ticket".')
   if (typeof providerId !== 'string' || !isListOfTexts(paths)) {
     throw new AppError('INVALID_INPUT', 'The body must have a "providerId" and a list of "paths".')
   }

@@ -16,7 +16,7 @@ export async function registerRest(
   oauthStartRoute(app, services)
   oauthCallbackRoute(app, services)
   downloadRoute(app, services, sendfile)
-  await app.register(async scope => archiveRoute(scope, services))
+  archiveRoute(app, services)
   await app.register(scope => uploadRoute(scope, services))
-  await registerShares(app, { services, sendfile, basePath })
+  registerShares(app, { services, sendfile, basePath })
 }

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { formatPath } from '../auth/path.ts'
 import { requireScope } from '../auth/policy.ts'
-import { streamBodies } from '../http/body-parsers.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
 import { awaitsContinue, continueOnRead } from '../http/connection/expect-continue.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
@@ -23,14 +22,16 @@ const parameterNames = Object.keys(uploadParameters) as (keyof typeof uploadPara
 
 /**
  * Adds `POST ?providerId=&path=&conflict=` with the file as the body, or with `multipart/form-data`. Call it in a scope of
- * its own, because it removes the body parsers.
+ * its own, because it adds a body parser.
  */
 export async function uploadRoute(app: FastifyInstance, services: Services): Promise<void> {
-  streamBodies(app)
   await acceptForms(app, formLimits)
-  const config = { continuesLater: true, streamsBody: true, audit: 'UPLOAD', operations: { POST: upload } } as const
+  const body = {
+    kind: 'file',
+    authorize: ({ viewer }: FastifyRequest) => requireScope(viewer, 'write'),
+  } as const
+  const config = { continuesLater: true, body, audit: 'UPLOAD', operations: { POST: upload } } as const
   app.post('/api/upload/proxy', { config }, async (request, reply) => {
-    requireScope(request.viewer, 'write')
     requirePlainBody(request.headers)
     continueOnRead(request.raw, reply)
     const query = parseQuery(request.raw.url ?? '', parameterNames)

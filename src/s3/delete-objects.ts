@@ -1,3 +1,4 @@
+import { grantBases } from '../auth/policy.ts'
 import { AppError, type Reason, toAppError } from '../errors.ts'
 import { namesTag } from '../http/content/validators.ts'
 import { elementsOf, textOf, type XmlElement } from '../http/xml/parse.ts'
@@ -9,7 +10,7 @@ import type { BucketCall, ObjectCall, S3Operation } from './operation.ts'
 import { sendXml } from './send.ts'
 import { emptyTag, listedTag, quoteTag, type Tagged } from './tags.ts'
 import { element, result, type Xml } from './xml.ts'
-import { xmlBody } from './xml-body.ts'
+import { readXml } from './xml-body.ts'
 
 const maxKeys = 1000
 /** Conditions that S3 itself has for directory buckets only. */
@@ -66,8 +67,11 @@ export const deleteObjects: S3Operation<BucketCall> = {
   method: 'POST',
   audit: 'DELETE',
   selects: ['delete'],
+  authorize({ request, providerId }) {
+    grantBases(request.viewer, 'write', providerId)
+  },
   async run(call) {
-    const { keys, isQuiet } = parseDelete(await xmlBody(call.request, 'Delete'))
+    const { keys, isQuiet } = await readDelete(call)
     const results: Xml[] = []
     const remaining = keys.values()
     const work = async () => {
@@ -105,14 +109,20 @@ function failed(key: string, error: AppError): Xml {
 }
 
 /** @throws S3Error */
-function parseDelete(root: XmlElement): { keys: DeletedKey[]; isQuiet: boolean } {
-  const elements = elementsOf(root)
-  const keys = elements.filter(({ name }) => name === 'Object').map(keyOf)
-  if (keys.length === 0 || keys.length > maxKeys) {
-    throw new S3Error('MalformedXML', `A request deletes 1 to ${maxKeys} objects.`)
-  }
-  const quiet = elements.find(({ name }) => name === 'Quiet')
-  return { keys, isQuiet: quiet !== undefined && textOf(quiet).trim() === 'true' }
+async function readDelete({ request }: BucketCall): Promise<{ keys: DeletedKey[]; isQuiet: boolean }> {
+  const keys: DeletedKey[] = []
+  let isQuiet = false
+  await readXml(request, 'Delete', child => {
+    if (child.name === 'Object') keys.push(keyOf(child))
+    else if (child.name === 'Quiet') isQuiet = textOf(child).trim() === 'true'
+    if (keys.length > maxKeys) throw wrongNumber()
+  })
+  if (keys.length === 0) throw wrongNumber()
+  return { keys, isQuiet }
+}
+
+function wrongNumber(): S3Error {
+  return new S3Error('MalformedXML', `A request deletes 1 to ${maxKeys} objects.`)
 }
 
 function keyOf(object: XmlElement): DeletedKey {

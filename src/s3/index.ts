@@ -1,8 +1,8 @@
 /** The S3 front end: providers as buckets, at `/s3` (https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations.html). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { requireViewer } from '../auth/viewer.ts'
+import { defaultBodyLimit, inTwoSteps, type Serve } from '../http/admission.ts'
 import { authenticateUnknownBelow } from '../http/authentication.ts'
-import { bufferBodies, streamBodies } from '../http/body-parsers.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
 import { acceptForms } from '../http/content/form-parts.ts'
 import { formatErrorsBelow } from '../http/error-formats.ts'
@@ -55,76 +55,62 @@ const onObject: readonly S3Operation<ObjectCall>[] = [
   listParts,
 ]
 
-/** Adds the routes: those that read objects from their bodies in a scope that parses none. */
 export async function registerS3(app: FastifyInstance, services: Services, settings: S3Settings): Promise<void> {
   formatErrorsBelow(app, s3Path, formatS3Error)
   app.decorateRequest('signature', null)
   const authenticate = authenticateSigned(services, settings)
   authenticateUnknownBelow(app, s3Path, authenticate)
   const common = { authenticate, slugOf: (request: FastifyRequest) => targetOf(request).bucket }
-  const response = {
-    onRequest: requireCredential,
-    async handler(request: FastifyRequest, reply: FastifyReply) {
-      reply.header('x-amz-request-id', request.id)
-      return run(services, request, reply)
-    },
-  }
+  const { authorize, handler } = inTwoSteps((request, reply) => open(services, request, reply))
+  const parsed = { kind: 'parsed', maxBytes: defaultBodyLimit, authorize } as const
   const below = `${s3Path}/*`
+  const upload = { ...common, audit: 'UPLOAD', body: { kind: 'file', authorize }, continuesLater: true } as const
+  app.route({ method: 'PUT', url: below, config: upload, handler })
+  const config = { ...common, body: parsed }
+  app.route({ method: ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'], url: s3Path, config, handler })
+  app.route({ method: ['GET', 'HEAD', 'DELETE'], url: below, config, handler })
   await app.register(async scope => {
-    streamBodies(scope)
-    const config = { ...common, audit: 'UPLOAD', streamsBody: true, continuesLater: true } as const
-    scope.route({ method: 'PUT', url: below, config, ...response })
-  })
-  await app.register(async scope => {
-    bufferBodies(scope)
-    const options = { config: common, ...response }
-    scope.route({ method: ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'], url: s3Path, ...options })
-    scope.route({ method: ['GET', 'HEAD', 'DELETE'], url: below, ...options })
-  })
-  await app.register(async scope => {
-    bufferBodies(scope)
     await acceptForms(scope, formLimits)
-    const config = { ...common, streamsBody: isForm }
-    scope.route({ method: 'POST', url: below, bodyLimit: maxXmlBytes, config, ...response })
+    const body = { ...parsed, maxBytes: maxXmlBytes, isFile: isForm }
+    scope.route({ method: 'POST', url: below, config: { ...common, body }, handler })
   })
 }
 
-/** Refuses strangers before their bodies are read. A form has its credential in its fields. */
-async function requireCredential(request: FastifyRequest): Promise<void> {
-  if (!isForm(request)) requireViewer(request.viewer)
-}
-
-async function run(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+/** Finds and authorizes the operation. A form has its credential in its fields. */
+async function open(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<Serve> {
+  reply.header('x-amz-request-id', request.id)
   const posted = isForm(request) ? targetOf(request) : null
-  // The credential of a form is in its fields.
-  if (posted && posted.bucket !== null && posted.key === '') return postObject(services, request, reply, posted.bucket)
+  const formBucket = posted?.key === '' ? posted.bucket : null
+  if (formBucket !== null) return () => postObject(services, request, reply, formBucket)
   const viewer = requireViewer(request.viewer)
   const { bucket, key, query, parameters } = parseAddress(request)
   addHoistedHeaders(request.headers, parameters)
   requireOwner(request.headers, viewer)
   quoteTags(request.headers)
   const call: S3Call = { services, request, reply, query, signal: requestSignal(request) }
-  if (bucket === null) return operationOf(onService, call).run(call)
-  const runAt = operationAt(key, call)
+  if (bucket === null) {
+    const operation = operationOf(onService, call)
+    return () => operation.run(call)
+  }
+  const operation = key === '' ? operationOf(onBucket, call) : operationOf(onObject, call)
+  const object = key === '' ? null : parseKey(key)
   const providerId = await services.providers.idOf(viewer, bucket)
-  request.named = { location: { providerId, path: key === '' ? undefined : parseKey(key).path } }
-  try {
-    return await runAt({ ...call, bucket, providerId })
-  } catch (error) {
+  request.named = { location: { providerId, path: object?.path } }
+  const at = { ...call, bucket, providerId, key, path: object?.path ?? '/', isFolder: object?.isFolder ?? true }
+  const explained = (error: unknown) => {
     throw explainBucket(error, providerId)
   }
+  try {
+    operation.authorize?.(at)
+  } catch (error) {
+    explained(error)
+  }
+  return () => operation.run(at).catch(explained)
 }
 
 /** Returns whether the body is a form, which is sent to a bucket. */
 function isForm({ method, headers }: FastifyRequest): boolean {
   return method === 'POST' && /^multipart\/form-data\s*;/i.test(headers['content-type'] ?? '')
-}
-
-/** Returns the operation on an object or, for an empty key, on the bucket. @throws S3Error */
-function operationAt(key: string, call: S3Call): (at: BucketCall) => Promise<unknown> {
-  if (key === '') return at => operationOf(onBucket, call).run(at)
-  const [operation, object] = [operationOf(onObject, call), parseKey(key)]
-  return at => operation.run({ ...at, key, ...object })
 }
 
 /** @throws S3Error if this server does not have the operation */

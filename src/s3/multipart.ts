@@ -14,7 +14,7 @@ import { listedTag } from './tags.ts'
 import { explainUpload } from './upload-errors.ts'
 import { partNumberPattern, uploadOf } from './upload-name.ts'
 import { element, result } from './xml.ts'
-import { xmlBody } from './xml-body.ts'
+import { readXml } from './xml-body.ts'
 
 const md5Pattern = /^"?([0-9a-f]{32})"?$/
 /** Replaces an ETag that is not an MD5 digest. It is different from the digest of every part. */
@@ -24,6 +24,7 @@ export const createMultipartUpload: S3Operation<ObjectCall> = {
   method: 'POST',
   audit: 'UPLOAD',
   selects: ['uploads'],
+  authorize: requireMayUpload,
   async run({ services, request, reply, bucket, key, providerId, path, isFolder, signal }) {
     requireStorable(request.headers)
     const modifiedAt = parseModifiedAt(request.headers) ?? null
@@ -45,9 +46,10 @@ export const completeMultipartUpload: S3Operation<ObjectCall> = {
   method: 'POST',
   audit: 'UPLOAD',
   selects: ['uploadId'],
+  authorize: requireMayUpload,
   async run(call) {
     const { services, request, reply, bucket, key, signal } = call
-    const parts = parseParts(await xmlBody(request, 'CompleteMultipartUpload'))
+    const parts = await readParts(call)
     const { isConditional, conflict, condition } = parseConditions(request.headers)
     const completing = services.multipart
       .complete(request.viewer, uploadOf(call), parts, { conflict, condition }, signal)
@@ -80,17 +82,28 @@ export const abortMultipartUpload: S3Operation<ObjectCall> = {
   },
 }
 
+function requireMayUpload({ services, request, providerId, path }: ObjectCall): void {
+  services.files.requireMayUpload(request.viewer, { providerId, path })
+}
+
 /** @throws S3Error */
-function parseParts(root: XmlElement): { number: number; md5: string }[] {
-  const parts = elementsOf(root)
-    .filter(({ name }) => name === 'Part')
-    .map(partOf)
-  if (parts.length === 0 || parts.length > maxParts) {
-    throw new S3Error('MalformedXML', `An upload has 1 to ${maxParts} parts.`)
-  }
-  const isOrdered = parts.every(({ number }, at) => at === 0 || (parts[at - 1]?.number ?? 0) < number)
-  if (!isOrdered) throw new S3Error('InvalidPartOrder', 'List the parts in the order of their numbers, each once.')
+async function readParts({ request }: ObjectCall): Promise<{ number: number; md5: string }[]> {
+  const parts: { number: number; md5: string }[] = []
+  await readXml(request, 'CompleteMultipartUpload', child => {
+    if (child.name !== 'Part') return
+    const part = partOf(child)
+    if (part.number <= (parts.at(-1)?.number ?? 0)) {
+      throw new S3Error('InvalidPartOrder', 'List the parts in the order of their numbers, each once.')
+    }
+    parts.push(part)
+    if (parts.length > maxParts) throw wrongNumber()
+  })
+  if (parts.length === 0) throw wrongNumber()
   return parts
+}
+
+function wrongNumber(): S3Error {
+  return new S3Error('MalformedXML', `An upload has 1 to ${maxParts} parts.`)
 }
 
 function partOf(part: XmlElement): { number: number; md5: string } {

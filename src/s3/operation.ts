@@ -38,6 +38,8 @@ export interface S3Operation<Call> {
   audit?: AuditAction
   /** The other query parameters that it takes. */
   takes?: readonly string[]
+  /** Refuses a request before its body is read. Required of operations that read XML. @throws as the service that `run` calls */
+  authorize?: (call: Call) => void
   run: Run<Call>
 }
 

@@ -12,10 +12,14 @@ export const maxXmlBytes = 4 * 1024 * 1024
 const maxElements = 200_000
 
 /**
- * Returns the root element of a body, which is compared with its signature and its digests.
- * @throws S3Error
+ * Passes the elements in the root of a body to `take`, after the body is compared with its signature and its digests.
+ * @throws S3Error, and what `take` throws
  */
-export async function xmlBody({ headers, body, signature }: FastifyRequest, root: string): Promise<XmlElement> {
+export async function readXml(
+  { headers, body, signature }: FastifyRequest,
+  root: string,
+  take: (element: XmlElement) => void,
+): Promise<void> {
   const bytes = body instanceof Uint8Array ? body : new Uint8Array()
   const payload = signature?.payload ?? 'UNSIGNED-PAYLOAD'
   const { md5, sha256 } = bodyDigests(headers)
@@ -32,16 +36,9 @@ export async function xmlBody({ headers, body, signature }: FastifyRequest, root
   const checksum = await ExpectedChecksum.of(Object.keys(headers))
   checksum?.update(bytes)
   await checksum?.verify(new Map(Object.entries(headers).map(([name, value]) => [name, String(value)])))
-  const element = parse(bytes)
-  if (element.name !== root) throw new S3Error('MalformedXML', `The body must be a <${root}>.`)
-  return element
-}
-
-function parse(bytes: Uint8Array): XmlElement {
-  try {
-    return parseXml(bytes, maxElements)
-  } catch (error) {
-    if (!(error instanceof AppError) || error.reason !== 'INVALID_INPUT') throw error
+  const element = await parseXml(bytes, maxElements, take).catch(error => {
+    if (error instanceof S3Error || !(error instanceof AppError) || error.reason !== 'INVALID_INPUT') throw error
     throw new S3Error('MalformedXML', error.message, error)
-  }
+  })
+  if (element.name !== root) throw new S3Error('MalformedXML', `The body must be a <${root}>.`)
 }

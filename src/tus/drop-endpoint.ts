@@ -20,6 +20,7 @@ export function dropEndpoint(services: Services): TusEndpoint {
     config: { authenticate: authenticateShare(services) },
     operations: { collection: ofShare(collectionOperations), upload: ofShare(uploadOperations) },
     maxBytes: services.uploads.maxBytes,
+    requireRight: openedShare,
     create: (request, metadata, size) =>
       sharedFiles
         .resumable(openedShare(request))

@@ -11,8 +11,8 @@ export interface TusEndpoint {
   operations: { collection: Readonly<Record<string, Operation>>; upload: Readonly<Record<string, Operation>> }
   /** Bytes. */
   maxBytes: number
-  /** Refuses a request before the version of its protocol is checked. Default: the service refuses it. */
-  requireRight?: (request: FastifyRequest, method: 'create' | 'continue') => void
+  /** Refuses a request before its body is read, and before the version of its protocol is checked. */
+  requireRight(request: FastifyRequest, method: 'create' | 'continue'): void
   create(request: FastifyRequest, metadata: string, size: number | null): Promise<OpenUpload>
   /** Returns the path of a stored file for its client. Default: where it is stored. */
   storedPath?: (record: UploadRecord) => string

@@ -3,7 +3,7 @@ import { formatPath, type StoragePath } from '../auth/path.ts'
 import { requireScope } from '../auth/policy.ts'
 import { requireViewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
-import { streamBodies } from '../http/body-parsers.ts'
+import { type BodyRule, defaultBodyLimit } from '../http/admission.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
 import { continueOnRead } from '../http/connection/expect-continue.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
@@ -54,7 +54,6 @@ function memberEndpoint({ uploads }: Services): TusEndpoint {
 }
 
 async function tusRoutes(app: FastifyInstance, endpoint: TusEndpoint, basePath: string): Promise<void> {
-  streamBodies(app)
   // Set in a hook so that error responses carry the header, too.
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('Tus-Resumable', version)
@@ -62,6 +61,11 @@ async function tusRoutes(app: FastifyInstance, endpoint: TusEndpoint, basePath: 
   })
 
   const { collection, requireRight } = endpoint
+  const fileOf = (method: 'create' | 'continue') =>
+    ({
+      kind: 'file',
+      authorize: (request: FastifyRequest) => requireRight(request, method),
+    }) as const satisfies BodyRule
   const common = { ...endpoint.config, continuesLater: true, audit: 'UPLOAD' } as const
   const config = { ...common, operations: endpoint.operations.upload }
   const collectionConfig = { ...common, operations: endpoint.operations.collection }
@@ -69,8 +73,7 @@ async function tusRoutes(app: FastifyInstance, endpoint: TusEndpoint, basePath: 
   app.options(collection, { config: collectionConfig }, describeServer)
   app.options(`${collection}/:id`, { config }, describeServer)
 
-  app.post(collection, { config: { ...collectionConfig, streamsBody: true } }, async (request, reply) => {
-    requireRight?.(request, 'create')
+  app.post(collection, { config: { ...collectionConfig, body: fileOf('create') } }, async (request, reply) => {
     requireVersion(request, reply)
     const record = await asTransfer(app, create(endpoint, request, reply))
     reply.header('Location', `${basePath}${splitUrl(request.url)[0]}/${record.id}`)
@@ -81,7 +84,6 @@ async function tusRoutes(app: FastifyInstance, endpoint: TusEndpoint, basePath: 
     url: `${collection}/:id`,
     async handler(request: FastifyRequest<{ Params: { id: string } }>, reply: FastifyReply) {
       const method = methodOf(request)
-      requireRight?.(request, 'continue')
       requireVersion(request, reply)
       if (method === 'PATCH') {
         return sendState(endpoint, reply.status(204), await asTransfer(app, append(endpoint, request, reply)))
@@ -92,8 +94,12 @@ async function tusRoutes(app: FastifyInstance, endpoint: TusEndpoint, basePath: 
       return reply.status(204).send()
     },
   }
-  app.route({ ...one, method: ['PATCH', 'POST'], config: { ...config, streamsBody: true } })
-  app.route({ ...one, method: ['HEAD', 'DELETE'], config })
+  app.route({ ...one, method: ['PATCH', 'POST'], config: { ...config, body: fileOf('continue') } })
+  app.route({
+    ...one,
+    method: ['HEAD', 'DELETE'],
+    config: { ...config, body: { ...fileOf('continue'), kind: 'parsed', maxBytes: defaultBodyLimit } },
+  })
 }
 
 async function create(endpoint: TusEndpoint, request: FastifyRequest, reply: FastifyReply): Promise<UploadRecord> {

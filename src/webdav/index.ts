@@ -2,8 +2,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { needs } from '../auth/needs.ts'
 import type { AuditAction } from '../db/schema.ts'
-import { type Authenticate, authenticateUnknownBelow } from '../http/authentication.ts'
-import { bufferBodies, streamBodies } from '../http/body-parsers.ts'
+import { type BodyRule, defaultBodyLimit, inTwoSteps, type Serve } from '../http/admission.ts'
+import { authenticateUnknownBelow } from '../http/authentication.ts'
 import { asTransfer } from '../http/connection/graceful-close.ts'
 import { formatErrorsBelow } from '../http/error-formats.ts'
 import { davPath, slugOf } from './address.ts'
@@ -15,7 +15,7 @@ import { formatError } from './errors.ts'
 import { get } from './get.ts'
 import { lock, unlock } from './lock.ts'
 import { mkcol } from './mkcol.ts'
-import { propfind } from './propfind.ts'
+import { openPropfind } from './propfind.ts'
 import { proppatch } from './proppatch.ts'
 import { put } from './put.ts'
 
@@ -23,24 +23,26 @@ import { put } from './put.ts'
 const maxXml = 128 * 1024
 const withXml: ReadonlySet<string> = new Set(['PROPFIND', 'PROPPATCH', 'LOCK'])
 
-type Handler = (request: FastifyRequest, reply: FastifyReply, options: DavOptions) => Promise<void>
-
 interface DavMethod {
   /** The action that the audit log records if the route refuses a request. */
   audit: AuditAction
-  handle: Handler
+  /** Authorizes a request before its body is read. */
+  open(request: FastifyRequest, reply: FastifyReply, options: DavOptions): Promise<Serve>
 }
 
 function on(needed: DavNeeds, audit: AuditAction, handle: (dav: DavRequest) => Promise<void>): DavMethod {
   return {
     audit,
-    handle: async (request, reply, options) => handle(await openRequest(request, reply, options, needed)),
+    async open(request, reply, options) {
+      const dav = await openRequest(request, reply, options, needed)
+      return () => handle(dav)
+    },
   }
 }
 
 const methods: Readonly<Record<string, DavMethod>> = {
-  OPTIONS: { audit: 'READ', handle: describe },
-  PROPFIND: { audit: 'READ', handle: propfind },
+  OPTIONS: { audit: 'READ', open: async (_request, reply) => () => describe(reply) },
+  PROPFIND: { audit: 'READ', open: openPropfind },
   GET: on(needs.read, 'DOWNLOAD', get),
   HEAD: on(needs.read, 'READ', get),
   DELETE: on(needs.delete, 'DELETE', deleteEntry),
@@ -61,50 +63,35 @@ export async function registerWebdav(app: FastifyInstance, options: DavOptions):
   const authenticate = basicAuthentication(options.services)
   authenticateUnknownBelow(app, davPath, authenticate)
   for (const method of newMethods) app.addHttpMethod(method, { hasBody: true })
-  await app.register(async scope => {
-    bufferBodies(scope)
-    addRoutes(scope, options, methods, { authenticate })
-  })
-  await app.register(async scope => {
-    streamBodies(scope)
-    addRoutes(scope, options, uploads, { authenticate, streamsBody: true, continuesLater: true })
-  })
-}
-
-function addRoutes(
-  app: FastifyInstance,
-  options: DavOptions,
-  added: Readonly<Record<string, DavMethod>>,
-  own: { authenticate: Authenticate; streamsBody?: true; continuesLater?: true },
-): void {
   // Clients look for these in any response, Windows for the second one.
-  app.addHook('onRequest', (_request, reply, done) => {
-    reply.headers({ DAV: '1, 2', 'MS-Author-Via': 'DAV' })
-    done()
-  })
-  const common = {
-    ...own,
-    ignoresCookie: true,
-    slugOf,
-  }
-  for (const [method, { audit, handle }] of Object.entries(added)) {
-    for (const url of [davPath, `${davPath}/*`]) {
-      app.route({
-        method,
-        url,
-        exposeHeadRoute: false,
-        ...(withXml.has(method) && { bodyLimit: maxXml }),
-        config: { ...common, audit },
-        async handler(request, reply) {
-          await asTransfer(app, handle(request, reply, options))
-          return reply
-        },
-      })
+  await app.register(async scope => {
+    scope.addHook('onRequest', (_request, reply, done) => {
+      reply.headers({ DAV: '1, 2', 'MS-Author-Via': 'DAV' })
+      done()
+    })
+    const common = { authenticate, ignoresCookie: true, slugOf } as const
+    for (const [method, { audit, open }] of Object.entries({ ...methods, ...uploads })) {
+      const { authorize, handler } = inTwoSteps((request, reply) => open(request, reply, options))
+      const isUpload = method in uploads
+      const maxBytes = withXml.has(method) ? maxXml : defaultBodyLimit
+      const body: BodyRule = isUpload ? { kind: 'file', authorize } : { kind: 'parsed', maxBytes, authorize }
+      for (const url of [davPath, `${davPath}/*`]) {
+        scope.route({
+          method,
+          url,
+          exposeHeadRoute: false,
+          config: { ...common, audit, body, ...(isUpload && { continuesLater: true }) },
+          async handler(request, reply) {
+            await asTransfer(app, handler(request, reply))
+            return reply
+          },
+        })
+      }
     }
-  }
+  })
 }
 
 /** Says the same for every path, so it needs no credential. Some clients send none. */
-async function describe(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function describe(reply: FastifyReply): Promise<void> {
   reply.header('Allow', allowed).send()
 }

@@ -22,8 +22,8 @@ export function activeLock(lock: WebdavLock, href: string): string {
 }
 
 /** Parses the body of a LOCK request. @throws INVALID_INPUT, TOO_LARGE */
-export function parseLockInfo(body: Uint8Array): Pick<NewLock, 'isExclusive' | 'owner'> {
-  const root = parseXml(body, maxElements)
+export async function parseLockInfo(body: Uint8Array): Promise<Pick<NewLock, 'isExclusive' | 'owner'>> {
+  const root = await parseXml(body, maxElements)
   const child = (name: string) => childNamed(root, davNamespace, name)
   const named = (parent: string) => elementsOf(child(parent) ?? root).map(({ name }) => name)
   const scope = named('lockscope')

@@ -19,7 +19,7 @@ export async function lock(dav: DavRequest): Promise<void> {
     return
   }
   const isDeep = parseDepth(request.headers, ['infinity', '0'], 'infinity') === 'infinity'
-  const info = parseLockInfo(body)
+  const info = await parseLockInfo(body)
   const existing = await entryOrNull(dav, target)
   await requirePreconditions(dav, existing ? [] : [{ location: target, isTree: false, isMember: true }])
   if (!existing) await requireParent(dav, target)

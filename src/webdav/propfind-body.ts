@@ -13,9 +13,9 @@ const maxWanted = 200
 const maxElements = 1000
 
 /** Parses the body of a PROPFIND request. Without one, all properties are wanted. @throws INVALID_INPUT */
-export function parsePropfind(body: Uint8Array): WantedProperties {
+export async function parsePropfind(body: Uint8Array): Promise<WantedProperties> {
   if (body.length === 0) return { kind: 'all', include: [] }
-  const root = parseXml(body, maxElements)
+  const root = await parseXml(body, maxElements)
   if (root.namespace !== davNamespace || root.name !== 'propfind') throw malformed()
   const child = (name: string) => childNamed(root, davNamespace, name)
   const names = (name: string): PropertyName[] => {

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { needs } from '../auth/needs.ts'
 import { formatPath } from '../auth/path.ts'
 import { requireScope } from '../auth/policy.ts'
+import type { Serve } from '../http/admission.ts'
 import { requestSignal } from '../http/connection/client-abort.ts'
 import { parseAddress } from './address.ts'
 import {
@@ -21,7 +22,8 @@ import { entryResponses, virtualResponses } from './propfind-responses.ts'
 import { sendMultistatus } from './send-multistatus.ts'
 import { listStorages, type VirtualFolder } from './virtual-folders.ts'
 
-export async function propfind(request: FastifyRequest, reply: FastifyReply, options: DavOptions): Promise<void> {
+/** Authorizes a request before its body is read. */
+export async function openPropfind(request: FastifyRequest, reply: FastifyReply, options: DavOptions): Promise<Serve> {
   const viewer = requireScope(request.viewer, 'read')
   const depth = parseDepth(request.headers, ['0', '1', 'infinity'], 'infinity')
   if (depth === 'infinity') {
@@ -29,10 +31,10 @@ export async function propfind(request: FastifyRequest, reply: FastifyReply, opt
       precondition: '<D:propfind-finite-depth/>',
     })
   }
-  const wanted = parsePropfind(bodyOf(request))
   const withMembers = depth === '1'
+  const wanted = () => parsePropfind(bodyOf(request))
   if (parseAddress(pathnameOf(request)).slug === null) {
-    return sendVirtual(request, reply, await listStorages(viewer, options), wanted, withMembers)
+    return async () => sendVirtual(request, reply, await listStorages(viewer, options), await wanted(), withMembers)
   }
   const dav = await locateRequest(request, reply, options, needs.read)
   const { target } = dav
@@ -40,10 +42,10 @@ export async function propfind(request: FastifyRequest, reply: FastifyReply, opt
   if (way) {
     const hrefAt = (path: string) => hrefOf(options, { slug: target.slug, path }, true)
     const folders = way.map(entry => ({ ...entry, href: hrefAt(formatPath(entry.path)) }))
-    return sendVirtual(request, reply, folders, wanted, withMembers)
+    return async () => sendVirtual(request, reply, folders, await wanted(), withMembers)
   }
   authorizeRequest(dav, needs.read)
-  return sendEntries(dav, wanted, withMembers)
+  return async () => sendEntries(dav, await wanted(), withMembers)
 }
 
 /** @param folders the folder, then those in it */

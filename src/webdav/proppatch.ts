@@ -24,7 +24,7 @@ type RequestedChanges = ReadonlyMap<PropertyName, XmlElement | null>
 
 export async function proppatch(dav: DavRequest): Promise<void> {
   const { viewer, target, options, request, reply, signal } = dav
-  const changes = parseChanges(bodyOf(request))
+  const changes = await parseChanges(bodyOf(request))
   await requirePreconditions(dav, [{ location: target, isTree: false, isMember: false }])
   const { kind } = await options.services.files.stat(viewer, target, signal)
   const response = propertyResponse(hrefOf(options, target, kind === 'directory'), await change(dav, changes))
@@ -52,8 +52,8 @@ async function change({ viewer, target, options, signal }: DavRequest, changes: 
 }
 
 /** Later instructions win: section 14.26 requires document order. @throws INVALID_INPUT */
-function parseChanges(body: Buffer): RequestedChanges {
-  const root = parseXml(body, maxElements)
+async function parseChanges(body: Buffer): Promise<RequestedChanges> {
+  const root = await parseXml(body, maxElements)
   if (root.namespace !== davNamespace || root.name !== 'propertyupdate') {
     throw new AppError('INVALID_INPUT', 'The body must be a "propertyupdate" element.')
   }

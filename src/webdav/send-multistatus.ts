@@ -5,7 +5,7 @@ import { xmlType } from './errors.ts'
 import { multistatusEnd, multistatusStart } from './multistatus.ts'
 
 /** Characters that are collected before they are sent. */
-const chunkLength = 512 * 1024
+const chunkLength = 128 * 1024
 
 /**
  * Sends a multi-status response while its parts are made, as fast as the client reads. Until the first batch of parts exists, a

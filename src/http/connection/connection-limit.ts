@@ -50,3 +50,26 @@ export function limitConnections(
     })
   })
 }
+
+/** The maximum number of requests on one connection that wait for their responses. Clients that do not pipeline send one. */
+const maxPipelined = 8
+
+/**
+ * Closes a connection on which a client sends requests far ahead of their responses. Node parses all requests of a chunk, so the
+ * memory for a chunk of small requests would be a thousand times its size. Register this before any other hook.
+ */
+export function limitPipelines(app: FastifyInstance): void {
+  const open = new WeakMap<Socket, number>()
+  app.addHook('onRequest', ({ raw: { socket } }, reply, done) => {
+    const requests = (open.get(socket) ?? 0) + 1
+    if (requests > maxPipelined) socket.destroy()
+    if (socket.destroyed) {
+      // Nobody gets a response, so no other hook needs to run.
+      reply.hijack()
+      return
+    }
+    open.set(socket, requests)
+    reply.raw.once('close', () => open.set(socket, (open.get(socket) ?? 1) - 1))
+    done()
+  })
+}

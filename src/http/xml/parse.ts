@@ -1,6 +1,7 @@
 /** Parses XML from clients into a small tree. Document types are refused, so there are no entities to expand. */
 import { SaxesParser } from 'saxes'
 import { AppError } from '../../errors.ts'
+import { nextTurn } from '../../lib/turns.ts'
 
 export interface XmlElement {
   /** The URI; empty for none. */
@@ -23,26 +24,35 @@ export interface XmlAttribute {
 /** The maximum depth of elements. The time to resolve a prefix grows with it. */
 const maxDepth = 32
 const maxAttributes = 64
+/** The maximum number of attributes of all elements together. Each takes as long as several elements. */
+const maxAllAttributes = 2000
+/** Bytes that are parsed in one turn, within milliseconds. */
+const step = 32 * 1024
 export const xmlNamespace = 'http://www.w3.org/XML/1998/namespace'
 const declarations = 'http://www.w3.org/2000/xmlns/'
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
 /**
- * Parses a document in UTF-8. Its caller bounds its size.
- * @param maxElements bounds the elements and texts of the tree
- * @throws INVALID_INPUT
+ * Parses a document in UTF-8. Its caller bounds its size. A long document takes turns with other work.
+ * @param maxElements bounds the elements and texts of the document
+ * @param take gets each element in the root when it is complete, instead of the tree, which then has only the root
+ * @throws INVALID_INPUT, and what `take` throws
  */
-export function parseXml(bytes: Uint8Array, maxElements: number): XmlElement {
+export async function parseXml(
+  bytes: Uint8Array,
+  maxElements: number,
+  take?: (element: XmlElement) => void,
+): Promise<XmlElement> {
   const parser = new SaxesParser<{ xmlns: true }>({ xmlns: true })
   const open: XmlElement[] = []
   let root: XmlElement | null = null
   let count = 0
   let attributes = 0
+  let allAttributes = 0
   const add = (node: XmlElement | string) => {
     count += 1
     if (count > maxElements) throw malformed(`has more than ${maxElements} elements`)
-    open.at(-1)?.children.push(node)
+    const parent = open.at(-1)
+    if (!take || parent !== root) parent?.children.push(node)
   }
   parser.on('error', error => {
     throw malformed(`is malformed (${error.message})`, error)
@@ -55,7 +65,9 @@ export function parseXml(bytes: Uint8Array, maxElements: number): XmlElement {
   })
   parser.on('attribute', () => {
     attributes += 1
+    allAttributes += 1
     if (attributes > maxAttributes) throw malformed(`has an element with more than ${maxAttributes} attributes`)
+    if (allAttributes > maxAllAttributes) throw malformed(`has more than ${maxAllAttributes} attributes`)
   })
   parser.on('opentag', tag => {
     const given = Object.values(tag.attributes).filter(({ uri }) => uri !== declarations)
@@ -72,10 +84,18 @@ export function parseXml(bytes: Uint8Array, maxElements: number): XmlElement {
     root ??= element
     open.push(element)
   })
-  parser.on('closetag', () => open.pop())
+  parser.on('closetag', () => {
+    const closed = open.pop()
+    if (take && closed && open.length === 1) take(closed)
+  })
   parser.on('text', text => open.length > 0 && add(text))
   parser.on('cdata', add)
-  parser.write(decode(bytes)).close()
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  for (let at = 0; at < bytes.length; at += step) {
+    if (bytes.length > step) await nextTurn()
+    parser.write(decode(decoder, bytes.subarray(at, at + step)))
+  }
+  parser.write(decode(decoder)).close()
   if (!root) throw malformed('is empty')
   return root
 }
@@ -95,9 +115,10 @@ export function childNamed(element: XmlElement, namespace: string, name: string)
   return elementsOf(element).find(child => child.namespace === namespace && child.name === name)
 }
 
-function decode(bytes: Uint8Array): string {
+/** @param bytes the next ones; none at the end */
+function decode(decoder: TextDecoder, bytes?: Uint8Array): string {
   try {
-    return utf8.decode(bytes)
+    return decoder.decode(bytes, { stream: bytes !== undefined })
   } catch (cause) {
     throw malformed('is not UTF-8', cause)
   }

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../../errors.ts'
-import { streamBodies } from '../../http/body-parsers.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
 import { awaitsContinue, continueOnRead } from '../../http/connection/expect-continue.ts'
 import { asTransfer } from '../../http/connection/graceful-close.ts'
@@ -13,13 +12,12 @@ import { dropFile, dropParameters } from './operations.ts'
 
 const parameterNames = Object.keys(dropParameters) as (keyof typeof dropParameters)[]
 
-/** Serves `POST ?path=` with the file as the body. Call it in a scope of its own, because it parses no bodies. */
-export async function dropRoute(app: FastifyInstance, services: Services): Promise<void> {
-  streamBodies(app)
+/** Serves `POST ?path=` with the file as the body. */
+export function dropRoute(app: FastifyInstance, services: Services): void {
   const config = {
     authenticate: authenticateShare(services),
     continuesLater: true,
-    streamsBody: true,
+    body: { kind: 'file', authorize: openedShare },
     audit: 'UPLOAD',
     operations: { POST: dropFile },
   } as const

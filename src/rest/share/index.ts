@@ -9,10 +9,10 @@ import { sharedListRoute } from './list.ts'
 import { describeShare, unlockShare } from './operations.ts'
 
 /** Adds the endpoints for the recipients of share links. @param basePath "/stowage"; empty for the root */
-export async function registerShares(
+export function registerShares(
   app: FastifyInstance,
   { services, sendfile, basePath }: { services: Services; sendfile: Sendfile | null; basePath: string },
-): Promise<void> {
+): void {
   const authenticate = authenticateShare(services)
   app.get(sharePath, { config: { authenticate, operations: { GET: describeShare } } }, request =>
     services.sharedFiles.describe(openedShare(request)),
@@ -25,6 +25,6 @@ export async function registerShares(
   })
   sharedListRoute(app, services)
   sharedContentRoute(app, services, sendfile)
-  await app.register(async scope => sharedArchiveRoute(scope, services))
-  await app.register(scope => dropRoute(scope, services))
+  sharedArchiveRoute(app, services)
+  dropRoute(app, services)
 }

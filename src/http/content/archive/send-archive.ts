@@ -8,6 +8,7 @@ import {
   type Download,
   isLeftOut,
 } from '../../../services/files/index.ts'
+import { releaseSlot } from '../../admission.ts'
 import { cutResponse } from '../../connection/cut-response.ts'
 import { isNotModified } from '../download-conditions.ts'
 import { openCurrent } from '../file-content.ts'
@@ -42,6 +43,7 @@ export async function sendArchive(
   })
   if (isUnchanged || request.method === 'HEAD') {
     reply.hijack()
+    releaseSlot(reply.request)
     reply.raw.writeHead(isUnchanged ? 304 : 200, reply.getHeaders() as Record<string, string>).end()
     return null
   }
@@ -49,6 +51,7 @@ export async function sendArchive(
   // Until the headers are sent, a refusal is still a proper error response.
   const first = await items.next()
   reply.hijack()
+  releaseSlot(reply.request)
   const response = reply.raw
   const zip = new ZipWriter(chunk => write(response, chunk, signal))
   try {

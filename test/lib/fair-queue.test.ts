@@ -1,9 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
-import { FairQueue, type QueueSlot } from '../../src/auth/fair-queue.ts'
 import type { AppError } from '../../src/errors.ts'
+import { FairQueue, type QueueSlot } from '../../src/lib/fair-queue.ts'
 
-const bounds = { running: 1, slots: 6, slotsOfNetwork: 4 }
+const refusals = { owner: 'Too many for one', all: 'Too many' }
+const bounds = { running: 1, slots: 6, slotsOfOwner: 4, refusals }
 
 /** Runs work in a slot until `end` is called, and adds `name` to `begun` when it starts. */
 function work(slot: QueueSlot, name: string, begun: string[]) {
@@ -20,7 +21,7 @@ function work(slot: QueueSlot, name: string, begun: string[]) {
   return { end: end.resolve, done }
 }
 
-t.test('networks take turns, in any order of arrival', async t => {
+t.test('owners take turns, in any order of arrival', async t => {
   const queue = new FairQueue(bounds)
   const begun: string[] = []
   const names = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']
@@ -56,11 +57,11 @@ t.test('work runs up to the limit, and a failure frees its slot', async t => {
 t.test('a network occupies its slots until it disposes of them', async t => {
   const queue = new FairQueue(bounds)
   const slots = Array.from({ length: 4 }, () => queue.enter('a'))
-  t.throws(() => queue.enter('a'), /from this address/)
+  t.throws(() => queue.enter('a'), /^Too many for one/)
   slots[1]?.[Symbol.dispose]()
   slots[1]?.[Symbol.dispose]()
   t.ok(queue.enter('a'))
-  t.throws(() => queue.enter('a'), /from this address/)
+  t.throws(() => queue.enter('a'), /^Too many for one/)
 })
 
 t.test('a new network takes the latest idle slot of the network with the most slots', async t => {
@@ -72,7 +73,7 @@ t.test('a new network takes the latest idle slot of the network with the most sl
   t.equal(await works[2]?.done, 'RATE_LIMITED', 'a loses its third slot')
   const idle = queue.enter('f')
   t.equal(await works[1]?.done, 'RATE_LIMITED', 'a loses its second slot')
-  t.throws(() => queue.enter('g'), /right now/, 'no network has more than one')
+  t.throws(() => queue.enter('g'), /^Too many:/, 'no network has more than one')
   for (const { end } of [...works, e1]) end()
   await e1.done
   t.same(begun, ['a1', 'b1', 'c1', 'd1', 'e1'])
@@ -80,16 +81,16 @@ t.test('a new network takes the latest idle slot of the network with the most sl
 })
 
 t.test('a slot that was lost before its work runs rejects', async t => {
-  const queue = new FairQueue({ running: 1, slots: 2, slotsOfNetwork: 2 })
+  const queue = new FairQueue({ ...bounds, slots: 2, slotsOfOwner: 2 })
   const [first, second] = [queue.enter('a'), queue.enter('a')]
   queue.enter('b')
   await t.rejects(
     second.run(async () => {}),
-    /right now/,
+    /^Too many:/,
   )
   second[Symbol.dispose]()
   t.equal(await first.run(async () => 1), 1)
-  t.throws(() => queue.enter('c'), /right now/, 'the lost slot is not freed twice')
+  t.throws(() => queue.enter('c'), /^Too many:/, 'the lost slot is not freed twice')
 })
 
 t.test('an abort leaves the queue, but running work finishes', async t => {
@@ -104,4 +105,19 @@ t.test('an abort leaves the queue, but running work finishes', async t => {
   t.equal(await queue.enter('c').run(async () => 'next'), 'next')
   t.throws(() => queue.enter('c', client.signal), { message: 'disconnected' })
   t.same(begun, ['0'])
+})
+
+t.test('one owner runs no more than its share, and leaves the rest to others', async t => {
+  const queue = new FairQueue({ ...bounds, running: 2, runningOfOwner: 1 })
+  const begun: string[] = []
+  const names = ['a1', 'a2', 'a3', 'b1']
+  const works = names.map(name => work(queue.enter(name.slice(0, 1)), name, begun))
+  await turn()
+  t.same(begun, ['a1', 'b1'])
+  works[3]?.end()
+  await turn()
+  t.same(begun, ['a1', 'b1'], 'the turn of b stays free')
+  for (const { end } of works) end()
+  t.same(await Promise.all(works.map(({ done }) => done)), Array(4).fill('done'))
+  t.same(begun, ['a1', 'b1', 'a2', 'a3'])
 })

@@ -1,0 +1,193 @@
+/**
+ * Decides what may be read from a request, and when. A request is authenticated by its headers and authorized by its route.
+ * Then it gets a slot of its member, or of its network if it has no account, and memory for its body. Only then is the body
+ * read. No other code reads a body into memory.
+ */
+import type { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Viewer } from '../auth/viewer.ts'
+import { AppError } from '../errors.ts'
+import { FairQueue, type QueueSlot } from '../lib/fair-queue.ts'
+import { requestSignal } from './connection/client-abort.ts'
+import { countPayload, freeBytes, memoryOf, onceEnded, ownerOf } from './memory.ts'
+
+/** Throws unless the request may send a body, as far as its URL and its headers tell. */
+export type Authorize = (request: FastifyRequest, reply: FastifyReply) => unknown
+
+/** Serves a request that is authorized, when its body is read. */
+export type Serve = () => Promise<unknown>
+
+/** Makes the two steps of a route from a function that finds and authorizes what a request asks for. */
+export function inTwoSteps(open: (request: FastifyRequest, reply: FastifyReply) => Promise<Serve>) {
+  const opened = new WeakMap<FastifyRequest, { viewer: Viewer | null; serve: Serve }>()
+  return {
+    async authorize(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+      const serve = await open(request, reply)
+      opened.set(request, { viewer: request.viewer, serve })
+    },
+    async handler(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+      const known = opened.get(request)
+      // The rights of the viewer were read again if the body took long.
+      const serve = known?.viewer === request.viewer ? known.serve : await open(request, reply)
+      return serve()
+    },
+  }
+}
+
+/** How a route reads the bodies of its requests. Any other route reads none. */
+export type BodyRule =
+  /** The route reads a file from the body as a stream, so only the limits of uploads apply to its size and time. */
+  | { kind: 'file'; authorize: Authorize }
+  /** The body is read into memory, and becomes `request.body`. */
+  | {
+      kind: 'parsed'
+      maxBytes: number
+      authorize: Authorize
+      /** The only media type that the route accepts. Default: any. */
+      type?: string
+      /** Returns whether the body of this request is a file in a form instead. */
+      isFile?: (request: FastifyRequest) => boolean
+    }
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    body?: BodyRule
+  }
+  interface FastifyRequest {
+    /** Null before the request begins and after it has ended, and for files. */
+    slot: QueueSlot | null
+  }
+}
+
+/** Bytes of a body that no route reads. */
+export const defaultBodyLimit = freeBytes
+
+const refusal = 'You have too many requests in progress'
+/** The requests that are in progress, without those that send or receive files and events. The others wait for their turn. */
+const bounds = {
+  running: 512,
+  runningOfOwner: 64,
+  slots: 5000,
+  slotsOfOwner: 1000,
+  refusals: { owner: refusal, all: 'The server has too many requests in progress' },
+}
+/** Milliseconds that a request waits for its turn. */
+const maxWait = 30_000
+
+/** Registers the hooks. Call this before any other hook is added, so that bodies are admitted before they are bounded. */
+export function admitRequests(app: FastifyInstance): void {
+  const queue = new FairQueue(bounds)
+  app.decorateRequest('slot', null)
+  app.decorateRequest('memory', null)
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (request, payload, done) => {
+    if (!isParsed(request)) return done(null)
+    readWhole(payload, request.routeOptions.bodyLimit).then(body => done(null, body), done)
+  })
+  app.addHook('onRoute', route => {
+    const rule = route.config?.body
+    if (!rule) return
+    const hooks = [route.onRequest ?? []].flat()
+    route.onRequest = [...hooks, async (request, reply) => void (await rule.authorize(request, reply))]
+    if (rule.kind !== 'parsed') return
+    route.bodyLimit = rule.maxBytes
+    if (rule.type !== undefined) route.onRequest.push(requireType(rule.type))
+  })
+  app.addHook('preParsing', (request, _reply, payload, done) => {
+    const { config, bodyLimit } = request.routeOptions
+    if (config?.unlimited || isFile(request)) return done(null, payload)
+    const ready = () => {
+      if (isParsed(request)) memoryOf(request).takeBody(Math.min(bodyLength(request), bodyLimit))
+    }
+    try {
+      const waiting = enter(queue, request)
+      if (waiting) waiting.then(ready).then(() => done(null, payload), done)
+      else {
+        ready()
+        done(null, payload)
+      }
+    } catch (error) {
+      done(error as Error)
+    }
+  })
+  app.addHook('onSend', (request, _reply, payload, done) => {
+    releaseSlot(request)
+    try {
+      done(null, countPayload(request, payload))
+    } catch (error) {
+      done(error as Error)
+    }
+  })
+}
+
+/** Returns null if the request has its turn, or else a promise for it. @throws RATE_LIMITED */
+function enter(queue: FairQueue, request: FastifyRequest): Promise<void> | null {
+  const slot = queue.enter(ownerOf(request.viewer, request.ip))
+  request.slot = slot
+  onceEnded(request, () => releaseSlot(request))
+  return slot.begin() ? null : waitFor(slot, requestSignal(request))
+}
+
+async function waitFor(slot: QueueSlot, gone: AbortSignal): Promise<void> {
+  const late = new AbortController()
+  const timer = setTimeout(
+    () =>
+      late.abort(new AppError('RATE_LIMITED', `${refusal}: try again when some have ended.`, { retryAfterMs: 5000 })),
+    maxWait,
+  )
+  try {
+    await slot.wait(AbortSignal.any([gone, late.signal]))
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Lets the next request of the member begin. Call this when a request sends a file or events from now on. */
+export function releaseSlot(request: FastifyRequest): void {
+  request.slot?.[Symbol.dispose]()
+  request.slot = null
+}
+
+/** Returns whether the route reads a file from the body of the request. */
+export function isFile(request: FastifyRequest): boolean {
+  const rule = request.routeOptions.config?.body
+  return rule?.kind === 'file' || rule?.isFile?.(request) === true
+}
+
+/** Returns whether the route reads the body of the request into memory. */
+export function isParsed(request: FastifyRequest): boolean {
+  return request.routeOptions.config?.body?.kind === 'parsed' && !isFile(request)
+}
+
+/** Returns the bytes of the body, or the largest number that it can have if it comes in chunks. */
+export function bodyLength({ raw: { headers }, routeOptions }: FastifyRequest): number {
+  if (headers['transfer-encoding'] !== undefined) return routeOptions.bodyLimit
+  return Number(headers['content-length'] ?? 0)
+}
+
+/** Resolves with all bytes. @throws TOO_LARGE, and the error of the stream */
+function readWhole(body: Readable, limit: number): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+  const chunks: Buffer[] = []
+  let bytes = 0
+  const end = () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks))
+  const onData = (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes <= limit) chunks.push(chunk)
+    else {
+      body.off('data', onData).off('end', end)
+      reject(new AppError('TOO_LARGE', `The body has more than ${limit} bytes, which this endpoint does not accept.`))
+    }
+  }
+  body.on('data', onData).once('end', end).once('error', reject)
+  body.once('close', () => reject(new AppError('INCOMPLETE_BODY', 'The body ended too early.')))
+  return promise
+}
+
+function requireType(type: string) {
+  return async ({ headers }: FastifyRequest) => {
+    const given = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
+    if (given === type) return
+    throw new AppError('UNSUPPORTED_MEDIA_TYPE', `The body must have the Content-Type "${type}".`)
+  }
+}

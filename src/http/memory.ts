@@ -1,0 +1,124 @@
+/** The memory of requests: bodies that are being parsed, and responses that clients have not read yet. */
+import type { FastifyRequest } from 'fastify'
+import { networkOf } from '../auth/network.ts'
+import type { Viewer } from '../auth/viewer.ts'
+import { AppError } from '../errors.ts'
+import { ByteBudget } from '../lib/budget.ts'
+
+const mib = 1024 * 1024
+
+/** All credentials of a member count together. */
+const members = new ByteBudget({ total: 128 * mib, ofOwner: 32 * mib, guaranteed: mib / 4 })
+/** Networks of clients without an account. The recipients of a share link count here, so that they cannot block its creator. */
+const networks = new ByteBudget({ total: 64 * mib, ofOwner: 16 * mib, guaranteed: 0 })
+
+/** Bytes of a body or a response that are not counted. The bound on requests in progress covers them. */
+export const freeBytes = 16 * 1024
+/** Bytes that a growing response takes at a time. */
+const step = 64 * 1024
+/** Milliseconds for a client to read a response that counts. */
+const readTimeout = 5 * 60_000
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Null until the request takes memory: see `memoryOf`. */
+    memory: RequestMemory | null
+  }
+}
+
+/** Returns the name under which the requests of a client are counted. */
+export function ownerOf(viewer: Viewer | null, ip: string): string {
+  return viewer && !viewer.shared ? viewer.member.userId : networkOf(ip)
+}
+
+/** The memory that one request takes. */
+export class RequestMemory {
+  readonly #budget: ByteBudget
+  readonly #owner: string
+  readonly #onFirst: () => void
+  #taken = 0
+  #response = 0
+  #isReleased = false
+
+  /** @param onFirst runs when the request takes memory for the first time */
+  constructor(viewer: Viewer | null, ip: string, onFirst: () => void = () => {}) {
+    this.#budget = viewer && !viewer.shared ? members : networks
+    this.#owner = ownerOf(viewer, ip)
+    this.#onFirst = onFirst
+  }
+
+  get isTaken(): boolean {
+    return this.#taken > 0
+  }
+
+  /** @throws RATE_LIMITED, UNAVAILABLE */
+  takeBody(bytes: number): void {
+    if (bytes > freeBytes) this.#take(bytes)
+  }
+
+  /** Takes what is missing for a response of at least this size. @throws RATE_LIMITED, UNAVAILABLE */
+  growResponse(bytes: number): void {
+    const missing = bytes - freeBytes - this.#response
+    if (missing <= 0) return
+    const more = Math.ceil(missing / step) * step
+    this.#take(more)
+    this.#response += more
+  }
+
+  release(): void {
+    this.#isReleased = true
+    this.#budget.release(this.#owner, this.#taken)
+    this.#taken = 0
+  }
+
+  #take(bytes: number): void {
+    if (this.#isReleased) throw new AppError('UNAVAILABLE')
+    this.#budget.take(this.#owner, bytes)
+    if (this.#taken === 0) this.#onFirst()
+    this.#taken += bytes
+  }
+}
+
+/** Returns the memory of a request, which is released when the client has read the response or has disconnected. */
+export function memoryOf(request: FastifyRequest): RequestMemory {
+  request.memory ??= new RequestMemory(request.viewer, request.ip, () =>
+    onceEnded(request, () => request.memory?.release()),
+  )
+  return request.memory
+}
+
+/**
+ * Counts a response that is sent as a whole. Returns the payload outside of V8's heap if it is long, because it may wait for
+ * the client.
+ * @throws RATE_LIMITED, UNAVAILABLE
+ */
+export function countPayload(request: FastifyRequest, payload: unknown): unknown {
+  const isText = typeof payload === 'string'
+  if (!isText && !(payload instanceof Uint8Array)) return payload
+  if (payload.length <= freeBytes && !request.memory?.isTaken) return payload
+  const bytes = isText ? Buffer.from(payload) : payload
+  memoryOf(request).growResponse(bytes.length)
+  if (request.memory?.isTaken) closeIfUnread(request)
+  return bytes
+}
+
+/** Closes the connection of a client that does not read its response in time. */
+function closeIfUnread(request: FastifyRequest): void {
+  const timer = setTimeout(() => request.raw.socket.destroy(), readTimeout).unref()
+  onceEnded(request, () => clearTimeout(timer))
+}
+
+/** Calls `end` once, when the response is sent or its connection is closed. */
+export function onceEnded(
+  { raw: { socket }, response }: Pick<FastifyRequest, 'raw' | 'response'>,
+  end: () => void,
+): void {
+  const emitters: NodeJS.EventEmitter[] = response ? [response, socket] : [socket]
+  const once = () => {
+    for (const each of emitters) each.off('close', once)
+    end()
+  }
+  if (socket.destroyed) once()
+  // A response that waits behind others in a pipeline never emits `close` when the client disconnects.
+  else for (const each of emitters) each.once('close', once)
+}
