@@ -3,7 +3,7 @@ import type { Services } from '../services/index.ts'
 import type { Settings } from '../settings.ts'
 import { admitRequests, defaultBodyLimit } from './admission.ts'
 import { authenticateRequests } from './authentication.ts'
-import { boundBodies, defaultBodyTimeout } from './connection/body-bounds.ts'
+import { boundBodies, defaultBodyTimeout, refuseLongBodies } from './connection/body-bounds.ts'
 import { watchClients } from './connection/client-abort.ts'
 import { createClientErrorHandler } from './connection/client-error.ts'
 import { cutStalledClients } from './connection/client-timeout.ts'
@@ -90,6 +90,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   authenticateRequests(app, services)
   checkContentTypes(app)
   refuseUnknownRoutes(app)
+  refuseLongBodies(app)
   handleExpectations(app)
   describeRoutes(app, settings.basePath)
   healthRoutes(app, ready)

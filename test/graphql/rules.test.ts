@@ -15,10 +15,10 @@ import { accessTo } from '../../src/auth/access.ts'
 import { parsePath } from '../../src/auth/path.ts'
 import { includesScope, type Scope } from '../../src/auth/scopes.ts'
 import type { Viewer } from '../../src/auth/viewer.ts'
-import { PendingResponses } from '../../src/graphql/pending-responses.ts'
 import { ResponseBudget } from '../../src/graphql/response-size.ts'
 import { requireLocationRules, ruleOf } from '../../src/graphql/rules-plugin.ts'
 import { schema } from '../../src/graphql/schema.ts'
+import { RequestMemory } from '../../src/http/memory.ts'
 import { operation, type Schema } from '../matrix/api.ts'
 import { fields } from '../matrix/fields.ts'
 import { noIds, type Target } from '../matrix/row.ts'
@@ -55,7 +55,7 @@ async function run(row: string, by: Viewer | null, locations: Target['locations'
   const { query, variables } = JSON.parse(String(call.body))
   const asked: string[] = []
   const contextValue = new Proxy(
-    { viewer: by, response: new ResponseBudget(new PendingResponses(), '') },
+    { viewer: by, response: new ResponseBudget(new RequestMemory(by, '127.0.0.1')) },
     {
       get(target, name) {
         // Every resolver is wrapped to count the size of the response. Libraries store their own data under symbols.

@@ -429,7 +429,7 @@ async function checkDoors(on: Attack, folder: string, names: readonly string[]):
   }
   const decoded = (text: string) => decodeURIComponent(text.replace(/\/$/, '').split('/').at(-1) ?? '')
   const { text } = await dav(on, 'PROPFIND', folder, { headers: { depth: '1' } })
-  const [, ...members] = resourcesIn({ text })
+  const [, ...members] = await resourcesIn({ text })
   same(
     'WebDAV',
     members.map(({ href }) => decoded(href)),

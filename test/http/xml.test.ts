@@ -6,12 +6,12 @@ import { childNamed, elementsOf, parseXml, textOf, type XmlElement } from '../..
 import { escapeXml } from '../../src/http/xml/write.ts'
 
 const maxElements = 100
-const parse = (text: string | Buffer): XmlElement => parseXml(Buffer.from(text as string), maxElements)
+const parse = (text: string | Buffer): Promise<XmlElement> => parseXml(Buffer.from(text as string), maxElements)
 
 /** Returns the message of the refusal. */
-function refusal(text: string | Buffer): string {
+async function refusal(text: string | Buffer): Promise<string> {
   try {
-    parse(text)
+    await parse(text)
     return 'parsed'
   } catch (error) {
     if (!(error instanceof AppError) || error.reason !== 'INVALID_INPUT') throw error
@@ -20,7 +20,7 @@ function refusal(text: string | Buffer): string {
 }
 
 t.test('a document becomes a tree with namespaces, languages and texts', async t => {
-  const root = parse(`<?xml version="1.0" encoding="utf-8" ?>
+  const root = await parse(`<?xml version="1.0" encoding="utf-8" ?>
     <a xmlns="one:" xmlns:p="two:" xml:lang="de"><p:b p:x="1" y="&lt;&#x1F600;">t&amp;<![CDATA[<&]]></p:b><c xmlns=""/></a>`)
   t.match(root, { namespace: 'one:', name: 'a', language: 'de' })
   const b = childNamed(root, 'two:', 'b')
@@ -34,7 +34,7 @@ t.test('a document becomes a tree with namespaces, languages and texts', async t
   t.equal(b && textOf(b), 't&<&')
   t.match(elementsOf(root)[1], { namespace: '', name: 'c' })
   t.equal(childNamed(root, '', 'b'), undefined)
-  t.equal(textOf(parse('\ufeff<a>x</a>')), 'x', 'with a byte order mark')
+  t.equal(textOf(await parse('\ufeff<a>x</a>')), 'x', 'with a byte order mark')
 })
 
 t.test('malformed documents are refused', async t => {
@@ -59,7 +59,29 @@ t.test('malformed documents are refused', async t => {
     [`<a>${'<![CDATA[x]]>'.repeat(101)}</a>`, /more than 100 elements/],
     [`<a ${Array.from({ length: 65 }, (_, n) => `x${n}=""`).join(' ')}/>`, /more than 64 attributes/],
   ]
-  for (const [text, message] of cases) t.match(refusal(text), message, String(text).slice(0, 60))
+  for (const [text, message] of cases) t.match(await refusal(text), message, String(text).slice(0, 60))
+})
+
+t.test('all elements together have a bounded number of attributes', async t => {
+  const many = (count: number) =>
+    `<a>${`<b ${Array.from({ length: 50 }, (_, n) => `x${n}=""`).join(' ')}/>`.repeat(count)}</a>`
+  t.equal(await refusal(many(40)), 'parsed')
+  t.match(await refusal(many(41)), /more than 2000 attributes/)
+})
+
+t.test('elements in the root are passed on one after the other', async t => {
+  const names: string[] = []
+  const root = await parseXml(Buffer.from('<a>x<b><d>1</d></b><c/>y</a>'), maxElements, element => {
+    names.push(`${element.name} ${elementsOf(element).map(textOf)}`)
+  })
+  t.same(names, ['b 1', 'c '])
+  t.same(root.children, [], 'the tree does not keep them')
+  const long = `<a>${`<b>ä${'x'.repeat(100)}</b>`.repeat(5000)}</a>`
+  let length = 0
+  await parseXml(Buffer.from(long), 10_001, element => {
+    length += textOf(element).length
+  })
+  t.equal(length, 5000 * 101, 'also in pieces that end within a character')
 })
 
 t.test('hostile documents take no time', async t => {
@@ -75,16 +97,16 @@ t.test('hostile documents take no time', async t => {
     `<a><?${'p'.repeat(mb)}?></a>`,
     `<a><!--${'-'.repeat(mb)}`,
   ])
-    refusal(text)
+    await refusal(text)
   t.ok(performance.now() - started < 10_000, `${performance.now() - started} ms`)
 })
 
 t.test('any text survives writing and parsing', async () => {
-  fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), text => {
+  await fc.assert(
+    fc.asyncProperty(fc.string({ unit: 'binary' }), async text => {
       const isKept = (each: string) => (each >= ' ' ? !'\ufffe\uffff'.includes(each) : '\t\n\r'.includes(each))
       const expected = [...text.toWellFormed()].map(each => (isKept(each) ? each : '\ufffd')).join('')
-      const root = parse(`<a x="${escapeXml(text)}">${escapeXml(text)}</a>`)
+      const root = await parse(`<a x="${escapeXml(text)}">${escapeXml(text)}</a>`)
       return textOf(root) === expected && root.attributes[0]?.value === expected
     }),
     { numRuns: 200 },

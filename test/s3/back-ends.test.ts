@@ -139,7 +139,7 @@ t.test('other storages', async t => {
       })
       t.equal(put.status, 201)
       if (Bucket === drive) t.equal(put.headers.get('x-oc-mtime'), 'accepted')
-      const listed = resourcesIn(await dav('PROPFIND', at('/dav/'), { headers: { depth: '1' } }))
+      const listed = await resourcesIn(await dav('PROPFIND', at('/dav/'), { headers: { depth: '1' } }))
       t.same(
         listed.map(({ href }) => decodeURIComponent(href)),
         [`/dav/${Bucket}/dav/`, `/dav/${Bucket}/dav/a & ü`],

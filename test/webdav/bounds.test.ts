@@ -20,7 +20,7 @@ async function startWorld(t: Test) {
   const { key } = await app.createKey(token, { name: 'all', scopes: ['write'] })
   const dav = davClient(app, key)
   const found = async (path: string, body?: string) => {
-    const [resource] = resourcesIn(await dav('PROPFIND', path, { headers: shallow, ...(body && { body }) }))
+    const [resource] = await resourcesIn(await dav('PROPFIND', path, { headers: shallow, ...(body && { body }) }))
     return resource?.found ?? {}
   }
   return { app, root, files, key, dav, found }

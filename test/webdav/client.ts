@@ -39,8 +39,8 @@ export interface DavResource {
   missing: string[]
 }
 
-export function resourcesIn({ text }: Pick<DavAnswer, 'text'>): DavResource[] {
-  const root = parseXml(Buffer.from(text), 10_000_000)
+export async function resourcesIn({ text }: Pick<DavAnswer, 'text'>): Promise<DavResource[]> {
+  const root = await parseXml(Buffer.from(text), 10_000_000)
   return elementsOf(root).map(response => {
     const resource: DavResource = { href: '', found: {}, missing: [] }
     for (const child of elementsOf(response)) {

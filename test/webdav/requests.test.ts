@@ -31,7 +31,7 @@ async function startWorld(t: Test) {
 
 const depth = (value: string) => ({ depth: value })
 const hrefs = async (dav: Dav, path: string) =>
-  resourcesIn(await dav('PROPFIND', path, { headers: depth('1') })).map(({ href }) => href)
+  (await resourcesIn(await dav('PROPFIND', path, { headers: depth('1') }))).map(({ href }) => href)
 
 t.test('WebDAV', async t => {
   const world = await startWorld(t)
@@ -117,24 +117,24 @@ t.test('WebDAV', async t => {
     t.equal(infinite.status, 403)
     t.match(infinite.text, '<D:propfind-finite-depth/>')
     const body = propfindOf('D:getcontentlength', 'D:resourcetype', 'x:nothing', 'oc:fileid', 'oc:permissions')
-    const [file] = resourcesIn(await dav('PROPFIND', '/files/team/reports/a.txt', { headers: depth('1'), body }))
+    const [file] = await resourcesIn(await dav('PROPFIND', '/files/team/reports/a.txt', { headers: depth('1'), body }))
     t.match(file, {
       href: '/dav/files/team/reports/a.txt',
       found: { getcontentlength: '1', resourcetype: '', fileid: /^\d+$/, permissions: 'GDNVW' },
       missing: ['nothing'],
     })
     const quota = propfindOf('D:quota-available-bytes', 'D:quota-used-bytes', 'D:displayname')
-    const [top] = resourcesIn(await dav('PROPFIND', '/memory/', { headers: depth('0'), body: quota }))
+    const [top] = await resourcesIn(await dav('PROPFIND', '/memory/', { headers: depth('0'), body: quota }))
     t.match(top?.found, { displayname: 'Memory', 'quota-used-bytes': /^\d+$/, 'quota-available-bytes': /^\d+$/ })
     const names = '<propfind xmlns="DAV:"><propname/></propfind>'
-    const [named] = resourcesIn(await dav('PROPFIND', '/files/team', { headers: depth('0'), body: names }))
+    const [named] = await resourcesIn(await dav('PROPFIND', '/files/team', { headers: depth('0'), body: names }))
     t.match(Object.keys(named?.found ?? {}), ['resourcetype', 'displayname'])
 
     const many = join(root, 'many')
     await mkdir(many)
     const expected = Array.from({ length: 2500 }, (_, n) => `file ${n} & <ä>`)
     await Promise.all(expected.map(name => writeFile(join(many, name), '')))
-    const listed = resourcesIn(await dav('PROPFIND', '/files/many', { headers: depth('1') }))
+    const listed = await resourcesIn(await dav('PROPFIND', '/files/many', { headers: depth('1') }))
     t.same(
       listed
         .slice(1)
@@ -247,7 +247,7 @@ t.test('WebDAV', async t => {
       'the token of another member',
     )
     t.equal((await other('UNLOCK', '/files/locked', { headers: { 'lock-token': `<${lock}>` } })).status, 403)
-    const [discovered] = resourcesIn(
+    const [discovered] = await resourcesIn(
       await other('PROPFIND', '/files/locked', { headers: depth('0'), body: propfindOf('D:lockdiscovery') }),
     )
     t.equal(discovered?.found.lockdiscovery, 'activelock')
@@ -307,7 +307,7 @@ t.test('WebDAV', async t => {
     const label = await labelOf('/files/labelled/file')
     t.match(label, /xml:lang="de"/)
     t.match(label, 'ü &amp; &lt;z&gt;')
-    const all = resourcesIn(await dav('PROPFIND', '/files/labelled', { headers: depth('1') }))
+    const all = await resourcesIn(await dav('PROPFIND', '/files/labelled', { headers: depth('1') }))
     t.ok(all.length === 2 && all.every(({ found }) => found.label === 'y'))
 
     const mutate = (name: string, input: object) =>

@@ -21,7 +21,7 @@ export const defaultBodyTimeout = 30_000
 const closeDelay = 2000
 
 /**
- * Bounds the size and the time of every body, even if the route does not read it, unless the body is a file. Register it before
+ * Bounds the time of every body, even if the route does not read it, unless the body is a file. Register it before
  * the hooks that refuse requests, so that it covers these, too.
  */
 export function boundBodies(app: FastifyInstance, timeout: number): void {
@@ -37,13 +37,6 @@ export function boundBodies(app: FastifyInstance, timeout: number): void {
   app.addHook('preParsing', (request, reply, payload, done) => {
     const { raw } = request
     if (isFile(request)) return done(null, payload)
-    const { bodyLimit } = request.routeOptions
-    const length = bodyLength(request)
-    if (length > bodyLimit) {
-      return done(
-        new AppError('TOO_LARGE', `The body has ${length} bytes; this endpoint accepts at most ${bodyLimit}.`),
-      )
-    }
     if (!isBodyComing(raw) || !isParsed(request)) return done(null, payload)
     const body = detach(raw)
     const timer = setTimeout(() => {
@@ -53,6 +46,16 @@ export function boundBodies(app: FastifyInstance, timeout: number): void {
     // A refused request never reads its body.
     reply.raw.once('close', () => clearTimeout(timer))
     done(null, body)
+  })
+}
+
+/** Refuses bodies that are announced as too long for their routes. Register it after authentication. */
+export function refuseLongBodies(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { bodyLimit } = request.routeOptions
+    const length = bodyLength(request)
+    if (length <= bodyLimit || isFile(request)) done()
+    else done(new AppError('TOO_LARGE', `The body has ${length} bytes; this endpoint accepts at most ${bodyLimit}.`))
   })
 }
 
