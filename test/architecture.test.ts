@@ -312,3 +312,13 @@ t.test('adapters connect to other machines only through host.network', async t =
   t.match('await fetch(url)', globals)
   t.notMatch('host.network.fetch(url)', globals)
 })
+
+t.test('bodies are read in one place', async t => {
+  // Only `src/http/admission.ts` reads a body into memory, and only `src/http/` parses it.
+  const forbidden =
+    /addContentTypeParser|removeAllContentTypeParsers|SaxesParser|JSON\.parse\(|bodyLimit|\.raw\.(?:on|once|pipe|read|resume)\(/
+  const layers = ['graphql', 'rest', 'tus', 's3', 'webdav', 'mcp', 'console'].map(name => `src/${name}`)
+  const files = (await Promise.all(layers.map(sources))).flat()
+  t.ok(files.length > 100)
+  for (const file of files) t.notMatch(await readFile(join(root, file), 'utf8'), forbidden, file)
+})

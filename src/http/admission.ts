@@ -86,7 +86,10 @@ export function admitRequests(app: FastifyInstance): void {
   })
   app.addHook('onRoute', route => {
     const rule = route.config?.body
-    if (!rule) return
+    if (!rule) {
+      if (route.bodyLimit !== undefined) throw new Error(`${route.url} needs a rule for its bodies`)
+      return
+    }
     const hooks = [route.onRequest ?? []].flat()
     route.onRequest = [...hooks, async (request, reply) => void (await rule.authorize(request, reply))]
     if (rule.kind !== 'parsed') return

@@ -128,27 +128,58 @@ t.test('a connection that stays open keeps nothing of its earlier requests', asy
   client.socket.destroy()
 })
 
-t.test('a stranger is refused before a large body, except where people sign in or have a ticket', async t => {
+t.test('a request is refused before its body unless its URL and its headers permit it', async t => {
   const app = await startApp(t)
-  const port = Number(new URL(app.url).port)
-  const read = new Set<string>()
-  for (const route of parseRoutes(app.app.server.printRoutes())) {
-    const [method = '', path = ''] = route.split(' ')
-    for (const length of [128 * 1024, 1024 * 1024]) {
-      const client = await talk(port)
-      const headers = { 'Content-Length': length, 'Content-Type': 'application/json', Expect: '100-continue' }
-      await client.send(head(method, `${app.url}${path.replace(/[:*].*/, 'x')}`, headers))
-      const [, status] = await client.until(/^HTTP\/1\.1 (\d+)/)
-      if (status === '100') read.add(route)
-      client.socket.destroy()
-    }
+  const { port } = new URL(app.url)
+  const { token: owner } = await app.register('owner@example.org')
+  const { token: nobody } = await app.register('nobody@example.org')
+  const providerId = await app.connectProvider(owner, 'memory', {})
+  const { key: reader } = await app.createKey(owner, { name: 'reader', scopes: ['read'] })
+  const { key: writer } = await app.createKey(owner, { name: 'writer', scopes: ['write'] })
+  const { link } = await makeShare(app, owner, { kind: 'VIEW', providerId, path: '/' })
+  const routes = parseRoutes(app.app.server.printRoutes()).flatMap(route =>
+    route === 'POST /s3/*'
+      ? ['POST /s3/memory?delete', 'POST /s3/memory/x?uploadId=x', 'POST /s3/other?delete']
+      : [route],
+  )
+  /** Returns the routes that begin to read a large body from the holder of a credential. */
+  const read = async (credential: Record<string, string>) => {
+    const found = await Promise.all(
+      routes.map(async route => {
+        const [method = '', path = ''] = route.split(' ')
+        const named = path.replace('/api/share/:token', sharePath(link)).replace('/dav/*', '/dav/memory/x')
+        const client = await talk(Number(port))
+        const headers = { 'Content-Type': 'application/json', Depth: '0', Expect: '100-continue', ...credential }
+        const url = `${app.url}${named.replace(/[:*].*/, 'x')}`
+        await client.send(head(method, url, { ...headers, 'Content-Length': 100 * 1024 }))
+        const [, status] = await client.until(/^HTTP\/1\.1 (\d+)/)
+        client.socket.destroy()
+        return status === '100' ? [route] : []
+      }),
+    )
+    return found.flat().toSorted()
   }
-  t.same([...read], ['POST /graphql'])
-  const client = await talk(port)
-  const form = { 'Content-Type': 'application/x-www-form-urlencoded', Expect: '100-continue' }
-  await client.send(head('POST', `${app.url}/api/download/archive`, { ...form, 'Content-Length': 128 * 1024 }))
-  t.equal((await client.until(/^HTTP\/1\.1 (\d+)/))[1], '100', 'a form can have a ticket')
-  client.socket.destroy()
+  const anybody = ['POST /api/share/:token/archive', 'POST /graphql']
+  const by = (token: string) => read({ Authorization: `Bearer ${token}` })
+  t.same(await read({}), anybody)
+  t.same(await read({ 'Content-Type': 'application/x-www-form-urlencoded' }), [
+    'POST /api/download/archive',
+    'POST /api/share/:token/archive',
+  ])
+  t.same(await by(nobody), anybody)
+  const reading = ['POST /api/download/archive', 'POST /mcp', 'PROPFIND /dav', 'PROPFIND /dav/*', ...anybody]
+  t.same(await by(reader), reading.toSorted())
+  const writing = [
+    'LOCK /dav/*',
+    'PROPPATCH /dav/*',
+    'PUT /dav/*',
+    'POST /s3/memory?delete',
+    'POST /s3/memory/x?uploadId=x',
+  ]
+  t.same(
+    (await by(writer)).filter(route => !route.includes('/s3/other')),
+    [...reading, ...writing].toSorted(),
+  )
 })
 
 t.test('the large bodies of clients without an account are bounded together', async t => {

@@ -1,4 +1,5 @@
 /** The policy of a form: what its fields may be (https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-HTTPPOSTConstructPolicy.html). */
+import { parseJson } from '../../http/json.ts'
 import { S3Error } from '../failure.ts'
 
 /** Bytes: the sizes of the file that the policy allows. */
@@ -28,7 +29,7 @@ const uncovered = /^(?:policy|x-amz-signature|x-ignore-.*)$/
 
 /** @param text in base64 @throws S3Error */
 export function parsePolicy(text: string): Policy {
-  const { expiration, conditions } = parseJson(text)
+  const { expiration, conditions } = decode(text)
   const expiresAt = typeof expiration === 'string' && timePattern.test(expiration) ? Date.parse(expiration) : Number.NaN
   if (Number.isNaN(expiresAt)) throw invalid('its "expiration" must be a time such as "2026-11-22T12:00:00.000Z"')
   if (!Array.isArray(conditions) || conditions.length > maxConditions) {
@@ -67,13 +68,9 @@ export function requireAllowed(
   }
 }
 
-function parseJson(base64: string): { expiration?: unknown; conditions?: unknown } {
-  try {
-    const parsed: unknown = JSON.parse(Buffer.from(base64, 'base64').toString())
-    if (typeof parsed === 'object' && parsed !== null) return parsed
-  } catch {
-    // Reject below.
-  }
+function decode(base64: string): { expiration?: unknown; conditions?: unknown } {
+  const parsed = parseJson(Buffer.from(base64, 'base64'))
+  if (typeof parsed === 'object' && parsed !== null) return parsed
   throw invalid('it must be a JSON object in base64')
 }
 

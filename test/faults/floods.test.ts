@@ -1,0 +1,153 @@
+/**
+ * Floods of expensive requests from accounts with few rights, against the whole program with a heap of 512 MB and without
+ * request limits. It has to live, stay responsive for others, and give the memory back.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { startWorld } from './world.ts'
+
+t.setTimeout(600_000)
+
+const mebibyte = 1024 * 1024
+/** Milliseconds of each flood. */
+const duration = Number(process.env['FLOOD_MS'] ?? 4000)
+/** Milliseconds for a response to others. The promise is 400 for /healthz and 1000 for `me`; other tests share the machine. */
+const longest = { health: 2000, me: 5000 }
+
+const manyKeys = (count: number) => `{${Array.from({ length: count }, (_, n) => `"k${n}":1`)}}`
+const graphql = (variables: string) =>
+  `{"query":"query ($input: JSONObject) { me { id } }","variables":{"input":${variables}}}`
+const attributes = Array.from({ length: 60 }, (_, n) => `a${n}=""`).join(' ')
+const elements = `<Object ${attributes}><Key>k</Key></Object>`
+
+interface Flood {
+  method: string
+  path: string
+  headers?: Record<string, string>
+  body?: string
+  /** Whether the client sends many requests at once and never reads a response. */
+  isUnread?: boolean
+  connections?: number
+}
+
+const json = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
+const floods: Record<string, Flood> = {
+  'attributes in S3 XML': {
+    method: 'POST',
+    path: '/s3/disk?delete',
+    body: `<Delete>${elements.repeat(10_000)}</Delete>`,
+  },
+  'elements in S3 XML': {
+    method: 'POST',
+    path: '/s3/disk?delete',
+    body: `<Delete>${'<Object><Key>k</Key></Object>'.repeat(140_000)}</Delete>`,
+  },
+  'parts of an S3 upload': {
+    method: 'POST',
+    path: '/s3/disk/key?uploadId=x',
+    body: `<CompleteMultipartUpload>${'<Part><a/><b/><c/></Part>'.repeat(160_000)}</CompleteMultipartUpload>`,
+  },
+  'S3 lists that nobody reads': {
+    method: 'GET',
+    path: '/s3/disk?list-type=2&encoding-type=url',
+    isUnread: true,
+    connections: 300,
+  },
+  'WebDAV lists that nobody reads': {
+    method: 'PROPFIND',
+    path: '/dav/disk/',
+    headers: { Depth: '1' },
+    isUnread: true,
+  },
+  'keys in MCP': {
+    method: 'POST',
+    path: '/mcp',
+    headers: json,
+    body: `{"jsonrpc":"2.0","id":1,"method":"initialize","params":${manyKeys(50_000)}}`,
+  },
+  'keys in GraphQL': { method: 'POST', path: '/graphql', headers: json, body: graphql(manyKeys(80_000)) },
+  'as many keys in GraphQL as are accepted': {
+    method: 'POST',
+    path: '/graphql',
+    headers: json,
+    body: graphql(manyKeys(9900)),
+  },
+  'GraphQL lists that nobody reads': {
+    method: 'POST',
+    path: '/graphql',
+    headers: json,
+    body: '{"query":"{ providers { id name slug status type { type title configSchema } } providerTypes { type title configSchema } }"}',
+    isUnread: true,
+  },
+}
+
+t.test('floods of members with few rights', async t => {
+  const world = await startWorld(t, { environment: { NODE_OPTIONS: '--max-old-space-size=512' } })
+  const { key: reader } = await world.createKey(world.token, { name: 'reader', scopes: ['read'] })
+  const { key: writer } = await world.createKey(world.token, { name: 'writer', scopes: ['write'] })
+  const { token: nobody } = await world.register('nobody@example.org')
+  const { token: owner } = world
+  await world.ask(
+    'mutation ($id: ID!) { updateProvider(input: { id: $id, slug: "disk" }) { id } }',
+    { id: world.local },
+    owner,
+  )
+  const folder = join(world.files, 'a-folder-with-a-long-name'.repeat(6))
+  await mkdir(folder)
+  for (let n = 0; n < 1500; n += 1) await writeFile(join(folder, `${'n'.repeat(100)}${n}`), '')
+  const { pid } = world.program().process
+  const resident = async () => {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8')
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024
+  }
+  /** Milliseconds until a response has arrived. */
+  const time = async (call: () => Promise<unknown>) => {
+    const begin = performance.now()
+    await call()
+    return performance.now() - begin
+  }
+  const health = () => fetch(`${world.url}/healthz`).then(response => response.text())
+  const me = () => world.ask('{ me { id } }', {}, owner)
+  await Promise.all(Array.from({ length: 50 }, () => Promise.all([health(), me()])))
+  await sleep(1000)
+  const start = await resident()
+  for (const [name, flood] of Object.entries(floods)) {
+    // The writer belongs to the same member as the owner's session, which is then limited, too.
+    for (const [who, token] of Object.entries({ nobody, reader, writer })) {
+      if (who === 'writer' && !flood.path.startsWith('/s3')) continue
+      const child = spawn(process.execPath, [new URL('flooder.ts', import.meta.url).pathname], {
+        stdio: ['pipe', 'inherit', 'inherit'],
+      })
+      child.stdin.end(JSON.stringify({ connections: 60, ...flood, url: world.url, token, duration }))
+      const most = { health: 0, me: 0, resident: 0 }
+      let isRunning = true
+      const exited = once(child, 'exit').then(() => {
+        isRunning = false
+      })
+      while (isRunning) {
+        most.health = Math.max(most.health, await time(health))
+        if (who === 'nobody') most.me = Math.max(most.me, await time(me))
+        most.resident = Math.max(most.resident, await resident())
+        await sleep(20)
+      }
+      await exited
+      const grown = Math.round(most.resident - start)
+      t.comment(`${name}, ${who}: health ${Math.round(most.health)} ms, me ${Math.round(most.me)} ms, +${grown} MB`)
+      t.ok(most.health < longest.health, `${name}, ${who}: /healthz took ${most.health} ms`)
+      t.ok(most.me < longest.me, `${name}, ${who}: me took ${most.me} ms`)
+      t.ok(grown < 250, `${name}, ${who}: ${grown} MB more`)
+      t.equal(world.program().process.exitCode, null, 'the process lives')
+    }
+  }
+  let after = await resident()
+  for (let waited = 0; waited < 60_000 && after > start + 50; waited += 1000) {
+    await sleep(1000)
+    after = await resident()
+  }
+  t.comment(`${Math.round(start)} MB before, ${Math.round(after)} MB after`)
+  t.ok(after - start < 50, `${after - start} MB remain`)
+})
