@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts'
 export interface QueueSlot extends Disposable {
   /**
    * Begins a piece of work if it is the turn of the slot, and returns whether it did. A slot runs one piece of work at a time.
-   * @throws RATE_LIMITED if another owner took the slot
+   * @throws RATE_LIMITED if another owner took the slot, or if it was disposed of
    */
   begin(): boolean
   /** Begins a piece of work when the slot gets its turn. @throws as `begin`, and the signal's reason */
@@ -86,6 +86,8 @@ export class FairQueue {
         }
       },
       [Symbol.dispose]: () => {
+        holder.isLost = true
+        this.#leave(owner, holder, tooMany(this.#bounds.refusals.owner))
         end()
         this.#remove(name, owner, holder)
       },
@@ -114,6 +116,7 @@ export class FairQueue {
   }
 
   async #turn(owner: Owner, holder: Holder, signal?: AbortSignal): Promise<void> {
+    if (holder.isLost) throw tooMany(this.#bounds.refusals.all)
     signal?.throwIfAborted()
     const wait = Promise.withResolvers<void>()
     holder.wait = wait

@@ -12,9 +12,8 @@ import { startWorld } from './world.ts'
 
 t.setTimeout(600_000)
 
-const mebibyte = 1024 * 1024
 /** Milliseconds of each flood. */
-const duration = Number(process.env['FLOOD_MS'] ?? 4000)
+const duration = Number(process.env.FLOOD_MS ?? 4000)
 /** Milliseconds for a response to others. The promise is 400 for /healthz and 1000 for `me`; other tests share the machine. */
 const longest = { health: 2000, me: 5000 }
 

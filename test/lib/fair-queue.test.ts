@@ -121,3 +121,18 @@ t.test('one owner runs no more than its share, and leaves the rest to others', a
   t.same(await Promise.all(works.map(({ done }) => done)), Array(4).fill('done'))
   t.same(begun, ['a1', 'b1', 'a2', 'a3'])
 })
+
+t.test('a slot that ends while it waits gets no turn', async t => {
+  const queue = new FairQueue(bounds)
+  const [first, second, third] = [queue.enter('a'), queue.enter('a'), queue.enter('b')]
+  t.ok(first.begin())
+  const waiting = second.wait().catch((error: AppError) => error.reason)
+  const next = third.wait()
+  second[Symbol.dispose]()
+  first.end()
+  await next
+  t.equal(await waiting, 'RATE_LIMITED')
+  third.end()
+  t.throws(() => second.begin(), 'nor later')
+  t.ok(first.begin(), 'the turn is free again')
+})
