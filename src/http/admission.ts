@@ -80,10 +80,9 @@ export function admitRequests(app: FastifyInstance): void {
   app.decorateRequest('slot', null)
   app.decorateRequest('memory', null)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (request, payload, done) => {
-    if (!isParsed(request)) return done(null)
-    readWhole(payload, request.routeOptions.bodyLimit).then(body => done(null, body), done)
-  })
+  app.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) =>
+    isParsed(request) ? readWhole(payload, request.routeOptions.bodyLimit) : undefined,
+  )
   app.addHook('onRoute', route => {
     const rule = route.config?.body
     if (!rule) {
@@ -96,22 +95,12 @@ export function admitRequests(app: FastifyInstance): void {
     route.bodyLimit = rule.maxBytes
     if (rule.type !== undefined) route.onRequest.push(requireType(rule.type))
   })
-  app.addHook('preParsing', (request, _reply, payload, done) => {
+  app.addHook('preParsing', async (request, _reply, payload) => {
     const { config, bodyLimit } = request.routeOptions
-    if (config?.unlimited || isFile(request)) return done(null, payload)
-    const ready = () => {
-      if (isParsed(request)) memoryOf(request).takeBody(Math.min(bodyLength(request), bodyLimit))
-    }
-    try {
-      const waiting = enter(queue, request)
-      if (waiting) waiting.then(ready).then(() => done(null, payload), done)
-      else {
-        ready()
-        done(null, payload)
-      }
-    } catch (error) {
-      done(error as Error)
-    }
+    if (config?.unlimited || isFile(request)) return payload
+    await enter(queue, request)
+    if (isParsed(request)) memoryOf(request).takeBody(Math.min(bodyLength(request), bodyLimit))
+    return payload
   })
   app.addHook('onSend', (request, _reply, payload, done) => {
     releaseSlot(request)
