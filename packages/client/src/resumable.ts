@@ -1,6 +1,6 @@
 /** Resumable uploads with the tus protocol 1.0 (https://tus.io/protocols/resumable-upload). */
 
-import { type Chunk, chunksOf } from './chunks.ts'
+import { type Chunk, ChunkSize, chunksOf } from './chunks.ts'
 import { invalidResponse, StowageError } from './error.ts'
 import { type RetryOptions, waitToRetry, withRetries } from './retry.ts'
 import type { Transport } from './transport.ts'
@@ -31,9 +31,10 @@ export async function uploadInChunks(
   try {
     await resume?.onStart(url)
     if (offset > 0) onProgress?.(offset, size)
-    for await (const chunk of chunksOf(body instanceof Blob ? body.slice(offset) : body, signal)) {
+    const chunkSize = new ChunkSize()
+    for await (const chunk of chunksOf(body instanceof Blob ? body.slice(offset) : body, chunkSize, signal)) {
       const onSent = onProgress && ((sent: number) => onProgress(offset + sent, size))
-      const stored = await sendChunk(transport, url, { ...chunk, offset, onSent }, retry)
+      const stored = await sendChunk(transport, url, { ...chunk, offset, chunkSize, onSent }, retry)
       offset += chunk.bytes.size
       onProgress?.(offset, chunk.isLast ? offset : size)
       if (chunk.isLast) return stored ?? (await storedPath(transport, url, signal))
@@ -92,28 +93,49 @@ async function create(
   return transport.urlOf(`${collection}/${location.slice(location.lastIndexOf('/') + 1)}`)
 }
 
-/** Sends a chunk, the rest of it after a failure. Resolves with the path of the file if it is stored. */
+interface ChunkToSend extends Chunk {
+  /** Bytes of the file before the chunk. */
+  offset: number
+  chunkSize: ChunkSize
+  onSent: ((bytes: number) => void) | undefined
+}
+
+/** Sends a chunk, the rest of it after a failure in smaller pieces. Resolves with the path of the file if it is stored. */
 async function sendChunk(
   transport: Transport,
   url: string,
-  { bytes, isLast, offset, onSent }: Chunk & { offset: number; onSent: ((bytes: number) => void) | undefined },
+  { bytes, isLast, offset, chunkSize, onSent }: ChunkToSend,
   retry: RetryOptions,
 ): Promise<string | null> {
   const { signal } = retry
   let sent = 0
   for (let failures = 1; ; failures += 1) {
+    const piece = bytes.slice(sent, sent + chunkSize.bytes)
     try {
+      const end = sent + piece.size
       const headers = {
         ...version,
         'content-type': 'application/offset+octet-stream',
         'upload-offset': String(offset + sent),
         ...(isLast && { 'upload-length': String(offset + bytes.size) }),
       }
-      const init = { method: 'PATCH', headers, body: bytes.slice(sent), ...(signal && { signal }) }
-      const onSentOfRest = onSent && ((bytes: number) => onSent(sent + bytes))
-      return pathOf(await transport.request(url, init, onSentOfRest))
+      const init = { method: 'PATCH', headers, body: piece, ...(signal && { signal }) }
+      const before = sent
+      const onSentOfRest = onSent && ((bytes: number) => onSent(before + bytes))
+      const start = performance.now()
+      const path = pathOf(await transport.request(url, init, onSentOfRest))
+      chunkSize.grow(piece.size, performance.now() - start)
+      if (end === bytes.size) return path
+      sent = end
+      failures = 0
+      continue
     } catch (error) {
-      await waitToRetry(error, failures, retry)
+      // A proxy may refuse a body that grew beyond its limit.
+      const isTooLarge = error instanceof StowageError && error.status === 413 && chunkSize.forbid(piece.size)
+      if (!isTooLarge) {
+        await waitToRetry(error, failures, retry)
+        chunkSize.shrink()
+      }
     }
     const state = await withRetries(() => head(transport, url, signal), retry)
     if (state.path !== null) return state.path

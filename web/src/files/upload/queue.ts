@@ -54,8 +54,8 @@ export interface Totals {
 
 export type StoredListener = (providerId: string, path: string, upload: QueuedUpload) => void
 
-/** Browsers open six connections to a server. */
-const concurrency = 6
+/** Uploads that run at once. With HTTP/1.1 browsers open six connections to a server, and the page needs some of them. */
+const concurrency = isMultiplexed() ? 12 : 4
 /** Uploads of large files that run at once, so that connections remain for the page. */
 const largeConcurrency = 3
 /** Bytes. Files up to this size are sent in one request. */
@@ -72,6 +72,12 @@ const activeStates: ReadonlySet<UploadState> = new Set([
 const updateInterval = 200
 /** Bytes. If the first progress of an upload is larger, it does not count for the speed. */
 const maxFirstProgress = 4 * 1024 * 1024
+
+/** Returns whether all requests of the page share one connection, as with HTTP/2 and HTTP/3. */
+function isMultiplexed(): boolean {
+  const [navigation] = performance.getEntriesByType('navigation')
+  return /^h[23]/.test((navigation as PerformanceNavigationTiming | undefined)?.nextHopProtocol ?? '')
+}
 
 const isLarge = ({ size }: QueuedUpload): boolean => size > smallFile
 
