@@ -112,8 +112,8 @@ export function childOf(path: StoragePath, name: string): StoragePath {
 }
 
 function segmentFault(segment: string): string | null {
-  if (segment === '') return 'A path cannot have an empty segment: remove "//" and a "/" at the end.'
-  if (segment === '.' || segment === '..') return 'A path cannot have a "." or ".." segment.'
+  if (segment === '') return 'A path cannot have an empty name: remove "//" and a "/" at the end.'
+  if (segment === '.' || segment === '..') return 'A name cannot be "." or "..".'
   if (segment.includes('/')) return 'A name cannot contain "/".'
   if (segment.includes('\0')) return 'A path cannot contain a NUL character.'
   if (!segment.isWellFormed()) return 'A path must be well-formed Unicode.'
@@ -131,7 +131,7 @@ function newNameFault(name: string): string | null {
   if (name.includes('\\')) return 'A new name cannot contain a backslash: separate folders with "/".'
   if (controlCharacter.test(name)) return 'A new name cannot contain a control character.'
   if (encodedSeparator.test(name) || encodedDots.test(name)) {
-    return 'A new name cannot contain a percent-encoded separator or dot segment: send the path decoded.'
+    return 'A new name cannot contain codes such as "%2F" or "%2E%2E", which other systems read as "/" or "..": leave them out.'
   }
   return null
 }

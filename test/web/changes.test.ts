@@ -96,6 +96,23 @@ if (files) {
     t.ok(await dialog(page).getByRole('button', { name: 'Rename' }).isDisabled())
   })
 
+  t.test('a name that the server refuses is refused in plain words', async t => {
+    const { page: address } = await store('refused', { 'taken/x': '' })
+    const page = await open(t)
+    await page.goto(address)
+    await button(page, 'New folder').click()
+    for (const [name, text] of [
+      ['taken', 'There is something at this path already.'],
+      ['a%2Fb', 'A new name cannot contain codes such as "%2F"'],
+      ['..', 'A name cannot be "." or "..".'],
+    ] as const) {
+      await page.getByLabel('Name', { exact: true }).fill(name)
+      await dialog(page).getByRole('button', { name: 'Create' }).click()
+      await dialog(page).getByRole('alert').getByText(text).waitFor()
+    }
+    await isGood(t, page)
+  })
+
   t.test('the message about a move names the item and links to its folder', async t => {
     const { page: address, names } = await store('named', {
       'report.pdf': '',

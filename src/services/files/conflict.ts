@@ -88,7 +88,7 @@ export function isMissing(error: unknown): boolean {
 }
 
 export function nameTaken(path: StoragePath): AppError {
-  return new AppError('ALREADY_EXISTS', `"/${path}" exists: choose another name, or another conflict behavior.`)
+  return new AppError('ALREADY_EXISTS', `"/${path}" exists: choose another name.`)
 }
 
 /** Returns null if there is no entry. */

@@ -142,5 +142,5 @@ export function requireFits(size: number | undefined, maxBytes: number): void {
 }
 
 export function tooLarge(maxBytes: number): AppError {
-  return new AppError('TOO_LARGE', `A file here can have at most ${maxBytes} bytes.`)
+  return new AppError('TOO_LARGE', `A file here can have at most ${maxBytes} bytes.`, { facts: { maxBytes } })
 }

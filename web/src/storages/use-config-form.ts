@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'react'
 import { StowageError } from '../api/client.ts'
+import { errorText } from '../texts/errors.ts'
 import { type Config, type FieldValue, initialValues, readSchema } from './config-schema.ts'
 
 /** The state of a configuration form. Give the form a `key`, so that each type starts with fresh state. */
@@ -20,8 +21,9 @@ export function suggestionsOf(error: unknown): Record<string, string> {
 /** Returns the server's message for each invalid field, by the name of the field. */
 export function problemsOf(error: unknown): Record<string, string> {
   if (!(error instanceof StowageError)) return {}
-  const sentences = error.message.replace(/\.$/, '').split(/: |; /)
-  const sentenceFor = (name: string) => sentences.find(sentence => sentence.startsWith(`"${name}" `)) ?? error.message
+  const message = errorText(error)
+  const sentences = message.replace(/\.$/, '').split(/: |; /)
+  const sentenceFor = (name: string) => sentences.find(sentence => sentence.startsWith(`"${name}" `)) ?? message
   const { properties } = error.extensions
   const names = Array.isArray(properties) ? properties.map(String) : []
   return Object.fromEntries(names.map(name => [name, sentenceFor(name).replace(/^"[^"]*" /, 'This ')]))

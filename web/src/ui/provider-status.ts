@@ -1,3 +1,4 @@
+import { plainText } from '../texts/errors.ts'
 import { texts } from '../texts/ui.ts'
 
 /** The labels and explanations of each status of a provider. */
@@ -31,5 +32,6 @@ export function statusHelp({
   status: keyof typeof providerStatuses
   statusReason: string | null
 }): string | null {
-  return (status === 'NEEDS_AUTHORIZATION' ? null : statusReason) ?? providerStatuses[status].help
+  const { help } = providerStatuses[status]
+  return status === 'NEEDS_AUTHORIZATION' || statusReason === null ? help : plainText(statusReason, help)
 }
