@@ -28,11 +28,7 @@ export function DropPage({ token, link, facts }: { token: string; link: ShareLin
           <UploadButtons filesText={texts.chooseFiles} folderText={texts.chooseFolder} onFiles={upload} />
         </div>
       </main>
-      {wasRequested && (
-        <Suspense>
-          <UploadPanel key={token} userId="" target={target} />
-        </Suspense>
-      )}
+      <Suspense>{wasRequested && <UploadPanel key={token} userId="" target={target} />}</Suspense>
     </DropArea>
   )
 }

@@ -10,9 +10,5 @@ const UploadPanel = lazy(async () => ({ default: (await loadPart(import('./panel
 export function UploadDock() {
   const { user } = useSession().viewer
   const wasRequested = useUploadRequested()
-  return wasRequested || hasUnfinished() ? (
-    <Suspense>
-      <UploadPanel key={user.id} userId={user.id} />
-    </Suspense>
-  ) : null
+  return <Suspense>{(wasRequested || hasUnfinished()) && <UploadPanel key={user.id} userId={user.id} />}</Suspense>
 }

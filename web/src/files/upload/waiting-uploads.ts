@@ -1,4 +1,4 @@
-import { useEffect, useSyncExternalStore } from 'react'
+import { useDeferredValue, useEffect, useSyncExternalStore } from 'react'
 import type { FileSelection } from './dropped-files.ts'
 
 /** Files that a person chose to upload. They wait here until the upload queue, which loads on first use, takes them. */
@@ -43,9 +43,12 @@ export function registerQueue(queue: { hasActive(): boolean }): () => void {
   return () => queues.delete(queue)
 }
 
-/** Returns whether an upload was requested since the page was loaded. */
+/**
+ * Returns whether an upload was requested since the page was loaded. The value is deferred, because React delays a part that
+ * replaces the fallback of a `Suspense` by 300 ms, and a deferred value shows no fallback.
+ */
 export function useUploadRequested(): boolean {
-  return useSyncExternalStore(subscribe, () => wasRequested)
+  return useDeferredValue(useSyncExternalStore(subscribe, () => wasRequested))
 }
 
 export function hasActiveUploads(): boolean {
