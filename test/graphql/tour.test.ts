@@ -1,6 +1,7 @@
 import { isInterfaceType, isIntrospectionType, isObjectType, parse, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
 import t from 'tap'
 import { schema } from '../../src/graphql/schema.ts'
+import { metadataHeader, tus, tusPath } from '../http/tus.ts'
 import { startApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { openEvents } from '../support/events.ts'
@@ -468,6 +469,17 @@ t.test('every field of the schema works in typical use', async t => {
   })
   t.match(await ask('mutation ($id: ID!) { revokeShare(id: $id) { state revokedAt } }', shareId), {
     revokeShare: { state: 'REVOKED' },
+  })
+
+  const metadata = metadataHeader({ providerId, path: '/team/large.bin', conflict: 'fail' })
+  const begun = await tus({ url: app.url, token: token ?? '' }, 'POST', tusPath, {
+    'upload-length': '9',
+    'upload-metadata': metadata,
+  })
+  const uploadId = begun.headers.get('location')?.split('/').at(-1)
+  const takeOver = 'mutation ($input: TakeOverUploadInput!) { takeOverUpload(input: $input) { path } }'
+  t.same(await ask(takeOver, { input: { ...at('/team/large.bin'), uploadId } }), {
+    takeOverUpload: { path: '/team/large.bin' },
   })
 
   t.same(await ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: providerId }), {
