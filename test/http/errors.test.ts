@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { AppError } from '../../src/errors.ts'
+import { parseJsonBody } from '../../src/http/json.ts'
 import { parseQuery } from '../../src/http/query.ts'
 import { redactUrl } from '../../src/http/request-log.ts'
 import { startHttp } from './server.ts'
@@ -13,7 +14,12 @@ t.test('every refusal has the error shape and the security headers', async t => 
   const server = await startHttp(t, {
     extend(app) {
       app.get('/below/*', async () => 'found')
-      app.post('/test/echo', async request => request.body)
+      const body = { kind: 'parsed', maxBytes: 16 * 1024, type: 'application/json', authorize() {} } as const
+      app.post<{ Body: Buffer | undefined }>('/test/echo', { config: { body } }, async request => {
+        const value = await parseJsonBody(request.body ?? Buffer.alloc(0))
+        if (value === undefined) throw new AppError('INVALID_INPUT', 'The body is not well-formed JSON.')
+        return value
+      })
       app.get('/test/fault', async () => {
         throw new Error('a secret of the database')
       })
