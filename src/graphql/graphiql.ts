@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
+import { sharedPayload } from '../http/memory.ts'
 
 const defaultQuery = `# Sign in (the first person calls "register" with the same input):
 
@@ -46,7 +47,7 @@ export function graphiqlRoute(app: FastifyInstance, basePath: string): void {
 async function render(endpoint: string): Promise<GraphiqlPage> {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
   const html = renderGraphiQL({ endpoint, title: 'Stowage GraphiQL', defaultQuery })
-  return { html: Buffer.from(html), policy: contentSecurityPolicy(html) }
+  return { html: sharedPayload(html), policy: contentSecurityPolicy(html) }
 }
 
 /** Allows only the page's own scripts (by hash), embedded workers and fonts, and requests to this server. */

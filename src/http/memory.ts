@@ -79,6 +79,15 @@ export class RequestMemory {
   }
 }
 
+const shared = new WeakSet<Uint8Array>()
+
+/** Returns a payload that any number of responses share, so that it is not counted for each. */
+export function sharedPayload(text: string): Buffer {
+  const bytes = Buffer.from(text)
+  shared.add(bytes)
+  return bytes
+}
+
 /** Returns the memory of a request, which is released when the client has read the response or has disconnected. */
 export function memoryOf(request: FastifyRequest): RequestMemory {
   request.memory ??= new RequestMemory(request.viewer, request.ip, () =>
@@ -94,7 +103,7 @@ export function memoryOf(request: FastifyRequest): RequestMemory {
  */
 export function countPayload(request: FastifyRequest, payload: unknown): unknown {
   const isText = typeof payload === 'string'
-  if (!isText && !(payload instanceof Uint8Array)) return payload
+  if (!isText && !(payload instanceof Uint8Array && !shared.has(payload))) return payload
   if (payload.length <= freeBytes && !request.memory?.isTaken) return payload
   const bytes = isText ? Buffer.from(payload) : payload
   memoryOf(request).growResponse(bytes.length)

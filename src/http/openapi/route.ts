@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { formatTag, namesTag } from '../content/validators.ts'
+import { sharedPayload } from '../memory.ts'
 import { createDocument, type DescribedRoute } from './document.ts'
 import { type Operation, text } from './operation.ts'
 
@@ -55,6 +56,6 @@ function headOf(operation: Operation): Operation {
 }
 
 function serialize(routes: readonly DescribedRoute[], basePath: string): { body: Buffer; etag: string } {
-  const body = Buffer.from(JSON.stringify(createDocument(routes, basePath)))
+  const body = sharedPayload(JSON.stringify(createDocument(routes, basePath)))
   return { body, etag: hash('sha256', body, 'hex').slice(0, 32) }
 }
