@@ -316,7 +316,7 @@ t.test('adapters connect to other machines only through host.network', async t =
 t.test('bodies are read in one place', async t => {
   // Only `src/http/admission.ts` reads a body into memory, and only `src/http/` parses it.
   const forbidden =
-    /addContentTypeParser|removeAllContentTypeParsers|SaxesParser|JSON\.parse\(|bodyLimit|\.raw\.(?:on|once|pipe|read|resume)\(/
+    /addContentTypeParser|removeAllContentTypeParsers|SaxesParser|JSON\.parse\(|bodyLimit|\.hijack\(|(?:of|text\() ?request\.raw\b|\.raw\.(?:on|once|pipe|read|resume)\(/
   const layers = ['graphql', 'rest', 'tus', 's3', 'webdav', 'mcp', 'console'].map(name => `src/${name}`)
   const files = (await Promise.all(layers.map(sources))).flat()
   t.ok(files.length > 100)

@@ -54,7 +54,7 @@ declare module 'fastify' {
     body?: BodyRule
   }
   interface FastifyRequest {
-    /** Null before the request begins and after it has ended, and for files. */
+    /** Null before the request is admitted and after it has ended, and for files. */
     slot: QueueSlot | null
   }
 }
@@ -80,9 +80,12 @@ export function admitRequests(app: FastifyInstance): void {
   app.decorateRequest('slot', null)
   app.decorateRequest('memory', null)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) =>
-    isParsed(request) ? readWhole(payload, request.routeOptions.bodyLimit) : undefined,
-  )
+  app.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) => {
+    if (!isParsed(request)) return undefined
+    const body = await readWhole(payload, request.routeOptions.bodyLimit)
+    request.memory?.keepBody(body.length)
+    return body
+  })
   app.addHook('onRoute', route => {
     const rule = route.config?.body
     if (!rule) {
@@ -98,26 +101,24 @@ export function admitRequests(app: FastifyInstance): void {
   app.addHook('preParsing', async (request, _reply, payload) => {
     const { config, bodyLimit } = request.routeOptions
     if (config?.unlimited || isFile(request)) return payload
-    await enter(queue, request)
+    request.slot = queue.enter(ownerOf(request.viewer, request.ip))
+    onceEnded(request, () => releaseSlot(request))
     if (isParsed(request)) memoryOf(request).takeBody(Math.min(bodyLength(request), bodyLimit))
     return payload
   })
+  // The work begins only now, so that bodies that arrive slowly keep nobody waiting.
+  app.addHook('preValidation', async request => {
+    if (request.slot && !request.slot.begin()) await waitFor(request.slot, requestSignal(request))
+  })
   app.addHook('onSend', (request, _reply, payload, done) => {
-    releaseSlot(request)
+    // The slot itself counts until the client has read the response.
+    request.slot?.end()
     try {
       done(null, countPayload(request, payload))
     } catch (error) {
       done(error as Error)
     }
   })
-}
-
-/** Returns null if the request has its turn, or else a promise for it. @throws RATE_LIMITED */
-function enter(queue: FairQueue, request: FastifyRequest): Promise<void> | null {
-  const slot = queue.enter(ownerOf(request.viewer, request.ip))
-  request.slot = slot
-  onceEnded(request, () => releaseSlot(request))
-  return slot.begin() ? null : waitFor(slot, requestSignal(request))
 }
 
 async function waitFor(slot: QueueSlot, gone: AbortSignal): Promise<void> {
@@ -134,8 +135,20 @@ async function waitFor(slot: QueueSlot, gone: AbortSignal): Promise<void> {
   }
 }
 
-/** Lets the next request of the member begin. Call this when a request sends a file or events from now on. */
-export function releaseSlot(request: FastifyRequest): void {
+/**
+ * Lets a route write its response itself, as a stream that does not take part in the bounds of requests in progress.
+ * @param bytes the memory that the stream takes
+ * @throws RATE_LIMITED, UNAVAILABLE, ClientGone
+ */
+export function hijack(reply: FastifyReply, bytes = 0): void {
+  const { request } = reply
+  if (bytes > 0) memoryOf(request).growResponse(bytes + freeBytes)
+  request.memory?.keepBody(0)
+  reply.hijack()
+  releaseSlot(request)
+}
+
+function releaseSlot(request: FastifyRequest): void {
   request.slot?.[Symbol.dispose]()
   request.slot = null
 }

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { releaseSlot } from './admission.ts'
+import { hijack } from './admission.ts'
 import { cutResponse } from './connection/cut-response.ts'
 import { write } from './content/send-file.ts'
 
@@ -32,8 +32,7 @@ export async function sendEvents(
     'Cache-Control': 'no-store, no-transform',
     'X-Accel-Buffering': 'no',
   })
-  reply.hijack()
-  releaseSlot(reply.request)
+  hijack(reply)
   const response = reply.raw
   const timer = setInterval(() => {
     if (response.writableLength === 0) response.write(comment)

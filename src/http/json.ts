@@ -11,15 +11,15 @@ const maxDepth = 128
 const short = 16 * 1024
 
 /** Parses a body. Returns undefined for anything but JSON in UTF-8. @throws INVALID_INPUT for too many values or levels */
-export async function parseJsonBody(body: Buffer): Promise<unknown> {
+export async function parseJsonBody(body: Buffer, values = maxValues): Promise<unknown> {
   if (body.length > short) await nextTurn()
-  return parseJson(body)
+  return parseJson(body, values)
 }
 
 /** Parses a text of bounded length. Returns undefined for anything but JSON in UTF-8. @throws as `parseJsonBody` */
-export function parseJson(bytes: Buffer): unknown {
+export function parseJson(bytes: Buffer, values = maxValues): unknown {
   if (!isUtf8(bytes)) return undefined
-  requireFewValues(bytes)
+  requireFewValues(bytes, values)
   try {
     return JSON.parse(bytes.toString())
   } catch {
@@ -35,7 +35,7 @@ const open = 0x7b
 const close = 0x7d
 
 /** Each value but the first follows a comma or the beginning of a list or an object. @throws INVALID_INPUT */
-function requireFewValues(bytes: Buffer): void {
+function requireFewValues(bytes: Buffer, most: number): void {
   let values = 1
   let depth = 0
   for (let at = 0; at < bytes.length; at += 1) {
@@ -49,6 +49,6 @@ function requireFewValues(bytes: Buffer): void {
       depth += 1
       if (depth > maxDepth) throw new AppError('INVALID_INPUT', `The JSON can be at most ${maxDepth} levels deep.`)
     } else if ((byte | 0x20) === close) depth -= 1
-    if (values > maxValues) throw new AppError('INVALID_INPUT', `The JSON can have at most ${maxValues} values.`)
+    if (values > most) throw new AppError('INVALID_INPUT', `The JSON can have at most ${most} values.`)
   }
 }

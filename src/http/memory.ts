@@ -2,8 +2,8 @@
 import type { FastifyRequest } from 'fastify'
 import { networkOf } from '../auth/network.ts'
 import type { Viewer } from '../auth/viewer.ts'
-import { AppError } from '../errors.ts'
 import { ByteBudget } from '../lib/budget.ts'
+import { ClientGone } from './connection/client-abort.ts'
 
 const mib = 1024 * 1024
 
@@ -12,7 +12,7 @@ const members = new ByteBudget({ total: 128 * mib, ofOwner: 32 * mib, guaranteed
 /** Networks of clients without an account. The recipients of a share link count here, so that they cannot block its creator. */
 const networks = new ByteBudget({ total: 64 * mib, ofOwner: 16 * mib, guaranteed: 0 })
 
-/** Bytes of a body or a response that are not counted. The bound on requests in progress covers them. */
+/** Bytes of a body or a response that are not counted. The bound on the slots of an owner covers them. */
 export const freeBytes = 16 * 1024
 /** Bytes that a growing response takes at a time. */
 const step = 64 * 1024
@@ -37,6 +37,7 @@ export class RequestMemory {
   readonly #owner: string
   readonly #onFirst: () => void
   #taken = 0
+  #body = 0
   #response = 0
   #isReleased = false
 
@@ -51,12 +52,22 @@ export class RequestMemory {
     return this.#taken > 0
   }
 
-  /** @throws RATE_LIMITED, UNAVAILABLE */
+  /** @param bytes the largest size that the body can have @throws RATE_LIMITED, UNAVAILABLE, ClientGone */
   takeBody(bytes: number): void {
-    if (bytes > freeBytes) this.#take(bytes)
+    if (bytes <= freeBytes) return
+    this.#take(bytes)
+    this.#body += bytes
   }
 
-  /** Takes what is missing for a response of at least this size. @throws RATE_LIMITED, UNAVAILABLE */
+  /** Gives back what the body does not need. @param bytes the size of the body, or 0 when nobody needs it anymore */
+  keepBody(bytes: number): void {
+    const unused = this.#isReleased ? 0 : Math.max(0, this.#body - bytes)
+    this.#budget.release(this.#owner, unused)
+    this.#body -= unused
+    this.#taken -= unused
+  }
+
+  /** Takes what is missing for a response of at least this size. @throws RATE_LIMITED, UNAVAILABLE, ClientGone */
   growResponse(bytes: number): void {
     const missing = bytes - freeBytes - this.#response
     if (missing <= 0) return
@@ -72,10 +83,12 @@ export class RequestMemory {
   }
 
   #take(bytes: number): void {
-    if (this.#isReleased) throw new AppError('UNAVAILABLE')
+    if (this.#isReleased) throw new ClientGone('The request has ended')
     this.#budget.take(this.#owner, bytes)
-    if (this.#taken === 0) this.#onFirst()
+    const isFirst = this.#taken === 0
     this.#taken += bytes
+    // If the client has disconnected already, this releases what was taken.
+    if (isFirst) this.#onFirst()
   }
 }
 

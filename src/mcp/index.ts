@@ -12,6 +12,8 @@ import { originCheck } from './origin.ts'
 
 /** Bytes of a body. */
 const maxBody = 1024 * 1024
+/** The maximum number of values in a body. The library takes microseconds for each, all at once. */
+const maxValues = 2000
 
 /**
  * Adds `POST /mcp`, the Model Context Protocol over HTTP
@@ -48,7 +50,7 @@ function mcpRoute(
   app.post<{ Body: Buffer | undefined }>('/mcp', { config: { ignoresCookie: true, body } }, async (request, reply) => {
     const call = callOf(request, services)
     const { serve } = await load()
-    const response = await asTransfer(app, serve(call, await parseJsonBody(request.body ?? Buffer.alloc(0))))
+    const response = await asTransfer(app, serve(call, await parseJsonBody(request.body ?? Buffer.alloc(0), maxValues)))
     call.signal.throwIfAborted()
     if (call.lostCredential) throw call.lostCredential
     const type = response.headers.get('content-type')

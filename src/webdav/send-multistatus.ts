@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { hijack } from '../http/admission.ts'
 import { cutResponse } from '../http/connection/cut-response.ts'
 import { write } from '../http/content/send-file.ts'
 import { xmlType } from './errors.ts'
@@ -20,7 +21,7 @@ export async function sendMultistatus(
 ): Promise<void> {
   let batch = await batches.next()
   reply.header('Content-Type', xmlType)
-  reply.hijack()
+  hijack(reply, chunkLength)
   const response = reply.raw
   let waiting = multistatusStart
   const send = async () => {

@@ -76,6 +76,11 @@ t.test('elements in the root are passed on one after the other', async t => {
   })
   t.same(names, ['b 1', 'c '])
   t.same(root.children, [], 'the tree does not keep them')
+  const nested = `<a><b>${'<c/>'.repeat(101)}</b></a>`
+  await t.rejects(
+    parseXml(Buffer.from(nested), 1000, () => {}),
+    /an element with more than 100 others/,
+  )
   const long = `<a>${`<b>ä${'x'.repeat(100)}</b>`.repeat(5000)}</a>`
   let length = 0
   await parseXml(Buffer.from(long), 10_001, element => {

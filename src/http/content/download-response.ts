@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
 import type { Download } from '../../services/files/index.ts'
-import { releaseSlot } from '../admission.ts'
+import { hijack } from '../admission.ts'
 import { cutResponse } from '../connection/cut-response.ts'
 import { memoryOf } from '../memory.ts'
 import { type ByteRanges, contentRange, planByteRanges } from './byteranges.ts'
@@ -98,8 +98,7 @@ export async function sendResponse(
   const isDownload = request.method === 'GET' && reply.statusCode !== 304
   const response = reply.raw
   if (content?.bytes) memoryOf(request).growResponse(content.bytes.length)
-  reply.hijack()
-  releaseSlot(reply.request)
+  hijack(reply)
   try {
     response.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>)
     if (content?.bytes && body.kind === 'one' && body.span) {
@@ -131,8 +130,7 @@ export function sendThroughProxy(
     .removeHeader('Content-Range')
     .removeHeader('Accept-Ranges')
     .headers({ ...header, 'Content-Type': contentType })
-  reply.hijack()
-  releaseSlot(reply.request)
+  hijack(reply)
   reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), 'content-length': '0' })
   reply.raw.end()
   ended(requested ?? 0)

@@ -26,6 +26,8 @@ const maxDepth = 32
 const maxAttributes = 64
 /** The maximum number of attributes of all elements together. Each takes as long as several elements. */
 const maxAllAttributes = 2000
+/** The maximum number of elements and texts in an element that is passed on. Each part of an upload has fewer than 20. */
+const maxTaken = 100
 /** Bytes that are parsed in one turn, within milliseconds. */
 const step = 32 * 1024
 export const xmlNamespace = 'http://www.w3.org/XML/1998/namespace'
@@ -46,11 +48,15 @@ export async function parseXml(
   const open: XmlElement[] = []
   let root: XmlElement | null = null
   let count = 0
+  let inTaken = 0
   let attributes = 0
   let allAttributes = 0
   const add = (node: XmlElement | string) => {
     count += 1
+    inTaken += 1
     if (count > maxElements) throw malformed(`has more than ${maxElements} elements`)
+    if (take && open.length > 1 && inTaken > maxTaken)
+      throw malformed(`has an element with more than ${maxTaken} others`)
     const parent = open.at(-1)
     if (!take || parent !== root) parent?.children.push(node)
   }
@@ -80,6 +86,7 @@ export async function parseXml(
       children: [],
     }
     if (open.length >= maxDepth) throw malformed(`is deeper than ${maxDepth} elements`)
+    if (open.length === 1) inTaken = 0
     add(element)
     root ??= element
     open.push(element)

@@ -8,7 +8,7 @@ import {
   type Download,
   isLeftOut,
 } from '../../../services/files/index.ts'
-import { releaseSlot } from '../../admission.ts'
+import { hijack } from '../../admission.ts'
 import { cutResponse } from '../../connection/cut-response.ts'
 import { isNotModified } from '../download-conditions.ts'
 import { openCurrent } from '../file-content.ts'
@@ -42,16 +42,14 @@ export async function sendArchive(
     'Content-Disposition': contentDisposition({ name: `${topName(archive.name)}.zip`, mimeType }, false),
   })
   if (isUnchanged || request.method === 'HEAD') {
-    reply.hijack()
-    releaseSlot(reply.request)
+    hijack(reply)
     reply.raw.writeHead(isUnchanged ? 304 : 200, reply.getHeaders() as Record<string, string>).end()
     return null
   }
   const items = archive.items(signal)
   // Until the headers are sent, a refusal is still a proper error response.
   const first = await items.next()
-  reply.hijack()
-  releaseSlot(reply.request)
+  hijack(reply)
   const response = reply.raw
   const zip = new ZipWriter(chunk => write(response, chunk, signal))
   try {
