@@ -24,7 +24,7 @@ export interface Permissions {
 }
 
 /** A connection of a client, compared by identity. */
-export interface Connection {
+export interface ClientConnection {
   /** Whether the client has disconnected. */
   readonly destroyed: boolean
 }
@@ -35,7 +35,7 @@ export interface Origin {
   address: string
   requestId: string
   /** Undefined for an origin that was stored. */
-  connection?: Connection | undefined
+  connection?: ClientConnection | undefined
   /** The name that the client gives itself, of any length; undefined if it gives none. */
   userAgent?: string | undefined
 }

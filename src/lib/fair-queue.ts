@@ -35,7 +35,7 @@ interface Holder {
   isLost: boolean
 }
 
-interface Owner {
+interface QueueOwner {
   holders: Set<Holder>
   waiting: Holder[]
   running: number
@@ -47,9 +47,9 @@ interface Owner {
  */
 export class FairQueue {
   readonly #bounds: Required<QueueBounds>
-  readonly #owners = new Map<string, Owner>()
+  readonly #owners = new Map<string, QueueOwner>()
   /** The owners that wait for a turn. The next one is first. */
-  readonly #waiting = new Set<Owner>()
+  readonly #waiting = new Set<QueueOwner>()
   #slots = 0
   #running = 0
 
@@ -94,20 +94,20 @@ export class FairQueue {
     }
   }
 
-  #begin(owner: Owner, holder: Holder): boolean {
+  #begin(owner: QueueOwner, holder: Holder): boolean {
     if (holder.isLost) throw tooMany(this.#bounds.refusals.all)
     if (this.#running >= this.#bounds.running || owner.running >= this.#bounds.runningOfOwner) return false
     this.#start(owner, holder)
     return true
   }
 
-  #start(owner: Owner, holder: Holder): void {
+  #start(owner: QueueOwner, holder: Holder): void {
     this.#running += 1
     owner.running += 1
     holder.isRunning = true
   }
 
-  #end(owner: Owner, holder: Holder): void {
+  #end(owner: QueueOwner, holder: Holder): void {
     if (!holder.isRunning) return
     holder.isRunning = false
     owner.running -= 1
@@ -115,7 +115,7 @@ export class FairQueue {
     this.#startNext()
   }
 
-  async #turn(owner: Owner, holder: Holder, signal?: AbortSignal): Promise<void> {
+  async #turn(owner: QueueOwner, holder: Holder, signal?: AbortSignal): Promise<void> {
     if (holder.isLost) throw tooMany(this.#bounds.refusals.all)
     signal?.throwIfAborted()
     const wait = Promise.withResolvers<void>()
@@ -148,7 +148,7 @@ export class FairQueue {
   }
 
   /** Ends the wait of a holder, if it is waiting. */
-  #leave(owner: Owner, holder: Holder, reason: unknown): void {
+  #leave(owner: QueueOwner, holder: Holder, reason: unknown): void {
     if (!holder.wait) return
     owner.waiting = owner.waiting.filter(other => other !== holder)
     if (owner.waiting.length === 0) this.#waiting.delete(owner)
@@ -169,7 +169,7 @@ export class FairQueue {
     return true
   }
 
-  #remove(name: string, owner: Owner, holder: Holder): void {
+  #remove(name: string, owner: QueueOwner, holder: Holder): void {
     if (!owner.holders.delete(holder)) return
     this.#slots -= 1
     if (owner.holders.size === 0) this.#owners.delete(name)

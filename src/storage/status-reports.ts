@@ -18,7 +18,7 @@ const repeatTime = 10_000
 /** The minimum number of milliseconds between two statements about one provider. */
 const pause = 1000
 
-interface Report {
+interface CallReport {
   of: Version
   /** The reason for the failure; null if the provider works. */
   failure: string | null
@@ -28,7 +28,7 @@ interface Report {
 interface Known {
   written: string | null
   writtenAt: number
-  next: Report | null
+  next: CallReport | null
   isWriting: boolean
   /** The last statement, and the pause after it. */
   writing: Promise<void>
@@ -109,7 +109,7 @@ export function createStatusReports({ db, onError }: { db: Database; onError: (e
   }
 }
 
-function isNews({ written, writtenAt }: Known, { failure }: Report): boolean {
+function isNews({ written, writtenAt }: Known, { failure }: CallReport): boolean {
   return failure !== written || performance.now() - writtenAt > repeatTime
 }
 

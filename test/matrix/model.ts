@@ -46,6 +46,8 @@ export interface Need {
    * it, `every` to all providers, including future ones.
    */
   where?: 'paths' | 'way' | 'reach' | 'whole' | 'every'
+  /** The paths are in the body, which is parsed only for those who have access to some of the provider. */
+  inBody?: true
 }
 
 export type Verdict = { may: true } | { may: false; code: string; reasons: readonly string[] }
@@ -69,6 +71,9 @@ export function judge(by: Credential, need: Need, locations: readonly Location[]
   }
   if (need.scope && !hasScope(by, need.scope)) return refuse('FORBIDDEN', 'SCOPE_REQUIRED')
   if (need.where === 'every' && !reachesAll(by)) return refuse('FORBIDDEN', 'PROVIDER_NOT_ALLOWED')
+  if (need.inBody && locations.some(({ provider }) => basesIn(by, provider).length === 0)) {
+    return refuse('FORBIDDEN', 'PROVIDER_NOT_ALLOWED')
+  }
   if ((need.where === 'paths' || need.where === 'way') && !locations.every(isSpelled))
     return refuse('BAD_USER_INPUT', 'INVALID_PATH')
   for (const location of locations) {

@@ -103,7 +103,7 @@ const ends = (target: Target) => ({
 
 /** The tools of the MCP server. */
 const mcpTools: Readonly<Record<string, RouteRow>> = {
-  'POST /mcp': { needs: mcpNeed, call: () => message('tools/list') },
+  'POST /mcp': { needs: mcpRead, call: () => message('tools/list') },
   'POST /mcp list_providers': tool('list_providers', { needs: mcpRead }, () => ({})),
   'POST /mcp list_folder': tool('list_folder', { needs: mcpReadPaths, takes: ['folder'] }, at),
   'POST /mcp stat': tool('stat', { needs: mcpReadPaths, takes: ['entry'], effect: 'names its path' }, at),
@@ -273,7 +273,7 @@ const s3Routes: Readonly<Record<string, RouteRow>> = {
   'POST /s3/*': s3('POST', { needs: signedIn, bounces: true }, () => ({ path: '/s3/bucket/key' })),
   'POST /s3/* deleting many': s3(
     'POST',
-    { needs: writePaths, takes: ['doomed'], effect: 'gone', audit: 'DELETE' },
+    { needs: { ...writePaths, inBody: true }, takes: ['doomed'], effect: 'gone', audit: 'DELETE' },
     s3Delete,
   ),
   'POST /s3/* as a form': s3('POST', { needs: writePaths, takes: ['new'], effect: 'stored', audit: 'UPLOAD' }, s3Form),

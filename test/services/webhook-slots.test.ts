@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import { type RawBuilder, sql } from 'kysely'
 import t, { type Test } from 'tap'
 import type { Database } from '../../src/db/client.ts'
-import { maxAtOnce, maxOfFailing, maxOfWebhook, pause, Slots } from '../../src/services/webhooks/slots.ts'
+import { maxAtOnce, maxOfFailing, maxOfWebhook, pause, WebhookSlots } from '../../src/services/webhooks/slots.ts'
 import { listen, startReceiver } from '../servers/receiver.ts'
 import { startApp, type TestAppOptions } from '../support/app.ts'
 import { until } from '../support/until.ts'
@@ -91,7 +91,7 @@ t.test('receivers that do not respond do not delay the messages to others', asyn
 })
 
 t.test('webhooks that fail take turns, and one that works again has four requests', async t => {
-  const slots = new Slots()
+  const slots = new WebhookSlots()
   const fail = (id: string, now: number) => {
     slots.begin(id)
     slots.end(id, false, now)
@@ -121,7 +121,7 @@ t.test('webhooks that fail take turns, and one that works again has four request
 })
 
 t.test('the number of webhooks that a server remembers is bounded', async t => {
-  const slots = new Slots()
+  const slots = new WebhookSlots()
   for (let n = 0; n < 1500; n++) {
     slots.begin(`${n}`)
     slots.end(`${n}`, n % 2 === 0, 0)

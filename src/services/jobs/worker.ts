@@ -34,7 +34,7 @@ export function startJobWorker(
 ): JobWorker {
   const { db, recordEnd, onError, onEnd, observe } = context
   const stop = new AbortController()
-  const running = new Set<Run>()
+  const running = new Set<RunningJob>()
   const awaited = new Map<string, Promise<void>>()
   const awaitedSlots = new Slots<'member'>(maxAwaited)
   let taking: Promise<void> = Promise.resolve()
@@ -46,7 +46,7 @@ export function startJobWorker(
     return slots - Math.max(running.size - endingRuns().length, running.size - slots)
   }
 
-  function endingRuns(): Run[] {
+  function endingRuns(): RunningJob[] {
     return Array.from(running).filter(({ isTurnOver }) => isTurnOver)
   }
 
@@ -65,7 +65,7 @@ export function startJobWorker(
   }
 
   function start(job: JobRecord, lease: NewLease): void {
-    const run: Run = { userId: job.userId, isTurnOver: false, ended: Promise.resolve() }
+    const run: RunningJob = { userId: job.userId, isTurnOver: false, ended: Promise.resolve() }
     running.add(run)
     const onTurnOver = () => {
       run.isTurnOver = true
@@ -142,7 +142,7 @@ interface NewLease {
 }
 
 /** A run that has a slot. */
-interface Run {
+interface RunningJob {
   userId: string
   /** The run ends after its steps, because another member waits. */
   isTurnOver: boolean

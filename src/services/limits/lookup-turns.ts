@@ -2,7 +2,7 @@
  * Slows down the lookups of unknown credentials from networks with too many wrong ones. A valid credential among them waits
  * instead of being refused, because others behind the same router or proxy may send the wrong ones.
  */
-import type { Connection } from '../../auth/viewer.ts'
+import type { ClientConnection } from '../../auth/viewer.ts'
 import { tooMany, tooManyBad } from './rules.ts'
 
 interface Turn {
@@ -25,13 +25,13 @@ const retryAfter = 1000
  */
 export class LookupTurns {
   /** The next network is first, and so is the next connection of each. */
-  readonly #networks = new Map<string, Map<Connection, Turn>>()
+  readonly #networks = new Map<string, Map<ClientConnection, Turn>>()
   /** A round is due while this is not 0. */
   #waiting = 0
 
   /** Resolves when the lookup may start. @throws RATE_LIMITED if too many wait */
-  async take(credential: string, network: string, connection: Connection): Promise<void> {
-    const turns = this.#networks.get(network) ?? new Map<Connection, Turn>()
+  async take(credential: string, network: string, connection: ClientConnection): Promise<void> {
+    const turns = this.#networks.get(network) ?? new Map<ClientConnection, Turn>()
     const earlier = turns.get(connection)
     if (earlier?.credential === credential) return earlier.wait.promise
     if (earlier || turns.size >= maxWaitingOfNetwork || this.#waiting >= maxWaiting) throw tooManyWaiting()

@@ -18,7 +18,7 @@ import { payloadOf } from './payload.ts'
 import { post, type Response } from './request.ts'
 import { retryDelay } from './retry.ts'
 import { openSecrets, signedHeaders } from './signature.ts'
-import { Slots, type Wanted } from './slots.ts'
+import { type Wanted, WebhookSlots } from './slots.ts'
 
 /** Milliseconds between two searches for due deliveries. */
 const pollInterval = 1000
@@ -39,7 +39,7 @@ export interface SenderContext {
 export function startWebhookSender(context: SenderContext): () => Promise<void> {
   const { db, onError } = context
   const running = new Set<Promise<void>>()
-  const slots = new Slots()
+  const slots = new WebhookSlots()
   let ended = 0
 
   async function search(signal: AbortSignal): Promise<void> {

@@ -21,7 +21,7 @@ export interface Wanted {
   others: number
 }
 
-export class Slots {
+export class WebhookSlots {
   readonly #running = new Map<string, number>()
   /**
    * When the latest attempt failed, in milliseconds of `performance.now()`; null after a success. The webhook that was attempted
