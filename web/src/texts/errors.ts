@@ -1,7 +1,7 @@
 import { formatBytes, formatDuration } from './format.ts'
 
 /** An error of the server: of a request, or of a job. */
-export interface Failure {
+export interface ErrorFacts {
   reason: string
   message: string
   /** Milliseconds. */
@@ -9,7 +9,7 @@ export interface Failure {
   extensions?: Readonly<Record<string, unknown>>
 }
 
-type Words = string | ((failure: Failure) => string)
+type Words = string | ((failure: ErrorFacts) => string)
 
 /** The terms of the API that its messages use. Quoted text is a name that a person chose, or `"targetName"`. */
 const apiTerms =
@@ -137,11 +137,11 @@ export const wordsByReason: Readonly<Record<string, Words>> = {
   BACK_END_RATE_LIMITED: later('The storage accepts no more requests for now.'),
 }
 
-function wordsOf(words: Words, failure: Failure): string {
+function wordsOf(words: Words, failure: ErrorFacts): string {
   return typeof words === 'string' ? words : words(failure)
 }
 
 /** Returns the text of a server's error for people. A newer server, or the client itself, can have other reasons. */
-export function errorText(failure: Failure): string {
+export function errorText(failure: ErrorFacts): string {
   return wordsOf(wordsByReason[failure.reason] ?? detailed('This failed. Reload the page, then try again.'), failure)
 }
