@@ -13,7 +13,6 @@ const shared = [
   'src/auth',
   'src/db',
   'src/settings.ts',
-  'src/lib',
   'src/errors.ts',
   'src/timeout.ts',
 ]

@@ -61,11 +61,10 @@ async function tusRoutes(app: FastifyInstance, endpoint: TusEndpoint, basePath: 
   })
 
   const { collection, requireRight } = endpoint
-  const fileOf = (method: 'create' | 'continue') =>
-    ({
-      kind: 'file',
-      authorize: (request: FastifyRequest) => requireRight(request, method),
-    }) as const satisfies BodyRule
+  const authorize = (request: FastifyRequest) => requireRight(request, 'continue')
+  const creation: BodyRule = { kind: 'file', authorize: request => requireRight(request, 'create') }
+  const chunk: BodyRule = { kind: 'file', authorize }
+  const ignored: BodyRule = { kind: 'parsed', maxBytes: defaultBodyLimit, authorize }
   const common = { ...endpoint.config, continuesLater: true, audit: 'UPLOAD' } as const
   const config = { ...common, operations: endpoint.operations.upload }
   const collectionConfig = { ...common, operations: endpoint.operations.collection }
@@ -73,7 +72,7 @@ async function tusRoutes(app: FastifyInstance, endpoint: TusEndpoint, basePath: 
   app.options(collection, { config: collectionConfig }, describeServer)
   app.options(`${collection}/:id`, { config }, describeServer)
 
-  app.post(collection, { config: { ...collectionConfig, body: fileOf('create') } }, async (request, reply) => {
+  app.post(collection, { config: { ...collectionConfig, body: creation } }, async (request, reply) => {
     requireVersion(request, reply)
     const record = await asTransfer(app, create(endpoint, request, reply))
     reply.header('Location', `${basePath}${splitUrl(request.url)[0]}/${record.id}`)
@@ -94,12 +93,8 @@ async function tusRoutes(app: FastifyInstance, endpoint: TusEndpoint, basePath: 
       return reply.status(204).send()
     },
   }
-  app.route({ ...one, method: ['PATCH', 'POST'], config: { ...config, body: fileOf('continue') } })
-  app.route({
-    ...one,
-    method: ['HEAD', 'DELETE'],
-    config: { ...config, body: { ...fileOf('continue'), kind: 'parsed', maxBytes: defaultBodyLimit } },
-  })
+  app.route({ ...one, method: ['PATCH', 'POST'], config: { ...config, body: chunk } })
+  app.route({ ...one, method: ['HEAD', 'DELETE'], config: { ...config, body: ignored } })
 }
 
 async function create(endpoint: TusEndpoint, request: FastifyRequest, reply: FastifyReply): Promise<UploadRecord> {

@@ -55,8 +55,10 @@ export function requireNoConditions(headers: IncomingHttpHeaders): void {
   }
 }
 
-/** Settles as `storing` does. If the client sent a condition, ALREADY_EXISTS and UPLOAD_UNDER_WAY become
- * PRECONDITION_FAILED. */
+/**
+ * Settles as `storing` does. If the client sent a condition, ALREADY_EXISTS and UPLOAD_UNDER_WAY become
+ * PRECONDITION_FAILED.
+ */
 export function settleConditional<T>(storing: Promise<T>, isConditional: boolean): Promise<T> {
   if (!isConditional) return storing
   return storing.catch(error => {
