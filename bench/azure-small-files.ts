@@ -1,6 +1,6 @@
 /** `node bench/azure-small-files.ts [rounds]` stores small files with the adapter for Azure and Microsoft's SDK in turn, in Azurite. */
 import { Readable } from 'node:stream'
-import { azureBlobAdapter } from '../adapters/azure-blob/index.ts'
+import { azureBlobAdapter } from '../adapters/backends/azure-blob/index.ts'
 import { testHost } from '../adapters/conformance/index.ts'
 import type { StoragePath } from '../adapters/contract.ts'
 import { azureServer } from '../test/servers/azurite.ts'

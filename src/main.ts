@@ -8,7 +8,7 @@ if (Number.parseInt(process.versions.node, 10) < oldestMajor) {
   process.exit(1)
 }
 
-const { run } = await import('./cli.ts')
+const { run } = await import('./start/cli.ts')
 process.exitCode = await run(process.argv.slice(2))
 
 export {}

@@ -4,60 +4,53 @@ import t from 'tap'
 
 /**
  * The folders that each folder may import, besides itself and the adapter contract. Front ends do not import each other.
- * app.ts composes all layers. serve.ts, processes.ts, start.ts, server-commands.ts, cli.ts and main.ts start it.
+ * app.ts composes all layers. The files of start/ and main.ts start it.
  */
-const shared = [
-  'src/services',
-  'src/lib',
-  'src/storage',
-  'src/auth',
-  'src/db',
-  'src/settings.ts',
-  'src/errors.ts',
-  'src/timeout.ts',
-]
+const shared = ['src/services', 'src/lib', 'src/storage', 'src/auth', 'src/db', 'src/settings', 'src/errors.ts']
 const mayImport: Record<string, readonly string[]> = {
-  'src/graphql': ['src/http', 'src/lib', 'src/services', 'src/storage', 'src/auth', 'src/db', 'src/errors.ts'],
-  'src/rest': ['src/http', ...shared],
-  'src/tus': ['src/http', ...shared],
-  'src/console': ['src/http', ...shared],
-  'src/mcp': ['src/http', ...shared],
-  'src/s3': ['src/http', ...shared],
-  'src/webdav': ['src/http', ...shared],
+  'src/endpoints/graphql': [
+    'src/http',
+    'src/lib',
+    'src/services',
+    'src/storage',
+    'src/auth',
+    'src/db',
+    'src/errors.ts',
+  ],
+  'src/endpoints/rest': ['src/http', ...shared],
+  'src/endpoints/tus': ['src/http', ...shared],
+  'src/endpoints/console': ['src/http', ...shared],
+  'src/endpoints/mcp': ['src/http', ...shared],
+  'src/endpoints/s3': ['src/http', ...shared],
+  'src/endpoints/webdav': ['src/http', ...shared],
   'src/http': shared,
-  'src/services': ['src/storage', 'src/auth', 'src/db', 'src/lib', 'src/errors.ts', 'src/timeout.ts'],
-  'src/storage': ['src/auth', 'src/db', 'src/lib', 'src/errors.ts', 'src/timeout.ts'],
-  'src/db': ['src/auth', 'src/lib', 'src/errors.ts', 'src/start-error.ts', 'src/timeout.ts'],
+  'src/services': ['src/storage', 'src/auth', 'src/db', 'src/lib', 'src/errors.ts'],
+  'src/storage': ['src/auth', 'src/db', 'src/lib', 'src/errors.ts'],
+  'src/db': ['src/auth', 'src/lib', 'src/errors.ts'],
   'src/auth': ['src/lib', 'src/errors.ts'],
   // One mechanism of each kind, for all layers.
   'src/lib': ['src/errors.ts'],
   'src/errors.ts': [],
-  'src/start-error.ts': [],
-  'src/timeout.ts': [],
-  'src/settings.ts': ['src/setting-values.ts', 'src/setting-files.ts', 'src/start-error.ts'],
-  'src/setting-files.ts': [],
-  'src/setting-values.ts': [],
-  'src/secret-file.ts': ['src/start-error.ts'],
-  'src/background.ts': ['src/services'],
-  'src/loopback.ts': [],
-  'src/unowned.ts': ['src/services', 'src/loopback.ts'],
-  'src/doctor': [
+  'src/settings': ['src/errors.ts'],
+  'src/start/secret-file.ts': ['src/errors.ts'],
+  'src/start/background.ts': ['src/services'],
+  'src/start/unowned.ts': ['src/services', 'src/lib'],
+  'src/start/doctor': [
     'src/services',
     'src/db',
     'src/auth',
-    'src/loopback.ts',
-    'src/settings.ts',
-    'src/setting-files.ts',
-    'src/secret-file.ts',
-    'src/data-folder.ts',
+    'src/lib',
+    'src/settings',
+    'src/start/secret-file.ts',
+    'src/start/data-folder.ts',
   ],
-  'src/apply': ['src/services', 'src/db', 'src/auth', 'src/start-error.ts'],
-  'src/adapter-test': ['adapters', 'src/storage', 'src/settings.ts', 'src/start-error.ts'],
-  'src/compile-cache.ts': [],
-  'src/data-folder.ts': ['adapters', 'src/settings.ts'],
-  'src/log': ['src/settings.ts'],
-  'src/metrics': ['src/settings.ts', 'src/lib'],
-  'src/tracing': ['src/timeout.ts', 'src/lib'],
+  'src/start/apply': ['src/services', 'src/db', 'src/auth', 'src/errors.ts'],
+  'src/start/adapter-test': ['adapters', 'src/storage', 'src/settings', 'src/errors.ts'],
+  'src/start/compile-cache.ts': [],
+  'src/start/data-folder.ts': ['adapters', 'src/settings'],
+  'src/log': ['src/settings'],
+  'src/metrics': ['src/settings', 'src/lib'],
+  'src/tracing': ['src/lib'],
   adapters: [],
   migrations: [],
   // The console: the app composes its parts, which do not import each other.
@@ -89,18 +82,18 @@ const mayImport: Record<string, readonly string[]> = {
 }
 const composers = [
   'src/app.ts',
-  'src/front-ends.ts',
-  'src/start.ts',
-  'src/serve.ts',
-  'src/processes.ts',
-  'src/server-process.ts',
-  'src/backup.ts',
-  'src/console-build.ts',
-  'src/cli.ts',
-  'src/doctor/index.ts',
-  'src/apply/index.ts',
-  'src/offline-app.ts',
-  'src/server-commands.ts',
+  'src/endpoints/index.ts',
+  'src/start/start.ts',
+  'src/start/serve.ts',
+  'src/start/processes.ts',
+  'src/start/server-process.ts',
+  'src/start/backup.ts',
+  'src/start/console-build.ts',
+  'src/start/cli.ts',
+  'src/start/doctor/index.ts',
+  'src/start/apply/index.ts',
+  'src/start/offline-app.ts',
+  'src/start/server-commands.ts',
   'src/main.ts',
   'src/index.ts',
 ]
@@ -114,9 +107,15 @@ const contract = [
 ]
 
 /** Front ends see rows through the services, so they import only types of `db`. */
-const typesOnly = ['src/http', 'src/graphql', 'src/rest', 'src/tus', 'src/console', 'src/mcp', 'src/webdav'].map(
-  layer => [layer, 'src/db'] as const,
-)
+const typesOnly = [
+  'src/http',
+  'src/endpoints/graphql',
+  'src/endpoints/rest',
+  'src/endpoints/tus',
+  'src/endpoints/console',
+  'src/endpoints/mcp',
+  'src/endpoints/webdav',
+].map(layer => [layer, 'src/db'] as const)
 
 interface Import {
   from: string
@@ -255,7 +254,7 @@ t.test('only the settings read the environment', async t => {
   for (const file of files.filter(file => !file.startsWith('adapters/template/'))) {
     if (/process\.env/.test(await readFile(join(root, file), 'utf8'))) readers.push(file)
   }
-  t.same(readers, ['src/cli.ts', 'packages/cli/src/main.ts'], 'they pass it on')
+  t.same(readers, ['src/start/cli.ts', 'packages/cli/src/main.ts'], 'they pass it on')
 })
 
 t.test(
@@ -291,7 +290,7 @@ t.test('adapters connect to other machines only through host.network', async t =
   // The conformance kit and the templates do not run in a server.
   const own = files.filter(file => /^adapters\/(?!conformance\/|template\/)/.test(file))
   // These import worker_threads. What runs in their threads is checked as all other files are.
-  const threads = ['adapters/local/small/thread.ts', 'adapters/local/small/threads.ts']
+  const threads = ['adapters/backends/local/small/thread.ts', 'adapters/backends/local/small/threads.ts']
   t.ok(own.length > 40)
   const modules =
     /^import (?!type )[^;]*? from '(?:node:)?(?:https?|http2|net|tls|dgram|dns(?:\/promises)?|child_process|worker_threads|undici)'/m
@@ -316,7 +315,7 @@ t.test('bodies are read in one place', async t => {
   // Only `src/http/admission.ts` reads a body into memory, and only `src/http/` parses it.
   const forbidden =
     /addContentTypeParser|removeAllContentTypeParsers|SaxesParser|JSON\.parse\(|bodyLimit|\.hijack\(|(?:of|text\() ?request\.raw\b|\.raw\.(?:on|once|pipe|read|resume)\(/
-  const layers = ['graphql', 'rest', 'tus', 's3', 'webdav', 'mcp', 'console'].map(name => `src/${name}`)
+  const layers = ['graphql', 'rest', 'tus', 's3', 'webdav', 'mcp', 'console'].map(name => `src/endpoints/${name}`)
   const files = (await Promise.all(layers.map(sources))).flat()
   t.ok(files.length > 100)
   for (const file of files) t.notMatch(await readFile(join(root, file), 'utf8'), forbidden, file)

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import t from 'tap'
-import { startBackgroundWork } from '../src/background.ts'
+import { startBackgroundWork } from '../src/start/background.ts'
 import { fill, runJob, startWorld } from './services/jobs-world.ts'
 import { until } from './support/until.ts'
 

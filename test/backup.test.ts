@@ -1,8 +1,8 @@
 import { cp, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { backUp } from '../src/backup.ts'
-import { readSettings } from '../src/settings.ts'
+import { readSettings } from '../src/settings/index.ts'
+import { backUp } from '../src/start/backup.ts'
 import { client } from './support/client.ts'
 import { main, runProgram, startProgram, temporaryFolder } from './support/program.ts'
 

@@ -113,7 +113,7 @@ async function raw(url: string, bytes: string): Promise<void> {
 function withAdapters(endpoints: object): [string, ...string[]] {
   const at = (path: string) => new URL(path, import.meta.url).href
   const module = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`
-  const drive = module(`import { googleDriveAdapter } from '${at('../adapters/google-drive/index.ts')}'
+  const drive = module(`import { googleDriveAdapter } from '${at('../adapters/backends/google-drive/index.ts')}'
     const backoff = { first: 1, longest: 10, attempts: 2 }
     export default { ...googleDriveAdapter({ endpoints: ${JSON.stringify(endpoints)}, backoff }), type: 'drive' }`)
   const packages = { 'drive-of-the-test': drive, 'leaky-of-the-test': at('support/leaky-adapter.ts') }

@@ -2,7 +2,7 @@ import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 
 export default defineConfig({
-  // The server writes the path in front of the assets: see src/console/pages.ts.
+  // The server writes the path in front of the assets: see src/endpoints/console/pages.ts.
   base: './',
   plugins: [react()],
   // The test tools install another version of React. Only one may be bundled.

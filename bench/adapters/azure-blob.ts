@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { azureBlobAdapter } from '../../adapters/azure-blob/index.ts'
+import { azureBlobAdapter } from '../../adapters/backends/azure-blob/index.ts'
 import { testHost } from '../../adapters/conformance/index.ts'
 import { azureServer } from '../../test/servers/azurite.ts'
 import { drain, type OpenPair, sdkParts, source } from './pair.ts'

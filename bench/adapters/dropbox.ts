@@ -1,5 +1,5 @@
 import { fileUpload, uploadFile } from 'dropbox'
-import { dropboxAdapter } from '../../adapters/dropbox/index.ts'
+import { dropboxAdapter } from '../../adapters/backends/dropbox/index.ts'
 import { connect } from '../../test/servers/dropbox/client.ts'
 import { consentingHost, startFake } from './fake.ts'
 import { type OpenPair, sdkParts } from './pair.ts'

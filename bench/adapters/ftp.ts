@@ -1,5 +1,5 @@
+import { ftpAdapter } from '../../adapters/backends/ftp/index.ts'
 import { testHost } from '../../adapters/conformance/index.ts'
-import { ftpAdapter } from '../../adapters/ftp/index.ts'
 import { startProftpd } from '../../test/servers/proftpd.ts'
 import { run } from '../processes.ts'
 import type { OpenPair } from './pair.ts'

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { drive, auth as google } from '@googleapis/drive'
-import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
+import { googleDriveAdapter } from '../../adapters/backends/google-drive/index.ts'
 import { consentingHost, startFake } from './fake.ts'
 import { drain, type OpenPair } from './pair.ts'
 

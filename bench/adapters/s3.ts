@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
 import { GetObjectCommand } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
+import { s3Adapter } from '../../adapters/backends/s3/index.ts'
 import { testHost } from '../../adapters/conformance/index.ts'
-import { s3Adapter } from '../../adapters/s3/index.ts'
 import { s3Server } from '../../test/servers/radosgw.ts'
 import { drain, type OpenPair, sdkParts, source } from './pair.ts'
 

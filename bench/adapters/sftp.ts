@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { sftpAdapter } from '../../adapters/backends/sftp/index.ts'
 import { testHost } from '../../adapters/conformance/index.ts'
-import { sftpAdapter } from '../../adapters/sftp/index.ts'
 import { startSshd } from '../../test/servers/sshd.ts'
 import { run } from '../processes.ts'
 import type { OpenPair } from './pair.ts'

@@ -1,5 +1,5 @@
+import { webdavAdapter } from '../../adapters/backends/webdav/index.ts'
 import { testHost } from '../../adapters/conformance/index.ts'
-import { webdavAdapter } from '../../adapters/webdav/index.ts'
 import { startApache } from '../../test/servers/webdav.ts'
 import { run } from '../processes.ts'
 import type { OpenPair } from './pair.ts'

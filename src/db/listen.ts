@@ -1,6 +1,6 @@
 /** Receives notifications of PostgreSQL on a connection outside of the pool. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { withTimeout } from '../timeout.ts'
+import { withTimeout } from '../lib/timeout.ts'
 import { connectionBeside, type Database } from './client.ts'
 
 /** Milliseconds before each attempt to connect again. The last delay repeats. */

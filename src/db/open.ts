@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { StartError } from '../start-error.ts'
+import { StartError } from '../errors.ts'
 import { type Connection, connect, type Database, type DatabaseOptions } from './client.ts'
 import { migrate } from './migrate.ts'
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { AllowedOrigins } from '../settings.ts'
+import type { AllowedOrigins } from '../settings/index.ts'
 
 const methods = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../errors.ts'
-import { withTimeout } from '../timeout.ts'
+import { withTimeout } from '../lib/timeout.ts'
 import type { Operation } from './openapi/operation.ts'
 
 const content = {

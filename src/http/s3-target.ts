@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { decodeUri } from '../auth/sigv4/message.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/index.ts'
 import { withoutBasePath } from './base-path.ts'
 import { type CanonicalAddress, splitUrl } from './url.ts'
 

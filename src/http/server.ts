@@ -1,6 +1,6 @@
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Services } from '../services/index.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/index.ts'
 import { admitRequests, defaultBodyLimit } from './admission.ts'
 import { authenticateRequests } from './authentication.ts'
 import { boundBodies, defaultBodyTimeout, refuseLongBodies } from './connection/body-bounds.ts'

@@ -1,5 +1,5 @@
 import pino, { type DestinationStream, type Logger } from 'pino'
-import type { LogLevel } from '../settings.ts'
+import type { LogLevel } from '../settings/index.ts'
 
 /** The maximum number of nested causes to log. */
 const maxCauses = 5

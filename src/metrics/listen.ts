@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import { SettingsError } from '../settings.ts'
+import { SettingsError } from '../settings/index.ts'
 
 /** Milliseconds. */
 const requestTimeout = 10_000

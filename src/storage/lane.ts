@@ -1,5 +1,5 @@
 import { orAborted } from '../../adapters/contract.ts'
-import { startDeadline } from '../timeout.ts'
+import { startDeadline } from '../lib/timeout.ts'
 
 /** Admits a bounded number of transfers at once, in the order of their arrival. */
 export class Lane {

@@ -6,7 +6,7 @@ import { batched } from '../db/batched.ts'
 import type { Database } from '../db/client.ts'
 import { deleteEndedLocks, releaseLocks, renewalInterval, renewLocks, takeLocks } from '../db/locks.ts'
 import { toAppError } from '../errors.ts'
-import { startDeadline } from '../timeout.ts'
+import { startDeadline } from '../lib/timeout.ts'
 
 /** Milliseconds between attempts to take a lock that another replica holds. */
 const pollInterval = 100

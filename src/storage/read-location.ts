@@ -9,7 +9,7 @@ import type { ByteRange, Call, LinkHeaders, StorageProvider, Traits } from '../.
 import { childOf, isWithin, nameOf, type StoragePath } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
 import { AppError } from '../errors.ts'
-import { startDeadline } from '../timeout.ts'
+import { startDeadline } from '../lib/timeout.ts'
 import type { ActiveGrants, ActiveWork } from './active-grants.ts'
 import { callAdapter } from './adapter-call.ts'
 import { enclosingIds } from './enclosing-folders.ts'

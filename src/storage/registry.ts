@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { type AdapterDefinition, apiVersion } from '../../adapters/contract.ts'
-import { withTimeout } from '../timeout.ts'
+import { withTimeout } from '../lib/timeout.ts'
 import { type ConfigRules, configRules } from './config.ts'
 
 /** A loaded adapter. */

@@ -12,7 +12,7 @@ import {
   type StoredTokens,
 } from '../db/provider-tokens.ts'
 import type { ProviderRecord } from '../db/providers.ts'
-import { withTimeout } from '../timeout.ts'
+import { withTimeout } from '../lib/timeout.ts'
 import { fromAdapter, isStorageError } from './errors.ts'
 import { RedactedSecrets, type Redactor } from './redacted-secrets.ts'
 import { fault } from './validate-entry.ts'

@@ -4,7 +4,7 @@
  */
 import { Duplex, Readable } from 'node:stream'
 import { AppError } from '../errors.ts'
-import { followSignal, startDeadline } from '../timeout.ts'
+import { followSignal, startDeadline } from '../lib/timeout.ts'
 import { recordForGc } from './gc-pressure.ts'
 
 export interface TransferTimeouts {

@@ -10,7 +10,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import { withTimeout } from '../timeout.ts'
+import { withTimeout } from '../lib/timeout.ts'
 
 export interface TraceOptions {
   /** The address of the collector, without a trailing `/`. */

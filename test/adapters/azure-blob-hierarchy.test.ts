@@ -1,7 +1,7 @@
 /** Accounts with a hierarchical namespace, where folders are real. */
 import t from 'tap'
-import { parseConfig } from '../../adapters/azure-blob/config.ts'
-import { openProvider } from '../../adapters/azure-blob/provider.ts'
+import { parseConfig } from '../../adapters/backends/azure-blob/config.ts'
+import { openProvider } from '../../adapters/backends/azure-blob/provider.ts'
 import { conformanceCases } from '../../adapters/conformance/index.ts'
 import {
   at,

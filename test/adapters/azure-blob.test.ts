@@ -1,6 +1,6 @@
 import t from 'tap'
-import { parseConfig } from '../../adapters/azure-blob/config.ts'
-import type { AzureBlobProvider } from '../../adapters/azure-blob/provider.ts'
+import { parseConfig } from '../../adapters/backends/azure-blob/config.ts'
+import type { AzureBlobProvider } from '../../adapters/backends/azure-blob/provider.ts'
 import { conformanceCases, type Harness } from '../../adapters/conformance/index.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { azureServer } from '../servers/azurite.ts'

@@ -2,7 +2,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { inspect } from 'node:util'
 import t from 'tap'
-import { usualTimeouts } from '../../adapters/cloud/backoff.ts'
+import { dropboxAdapter } from '../../adapters/backends/dropbox/index.ts'
+import { chunkSize } from '../../adapters/backends/dropbox/upload.ts'
+import { usualTimeouts } from '../../adapters/bases/cloud/backoff.ts'
 import {
   at,
   bodyOf,
@@ -17,8 +19,6 @@ import {
   stalledBody,
 } from '../../adapters/conformance/kit.ts'
 import type { StorageErrorCode, StorageProvider } from '../../adapters/contract.ts'
-import { dropboxAdapter } from '../../adapters/dropbox/index.ts'
-import { chunkSize } from '../../adapters/dropbox/upload.ts'
 import { withNameRules } from '../../adapters/name-rules.ts'
 import { type Dropbox, startDropbox } from '../servers/dropbox/index.ts'
 import { until } from '../support/until.ts'

@@ -1,10 +1,10 @@
-import type { StorageProvider } from '../../adapters/contract.ts'
 import {
   type DropboxConfig,
   type DropboxOptions,
   dropboxAdapter,
   type Endpoints,
-} from '../../adapters/dropbox/index.ts'
+} from '../../adapters/backends/dropbox/index.ts'
+import type { StorageProvider } from '../../adapters/contract.ts'
 import { type Dropbox, startDropbox } from '../servers/dropbox/index.ts'
 import { consentingHost, type OAuthHost } from './oauth-host.ts'
 

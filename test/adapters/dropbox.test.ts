@@ -1,6 +1,6 @@
 import t from 'tap'
+import { dropboxAdapter } from '../../adapters/backends/dropbox/index.ts'
 import type { Harness } from '../../adapters/conformance/index.ts'
-import { dropboxAdapter } from '../../adapters/dropbox/index.ts'
 import { Dropbox } from '../servers/dropbox/index.ts'
 import { cloudFaults } from './cloud-faults.ts'
 import { runConformance } from './conformance.ts'

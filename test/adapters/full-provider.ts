@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import type { Harness } from '../../adapters/conformance/index.ts'
 import {
   type Call,
@@ -13,7 +14,6 @@ import {
   type StoragePath,
   type StorageProvider,
 } from '../../adapters/contract.ts'
-import { MemoryProvider } from '../../adapters/memory/provider.ts'
 import { MemoryTrash } from '../support/native-trash.ts'
 
 interface Upload {

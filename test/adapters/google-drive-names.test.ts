@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { toShown, toStored } from '../../adapters/backends/google-drive/names.ts'
 import { at, call, get, has, isMissing, listAll, namesIn, put, rejectsWith } from '../../adapters/conformance/kit.ts'
-import { toShown, toStored } from '../../adapters/google-drive/names.ts'
 import { openWorld } from './google-drive-world.ts'
 
 const keep = { overwrite: false }

@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { googleDriveAdapter } from '../../adapters/backends/google-drive/index.ts'
+import { chunkSize } from '../../adapters/backends/google-drive/upload.ts'
 import {
   at,
   bodyOf,
@@ -14,8 +16,6 @@ import {
   rejectsWith,
 } from '../../adapters/conformance/kit.ts'
 import type { ResumableWrites, StorageProvider } from '../../adapters/contract.ts'
-import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
-import { chunkSize } from '../../adapters/google-drive/upload.ts'
 import type { GoogleDrive } from '../servers/google-drive/index.ts'
 import { backoff, openWorld } from './google-drive-world.ts'
 

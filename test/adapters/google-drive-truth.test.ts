@@ -1,6 +1,7 @@
 /** Changes that others make in Drive while the adapter uses it. */
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
+import { googleDriveAdapter } from '../../adapters/backends/google-drive/index.ts'
 import {
   at,
   call,
@@ -13,7 +14,6 @@ import {
   put,
   rejectsWith,
 } from '../../adapters/conformance/kit.ts'
-import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
 import { contentOf } from '../servers/google-drive/store.ts'
 import { openWorld } from './google-drive-world.ts'
 

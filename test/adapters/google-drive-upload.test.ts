@@ -4,9 +4,9 @@ import { buffer } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import t from 'tap'
-import { usualTimeouts } from '../../adapters/cloud/backoff.ts'
+import { chunkSize } from '../../adapters/backends/google-drive/upload.ts'
+import { usualTimeouts } from '../../adapters/bases/cloud/backoff.ts'
 import { at, bodyOf, call, get, has, namesIn, put, rejectsWith, stalledBody } from '../../adapters/conformance/kit.ts'
-import { chunkSize } from '../../adapters/google-drive/upload.ts'
 import { openWorld } from './google-drive-world.ts'
 
 const kib256 = 256 * 1024

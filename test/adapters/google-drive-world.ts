@@ -1,5 +1,9 @@
+import {
+  type Endpoints,
+  type GoogleDriveOptions,
+  googleDriveAdapter,
+} from '../../adapters/backends/google-drive/index.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
-import { type Endpoints, type GoogleDriveOptions, googleDriveAdapter } from '../../adapters/google-drive/index.ts'
 import { type GoogleDrive, startGoogleDrive } from '../servers/google-drive/index.ts'
 import { consentingHost, type OAuthHost } from './oauth-host.ts'
 

@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import t from 'tap'
+import { localAdapter } from '../../adapters/backends/local/index.ts'
 import {
   at,
   call,
@@ -21,7 +22,6 @@ import {
   rejectsWith,
 } from '../../adapters/conformance/kit.ts'
 import type { StorageErrorCode, StorageProvider } from '../../adapters/contract.ts'
-import { localAdapter } from '../../adapters/local/index.ts'
 import { recordingHost } from './host.ts'
 import { snapshot } from './snapshot.ts'
 import { openTemporary, type Temporary } from './temporary.ts'

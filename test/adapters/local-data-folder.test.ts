@@ -3,9 +3,9 @@ import { mkdir, mkdtemp, realpath, rename, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { reachesData } from '../../adapters/backends/local/data-folder.ts'
+import { localAdapter } from '../../adapters/backends/local/index.ts'
 import { testHost } from '../../adapters/conformance/index.ts'
-import { reachesData } from '../../adapters/local/data-folder.ts'
-import { localAdapter } from '../../adapters/local/index.ts'
 import { startApp } from '../support/app.ts'
 
 async function folders(t: Test) {

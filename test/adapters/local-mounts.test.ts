@@ -3,6 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { reachesData } from '../../adapters/backends/local/data-folder.ts'
+import { localAdapter } from '../../adapters/backends/local/index.ts'
 import {
   at,
   call,
@@ -14,8 +16,6 @@ import {
   put,
   rejectsWith,
 } from '../../adapters/conformance/kit.ts'
-import { reachesData } from '../../adapters/local/data-folder.ts'
-import { localAdapter } from '../../adapters/local/index.ts'
 import { recordingHost } from './host.ts'
 import { openTemporary } from './temporary.ts'
 

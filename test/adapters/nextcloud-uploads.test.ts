@@ -1,6 +1,8 @@
 /** Tests how the adapter for WebDAV stores files in chunks at Nextcloud and ownCloud, beyond what the conformance kit checks. */
 import { createHash } from 'node:crypto'
 import t from 'tap'
+import { minChunk } from '../../adapters/backends/webdav/upload-folders.ts'
+import { chunkSize } from '../../adapters/backends/webdav/write-chunks.ts'
 import {
   at,
   bodyOf,
@@ -14,8 +16,6 @@ import {
   rejectsWith,
 } from '../../adapters/conformance/kit.ts'
 import type { StorageErrorCode, StorageProvider } from '../../adapters/contract.ts'
-import { minChunk } from '../../adapters/webdav/upload-folders.ts'
-import { chunkSize } from '../../adapters/webdav/write-chunks.ts'
 import type { Kind, Nextcloud } from '../servers/nextcloud/index.ts'
 import { UploadRecord } from './host.ts'
 import { openFolder, openWorld } from './nextcloud-world.ts'

@@ -1,6 +1,6 @@
+import { webdavAdapter } from '../../adapters/backends/webdav/index.ts'
 import type { Harness } from '../../adapters/conformance/index.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
-import { webdavAdapter } from '../../adapters/webdav/index.ts'
 import { type Kind, type Nextcloud, startNextcloud } from '../servers/nextcloud/index.ts'
 import { isForbidden } from '../servers/nextcloud/names.ts'
 import { cloudFaults } from './cloud-faults.ts'

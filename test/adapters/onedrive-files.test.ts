@@ -3,7 +3,10 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { inspect } from 'node:util'
 import t from 'tap'
-import { usualTimeouts } from '../../adapters/cloud/backoff.ts'
+import { QuickXorHash } from '../../adapters/backends/onedrive/hash.ts'
+import { oneDriveAdapter } from '../../adapters/backends/onedrive/index.ts'
+import { chunkSize } from '../../adapters/backends/onedrive/upload.ts'
+import { usualTimeouts } from '../../adapters/bases/cloud/backoff.ts'
 import {
   at,
   bodyOf,
@@ -19,9 +22,6 @@ import {
 } from '../../adapters/conformance/kit.ts'
 import type { StorageErrorCode, StorageProvider } from '../../adapters/contract.ts'
 import { withNameRules } from '../../adapters/name-rules.ts'
-import { QuickXorHash } from '../../adapters/onedrive/hash.ts'
-import { oneDriveAdapter } from '../../adapters/onedrive/index.ts'
-import { chunkSize } from '../../adapters/onedrive/upload.ts'
 import { startOneDrive } from '../servers/onedrive/index.ts'
 import { temporaryFolder } from '../support/program.ts'
 import { copiesNeverReplace } from './cloud-cases.ts'

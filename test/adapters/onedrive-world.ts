@@ -1,10 +1,10 @@
-import type { StorageProvider } from '../../adapters/contract.ts'
 import {
   type Endpoints,
   type OneDriveConfig,
   type OneDriveOptions,
   oneDriveAdapter,
-} from '../../adapters/onedrive/index.ts'
+} from '../../adapters/backends/onedrive/index.ts'
+import type { StorageProvider } from '../../adapters/contract.ts'
 import { type OneDrive, startOneDrive } from '../servers/onedrive/index.ts'
 import { consentingHost, type OAuthHost } from './oauth-host.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
+import { oneDriveAdapter } from '../../adapters/backends/onedrive/index.ts'
 import type { Harness } from '../../adapters/conformance/index.ts'
-import { oneDriveAdapter } from '../../adapters/onedrive/index.ts'
 import { OneDrive } from '../servers/onedrive/index.ts'
 import { cloudFaults } from './cloud-faults.ts'
 import { runConformance } from './conformance.ts'

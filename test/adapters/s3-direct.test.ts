@@ -1,9 +1,9 @@
 /** Small requests that the S3 adapter sends past most of the SDK. */
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
+import { maxDirectBody } from '../../adapters/backends/s3/direct.ts'
+import { encodeKey } from '../../adapters/backends/s3/keys.ts'
 import { at, bodyOf, call, has, pattern, rejectsWith } from '../../adapters/conformance/kit.ts'
-import { maxDirectBody } from '../../adapters/s3/direct.ts'
-import { encodeKey } from '../../adapters/s3/keys.ts'
 import { type Fault, faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { openS3 } from './s3-provider.ts'

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { PutObjectCommand } from '@aws-sdk/client-s3'
 import fc from 'fast-check'
 import t from 'tap'
+import { decodeKey, Keys } from '../../adapters/backends/s3/keys.ts'
+import { compare } from '../../adapters/backends/s3/list.ts'
 import {
   at,
   call,
@@ -15,8 +17,6 @@ import {
   rejectsWith,
 } from '../../adapters/conformance/kit.ts'
 import { oddNames } from '../../adapters/conformance/names.ts'
-import { decodeKey, Keys } from '../../adapters/s3/keys.ts'
-import { compare } from '../../adapters/s3/list.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { recordingHost } from './host.ts'
 import { openS3 } from './s3-provider.ts'

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { defaultLimits, type Limits } from '../../adapters/backends/s3/bucket.ts'
+import { parseConfig, type S3Config } from '../../adapters/backends/s3/config.ts'
+import { openProvider, type S3Provider } from '../../adapters/backends/s3/provider.ts'
 import type { Host } from '../../adapters/contract.ts'
-import { defaultLimits, type Limits } from '../../adapters/s3/bucket.ts'
-import { parseConfig, type S3Config } from '../../adapters/s3/config.ts'
-import { openProvider, type S3Provider } from '../../adapters/s3/provider.ts'
 import type { S3Account } from '../servers/radosgw.ts'
 import { silentHost } from './host.ts'
 

@@ -2,6 +2,12 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { HeadObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
+import { Bucket, defaultLimits, type Limits } from '../../adapters/backends/s3/bucket.ts'
+import { parseConfig } from '../../adapters/backends/s3/config.ts'
+import { maxFileSize } from '../../adapters/backends/s3/parts.ts'
+import { allConditions } from '../../adapters/backends/s3/probe.ts'
+import { S3Provider } from '../../adapters/backends/s3/provider.ts'
+import { BodyReader, maxParts, planParts } from '../../adapters/bases/objects/parts.ts'
 import {
   at,
   bodyOf,
@@ -16,12 +22,6 @@ import {
   stalledBody,
 } from '../../adapters/conformance/kit.ts'
 import type { StorageProvider, Unfinished } from '../../adapters/contract.ts'
-import { BodyReader, maxParts, planParts } from '../../adapters/objects/parts.ts'
-import { Bucket, defaultLimits, type Limits } from '../../adapters/s3/bucket.ts'
-import { parseConfig } from '../../adapters/s3/config.ts'
-import { maxFileSize } from '../../adapters/s3/parts.ts'
-import { allConditions } from '../../adapters/s3/probe.ts'
-import { S3Provider } from '../../adapters/s3/provider.ts'
 import { type FaultProxy, faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { until } from '../support/until.ts'

@@ -1,6 +1,7 @@
 /** Starts two writes below the folder in argv[2] that never end, for a test to kill. */
+
+import { localAdapter } from '../../adapters/backends/local/index.ts'
 import { at, call, pattern, stalledBody } from '../../adapters/conformance/kit.ts'
-import { localAdapter } from '../../adapters/local/index.ts'
 import { silentHost } from './host.ts'
 
 const root = process.argv[2] ?? ''

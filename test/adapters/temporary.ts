@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { localAdapter } from '../../adapters/backends/local/index.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
-import { localAdapter } from '../../adapters/local/index.ts'
 import { recordingHost } from './host.ts'
 
 export interface Temporary {

@@ -1,7 +1,7 @@
 /** A local disk whose changes pass a gate, which can stop them. */
 import { join } from 'node:path'
+import { localAdapter } from '../../adapters/backends/local/index.ts'
 import type { AdapterDefinition, StorageProvider } from '../../adapters/contract.ts'
-import { localAdapter } from '../../adapters/local/index.ts'
 
 export type Moment = 'before' | 'after'
 

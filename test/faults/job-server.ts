@@ -1,11 +1,11 @@
 /** A replica for the fault tests of jobs: its adapters also reach a fake Google Drive and files that exist nowhere. */
-import { type GoogleDriveOptions, googleDriveAdapter } from '../../adapters/google-drive/index.ts'
-import { localAdapter } from '../../adapters/local/index.ts'
-import { s3Adapter } from '../../adapters/s3/index.ts'
+import { type GoogleDriveOptions, googleDriveAdapter } from '../../adapters/backends/google-drive/index.ts'
+import { localAdapter } from '../../adapters/backends/local/index.ts'
+import { s3Adapter } from '../../adapters/backends/s3/index.ts'
 import { buildApp } from '../../src/app.ts'
 import { connect } from '../../src/db/client.ts'
 import { createLog } from '../../src/log/logger.ts'
-import { readSettings } from '../../src/settings.ts'
+import { readSettings } from '../../src/settings/index.ts'
 import { generatedAdapter } from './generated-adapter.ts'
 
 const { connection, secret, drive } = JSON.parse(process.env.TEST_JOB_SERVER ?? '{}')

@@ -2,7 +2,7 @@
 import { buildApp } from '../../src/app.ts'
 import { connect } from '../../src/db/client.ts'
 import { createLog } from '../../src/log/logger.ts'
-import { readSettings } from '../../src/settings.ts'
+import { readSettings } from '../../src/settings/index.ts'
 import { gated } from './gated-adapter.ts'
 
 const { secret, connectionString, folder, prefix } = JSON.parse(process.env.TEST_TRASH_SERVER ?? '{}')

@@ -17,7 +17,7 @@ import {
 } from 'graphql'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
-import { maxResponse } from '../../src/graphql/response-size.ts'
+import { maxResponse } from '../../src/endpoints/graphql/response-size.ts'
 import { head, type Talk, talk } from '../http/socket.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 

@@ -11,7 +11,7 @@ import {
 } from 'graphql'
 import t from 'tap'
 import { typesOf } from '../../scripts/client-schema/types.ts'
-import { schema } from '../../src/graphql/schema.ts'
+import { schema } from '../../src/endpoints/graphql/schema.ts'
 
 const types = Object.values(schema.getTypeMap()).filter(
   type => !isIntrospectionType(type) && !isSpecifiedScalarType(type),

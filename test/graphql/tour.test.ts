@@ -1,6 +1,6 @@
 import { isInterfaceType, isIntrospectionType, isObjectType, parse, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
 import t from 'tap'
-import { schema } from '../../src/graphql/schema.ts'
+import { schema } from '../../src/endpoints/graphql/schema.ts'
 import { metadataHeader, tus, tusPath } from '../http/tus.ts'
 import { startApp } from '../support/app.ts'
 import { password } from '../support/client.ts'

@@ -1,10 +1,10 @@
 /** The back ends of cloud storages whose paths are names, on fake servers. */
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { dropboxAdapter } from '../../adapters/backends/dropbox/index.ts'
+import { oneDriveAdapter } from '../../adapters/backends/onedrive/index.ts'
+import { webdavAdapter } from '../../adapters/backends/webdav/index.ts'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
-import { dropboxAdapter } from '../../adapters/dropbox/index.ts'
-import { oneDriveAdapter } from '../../adapters/onedrive/index.ts'
-import { webdavAdapter } from '../../adapters/webdav/index.ts'
 import { backoff, configOf, endpointsOf } from '../adapters/dropbox-world.ts'
 import * as onedriveWorld from '../adapters/onedrive-world.ts'
 import { type FileTree, type Node, pathOf, segmentsIn } from '../servers/cloud/tree.ts'

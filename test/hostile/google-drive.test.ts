@@ -1,4 +1,4 @@
-import { toShown } from '../../adapters/google-drive/names.ts'
+import { toShown } from '../../adapters/backends/google-drive/names.ts'
 import { attackBackEnd } from './attack-back-end.ts'
 import { googleDrive } from './back-ends.ts'
 import { namesOthersGive } from './corpus.ts'

@@ -17,9 +17,9 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import type { AdapterDefinition, Entry, StoragePath } from '../../adapters/contract.ts'
 import { StorageError } from '../../adapters/contract.ts'
-import { MemoryProvider } from '../../adapters/memory/provider.ts'
 import {
   extractWithUnzip,
   fetchLarge,

@@ -2,8 +2,8 @@
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import type { AdapterDefinition, Call, Entry, ReadResult, StoragePath } from '../../adapters/contract.ts'
-import { MemoryProvider } from '../../adapters/memory/provider.ts'
 import { startApp } from '../support/app.ts'
 import { eventually, head, talk } from './socket.ts'
 

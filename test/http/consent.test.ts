@@ -1,8 +1,8 @@
 /** An OAuth consent is valid only in the browser that showed who asks for it. */
 import t, { type Test } from 'tap'
+import { googleDriveAdapter } from '../../adapters/backends/google-drive/index.ts'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
-import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
-import type { Settings } from '../../src/settings.ts'
+import type { Settings } from '../../src/settings/index.ts'
 import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { startApp } from '../support/app.ts'

@@ -3,8 +3,8 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import type { AdapterDefinition, Call, Entry, StoragePath, Traits } from '../../adapters/contract.ts'
-import { MemoryProvider } from '../../adapters/memory/provider.ts'
 import { type HttpServer, startHttp } from './server.ts'
 
 const digest = (algorithm: string, bytes: string | Buffer) => createHash(algorithm).update(bytes).digest('base64')

@@ -1,7 +1,7 @@
 /** Generated from the schema and the routes: each call that changes or sends something leaves exactly one correct event. */
 import { sql } from 'kysely'
 import t from 'tap'
-import { schema as built } from '../../src/graphql/schema.ts'
+import { schema as built } from '../../src/endpoints/graphql/schema.ts'
 import { password } from '../support/client.ts'
 import { operation, readSchema, type Schema, send } from './api.ts'
 import { areas, hostileAreas } from './areas.ts'

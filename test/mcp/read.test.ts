@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import t from 'tap'
+import { memoryAdapter } from '../../adapters/backends/memory/index.ts'
 import { type AdapterDefinition, apiVersion } from '../../adapters/contract.ts'
-import { memoryAdapter } from '../../adapters/memory/index.ts'
-import { wholeText } from '../../src/mcp/text.ts'
+import { wholeText } from '../../src/endpoints/mcp/text.ts'
 import { startMcpWorld } from './clients.ts'
 
 const maxLength = 128 * 1024

@@ -1,6 +1,6 @@
 import t from 'tap'
+import { memoryAdapter } from '../../adapters/backends/memory/index.ts'
 import { type AdapterDefinition, apiVersion, StorageError } from '../../adapters/contract.ts'
-import { memoryAdapter } from '../../adapters/memory/index.ts'
 import { toolCall } from '../support/mcp.ts'
 import { until } from '../support/until.ts'
 import { startMcpWorld } from './clients.ts'

@@ -1,7 +1,7 @@
 /** Both official clients use every tool over a real server. */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
-import { tools as allTools } from '../../src/mcp/tools/index.ts'
+import { tools as allTools } from '../../src/endpoints/mcp/tools/index.ts'
 import type { Data } from '../support/client.ts'
 import { until } from '../support/until.ts'
 import { clients, type McpClient, startMcpWorld } from './clients.ts'

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
+import { googleDriveAdapter } from '../../adapters/backends/google-drive/index.ts'
 import { type AdapterDefinition, StorageError } from '../../adapters/contract.ts'
-import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
 import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { startApp } from '../support/app.ts'

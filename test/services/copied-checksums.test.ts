@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
+import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import {
   type AdapterDefinition,
   apiVersion,
@@ -11,7 +12,6 @@ import {
   type StorageProvider,
   type Traits,
 } from '../../adapters/contract.ts'
-import { MemoryProvider } from '../../adapters/memory/provider.ts'
 import { startApp } from '../support/app.ts'
 import { randomNumbers } from '../support/random.ts'
 import { ended, runJob } from './jobs-world.ts'

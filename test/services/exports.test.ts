@@ -1,7 +1,7 @@
 /** Files that can only be exported. A move must not replace the original with its export. */
 import t from 'tap'
+import { googleDriveAdapter } from '../../adapters/backends/google-drive/index.ts'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
-import { googleDriveAdapter } from '../../adapters/google-drive/index.ts'
 import { builtInAdapters } from '../../adapters/index.ts'
 import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
+import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import {
   type AdapterDefinition,
   childOf,
@@ -10,7 +11,6 @@ import {
   type StoragePath,
   type StorageProvider,
 } from '../../adapters/contract.ts'
-import { MemoryProvider } from '../../adapters/memory/provider.ts'
 import { startApp } from '../support/app.ts'
 import { runJob } from './jobs-world.ts'
 

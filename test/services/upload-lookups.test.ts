@@ -1,7 +1,7 @@
 /** An upload looks at its path first only where a refusal saves sending the body. */
 import t from 'tap'
+import { memoryAdapter } from '../../adapters/backends/memory/index.ts'
 import { type AdapterDefinition, apiVersion } from '../../adapters/contract.ts'
-import { memoryAdapter } from '../../adapters/memory/index.ts'
 import { startApp } from '../support/app.ts'
 
 const mebibyte = 1024 * 1024

@@ -1,9 +1,9 @@
 /** Uses adapters that violate the contract through the normal endpoints. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { memoryAdapter } from '../../adapters/backends/memory/index.ts'
+import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import type { StoragePath, StorageProvider } from '../../adapters/contract.ts'
-import { memoryAdapter } from '../../adapters/memory/index.ts'
-import { MemoryProvider } from '../../adapters/memory/provider.ts'
 import { eventually, head, talk } from '../http/socket.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { adapter, badOpens, brokenProvider, oddErrors, secret, violations } from './violations.ts'

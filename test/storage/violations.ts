@@ -1,6 +1,7 @@
 /** Adapters that each violate the contract in one way and are otherwise correct. */
 import { Readable } from 'node:stream'
 import { ReadableStream } from 'node:stream/web'
+import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import {
   type AdapterDefinition,
   apiVersion,
@@ -8,7 +9,6 @@ import {
   type StoragePath,
   type StorageProvider,
 } from '../../adapters/contract.ts'
-import { MemoryProvider } from '../../adapters/memory/provider.ts'
 
 /** A text in all internal errors of the adapters, which clients must not see. */
 export const secret = 'a secret of the adapter'

@@ -9,7 +9,7 @@ import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { type App, buildApp } from '../../src/app.ts'
 import { connect, type Database } from '../../src/db/client.ts'
 import { createLog } from '../../src/log/logger.ts'
-import { readSettings, type Settings } from '../../src/settings.ts'
+import { readSettings, type Settings } from '../../src/settings/index.ts'
 import { testDatabase } from '../servers/postgres.ts'
 import { type Client, client } from './client.ts'
 

@@ -1,5 +1,5 @@
+import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import type { AdapterDefinition, StorageProvider } from '../../adapters/contract.ts'
-import { MemoryProvider } from '../../adapters/memory/provider.ts'
 
 export interface AdapterCall {
   /** The name in the configuration of the provider. */

@@ -1,5 +1,5 @@
+import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import type { AdapterDefinition, StoragePath, StorageProvider } from '../../adapters/contract.ts'
-import { MemoryProvider } from '../../adapters/memory/provider.ts'
 
 /** A memory adapter with case-insensitive names, like exFAT and many network drives. */
 export function foldingAdapter(): AdapterDefinition & { mkdirs: string[] } {

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import {
   type AdapterDefinition,
   type Call,
@@ -12,7 +13,6 @@ import {
   type StoragePath,
   type StorageProvider,
 } from '../../adapters/contract.ts'
-import { MemoryProvider } from '../../adapters/memory/provider.ts'
 
 /** An entry that was taken out of the provider. */
 type Kept = { kind: 'file'; bytes: Buffer } | { kind: 'directory'; content: Map<string, Kept> }

@@ -6,6 +6,8 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdir, readdir, rename, rmdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import type { Facts, PlainFiles } from '../../adapters/bases/plain/files.ts'
+import { openPlainProvider } from '../../adapters/bases/plain/provider.ts'
 import {
   type AdapterDefinition,
   childOf,
@@ -13,8 +15,6 @@ import {
   type StoragePath,
   windowsNames,
 } from '../../adapters/contract.ts'
-import type { Facts, PlainFiles } from '../../adapters/plain/files.ts'
-import { openPlainProvider } from '../../adapters/plain/provider.ts'
 
 const device = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i
 

@@ -2,7 +2,7 @@ import { mkdir, readdir, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
-import { consoleFolder } from '../../src/console/pages.ts'
+import { consoleFolder } from '../../src/endpoints/console/pages.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, focusedRow, isGood, names, pick, row, startFiles } from './files.ts'
 

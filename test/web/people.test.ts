@@ -180,7 +180,7 @@ if (files) {
       await late.goto(link)
       await late.getByLabel('New password').fill(newPassword)
       await button(late, 'Set password').click()
-      await late.getByText('unknown, expired or used').waitFor()
+      await late.getByText('has expired or was used').waitFor()
       await late.goto('/reset-password')
       await late.getByText('This link is incomplete').waitFor()
       await isGood(t, late)

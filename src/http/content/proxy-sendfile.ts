@@ -4,7 +4,7 @@
  */
 import { lstat, readlink } from 'node:fs/promises'
 import type { FastifyRequest } from 'fastify'
-import type { Sendfile } from '../../settings.ts'
+import type { Sendfile } from '../../settings/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 
 /** The proxy would evaluate these with its own validators. */

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
 import type { Download, UseDownload } from '../../services/files/index.ts'
-import type { Sendfile } from '../../settings.ts'
+import type { Sendfile } from '../../settings/index.ts'
 import { type Presentation, prepareResponse, sendResponse, sendThroughProxy, spansOf } from './download-response.ts'
 import { openContent } from './file-content.ts'
 import { canProxySend, proxySendfileHeader } from './proxy-sendfile.ts'

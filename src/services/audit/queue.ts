@@ -1,7 +1,7 @@
 /** Gathers audit events and writes them together in the background. */
 import type { AuditEvent } from '../../db/audit-events.ts'
 import type { Database } from '../../db/client.ts'
-import { withTimeout } from '../../timeout.ts'
+import { withTimeout } from '../../lib/timeout.ts'
 import { BatchFailures } from './batch-failures.ts'
 import { isOfShare, ShareFailures } from './share-failures.ts'
 import { createStrangerEvents, isStrangers, type StrangerEvents } from './strangers.ts'

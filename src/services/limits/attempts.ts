@@ -5,7 +5,7 @@
 import type { Database } from '../../db/client.ts'
 import { addHits, type Total } from '../../db/rate-limits.ts'
 import { AppError } from '../../errors.ts'
-import { withTimeout } from '../../timeout.ts'
+import { withTimeout } from '../../lib/timeout.ts'
 import { keyOf, type RateLimit } from './rules.ts'
 
 export interface Attempts {

@@ -1,6 +1,6 @@
 /** Sends email through the SMTP server that the operator has set. */
 import type { Transporter } from 'nodemailer'
-import { startDeadline } from '../../timeout.ts'
+import { startDeadline } from '../../lib/timeout.ts'
 
 export interface MailSettings {
   /** "smtp://" or "smtps://", possibly with a name and a password. */

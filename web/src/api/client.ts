@@ -5,7 +5,7 @@ export { StowageError, sourcesOfJobs, type UploadOptions } from '../../../packag
 
 const url = location.origin + basePath
 
-/** The server accepts the session cookie only together with this header: see src/console/session.ts. */
+/** The server accepts the session cookie only together with this header: see src/endpoints/console/session.ts. */
 const headers = { 'X-Stowage-Console': '1' }
 
 /** The server itself has waited for a back end that does not respond, so its own errors are shown at once. */

@@ -5,7 +5,7 @@ import { loadPart } from '../api/load-part.ts'
 import { ErrorPage, NotFound } from './error-page.tsx'
 import { Shell } from './shell.tsx'
 
-/** Each page is loaded on the first visit. The server serves the same addresses: src/console/pages.ts. */
+/** Each page is loaded on the first visit. The server serves the same addresses: src/endpoints/console/pages.ts. */
 export const routes: RouteObject[] = [
   { path: '/sign-in', element: <SignIn /> },
   { path: '/register', element: <Register /> },

@@ -1,0 +1,204 @@
+import { type ConfigSchema, StorageError } from '../../contract.ts'
+import { parseKey, parseSas } from './credentials.ts'
+
+export type AzureBlobConfig = {
+  account: string
+  container: string
+  access: 'key' | 'sas' | 'application' | 'person'
+  accountKey?: string
+  sas?: string
+  tenantId?: string
+  clientId?: string
+  clientSecret?: string
+  endpoint?: string
+  prefix: string
+}
+
+const entraId = (what: string) => ({
+  type: 'string',
+  description: `For an application or a person: ${what}`,
+  pattern: '^[A-Za-z0-9.-]{1,128}$',
+})
+
+/**
+ * Credentials are required. Those of the server's own environment, such as its managed identity, would be used on behalf of
+ * everybody who can connect a provider.
+ */
+export const configSchema: ConfigSchema = {
+  type: 'object',
+  properties: {
+    account: {
+      type: 'string',
+      title: 'Storage account',
+      description: 'The name of the account, such as teamfiles.',
+      pattern: '^[a-z0-9]{3,24}$',
+    },
+    container: {
+      type: 'string',
+      title: 'Container',
+      description: 'The name of a container that exists.',
+      pattern: '^(\\$root|\\$web|[a-z0-9][a-z0-9-]{2,62})$',
+      keepsSecrets: true,
+    },
+    access: {
+      type: 'string',
+      title: 'Access with',
+      description:
+        'key: the key of the account. sas: a shared access signature. application: an application of Microsoft Entra with its own rights. person: the rights of a person, who gives consent.',
+      enum: ['key', 'sas', 'application', 'person'],
+      default: 'key',
+    },
+    accountKey: {
+      type: 'string',
+      title: 'Account key',
+      description: 'For key: one of the two keys of the account.',
+      maxLength: 256,
+      writeOnly: true,
+    },
+    sas: {
+      type: 'string',
+      title: 'Shared access signature',
+      description: 'For sas: the token, which has "sig=" in it, for the container or the account.',
+      maxLength: 4096,
+      writeOnly: true,
+    },
+    tenantId: { title: 'Directory (tenant) ID', ...entraId('the directory that the application is in.') },
+    clientId: { title: 'Application (client) ID', ...entraId('the application that is registered for Stowage.') },
+    clientSecret: {
+      type: 'string',
+      title: 'Client secret',
+      description: 'For an application or a person: the value of a secret of this application.',
+      maxLength: 1024,
+      writeOnly: true,
+    },
+    prefix: {
+      type: 'string',
+      title: 'Folder in the container',
+      description:
+        'Advanced: serves only the content of this folder, such as team/files. Empty for the whole container.',
+      default: '',
+      maxLength: 512,
+      keepsSecrets: true,
+    },
+    endpoint: {
+      type: 'string',
+      title: 'Endpoint',
+      description:
+        'Advanced: the address of the blob service, where it is not https://<account>.blob.core.windows.net, such as that of another cloud.',
+      pattern: '^https?://',
+    },
+  },
+  required: ['account', 'container', 'access', 'prefix'],
+}
+
+/** Returns the address that signs people and applications in, ending in `/`. */
+export function authorityOf({ hostname }: URL): string {
+  if (hostname.endsWith('.chinacloudapi.cn')) return 'https://login.partner.microsoftonline.cn/'
+  if (hostname.endsWith('.usgovcloudapi.net')) return 'https://login.microsoftonline.us/'
+  return 'https://login.microsoftonline.com/'
+}
+
+/** The proof of who sends a request. */
+export type Credentials =
+  | { kind: 'key'; key: Buffer }
+  | { kind: 'sas'; query: Readonly<Record<string, string>> }
+  | ({ kind: 'application' | 'person' } & EntraClient)
+
+export interface EntraClient {
+  tenantId: string
+  clientId: string
+  clientSecret: string
+}
+
+export interface AzureSettings {
+  account: string
+  container: string
+  credentials: Credentials
+  /** The address of the blob service, ending in `/`. */
+  endpoint: URL
+  /** The address of the service for hierarchical namespaces; undefined where only Microsoft's naming could tell it. */
+  dfsEndpoint: URL | undefined
+  /** The prefix of every blob: empty, or ending in `/`. */
+  base: string
+  /** True for an address of Microsoft's own service. */
+  isAzure: boolean
+  /** The start of every `fileId`: the same for all prefixes. Ends in `/`. */
+  storeId: string
+}
+
+/** The domains of Microsoft's clouds. */
+const azureDomain =
+  /^[a-z0-9]+\.(?:z\d{1,2}\.)?(?:blob|dfs)\.(?:core\.(?:windows\.net|chinacloudapi\.cn|usgovcloudapi\.net)|storage\.azure\.net)$/
+
+/** @throws INVALID_CONFIG */
+export function parseConfig(config: AzureBlobConfig): AzureSettings {
+  const { account, container, prefix } = config
+  const credentials = parseCredentials(config)
+  const endpoint = parseEndpoint(config.endpoint || `https://${account}.blob.core.windows.net`)
+  const isAzure = azureDomain.test(endpoint.hostname)
+  const isToken = credentials.kind === 'application' || credentials.kind === 'person'
+  if (isToken && endpoint.protocol === 'http:') {
+    throw new StorageError('INVALID_CONFIG', 'Tokens of Microsoft Entra need an endpoint with https://.')
+  }
+  return {
+    account,
+    container,
+    credentials,
+    endpoint,
+    dfsEndpoint: isAzure ? new URL(endpoint.href.replace('.blob.', '.dfs.')) : undefined,
+    base: parsePrefix(prefix),
+    isAzure,
+    storeId: `azure-blob:${endpoint.href}${container}/`,
+  }
+}
+
+/** @throws INVALID_CONFIG */
+function parseCredentials(config: AzureBlobConfig): Credentials {
+  const { access } = config
+  if (access === 'key') {
+    if (!config.accountKey) throw missing('the account key')
+    return { kind: access, key: parseKey(config.accountKey) }
+  }
+  if (access === 'sas') {
+    if (!config.sas) throw missing('the shared access signature')
+    return { kind: access, query: parseSas(config.sas) }
+  }
+  return { kind: access, ...requireClient(config) }
+}
+
+/** @throws INVALID_CONFIG */
+export function requireClient({ tenantId, clientId, clientSecret }: AzureBlobConfig): EntraClient {
+  if (!tenantId) throw missing('the directory (tenant) ID')
+  if (!clientId) throw missing('the application (client) ID')
+  if (!clientSecret) throw missing('the client secret')
+  return { tenantId, clientId, clientSecret }
+}
+
+function missing(what: string): StorageError {
+  return new StorageError('INVALID_CONFIG', `This kind of access needs ${what}: enter it, or choose another kind.`)
+}
+
+function parseEndpoint(text: string): URL {
+  const url = URL.parse(text)
+  const isPlain = url && !url.username && !url.password && !url.search && !url.hash
+  if (!isPlain || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
+    const message =
+      'The endpoint is an address such as https://teamfiles.blob.core.windows.net, without credentials, "?" or "#".'
+    throw new StorageError('INVALID_CONFIG', message)
+  }
+  if (azureDomain.test(url.hostname)) url.hostname = url.hostname.replace('.dfs.', '.blob.')
+  url.pathname = url.pathname.replace(/\/?$/, '/')
+  return url
+}
+
+function parsePrefix(text: string): string {
+  if (text === '' || text === '/') return ''
+  const prefix = text.replace(/^\/|\/$/g, '')
+  const names = prefix.split('/')
+  if (!prefix.isWellFormed() || names.some(name => ['', '.', '..'].includes(name) || /[\0\\]|\.$/.test(name))) {
+    const message =
+      'The folder in the container is a list of names separated by "/". No name ends with "." or contains "\\" or a NUL.'
+    throw new StorageError('INVALID_CONFIG', message)
+  }
+  return `${prefix}/`
+}

@@ -1,0 +1,160 @@
+import { Parents } from '../../bases/objects/parents.ts'
+import { maxEntries, Subfolders } from '../../bases/objects/subfolders.ts'
+import { childOf, type Entry, nameOf, parentOf, type StoragePath } from '../../contract.ts'
+import type { Container } from './container.ts'
+import { type Described, fileEntry, folderEntry, folderMark } from './entry.ts'
+import { alreadyExists, hasCode, notAFile, notFound } from './errors.ts'
+import { makeDirectory } from './hierarchy.ts'
+import { isStaging, type Keys } from './keys.ts'
+import { listBlobs } from './list.ts'
+
+/** The number of blobs that suffices to find one that is neither a marker nor an unfinished upload. */
+const pageSize = 10
+
+export interface Below {
+  hasEntries: boolean
+  /** True where a blob marks the folder with the name `<folder>/`, as other programs write it. */
+  hasMarker: boolean
+}
+
+/**
+ * With a hierarchical namespace, folders are real. Without one, a folder exists while any blob lies below it. An empty folder
+ * is an empty blob with the name of the folder and the metadata `hdi_isfolder`.
+ */
+export class Folders {
+  readonly #container: Container
+  readonly #keys: Keys
+  readonly #isHierarchical: boolean
+  readonly #parents: Parents
+  readonly #subfolders: Subfolders
+
+  constructor(container: Container, keys: Keys, isHierarchical: boolean) {
+    this.#container = container
+    this.#keys = keys
+    this.#isHierarchical = isHierarchical
+    this.#parents = new Parents(async (path, signal) => {
+      return (await container.head(keys.blob(path), signal))?.isFolder === false
+    })
+    this.#subfolders = new Subfolders({
+      isFolder: async (path, signal) => (await this.#find(path, signal)) === 'folder',
+      foldersIn: path => this.#foldersIn(path),
+    })
+  }
+
+  /** @throws NOT_FOUND */
+  async stat(path: StoragePath, signal: AbortSignal): Promise<Entry> {
+    // The root always exists, but the credentials may not.
+    if (path === '') await this.below(path, signal)
+    const found = await this.#find(path, signal)
+    if (!found) throw notFound()
+    return found === 'folder' ? this.folder(path) : this.file(path, found)
+  }
+
+  folder(path: StoragePath): Entry {
+    return folderEntry(nameOf(path), this.#container.fileId(this.#keys.folder(path)))
+  }
+
+  file(path: StoragePath, blob: Parameters<typeof fileEntry>[2]): Entry {
+    return fileEntry(nameOf(path), this.#container.fileId(this.#keys.blob(path)), blob)
+  }
+
+  /** @throws NOT_A_FILE where the path is a folder; NOT_FOUND */
+  async refuseNoFile(path: StoragePath, signal: AbortSignal): Promise<never> {
+    if (path === '' || (await this.#find(path, signal)) === 'folder') throw notAFile()
+    throw notFound()
+  }
+
+  /**
+   * Checks that no folder has this path and no file has the path of a parent, before a file is written. It sends one HEAD and
+   * one listing, unless the folders beside the file are known, and one HEAD for each parent that was not checked lately. The
+   * write itself checks for an existing file.
+   * @throws NOT_A_FILE or ALREADY_EXISTS over a folder; NOT_A_DIRECTORY where a parent is a file
+   */
+  async refuseFolder(path: StoragePath, overwrite: boolean, signal: AbortSignal): Promise<void> {
+    this.#subfolders.noteEntry(path)
+    const [, isFolder] = await Promise.all([
+      this.refuseFilesAbove(path, signal),
+      this.#subfolders.isFolder(path, signal),
+    ])
+    if (isFolder) throw overwrite ? notAFile() : alreadyExists()
+  }
+
+  /** @throws NOT_A_DIRECTORY */
+  refuseFilesAbove(path: StoragePath, signal: AbortSignal): Promise<void> {
+    return this.#parents.refuseFiles(path, signal)
+  }
+
+  /** Call this after creating a file. */
+  noteFile(path: StoragePath): void {
+    this.#parents.noteFile(path)
+  }
+
+  async make(path: StoragePath, { exclusive, signal }: { exclusive: boolean; signal: AbortSignal }): Promise<void> {
+    if (path === '' && exclusive) throw alreadyExists()
+    if (path === '') return
+    const [, found] = await Promise.all([this.refuseFilesAbove(path, signal), this.#find(path, signal)])
+    if (found && (found !== 'folder' || exclusive)) throw alreadyExists()
+    if (found || (await this.#create(path, signal))) return
+    // Another call was faster.
+    if (exclusive || (await this.#find(path, signal)) !== 'folder') throw alreadyExists()
+  }
+
+  /** Call this after deleting an entry: keeps the parent folder if that was its last entry. */
+  async keepParent(path: StoragePath): Promise<void> {
+    const parent = parentOf(path)
+    if (this.#isHierarchical || parent === '' || (await this.#find(parent)) !== undefined) return
+    await this.#create(parent)
+  }
+
+  /** Returns what lies below a path. */
+  async below(path: StoragePath, signal?: AbortSignal): Promise<Below> {
+    const prefix = this.#keys.folder(path)
+    const found: Below = { hasEntries: false, hasMarker: false }
+    for (let marker: string | undefined; ; ) {
+      // A page may be empty although others follow, and unfinished uploads do not count.
+      const page = await listBlobs(this.#container, { prefix, limit: pageSize, marker }, signal)
+      found.hasMarker ||= page.items.some(({ key }) => key === prefix)
+      found.hasEntries = page.items.some(({ key }) => key !== prefix && !isStaging(key?.slice(prefix.length) ?? ''))
+      if (found.hasEntries || page.marker === '') return found
+      marker = page.marker
+    }
+  }
+
+  /** Returns the blob at a path, or `folder` where blobs below the path make it one; undefined for nothing. */
+  async #find(path: StoragePath, signal?: AbortSignal): Promise<Described | 'folder' | undefined> {
+    if (path === '') return 'folder'
+    const [blob, below] = await Promise.all([
+      this.#container.head(this.#keys.blob(path), signal),
+      this.#isHierarchical ? undefined : this.below(path, signal),
+    ])
+    if (blob) return blob.isFolder ? 'folder' : blob
+    return below?.hasEntries || below?.hasMarker ? 'folder' : undefined
+  }
+
+  /** Returns false if something exists at the path. */
+  async #create(path: StoragePath, signal?: AbortSignal): Promise<boolean> {
+    const key = this.#keys.blob(path)
+    this.#subfolders.noteEntry(childOf(path, ''))
+    try {
+      if (this.#isHierarchical) await makeDirectory(this.#container, key, signal)
+      else await this.#mark(key, signal)
+      return true
+    } catch (error) {
+      if (hasCode(error, 'ALREADY_EXISTS', 'PRECONDITION_FAILED')) return false
+      throw error
+    }
+  }
+
+  async #mark(key: string, signal: AbortSignal | undefined): Promise<void> {
+    const headers = { 'x-ms-blob-type': 'BlockBlob', 'if-none-match': '*', [`x-ms-meta-${folderMark}`]: 'true' }
+    await this.#container.call({ method: 'PUT', key, headers }, signal)
+  }
+
+  async #foldersIn(path: StoragePath): Promise<ReadonlySet<string> | null> {
+    const prefix = this.#keys.folder(path)
+    const page = await listBlobs(this.#container, { prefix, delimiter: '/', limit: maxEntries })
+    if (page.marker !== '') return null
+    const folders = page.items.filter(({ blob }) => !blob || blob.isFolder)
+    return new Set(folders.map(({ key = '' }) => key.slice(prefix.length).replace(/\/$/, '')))
+  }
+}

@@ -1,0 +1,89 @@
+import type { ClientRequest, Agent as HttpAgent, IncomingMessage } from 'node:http'
+import { pipeline, Readable } from 'node:stream'
+import type { Network } from '../../contract.ts'
+import type { HttpHeaders } from './sign.ts'
+
+/** The maximum number of connections. Downloads use separate ones, as slow readers can occupy theirs for long. */
+const callSockets = 64
+const bodySockets = 1024
+
+/** Milliseconds until a connection is established. */
+const connectTime = 10_000
+
+/** Bytes of a response that is not streamed: a page of a listing with long metadata. */
+const maxText = 32 * 1024 * 1024
+
+export interface HttpRequest {
+  method: string
+  headers: HttpHeaders
+  body?: Buffer | Readable | undefined
+  signal?: AbortSignal | undefined
+  /** Milliseconds without a byte. */
+  timeout: number
+  /** True where the caller reads the body of the response itself, as slowly as it likes. */
+  isStreamed: boolean
+}
+
+/** Sends requests once, over connections that are reused. */
+export class HttpClient {
+  readonly #network: Network
+  readonly #calls: HttpAgent
+  readonly #bodies: HttpAgent
+  readonly #uploads: HttpAgent
+
+  constructor(network: Network, protocol: string) {
+    this.#network = network
+    const options = { keepAlive: true, maxFreeSockets: 32, scheduling: 'lifo' as const }
+    const agent = (own: object) => (protocol === 'https:' ? network.httpsAgent(own) : network.httpAgent(own))
+    this.#calls = agent({ ...options, maxSockets: callSockets })
+    this.#bodies = agent({ ...options, maxSockets: bodySockets })
+    // A streamed body cannot be sent again if an idle connection turns out to be closed, so it gets a new one.
+    this.#uploads = agent({ maxSockets: bodySockets })
+  }
+
+  /** Resolves when the response begins. @throws errors of sockets; the error of the body */
+  send(url: URL, { method, headers, body, signal, timeout, isStreamed }: HttpRequest): Promise<IncomingMessage> {
+    const agent = body instanceof Readable ? this.#uploads : isStreamed ? this.#bodies : this.#calls
+    return new Promise((resolve, reject) => {
+      const request = this.#network.request(url, { method, headers, agent, signal, timeout })
+      request.on('error', reject)
+      request.on('timeout', () => {
+        request.destroy(Object.assign(new Error('no byte arrived in time'), { code: 'ETIMEDOUT' }))
+      })
+      request.on('response', response => {
+        // The reader of a stream has timers of its own.
+        if (isStreamed && (response.statusCode ?? 500) < 300) request.setTimeout(0)
+        resolve(response)
+      })
+      boundConnecting(request)
+      if (body instanceof Readable) pipeline(body, request, error => error && reject(error))
+      else request.end(body)
+    })
+  }
+
+  close(): void {
+    for (const agent of [this.#calls, this.#bodies, this.#uploads]) agent.destroy()
+  }
+}
+
+/** Reads a response to its end, so that its connection can be used again. @throws errors of sockets */
+export async function textOf(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length > maxText) throw Object.assign(new Error('the response is too long'), { code: 'EMSGSIZE' })
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+function boundConnecting(request: ClientRequest): void {
+  request.on('socket', socket => {
+    if (!socket.connecting) return
+    const error = Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' })
+    const timer = setTimeout(() => request.destroy(error), connectTime)
+    socket.once('connect', () => clearTimeout(timer))
+    request.once('close', () => clearTimeout(timer))
+  })
+}

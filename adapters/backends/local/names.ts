@@ -1,0 +1,78 @@
+import { isUtf8 } from 'node:buffer'
+import { joinSegments, StorageError, type StoragePath, segmentsOf } from '../../contract.ts'
+
+/**
+ * The folder of unfinished writes. It is hidden and refused at every level, as another provider's root may be below this
+ * one.
+ */
+export const stagingName = '.stowage-staging'
+
+/** NAME_MAX on Linux, in bytes. A file system with a lower limit fails with ENAMETOOLONG. */
+const maxNameBytes = 255
+
+/** Ignores case, because the file system may. Some letters are equal only as capitals, such as "s" and the long "ſ". */
+export function isReserved(name: string): boolean {
+  return name.length === stagingName.length && name.toUpperCase().toLowerCase() === stagingName
+}
+
+/** @throws INVALID_PATH */
+export function requireSegments(path: StoragePath): string[] {
+  const segments = segmentsOf(path)
+  for (const segment of segments) {
+    // The host refuses these, too. Check again, so that a bug there cannot escape the root.
+    if (segment === '' || segment === '.' || segment === '..' || segment.includes('\0')) {
+      throw new StorageError('INVALID_PATH', 'The path has an empty, "." or ".." segment, or contains a NUL.')
+    }
+    if (isReserved(segment)) {
+      throw new StorageError('INVALID_PATH', `The name ${stagingName} is reserved for unfinished uploads.`)
+    }
+    if (Buffer.byteLength(segment) > maxNameBytes) {
+      throw new StorageError('INVALID_PATH', `A name on this path has more than ${maxNameBytes} bytes.`)
+    }
+  }
+  return segments
+}
+
+/** @throws INVALID_PATH for a text that is not the name of an entry */
+export function requireName(name: string): void {
+  const [segment] = requireSegments(joinSegments([name]))
+  if (segment === name) return
+  throw new StorageError('INVALID_PATH', 'A name is empty or contains a "/".')
+}
+
+/** @throws INVALID_PATH for the root, which has no parent */
+export function splitPath(path: StoragePath): { parents: string[]; name: string } {
+  const parents = requireSegments(path)
+  const name = parents.pop()
+  if (name === undefined) throw new StorageError('INVALID_PATH', 'This cannot be done to the root folder.')
+  return { parents, name }
+}
+
+/**
+ * Returns a system path to `name` in an open directory. Node has no openat(2), but Linux resolves `/proc/self/fd/<fd>` to the
+ * directory itself, even after it was moved (proc_pid_fd(5)).
+ *
+ * The path is valid only while the handle is open. Afterwards the number may belong to another directory, so never close a
+ * directory before all calls below it have settled, not even after one of them failed.
+ */
+export function inside(directory: { fd: number }, name: string | Buffer): string | Buffer {
+  const prefix = `/proc/self/fd/${directory.fd}/`
+  return typeof name === 'string' ? prefix + name : Buffer.concat([Buffer.from(prefix), name])
+}
+
+export function self(handle: { fd: number }): string {
+  return `/proc/self/fd/${handle.fd}`
+}
+
+/**
+ * Returns the bytes of a name that was read as Latin-1, one character per byte. This encoding keeps all bytes, costs half as
+ * much as Buffers, and compares with `<` as the bytes do.
+ */
+export function bytesOf(latin1Name: string): Buffer {
+  return Buffer.from(latin1Name, 'latin1')
+}
+
+/** Returns undefined for a name that is not UTF-8. */
+export function decodeName(bytes: Buffer): string | undefined {
+  return isUtf8(bytes) ? bytes.toString('utf8') : undefined
+}

@@ -1,0 +1,161 @@
+import { addAbortSignal, type Readable } from 'node:stream'
+import { chunksOf } from '../../bases/cloud/chunks.ts'
+import { alreadyExists, notAFile } from '../../bases/cloud/failure.ts'
+import { parentOf, StorageError } from '../../contract.ts'
+import { type DriveItem, isFolder } from './entry.ts'
+import { isRefused, isTaken } from './errors.ts'
+import { type MadeFolder, makeFolders } from './folders.ts'
+import { QuickXorHash } from './hash.ts'
+import type { DriveItems } from './items.ts'
+import { Spool } from './spool.ts'
+import {
+  type Commit,
+  chunkSize,
+  commitOnce,
+  timesOf,
+  UploadSession,
+  uploadWhole,
+  verify,
+  type Written,
+} from './upload.ts'
+
+export interface WriteOptions extends Commit {
+  size: number | undefined
+}
+
+/** Writes one file. OneDrive creates or replaces it in one step, with its last byte. */
+export class Write {
+  readonly #items: DriveItems
+  readonly #options: WriteOptions
+  readonly #hash = new QuickXorHash()
+  #session: UploadSession | undefined
+  #parents: MadeFolder | undefined
+
+  constructor(items: DriveItems, options: WriteOptions) {
+    this.#items = items
+    this.#options = options
+  }
+
+  async run(body: Readable): Promise<DriveItem> {
+    const { signal, path } = this.#options
+    try {
+      this.#items.addressOf(path)
+      return await this.#store(body)
+    } catch (error) {
+      body.destroy()
+      await this.#session?.abort()
+      await this.#parents?.undo()
+      throw signal.aborted ? signal.reason : error
+    }
+  }
+
+  async #store(body: Readable): Promise<DriveItem> {
+    const { signal, size } = this.#options
+    const chunks = chunksOf(addAbortSignal(signal, body), chunkSize)
+    const first = await chunks.next()
+    signal.throwIfAborted()
+    if (first.done) throw endedEarly()
+    const { bytes, isLast } = first.value
+    if (isLast) return await this.#storeWhole(bytes)
+    const rest = async function* () {
+      yield bytes
+      for await (const chunk of chunks) yield chunk.bytes
+    }
+    if (size !== undefined) return await this.#storeInParts(rest(), size)
+    const spool = await Spool.create()
+    try {
+      for await (const chunk of rest()) await spool.add(chunk)
+      signal.throwIfAborted()
+      return await this.#storeInParts(spool.chunks(chunkSize), spool.size)
+    } finally {
+      await spool.close()
+    }
+  }
+
+  /** Stores a small file in one request, or in two if it has a time. */
+  async #storeWhole(bytes: Buffer): Promise<DriveItem> {
+    const { modifiedAt, signal } = this.#options
+    if (modifiedAt && bytes.length > 0) return await this.#storeInParts([bytes], bytes.length)
+    const written = this.#written(bytes)
+    const stored = await this.#withParents(() =>
+      commitOnce(this.#items, this.#options, written, () => uploadWhole(this.#items, bytes, this.#options)),
+    )
+    await this.#verify(stored, written)
+    if (!modifiedAt) return stored
+    // A session needs at least one byte.
+    const url = this.#items.idAddress(stored.id)
+    return await this.#items.change({ method: 'PATCH', url, json: timesOf(modifiedAt), repeatable: true, signal })
+  }
+
+  /** The session needs the size with the first byte, and creates the file with the last one, so that is sent after the end. */
+  async #storeInParts(chunks: Iterable<Buffer> | AsyncIterable<Buffer>, total: number): Promise<DriveItem> {
+    let offset = 0
+    let last: Buffer | undefined
+    for await (const bytes of chunks) {
+      this.#session ??= await this.#begin(total)
+      if (last) {
+        if (offset + last.length >= total) throw wrongSize(total)
+        await this.#session.send(last, offset, total)
+        offset += last.length
+      }
+      last = bytes
+      this.#hash.update(bytes)
+    }
+    const session = this.#session
+    if (!last || !session || offset + last.length !== total) throw wrongSize(total)
+    const [final, start] = [last, offset]
+    const written = { size: total, hash: this.#hash.digest() }
+    const stored = await commitOnce(this.#items, this.#options, written, attempt =>
+      session.finish(final, start, attempt),
+    )
+    this.#session = undefined
+    await this.#verify(stored, written)
+    return stored
+  }
+
+  async #begin(total: number): Promise<UploadSession> {
+    const { path, overwrite, signal } = this.#options
+    if (total > chunkSize) {
+      // Fail before the bytes are sent if they can never be stored.
+      const existing = await this.#items.look(path, signal)
+      if (existing && !overwrite) throw alreadyExists()
+      if (existing && isFolder(existing)) throw notAFile()
+      await this.#items.refuseTooLarge(total, signal)
+    }
+    try {
+      return await this.#withParents(() => UploadSession.begin(this.#items, this.#options))
+    } catch (error) {
+      if (!isTaken(error)) throw error
+      throw overwrite ? notAFile() : alreadyExists()
+    }
+  }
+
+  /** Runs `work`, and again with the parents of the file if they were missing. */
+  async #withParents<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isRefused(error, 404)) throw error
+      this.#parents = await makeFolders(this.#items, parentOf(this.#options.path), this.#options.signal)
+      return await work()
+    }
+  }
+
+  async #verify(stored: DriveItem, written: Written): Promise<void> {
+    try {
+      verify(stored, written)
+    } catch (error) {
+      if (!this.#options.overwrite) await this.#items.discard(stored)
+      throw error
+    }
+  }
+
+  #written(bytes: Buffer): Written {
+    this.#hash.update(bytes)
+    return { size: bytes.length, hash: this.#hash.digest() }
+  }
+}
+
+const endedEarly = () => new StorageError('UNAVAILABLE', 'The upload ended early: try again.')
+const wrongSize = (size: number) =>
+  new StorageError('UNAVAILABLE', `The body does not have the announced ${size} bytes: send it again.`)

@@ -1,0 +1,104 @@
+import type { Readable } from 'node:stream'
+import type { CompletedPart } from '@aws-sdk/client-s3'
+import { maxParts } from '../../bases/objects/parts.ts'
+import { appendParts, beginState, fileOf, type State } from '../../bases/objects/uploads.ts'
+import { type Call, type Entry, nameOf, type ResumableWrites, StorageError } from '../../contract.ts'
+import { begin, freeLost } from './begin.ts'
+import type { Bucket } from './bucket.ts'
+import { headersOf } from './entry.ts'
+import type { Folders } from './folders.ts'
+import type { Keys } from './keys.ts'
+import { abortUnrecorded, abortUpload, complete, type SentParts, sendBody, type Upload } from './multipart.ts'
+import { partWrites } from './part-writes.ts'
+import type { Conditions } from './probe.ts'
+import { putWhole } from './publish.ts'
+import { parseRecord } from './upload-state.ts'
+
+export function resumableWrites(
+  bucket: Bucket,
+  keys: Keys,
+  folders: Folders,
+  conditionsOf: () => Promise<Conditions>,
+): ResumableWrites {
+  const uploadOf = ({ path, id }: State): Upload => ({ Bucket: bucket.name, Key: keys.file(path), UploadId: id })
+  const append = (text: string, body: Readable, options: Call & { offset: number; size: number }) =>
+    appendParts(text, body, options, bucket.limits, async (state, reader, sendOptions) => {
+      const { parts, bytes } = await sendBody(bucket, uploadOf(state), body, reader, sendOptions)
+      return { bytes, count: parts.length }
+    })
+
+  return {
+    partSize: bucket.limits.partBytes,
+    maxAppends: maxParts,
+
+    async begin(path, { signal, size, mimeType, modifiedAt, unfinished }): Promise<string> {
+      const key = keys.file(path)
+      await folders.refuseFolder(path, true, signal)
+      const headers = headersOf({ mimeType, modifiedAt })
+      const { upload, since } = await begin(bucket, { path, key, headers }, unfinished)
+      if (since === undefined) await unfinished?.ended()
+      return beginState({ path, id: upload.UploadId, size, mimeType, modifiedAt }, bucket.limits)
+    },
+
+    async append(text, body, options): Promise<string> {
+      return JSON.stringify(await append(text, body, options))
+    },
+
+    async complete(text, body, { overwrite, ...options }): Promise<Entry> {
+      const { signal } = options
+      const state = await append(text, body, options)
+      const { path, offset } = state
+      const upload = uploadOf(state)
+      const destination = { key: upload.Key, name: nameOf(path), overwrite, signal }
+      const [conditions, sent] = await Promise.all([
+        conditionsOf(),
+        partsOf(bucket, upload, state, signal),
+        folders.refuseFolder(path, overwrite, signal),
+      ])
+      signal.throwIfAborted()
+      if (offset === 0) {
+        const headers = headersOf(fileOf(state))
+        const entry = await putWhole(bucket, conditions, destination, Buffer.alloc(0), headers)
+        // The file is stored, so a failure to free the upload does not fail the call.
+        await abortUpload(bucket, upload).catch(() => void abortUnrecorded(bucket, upload).catch(() => {}))
+        return entry
+      }
+      if (sent.bytes !== offset) {
+        throw new StorageError('UNAVAILABLE', `The back end has ${sent.bytes} of ${offset} bytes: send the file again.`)
+      }
+      return await complete(bucket, conditions, upload, destination, sent)
+    },
+
+    async abort(text, { signal }: Call): Promise<void> {
+      signal.throwIfAborted()
+      const record = parseRecord(text)
+      if (!record) return
+      const Key = keys.file(record.path)
+      if (record.id) await abortUpload(bucket, { Bucket: bucket.name, Key, UploadId: record.id })
+      if (record.since) await freeLost(bucket, Key, record.since)
+    },
+
+    parts: partWrites(bucket, folders, conditionsOf, uploadOf),
+  }
+}
+
+/**
+ * Lists the parts of the upload that belong to the state. Later parts are from an append that was repeated with fewer bytes.
+ * @throws NOT_FOUND for a missing upload
+ */
+async function partsOf(bucket: Bucket, upload: Upload, { next }: State, signal: AbortSignal): Promise<SentParts> {
+  const sent: SentParts = { parts: [], bytes: 0 }
+  let PartNumberMarker: string | undefined
+  do {
+    const marker = PartNumberMarker === undefined ? {} : { PartNumberMarker }
+    const page = await bucket.call(signal, (s3, options) => s3.listParts({ ...upload, ...marker }, options))
+    for (const { PartNumber = 0, ETag, Size = 0 } of page.Parts ?? []) {
+      if (PartNumber >= next) continue
+      const part: CompletedPart = { PartNumber, ETag }
+      sent.parts.push(part)
+      sent.bytes += Size
+    }
+    PartNumberMarker = page.IsTruncated ? page.NextPartNumberMarker : undefined
+  } while (PartNumberMarker !== undefined)
+  return sent
+}

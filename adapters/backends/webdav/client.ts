@@ -1,0 +1,150 @@
+import { pause } from '../../bases/cloud/backoff.ts'
+import { type Call, type Network, StorageError } from '../../contract.ts'
+import { Authorization } from './authorization.ts'
+import type { WebdavSettings } from './config.ts'
+import { refusal, toStorageError } from './errors.ts'
+import { type DavResource, resourcesIn } from './multistatus.ts'
+import { decodeHref } from './paths.ts'
+
+/** Bytes of an error's body for the log. */
+const maxDetails = 500
+/** Attempts to send one request: on another connection, with other credentials, to another path of a folder, or after the end of a lock. */
+const maxAttempts = 7
+/** Milliseconds before the first attempt after a lock, doubled for each further one: some servers lock each path that they change. */
+const lockTime = 20
+
+export interface DavOptions extends Call {
+  headers?: Record<string, string>
+  /** A stream is sent once. A buffer can be sent again, with other credentials or on another connection. */
+  body?: Buffer | AsyncIterable<Buffer>
+}
+
+/**
+ * Methods that are sent again where the server closes the connection instead of responding, as it may close an idle one just
+ * when it is used again (RFC 9112, section 9.3.1). Other methods could fail when they are repeated, because the
+ * first attempt may have made the change.
+ */
+const repeatable = new Set(['OPTIONS', 'PROPFIND', 'GET', 'PUT'])
+/** Codes of `fetch` and of sockets. */
+const closedCodes = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+
+/** Sends requests to one server. */
+export class DavClient {
+  readonly #origin: URL
+  readonly #network: Network
+  readonly #authorization: Authorization
+
+  constructor(settings: WebdavSettings, network: Network) {
+    this.#origin = settings.origin
+    this.#network = network
+    this.#authorization = new Authorization(settings)
+  }
+
+  /**
+   * Resolves with a response whose status is below 300.
+   * @param path encoded
+   * @throws the StorageError of the status
+   */
+  async send(method: string, path: string, options: DavOptions): Promise<Response> {
+    const isStream = options.body !== undefined && !Buffer.isBuffer(options.body)
+    const isRepeatable = !isStream && repeatable.has(method)
+    for (let [attempt, target] = [1, path]; ; attempt += 1) {
+      const authorization = this.#authorization.header(method, target)
+      const response = await this.#send(method, target, authorization, options).catch(error => {
+        if (isRepeatable && attempt < maxAttempts && isClosed(error)) return null
+        throw error
+      })
+      if (!response) continue
+      const { status, headers } = response
+      if (status < 300) return response
+      const details = await startOf(response)
+      options.signal.throwIfAborted()
+      if (attempt < maxAttempts && !isStream) {
+        if (status === 401 && this.#authorization.answers(headers.get('www-authenticate'), authorization)) continue
+        if (status === 423) {
+          await pause(lockTime * 2 ** attempt, options.signal)
+          continue
+        }
+        if (method === 'PROPFIND' && this.#isFolderOf(target, headers.get('location'))) {
+          target += '/'
+          continue
+        }
+      }
+      throw refusal(method, status, { retryAfter: headers.get('retry-after'), details })
+    }
+  }
+
+  /** Sends a request whose response has no content that matters. */
+  async run(method: string, path: string, options: DavOptions): Promise<Response> {
+    const response = await this.send(method, path, options)
+    const details = await startOf(response)
+    // The response lists what could not be changed.
+    if (response.status === 207) throw refusal(method, 207, { retryAfter: null, details })
+    return response
+  }
+
+  /** Yields the body of a response. @throws UNAVAILABLE where the connection is lost */
+  async *content({ body }: Response): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      yield* body ?? []
+    } catch (error) {
+      throw toStorageError(error, this.#origin)
+    }
+  }
+
+  /** Yields the resources of a response to PROPFIND. @throws UNAVAILABLE */
+  resources(response: Response): AsyncGenerator<DavResource> {
+    return resourcesIn(this.content(response))
+  }
+
+  async #send(
+    method: string,
+    target: string,
+    authorization: string | undefined,
+    { signal, headers, body }: DavOptions,
+  ): Promise<Response> {
+    const isStream = body !== undefined && !Buffer.isBuffer(body)
+    try {
+      return await this.#network.fetch(`${this.#origin.origin}${target}`, {
+        method,
+        signal,
+        // `fetch` would keep all bytes of a stream in memory if it could have to send them again.
+        ...(isStream ? { redirect: 'error', window: null } : { redirect: 'manual' }),
+        headers: { 'user-agent': 'Stowage', ...(authorization !== undefined && { authorization }), ...headers },
+        ...(body && { body: body as NonNullable<RequestInit['body']>, duplex: 'half' }),
+      })
+    } catch (error) {
+      signal.throwIfAborted()
+      throw toStorageError(error, this.#origin)
+    }
+  }
+
+  /** Returns whether the server redirects to the same path as that of a folder. */
+  #isFolderOf(target: string, location: string | null): boolean {
+    if (location === null || target.endsWith('/')) return false
+    const to = URL.parse(location, `${this.#origin.origin}${target}`)
+    return (
+      to?.origin === this.#origin.origin && to.pathname.endsWith('/') && decodeHref(to.pathname) === decodeHref(target)
+    )
+  }
+}
+
+function isClosed(error: unknown): boolean {
+  const cause = error instanceof StorageError && error.cause
+  return cause instanceof Error && 'code' in cause && closedCodes.has(String(cause.code))
+}
+
+/** Returns the start of a response, and reads no more of it. */
+async function startOf({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  try {
+    for await (const chunk of body ?? []) {
+      text += decoder.decode(chunk, { stream: true })
+      if (text.length >= maxDetails) break
+    }
+  } catch {
+    // The status is known already.
+  }
+  return text.slice(0, maxDetails)
+}

@@ -1,0 +1,156 @@
+import { Readable } from 'node:stream'
+import type { ReadableStream } from 'node:stream/web'
+import type { Network } from '../../contract.ts'
+import { type Backoff, type Timeouts, waitFor } from './backoff.ts'
+import { causeForLog, type Failure, parseRetryAfter, type Refusals, toStorageError } from './failure.ts'
+import { repeat } from './repeat.ts'
+import { withStallTimeout } from './stall.ts'
+import type { TokenSource } from './tokens.ts'
+
+/** A vendor whose API returns JSON. */
+export interface Vendor extends Refusals {
+  /** Returns the vendor's word for the reason of a refusal. @param body the parsed JSON, or text that is no JSON */
+  reasonOf(body: unknown): string | undefined
+}
+
+export interface HttpRequest {
+  method?: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+  url: URL | string
+  json?: object
+  body?: Uint8Array | URLSearchParams
+  headers?: Record<string, string>
+  /** True if the response is a file. */
+  stream?: boolean
+  /** True for a URL that is itself the permission. No token is sent to it. */
+  isPermission?: boolean
+  /** Statuses other than 2xx that are not errors. */
+  accept?: readonly number[]
+  /** True where the request can be repeated safely after a lost response. Default: for GET. */
+  repeatable?: boolean
+  /** True if an abort ends only the waits between attempts, so that the outcome of a change is known. */
+  isCommit?: boolean
+  signal: AbortSignal
+}
+
+export interface HttpResponse {
+  status: number
+  headers: Headers
+  /** The parsed JSON; undefined for an empty response and for a file. */
+  data: unknown
+  /** The file, of a request with `stream`. */
+  body: Readable | undefined
+}
+
+/** A request that failed for good. It carries details of the response that a StorageError cannot. */
+export class RequestFailure extends Error {
+  readonly failure: Failure
+  readonly body: unknown
+  constructor(failure: Failure, body: unknown) {
+    super('The vendor refused a request.', { cause: failure.cause })
+    this.failure = failure
+    this.body = body
+  }
+}
+
+interface ClientOptions {
+  vendor: Vendor
+  network: Network
+  /** Undefined for a client that sends only requests without a token. */
+  token: TokenSource | undefined
+  backoff: Backoff
+  timeouts: Timeouts
+}
+
+/** Sends the requests of one account. Handles tokens, timeouts, retries and backoff. */
+export class HttpClient {
+  readonly #options: ClientOptions
+
+  constructor(options: ClientOptions) {
+    this.#options = options
+  }
+
+  /** @throws RequestFailure; the errors of the token source; the reason of the signal */
+  async request(request: HttpRequest): Promise<HttpResponse> {
+    const repeatable = request.repeatable ?? (request.method === undefined || request.method === 'GET')
+    const options = {
+      token: request.isPermission ? undefined : this.#options.token,
+      signal: request.signal,
+      failureOf: (error: unknown) => (error instanceof RequestFailure ? error.failure : undefined),
+      waitFor: (failure: Failure, attempt: number) => this.waitFor(failure, attempt, repeatable),
+    }
+    return await repeat(options, token => this.#send(request, token))
+  }
+
+  /** Returns the milliseconds until the next attempt; undefined for no further attempt. */
+  waitFor(failure: Failure, attempt: number, repeatable: boolean): number | undefined {
+    const { backoff, vendor } = this.#options
+    return waitFor(failure, attempt, { backoff, isRateLimit: vendor.isRateLimit, repeatable })
+  }
+
+  async #send(request: HttpRequest, token: string | undefined): Promise<HttpResponse> {
+    const { network, timeouts, vendor } = this.#options
+    const timeout = new AbortController()
+    const timer = setTimeout(() => timeout.abort(), request.body ? timeouts.upload : timeouts.metadata)
+    try {
+      const response = await network.fetch(request.url, {
+        method: request.method ?? 'GET',
+        headers: {
+          ...(token !== undefined && { authorization: `Bearer ${token}` }),
+          ...(request.json && { 'content-type': 'application/json' }),
+          // A compressed response has another length and other ranges than the file.
+          ...(request.stream && { 'accept-encoding': 'identity' }),
+          ...request.headers,
+        },
+        ...bodyOf(request),
+        signal: request.isCommit ? timeout.signal : AbortSignal.any([request.signal, timeout.signal]),
+      })
+      if (!response.ok && !request.accept?.includes(response.status)) throw await refusalOf(response, vendor)
+      const { status, headers } = response
+      if (!request.stream) return { status, headers, data: parse(await response.text()), body: undefined }
+      const source = response.body ? Readable.fromWeb(response.body as ReadableStream) : Readable.from([])
+      const body = withStallTimeout(source, timeouts.stall, vendor.name)
+      return { status, headers, data: undefined, body }
+    } catch (error) {
+      if (error instanceof RequestFailure) throw error
+      request.signal.throwIfAborted()
+      const cause = causeForLog(error, undefined, undefined)
+      throw new RequestFailure({ status: undefined, reason: undefined, retryAfterMs: undefined, cause }, undefined)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+function bodyOf({ json, body }: HttpRequest): { body?: NonNullable<RequestInit['body']> } {
+  if (json) return { body: JSON.stringify(json) }
+  return body ? { body: body as Uint8Array<ArrayBuffer> | URLSearchParams } : {}
+}
+
+async function refusalOf(response: Response, vendor: Vendor): Promise<RequestFailure> {
+  const { status, headers } = response
+  const body = parse(await response.text())
+  const reason = vendor.reasonOf(body)
+  const message = `${status} ${reason ?? (typeof body === 'string' ? body.slice(0, 200) : '')}`.trim()
+  const retryAfterMs = parseRetryAfter(headers.get('retry-after'))
+  return new RequestFailure({ status, reason, retryAfterMs, cause: causeForLog(message, status, reason) }, body)
+}
+
+function parse(text: string): unknown {
+  if (text === '') return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** Runs a method of the contract and converts its errors to StorageErrors, or to the reason of an abort. */
+export async function withStorageErrors<T>(vendor: Vendor, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted()
+  try {
+    return await call()
+  } catch (error) {
+    if (signal.aborted) throw signal.reason
+    throw error instanceof RequestFailure ? toStorageError(error.failure, vendor) : error
+  }
+}

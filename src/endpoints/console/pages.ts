@@ -1,0 +1,78 @@
+/** Serves the console: the built pages of `web/`. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import fastifyStatic from '@fastify/static'
+import type { FastifyInstance } from 'fastify'
+import { nothingHere } from '../../http/not-found.ts'
+
+/** The folder of the build, both in a checkout and in the package. */
+export const consoleFolder = fileURLToPath(new URL('../../../web/dist', import.meta.url))
+
+/** All of these URLs serve one page, whose script reads the URL. */
+const pages = [
+  '/',
+  '/sign-in',
+  '/register',
+  '/reset-password',
+  '/connect',
+  '/files',
+  '/files/*',
+  '/trash/*',
+  '/settings',
+  '/settings/*',
+  '/s/*',
+]
+
+/** Allows the console's own files, images and text it has fetched, and this server. Its scripts set inline styles. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data: blob:",
+  "media-src 'self'",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "frame-src 'self' blob:",
+  // The form is the ticket of an archive, which the browser saves.
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** Milliseconds. The names of built files contain a hash of their content, so they never change. */
+const aYear = 365 * 24 * 60 * 60 * 1000
+
+export async function consoleRoutes(app: FastifyInstance, basePath: string): Promise<void> {
+  await app.register(fastifyStatic, { root: consoleFolder, serve: false, preCompressed: true, cacheControl: false })
+  for (const path of pages) {
+    app.get(path, async (_request, reply) => {
+      reply.headers({
+        'Content-Security-Policy': contentSecurityPolicy,
+        'Cache-Control': 'no-cache',
+        'X-Robots-Tag': 'noindex, nofollow',
+      })
+      return reply.type('text/html; charset=utf-8').send(await readPage(basePath))
+    })
+  }
+  app.get('/icon.svg', (_request, reply) => reply.header('Cache-Control', 'max-age=86400').sendFile('icon.svg'))
+  app.get<{ Params: { '*': string } }>('/assets/*', (request, reply) => {
+    const name = request.params['*']
+    if (!/^[\w-]+(\.[\w-]+)+$/.test(name)) throw nothingHere()
+    reply.header('Cache-Control', `max-age=${aYear / 1000}, immutable`)
+    return reply.sendFile(`assets/${name}`)
+  })
+}
+
+/**
+ * Reads the page for each visit, because a checkout can build it again. Its build refers to the assets as "./assets".
+ * @param basePath the path of a URL, so it contains no quotes
+ */
+async function readPage(basePath: string): Promise<string> {
+  const page = await readFile(join(consoleFolder, 'index.html'), 'utf8').catch(error => {
+    throw error.code === 'ENOENT' ? nothingHere() : error
+  })
+  return page
+    .replaceAll('="./', `="${basePath}/`)
+    .replace('<meta name="base-path" content="">', `<meta name="base-path" content="${basePath}">`)
+}

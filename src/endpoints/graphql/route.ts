@@ -1,0 +1,151 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { AppError, type Reason } from '../../errors.ts'
+import { parseJsonBody } from '../../http/json.ts'
+import { memoryOf, RequestMemory } from '../../http/memory.ts'
+import { nextTurn } from '../../lib/turns.ts'
+import type { Services } from '../../services/index.ts'
+import { GraphqlContext, type RequestFacts } from './context.ts'
+import { formatRefusal } from './error-formatter.ts'
+import type { Execute, GraphqlResponse } from './execute.ts'
+import { acceptsEvents, negotiate, prefersEvents, responseMediaType } from './media-type.ts'
+import { checkParameters, type Parameters, parseQueryString } from './parameters.ts'
+import type { Prepare, PreparedOperation } from './prepare.ts'
+import type { Subscribe, Subscribing } from './subscribe.ts'
+
+/** Bytes of a POST body. */
+const maxBody = 1024 * 1024
+/** Bytes of a body that is parsed and prepared at once. Longer ones take turns. */
+const shortBody = 16 * 1024
+
+/**
+ * Adds `/graphql` according to GraphQL over HTTP (https://graphql.github.io/graphql-over-http/draft/).
+ *
+ * A malformed request is an HTTP error: 400, 405, 413 or 415, and 401 for an invalid credential. The response to a
+ * well-formed request has the media type that the client prefers:
+ * - `application/json`: the status is 200, whatever the response contains (section 6.4.1);
+ * - `application/graphql-response+json`: the status is 400 without `data`, if the document or its variables were refused.
+ *   Otherwise it is 200, even if `data` is null because a field was refused. A missing credential is such a refusal,
+ *   because other fields of the document may need none (section 6.4.2).
+ *
+ * With both, the status is 429 with `Retry-After` after too many requests, and 401 if the credential ends while the
+ * operation runs.
+ *
+ * With `Accept: text/event-stream`, which a subscription requires, the response is an event stream with the status 200.
+ *
+ * The route accepts only `application/json` bodies, and GET runs no mutations, so that forms of other sites cannot make a
+ * browser change anything.
+ */
+export function graphqlRoute(
+  app: FastifyInstance,
+  options: { services: Services; prepare: Prepare; execute: Execute; subscribe: Subscribe; facts: RequestFacts },
+): void {
+  const { services, prepare, execute, subscribe, facts } = options
+
+  async function respond(request: FastifyRequest, reply: FastifyReply, parameters: Parameters) {
+    // There are no events in a response to HEAD.
+    const accept = request.method === 'HEAD' ? undefined : request.headers.accept
+    let prepared: PreparedOperation
+    try {
+      prepared = prepare(parameters)
+      requireEvents(prepared, accept)
+    } catch (error) {
+      const refusal = { errors: formatRefusal(error, request.id) }
+      return prefersEvents(accept) ? stream(request, reply, only(refusal)) : sendOne(request, reply, refusal)
+    }
+    const kind = prepared.operation.operation
+    if (kind === 'mutation' && request.method !== 'POST') {
+      throw new AppError('METHOD_NOT_ALLOWED', 'GET can only run queries: send a mutation with POST.')
+    }
+    const context = new GraphqlContext(services, facts, request, memoryOf(request))
+    const subscribing: Subscribing = {
+      prepared,
+      context,
+      contextOf(viewer) {
+        const memory = new RequestMemory(viewer, request.ip)
+        return { context: new GraphqlContext(services, facts, request, memory, viewer), done: () => memory.release() }
+      },
+      report(error, path) {
+        if (context.signal.aborted) return
+        const level = error.reason === 'INTERNAL' ? 'error' : 'warn'
+        request.log[level]({ err: error.cause ?? error, reason: error.reason, path }, 'A GraphQL field failed')
+      },
+    }
+    if (kind === 'subscription') return stream(request, reply, subscribe(subscribing))
+    const executing = facts.observe(prepared.operation, () => execute(subscribing))
+    const body = await (request.method === 'POST' ? facts.track(executing) : executing)
+    if (memoryOf(request).isTaken) await nextTurn()
+    return prefersEvents(accept) ? stream(request, reply, only(body)) : sendOne(request, reply, body)
+  }
+
+  async function stream(request: FastifyRequest, reply: FastifyReply, responses: AsyncIterable<GraphqlResponse>) {
+    await facts.track(facts.sendEvents(request, reply, eventsOf(responses)))
+    return reply
+  }
+
+  // Anybody can send a document, because some fields need no credential: the rule of each field decides.
+  const body = { kind: 'parsed', maxBytes: maxBody, type: 'application/json', authorize: () => {} } as const
+  app.post<{ Body: Buffer | undefined }>('/graphql', { config: { body } }, async (request, reply) => {
+    if (!request.body) throw new AppError('INVALID_INPUT', 'The body must be a JSON object with a "query".')
+    const parameters = checkParameters(await parseJsonBody(request.body))
+    if (request.body.length > shortBody) await nextTurn()
+    return respond(request, reply, parameters)
+  })
+
+  app.get('/graphql', (request, reply) => {
+    reply.header('allow', 'GET, HEAD, POST')
+    reply.header('vary', [reply.getHeader('vary') ?? [], 'Accept'].flat().join(', '))
+    const { searchParams } = new URL(request.url, 'http://localhost')
+    return respond(request, reply, parseQueryString(searchParams))
+  })
+}
+
+function sendOne(request: FastifyRequest, reply: FastifyReply, body: GraphqlResponse): string {
+  const mediaType = negotiate(request.headers.accept)
+  if (hasLostCredential(body)) reply.code(401).header('www-authenticate', 'Bearer')
+  else reply.code(mediaType === responseMediaType && isRefusal(body) ? 400 : 200)
+  const retryAfter = secondsToWait(body)
+  if (retryAfter !== null) reply.code(429).header('retry-after', String(retryAfter))
+  reply.header('content-type', `${mediaType}; charset=utf-8`)
+  return JSON.stringify(body)
+}
+
+/** GraphQL over SSE, mode of distinct connections (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md). */
+async function* eventsOf(responses: AsyncIterable<GraphqlResponse>) {
+  for await (const each of responses) yield { event: 'next', data: JSON.stringify(each) }
+  yield { event: 'complete', data: '' }
+}
+
+async function* only(response: GraphqlResponse) {
+  yield response
+}
+
+/** @throws INVALID_INPUT for a subscription that the client does not want as an event stream */
+function requireEvents({ operation }: PreparedOperation, accept: string | undefined): void {
+  if (operation.operation !== 'subscription' || acceptsEvents(accept)) return
+  throw new AppError('INVALID_INPUT', 'Send a subscription with "Accept: text/event-stream".')
+}
+
+/** Returns the whole seconds for Retry-After; null unless a rate limit refused everything (RFC 6585, section 4). */
+function secondsToWait({ data, errors = [] }: GraphqlResponse): number | null {
+  if (data !== null) return null
+  const waits = errors
+    .filter(({ extensions }) => extensions.reason === 'RATE_LIMITED')
+    .map(({ extensions }) => extensions.retryAfterMs ?? 0)
+  return waits.length === 0 ? null : Math.max(1, Math.ceil(Math.max(...waits) / 1000))
+}
+
+const lostCredential: ReadonlySet<Reason> = new Set([
+  'INVALID_CREDENTIAL',
+  'KEY_EXPIRED',
+  'KEY_REVOKED',
+  'SESSION_ENDED',
+])
+
+/** Returns true if the credential ended after the request was authenticated. */
+function hasLostCredential({ errors = [] }: GraphqlResponse): boolean {
+  return errors.some(({ extensions }) => lostCredential.has(extensions.reason))
+}
+
+function isRefusal(body: GraphqlResponse): boolean {
+  return body.data === undefined
+}

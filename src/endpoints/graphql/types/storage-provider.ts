@@ -1,0 +1,179 @@
+import type { Quota } from '../../../../adapters/contract.ts'
+import { formatPath } from '../../../auth/path.ts'
+import type { JobLimits } from '../../../db/providers.ts'
+import type { ProviderStatus } from '../../../db/schema.ts'
+import type { Capabilities, TrashTraits } from '../../../services/providers/index.ts'
+import { builder } from '../builder.ts'
+import { backEndCost, providersCost } from '../cost.ts'
+import { FolderRef, ProviderTypeRef, StorageProviderRef } from '../refs.ts'
+
+const statuses: Record<ProviderStatus, { description: string }> = {
+  CONNECTED: { description: 'The last test, or the last call since, succeeded.' },
+  NEEDS_AUTHORIZATION: { description: 'A person must give consent first: see `authorizeProvider`.' },
+  NEEDS_RECONNECT: { description: 'The consent has ended. A person must give it again.' },
+  UNAVAILABLE: {
+    description: 'The last test, or a call since, showed that the back end does not work; `statusReason` says why.',
+  },
+}
+
+const ProviderStatusEnum = builder.enumType('ProviderStatus', {
+  description: 'Whether a provider can be used.',
+  values: statuses,
+})
+
+const ProviderCapabilities = builder.objectRef<Capabilities>('ProviderCapabilities').implement({
+  description:
+    'The operations that a back end supports. Other copies and moves are streamed through the server. All values are false if the back end cannot be opened.',
+  fields: t => ({
+    serverSideCopy: t.exposeBoolean('serverSideCopy', { description: 'Whether the back end copies files by itself.' }),
+    serverSideMove: t.exposeBoolean('serverSideMove', {
+      description: 'Whether the back end moves and renames in one step.',
+    }),
+    emptyFolders: t.exposeBoolean('emptyFolders', { description: 'Whether a folder can be empty.' }),
+    resumableUpload: t.exposeBoolean('resumableUpload', {
+      description: 'Whether the back end stores unfinished uploads.',
+    }),
+    maxFileSize: t.expose('maxFileSize', {
+      type: 'SafeInt',
+      nullable: true,
+      description: 'The maximum file size in bytes, or null if there is no limit.',
+    }),
+  }),
+})
+
+const QuotaType = builder.objectRef<Quota>('Quota').implement({
+  description: 'The storage space at a back end.',
+  fields: t => ({
+    used: t.expose('used', { type: 'SafeInt', nullable: true, description: 'The used bytes, or null if unknown.' }),
+    total: t.expose('total', {
+      type: 'SafeInt',
+      nullable: true,
+      description: 'The total bytes, or null if unknown or unlimited.',
+    }),
+  }),
+})
+
+const JobLimitsType = builder.objectRef<JobLimits>('JobLimits').implement({
+  description:
+    'The limits of all jobs together at a provider. The jobs that run at the same time, on all servers, share it equally.',
+  fields: t => ({
+    filesAtOnce: t.exposeInt('filesAtOnce', { description: 'The number of files that they work on at once.' }),
+    bytesPerSecond: t.expose('bytesPerSecond', {
+      type: 'SafeInt',
+      nullable: true,
+      description: 'The bytes per second that pass through the servers, or null if there is no limit.',
+    }),
+  }),
+})
+
+const ProviderTrashType = builder.objectRef<TrashTraits>('ProviderTrash').implement({
+  description: 'The trash of a provider.',
+  fields: t => ({
+    days: t.exposeInt('days', {
+      description: 'The number of days that they stay in the trash. They are deleted at once if it is 0.',
+    }),
+    isOneStep: t.exposeBoolean('isOneStep', {
+      description:
+        'Whether they get to the trash in one step. Otherwise the back end copies every file, which takes time and can cost money.',
+    }),
+    isNative: t.exposeBoolean('isNative', {
+      description: 'Whether they go to the trash of the back end itself. Otherwise they go to a hidden folder.',
+    }),
+  }),
+})
+
+StorageProviderRef.implement({
+  description: 'A back end that is connected to the workspace.',
+  fields: t => ({
+    id: t.exposeID('id', { description: 'The permanent ID of the provider.' }),
+    name: t.exposeString('name', { description: 'The display name.' }),
+    slug: t.exposeString('slug', {
+      description: 'The name in the addresses of WebDAV and S3, where it is the bucket. Unique in the workspace.',
+    }),
+    type: t.field({
+      type: ProviderTypeRef,
+      description: 'The type of back end.',
+      authScopes: { scope: 'read' },
+      resolve: ({ type }, _args, { services, viewer }) =>
+        services.providers.types(viewer).find(adapter => adapter.definition.type === type) ?? { type },
+    }),
+    status: t.expose('status', {
+      type: ProviderStatusEnum,
+      description: 'The status at the last test, or at the last call to the back end since.',
+    }),
+    statusReason: t.string({
+      nullable: true,
+      description: 'Why the provider does not work. Null if you may not change the provider.',
+      authScopes: { public: true },
+      resolve: (record, _args, { services, viewer }) => services.providers.visibleStatusReason(viewer, record),
+    }),
+    config: t.field({
+      type: 'JSON',
+      description: 'The configuration without its secrets. Empty if you may not change the provider.',
+      authScopes: { public: true },
+      resolve: (record, _args, { services, viewer }) => services.providers.visibleConfig(viewer, record),
+    }),
+    capabilities: t.field({
+      type: ProviderCapabilities,
+      description: 'The operations that the back end supports.',
+      authScopes: { scope: 'read' },
+      complexity: backEndCost,
+      resolve: (record, _args, { services }) => services.providers.capabilities(record),
+    }),
+    quota: t.field({
+      type: QuotaType,
+      nullable: true,
+      description:
+        'The storage space that the back end reports now. Null if it does not report it, or if you can access only a part of the provider.',
+      authScopes: { scope: 'read' },
+      complexity: backEndCost,
+      resolve: (record, _args, { services, viewer, signal }) => services.providers.quota(viewer, record, signal),
+    }),
+    jobLimits: t.expose('jobLimits', { type: JobLimitsType, description: 'The limits of jobs at the provider.' }),
+    trashDays: t.exposeInt('trashDays', {
+      nullable: true,
+      description: 'The days in the trash as set for this provider, or null for the setting of the server.',
+    }),
+    trash: t.field({
+      type: ProviderTrashType,
+      description: 'The trash of the provider. Its days are 0 if the back end cannot be opened.',
+      authScopes: { scope: 'read' },
+      complexity: backEndCost,
+      resolve: (record, _args, { services }) => services.providers.trash(record),
+    }),
+    root: t.field({
+      type: FolderRef,
+      description:
+        'The top folder that this credential can access: its base path. If it has several, this is the first of `basePaths`.',
+      authScopes: { scope: 'read' },
+      resolve: ({ id }, _args, { services, viewer }) => services.files.tops(viewer, id)[0],
+    }),
+    basePaths: t.stringList({
+      description: 'The top folders that this credential can access. There is at least one; "/" is the whole provider.',
+      authScopes: { scope: 'read' },
+      resolve: ({ id }, _args, { services, viewer }) =>
+        services.files.tops(viewer, id).map(({ path }) => formatPath(path)),
+    }),
+    createdAt: t.expose('createdAt', {
+      type: 'DateTime',
+      description: 'The time at which the provider was connected.',
+    }),
+  }),
+})
+
+builder.queryFields(t => ({
+  providers: t.field({
+    type: [StorageProviderRef],
+    description: 'Returns the providers that the credential can access, oldest first.',
+    authScopes: { scope: 'read' },
+    complexity: providersCost,
+    resolve: (_root, _args, { services, viewer }) => services.providers.list(viewer),
+  }),
+  provider: t.field({
+    type: StorageProviderRef,
+    description: 'Returns one provider that the credential can access.',
+    authScopes: { scope: 'read' },
+    args: { id: t.arg.id({ required: true, description: 'The ID of the provider.' }) },
+    resolve: (_root, { id }, context) => context.provider(id),
+  }),
+}))

@@ -1,0 +1,60 @@
+import type { Registration } from '../../../db/schema.ts'
+import { builder } from '../builder.ts'
+import { WorkspaceRef } from '../refs.ts'
+
+const registrations: Record<Registration, { description: string }> = {
+  OPEN: { description: 'Anyone can register. They have no access until an administrator gives them a role.' },
+  INVITE: { description: 'Only people with an invite can register.' },
+  CLOSED: { description: 'No one can register.' },
+}
+
+export const RegistrationEnum = builder.enumType('Registration', {
+  description: 'Who can become a member by registering.',
+  values: registrations,
+})
+
+WorkspaceRef.implement({
+  description: 'The workspace that members, API keys and providers belong to.',
+  fields: t => ({
+    id: t.exposeID('id', { description: 'The permanent ID of the workspace.' }),
+    name: t.exposeString('name', { description: 'The display name.' }),
+    registration: t.expose('registration', { type: RegistrationEnum, description: 'Who can register.' }),
+    sendsEmail: t.boolean({
+      description: 'Whether the server sends email about shares.',
+      authScopes: { public: true },
+      resolve: (_workspace, _args, { services }) => services.shares.sendsEmail,
+    }),
+    createdAt: t.expose('createdAt', {
+      type: 'DateTime',
+      description: 'The time at which the first person registered.',
+    }),
+  }),
+})
+
+const UpdateWorkspaceInput = builder.inputType('UpdateWorkspaceInput', {
+  description: 'Changes to the workspace. Omitted fields do not change; at least one is required.',
+  fields: t => ({
+    name: t.string({ description: 'The new name, with 1 to 200 characters.' }),
+    registration: t.field({ type: RegistrationEnum, description: 'Who can register from now on.' }),
+  }),
+})
+
+builder.queryField('workspace', t =>
+  t.field({
+    type: WorkspaceRef,
+    description: 'Returns the workspace that the credential belongs to.',
+    authScopes: { credential: true },
+    resolve: (_root, _args, { services, viewer }) => services.workspaces.get(viewer),
+  }),
+)
+
+builder.mutationField('updateWorkspace', t =>
+  t.field({
+    type: WorkspaceRef,
+    description: 'Changes the settings of the workspace.',
+    audit: 'WORKSPACE_UPDATE',
+    authScopes: { workspace: 'admin' },
+    args: { input: t.arg({ type: UpdateWorkspaceInput, required: true, description: 'The changes.' }) },
+    resolve: (_root, { input }, { services, viewer }) => services.workspaces.update(viewer, input),
+  }),
+)

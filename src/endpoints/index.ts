@@ -1,0 +1,29 @@
+import type { FastifyInstance } from 'fastify'
+import type { Services } from '../services/index.ts'
+import type { Settings } from '../settings/index.ts'
+import { registerConsole } from './console/index.ts'
+import { registerMcp } from './mcp/index.ts'
+import { registerRest } from './rest/index.ts'
+import { registerS3 } from './s3/index.ts'
+import { registerTus } from './tus/index.ts'
+import { registerWebdav } from './webdav/index.ts'
+
+/** Adds the routes of every HTTP front end except GraphQL, which needs more of the server: see `registerGraphql`. */
+export async function registerFrontEnds(
+  app: FastifyInstance,
+  {
+    services,
+    settings,
+  }: {
+    services: Services
+    settings: Pick<Settings, 'sendfile' | 'basePath' | 'publicUrl' | 'corsOrigins' | 's3Domain'>
+  },
+): Promise<void> {
+  await registerRest(app, { services, sendfile: settings.sendfile, basePath: settings.basePath })
+  await registerTus(app, { services, basePath: settings.basePath })
+  const { sendfile, basePath, publicUrl } = settings
+  await registerWebdav(app, { services, sendfile, basePath, publicUrl })
+  await registerMcp(app, services, settings)
+  await registerS3(app, services, settings)
+  await registerConsole(app, settings.basePath)
+}

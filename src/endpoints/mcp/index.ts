@@ -1,0 +1,73 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { requireScope } from '../../auth/policy.ts'
+import { requireViewer } from '../../auth/viewer.ts'
+import { requestSignal } from '../../http/connection/client-abort.ts'
+import { asTransfer } from '../../http/connection/graceful-close.ts'
+import { logError } from '../../http/error-handler.ts'
+import { parseJsonBody } from '../../http/json.ts'
+import type { Services } from '../../services/index.ts'
+import type { Settings } from '../../settings/index.ts'
+import type { McpCall } from './call.ts'
+import { originCheck } from './origin.ts'
+
+/** Bytes of a body. */
+const maxBody = 1024 * 1024
+/** The maximum number of values in a body. The library takes microseconds for each, all at once. */
+const maxValues = 2000
+
+/**
+ * Adds `POST /mcp`, the Model Context Protocol over HTTP
+ * (https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http). It keeps no sessions: each
+ * request has a credential and gets one response. Without a route for them, GET and DELETE return 405, as the protocol
+ * requires of a server that has no streams and no sessions.
+ */
+export async function registerMcp(
+  app: FastifyInstance,
+  services: Services,
+  settings: Pick<Settings, 'publicUrl' | 'corsOrigins'>,
+): Promise<void> {
+  await app.register(async scope => mcpRoute(scope, services, settings))
+}
+
+function mcpRoute(
+  app: FastifyInstance,
+  services: Services,
+  settings: Pick<Settings, 'publicUrl' | 'corsOrigins'>,
+): void {
+  const requireAllowedOrigin = originCheck(settings)
+  // Loading the library takes memory and time, which most installations never need.
+  let loaded: Promise<typeof import('./endpoint.ts')> | undefined
+  const load = () => {
+    loaded ??= import('./endpoint.ts')
+    return loaded
+  }
+  const authorize = (request: FastifyRequest) => {
+    requireAllowedOrigin(request.headers.origin)
+    // Every tool needs this scope at least.
+    requireScope(request.viewer, 'read')
+  }
+  const body = { kind: 'parsed', maxBytes: maxBody, type: 'application/json', authorize } as const
+  app.post<{ Body: Buffer | undefined }>('/mcp', { config: { ignoresCookie: true, body } }, async (request, reply) => {
+    const call = callOf(request, services)
+    const { serve } = await load()
+    const response = await asTransfer(app, serve(call, await parseJsonBody(request.body ?? Buffer.alloc(0), maxValues)))
+    call.signal.throwIfAborted()
+    if (call.lostCredential) throw call.lostCredential
+    const type = response.headers.get('content-type')
+    if (type !== null) reply.header('Content-Type', type)
+    return reply.code(response.status).send(Buffer.from(await response.arrayBuffer()))
+  })
+}
+
+function callOf(request: FastifyRequest, services: Services): McpCall {
+  return {
+    services,
+    viewer: requireViewer(request.viewer),
+    signal: requestSignal(request),
+    requestId: request.id,
+    headers: request.headers,
+    lostCredential: null,
+    report: error => logError(error, request),
+    reportFault: err => request.log.error({ err }, 'The MCP library failed'),
+  }
+}

@@ -1,0 +1,110 @@
+/** Tools that find files and folders. */
+import { z } from 'zod'
+import { needs } from '../../../auth/needs.ts'
+import { formatPath } from '../../../auth/path.ts'
+import { listedByName, listedByPath, path, providerId, toListed, toListedByPath } from '../schemas.ts'
+import { defineTool, hints } from '../tool.ts'
+
+/** The maximum number of entries in one result, which a model has to read. */
+const maxEntries = 200
+/** The maximum number of results, which have whole paths. */
+const maxFound = 100
+
+export const listProviders = defineTool({
+  name: 'list_providers',
+  title: 'List providers',
+  description: 'Lists the storages that this key may use, each with the topmost folders that it may use there.',
+  annotations: hints.reads,
+  needs: [],
+  showsData: true,
+  input: z.strictObject({}),
+  output: z.object({
+    providers: z.array(
+      z.object({ id: z.string(), name: z.string(), type: z.string(), topFolders: z.array(z.string()) }),
+    ),
+  }),
+  async run(_input, { services, viewer }) {
+    const records = await services.providers.list(viewer)
+    return {
+      providers: records.map(({ id, name, type }) => {
+        return { id, name, type, topFolders: services.files.tops(viewer, id).map(top => formatPath(top.path)) }
+      }),
+    }
+  },
+})
+
+export const listFolder = defineTool({
+  name: 'list_folder',
+  title: 'List a folder',
+  description: 'Lists the files and folders in a folder, one page at a time.',
+  annotations: hints.reads,
+  needs: needs.read,
+  showsData: true,
+  input: z.strictObject({
+    providerId,
+    path,
+    first: z.int().min(1).max(maxEntries).default(100),
+    after: z.string().optional().describe('The nextCursor of the page before'),
+  }),
+  output: z.object({
+    entries: z.array(listedByName),
+    nextCursor: z.string().nullable().describe('Null on the last page'),
+  }),
+  async run({ first, after, ...location }, { services, viewer, signal }) {
+    const { items, hasNext } = await services.files.list(viewer, location, { first, after }, signal)
+    const last = items.at(-1)
+    return {
+      entries: items.map(({ entry }) => ({ name: entry.name, ...toListed(entry) })),
+      nextCursor: hasNext && last ? last.cursor : null,
+    }
+  },
+})
+
+export const stat = defineTool({
+  name: 'stat',
+  title: 'Describe an entry',
+  description: 'Returns the facts about one file or folder, with its version (etag) and stored checksums.',
+  annotations: hints.reads,
+  needs: needs.read,
+  showsData: true,
+  input: z.strictObject({ providerId, path }),
+  output: listedByPath.extend({
+    mimeType: z.string().nullable(),
+    etag: z.string().nullable(),
+    checksums: z.record(z.string(), z.string()),
+  }),
+  async run(location, { services, viewer, signal }) {
+    const entry = await services.files.stat(viewer, location, signal)
+    const { mimeType, etag, checksums } = entry
+    return { ...toListedByPath(entry), mimeType, etag, checksums: { ...checksums } }
+  },
+})
+
+export const search = defineTool({
+  name: 'search',
+  title: 'Search by name',
+  description:
+    'Finds files and folders below a folder whose names contain a text, in upper or lower case. It does not search content. It stops at a limit of results, entries or time, and says so in `cut`: then search in a folder further down.',
+  annotations: hints.reads,
+  needs: needs.read,
+  showsData: true,
+  input: z.strictObject({
+    providerId,
+    path,
+    name: z.string().describe('The text to find in names'),
+    first: z.int().min(1).max(maxFound).default(50).describe('The maximum number of results'),
+  }),
+  output: z.object({
+    entries: z.array(listedByPath),
+    walked: z.number().describe('Entries whose names were compared'),
+    unreadable: z.number().describe('Folders that could not be listed'),
+    cut: z
+      .enum(['RESULTS', 'ENTRIES', 'TIME'])
+      .nullable()
+      .describe('The limit that ended the search; null if it is complete'),
+  }),
+  async run(input, { services, viewer, signal }) {
+    const { entries, walked, unreadable, cut } = await services.files.search(viewer, input, signal)
+    return { entries: entries.map(toListedByPath), walked, unreadable, cut }
+  },
+})

@@ -1,0 +1,79 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { requireScope } from '../../auth/policy.ts'
+import { AppError } from '../../errors.ts'
+import { originOf } from '../../http/authentication.ts'
+import { requestSignal } from '../../http/connection/client-abort.ts'
+import { asTransfer } from '../../http/connection/graceful-close.ts'
+import { sendArchive } from '../../http/content/archive/send-archive.ts'
+import { openFirst } from '../../http/content/download-conditions.ts'
+import { canProxySend } from '../../http/content/proxy-sendfile.ts'
+import { serveDownload } from '../../http/content/serve-download.ts'
+import { parseQuery, requireParameter } from '../../http/query.ts'
+import { contentDisposition, contentType, type Download, type UseDownload } from '../../services/files/index.ts'
+import type { Services } from '../../services/index.ts'
+import type { Sendfile } from '../../settings/index.ts'
+import { dispositions, download, downloadParameters, headDownload } from './download-operation.ts'
+
+export const downloadPath = '/api/download/proxy'
+
+const parameterNames = Object.keys(downloadParameters) as (keyof typeof downloadParameters)[]
+
+/** Serves `GET|HEAD ?providerId=&path=` with a credential, or `?ticket=`. A folder is sent as a ZIP archive. */
+export function downloadRoute(app: FastifyInstance, { files }: Services, sendfile: Sendfile | null): void {
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: downloadPath,
+    config: { audit: 'DOWNLOAD', operations: { GET: download, HEAD: headDownload } },
+    handler: async (request, reply) => {
+      const query = parseDownload(request)
+      const signal = requestSignal(request)
+      // The proxy opens the file itself.
+      const open = sendfile && canProxySend(request) ? null : openFirst(request.method, request.headers)
+      const withDownload = <T>(use: UseDownload<T, RequestedDownload>) =>
+        query.ticket === undefined
+          ? files.download(request.viewer, query, signal, open, (download, signal) =>
+              use({ ...download, inline: false }, signal),
+            )
+          : files.downloadLink(query.ticket, originOf(request), signal, open, use)
+      const serving = serveDownload(request, reply, {
+        withDownload,
+        present: ({ entry, inline }) => ({
+          etag: entry.etag,
+          contentType: contentType(entry.mimeType),
+          headers: { 'Content-Disposition': contentDisposition(entry, query.inline ?? inline) },
+        }),
+        sendFolder: (download, signal) => sendArchive({ ...download, isFolder: true }, request, reply, signal),
+        sendfile,
+      })
+      await asTransfer(app, serving)
+    },
+  })
+}
+
+type RequestedDownload = Download & { inline: boolean }
+
+interface DownloadQuery {
+  ticket: string | undefined
+  providerId: string
+  path: string
+  /** If undefined, the ticket decides. */
+  inline: boolean | undefined
+}
+
+function parseDownload({ raw, viewer }: FastifyRequest): DownloadQuery {
+  const query = parseQuery(raw.url ?? '', parameterNames)
+  const { ticket, disposition } = query
+  if (ticket === undefined) requireScope(viewer, 'read')
+  if (disposition !== undefined && !dispositions.some(known => known === disposition)) {
+    throw new AppError('INVALID_INPUT', '"disposition" must be "inline" or "attachment".')
+  }
+  const inline = disposition === undefined ? undefined : disposition === 'inline'
+  if (ticket === undefined) {
+    const providerId = requireParameter(query.providerId, 'providerId')
+    return { ticket, providerId, path: requireParameter(query.path, 'path'), inline }
+  }
+  if (query.providerId !== undefined || query.path !== undefined) {
+    throw new AppError('INVALID_INPUT', 'Send either "ticket", or "providerId" and "path".')
+  }
+  return { ticket, providerId: '', path: '', inline }
+}

@@ -1,0 +1,22 @@
+import type { FastifyInstance } from 'fastify'
+import type { Services } from '../../services/index.ts'
+import type { Sendfile } from '../../settings/index.ts'
+import { archiveRoute } from './archive.ts'
+import { downloadRoute } from './download.ts'
+import { oauthCallbackRoute } from './oauth/callback.ts'
+import { oauthStartRoute } from './oauth/start.ts'
+import { registerShares } from './share/index.ts'
+import { uploadRoute } from './upload.ts'
+
+/** Adds the REST endpoints for uploads, downloads, share links and OAuth. */
+export async function registerRest(
+  app: FastifyInstance,
+  { services, sendfile, basePath }: { services: Services; sendfile: Sendfile | null; basePath: string },
+): Promise<void> {
+  oauthStartRoute(app, services)
+  oauthCallbackRoute(app, services)
+  downloadRoute(app, services, sendfile)
+  archiveRoute(app, services)
+  await app.register(scope => uploadRoute(scope, services))
+  registerShares(app, { services, sendfile, basePath })
+}

@@ -1,0 +1,146 @@
+import { grantBases } from '../../auth/policy.ts'
+import { AppError, type Reason, toAppError } from '../../errors.ts'
+import { namesTag } from '../../http/content/validators.ts'
+import { elementsOf, textOf, type XmlElement } from '../../http/xml/parse.ts'
+import { codeOf } from './error-format.ts'
+import { S3Error } from './failure.ts'
+import { type ObjectPath, parseKey } from './keys.ts'
+import { explainBucket } from './no-such-bucket.ts'
+import type { BucketCall, ObjectCall, S3Operation } from './operation.ts'
+import { sendXml } from './send.ts'
+import { emptyTag, listedTag, quoteTag, type Tagged } from './tags.ts'
+import { element, result, type Xml } from './xml.ts'
+import { readXml } from './xml-body.ts'
+
+const maxKeys = 1000
+/** Conditions that S3 itself has for directory buckets only. */
+const otherConditions = ['x-amz-if-match-last-modified-time', 'x-amz-if-match-size']
+const otherConditionElements = ['LastModifiedTime', 'Size']
+/** The number of objects that one request deletes at the same time. */
+const atOnce = 16
+
+/** There is no such object, so it counts as deleted: it is missing, or of the other kind, or a folder with objects below it. */
+const missing: ReadonlySet<Reason> = new Set(['NOT_FOUND', 'NOT_A_FILE', 'NOT_A_FOLDER', 'NOT_EMPTY'])
+
+/** An object goes to the trash, unless the request names its only version, which S3 then deletes for good. */
+export const deleteObject: S3Operation<ObjectCall> = {
+  method: 'DELETE',
+  takes: ['versionId'],
+  audit: 'DELETE',
+  async run(call) {
+    const { headers } = call.request
+    const version = call.query.get('versionId')
+    if (version !== undefined) requireOnlyVersion(version)
+    const other = otherConditions.find(name => headers[name] !== undefined)
+    if (other !== undefined) throw onlyTags(other)
+    await remove(call, call, { permanent: version !== undefined, match: headers['if-match'] })
+    return call.reply.status(204).send()
+  },
+}
+
+interface Removal {
+  permanent: boolean
+  /** As in If-Match. */
+  match: string | undefined
+}
+
+/** Deletes a file or, for a key that ends in "/", an empty folder. @throws as `Files.delete` */
+async function remove(
+  { services, request, providerId, signal }: BucketCall,
+  { path, isFolder }: ObjectPath,
+  { permanent, match }: Removal,
+): Promise<void> {
+  const only = isFolder ? ('directory' as const) : ('file' as const)
+  const tagIn = (entry: Tagged) => (isFolder ? emptyTag : listedTag(entry))
+  const condition = match === undefined ? undefined : (entry: Tagged) => namesTag(match, tagIn(entry), 'strong')
+  const options = { recursive: false, only, permanent, condition }
+  try {
+    await services.files.delete(request.viewer, { providerId, path }, options, signal)
+  } catch (error) {
+    const explained = explainBucket(error, providerId)
+    if (!(explained instanceof AppError) || explained !== error || !missing.has(explained.reason)) throw explained
+    if (condition) throw new S3Error('NoSuchKey', 'There is no object with this key.', error)
+  }
+}
+
+export const deleteObjects: S3Operation<BucketCall> = {
+  method: 'POST',
+  audit: 'DELETE',
+  selects: ['delete'],
+  authorize({ request, providerId }) {
+    grantBases(request.viewer, 'write', providerId)
+  },
+  async run(call) {
+    const { keys, isQuiet } = await readDelete(call)
+    const results: Xml[] = []
+    const remaining = keys.values()
+    const work = async () => {
+      for (const key of remaining) {
+        const failure = await removeKey(call, key).then(
+          () => null,
+          error => toAppError(error),
+        )
+        if (call.signal.aborted) return
+        if (failure instanceof S3Error && failure.s3Code === 'NoSuchBucket') throw failure
+        if (failure) results.push(failed(key.name, failure))
+        else if (!isQuiet) results.push(element('Deleted', [element('Key', key.name)]))
+      }
+    }
+    await Promise.all(Array.from({ length: atOnce }, work))
+    return sendXml(call.reply, result('DeleteResult', results))
+  },
+}
+
+interface DeletedKey extends Removal {
+  name: string
+}
+
+async function removeKey(call: BucketCall, { name, ...removal }: DeletedKey): Promise<void> {
+  await remove(call, parseKey(name), removal)
+}
+
+function failed(key: string, error: AppError): Xml {
+  return element('Error', [
+    element('Key', key),
+    element('Code', codeOf(error)),
+    element('Message', error.message),
+    element('Reason', error.reason),
+  ])
+}
+
+/** @throws S3Error */
+async function readDelete({ request }: BucketCall): Promise<{ keys: DeletedKey[]; isQuiet: boolean }> {
+  const keys: DeletedKey[] = []
+  let isQuiet = false
+  await readXml(request, 'Delete', child => {
+    if (child.name === 'Object') keys.push(keyOf(child))
+    else if (child.name === 'Quiet') isQuiet = textOf(child).trim() === 'true'
+    if (keys.length > maxKeys) throw wrongNumber()
+  })
+  if (keys.length === 0) throw wrongNumber()
+  return { keys, isQuiet }
+}
+
+function wrongNumber(): S3Error {
+  return new S3Error('MalformedXML', `A request deletes 1 to ${maxKeys} objects.`)
+}
+
+function keyOf(object: XmlElement): DeletedKey {
+  const texts = new Map(elementsOf(object).map(child => [child.name, textOf(child)]))
+  const version = texts.get('VersionId') ?? ''
+  if (version !== '') requireOnlyVersion(version)
+  const other = otherConditionElements.find(name => texts.has(name))
+  if (other !== undefined) throw onlyTags(other)
+  const [name, tag] = [texts.get('Key'), texts.get('ETag')]
+  if (name === undefined) throw new S3Error('MalformedXML', 'An <Object> has no <Key>.')
+  return { name, permanent: version !== '', match: tag === undefined ? undefined : quoteTag(tag.trim()) }
+}
+
+function onlyTags(condition: string): S3Error {
+  return new S3Error('NotImplemented', `This server compares only ETags before it deletes: leave out ${condition}.`)
+}
+
+/** "null" is the version of an object in a bucket without versions. */
+function requireOnlyVersion(version: string): void {
+  if (version !== 'null') throw new S3Error('NotImplemented', 'This server keeps no versions of objects.')
+}

@@ -1,0 +1,172 @@
+/** Stores the file of an HTML form, whose policy the owner of a key has signed (PostObject). */
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { parseFormSignature, verifyFormSignature } from '../../../auth/sigv4/form.ts'
+import { encodeUri } from '../../../auth/sigv4/message.ts'
+import { requireViewer, type Viewer } from '../../../auth/viewer.ts'
+import { AppError } from '../../../errors.ts'
+import { originOf } from '../../../http/authentication.ts'
+import { requestSignal } from '../../../http/connection/client-abort.ts'
+import { asTransfer } from '../../../http/connection/graceful-close.ts'
+import { parseMimeType } from '../../../http/content/body-headers.ts'
+import { wholePart } from '../../../http/content/form-parts.ts'
+import { formatTag } from '../../../http/content/validators.ts'
+import { namedProvider } from '../../../http/named-provider.ts'
+import type { Services } from '../../../services/index.ts'
+import { targetOf } from '../address.ts'
+import { withChecksum } from '../body.ts'
+import { S3Error } from '../failure.ts'
+import { parseKey, requireKeyLength } from '../keys.ts'
+import { parseModifiedAt, requireStorable } from '../metadata.ts'
+import { explainBucket } from '../no-such-bucket.ts'
+import { sendXml } from '../send.ts'
+import { listedTag } from '../tags.ts'
+import { element, result } from '../xml.ts'
+import { type Policy, parsePolicy, requireAllowed, type SizeRange } from './policy.ts'
+import { type ObjectForm, readForm } from './read-form.ts'
+
+/** Fields that have another name as headers. */
+const headerNames: Readonly<Record<string, string>> = {
+  acl: 'x-amz-acl',
+  tagging: 'x-amz-tagging',
+}
+const anySize: SizeRange = { min: 0, max: Number.MAX_SAFE_INTEGER }
+
+export async function postObject(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  bucket: string,
+): Promise<unknown> {
+  if (request.signature) throw new S3Error('InvalidRequest', 'Sign a form with its policy, not in its headers.')
+  const form = await readForm(request)
+  const policy = request.viewer ? null : await authenticate(services, request, form)
+  const fields = new Map([...form.fields, ['bucket', bucket], ['key', keyOf(form)]])
+  if ((form.fields.get('bucket') ?? bucket) !== bucket) throw invalid('The field "bucket" names another bucket.')
+  if (policy) requireAllowed(policy, fields, Date.now())
+  const sizes = policy?.sizes ?? anySize
+  return asTransfer(request.server, store(services, request, reply, { form, fields, sizes, bucket }))
+}
+
+/** Returns the key, in which `${filename}` stands for the name of the file. @throws S3Error */
+function keyOf({ fields, file }: ObjectForm): string {
+  const key = fields.get('key') ?? ''
+  const name = (file.filename ?? '').split(/[/\\]/).at(-1) ?? ''
+  if (key === '') throw invalid('The form needs the field "key".')
+  const pieces = key.split(fileNameVariable)
+  const names = pieces.length - 1
+  if (name === '' && names > 0) throw invalid('The file of the form has no name.')
+  // Thousands of variables and a long name would make a text of 50 MB.
+  requireKeyLength(Buffer.byteLength(pieces.join('')) + names * Buffer.byteLength(name))
+  return pieces.join(name)
+}
+
+// biome-ignore lint/suspicious/noTemplateCurlyInString: S3 writes the variable in this way
+const fileNameVariable = '${filename}'
+
+/** Authenticates the form by its signature. Returns the policy that is signed. */
+async function authenticate({ credentials }: Services, request: FastifyRequest, form: ObjectForm): Promise<Policy> {
+  const signature = parseFormSignature(form.fields)
+  if (!signature) {
+    throw new AppError('CREDENTIAL_REQUIRED', 'Send the form with a policy and its signature, or with an API key.')
+  }
+  const verify = (secrets: () => readonly string[]) => verifyFormSignature(signature, secrets(), Date.now())
+  const { accessKeyId } = signature
+  const { viewer } = await credentials.authenticateSigned(
+    accessKeyId,
+    verify,
+    originOf(request),
+    namedProvider(request),
+  )
+  request.viewer = viewer
+  return parsePolicy(signature.policy)
+}
+
+interface StoringForm {
+  form: ObjectForm
+  fields: ReadonlyMap<string, string>
+  sizes: SizeRange
+  bucket: string
+}
+
+async function store(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { form, fields, sizes, bucket }: StoringForm,
+): Promise<unknown> {
+  const viewer: Viewer = requireViewer(request.viewer)
+  const headers = Object.fromEntries([...fields].map(([name, value]) => [headerNames[name] ?? name, value]))
+  requireStorable(headers)
+  const modifiedAt = parseModifiedAt(headers)
+  const key = fields.get('key') ?? ''
+  const { path, isFolder } = parseKey(key)
+  if (isFolder) throw invalid('A key that ends in "/" is a folder, which has no content.')
+  const mimeType = parseMimeType(fields.get('content-type'))
+  const file = Readable.from(withSizes(wholePart(form.file.file, form.parts), sizes), { objectMode: false })
+  const { body } = await withChecksum(file, fields)
+  const providerId = await services.providers.idOf(viewer, bucket)
+  const input = { providerId, path, conflict: 'REPLACE' as const, body, mimeType, modifiedAt }
+  const stored = await services.files
+    .upload(viewer, input, requestSignal(request))
+    .catch(error => Promise.reject(explainBucket(error, providerId)))
+  return respond(request, reply, { fields, bucket, key, tag: listedTag(stored) })
+}
+
+/** @throws S3Error if the file has another size */
+async function* withSizes(
+  chunks: AsyncIterable<Buffer>,
+  { min, max }: SizeRange,
+): AsyncGenerator<Buffer, void, undefined> {
+  let size = 0
+  for await (const chunk of chunks) {
+    size += chunk.length
+    if (size > max) throw new S3Error('EntityTooLarge', `The policy of the form allows at most ${max} bytes.`)
+    yield chunk
+  }
+  if (size < min) throw new S3Error('EntityTooSmall', `The policy of the form requires at least ${min} bytes.`)
+}
+
+function respond(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { fields, bucket, key, tag }: { fields: ReadonlyMap<string, string>; bucket: string; key: string; tag: string },
+): FastifyReply {
+  reply.header('ETag', formatTag(tag))
+  const target = redirectOf(fields.get('success_action_redirect') ?? fields.get('redirect'))
+  if (target) {
+    for (const [name, value] of Object.entries({ bucket, key, etag: formatTag(tag) })) {
+      target.searchParams.append(name, value)
+    }
+    return reply.status(303).header('Location', target.href).send()
+  }
+  const location = locationOf(request, key)
+  reply.header('Location', location)
+  const status = fields.get('success_action_status')
+  if (status !== '201') return reply.status(status === '200' ? 200 : 204).send()
+  return sendXml(
+    reply.status(201),
+    result('PostResponse', [
+      element('Location', location),
+      element('Bucket', bucket),
+      element('Key', key),
+      element('ETag', formatTag(tag)),
+    ]),
+  )
+}
+
+/** S3 ignores an address to which it cannot redirect. */
+function redirectOf(text: string | undefined): URL | null {
+  if (text === undefined || !/^https?:\/\//i.test(text) || !URL.canParse(text)) return null
+  return new URL(text)
+}
+
+/** Returns the address of the object below the address of the form. */
+function locationOf(request: FastifyRequest, key: string): string {
+  const { host, signedPath } = targetOf(request)
+  return `${request.protocol}://${host}${signedPath.replace(/\/$/, '')}/${encodeUri(key).replaceAll('%2F', '/')}`
+}
+
+function invalid(message: string): S3Error {
+  return new S3Error('InvalidArgument', message)
+}

@@ -1,0 +1,85 @@
+import type { AppError } from '../../errors.ts'
+import { asTransfer } from '../../http/connection/graceful-close.ts'
+import { openFirst } from '../../http/content/download-conditions.ts'
+import { lastModified, type Presentation } from '../../http/content/download-response.ts'
+import { serveDownload } from '../../http/content/serve-download.ts'
+import { formatTag } from '../../http/content/validators.ts'
+import { contentType, type FileEntry } from '../../services/files/index.ts'
+import { S3Error } from './failure.ts'
+import { timeMetadata } from './metadata.ts'
+import type { ObjectCall, S3Operation } from './operation.ts'
+import { emptyTag, tagOf } from './tags.ts'
+
+/** The parameters that replace a header of the response. */
+const overrides = {
+  'response-cache-control': 'Cache-Control',
+  'response-content-disposition': 'Content-Disposition',
+  'response-content-encoding': 'Content-Encoding',
+  'response-content-language': 'Content-Language',
+  'response-content-type': 'Content-Type',
+  'response-expires': 'Expires',
+} as const
+
+/** A field value of RFC 9110, section 5.5, in ASCII. */
+const headerText = /^[\t\x20-\x7e]{0,1000}$/
+const folderType = 'application/x-directory'
+
+export const getObject: S3Operation<ObjectCall> = {
+  method: 'GET',
+  takes: Object.keys(overrides),
+  run: call => asTransfer(call.request.server, sendObject(call)),
+}
+
+export const headObject: S3Operation<ObjectCall> = { ...getObject, method: 'HEAD' }
+
+async function sendObject({
+  services,
+  request,
+  reply,
+  providerId,
+  path,
+  isFolder,
+  query,
+  signal,
+}: ObjectCall): Promise<void> {
+  const replaced = parseOverrides(query)
+  const open = isFolder ? null : openFirst(request.method, request.headers)
+  await serveDownload(request, reply, {
+    withDownload: use => services.files.download(request.viewer, { providerId, path }, signal, open, use),
+    present({ entry }) {
+      if (isFolder) throw noSuchKey()
+      return presentationOf(entry, replaced)
+    },
+    async sendFolder({ entry }) {
+      if (!isFolder) throw noSuchKey()
+      if (entry.modifiedAt) reply.header('Last-Modified', lastModified(entry.modifiedAt))
+      reply.headers({ ETag: formatTag(emptyTag), 'Content-Type': folderType, 'Content-Length': '0' }).send('')
+      return null
+    },
+    sendfile: null,
+  })
+}
+
+function presentationOf(entry: FileEntry, { 'Content-Type': type, ...headers }: Record<string, string>): Presentation {
+  return {
+    etag: entry.etag === null ? null : tagOf(entry.etag),
+    contentType: type ?? contentType(entry.mimeType),
+    headers: { ...timeMetadata(entry.modifiedAt), ...headers },
+  }
+}
+
+/** @throws S3Error */
+function parseOverrides(query: ObjectCall['query']): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const [parameter, header] of Object.entries(overrides)) {
+    const value = query.get(parameter)
+    if (value === undefined) continue
+    if (!headerText.test(value)) throw new S3Error('InvalidArgument', `"${parameter}" is not a valid header.`)
+    headers[header] = value
+  }
+  return headers
+}
+
+function noSuchKey(): AppError {
+  return new S3Error('NoSuchKey', 'There is no object with this key.')
+}

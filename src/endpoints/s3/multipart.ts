@@ -1,0 +1,118 @@
+/** Operations on multipart uploads. */
+import { asTransfer } from '../../http/connection/graceful-close.ts'
+import { parseMimeType } from '../../http/content/body-headers.ts'
+import { settleConditional } from '../../http/content/upload-conditions.ts'
+import { formatTag } from '../../http/content/validators.ts'
+import { elementsOf, textOf, type XmlElement } from '../../http/xml/parse.ts'
+import { maxParts } from '../../services/uploads/multipart/index.ts'
+import { S3Error } from './failure.ts'
+import { parseModifiedAt, requireStorable } from './metadata.ts'
+import type { ObjectCall, S3Operation } from './operation.ts'
+import { parseConditions } from './put-conditions.ts'
+import { sendXml } from './send.ts'
+import { listedTag } from './tags.ts'
+import { explainUpload } from './upload-errors.ts'
+import { partNumberPattern, uploadOf } from './upload-name.ts'
+import { element, result } from './xml.ts'
+import { readXml } from './xml-body.ts'
+
+const md5Pattern = /^"?([0-9a-f]{32})"?$/
+/** Replaces an ETag that is not an MD5 digest. It is different from the digest of every part. */
+const unknownMd5 = 'unknown'
+
+export const createMultipartUpload: S3Operation<ObjectCall> = {
+  method: 'POST',
+  audit: 'UPLOAD',
+  selects: ['uploads'],
+  authorize: requireMayUpload,
+  async run({ services, request, reply, bucket, key, providerId, path, isFolder, signal }) {
+    requireStorable(request.headers)
+    const modifiedAt = parseModifiedAt(request.headers) ?? null
+    if (isFolder) throw new S3Error('InvalidArgument', 'A key that ends in "/" is a folder, which has no content.')
+    const mimeType = parseMimeType(request.headers['content-type']) ?? null
+    const uploadId = await services.multipart.create(request.viewer, { providerId, path, mimeType, modifiedAt }, signal)
+    return sendXml(
+      reply,
+      result('InitiateMultipartUploadResult', [
+        element('Bucket', bucket),
+        element('Key', key),
+        element('UploadId', uploadId),
+      ]),
+    )
+  },
+}
+
+export const completeMultipartUpload: S3Operation<ObjectCall> = {
+  method: 'POST',
+  audit: 'UPLOAD',
+  selects: ['uploadId'],
+  authorize: requireMayUpload,
+  async run(call) {
+    const { services, request, reply, bucket, key, signal } = call
+    const parts = await readParts(call)
+    const { isConditional, conflict, condition } = parseConditions(request.headers)
+    const completing = services.multipart
+      .complete(request.viewer, uploadOf(call), parts, { conflict, condition }, signal)
+      .catch(error => explainUpload(error, call.providerId))
+    const stored = await asTransfer(request.server, settleConditional(completing, isConditional))
+    return sendXml(
+      reply,
+      result('CompleteMultipartUploadResult', [
+        element('Bucket', bucket),
+        element('Key', key),
+        element('ETag', formatTag(listedTag(stored))),
+      ]),
+    )
+  },
+}
+
+export const abortMultipartUpload: S3Operation<ObjectCall> = {
+  method: 'DELETE',
+  audit: 'UPLOAD',
+  selects: ['uploadId'],
+  async run(call) {
+    const { services, request, reply, signal } = call
+    await asTransfer(
+      request.server,
+      services.multipart
+        .abort(request.viewer, uploadOf(call), signal)
+        .catch(error => explainUpload(error, call.providerId)),
+    )
+    return reply.status(204).send()
+  },
+}
+
+function requireMayUpload({ services, request, providerId, path }: ObjectCall): void {
+  services.files.requireMayUpload(request.viewer, { providerId, path })
+}
+
+/** @throws S3Error */
+async function readParts({ request }: ObjectCall): Promise<{ number: number; md5: string }[]> {
+  const parts: { number: number; md5: string }[] = []
+  await readXml(request, 'CompleteMultipartUpload', child => {
+    if (child.name !== 'Part') return
+    const part = partOf(child)
+    if (part.number <= (parts.at(-1)?.number ?? 0)) {
+      throw new S3Error('InvalidPartOrder', 'List the parts in the order of their numbers, each once.')
+    }
+    parts.push(part)
+    if (parts.length > maxParts) throw wrongNumber()
+  })
+  if (parts.length === 0) throw wrongNumber()
+  return parts
+}
+
+function wrongNumber(): S3Error {
+  return new S3Error('MalformedXML', `An upload has 1 to ${maxParts} parts.`)
+}
+
+function partOf(part: XmlElement): { number: number; md5: string } {
+  const textIn = (wanted: string) => {
+    const found = elementsOf(part).find(({ name }) => name === wanted)
+    return found ? textOf(found).trim() : ''
+  }
+  const number = textIn('PartNumber')
+  const [, md5 = unknownMd5] = md5Pattern.exec(textIn('ETag')) ?? []
+  if (!partNumberPattern.test(number)) throw new S3Error('MalformedXML', 'A <Part> has no valid <PartNumber>.')
+  return { number: Number(number), md5 }
+}

@@ -1,0 +1,69 @@
+/** The headers of the tus protocol, version 1.0.0: https://tus.io/protocols/resumable-upload. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { AppError } from '../../errors.ts'
+import type { Checksum } from '../../services/uploads/checksum.ts'
+import type { UploadRecord } from '../../services/uploads/index.ts'
+import { parseChecksum } from './checksum.ts'
+
+export const version = '1.0.0'
+export const extensions = [
+  'creation',
+  'creation-with-upload',
+  'creation-defer-length',
+  'termination',
+  'checksum',
+  'expiration',
+] as const
+export const bodyType = 'application/offset+octet-stream'
+/** The methods that a POST to an upload can name in `X-HTTP-Method-Override`. */
+export const overrides = ['PATCH', 'DELETE', 'HEAD'] as const
+
+/** Returns the size in bytes that a creation declares, or null if the client sends it later. @throws INVALID_INPUT */
+export function announcedSize(headers: IncomingHttpHeaders): number | null {
+  if (headers['upload-concat'] !== undefined) {
+    throw new AppError('INVALID_INPUT', 'This server does not join partial uploads: send the file as one upload.')
+  }
+  const size = parseBytes(headers, 'Upload-Length')
+  const deferred = headers['upload-defer-length']
+  if (deferred !== undefined && deferred !== '1') {
+    throw new AppError('INVALID_INPUT', 'Upload-Defer-Length must be 1 or absent.')
+  }
+  if ((size === undefined) === (deferred === undefined)) {
+    throw new AppError('INVALID_INPUT', 'Send either Upload-Length or "Upload-Defer-Length: 1".')
+  }
+  return size ?? null
+}
+
+/** Returns the size that a PATCH adds to an upload whose size was deferred. @throws INVALID_INPUT */
+export function declaredSize(headers: IncomingHttpHeaders, { size, received }: UploadRecord): number | undefined {
+  const declared = parseBytes(headers, 'Upload-Length')
+  if (declared === undefined) return undefined
+  if (size !== null && size !== declared) {
+    throw new AppError('INVALID_INPUT', `The upload already has the length ${size}.`)
+  }
+  if (declared < received) {
+    throw new AppError('INVALID_INPUT', `Upload-Length is less than the ${received} bytes that were received.`)
+  }
+  return declared
+}
+
+/** Returns the offset in bytes at which the body of a PATCH begins. @throws INVALID_INPUT */
+export function requireOffset(headers: IncomingHttpHeaders): number {
+  const offset = parseBytes(headers, 'Upload-Offset')
+  if (offset === undefined) throw new AppError('INVALID_INPUT', 'The Upload-Offset header is missing.')
+  return offset
+}
+
+/** @throws INVALID_INPUT */
+export function bodyChecksum(headers: IncomingHttpHeaders): Checksum | null {
+  const header = headers['upload-checksum']
+  return typeof header === 'string' ? parseChecksum(header) : null
+}
+
+function parseBytes(headers: IncomingHttpHeaders, name: 'Upload-Length' | 'Upload-Offset'): number | undefined {
+  const header = headers[name.toLowerCase()]
+  if (header === undefined) return undefined
+  const bytes = typeof header === 'string' && /^\d{1,16}$/.test(header) ? Number(header) : Number.NaN
+  if (!Number.isSafeInteger(bytes)) throw new AppError('INVALID_INPUT', `${name} must be a whole number of bytes.`)
+  return bytes
+}

@@ -1,0 +1,58 @@
+/** Headers of WebDAV requests: RFC 4918, section 10. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { AppError } from '../../errors.ts'
+
+export type Depth = '0' | '1' | 'infinity'
+
+/** @throws INVALID_INPUT for a depth that the method does not allow */
+export function parseDepth<D extends Depth>(headers: IncomingHttpHeaders, allowed: readonly D[], otherwise: D): D {
+  const text = headerText(headers, 'depth')?.trim().toLowerCase()
+  if (text === undefined) return otherwise
+  const depth = allowed.find(each => each === text)
+  if (!depth) throw new AppError('INVALID_INPUT', `The Depth header must be ${allowed.join(' or ')}.`)
+  return depth
+}
+
+/** Returns whether the request may replace what is at its destination. @throws INVALID_INPUT */
+export function parseOverwrite(headers: IncomingHttpHeaders): boolean {
+  const text = headerText(headers, 'overwrite')?.trim().toUpperCase() ?? 'T'
+  if (text !== 'T' && text !== 'F') throw new AppError('INVALID_INPUT', 'The Overwrite header must be "T" or "F".')
+  return text === 'T'
+}
+
+/** Seconds. */
+const defaultTimeout = 600
+
+/** Returns the first time that the client asks for, in seconds; infinity is a large number. */
+export function parseTimeout(headers: IncomingHttpHeaders): number {
+  for (const text of (headerText(headers, 'timeout') ?? '').split(',')) {
+    const [, seconds, infinite] = /^(?:Second-(\d{1,10})|(Infinite))$/i.exec(text.trim()) ?? []
+    if (infinite !== undefined) return Number.MAX_SAFE_INTEGER
+    if (seconds !== undefined) return Math.max(1, Number(seconds))
+  }
+  return defaultTimeout
+}
+
+const tokenScheme = 'opaquelocktoken:'
+
+export function formatToken(token: string): string {
+  return `${tokenScheme}${token}`
+}
+
+/** Returns the token of this server in a URI; null if it is of another one. */
+export function parseToken(uri: string): string | null {
+  return uri.toLowerCase().startsWith(tokenScheme) ? uri.slice(tokenScheme.length).toLowerCase() : null
+}
+
+/** Parses `Lock-Token: <opaquelocktoken:...>`. Some clients omit the angle brackets. @throws INVALID_INPUT */
+export function parseLockToken(headers: IncomingHttpHeaders): string {
+  const text = headerText(headers, 'lock-token')?.trim().replace(/^<|>$/g, '')
+  const token = text === undefined ? null : parseToken(text)
+  if (token === null) throw new AppError('INVALID_INPUT', 'The Lock-Token header must be "<opaquelocktoken:…>".')
+  return token
+}
+
+export function headerText(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const value = headers[name]
+  return Array.isArray(value) ? value.join(', ') : value
+}

@@ -1,0 +1,47 @@
+import type { Viewer } from '../../auth/viewer.ts'
+import type { ListedMember } from '../../db/members.ts'
+import type { ProviderRecord } from '../../db/providers.ts'
+import { StartError } from '../../errors.ts'
+import type { Services } from '../../services/index.ts'
+import type { AccessInput } from '../../services/people/access.ts'
+import type { Declaration } from './declaration.ts'
+
+/** Everything that the steps need. They act as the owner of the workspace, or as the owner of a key. */
+export interface ApplyContext {
+  services: Services
+  viewer: Viewer
+  declaration: Declaration
+  /** The providers before the first step. */
+  providers: readonly ProviderRecord[]
+  /** The ids of declared providers that are not connected yet, by their names. */
+  providerIds: Map<string, string>
+  members: readonly ListedMember[]
+  /** Returns a viewer that acts as a member. */
+  viewerOf(member: ListedMember): Promise<Viewer>
+}
+
+/** Translates a name in `access` into the access of the API. @throws StartError */
+export function accessOf(context: ApplyContext, name: string | undefined): AccessInput {
+  if (name === undefined) return { all: true }
+  const folders = context.declaration.access?.[name]
+  if (!folders) throw new StartError(`"${name}" is not declared in "access".`)
+  const restrictions = Object.entries(folders).flatMap(([provider, paths]) => {
+    const providerId = idOfProvider(context, provider)
+    return [paths].flat().map(basePath => ({ providerId, basePath }))
+  })
+  return { restrictions }
+}
+
+/** Returns the object with a declared name, or undefined. @throws StartError if two have the name, because they cannot be told apart */
+export function onlyNamed<T extends { name: string }>(what: string, all: readonly T[], name: string): T | undefined {
+  const [found, another] = all.filter(each => each.name === name)
+  if (another) throw new StartError(`Two ${what} have the name "${name}": rename one of them.`)
+  return found
+}
+
+/** @throws StartError */
+export function idOfProvider({ providers, providerIds }: ApplyContext, name: string): string {
+  const id = onlyNamed('storages', providers, name)?.id ?? providerIds.get(name)
+  if (id === undefined) throw new StartError(`There is no storage "${name}": declare it in "providers".`)
+  return id
+}

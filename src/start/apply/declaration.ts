@@ -1,0 +1,174 @@
+/** The file that `stowage apply` reads. */
+import { readFile } from 'node:fs/promises'
+import { Ajv } from 'ajv'
+import { parse } from 'yaml'
+import { type Role, roles, type Scope, scopes } from '../../auth/scopes.ts'
+import { type Registration, registrations } from '../../db/schema.ts'
+import { emailKey } from '../../db/users.ts'
+import { StartError } from '../../errors.ts'
+import { maxTrashDays } from '../../services/providers/trash-days.ts'
+import { type WebhookEvent, webhookEvents } from '../../services/webhooks/events.ts'
+
+export interface Declaration {
+  /** The first account. Ignored once the workspace has an owner. */
+  owner?: { email: string; passwordFile: string }
+  workspace?: { name?: string; registration?: Registration }
+  providers?: DeclaredProvider[]
+  /** The folders that each named access includes, by the names of their providers. */
+  access?: Record<string, Record<string, string | string[]>>
+  members?: DeclaredMember[]
+  keys?: DeclaredKey[]
+  webhooks?: DeclaredWebhook[]
+}
+
+export interface DeclaredProvider {
+  name: string
+  /** The name in addresses. By default, it is made from the name and does not change. */
+  slug?: string
+  type: string
+  /** The days that deleted files stay in the trash. By default, they do not change. */
+  trashDays?: number
+  config?: Record<string, unknown>
+  /** The files that contain secret properties of the configuration, by the names of the properties. */
+  secretFiles?: Record<string, string>
+}
+
+export interface DeclaredMember {
+  email: string
+  role: Role
+  /** A name in `access`. Default: all providers. */
+  access?: string
+}
+
+export interface DeclaredKey {
+  name: string
+  /** The email of a member. */
+  owner: string
+  scopes: Scope[]
+  access?: string
+  /** The file that contains the key, `stw_` and 40 hexadecimal digits. */
+  file: string
+}
+
+export interface DeclaredWebhook {
+  name: string
+  url: string
+  events: WebhookEvent[]
+  location?: { provider: string; path: string }
+  /** The file that contains the signing secret. */
+  secretFile: string
+}
+
+/** Bytes. */
+const maxSize = 1024 * 1024
+
+/** Reads and checks a declaration. @throws StartError */
+export async function readDeclaration(file: string): Promise<Declaration> {
+  const declared: unknown = parseYaml(file, await readText(file))
+  const validate = new Ajv({ allErrors: true, allowUnionTypes: true }).compile<Declaration>(schema)
+  if (!validate(declared ?? {})) {
+    const problems = (validate.errors ?? []).slice(0, 10).map(({ instancePath, message, params }) => {
+      const name = 'additionalProperty' in params ? ` "${params.additionalProperty}"` : ''
+      return `${instancePath || 'the file'} ${message}${name}`
+    })
+    throw new StartError(`${file} is invalid: ${problems.join('; ')}.`)
+  }
+  const declaration = (declared ?? {}) as Declaration
+  requireUnique(file, declaration)
+  return declaration
+}
+
+/** Reads a secret from a file, without white space around it. @throws StartError */
+export async function readSecretOf(file: string): Promise<string> {
+  const text = (await readText(file)).trim()
+  if (text === '') throw new StartError(`${file} is empty: it has to contain a secret.`)
+  return text
+}
+
+async function readText(file: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch(cause => {
+    throw new StartError(`${file} cannot be read (${cause.code}).`, { cause })
+  })
+  if (text.length > maxSize) throw new StartError(`${file} is larger than 1 MiB.`)
+  return text
+}
+
+function parseYaml(file: string, text: string): unknown {
+  try {
+    return parse(text)
+  } catch (cause) {
+    const [line = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n')
+    throw new StartError(`${file} is no valid YAML: ${line}`, { cause })
+  }
+}
+
+/** Things are found by their names, so two with one name cannot be told apart. */
+function requireUnique(file: string, { providers = [], members = [], keys = [], webhooks = [] }: Declaration): void {
+  const lists: [string, string[]][] = [
+    ['storage', providers.map(({ name }) => name)],
+    ['member', members.map(({ email }) => emailKey(email))],
+    ['key', keys.map(({ owner, name }) => `${name} of ${emailKey(owner)}`)],
+    ['webhook', webhooks.map(({ name }) => name)],
+  ]
+  for (const [what, names] of lists) {
+    const repeated = names.find((name, index) => names.indexOf(name) !== index)
+    if (repeated !== undefined) throw new StartError(`${file} declares the ${what} "${repeated}" twice.`)
+  }
+}
+
+const text = { type: 'string', minLength: 1 } as const
+const days = { type: 'integer', minimum: 0, maximum: maxTrashDays } as const
+const texts = { type: 'object', additionalProperties: text } as const
+const folders = {
+  type: 'object',
+  additionalProperties: { ...text, type: ['string', 'array'], items: text, minItems: 1 },
+  minProperties: 1,
+}
+
+function object(required: Record<string, object>, optional: Record<string, object> = {}) {
+  return {
+    type: 'object',
+    additionalProperties: false,
+    required: Object.keys(required),
+    properties: { ...required, ...optional },
+  }
+}
+
+function list(items: object) {
+  return { type: 'array', items }
+}
+
+const oneOf = (values: readonly string[]) => ({ enum: [...values] })
+
+const schema = object(
+  {},
+  {
+    owner: object({ email: text, passwordFile: text }),
+    workspace: object({}, { name: text, registration: oneOf(registrations) }),
+    providers: list(
+      object(
+        { name: text, type: text },
+        { slug: text, trashDays: days, config: { type: 'object' }, secretFiles: texts },
+      ),
+    ),
+    access: { type: 'object', additionalProperties: folders },
+    members: list(object({ email: text, role: oneOf(roles) }, { access: text })),
+    keys: list(
+      object(
+        { name: text, owner: text, scopes: { ...list(oneOf(scopes)), minItems: 1 }, file: text },
+        { access: text },
+      ),
+    ),
+    webhooks: list(
+      object(
+        {
+          name: text,
+          url: text,
+          events: { ...list(oneOf(Object.keys(webhookEvents))), minItems: 1 },
+          secretFile: text,
+        },
+        { location: object({ provider: text, path: text }) },
+      ),
+    ),
+  },
+)

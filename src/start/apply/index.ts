@@ -1,0 +1,94 @@
+/** Implements `stowage apply`: makes the workspace what a file declares, and reports what else differs. */
+import { randomUUID } from 'node:crypto'
+import type { Database } from '../../db/client.ts'
+import { type ListedMember, listMembers } from '../../db/members.ts'
+import { openDatabase } from '../../db/open.ts'
+import { findTheWorkspace } from '../../db/workspaces.ts'
+import { StartError } from '../../errors.ts'
+import { createLog } from '../../log/logger.ts'
+import type { Services } from '../../services/index.ts'
+import type { Settings } from '../../settings/index.ts'
+import { makeDataFolder, requireSeparateRoots } from '../data-folder.ts'
+import { connectionTo, withServices } from '../offline-app.ts'
+import { readSecrets } from '../secret-file.ts'
+import type { ApplyContext } from './context.ts'
+import { type Declaration, readDeclaration, readSecretOf } from './declaration.ts'
+import { plan } from './plan.ts'
+import { create, type Step } from './step.ts'
+
+/** The maximum number of members that are compared. */
+const maxMembers = 10_000
+/** The origin of the changes in the audit log. */
+const origin = { address: '', requestId: 'apply' }
+
+/**
+ * Compares the workspace with the file and, unless `planOnly`, makes the changes one after the other.
+ * @param options.onPlan called before the first change
+ * @param options.onDone called after each change
+ * @throws StartError, AppError at the first change that fails
+ */
+export async function apply(
+  settings: Settings,
+  file: string,
+  options: { planOnly: boolean; onPlan(steps: Step[]): void; onDone(step: Step): void },
+): Promise<Step[]> {
+  const declaration = await readDeclaration(file)
+  if (settings.databaseUrl === null) await makeDataFolder(settings.dataFolder)
+  await requireSeparateRoots(settings)
+  await using cleanup = new AsyncDisposableStack()
+  const log = createLog('silent')
+  const migrate = async (connection: Parameters<typeof openDatabase>[0]) =>
+    (await openDatabase(connection, log)).destroy()
+  const db = await openDatabase(await connectionTo(settings, cleanup, { migrate }), log)
+  cleanup.defer(() => db.destroy())
+  const { secret, previous } = await readSecrets(settings)
+  return withServices({ db, settings, secret, previousSecret: previous }, async services => {
+    const founding = await planFounding(db, services, settings, declaration)
+    if (founding && options.planOnly) {
+      options.onPlan([founding])
+      return [founding]
+    }
+    await founding?.run?.()
+    const steps = await plan(await contextOf(db, services, declaration))
+    options.onPlan([...(founding ? [founding] : []), ...steps])
+    if (options.planOnly) return steps
+    if (founding) options.onDone(founding)
+    for (const step of steps) {
+      if (!step.run) continue
+      await step.run()
+      options.onDone(step)
+    }
+    return [...(founding ? [founding] : []), ...steps]
+  })
+}
+
+/** Returns the step that creates the first account, or null if there is one. @throws StartError */
+async function planFounding(
+  db: Database,
+  services: Services,
+  { setupCode }: Settings,
+  { owner }: Declaration,
+): Promise<Step | null> {
+  if (await findTheWorkspace(db)) return null
+  if (!owner) throw new StartError('The workspace has no owner yet: declare "owner", or register the first account.')
+  const password = await readSecretOf(owner.passwordFile)
+  return create('owner', owner.email, () =>
+    services.registration.register({ email: owner.email, password, setupCode }, origin),
+  )
+}
+
+async function contextOf(db: Database, services: Services, declaration: Declaration): Promise<ApplyContext> {
+  const workspace = await findTheWorkspace(db)
+  const page = { limit: maxMembers, after: null }
+  const members = workspace ? await listMembers(db, workspace.id, page) : []
+  const owner = members.find(({ member }) => member.role === 'OWNER' && member.access.all)
+  if (!owner) throw new StartError('The workspace has no owner with access to all storages.')
+  const sessionId = randomUUID()
+  const viewerOf = ({ member: { workspaceId, userId } }: ListedMember) =>
+    services.credentials.recallMember({ workspaceId, userId, sessionId, origin })
+  const viewer = await viewerOf(owner)
+  const providers = await services.providers.list(viewer)
+  // A provider that will be connected gets its id then. Until then, its name stands for it.
+  const providerIds = new Map((declaration.providers ?? []).map(({ name }) => [name, `new ${name}`] as const))
+  return { services, viewer, declaration, providers, providerIds, members, viewerOf }
+}

@@ -1,0 +1,102 @@
+/** The commands of the operator, which run on the machine of the server. */
+
+import { EmbeddedPostgresError } from '../db/embedded/index.ts'
+import { AppError, StartError } from '../errors.ts'
+import { readSettings } from '../settings/index.ts'
+import { backUp } from './backup.ts'
+import { cacheCompiled } from './compile-cache.ts'
+
+/** Runs the server or an operator's command. Returns the exit status, or null if the arguments are wrong. */
+export async function runServerCommand(
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): Promise<number | null> {
+  const [command, operand, ...rest] = args
+  if (command === undefined) return attempt('start', () => runServer(environment))
+  if (command === 'backup' && operand !== undefined && !operand.startsWith('-') && rest.length === 0) {
+    return attempt('back up', () => runBackup(environment, operand))
+  }
+  if (command === 'doctor' && operand === undefined) return attempt('check', () => runDoctor(environment))
+  if (command === 'adapter' && operand === 'test') return runAdapterTest(rest, environment)
+  if (command === 'apply') {
+    const files = args.slice(1).filter(each => each !== '--plan')
+    const [file] = files
+    if (files.length === 1 && file !== undefined && !file.startsWith('-')) {
+      return attempt('apply the file', () => runApply(environment, file, args.includes('--plan')))
+    }
+  }
+  return null
+}
+
+async function runServer(environment: NodeJS.ProcessEnv): Promise<number> {
+  const settings = readSettings(environment)
+  cacheCompiled(settings.dataFolder)
+  const { start } = await import('./start.ts')
+  return await start(settings)
+}
+
+const signs = { OK: '✓', WARNING: '!', PROBLEM: '✗' } as const
+
+/** Returns 1 if there is a problem. */
+async function runDoctor(environment: NodeJS.ProcessEnv): Promise<number> {
+  const { examine } = await import('./doctor/index.ts')
+  let status = 0
+  for await (const { level, subject, text } of examine(environment)) {
+    process.stdout.write(`${signs[level]} ${subject}: ${text}\n`)
+    if (level === 'PROBLEM') status = 1
+  }
+  return status
+}
+
+const stepSigns = { CREATE: '+', CHANGE: '~', DRIFT: '!' } as const
+
+/** Returns 3 if `planOnly` and there is something to change. */
+async function runApply(environment: NodeJS.ProcessEnv, file: string, planOnly: boolean): Promise<number> {
+  const { apply } = await import('./apply/index.ts')
+  const print = (line: string) => process.stdout.write(`${line}\n`)
+  const steps = await apply(readSettings(environment), file, {
+    planOnly,
+    onPlan(steps) {
+      for (const { kind, subject, details } of steps) print(`${stepSigns[kind]} ${subject}: ${details}`)
+      if (steps.length === 0) print('Nothing differs.')
+    },
+    onDone: ({ subject }) => print(`done: ${subject}`),
+  })
+  return planOnly && steps.some(({ run }) => run) ? 3 : 0
+}
+
+/** Returns 1 if a case has failed; null if the arguments are wrong. */
+async function runAdapterTest(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<number | null> {
+  const { parseAdapterTest } = await import('./adapter-test/request.ts')
+  const request = parseAdapterTest(args)
+  if (!request) return null
+  return attempt('test the adapter', async () => {
+    const { testAdapter } = await import('./adapter-test/index.ts')
+    const passes = await testAdapter(request, readSettings(environment), line => process.stdout.write(`${line}\n`))
+    return passes ? 0 : 1
+  })
+}
+
+async function runBackup(environment: NodeJS.ProcessEnv, folder: string): Promise<number> {
+  const interrupted = new AbortController()
+  const onSignal = (signal: NodeJS.Signals) => interrupted.abort(new StartError(`${signal} interrupted the backup.`))
+  process.once('SIGTERM', onSignal).once('SIGINT', onSignal)
+  const path = await backUp(readSettings(environment), folder, interrupted.signal)
+  process.stdout.write(`The database and the secret are in ${path}; copy the files of local providers yourself.\n`)
+  return 0
+}
+
+async function attempt(what: string, work: () => Promise<number>): Promise<number> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isExpected(error)) throw error
+    process.stderr.write(`Stowage cannot ${what}: ${error.message}\n`)
+    return 1
+  }
+}
+
+/** Returns whether the message tells the operator how to fix the error, so that no stack is needed. */
+function isExpected(error: unknown): error is Error {
+  return error instanceof StartError || error instanceof EmbeddedPostgresError || error instanceof AppError
+}
