@@ -7,10 +7,11 @@ import { type AttackName, attackNames } from '../../bench/attacks/attacks.ts'
 import { type Measured, measure, signInsTried } from '../../bench/attacks/measure.ts'
 import { type Server, startTarget } from '../../bench/attacks/target.ts'
 import { databaseSettings } from '../servers/postgres.ts'
+import { extent } from '../support/extent.ts'
 
 const mib = 1024 * 1024
 /** Milliseconds of measurement under attack. */
-const duration = 3000
+const duration = extent({ gate: 1000, nightly: 3000 })
 /** Milliseconds for one request, without the time in which the server had no processor because of other load. */
 const maxTime = 400
 /** The number of files in the large folder. */

@@ -9,6 +9,7 @@ import t, { type Test } from 'tap'
 import { findProgram } from '../servers/programs.ts'
 import { type S3Server, s3Server } from '../servers/radosgw.ts'
 import type { Data } from '../support/client.ts'
+import { extent } from '../support/extent.ts'
 import { temporaryFolder } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { type Replicas, type Store, startReplicas, type Victim, victims } from './job-replicas.ts'
@@ -113,8 +114,9 @@ for (const [turn, kind] of (['COPY', 'MOVE', 'SYNC'] as const).entries()) {
     let from: Store = disk
     // The last job stays on one disk, which copies small files together.
     for (const [leg, to] of [other, s3, drive, disk, disk].entries()) {
-      // Half of the jobs are enough for a short run, because each kill takes up to 20 seconds.
-      const kills = rounds(leg < 4 ? (turn + leg) % 2 : 0)
+      // Some of the jobs are enough, because each kill takes up to 20 seconds.
+      const isKilled = extent({ gate: leg === turn + 1, nightly: leg < 4 && (turn + leg) % 2 === 1 })
+      const kills = rounds(isKilled ? 1 : 0)
       const names = `${from.name} to ${to.name}`
       const folder = `from ${from.name}`
       const target = { providerId: to.providerId, path: `/${folder}` }

@@ -4,14 +4,14 @@ import { delimiter, join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
-import { definitions, readSettings } from '../src/settings/index.ts'
-import { client, password } from './support/client.ts'
-import { all, carryOut, environmentOf, execForm, parseDockerfile, type Stage } from './support/dockerfile.ts'
-import { freePort } from './support/free-port.ts'
-import { npmEnvironment } from './support/npm.ts'
-import { runProgram, startProgram, temporaryFolder } from './support/program.ts'
+import { definitions, readSettings } from '../../src/settings/index.ts'
+import { client, password } from '../support/client.ts'
+import { all, carryOut, environmentOf, execForm, parseDockerfile, type Stage } from '../support/dockerfile.ts'
+import { freePort } from '../support/free-port.ts'
+import { npmEnvironment } from '../support/npm.ts'
+import { runProgram, startProgram, temporaryFolder } from '../support/program.ts'
 
-const root = new URL('..', import.meta.url).pathname
+const root = new URL('../..', import.meta.url).pathname
 const read = (name: string) => readFile(join(root, name), 'utf8')
 const stages = parseDockerfile(await read('Dockerfile'))
 const final: Stage = stages.at(-1) ?? { name: '', instructions: [] }
