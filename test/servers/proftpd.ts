@@ -50,6 +50,8 @@ export async function startProftpd(
   await requirePrograms({
     who: 'The tests of FTP',
     programs: ['proftpd', 'openssl'],
+    // On Debian, a package of its own holds the module for TLS.
+    files: ['/usr/lib/proftpd/mod_tls.so'],
     packages: ['proftpd-core', 'proftpd-mod-crypto', 'openssl'],
     instead: 'put proftpd on PATH',
   })
