@@ -1,6 +1,6 @@
 /** The files in deploy/, without Docker: each program that reads one checks it, and nginx serves a server through it. */
 import { randomBytes } from 'node:crypto'
-import { cp, readFile, stat } from 'node:fs/promises'
+import { cp, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
@@ -100,4 +100,24 @@ t.test('the release publishes what the repository builds', async t => {
     )
     t.match(version, /^\d+\.\d+\.\d+$/, `${name} has a version`)
   }
+})
+
+t.test('each test file runs in one shard of a pull request, and every night in full', async t => {
+  const workflow = async (name: string) =>
+    parse(await readFile(new URL(`../.github/workflows/${name}.yml`, import.meta.url), 'utf8'))
+  const root = new URL('..', import.meta.url).pathname
+  const { matrix } = (await workflow('pull-request')).jobs.test.strategy
+  const step = (await workflow('pull-request')).jobs.test.steps.at(-1)
+  const shards: string[] = []
+  for (const shard of matrix.shard) {
+    const line = step.run.replace(/\$\{\{ matrix\.shard \}\}/, shard).replace('xargs .ci/run', 'cat')
+    const { stdout } = await runProgram({ environment: {}, cwd: root, command: ['bash', '-c', line] })
+    shards.push(...stdout.trim().split('\n'))
+  }
+  const all = (await readdir(join(root, 'test'), { recursive: true })).filter(name => name.endsWith('.test.ts'))
+  const gate = all.filter(name => !name.startsWith('nightly/')).map(name => `test/${name}`)
+  t.same(shards.sort(), gate.sort(), 'each file once')
+  const nightly = await workflow('nightly')
+  t.ok(nightly.on.schedule[0].cron)
+  t.ok(nightly.jobs.test.steps.some(({ run }: { run?: string }) => run === 'npm run test:nightly'))
 })
