@@ -28,6 +28,8 @@ interface Inputs {
   sources: { sources: readonly { providerId: string; path: string }[] }
   /** Further entries of the provider of `path`. */
   morePaths: { providerId: string; morePaths?: readonly string[] | null | undefined }
+  /** Further locations, of any provider. */
+  others: { others?: readonly { providerId: string; path: string }[] | null | undefined }
   /** The folder `target`, if there is one. */
   target: { target?: { providerId: string; path: string } | null | undefined }
 }
@@ -43,6 +45,10 @@ export interface Need<S extends Scope = Scope> {
 export const needs = {
   read: [{ scope: 'read', at: 'path' }],
   readAll: [{ scope: 'read', at: 'paths' }],
+  follow: [
+    { scope: 'read', at: 'path' },
+    { scope: 'read', at: 'others' },
+  ],
   create: [{ scope: 'write', at: 'newPath' }],
   /** Creates an entry, and never replaces one. */
   add: [{ scope: 'write', at: 'newPath', isNew: true }],
@@ -87,7 +93,7 @@ type Intersection<Union> = (Union extends unknown ? (each: Union) => void : neve
   : never
 
 /**
- * One grant per need, in the same order. The needs of jobs, archives and shares, which name several locations at once, have
+ * One grant per need, in the same order. The needs of jobs, archives, shares and subscriptions, which name several locations at once, have
  * their own functions.
  */
 export type GrantsOf<N extends readonly Need[]> = { readonly [I in keyof N]: Grant<N[I]['scope']> }
@@ -116,6 +122,7 @@ const locate: { readonly [At in keyof Inputs]: (input: Inputs[At]) => Location |
   },
   sources: ({ sources }) => sources.map(({ providerId, path }) => ({ providerId, path: parsePath(path) })),
   morePaths: ({ providerId, morePaths }) => (morePaths ?? []).map(path => ({ providerId, path: parsePath(path) })),
+  others: ({ others }) => (others ?? []).map(({ providerId, path }) => ({ providerId, path: parsePath(path) })),
   // Its missing folders are created.
   target: ({ target }) => (target ? [{ providerId: target.providerId, path: parseNewPath(target.path) }] : []),
 }
@@ -189,6 +196,14 @@ export function authorizeJob(
   const grants = grantAll(viewer, needsOfJob(input.kind), input)
   const sources = grants.slice(0, input.sources.length) as Grant<'read' | 'write'>[]
   return { sources, target: (grants[input.sources.length] as Grant<'write'> | undefined) ?? null }
+}
+
+/** Grants following several locations, with one grant for each. @throws as `authorize` */
+export function authorizeFollowing(
+  viewer: Viewer | null,
+  input: InputOf<typeof needs.follow>,
+): readonly [Grant<'read'>, ...Grant<'read'>[]] {
+  return grantAll(viewer, needs.follow, input) as [Grant<'read'>, ...Grant<'read'>[]]
 }
 
 /** Returns what the maker of a share needs. */

@@ -72,6 +72,42 @@ t.test('each way to change files arrives at the subscribers of any replica', asy
   t.ok(Math.abs(Date.parse(data?.entryChanged.at) - begin) < 60_000, 'the time of the change')
 })
 
+t.test('one subscription follows several locations', async t => {
+  const { app, owner, providerId, change, at } = await setUp(t)
+  const followAll = `subscription ($providerId: ID!, $path: String!, $others: [LocationInput!]) {
+    entryChanged(providerId: $providerId, path: $path, others: $others) { kind providerId path at }
+  }`
+  const memory = await app.connectProvider(owner, 'memory', {})
+  const open = (token: string, others: { providerId: string; path: string }[]) =>
+    openEvents(app.url, token, followAll, { providerId, path: '/a/x', others })
+  const stream = await open(owner, [at('/b'), { providerId: memory, path: '/' }, { providerId: memory, path: '/a/x' }])
+  t.teardown(() => stream.close())
+  const begun = [everything('/a/x'), everything('/b'), everything('/'), everything('/a/x')]
+  await until(() => seen(stream).length === begun.length)
+  t.same(seen(stream), begun, 'each location begins')
+  await change('createFolder', at('/a/y/elsewhere'))
+  await change('createFolder', at('/b/one'))
+  await change('createFolder', { providerId: memory, path: '/two' })
+  await arrives(stream, 'WRITTEN /b/one')
+  await arrives(stream, 'WRITTEN /two')
+  t.notMatch(seen(stream).join(), 'elsewhere')
+  const providerAccess = { restrictions: [{ providerId, basePath: '/a' }] }
+  const { key } = await app.createKey(owner, { name: 'k', scopes: ['read'], providerAccess })
+  for (const [others, reason] of [
+    [[at('/b')], 'OUTSIDE_BASE_PATH'],
+    [[{ providerId: memory, path: '/a/x' }], 'PROVIDER_NOT_ALLOWED'],
+    [Array(50).fill(at('/a/y')), 'INVALID_INPUT'],
+  ] as const) {
+    const refused = await app.request('/graphql', {
+      method: 'POST',
+      token: key,
+      headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
+      body: JSON.stringify({ query: followAll, variables: { providerId, path: '/a/x', others } }),
+    })
+    t.match(await refused.text(), reason)
+  }
+})
+
 t.test('nobody learns of a path outside of what they follow', async t => {
   const { app, owner, providerId, subscribe, change, at } = await setUp(t)
   const restricted = async (basePath: string) => {
@@ -138,7 +174,7 @@ t.test('a client that reads slowly gets one change of everything', async t => {
   const viewer = { scope: 'read', access: { all: true }, member: { workspaceId: 'w' } } as never
   const path = parsePath('/a')
   const granted = grant(viewer, { scope: 'read', providerId: 'p', path })
-  const subscription = new EntrySubscription(granted, () => {})
+  const subscription = new EntrySubscription([granted], () => {})
   const write = (n: number) =>
     subscription.offer({ kind: 'WRITTEN', providerId: 'p', path: parsePath(`/a/${n}`), at: new Date() })
   for (let n = 0; n < 2500; n++) write(n)

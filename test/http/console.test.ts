@@ -83,6 +83,9 @@ t.test('console pages and assets are served with safe headers', async t => {
   t.equal(asset.status, 200)
   t.match(asset.headers.get('cache-control'), 'immutable')
   t.equal(asset.headers.get('content-encoding'), 'br')
+  // A worker has the policy of its script.
+  const policy = "default-src 'none'; connect-src 'self'; frame-ancestors 'none'"
+  t.equal(asset.headers.get('content-security-policy'), policy)
   for (const path of ['/assets/none.js', '/assets/..%2Findex.html', '/assets/%00.js', '/files.js', '/index.html']) {
     const missing = await call(path)
     t.equal(missing.status, 404, path)

@@ -74,7 +74,15 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Query.jobs': { needs: read, args: () => ({ first: 20, after: null, state: null }) },
   'Query.schedules': { needs: read, args: () => ({ first: 20, after: null }) },
   'Subscription.jobChanged': { needs: read, bounces: true, args: ({ ids }) => ({ id: ids.job }) },
-  'Subscription.entryChanged': { needs: readPaths, takes: ['entry'], args: at, effect: 'names its path' },
+  'Subscription.entryChanged': {
+    needs: readPaths,
+    takes: ['entry', 'entry'],
+    args: target => {
+      const { toProviderId: providerId, toPath: path } = ends(target)
+      return { ...at(target), others: [{ providerId, path }] }
+    },
+    effect: 'names its path',
+  },
   'Query.folder': { needs: readPaths, takes: ['folder'], args: at, effect: 'names its path' },
 
   'Mutation.register': {

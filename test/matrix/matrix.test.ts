@@ -44,9 +44,10 @@ t.test('every call gets the response that the model predicts', async t => {
       if (!field) continue
       const cell = makeCell(world, name, world.founder)
       const args = row.args?.(targetOf(cell)) ?? {}
-      const given = Object.entries(args).flatMap(([key, value]) =>
-        typeof value === 'object' && value !== null ? Object.keys(value).map(inner => `${key}.${inner}`) : [key],
-      )
+      const given = Object.entries(args).flatMap(([key, value]) => {
+        const input: unknown = Array.isArray(value) ? value[0] : value
+        return typeof input === 'object' && input !== null ? Object.keys(input).map(inner => `${key}.${inner}`) : [key]
+      })
       t.same(given.toSorted(), argumentsOf(schema, field).toSorted(), `arguments of ${name}`)
     }
     const liveRoutes = parseRoutes(world.app.app.server.printRoutes())

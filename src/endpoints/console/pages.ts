@@ -40,6 +40,9 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
+/** A shared worker has the policy of its script, and not that of the page. */
+const workerSecurityPolicy = "default-src 'none'; connect-src 'self'; frame-ancestors 'none'"
+
 /** Milliseconds. The names of built files contain a hash of their content, so they never change. */
 const aYear = 365 * 24 * 60 * 60 * 1000
 
@@ -57,6 +60,7 @@ export async function consoleRoutes(app: FastifyInstance, basePath: string): Pro
   }
   app.get('/icon.svg', (_request, reply) => reply.header('Cache-Control', 'max-age=86400').sendFile('icon.svg'))
   app.get<{ Params: { '*': string } }>('/assets/*', (request, reply) => {
+    reply.header('Content-Security-Policy', workerSecurityPolicy)
     const name = request.params['*']
     if (!/^[\w-]+(\.[\w-]+)+$/.test(name)) throw nothingHere()
     reply.header('Cache-Control', `max-age=${aYear / 1000}, immutable`)

@@ -20,10 +20,10 @@ const maxWaiting = 10_000
 
 export interface EntryFeed {
   /**
-   * Opens a subscription to a location. It begins with a TREE_CHANGED once changes are received.
+   * Opens a subscription to locations. It begins with a TREE_CHANGED of each once changes are received.
    * @throws TOO_MANY_SUBSCRIPTIONS, UNAVAILABLE
    */
-  open(granted: Grant<'read'>, signal: AbortSignal): EntrySubscription
+  open(grants: readonly [Grant<'read'>, ...Grant<'read'>[]], signal: AbortSignal): EntrySubscription
   /** Ends all subscriptions. */
   close(): Promise<void>
 }
@@ -93,11 +93,11 @@ export function createEntryFeed(options: {
   }
 
   return {
-    open(granted, signal) {
+    open(grants, signal) {
       if (isClosed) throw stopping()
-      const place = open.add(granted.viewer)
-      const work = activeGrants.register([granted], signal)
-      const subscription = new EntrySubscription(granted, () => {
+      const place = open.add(grants[0].viewer)
+      const work = activeGrants.register(grants, signal)
+      const subscription = new EntrySubscription(grants, () => {
         place[Symbol.dispose]()
         work[Symbol.dispose]()
         subscriptions.delete(subscription)
@@ -118,6 +118,6 @@ export function createEntryFeed(options: {
   }
 }
 
-function isOfWorkspace({ grant }: EntrySubscription, event: AuditEvent): boolean {
-  return grant.workspaceId === event.workspaceId
+function isOfWorkspace({ viewer }: EntrySubscription, event: AuditEvent): boolean {
+  return viewer.member.workspaceId === event.workspaceId
 }

@@ -10,32 +10,38 @@ export interface EntryEvent {
   viewer: Viewer
 }
 
-/** One subscription to a folder or file and everything below it. */
+/** One subscription to folders or files and everything below them. */
 export class EntrySubscription extends Subscription<EntryChange, EntryEvent> {
-  readonly grant: Grant<'read'>
+  readonly #grants: readonly [Grant<'read'>, ...Grant<'read'>[]]
 
-  constructor(grant: Grant<'read'>, onEnd: () => void) {
+  constructor(grants: readonly [Grant<'read'>, ...Grant<'read'>[]], onEnd: () => void) {
     super(onEnd)
-    this.grant = grant
+    this.#grants = grants
   }
 
   get viewer(): Viewer {
-    return this.grant.viewer
+    return this.#grants[0].viewer
   }
 
-  /** Adds a change, if it concerns the location. A client that reads too slowly gets one change of everything instead. */
+  /** Adds a change, if it concerns one of the locations. A client that reads too slowly gets one change of everything instead. */
   offer(change: EntryChange): void {
-    const seen = seenFrom(this.grant, change)
-    if (!seen) return
-    this.add(`${seen.kind === 'TREE_CHANGED' ? 'tree' : 'entry'} ${formatPath(seen.path)}`, seen)
+    for (const grant of this.#grants) {
+      const seen = seenFrom(grant, change)
+      if (seen) this.#add(seen)
+    }
     if (this.unread > maxUnread) this.invalidate()
   }
 
-  /** Replaces all unread changes by one of everything, after which the client lists the folder again. */
+  /** Replaces all unread changes by one of each location, after which the client lists the folders again. */
   invalidate(): void {
     this.clear()
-    const { providerId, path } = this.grant
-    this.add('all', { kind: 'TREE_CHANGED', providerId, path, at: new Date() })
+    const at = new Date()
+    for (const { providerId, path } of this.#grants) this.#add({ kind: 'TREE_CHANGED', providerId, path, at })
+  }
+
+  #add(change: EntryChange): void {
+    const { kind, providerId, path } = change
+    this.add(`${kind === 'TREE_CHANGED' ? 'tree' : 'entry'} ${providerId} ${formatPath(path)}`, change)
   }
 
   protected override toEvent(change: EntryChange): EntryEvent {

@@ -4,6 +4,7 @@ import type { EntryChange, EntryChangeKind } from '../../../services/events/entr
 import type { EntryEvent } from '../../../services/events/entry-subscription.ts'
 import { builder } from '../builder.ts'
 import { at } from '../rules.ts'
+import { LocationInput } from './job.ts'
 
 const kinds: Record<EntryChangeKind, { description: string }> = {
   WRITTEN: { description: 'A file or folder was created or replaced at the path, with everything below it.' },
@@ -32,12 +33,17 @@ builder.subscriptionField('entryChanged', t =>
     type: EntryChangeType,
     description:
       'Returns the changes of a file or folder, and of everything below it, that are made through Stowage. Begins with TREE_CHANGED when changes are received from then on, and repeats it whenever some may have been missed: list the folder each time, and no change is lost.',
-    authScopes: at(needs.read),
+    authScopes: at(needs.follow),
     args: {
       providerId: t.arg.id({ required: true, description: 'The ID of the provider.' }),
       path: t.arg.string({ required: true, description: 'The path of the file or folder.' }),
+      others: t.arg({
+        type: [LocationInput],
+        description: 'Up to 49 other locations to follow, each as the first.',
+      }),
     },
-    subscribe: (_root, location, { services, viewer, signal }) => services.events.followEntry(viewer, location, signal),
+    subscribe: (_root, location, { services, viewer, signal }) =>
+      services.events.followEntries(viewer, location, signal),
     resolve: ({ change }: EntryEvent) => change,
   }),
 )

@@ -12,6 +12,7 @@ import { Loading } from '../../ui/loading.tsx'
 import { notifyError } from '../../ui/toasts.tsx'
 import { actionsFor } from '../actions.ts'
 import { folderHref, trashHref } from '../addresses.ts'
+import { useChanges } from '../changes/use-changes.ts'
 import { downloadEntries } from '../download/download.ts'
 import type { DroppedEntries } from '../dragging.ts'
 import { FileTable } from '../file-table.tsx'
@@ -57,6 +58,7 @@ export function Folder({
   const folder: StorageLocation = useMemo(() => ({ providerId, path }), [providerId, path])
   const folderName = path === '/' ? provider.name : path
   const { entries, isComplete, isFetching, error, refetch, isPending } = useListing(folder)
+  useChanges(folder, !error && !isPending, entries.length)
   useCurrentStatus(provider, error, isComplete)
   const sorted = useSorted(entries, isComplete, order)
   const shown = useMemo(() => {
