@@ -1,6 +1,6 @@
 /** One subscription to the folders of all pages of this browser, because HTTP/1.1 has six connections to a server. */
-import { Stowage, StowageError } from '../../../../packages/client/src/index.ts'
 import type { StorageLocation } from '../../api/paths.ts'
+import { StowageError, sessionClient } from '../../api/server.ts'
 import { type Follow, followInterval, type Notice } from './messages.ts'
 
 /** The end of a page at a channel. */
@@ -97,7 +97,7 @@ export class Hub {
     const { folders, end } = stream
     const [first, ...others] = folders.values()
     if (!first) return
-    const server = new Stowage({ url: this.#url, headers: { 'X-Stowage-Console': '1' }, sendCookies: true })
+    const server = sessionClient({ url: this.#url })
     const changes = server.subscribe<{ entryChanged: Change }, object>(
       document,
       { ...first, others },

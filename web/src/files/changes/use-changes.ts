@@ -1,24 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import { basePath } from '../../api/base-path.ts'
 import type { StorageLocation } from '../../api/paths.ts'
-import { queryKeys } from '../../api/query-keys.ts'
-import { type Follow, followInterval, type Notice } from './messages.ts'
-
-let port: Promise<MessagePort> | undefined
-
-/** Connects to the worker, or to a hub in this page where browsers have no shared workers. */
-async function connect(): Promise<MessagePort> {
-  try {
-    return new SharedWorker(new URL('./worker.ts', import.meta.url), { type: 'module' }).port
-  } catch {
-    // Some browsers have no shared workers, and some forbid them with the storage of sites.
-  }
-  const { Hub } = await import('./hub.ts')
-  const { port1, port2 } = new MessageChannel()
-  new Hub().add(port2)
-  return port1
-}
 
 /** Milliseconds between two readings because of changes; of a folder with many entries, more. */
 const readInterval = 1000
@@ -26,53 +8,19 @@ const longReadInterval = 30_000
 const manyEntries = 2000
 
 /** Reads a folder again when anybody changes it. */
-export function useChanges(folder: StorageLocation, isUsable: boolean, count: number): void {
+export function useChanges({ providerId, path }: StorageLocation, isUsable: boolean, count: number): void {
   const client = useQueryClient()
-  const { providerId, path } = folder
   const interval = count > manyEntries ? longReadInterval : readInterval
   useEffect(() => {
     if (!isUsable) return
     const ending = new AbortController()
     const { signal } = ending
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const queryKey = queryKeys.listing({ providerId, path })
-    const readSoon = () => {
-      timer ??= setTimeout(() => {
-        timer = undefined
-        // A reading that goes on may have passed the change, and would never end if each change began it again.
-        if (client.isFetching({ queryKey }) > 0) return readSoon()
-        void client.invalidateQueries({ queryKey })
-        void client.invalidateQueries({ queryKey: queryKeys.subfolders({ providerId, path }) })
-      }, interval)
-    }
-    const onNotice = ({ data: { change, isRefused } }: MessageEvent<Notice>) => {
-      if (isRefused) {
-        // The page whose folder cannot be read any more no longer follows it, and the others get a new subscription.
-        for (const key of [queryKeys.session, queryKey]) void client.invalidateQueries({ queryKey: key })
-      } else if (
-        change.providerId === providerId &&
-        (change.path === path || change.path.startsWith(path === '/' ? '/' : `${path}/`))
-      ) {
-        readSoon()
-      }
-    }
-    port ??= connect()
-    void port.then(port => {
-      if (signal.aborted) return
-      const follow = (folder: StorageLocation | null) =>
-        port.postMessage({ url: location.origin + basePath, folder } satisfies Follow)
-      port.addEventListener('message', onNotice, { signal })
-      port.start()
-      follow({ providerId, path })
-      const repeating = setInterval(() => follow({ providerId, path }), followInterval)
-      addEventListener('pagehide', () => follow(null), { signal })
-      addEventListener('pageshow', () => follow({ providerId, path }), { signal })
-      signal.addEventListener('abort', () => {
-        clearInterval(repeating)
-        clearTimeout(timer)
-        follow(null)
+    // Without the file, which a page of an earlier version may not find, the folder is shown without the changes of others.
+    void import('./follow-folder.ts')
+      .then(({ followFolder }) => {
+        if (!signal.aborted) followFolder(client, { providerId, path }, { interval, signal })
       })
-    })
+      .catch(() => {})
     return () => ending.abort()
   }, [client, providerId, path, isUsable, interval])
 }
