@@ -393,10 +393,10 @@ t.test('every field of the schema works in typical use', async t => {
   const stream = await openEvents(app.url, token, subscription, jobId)
   t.match(await stream.first(() => true), { data: { jobChanged: { ...jobId, state: 'QUEUED' } } })
   stream.close()
-  const following =
-    'subscription ($providerId: ID!, $path: String!) { entryChanged(providerId: $providerId, path: $path) { kind providerId path at } }'
+  const following = `subscription ($providerId: ID!, $path: String!, $others: [LocationInput!]) {
+    entryChanged(providerId: $providerId, path: $path, others: $others) { kind providerId path at } }`
   for (const name of usedIn(following)) used.add(name)
-  const followed = await openEvents(app.url, token, following, at('/'))
+  const followed = await openEvents(app.url, token, following, { ...at('/'), others: [at('/reports')] })
   t.match(await followed.first(() => true), { data: { entryChanged: { kind: 'TREE_CHANGED', ...at('/') } } })
   followed.close()
   const jobs = `{ jobs(first: 1, after: null, state: QUEUED) { nodes { id } edges { cursor node { id } } ${pageInfo} } }`

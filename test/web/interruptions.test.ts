@@ -165,10 +165,26 @@ if (files) {
     await tab.getByText('1 upload was interrupted').waitFor()
   })
 
-  t.test('a page whose session has ended leads to the sign-in page and back', async t => {
+  t.test('a folder whose session has ended leads to the sign-in page and back', async t => {
     const to = await store('ended', { 'a.txt': 'a' })
     const token = await signIn(app, 'owner@example.org')
     const page = await open(t, { token })
+    await page.goto(to.page)
+    await row(page, 'a.txt').waitFor()
+    await app.ask('mutation { logout }', {}, token)
+    await page.getByLabel('Email').fill('owner@example.org')
+    await page.getByLabel('Password').fill(password)
+    await button(page, 'Sign in').click()
+    await row(page, 'a.txt').waitFor()
+    t.equal(new URL(page.url()).pathname, to.page)
+    await isGood(t, page)
+  })
+
+  t.test('without changes of others, the next action shows that the session has ended', async t => {
+    const to = await store('ended-later', { 'a.txt': 'a' })
+    const token = await signIn(app, 'owner@example.org')
+    const page = await open(t, { token })
+    await page.route('**/follow-folder-*.js', route => route.abort())
     await page.goto(to.page)
     await row(page, 'a.txt').waitFor()
     await app.ask('mutation { logout }', {}, token)
@@ -181,7 +197,6 @@ if (files) {
     await button(page, 'Sign in').click()
     await row(page, 'a.txt').waitFor()
     t.equal(new URL(page.url()).pathname, to.page)
-    await isGood(t, page)
   })
 
   t.test('signing out asks first while uploads are active', async t => {
