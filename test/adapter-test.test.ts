@@ -68,7 +68,7 @@ t.test('a module of an adapter that breaks the contract fails with the reasons',
   const module = join(folder, 'adapter.ts')
   await writeFile(
     module,
-    `import { memoryAdapter } from '${adapters.href}/memory/index.ts'
+    `import { memoryAdapter } from '${adapters.href}/backends/memory/index.ts'
     export default { ...memoryAdapter, type: 'forgetful', async open(config, host) {
       const provider = await memoryAdapter.open(config, host)
       provider.mkdir = async () => {}
@@ -87,7 +87,7 @@ t.test('names that the back end cannot store are stated with a pattern', async t
   await writeFile(
     module,
     `import { StorageError } from '${adapters.href}/contract.ts'
-    import { memoryAdapter } from '${adapters.href}/memory/index.ts'
+    import { memoryAdapter } from '${adapters.href}/backends/memory/index.ts'
     export default { ...memoryAdapter, type: 'picky', async open(config, host) {
       const provider = await memoryAdapter.open(config, host)
       const write = provider.write.bind(provider)
