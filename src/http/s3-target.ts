@@ -3,7 +3,6 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { decodeUri } from '../auth/sigv4/message.ts'
 import type { Settings } from '../settings/index.ts'
-import { withoutBasePath } from './base-path.ts'
 import { type CanonicalAddress, splitUrl } from './url.ts'
 
 /** The path of the S3 endpoint. Requests to the S3 domain are rewritten to it. */
@@ -124,4 +123,15 @@ export function s3EndpointOf(baseUrl: string, domain: string | null): string {
   const url = new URL(baseUrl)
   url.hostname = domain
   return url.origin
+}
+
+/**
+ * Returns the URL of a request without the base path, so that a proxy may remove it or not.
+ * @param basePath "/stowage"; empty if there is none
+ */
+function withoutBasePath(url: string, basePath: string): string {
+  if (basePath === '' || !url.startsWith(basePath)) return url
+  const rest = url.slice(basePath.length)
+  if (rest.startsWith('/')) return rest
+  return rest === '' || rest.startsWith('?') ? `/${rest}` : url
 }

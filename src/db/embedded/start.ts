@@ -1,16 +1,104 @@
+import { chown, readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findBinaries } from './binaries.ts'
 import { clusterVersion, createCluster, discardFresh } from './cluster.ts'
 import { addressOf, type ClusterConnection, ensureDatabase } from './connection.ts'
-import { EmbeddedPostgresError } from './errors.ts'
+import { EmbeddedPostgresError, isErrno } from './errors.ts'
 import { launch, type Postmaster } from './launch.ts'
 import { type Layout, makeLayout } from './layout.ts'
-import { acquireLock } from './lock.ts'
+import { processesIn, recordedPostmaster, signalIfAlive, waitForEnd } from './processes.ts'
 import type { Host, Log } from './programs.ts'
-import { recoverCluster } from './recover.ts'
 import { joinSharedServer, publishOwner, readOwner, type SharedServer, withdrawOwner } from './shared-server.ts'
 import { finishUpgrade, type Migrate, upgradeCluster } from './upgrade.ts'
 import { chooseRunUser, claimCluster, permitEntry } from './user.ts'
+
+/** Cleans up after a killed owner, so that PostgreSQL can start. Call this only with the owner lock. */
+
+/**
+ * The timeout for a postmaster's last checkpoint. After it the postmaster is killed, and the next start replays the
+ * log.
+ */
+const FAST_MS = 20_000
+/** The time from SIGQUIT to SIGKILL, and from SIGKILL to the error. */
+const QUIT_MS = 5_000
+
+async function recoverCluster(folder: string, log: Log, signal: AbortSignal) {
+  const recorded = await recordedPostmaster(folder)
+  const alive = await processesIn(folder)
+  if (alive.length > 0) {
+    const postmaster = alive.find(pid => pid === recorded)
+    log('ending the database processes that a killed server left', { postmaster, processes: alive.length })
+    await endAll(folder, postmaster, signal)
+  }
+  await removeLockFiles(folder)
+}
+
+/** Stops the postmaster, which stops its backends, or else each orphaned backend. */
+async function endAll(folder: string, postmaster: number | undefined, signal: AbortSignal) {
+  if (postmaster !== undefined) {
+    signalIfAlive(postmaster, 'SIGINT')
+    if (await waitForEnd(folder, FAST_MS, signal)) return
+  }
+  for (const pid of await processesIn(folder)) signalIfAlive(pid, 'SIGQUIT')
+  if (await waitForEnd(folder, QUIT_MS, signal)) return
+  for (const pid of await processesIn(folder)) signalIfAlive(pid, 'SIGKILL')
+  if (await waitForEnd(folder, QUIT_MS, signal)) return
+  throw new EmbeddedPostgresError(
+    `Processes ${(await processesIn(folder)).join(', ')} still use the database in ${folder} and do not end: end them, or restart the machine.`,
+  )
+}
+
+/** No process uses the cluster now, so a process with the recorded id is unrelated, or a zombie. */
+async function removeLockFiles(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (name === 'postmaster.pid' || name.startsWith('.s.PGSQL.')) await rm(join(folder, name), { force: true })
+  }
+}
+
+/**
+ * The owner lock. Its holder alone may start, repair and stop the database in a data folder.
+ *
+ * Node has no flock(2). SQLite, which is part of Node, takes a kernel lock on its file with BEGIN EXCLUSIVE. The kernel
+ * releases it when the process dies, however it dies, so a lock is never stale and no process id has to be checked. It also
+ * works between containers that share a folder.
+ *
+ * POSIX drops a process's lock when that process closes any descriptor of the file: nothing else here may open it.
+ */
+interface Lock {
+  release(): void
+}
+
+const SQLITE_BUSY = 5
+
+/** Returns undefined if another process, or another start in this process, has the lock. */
+async function acquireLock({ lock: file, owner }: Layout): Promise<Lock | undefined> {
+  let database: DatabaseSync | undefined
+  try {
+    await createOnce(file, owner)
+    database = new DatabaseSync(file)
+    database.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE')
+  } catch (error) {
+    database?.close()
+    if (error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY) return undefined
+    throw new EmbeddedPostgresError(
+      `The lock ${file} cannot be taken (${(error as Error).message}): start Stowage as the user that the folder belongs to, and keep it on a file system that supports locks.`,
+      { cause: error },
+    )
+  }
+  const locked = database
+  return { release: () => locked.close() }
+}
+
+async function createOnce(file: string, owner: Layout['owner']) {
+  try {
+    await writeFile(file, '', { flag: 'wx', mode: 0o600 })
+    await chown(file, owner.uid, owner.gid)
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST')) throw error
+  }
+}
 
 export interface EmbeddedPostgresOptions {
   dataFolder: string

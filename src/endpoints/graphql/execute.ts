@@ -1,11 +1,20 @@
 import { RequestCache } from '@pothos/plugin-scope-auth'
 import type { FastifyInstance } from 'fastify'
-import type { ExecutionResult, GraphQLSchema } from 'graphql'
-import type { AppError } from '../../errors.ts'
+import {
+  type ExecutionResult,
+  type FieldNode,
+  type GraphQLError,
+  type GraphQLSchema,
+  valueFromASTUntyped,
+} from 'graphql'
+import type { AuditAction } from '../../db/schema.ts'
+import { AppError } from '../../errors.ts'
+import type { AuditFacts } from '../../services/audit/index.ts'
+import { siblingOf } from '../../services/files/index.ts'
+import { factsOfPlace } from '../../services/trash/index.ts'
 import type { GraphqlContext } from './context.ts'
 import { causeOf, type FormattedError, formatExecution, formatRefusal, maxErrors } from './error-formatter.ts'
 import type { PreparedOperation } from './prepare.ts'
-import { noteRefusals } from './refusals.ts'
 
 /** A response without `data` means that the request was refused and nothing was executed. */
 export interface GraphqlResponse {
@@ -54,4 +63,75 @@ export function toResponse(
   if (!errors) return { data }
   noteRefusals(errors.slice(0, maxErrors), schema, context, prepared.parameters.variables)
   return { errors: formatExecution(errors, requestId, report), data: data ?? null }
+}
+
+/** Records in the audit log the fields that a rule refused, and refused reads. */
+function noteRefusals(
+  errors: readonly GraphQLError[],
+  schema: GraphQLSchema,
+  { services, viewer }: GraphqlContext,
+  variables: Record<string, unknown> | null,
+): void {
+  for (const error of errors) {
+    const cause = causeOf(error)
+    const node = error.nodes?.[0]
+    if (!(cause instanceof AppError) || node?.kind !== 'Field') continue
+    const name = node.name.value
+    const isRoot = error.path?.length === 1
+    const mutation = isRoot ? actionOf(schema, name) : undefined
+    // The rule of a mutation parses the paths, so an invalid path never reaches the service that would record it.
+    const isRefusal = cause.code === 'FORBIDDEN' || (mutation && cause.reason === 'INVALID_PATH')
+    if (!isRefusal) continue
+    const action = mutation ?? 'READ'
+    const facts = { ...objectsIn(node, variables ?? {}, action), details: { field: name } }
+    services.audit.noteRefusal(viewer, action, facts, cause)
+  }
+}
+
+function actionOf(schema: GraphQLSchema, mutation: string): AuditAction | undefined {
+  const options = schema.getMutationType()?.getFields()[mutation]?.extensions.pothosOptions
+  return (options as { audit?: AuditAction } | undefined)?.audit
+}
+
+/** Returns only the facts named here, because other arguments can contain secrets. */
+function objectsIn(node: FieldNode, variables: Record<string, unknown>, action: AuditAction): AuditFacts {
+  const args: Record<string, unknown> = {}
+  for (const { name, value } of node.arguments ?? []) {
+    const plain: unknown = valueFromASTUntyped(value, variables)
+    if (name.value === 'input' && typeof plain === 'object') Object.assign(args, plain)
+    else args[name.value] = plain
+  }
+  const text = (name: string) => (typeof args[name] === 'string' ? args[name] : undefined)
+  const [firstPath] = Array.isArray(args.paths) ? args.paths : []
+  const [id, userId] = [text('id'), text('userId')]
+  const path = text('path') ?? (typeof firstPath === 'string' ? firstPath : undefined)
+  if (id !== undefined && action.startsWith('API_KEY_')) return { subject: { kind: 'API_KEY', id } }
+  if (id !== undefined && action.startsWith('JOB_')) return { subject: { kind: 'JOB', id } }
+  if (id !== undefined && action.startsWith('SCHEDULE_')) return { subject: { kind: 'SCHEDULE', id } }
+  if (id !== undefined && action.startsWith('SHARE_')) return { subject: { kind: 'SHARE', id } }
+  const webhookId = text('webhookId') ?? (action.startsWith('WEBHOOK_') ? id : undefined)
+  if (webhookId !== undefined) return { subject: { kind: 'WEBHOOK', id: webhookId } }
+  if (id !== undefined && action === 'LOGOUT') return { subject: { kind: 'SESSION', id } }
+  if (id !== undefined && action === 'RESTORE') return factsOfPlace(id)
+  if (userId !== undefined && action.startsWith('MEMBER_')) return { subject: { kind: 'MEMBER', id: userId } }
+  const job: { sources?: unknown; target?: unknown } = Object(args.job ?? args)
+  const [source] = Array.isArray(job.sources) ? job.sources.map(locationIn) : []
+  const target = locationIn(job.target)
+  const location = locationIn(args.location)
+  if (location) return { location }
+  if (source) return { location: source, ...(target && { to: target }) }
+  const providerId = text('providerId') ?? (action.startsWith('PROVIDER_') ? id : undefined)
+  const isRename = action === 'RENAME' && path !== undefined
+  const toPath = isRename ? siblingOf(path, text('name') ?? '') : text('toPath')
+  return {
+    ...(providerId !== undefined && { location: { providerId, path } }),
+    ...(providerId !== undefined &&
+      toPath !== undefined && { to: { providerId: text('toProviderId') ?? providerId, path: toPath } }),
+  }
+}
+
+function locationIn(input: unknown): { providerId: string; path: string } | null {
+  if (typeof input !== 'object' || input === null || !('providerId' in input) || !('path' in input)) return null
+  const { providerId, path } = input
+  return typeof providerId === 'string' && typeof path === 'string' ? { providerId, path } : null
 }

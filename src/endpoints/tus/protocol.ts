@@ -1,9 +1,8 @@
 /** The headers of the tus protocol, version 1.0.0: https://tus.io/protocols/resumable-upload. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { AppError } from '../../errors.ts'
-import type { Checksum } from '../../services/uploads/checksum.ts'
+import { type Checksum, checksumAlgorithms } from '../../services/uploads/checksum.ts'
 import type { UploadRecord } from '../../services/uploads/index.ts'
-import { parseChecksum } from './checksum.ts'
 
 export const version = '1.0.0'
 export const extensions = [
@@ -66,4 +65,18 @@ function parseBytes(headers: IncomingHttpHeaders, name: 'Upload-Length' | 'Uploa
   const bytes = typeof header === 'string' && /^\d{1,16}$/.test(header) ? Number(header) : Number.NaN
   if (!Number.isSafeInteger(bytes)) throw new AppError('INVALID_INPUT', `${name} must be a whole number of bytes.`)
   return bytes
+}
+
+/** Parses an `Upload-Checksum` header (tus 1.0, Checksum extension): `sha1 <base64>`. @throws INVALID_INPUT */
+function parseChecksum(header: string): Checksum {
+  const [name, base64 = '', ...rest] = header.split(' ')
+  const algorithm = checksumAlgorithms.find(known => known === name)
+  if (!algorithm || base64 === '' || rest.length > 0) {
+    const known = checksumAlgorithms.join(', ')
+    throw new AppError(
+      'INVALID_INPUT',
+      `The Upload-Checksum header must be "<algorithm> <base64>", where the algorithm is one of ${known}.`,
+    )
+  }
+  return { algorithm, digest: Buffer.from(base64, 'base64') }
 }

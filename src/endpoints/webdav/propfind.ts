@@ -1,10 +1,21 @@
 /** PROPFIND: RFC 4918, section 9.1. Folders are read and sent page by page. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { needs } from '../../auth/needs.ts'
-import { formatPath } from '../../auth/path.ts'
+import { formatPath, root, type StoragePath } from '../../auth/path.ts'
 import { requireScope } from '../../auth/policy.ts'
-import type { Serve } from '../../http/admission.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import { hijack, type Serve } from '../../http/admission.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
+import { cutResponse } from '../../http/connection/cut-response.ts'
+import { write } from '../../http/content/send-file.ts'
+import type { FileEntry } from '../../services/files/index.ts'
+import type { WebdavLock } from '../../services/webdav/locks.ts'
+import {
+  type DeadProperties,
+  type DeadProperty,
+  noProperties,
+  type PropertyReader,
+} from '../../services/webdav/properties.ts'
 import { parseAddress } from './address.ts'
 import {
   authorizeRequest,
@@ -15,12 +26,58 @@ import {
   locateRequest,
   pathnameOf,
 } from './dav-request.ts'
-import { davError } from './errors.ts'
+import { davError, xmlType } from './errors.ts'
 import { parseDepth } from './headers.ts'
+import { liveProperties, lockDiscovery, namesOfAll, type PropertySource, quotaProperties } from './live-properties.ts'
+import { multistatusEnd, multistatusStart, type Propstat, propertyResponse } from './multistatus.ts'
+import type { PropertyName } from './names.ts'
+import { propertyElement } from './property-xml.ts'
 import { parsePropfind, type WantedProperties } from './propfind-body.ts'
-import { entryResponses, virtualResponses } from './propfind-responses.ts'
-import { sendMultistatus } from './send-multistatus.ts'
-import { listStorages, type VirtualFolder } from './virtual-folders.ts'
+import { listStorages, type VirtualFolder, virtualSource } from './virtual-folders.ts'
+
+/** Characters that are collected before they are sent. */
+const chunkLength = 128 * 1024
+
+/**
+ * Sends a multi-status response while its parts are made, as fast as the client reads. Until the first batch of parts exists, a
+ * failure is a proper error response. After that it cuts the connection instead of throwing, so that the client does not
+ * mistake a part of the listing for all of it.
+ * @param batches each is made while it is sent, so that it never exists as a whole
+ */
+async function sendMultistatus(
+  reply: FastifyReply,
+  signal: AbortSignal,
+  batches: AsyncGenerator<Iterable<string>>,
+): Promise<void> {
+  let batch = await batches.next()
+  reply.header('Content-Type', xmlType)
+  hijack(reply, chunkLength)
+  const response = reply.raw
+  let waiting = multistatusStart
+  const send = async () => {
+    const xml = Buffer.from(waiting)
+    waiting = ''
+    await write(response, xml, signal)
+  }
+  try {
+    response.writeHead(207, reply.getHeaders() as Record<string, string>)
+    for (; !batch.done; batch = await batches.next()) {
+      for (const xml of batch.value) {
+        waiting += xml
+        if (waiting.length >= chunkLength) await send()
+      }
+      // The next batch can take long.
+      if (waiting !== '') await send()
+    }
+    waiting = multistatusEnd
+    await send()
+    response.end()
+  } catch (error) {
+    cutResponse(reply, error, signal)
+  } finally {
+    await batches.return(undefined)
+  }
+}
 
 /** Authorizes a request before its body is read. */
 export async function openPropfind(request: FastifyRequest, reply: FastifyReply, options: DavOptions): Promise<Serve> {
@@ -66,4 +123,162 @@ async function sendEntries(dav: DavRequest, wanted: WantedProperties, withMember
   await options.services.files.withChildren(viewer, target, dav.signal, (entry, pages, signal) =>
     sendMultistatus(reply, signal, entryResponses(dav, entry, withMembers ? pages : null, wanted)),
   )
+}
+
+/** The responses of a PROPFIND request in batches, for `sendMultistatus`. They are made one by one while they are sent. */
+type Responses = AsyncGenerator<Iterable<string>, void, undefined>
+
+async function* virtualResponses(
+  folders: readonly VirtualFolder[],
+  viewer: Viewer,
+  wanted: WantedProperties,
+): Responses {
+  const respond = entryResponder(wanted)
+  yield folders.map(folder => respond(folder.href, virtualSource(folder, viewer), []))
+}
+
+/** @param pages the entries in a folder; null without them */
+async function* entryResponses(
+  dav: DavRequest,
+  entry: FileEntry,
+  pages: AsyncIterable<FileEntry[]> | null,
+  wanted: WantedProperties,
+): Responses {
+  const { target, options } = dav
+  const { properties, sourceOf } = await loadFacts(dav, entry, wanted)
+  const respond = entryResponder(wanted)
+
+  function* write(entries: readonly FileEntry[], dead: DeadProperties): Generator<string> {
+    for (const each of entries) {
+      const href = hrefOf(options, { slug: target.slug, path: formatPath(each.path) }, each.kind === 'directory')
+      yield respond(href, sourceOf(each), dead.get(each.path) ?? [])
+    }
+  }
+
+  async function* responsesOf(entries: readonly FileEntry[]): Responses {
+    for await (const batch of properties.batches(entries)) yield write(batch.entries, batch.properties)
+  }
+
+  const members = pages?.[Symbol.asyncIterator]()
+  try {
+    // The first page is read before the first batch, because until then a failure is a proper error response.
+    let page = await members?.next()
+    yield* responsesOf([entry])
+    while (page && !page.done) {
+      // The back end reads the next page meanwhile.
+      const next = members?.next()
+      next?.catch(() => {})
+      yield* responsesOf(page.value)
+      page = await next
+    }
+  } finally {
+    await members?.return?.()
+  }
+}
+
+/** The properties of entries in a multi-status response. */
+type EntryResponder = (href: string, source: PropertySource, dead: readonly DeadProperty[]) => string
+
+/** Returns a function that writes the response for one entry. It is called for every entry of a folder. */
+function entryResponder(wanted: WantedProperties): EntryResponder {
+  if (wanted.kind === 'names') return (href, source, dead) => propertyResponse(href, [namesOf(source, dead)])
+  const isSome = wanted.kind === 'some'
+  const planned = (isSome ? wanted.names : [...new Set([...namesOfAll, ...wanted.include])]).map(plan)
+  return (href, source, dead) => {
+    let found = ''
+    let missing = ''
+    for (const { name, read, write, missingElement } of planned) {
+      const value = read(source)
+      const xml = value === null ? (isSome ? deadXml(dead, name) : '') : write(value)
+      found += xml
+      if (isSome && xml === '') missing += missingElement
+    }
+    if (!isSome) for (const { xml } of dead) found += xml
+    const propstats: Propstat[] = []
+    if (found !== '' || missing === '') propstats.push({ status: 200, properties: found })
+    if (missing !== '') propstats.push({ status: 404, properties: missing })
+    return propertyResponse(href, propstats)
+  }
+}
+
+interface PlannedProperty {
+  name: PropertyName
+  read(source: PropertySource): string | null
+  write(value: string): string
+  missingElement: string
+}
+
+function plan(name: PropertyName): PlannedProperty {
+  const live = liveProperties.get(name)
+  const missingElement = propertyElement(name, '')
+  const [start = '', end = ''] = propertyElement(name, '\n').split('\n')
+  return {
+    name,
+    read: source => live?.value(source) ?? null,
+    write: value => (value === '' ? missingElement : start + value + end),
+    missingElement,
+  }
+}
+
+function deadXml(dead: readonly DeadProperty[], name: PropertyName): string {
+  return dead.find(property => property.name === name)?.xml ?? ''
+}
+
+function namesOf(source: PropertySource, dead: readonly DeadProperty[]): Propstat {
+  const live = [...liveProperties].filter(([, property]) => property.value(source) !== null).map(([name]) => name)
+  const names = [...live, ...dead.map(({ name }) => name)]
+  return { status: 200, properties: names.map(name => propertyElement(name, '')).join('') }
+}
+
+/** The facts that a PROPFIND request loads once for all entries of its response. */
+interface PropfindFacts {
+  properties: PropertyReader
+  sourceOf(entry: FileEntry): PropertySource
+}
+
+/** Loads only what is wanted. */
+async function loadFacts(dav: DavRequest, entry: FileEntry, wanted: WantedProperties): Promise<PropfindFacts> {
+  const { viewer, target, options } = dav
+  const { providers, webdavProperties } = options.services
+  const names = wanted.kind === 'some' ? wanted.names : wanted.kind === 'all' ? wanted.include : []
+  const wantsDead = wanted.kind !== 'some' || names.some(name => !liveProperties.has(name))
+  const wantsQuota = names.some(name => quotaProperties.includes(name))
+  const [record, locksOf, properties] = await Promise.all([
+    wantsQuota || entry.path === root ? providers.get(viewer, target.providerId) : null,
+    wanted.kind === 'all' || names.includes(lockDiscovery) ? findLocks(dav, entry) : () => [],
+    wantsDead ? webdavProperties.reader(viewer, target) : noProperties,
+  ])
+  const quota = wantsQuota && record ? await providers.quota(viewer, record, dav.signal) : null
+  const used = quota?.used ?? null
+  const space = { used, available: quota?.total == null || used === null ? null : Math.max(0, quota.total - used) }
+  return {
+    properties,
+    sourceOf: each => ({
+      entry: each,
+      displayName: each.path === root ? (record?.name ?? '') : each.name,
+      viewer,
+      locks: locksOf(each.path),
+      hrefOf: lock => hrefOf(options, { slug: target.slug, path: formatPath(lock.path) }, false),
+      quota: each.kind === 'directory' ? space : null,
+    }),
+  }
+}
+
+/** Returns a function that finds the locks that hold for an entry, which is the target or directly in it. */
+async function findLocks(
+  { viewer, target, options }: DavRequest,
+  entry: FileEntry,
+): Promise<(path: StoragePath) => WebdavLock[]> {
+  const { webdavLocks } = options.services
+  const [covering, within] = await Promise.all([
+    webdavLocks.covering(viewer, target),
+    webdavLocks.within(viewer, target),
+  ])
+  const deep = covering.filter(({ isDeep }) => isDeep)
+  const byPath = Map.groupBy(within, ({ path }) => path)
+  return path => {
+    if (path === entry.path) return covering
+    const own = byPath.get(path)
+    return own ? [...deep, ...own] : deep
+  }
 }

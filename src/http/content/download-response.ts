@@ -1,4 +1,6 @@
 /** The response to a download: its headers, and the parts of the file that it contains. */
+
+import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
@@ -6,7 +8,6 @@ import type { Download } from '../../services/files/index.ts'
 import { hijack } from '../admission.ts'
 import { cutResponse } from '../connection/cut-response.ts'
 import { memoryOf } from '../memory.ts'
-import { type ByteRanges, contentRange, planByteRanges } from './byteranges.ts'
 import { digestHeaders } from './digests.ts'
 import { isNotModified, isRangeCurrent } from './download-conditions.ts'
 import type { Content } from './file-content.ts'
@@ -154,4 +155,28 @@ async function sendBody(
 /** A Last-Modified date is never in the future: RFC 9110, section 8.8.2.1. */
 export function lastModified(modifiedAt: Date): string {
   return new Date(Math.min(wholeSeconds(modifiedAt), Date.now())).toUTCString()
+}
+
+/** Several ranges of a file in one response: RFC 9110, section 14.6. */
+interface ByteRanges {
+  contentType: string
+  /** The length of the whole body in bytes. */
+  length: number
+  parts: { head: Buffer; span: Span }[]
+  end: Buffer
+}
+
+function contentRange({ first, last }: Span, size: number): string {
+  return `bytes ${first}-${last}/${size}`
+}
+
+function planByteRanges(spans: readonly Span[], size: number, mimeType: string): ByteRanges {
+  const boundary = randomBytes(16).toString('hex')
+  const parts = spans.map(span => {
+    const head = `\r\n--${boundary}\r\nContent-Type: ${mimeType}\r\nContent-Range: ${contentRange(span, size)}\r\n\r\n`
+    return { head: Buffer.from(head), span }
+  })
+  const end = Buffer.from(`\r\n--${boundary}--\r\n`)
+  const length = parts.reduce((sum, { head, span }) => sum + head.length + span.last - span.first + 1, end.length)
+  return { contentType: `multipart/byteranges; boundary=${boundary}`, length, parts, end }
 }

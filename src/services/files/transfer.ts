@@ -14,8 +14,7 @@ import { copyFile, requireOutside } from './copying.ts'
 import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
 import { type RunOnFolder, transferFolder } from './folder-work.ts'
 import { copyAndDelete, isSameObject } from './moving.ts'
-import type { Remover } from './remove.ts'
-import { clearForTree } from './replaced-tree.ts'
+import { type Remover, removeEntry } from './remove.ts'
 
 export interface RenameInput extends LocationInput {
   name: string
@@ -215,4 +214,28 @@ function sameEntry({ path }: ReadLocation, { kind }: CheckedEntry): AppError {
 
 function isSame(a: ReadLocation, b: ReadLocation): boolean {
   return a.providerId === b.providerId && a.path === b.path
+}
+
+/** Makes room for a copy or a move that replaces whatever is at its destination. */
+
+/**
+ * Moves the entry at the destination to the trash, or deletes it, unless both are files, which replace each other in one step. The source must not be in
+ * it, not even through another provider.
+ * @throws INTO_ITSELF, the reason why the job failed
+ */
+async function clearForTree(
+  { source, entry, destination }: { source: ReadLocation; entry: CheckedEntry; destination: WriteLocation },
+  remover: Remover,
+  signal: AbortSignal,
+): Promise<void> {
+  const existing = await statOrNull(destination, signal)
+  if (!existing || (existing.kind === 'file' && entry.kind === 'file') || isSameObject(existing, entry)) return
+  if (source.providerId === destination.providerId && isWithin(source.path, destination.path)) {
+    throw new AppError(
+      'INTO_ITSELF',
+      `"${formatPath(destination.path)}" contains the source, so it cannot be replaced.`,
+    )
+  }
+  if (existing.kind === 'directory') requireOutside(existing, destination, await source.enclosingIds(signal, null))
+  await removeEntry(remover, destination, existing, { permanent: false, signal })
 }

@@ -6,7 +6,7 @@
 import { isUnrestricted } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import { type JobOwners, jobChannel } from '../../db/jobs/changes.ts'
+import { type JobOwners, jobChannel, listCurrentJobs } from '../../db/jobs/changes.ts'
 import { findJobs } from '../../db/jobs/jobs.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import type { ActiveGrants } from '../../storage/active-grants.ts'
@@ -14,9 +14,30 @@ import { maxUnread, OpenSubscriptions, stopping } from '../subscriptions/limits.
 import { createListener } from '../subscriptions/listener.ts'
 import { JobStates } from './job-states.ts'
 import { Limiter } from './limiter.ts'
-import { currentJobs, jobsWithIds } from './read-jobs.ts'
 import { JobSubscription, notFound, type ReadLatest } from './subscription.ts'
 import { isVisible } from './visibility.ts'
+
+/** Reads many jobs in small sets, because a job can name many paths. */
+
+/** Jobs in one query. */
+const maxRows = 50
+
+/** Yields the jobs with these ids that exist. */
+async function* jobsWithIds(db: Database, ids: readonly string[]): AsyncGenerator<JobRecord> {
+  for (let start = 0; start < ids.length; start += maxRows) yield* await findJobs(db, ids.slice(start, start + maxRows))
+}
+
+/** Yields up to `max` jobs that have not ended, or have ended in the last minutes; the newest first. */
+async function* currentJobs(db: Database, owners: JobOwners, max: number): AsyncGenerator<JobRecord> {
+  let before: string | null = null
+  for (let left = max; left > 0; left -= maxRows) {
+    const limit = Math.min(maxRows, left)
+    const jobs: JobRecord[] = await listCurrentJobs(db, owners, { limit, before })
+    yield* jobs
+    if (jobs.length < limit) return
+    before = jobs.at(-1)?.id ?? null
+  }
+}
 
 /** Changed jobs that are read at a time. */
 const batch = 500

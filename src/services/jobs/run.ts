@@ -4,17 +4,18 @@ import { authorizeJob } from '../../auth/needs.ts'
 import { changeWithOwnEvents } from '../../db/audit-events.ts'
 import type { Database } from '../../db/client.ts'
 import { LeaseLost } from '../../db/jobs/entries.ts'
-import { endRun, hasFailed, renewJob } from '../../db/jobs/leases.ts'
+import { endRun, hasFailed, renewJob, type Totals } from '../../db/jobs/leases.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import type { JobState } from '../../db/schema.ts'
 import { AppError, type Reason, toAppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { creatorOf } from '../creator.ts'
 import type { TrashBin } from '../files/trash-bin.ts'
+import { children, requireDepth } from '../files/tree.ts'
 import type { Credentials } from '../people/credentials.ts'
 import type { RecordEnd } from './audit.ts'
-import { countTree } from './count.ts'
 import { delaysOf, type JobRun, keepsAllOrNone, withRetries } from './job-run.ts'
 import { RunProgress } from './progress.ts'
 import { ProviderLimits } from './provider-limits.ts'
@@ -224,5 +225,38 @@ async function countSources({ sources }: JobRun, progress: RunProgress, signal: 
     progress.totals = count
   } catch {
     // The job reports it.
+  }
+}
+
+/** Counts files and bytes while a job works, so that it can say how much is left. */
+
+/**
+ * Adds everything at and below a location to `count`. Folders that cannot be listed do not count: the job reports them.
+ */
+async function countTree(location: ReadLocation, count: Totals, signal: AbortSignal): Promise<void> {
+  const entry = await location.stat(signal)
+  await countEntry(location, entry, count, signal, 0)
+}
+
+async function countEntry(
+  location: ReadLocation,
+  entry: CheckedEntry,
+  count: Totals,
+  signal: AbortSignal,
+  depth: number,
+): Promise<void> {
+  if (entry.kind === 'directory') return countFolder(location, count, signal, depth)
+  count.files += 1
+  count.bytes += entry.size ?? 0
+}
+
+async function countFolder(folder: ReadLocation, count: Totals, signal: AbortSignal, depth: number): Promise<void> {
+  requireDepth(depth)
+  try {
+    for await (const entry of children(folder, signal)) {
+      await countEntry(folder.child(entry.name), entry, count, signal, depth + 1)
+    }
+  } catch (error) {
+    if (signal.aborted || !(error instanceof AppError)) throw error
   }
 }

@@ -1,10 +1,14 @@
 /** Creates accounts: the first one owns the workspace, and an invite or open registration admits the others. */
 import { allProviders } from '../../auth/access.ts'
+import { hashToken } from '../../auth/api-key.ts'
 import { checkPassword, enterPasswordQueue, hashPassword } from '../../auth/passwords.ts'
+import { requireMayAssign } from '../../auth/policy.ts'
 import type { SessionTokens } from '../../auth/session-token.ts'
 import { isSetupCode } from '../../auth/setup-code.ts'
-import type { Origin } from '../../auth/viewer.ts'
+import { type Member, memberViewer, type Origin, type Viewer } from '../../auth/viewer.ts'
+import { findApiKey } from '../../db/api-keys.ts'
 import { type Change, type Database, isUniqueViolation } from '../../db/client.ts'
+import { redeemInvite } from '../../db/invites.ts'
 import { findMember, insertMember } from '../../db/members.ts'
 import { insertUser } from '../../db/users.ts'
 import { findTheWorkspace, insertWorkspace, lockFounding, type Workspace } from '../../db/workspaces.ts'
@@ -12,7 +16,7 @@ import { AppError } from '../../errors.ts'
 import type { Audit, Recording } from '../audit/index.ts'
 import { parseEmail, parseName } from '../input.ts'
 import type { SignIns, Who } from '../limits/sign-ins.ts'
-import { acceptInvite } from './accept-invite.ts'
+import { apiKeyState } from './api-keys.ts'
 import { emailIn, type SignedIn, startSession } from './new-session.ts'
 
 export interface RegistrationInput {
@@ -118,5 +122,34 @@ export function createRegistration(options: {
         register(input, origin, recording, signal),
       )
     },
+  }
+}
+
+/** Redeems an invite if the person or the key that made it could still make it. */
+
+/** @throws INVALID_INVITE */
+async function acceptInvite(trx: Change, token: string, origin: Origin) {
+  const invite = await redeemInvite(trx, hashToken(token))
+  const maker = invite?.createdBy ? await findMember(trx, invite.workspaceId, invite.createdBy) : null
+  if (!invite || !maker) throw new AppError('INVALID_INVITE')
+  requireStillCovers(memberViewer(maker, maker.userId, origin), invite)
+  // An invite made by a key is valid only while the key is.
+  const key = invite.apiKeyId === null ? null : await findApiKey(trx, invite.workspaceId, invite.apiKeyId)
+  if (key && apiKeyState(key) !== 'active') throw new AppError('INVALID_INVITE')
+  return { workspaceId: invite.workspaceId, role: invite.role, access: invite.access }
+}
+
+/** Checks that the maker of an invite could still make it. @throws INVALID_INVITE */
+function requireStillCovers(maker: Viewer, given: Pick<Member, 'role' | 'access'>): void {
+  try {
+    requireMayAssign(maker, given)
+  } catch (cause) {
+    throw new AppError(
+      'INVALID_INVITE',
+      'The person who made this invite may no longer give this access: ask for a new invite.',
+      {
+        cause,
+      },
+    )
   }
 }

@@ -2,21 +2,118 @@
  * Files that strangers send through a drop link. They are always new, and a taken name is numbered. The link shows each file
  * under the name that was sent, so that nobody learns which names are taken.
  */
+
+import { randomUUID } from 'node:crypto'
 import { authorize, needs } from '../../auth/needs.ts'
-import { formatPath, nameOf, parsePath, type StoragePath } from '../../auth/path.ts'
+import {
+  childOf,
+  formatPath,
+  nameOf,
+  parentOf,
+  parsePath,
+  root,
+  type StoragePath,
+  segmentsOf,
+} from '../../auth/path.ts'
+import { type Grant, grant } from '../../auth/policy.ts'
 import type { Database } from '../../db/client.ts'
+import {
+  addBytes,
+  claimBytes,
+  claimSeconds,
+  dropClaim,
+  renewClaim,
+  returnLapsedClaims,
+  settleClaim,
+} from '../../db/shares/claims.ts'
 import type { ShareRecord } from '../../db/shares/record.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, type Reason } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
-import { isTaken } from '../files/conflict.ts'
+import { candidates, isTaken, longestSuffix, nameTaken } from '../files/conflict.ts'
 import type { Files, UploadInput } from '../files/index.ts'
 import type { NewResumableUpload, OpenUpload, ResumableUploads } from '../uploads/index.ts'
-import { requireDropPath } from './drop-path.ts'
-import { freeFolder } from './free-folder.ts'
 import type { OpenedShare } from './opened-share.ts'
 import { realPath } from './paths.ts'
 import { requireFileType } from './settings.ts'
-import { withSpace } from './space.ts'
+
+/** Reasons why there is no entry at a path. The folder above it may be a file. */
+const absent: ReadonlySet<Reason> = new Set(['NOT_FOUND', 'NOT_A_FOLDER'])
+/** The numbers that are tried for each folder. They are few because a path can have many folders. */
+const maxNumber = 3
+/** Bytes of UTF-8. Every back end stores paths of this length. */
+const shortPath = 200
+
+/**
+ * Returns the path for a dropped file with each folder numbered whose name a file has, so that the file can be stored and its
+ * sender does not learn of the other one.
+ * @throws INVALID_PATH if the path could become too long, whatever is taken
+ */
+async function freeFolder(
+  storage: Storage,
+  granted: Grant<'write'>,
+  { paths: [top = root] }: Pick<ShareRecord, 'paths'>,
+  signal: AbortSignal,
+): Promise<StoragePath> {
+  async function kindAt(path: StoragePath): Promise<'file' | 'directory' | null> {
+    try {
+      return (await (await storage.writeAt(grant(granted.viewer, { ...granted, path }))).stat(signal)).kind
+    } catch (error) {
+      if (error instanceof AppError && absent.has(error.reason)) return null
+      throw error
+    }
+  }
+
+  /** Returns the folder, or a numbered one that is no file. */
+  async function free(folder: StoragePath): Promise<{ folder: StoragePath; isMissing: boolean }> {
+    for (const candidate of candidates(folder, 'directory', { numbers: maxNumber })) {
+      const kind = await kindAt(candidate)
+      if (kind !== 'file') return { folder: candidate, isMissing: kind === null }
+    }
+    throw nameTaken(folder)
+  }
+
+  const names = segmentsOf(granted.path).slice(segmentsOf(top).length)
+  const longest = names.reduce<StoragePath>((path, name) => childOf(path, name + longestSuffix), top)
+  // The back end refuses a path that is too long for it.
+  if (Buffer.byteLength(longest) > shortPath) await kindAt(longest)
+  const parent = parentOf(granted.path)
+  // Most files go to a folder that exists, which takes one lookup.
+  if (parent === top || (await kindAt(parent)) === 'directory') return granted.path
+  let found = { folder: top, isMissing: false }
+  for (const name of names.slice(0, -1)) {
+    const folder = childOf(found.folder, name)
+    found = found.isMissing ? { folder, isMissing: true } : await free(folder)
+  }
+  return childOf(found.folder, nameOf(granted.path))
+}
+
+/** The bounds of the paths that strangers send through a drop link. */
+
+/** Each folder of a path is created if it is missing, and costs a request to the back end. */
+const maxNames = 100
+/** Bytes of UTF-8. */
+const maxBytes = 1024
+/** Bytes of UTF-8. Most back ends allow 255, which leaves room for the suffix of a taken name. */
+const maxNameBytes = 240
+
+/**
+ * Requires a path well within the bounds of other paths, so that no suffix for a taken name makes it too long: the refusal would
+ * reveal that the name is taken.
+ * @throws INVALID_PATH
+ */
+function requireDropPath(sent: string): void {
+  const path = parsePath(sent)
+  const names = segmentsOf(path)
+  if (names.length > maxNames) throw invalid(`at most ${maxNames} names: use fewer folders.`)
+  if (Buffer.byteLength(path) >= maxBytes) throw invalid(`at most ${maxBytes} bytes: use shorter names.`)
+  if (names.some(name => Buffer.byteLength(name) > maxNameBytes)) {
+    throw invalid(`names of at most ${maxNameBytes} bytes: use shorter ones.`)
+  }
+}
+
+function invalid(bound: string): AppError {
+  return new AppError('INVALID_PATH', `A path through this link can have ${bound}`)
+}
 
 /** A file that was stored through a link. */
 export interface DroppedFile {
@@ -113,4 +210,53 @@ async function silent<T>(store: () => Promise<T>): Promise<T> {
     if (!isTaken(error)) throw error
     throw new AppError('UNAVAILABLE', 'The file could not be stored under this name: send it again.', { cause: error })
   }
+}
+
+/** The bytes that a drop link accepts. They are claimed before a file is sent, and returned if it is not stored. */
+type Limited = Pick<ShareRecord, 'id' | 'maxBytes'>
+
+/**
+ * Claims the space of a file for the duration of `store`, which returns the size of the stored file, or null if it is unknown.
+ * @throws TOO_LARGE, INVALID_INPUT for an unknown size if the link has a limit, and what `store` throws
+ */
+async function withSpace<T extends { size: number | null }>(
+  db: Database,
+  share: Limited,
+  size: number | null,
+  store: () => Promise<T>,
+): Promise<T> {
+  if (size === null) {
+    requireNoLimit(share)
+    const stored = await store()
+    if (stored.size !== null) await addBytes(db, share.id, stored.size)
+    return stored
+  }
+  const claim = await take(db, share, size)
+  const stored = await store()
+    .catch(async error => {
+      await dropClaim(db, claim.id)
+      throw error
+    })
+    .finally(claim.stop)
+  // The claim has lapsed if this server did not run for a while.
+  if (!(await settleClaim(db, claim.id))) await addBytes(db, share.id, size)
+  return stored
+}
+
+async function take(db: Database, share: Limited, bytes: number): Promise<{ id: string; stop: () => void }> {
+  const claim = { id: randomUUID(), shareId: share.id, bytes }
+  const isTaken = (await claimBytes(db, claim)) || ((await returnLapsedClaims(db)) && (await claimBytes(db, claim)))
+  if (!isTaken) {
+    throw new AppError('TOO_LARGE', `All files that this link accepts can have ${share.maxBytes} bytes together.`)
+  }
+  // A renewal that fails is repeated by the next one.
+  const renew = () => void renewClaim(db, claim.id).catch(() => {})
+  const timer = setInterval(renew, (claimSeconds * 1000) / 3).unref()
+  return { id: claim.id, stop: () => clearInterval(timer) }
+}
+
+/** @throws INVALID_INPUT */
+function requireNoLimit({ maxBytes }: Limited): void {
+  if (maxBytes === null) return
+  throw new AppError('INVALID_INPUT', 'This link has a limit of bytes: send the size of the file before its content.')
 }
