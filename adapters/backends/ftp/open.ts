@@ -1,12 +1,74 @@
-import type { Client } from 'basic-ftp'
+import { once } from 'node:events'
+import { Client, type FTPContext, type FTPResponse } from 'basic-ftp'
+import { closeOnAbort } from '../../bases/plain/abort.ts'
 import { showCertificate } from '../../bases/plain/certificate.ts'
 import { refusedFolder } from '../../bases/plain/errors.ts'
 import { openPlainProvider } from '../../bases/plain/provider.ts'
-import type { Host, StorageProvider } from '../../contract.ts'
+import type { Host, Network, StorageProvider, TlsOptions } from '../../contract.ts'
 import type { FtpSettings } from './config.ts'
-import { connect } from './connect.ts'
 import { toStorageError } from './errors.ts'
 import { type Features, ftpFiles } from './files.ts'
+
+/** Milliseconds without a response. */
+const timeout = 60_000
+/** Milliseconds. */
+const dataConnectTime = 30_000
+
+/** Opens a connection and signs in. */
+async function connect(settings: FtpSettings, { network }: Host, signal: AbortSignal): Promise<Client> {
+  const { host, port, security, user, password, fingerprint } = settings
+  const client = new Client(timeout)
+  const tls: TlsOptions = { host, ...(fingerprint !== undefined && { fingerprint }) }
+  using _closing = closeOnAbort(signal, () => client.close())
+  try {
+    client.ftp.socket = await network.connect({ host, port, signal, ...(security === 'implicit' && { tls }) })
+    await client.ftp.handle(undefined, (response, task) =>
+      response instanceof Error ? task.reject(response) : task.resolve(response),
+    )
+    if (security === 'explicit') {
+      await client.send('AUTH TLS')
+      const secure = network.startTls(client.ftp.socket, tls)
+      await once(secure, 'secureConnect', { signal })
+      if (secure.errored) throw secure.errored
+      client.ftp.socket = secure
+    }
+    client.prepareTransfer = ftp => openDataConnection(ftp, network, tls)
+    await client.sendIgnoringError('OPTS UTF8 ON')
+    await client.login(user, password)
+    await client.send('TYPE I')
+    if (security !== 'none') for (const command of ['PBSZ 0', 'PROT P']) await client.send(command)
+    await client.sendIgnoringError('OPTS MLST type;size;modify;')
+    return client
+  } catch (error) {
+    client.close()
+    throw error
+  }
+}
+
+/** Connects to the address of the control connection, whatever address the server names. */
+async function openDataConnection(ftp: FTPContext, network: Network, tls: TlsOptions): Promise<FTPResponse> {
+  const response = await ftp.request('EPSV').catch(() => ftp.request('PASV'))
+  const [, extended, high, low] = /\(\|\|\|(\d{1,5})\||,(\d{1,3}),(\d{1,3})\)/.exec(response.message) ?? []
+  const port = extended === undefined ? Number(high) * 256 + Number(low) : Number(extended)
+  const host = ftp.socket.remoteAddress ?? ''
+  const data = await network.connect({ host, port, signal: AbortSignal.timeout(dataConnectTime) })
+  if (!('getSession' in ftp.socket)) ftp.dataSocket = data
+  else {
+    // Servers require the session of the control connection, so that nobody else can use the port.
+    const session = ftp.tlsSessionStore ?? ftp.socket.getSession()
+    const secure = network.startTls(data, { ...tls, ...(session && { session }) })
+    secure.on('session', next => {
+      ftp.tlsSessionStore = next
+    })
+    ftp.dataSocket = secure
+    // A server that refuses a transfer also resets its data connection. The refusal, which arrives next, says why.
+    secure
+      .removeAllListeners('error')
+      .removeAllListeners('close')
+      .on('error', () => {})
+  }
+  return response
+}
 
 /** @throws INVALID_CONFIG, UNAUTHORIZED, UNAVAILABLE */
 export async function openProvider(settings: FtpSettings, host: Host): Promise<StorageProvider> {

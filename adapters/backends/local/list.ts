@@ -6,7 +6,28 @@ import { hasErrno } from './errors.ts'
 import { directoryOf, type NameLists } from './name-lists.ts'
 import { bytesOf, inside } from './names.ts'
 import { namesAfter } from './packed-names.ts'
-import { Semaphore } from './semaphore.ts'
+
+/** Runs at most `width` calls at a time, in the order of their arrival. */
+class Semaphore {
+  #free: number
+  readonly #waiting: (() => void)[] = []
+
+  constructor(width: number) {
+    this.#free = width
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free -= 1
+    else await new Promise<void>(resolve => this.#waiting.push(resolve))
+    try {
+      return await work()
+    } finally {
+      const next = this.#waiting.shift()
+      if (next) next()
+      else this.#free += 1
+    }
+  }
+}
 
 /** The number of names to read beyond the limit, since some may be entries that the provider does not serve. */
 const spareNames = 32

@@ -1,10 +1,10 @@
-import type { SFTPWrapper } from 'ssh2'
+import type { AnyAuthMethod, ParsedKey, SFTPWrapper } from 'ssh2'
+import ssh2 from 'ssh2'
 import { refusedFolder } from '../../bases/plain/errors.ts'
 import { openPlainProvider } from '../../bases/plain/provider.ts'
-import type { Host, StorageProvider } from '../../contract.ts'
+import { type Host, StorageError, type StorageProvider } from '../../contract.ts'
 import type { SftpSettings } from './config.ts'
 import { type Connection, connect } from './connect.ts'
-import { signIns } from './credentials.ts'
 import { toStorageError } from './errors.ts'
 import { type Extensions, maxUsers, sftpFiles } from './files.ts'
 import { confirmed, promised } from './requests.ts'
@@ -62,4 +62,34 @@ function hasExtension(send: () => unknown): boolean {
   } catch (error) {
     return !(error instanceof Error && error.message.includes('does not support'))
   }
+}
+
+/**
+ * Returns the ways to sign in, in the order in which they are tried. Call it once for all connections, because decrypting a
+ * private key takes a quarter of a second by design.
+ * @throws INVALID_CONFIG for a key that cannot be read
+ */
+function signIns({ user: username, password, privateKey, passphrase }: SftpSettings): AnyAuthMethod[] {
+  const ways: AnyAuthMethod[] = []
+  if (privateKey !== undefined) ways.push({ type: 'publickey', username, key: parseKey(privateKey, passphrase) })
+  if (password === undefined) return ways
+  return [
+    ...ways,
+    { type: 'password', username, password },
+    // Servers without passwords often ask the same question in this way.
+    {
+      type: 'keyboard-interactive',
+      username,
+      prompt: (_name, _text, _language, prompts, answer) => answer(prompts.map(() => password)),
+    },
+  ]
+}
+
+function parseKey(privateKey: string, passphrase: string | undefined): ParsedKey {
+  const parsed = ssh2.utils.parseKey(privateKey, passphrase)
+  const [key] = Array.isArray(parsed) ? parsed : [parsed]
+  if (key && !(key instanceof Error) && key.isPrivateKey()) return key
+  const message = 'The private key cannot be read: paste the whole file of the key, and its passphrase if it has one.'
+  const cause = key instanceof Error ? key : undefined
+  throw new StorageError('INVALID_CONFIG', message, { cause, property: { name: 'privateKey' } })
 }

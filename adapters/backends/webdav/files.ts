@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import type { Facts, PlainFiles, StoreOptions } from '../../bases/plain/files.ts'
+import type { Commit, Facts, PlainFiles, StoreOptions } from '../../bases/plain/files.ts'
+import { withSource } from '../../bases/plain/source.ts'
 import { isSameName, stagedAt, stagingFolder, stagingName } from '../../bases/plain/staging.ts'
-import { type Call, childOf, StorageError, type StoragePath, segmentsOf } from '../../contract.ts'
-import { prepareBody } from './body.ts'
+import { type Call, childOf, type ResumableWrites, StorageError, type StoragePath, segmentsOf } from '../../contract.ts'
+import { prepareBody, untilEnd } from './body.ts'
 import { putHashed } from './checksum.ts'
 import type { DavClient } from './client.ts'
 import type { WebdavSettings } from './config.ts'
+import { statusOf } from './errors.ts'
 import type { DavResource } from './multistatus.ts'
 import { decodeHref, encodeSegments, namesIn } from './paths.ts'
 import {
@@ -18,9 +20,8 @@ import {
   toFacts,
   toQuota,
 } from './properties.ts'
-import { receive } from './receive.ts'
-import { resumableUploads } from './resumable.ts'
-import { UploadFolders } from './upload-folders.ts'
+import { maxChunks, minChunk, UploadFolders } from './upload-folders.ts'
+import { formatState, newUploadId, parseId, parseState, type UploadState, uploadNotFound } from './upload-state.ts'
 import { chunkSize, writeInChunks } from './write-chunks.ts'
 
 /** Bytes of a name: more than any common file system takes. Servers do not say that a name is too long. */
@@ -194,3 +195,104 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
 }
 
 const unstorable = (why: string) => new StorageError('INVALID_PATH', `${why}: choose another one.`)
+
+/** Yields the bytes of a file from `start` on. @param path encoded @throws PRECONDITION_FAILED where the file has changed */
+async function* receive(
+  client: DavClient,
+  path: string,
+  { signal, start, end, facts }: Call & { start: number; end: number; facts: Facts },
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const isWhole = start === 0 && end === facts.size
+  const response = await client.send('GET', path, {
+    signal,
+    headers: {
+      'accept-encoding': 'identity',
+      ...(!isWhole && { range: `bytes=${start}-${end - 1}` }),
+      ...(facts.etag && { 'if-match': `"${facts.etag}"` }),
+    },
+  })
+  const isPart = response.status === 206
+  if (!isSameVersion(facts, response.headers, isPart)) {
+    await response.body?.cancel()
+    throw new StorageError('PRECONDITION_FAILED', 'The file has changed since.')
+  }
+  // Servers may send the whole file instead of a part.
+  let skip = isPart ? 0 : start
+  for await (const chunk of client.content(response)) {
+    if (chunk.length > skip) yield chunk.subarray(skip)
+    skip = Math.max(0, skip - chunk.length)
+  }
+}
+
+/** Compares a response with what the server said about the file before. A server with etags has compared the version itself. */
+function isSameVersion({ size, modifiedAt, etag }: Facts, headers: Headers, isPart: boolean): boolean {
+  const total = isPart ? /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1] : headers.get('content-length')
+  const time = Date.parse(headers.get('last-modified') ?? '')
+  const isSameSize = total == null || size === null || Number(total) === size
+  return isSameSize && (etag != null || Number.isNaN(time) || modifiedAt === null || time === modifiedAt.getTime())
+}
+
+interface Files {
+  uploads: UploadFolders
+  /** Makes a file visible, and takes turns with other writers. */
+  commit: Commit
+  /** Returns the encoded path of a file. @throws INVALID_PATH */
+  addressOf(path: StoragePath): string
+}
+
+/**
+ * Uploads that the server keeps in chunks. Each call stores one chunk, whose number is in the state, so it can be repeated. The last
+ * one may be empty: it replaces the chunk of an attempt that nobody continued.
+ */
+function resumableUploads({ uploads, commit, addressOf }: Files): ResumableWrites {
+  const add = (text: string, body: Readable, { signal, offset, size }: Call & { offset: number; size: number }) =>
+    withSource(body, signal, async (source): Promise<UploadState> => {
+      signal.throwIfAborted()
+      const state = parseState(text)
+      if (offset !== state.offset) {
+        throw new StorageError('PRECONDITION_FAILED', `The upload has ${state.offset} bytes: continue from there.`)
+      }
+      const number = state.chunks + 1
+      const chunk = untilEnd(source.stream.iterator({ destroyOnReturn: false }), { size })
+      await uploads.put(state.id, number, chunk, { signal, size, total: state.size }).catch(error => {
+        throw isMissing(error) ? uploadNotFound() : error
+      })
+      return { ...state, chunks: number, offset: offset + size }
+    })
+  return {
+    partSize: minChunk,
+    maxAppends: maxChunks,
+
+    async begin(path, { signal, size, modifiedAt, unfinished }) {
+      // Fail before the bytes are sent if the name can never be stored.
+      addressOf(path)
+      const id = newUploadId()
+      const state = formatState({ id, path, chunks: 0, offset: 0, size, time: modifiedAt?.getTime() })
+      await unfinished?.began(state)
+      try {
+        await uploads.begin(id, { signal })
+      } catch (error) {
+        await uploads.discard(id, unfinished)
+        throw error
+      }
+      await unfinished?.ended()
+      return state
+    },
+
+    append: async (text, body, options) => formatState(await add(text, body, options)),
+
+    async complete(text, body, { signal, overwrite, ...range }) {
+      const { id, path, offset: size, time } = await add(text, body, { signal, ...range })
+      const headers = timeHeader(time === undefined ? undefined : new Date(time))
+      const assemble = () => uploads.assemble(id, path, { signal, size, overwrite, headers })
+      return await commit(path, { signal, overwrite }, assemble)
+    },
+
+    abort: (text, call) => uploads.remove(parseId(text), call),
+  }
+}
+
+/** A chunk has no place without the folder of its upload. */
+function isMissing(error: unknown): boolean {
+  return [404, 409].includes(statusOf(error) ?? 0)
+}

@@ -1,10 +1,9 @@
-import { Readable } from 'node:stream'
+import { PassThrough, pipeline, Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
-import type { Network } from '../../contract.ts'
+import { type Network, StorageError } from '../../contract.ts'
 import { type Backoff, type Timeouts, waitFor } from './backoff.ts'
 import { causeForLog, type Failure, parseRetryAfter, type Refusals, toStorageError } from './failure.ts'
 import { repeat } from './repeat.ts'
-import { withStallTimeout } from './stall.ts'
 import type { TokenSource } from './tokens.ts'
 
 /** A vendor whose API returns JSON. */
@@ -153,4 +152,26 @@ export async function withStorageErrors<T>(vendor: Vendor, signal: AbortSignal, 
     if (signal.aborted) throw signal.reason
     throw error instanceof RequestFailure ? toStorageError(error.failure, vendor) : error
   }
+}
+
+/**
+ * Ends a download that receives nothing for `stall` milliseconds, unless the reader is the slow side.
+ * @param vendor the vendor's name in the message
+ */
+function withStallTimeout(source: Readable, stall: number, vendor: string): Readable {
+  let moved = false
+  const body = new PassThrough({
+    transform(chunk, _encoding, done) {
+      moved = true
+      done(null, chunk)
+    },
+  })
+  const timer = setInterval(() => {
+    const isReaderSlow = body.readableLength > 0
+    if (!moved && !isReaderSlow)
+      source.destroy(new StorageError('UNAVAILABLE', `${vendor} stopped sending the file: try again.`))
+    moved = false
+  }, stall).unref()
+  pipeline(source, body, () => clearInterval(timer))
+  return body
 }
