@@ -1,11 +1,13 @@
-import type { Conflict } from '../../../client/src/index.ts'
+import { openAsBlob } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { type Conflict, StowageError } from '../../../client/src/index.ts'
 import type { LocalTree } from '../local/local-tree.ts'
+import { saveFile } from '../local/save-file.ts'
 import type { RemoteTree } from '../remote/remote-tree.ts'
-import type { Server } from '../remote/server.ts'
-import { downloadFile } from './download-file.ts'
+import type { RemotePath, Server } from '../remote/server.ts'
 import type { Item, Steps, Tree } from './tree.ts'
-import { uploadFile } from './upload-file.ts'
-import type { UploadRecords } from './upload-records.ts'
+import type { UploadIdentity, UploadRecords } from './upload-records.ts'
 
 export interface CopyFileOptions {
   conflict: Conflict
@@ -55,5 +57,92 @@ export function downloadRoute(server: Server, remote: RemoteTree, local: LocalTr
       await local.requireFolder(target.slice(0, -1))
       return downloadFile(server, { source: remote.pathOf(steps), local: path, listedTime: modifiedAt }, options)
     },
+  }
+}
+
+interface DownloadFileOptions {
+  conflict: Conflict
+  signal: AbortSignal
+  /** Called with the bytes that have arrived. */
+  onBytes: (bytes: number) => void
+}
+
+/**
+ * Downloads a file, whose content is compared with its checksum if the back end has one. Its folder must exist.
+ * @returns the path of the local file
+ * @throws CommandError, StowageError, and system errors of the local file
+ */
+async function downloadFile(
+  server: Server,
+  { source, local, listedTime }: { source: RemotePath; local: string; listedTime: Date | null },
+  { conflict, signal, onBytes }: DownloadFileOptions,
+): Promise<string> {
+  const { providerId, path } = source
+  const { body, modifiedAt } = await server.stowage.files.download({ providerId, path, signal })
+  // The header has whole seconds, and the listing may be older than the content.
+  const isSameSecond = listedTime && Math.floor(listedTime.getTime() / 1000) * 1000 === modifiedAt?.getTime()
+  const time = isSameSecond ? listedTime : modifiedAt
+  return saveFile(local, { body: counted(body, onBytes), modifiedAt: time }, conflict)
+}
+
+/** Passes bytes on, and reports how many have passed. */
+async function* counted(
+  body: ReadableStream<Uint8Array>,
+  onBytes: (bytes: number) => void,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let passed = 0
+  for await (const chunk of body) {
+    passed += chunk.length
+    onBytes(passed)
+    yield chunk
+  }
+}
+
+interface UploadFileOptions {
+  conflict: Conflict
+  records: UploadRecords
+  signal: AbortSignal
+  /** Called with the bytes that are stored. */
+  onBytes: (bytes: number) => void
+}
+
+/**
+ * Uploads a local file. An upload of a large file continues where the same command stopped, if the file has not changed.
+ * @returns the path of the stored file
+ * @throws StowageError, and system errors of the local file
+ */
+async function uploadFile(
+  server: Server,
+  { local, target }: { local: string; target: RemotePath },
+  { conflict, records, signal, onBytes }: UploadFileOptions,
+): Promise<string> {
+  const { files } = server.stowage
+  const { providerId, path } = target
+  const { size, mtimeMs, ino } = await stat(local)
+  const version = [size, mtimeMs, ino].join()
+  const identity: UploadIdentity = [server.url, providerId, path, conflict, resolve(local)]
+  const earlier = await records.find(identity)
+  if (earlier && earlier.version !== version) {
+    await files.discardUpload(earlier.url).catch(() => {})
+    await records.forget(identity)
+  }
+  const url = earlier?.version === version ? earlier.url : undefined
+  let isStarted = url !== undefined
+  const onStart = async (started: string) => {
+    isStarted = true
+    if (started !== url) await records.store(identity, { url: started, version })
+  }
+  try {
+    const body = await openAsBlob(local)
+    const onProgress = (sent: number) => onBytes(sent)
+    const options = { providerId, path, body, conflict, signal, onProgress, resume: { url, onStart } }
+    const stored = await files.upload(options)
+    if (isStarted) await records.forget(identity)
+    return stored
+  } catch (error) {
+    // The client keeps the upload for another try after an abort or a temporary failure, and deletes it otherwise.
+    const isKept = signal.aborted || (error instanceof StowageError && error.retryable)
+    if (isStarted && !isKept) await records.forget(identity)
+    throw error
   }
 }
