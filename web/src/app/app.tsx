@@ -1,14 +1,62 @@
-import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { QueryCache, QueryClient, QueryClientProvider, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
 import { RouterProvider as AriaRouter } from 'react-aria-components'
 import { createBrowserRouter, Outlet, RouterProvider, useHref, useNavigate } from 'react-router'
 import { basePath } from '../api/base-path.ts'
 import { StowageError } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { onSignInElsewhere } from '../api/session.ts'
+import { texts } from '../texts/shell.tsx'
 import { Toasts } from '../ui/toasts.tsx'
-import { ConnectionBanner } from './connection.tsx'
 import { ErrorPage } from './error-page.tsx'
 import { routes } from './routes.tsx'
+
+/** Milliseconds between two attempts while the server cannot be reached. */
+const retryInterval = 5000
+
+/** Returns whether no server answered, or only a proxy in front of it. */
+function isServerAway(error: unknown): error is StowageError {
+  return error instanceof StowageError && (error.reason === 'NETWORK' || (error.status >= 502 && error.code === 'HTTP'))
+}
+
+/** Says that the server cannot be reached, and loads what failed again until it can be. */
+function ConnectionBanner() {
+  const client = useQueryClient()
+  const [problem, setProblem] = useState<string | null>(null)
+  useEffect(
+    () =>
+      client.getQueryCache().subscribe(event => {
+        if (event.type !== 'updated') return
+        const { action } = event
+        if (action.type === 'success' && !action.manual) setProblem(null)
+        if (action.type === 'failed' || action.type === 'error') setProblem(describe(action.error))
+      }),
+    [client],
+  )
+  const isAway = problem !== null
+  useEffect(() => {
+    if (!isAway) return
+    const retry = () =>
+      void client.refetchQueries({ type: 'active', predicate: ({ state }) => isServerAway(state.error) })
+    const timer = setInterval(retry, retryInterval)
+    addEventListener('online', retry)
+    return () => {
+      clearInterval(timer)
+      removeEventListener('online', retry)
+    }
+  }, [client, isAway])
+  return (
+    <p className="connection-banner" role="status">
+      {problem}
+    </p>
+  )
+}
+
+function describe(error: unknown): string | null {
+  if (!isServerAway(error)) return null
+  if (!navigator.onLine) return texts.offline
+  return error.status === 0 ? texts.unreachable : texts.unavailable(error.status)
+}
 
 const client = new QueryClient({
   queryCache: new QueryCache({

@@ -1,13 +1,68 @@
-import { type DragEvent, type MouseEvent, memo, type PointerEvent as ReactPointerEvent, useRef } from 'react'
+import {
+  type DragEvent,
+  type MouseEvent,
+  memo,
+  type PointerEvent,
+  type PointerEvent as ReactPointerEvent,
+  useEffect,
+  useRef,
+} from 'react'
 import { urlOf } from '../api/base-path.ts'
 import { texts } from '../texts/files.tsx'
 import { formatBytes, formatMinute, formatRecent } from '../texts/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import type { dropTarget } from './dragging.ts'
 import { EntryIcon } from './entry-icon.tsx'
-import { useLongPress } from './long-press.ts'
 import type { Entry } from './operations.ts'
 import type { PickMode } from './selection.ts'
+
+/** Milliseconds. */
+const holdTime = 500
+/** Pixels that a finger may move meanwhile. */
+const tolerance = 10
+
+/**
+ * Returns the handlers of an element that reacts to a long press with a finger. Some browsers report one as a context menu,
+ * possibly before the time is over, and some end it with a click.
+ */
+function useLongPress(onHold: () => void) {
+  const press = useRef<{ x: number; y: number; timer: number } | null>(null)
+  const wasHeld = useRef(false)
+  const cancel = () => {
+    clearTimeout(press.current?.timer)
+    press.current = null
+  }
+  useEffect(() => () => clearTimeout(press.current?.timer), [])
+  const hold = () => {
+    if (!press.current) return
+    cancel()
+    wasHeld.current = true
+    navigator.vibrate?.(10)
+    onHold()
+  }
+  return {
+    onPointerDown({ pointerType, clientX, clientY }: PointerEvent) {
+      cancel()
+      wasHeld.current = false
+      if (pointerType === 'touch') press.current = { x: clientX, y: clientY, timer: window.setTimeout(hold, holdTime) }
+    },
+    onPointerMove({ clientX, clientY }: PointerEvent) {
+      if (press.current && Math.hypot(clientX - press.current.x, clientY - press.current.y) > tolerance) cancel()
+    },
+    onPointerUp: cancel,
+    onPointerCancel: cancel,
+    onContextMenu(event: MouseEvent) {
+      event.preventDefault()
+      hold()
+    },
+    onClickCapture(event: MouseEvent) {
+      if (!wasHeld.current) return
+      wasHeld.current = false
+      event.preventDefault()
+      event.stopPropagation()
+    },
+  }
+}
 
 interface Props {
   entry: Entry

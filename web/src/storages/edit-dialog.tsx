@@ -10,9 +10,33 @@ import { ConfigFields } from './config-fields.tsx'
 import { type Config, fieldsThatResetSecrets, toChanges } from './config-schema.ts'
 import { JobLimitFields, useJobLimits } from './job-limits.tsx'
 import { type ManagedProvider, UpdateMutation } from './operations.ts'
-import { SlugField } from './slug-field.tsx'
 import { parseDays, TrashField } from './trash-field.tsx'
 import { problemsOf, suggestionsOf, useConfigForm } from './use-config-form.ts'
+
+const pattern = /^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/
+
+/** The name of a storage in the addresses of WebDAV and S3. */
+function SlugField({ stored, value, onChange }: { stored: string; value: string; onChange: (slug: string) => void }) {
+  return (
+    <>
+      <TextField
+        label={texts.slug}
+        description={texts.slugHelp}
+        value={value}
+        onChange={onChange}
+        isRequired
+        maxLength={63}
+        autoComplete="off"
+        validate={text => (pattern.test(text) ? null : texts.wrongSlug)}
+      />
+      {value !== stored && (
+        <p className="notice" role="status">
+          {texts.slugChanges(stored)}
+        </p>
+      )}
+    </>
+  )
+}
 
 /** Edits a storage. Only changed fields are sent, and the server tests them before it stores them. */
 export function EditDialog({

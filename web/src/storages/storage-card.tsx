@@ -1,16 +1,48 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Label, Meter } from 'react-aria-components'
 import { Link } from 'react-router'
 import { queryKeys } from '../api/query-keys.ts'
 import { ask } from '../api/request.ts'
 import { common } from '../texts/common.ts'
+import { formatBytes } from '../texts/format.ts'
 import { texts } from '../texts/storages.tsx'
 import { Button } from '../ui/button.tsx'
-import { ErrorBox } from '../ui/error-box.tsx'
+import { ErrorBox, errorMessage } from '../ui/error-box.tsx'
 import { providerStatuses, statusHelp } from '../ui/provider-status.ts'
 import { Time } from '../ui/time.tsx'
 import { notify } from '../ui/toasts.tsx'
-import { type ManagedProvider, TestMutation } from './operations.ts'
-import { QuotaBar } from './quota-bar.tsx'
+import { type ManagedProvider, QuotaQuery, TestMutation } from './operations.ts'
+
+/** Percent. */
+const nearlyFull = 90
+
+/** Shows how much space is used, or says that the back end does not report it. */
+function QuotaBar({ providerId, isDisk }: { providerId: string; isDisk: boolean }) {
+  const { data, error } = useQuery({
+    queryKey: [...queryKeys.providers, providerId, 'quota'],
+    queryFn: ({ signal }) => ask(QuotaQuery, { id: providerId }, { signal }),
+    staleTime: 60_000,
+  })
+  if (error) return <p className="help">{texts.usageFailed(errorMessage(error))}</p>
+  const quota = data?.provider.quota
+  if (!data) return null
+  if (quota?.used == null) return <p className="help">{texts.noUsage}</p>
+  const used = formatBytes(quota.used)
+  if (quota.total == null || quota.total === 0) return <p className="help">{texts.used(used)}</p>
+  const percent = Math.min(100, (quota.used / quota.total) * 100)
+  // A disk also holds files outside of the folder.
+  const total = formatBytes(quota.total)
+  const text = isDisk ? texts.usedOfDisk(used, total) : texts.usedOf(used, total)
+  return (
+    <Meter value={percent} valueLabel={text} className="quota">
+      <Label className="visually-hidden">{texts.usedSpace}</Label>
+      <div className="quota-track">
+        <div className={`quota-fill ${percent >= nearlyFull ? 'nearly-full' : ''}`} style={{ width: `${percent}%` }} />
+      </div>
+      <span className="help">{text}</span>
+    </Meter>
+  )
+}
 
 export type StorageAction = 'edit' | 'authorize' | 'disconnect'
 

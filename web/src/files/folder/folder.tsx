@@ -1,9 +1,9 @@
-import { lazy, Suspense, useCallback, useMemo, useState } from 'react'
-import { Link } from 'react-router'
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react'
+import { Link, useSearchParams } from 'react-router'
 import { StowageError } from '../../api/client.ts'
 import { loadPart } from '../../api/load-part.ts'
-import { nameOfPath, type StorageLocation } from '../../api/paths.ts'
-import { usePermissions } from '../../api/use-session.ts'
+import { childPath, nameOfPath, type StorageLocation } from '../../api/paths.ts'
+import { usePermissions, useSession } from '../../api/use-session.ts'
 import { texts } from '../../texts/files.tsx'
 import { texts as trashTexts } from '../../texts/trash.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
@@ -20,6 +20,7 @@ import { entryKey, useListing } from '../listing.ts'
 import type { Entry, Provider } from '../operations.ts'
 import { keepPlace } from '../places.ts'
 import { useSelection } from '../selection.ts'
+import { noteOpened } from '../sidebar/recent-files.ts'
 import { type SortColumn, useSorted, useSortOrder } from '../sort.ts'
 import { DropArea } from '../upload/drop-area.tsx'
 import type { FileSelection } from '../upload/dropped-files.ts'
@@ -32,7 +33,6 @@ import { useNavigation } from './navigation.ts'
 import { isStorageTrouble, StorageTrouble, useCurrentStatus } from './storage-trouble.tsx'
 import { SelectionBar, Toolbar } from './toolbar.tsx'
 import { useDragging } from './use-dragging.ts'
-import { usePreviewed } from './use-previewed.ts'
 
 const EntryMenu = lazy(async () => ({ default: (await loadPart(import('../entry-menu.tsx'))).EntryMenu }))
 const Preview = lazy(async () => ({ default: (await loadPart(import('../preview/preview.tsx'))).Preview }))
@@ -228,4 +228,26 @@ export function Folder({
       </Suspense>
     </DropArea>
   )
+}
+
+/** The file that the address of the page names, which is shown above the folder. */
+function usePreviewed({ providerId, path }: StorageLocation, entries: readonly Entry[]) {
+  const [search, setSearch] = useSearchParams()
+  const name = search.get('file')
+  const found = entries.find(entry => entry.__typename === 'File' && entry.name === name)
+  // A file that somebody deletes or renames stays open, because the person may be editing it.
+  const [opened, setOpened] = useState<Entry | null>(null)
+  if (found && found !== opened) setOpened(found)
+  const entry = found ?? (opened?.name === name ? opened : undefined)
+  const { id: userId } = useSession().viewer.user
+  const openedName = entry?.name ?? null
+  useEffect(() => {
+    if (openedName !== null) noteOpened(userId, { providerId, path: childPath(path, openedName) })
+  }, [userId, providerId, path, openedName])
+  return {
+    name,
+    entry,
+    show: (file: string) => setSearch({ file }, { replace: true }),
+    close: () => setSearch({}, { replace: true }),
+  }
 }

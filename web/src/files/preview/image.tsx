@@ -2,7 +2,47 @@ import { type PointerEvent, useEffect, useEffectEvent, useRef, useState } from '
 import { texts } from '../../texts/files.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Icon } from '../../ui/icons.tsx'
-import { fitted, maxScale, moveBy, type Point, type Zoom, zoomAt } from './zoom.ts'
+
+/** The view of an image: scaled around the middle of its frame, and then moved by pixels. */
+interface Zoom {
+  scale: number
+  x: number
+  y: number
+}
+
+/** Pixels from the top left corner of the page, or from the middle of the frame. */
+interface Point {
+  x: number
+  y: number
+}
+
+interface Size {
+  width: number
+  height: number
+}
+
+const fitted: Zoom = { scale: 1, x: 0, y: 0 }
+const maxScale = 16
+
+/** Scales by a factor, so that the point, measured from the middle of the frame, stays where it is. */
+function zoomAt({ scale, x, y }: Zoom, factor: number, point: Point, frame: Size): Zoom {
+  const next = Math.min(maxScale, Math.max(1, scale * factor))
+  const ratio = next / scale
+  return within({ scale: next, x: point.x - (point.x - x) * ratio, y: point.y - (point.y - y) * ratio }, frame)
+}
+
+function moveBy({ scale, x, y }: Zoom, by: Point, frame: Size): Zoom {
+  return within({ scale, x: x + by.x, y: y + by.y }, frame)
+}
+
+/** Keeps the frame covered by what was in it before it was scaled. */
+function within({ scale, x, y }: Zoom, { width, height }: Size): Zoom {
+  const bound = (value: number, length: number) => {
+    const most = (length * (scale - 1)) / 2
+    return Math.min(most, Math.max(-most, value))
+  }
+  return { scale, x: bound(x, width), y: bound(y, height) }
+}
 
 /** The factor of a press on a button or a key. */
 const step = 1.5

@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { childPath, type StorageLocation } from '../../api/paths.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { ask } from '../../api/request.ts'
@@ -14,7 +15,15 @@ import { TextField } from '../../ui/field.tsx'
 import { FormDialog } from '../../ui/form-dialog.tsx'
 import { changedSettings, ShareFields, useShareTexts } from '../../ui/share-fields.tsx'
 import type { Entry } from '../operations.ts'
-import { CreateShareMutation, type NewShare, type ShareKind } from './operations.ts'
+
+const CreateShareMutation = graphql(`
+  mutation CreateShare($input: CreateShareInput!) {
+    createShare(input: $input) { url share { id } }
+  }
+`)
+
+type NewShare = ResultOf<typeof CreateShareMutation>['createShare']
+type ShareKind = 'VIEW' | 'DROP'
 
 /** Creates a share link for the selected entries, and shows it. */
 export function ShareDialog({

@@ -1,5 +1,5 @@
-import { useQuery } from '@tanstack/react-query'
-import { type ReactNode, useMemo } from 'react'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { type ReactNode, useMemo, useState } from 'react'
 import { useParams } from 'react-router'
 import { StowageError } from '../../api/client.ts'
 import { type SharedFacts, type ShareLink, shareLinkOf } from '../../api/share-link.ts'
@@ -11,9 +11,11 @@ import { Logo } from '../../ui/logo.tsx'
 import { PageTitle } from '../../ui/page-title.tsx'
 import { DropPage } from './drop-page.tsx'
 import { SharedFolder } from './shared-folder.tsx'
-import { UnlockForm } from './unlock-form.tsx'
 import '../../ui/parts.css'
 import './shared.css'
+import { Form } from 'react-aria-components'
+import { Button } from '../../ui/button.tsx'
+import { TextField } from '../../ui/field.tsx'
 
 /** The page of a share link, for people without an account. */
 export function SharedPage() {
@@ -67,6 +69,40 @@ function Notice({ title, help }: { title: string; help: string }) {
         <PageTitle>{title}</PageTitle>
         <h1>{title}</h1>
         <p>{help}</p>
+      </div>
+    </main>
+  )
+}
+
+/** Asks for the password of a share link. */
+function UnlockForm({ token, onUnlocked }: { token: string; onUnlocked: () => void }) {
+  const [password, setPassword] = useState('')
+  const unlock = useMutation({ mutationFn: () => shareLinkOf(token, password).unlock(), onSuccess: onUnlocked })
+  return (
+    <main className="welcome">
+      <div className="welcome-card">
+        <PageTitle>{texts.locked}</PageTitle>
+        <h1>{texts.locked}</h1>
+        <Form
+          onSubmit={event => {
+            event.preventDefault()
+            unlock.mutate()
+          }}
+        >
+          <TextField
+            label={texts.passwordLabel}
+            type="password"
+            autoComplete="off"
+            value={password}
+            onChange={setPassword}
+            isRequired
+            autoFocus
+          />
+          {unlock.error && <ErrorBox error={unlock.error} />}
+          <Button type="submit" variant="primary" isPending={unlock.isPending}>
+            {texts.open}
+          </Button>
+        </Form>
       </div>
     </main>
   )

@@ -1,13 +1,42 @@
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import { StowageError } from '../../../api/client.ts'
-import type { StorageLocation } from '../../../api/paths.ts'
+import { StowageError, stowage } from '../../../api/client.ts'
+import { nameOfPath, type StorageLocation } from '../../../api/paths.ts'
 import { common } from '../../../texts/common.ts'
 import { texts } from '../../../texts/files.tsx'
 import { Button } from '../../../ui/button.tsx'
 import { ErrorBox } from '../../../ui/error-box.tsx'
 import { notify } from '../../../ui/toasts.tsx'
-import { saveCopy, saveText } from './save-text.ts'
+
+const uploadPath = '/api/upload/proxy'
+
+/** Restores the line endings that a text field does not have. */
+function bytesOf(text: string, original: string): string {
+  return original.includes('\r\n') ? text.replaceAll('\n', '\r\n') : text
+}
+
+/**
+ * Replaces exactly the version that was read.
+ * @throws StowageError with the reason PRECONDITION_FAILED if somebody else changed the file meanwhile
+ */
+async function saveText(
+  { providerId, path }: StorageLocation,
+  { text, original, etag, type }: { text: string; original: string; etag: string; type: string | null },
+): Promise<void> {
+  const query = new URLSearchParams({ providerId, path, conflict: 'replace' })
+  const headers = { 'if-match': etag, 'content-type': type ?? 'text/plain' }
+  await stowage.request(`${uploadPath}?${query}`, { method: 'POST', headers, body: bytesOf(text, original) })
+}
+
+/** Stores the text beside the file and returns the name that the server chose. @throws StowageError */
+async function saveCopy(
+  { providerId, path }: StorageLocation,
+  { text, original, type }: { text: string; original: string; type: string | null },
+): Promise<string> {
+  const body = new Blob([bytesOf(text, original)])
+  const stored = await stowage.files.upload({ providerId, path, body, conflict: 'rename', ...(type && { type }) })
+  return nameOfPath(stored)
+}
 
 /** Edits a small text file. Nobody's change is lost: a version that somebody else stored meanwhile is never replaced. */
 export function TextEditor({
