@@ -1,4 +1,4 @@
-import type { Environment } from './credentials.ts'
+import type { Environment } from './folders.ts'
 import type { Output } from './output.ts'
 import type { Server } from './remote/server.ts'
 

@@ -3,10 +3,8 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CommandError, usageError } from './errors.ts'
 import { exitCodes } from './exit-code.ts'
-import { configFolder } from './folders.ts'
+import { configFolder, type Environment } from './folders.ts'
 import { readPrivateFile, writePrivateFile } from './private-file.ts'
-
-export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface Credentials {
   /** The address of the server without a `/` at its end. */

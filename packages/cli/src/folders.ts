@@ -1,7 +1,9 @@
 /** The folders of the XDG Base Directory Specification: https://specifications.freedesktop.org/basedir-spec/. */
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import type { Environment } from './credentials.ts'
+
+/** The environment variables that the command line reads. */
+export type Environment = Readonly<Record<string, string | undefined>>
 
 export function configFolder(environment: Environment): string {
   return join(baseFolder(environment.XDG_CONFIG_HOME, '.config'), 'stowage')

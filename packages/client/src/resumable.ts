@@ -2,9 +2,40 @@
 
 import { type Chunk, ChunkSize, chunksOf } from './chunks.ts'
 import { invalidResponse, StowageError } from './error.ts'
-import { type RetryOptions, waitToRetry, withRetries } from './retry.ts'
+import { type RetryOptions, type ShouldRetry, waitToRetry, withRetries } from './retry.ts'
 import type { Transport } from './transport.ts'
-import type { SendOptions } from './upload.ts'
+
+/** Continues an upload in another call, also of another process. */
+export interface UploadResume {
+  /** The address of an unfinished upload of the same bytes. If the server no longer has it, the upload starts again. */
+  url?: string | undefined
+  /** Called with the address of the upload before any bytes are sent. Not called for a file that is sent in one request. */
+  onStart: (url: string) => void | Promise<void>
+}
+
+/** The options of an upload. */
+export interface SendOptions {
+  /** In Node.js, `openAsBlob(path)` of `node:fs` opens a file without reading it. */
+  body: Blob | ReadableStream<Uint8Array>
+  /** The media type. Default: that of the blob. */
+  type?: string
+  /**
+   * Keeps an unfinished upload on the server after an abort or a temporary failure, so that another call can continue it.
+   * Only for blobs.
+   */
+  resume?: UploadResume
+  signal?: AbortSignal
+  /**
+   * Called with the bytes that are sent, and with the size if it is known: several times a second in browsers, and elsewhere
+   * after each chunk. A failure can decrease the bytes, because some of them are sent again.
+   */
+  onProgress?: (sent: number, size: number | null) => void
+  /**
+   * Decides whether to try again after an error, instead of `retries`. `failures` is the number of failures since the server
+   * stored bytes.
+   */
+  shouldRetry?: ShouldRetry
+}
 
 /** The address at which an upload begins, and the name of its file. */
 export interface ResumableTarget {

@@ -1,10 +1,9 @@
 /** A share link, as its recipients use it: without an account. */
 import { requestArchive } from './archive.ts'
 import { type Download, download, type ReadOptions } from './download.ts'
-import { discardUpload, uploadInChunks } from './resumable.ts'
+import { discardUpload, type SendOptions, uploadInChunks } from './resumable.ts'
 import { withRetries } from './retry.ts'
 import { type StowageOptions, Transport } from './transport.ts'
-import type { SendOptions } from './upload.ts'
 
 export interface ShareLinkOptions extends Omit<StowageOptions, 'url' | 'credential'> {
   /** The address of the link, such as `https://files.example.org/s/stw_share_…`. */

@@ -1,44 +1,12 @@
 import { invalidResponse } from './error.ts'
 import type { Graphql } from './graphql.ts'
 import type { Location } from './location.ts'
-import { uploadInChunks } from './resumable.ts'
-import { type ShouldRetry, withRetries } from './retry.ts'
+import { type SendOptions, uploadInChunks } from './resumable.ts'
+import { withRetries } from './retry.ts'
 import type { Transport } from './transport.ts'
 
 /** The behavior if the name is taken: the upload fails, replaces the file, or gets a name such as `name (1).txt`. */
 export type Conflict = 'fail' | 'replace' | 'rename'
-
-/** Continues an upload in another call, also of another process. */
-export interface UploadResume {
-  /** The address of an unfinished upload of the same bytes. If the server no longer has it, the upload starts again. */
-  url?: string | undefined
-  /** Called with the address of the upload before any bytes are sent. Not called for a file that is sent in one request. */
-  onStart: (url: string) => void | Promise<void>
-}
-
-/** The options of an upload. */
-export interface SendOptions {
-  /** In Node.js, `openAsBlob(path)` of `node:fs` opens a file without reading it. */
-  body: Blob | ReadableStream<Uint8Array>
-  /** The media type. Default: that of the blob. */
-  type?: string
-  /**
-   * Keeps an unfinished upload on the server after an abort or a temporary failure, so that another call can continue it.
-   * Only for blobs.
-   */
-  resume?: UploadResume
-  signal?: AbortSignal
-  /**
-   * Called with the bytes that are sent, and with the size if it is known: several times a second in browsers, and elsewhere
-   * after each chunk. A failure can decrease the bytes, because some of them are sent again.
-   */
-  onProgress?: (sent: number, size: number | null) => void
-  /**
-   * Decides whether to try again after an error, instead of `retries`. `failures` is the number of failures since the server
-   * stored bytes.
-   */
-  shouldRetry?: ShouldRetry
-}
 
 export interface UploadOptions extends Location, SendOptions {
   /** Default: `fail`. */

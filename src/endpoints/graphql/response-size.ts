@@ -15,7 +15,6 @@ import {
 import { AppError } from '../../errors.ts'
 import type { RequestMemory } from '../../http/memory.ts'
 import { nextTurn } from '../../lib/turns.ts'
-import type { GraphqlContext } from './context.ts'
 
 const mib = 1024 * 1024
 
@@ -62,6 +61,11 @@ function tooLarge(): AppError {
   return new AppError('RESPONSE_TOO_LARGE', message, { facts: { maxBytes: maxResponse } })
 }
 
+/** The part of the context that fields count with. */
+interface CountedContext {
+  response: ResponseBudget
+}
+
 /** Makes every field count its value before graphql completes it. Introspection has its own limit. */
 export function countFields(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap())) {
@@ -75,7 +79,7 @@ function countFieldsOf(type: GraphQLObjectType): void {
     const resolve = field.resolve ?? defaultFieldResolver
     const isNullable = !isNonNullType(field.type)
     const sizeOf = isLeafType(getNamedType(field.type)) ? sizeOfLeaf : sizeOfObjects
-    const count = ({ response }: GraphqlContext, value: unknown, info: GraphQLResolveInfo) => {
+    const count = ({ response }: CountedContext, value: unknown, info: GraphQLResolveInfo) => {
       response.spend(sizeOf(value, info))
       return value
     }
@@ -83,7 +87,7 @@ function countFieldsOf(type: GraphQLObjectType): void {
       Array.isArray(value) && value.length >= longList
         ? nextTurn().then(() => count(context, value, info))
         : count(context, value, info)
-    field.resolve = (source, args, context: GraphqlContext, info) => {
+    field.resolve = (source, args, context: CountedContext, info) => {
       // An error for each of many thousand fields would itself be large.
       if (context.response.refusal && isNullable) return null
       const value: unknown = resolve(source, args, context, info)

@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Environment } from '../credentials.ts'
-import { stateFolder } from '../folders.ts'
+import { type Environment, stateFolder } from '../folders.ts'
 import { readPrivateFile, writePrivateFile } from '../private-file.ts'
 
 /** An upload is identified by the server, the target with its conflict option, and the local file. */
