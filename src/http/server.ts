@@ -49,7 +49,19 @@ const maxHeaderSize = 32 * 1024
 const headersTimeout = 30_000
 const keepAliveTimeout = 72_000
 
-/** Creates the HTTP server without the front ends' routes. It does not listen yet. */
+/**
+ * Creates the HTTP server without the routes of the endpoints. It does not listen yet.
+ *
+ * The hooks of a request run in this order. Each can refuse it, and then no later one runs.
+ * - `onRequest`: limit pipelined requests, bound the time of the body, watch the client, start traces, set the standard headers, answer
+ *   CORS, refuse while the server closes, authenticate, check the content type, refuse unknown routes and announced bodies that are too
+ *   long, and authorize by the rule of the route
+ * - `preParsing`: take a slot and memory of the member, bound the time and size of the body, send `100 Continue`
+ * - parsing of the body, which `admission.ts` reads
+ * - `preValidation`: wait for a turn
+ * - `preHandler`: confirm the credential, which may have been revoked while the body arrived
+ * - `onSend`: give the turn back, and count the response until the client has read it
+ */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const { services, settings, log, ready, bodyTimeout = defaultBodyTimeout, observe } = options
   const isProxy = trustedProxies(settings.trustedProxies)
