@@ -20,7 +20,7 @@ const files: Record<string, string> = {
   '/Projects/Atlas/budget.csv': 'item,cost\ndesign,1200\nbuild,4800\n',
   '/Projects/Atlas/notes.txt': 'Call the printer before Friday.\n',
   '/Projects/Borealis/readme.md': '# Borealis\n',
-  '/Photos/harbour.svg':
+  '/Photos/harbor.svg':
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 3"><rect width="4" height="3" fill="#9cf"/></svg>',
   '/Backups/db-2026-11-20.sql': `-- ${'x'.repeat(240_000)}\n`,
   '/Backups/db-2026-11-21.sql': `-- ${'x'.repeat(251_000)}\n`,

@@ -14,9 +14,9 @@ t.test('every spelling of an IPv6 address is mapped to its network of 64 bits', 
       const address = isSparse ? one.map((each, index) => (index % 3 === 0 ? each : 0)) : one
       // The first 80 bits of an IPv4 address in IPv6 form are zero.
       address[0] = (address[0] ?? 0) || 0x2001
-      const neighbour = [...address.slice(0, 4), ...other.slice(4)]
+      const neighbor = [...address.slice(0, 4), ...other.slice(4)]
       const expected = `${full(address.slice(0, 4))}::/64`
-      for (const text of [full(address), short(address), short(address).toUpperCase(), short(neighbour)]) {
+      for (const text of [full(address), short(address), short(address).toUpperCase(), short(neighbor)]) {
         if (networkOf(text) !== expected) return false
       }
       return address[3] === other[3] || networkOf(short([...address.slice(0, 3), ...other.slice(3)])) !== expected

@@ -1,4 +1,4 @@
-/** Checks the fake server against Dropbox's published behaviour with Dropbox's own SDK. */
+/** Checks the fake server against Dropbox's published behavior with Dropbox's own SDK. */
 import { randomBytes } from 'node:crypto'
 import { Dropbox as Client, DropboxAuth, type files } from 'dropbox'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** Checks the fake server against Google's published behaviour with Google's own client. */
+/** Checks the fake server against Google's published behavior with Google's own client. */
 import { createHash, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'

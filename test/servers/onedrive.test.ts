@@ -1,4 +1,4 @@
-/** Checks the fake server against Microsoft's published behaviour with Microsoft's own client. */
+/** Checks the fake server against Microsoft's published behavior with Microsoft's own client. */
 import { randomBytes } from 'node:crypto'
 import { type Client, GraphError, OneDriveLargeFileUploadTask, ResponseType } from '@microsoft/microsoft-graph-client'
 import t from 'tap'

@@ -254,7 +254,7 @@ if (files) {
     }
   })
 
-  t.test('Markdown is shown as a document that runs and loads nothing, and code in colours', async t => {
+  t.test('Markdown is shown as a document that runs and loads nothing, and code in colors', async t => {
     const markdown = `# Title
 
 **bold** and [a link](https://example.org/x "title") and [a script](javascript:document.title='ran') and [data](data:text/html;base64,PHNjcmlwdD4=)
@@ -336,7 +336,7 @@ if (files) {
       await page.locator('pre[data-language=typescript]').waitFor()
       t.equal(await page.locator('pre').textContent(), code)
       const colors = await page.locator('pre span').evaluateAll(all => all.map(span => getComputedStyle(span).color))
-      t.ok(new Set(colors).size > 3, 'words have different colours')
+      t.ok(new Set(colors).size > 3, 'words have different colors')
       await isGood(t, page)
     }
   })

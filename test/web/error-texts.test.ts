@@ -8,7 +8,7 @@ import { errorText, wordsByReason } from '../../web/src/texts/errors.ts'
 const apiWords =
   /provider|credential\b|\bscope|base path|back end|adapter|conflict behavior|percent-enc|graphql|header/i
 
-t.test('the catalogue has words for every reason, and for no other', async t => {
+t.test('the catalog has words for every reason, and for no other', async t => {
   t.same(Object.keys(wordsByReason).sort(), Object.keys(reasons).sort())
 })
 
@@ -35,7 +35,7 @@ t.test('words of the API never reach people', async t => {
   }
 })
 
-t.test('the texts of errors come from the catalogue alone', async t => {
+t.test('the texts of errors come from the catalog alone', async t => {
   const folder = join(import.meta.dirname, '../../web/src')
   const files = (await readdir(folder, { recursive: true })).filter(file => /\.tsx?$/.test(file))
   const readers = []
@@ -43,7 +43,7 @@ t.test('the texts of errors come from the catalogue alone', async t => {
     const source = await readFile(join(folder, file), 'utf8')
     if (/\b(?:error|cause)\??\.message\b/.test(source)) readers.push(file)
   }
-  // The page throws errors of its own, whose texts are in the catalogue.
+  // The page throws errors of its own, whose texts are in the catalog.
   t.same(readers.sort(), ['ui/error-box.tsx'])
 })
 

@@ -182,7 +182,7 @@ if (files) {
         await page.waitForLoadState('networkidle')
         await page.screenshot({ path: join(target, `${name}.png`), animations: 'disabled' })
       }
-      t.test(`pages at ${size} width in ${colorScheme} colours`, async t => {
+      t.test(`pages at ${size} width in ${colorScheme} colors`, async t => {
         for (const [name, [path, act]] of Object.entries(pages).filter(([name]) => name.includes(only))) {
           const page = await open(t, { viewport, colorScheme })
           await page.goto(path)

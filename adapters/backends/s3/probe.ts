@@ -7,7 +7,7 @@ import { copySource, probePrefix } from './keys.ts'
 export type Step = 'put' | 'complete' | 'copy'
 
 /**
- * True for each step that honours `If-None-Match: *` and so never replaces a file. Ceph 16 ignores it except in
+ * True for each step that honors `If-None-Match: *` and so never replaces a file. Ceph 16 ignores it except in
  * PutObject.
  */
 export type Conditions = Readonly<Record<Step, boolean>>
@@ -22,7 +22,7 @@ const probeTimeout = 5_000
 const known = new Map<string, Conditions>()
 
 /**
- * Tests which steps honour `If-None-Match`. Returns undefined during an outage.
+ * Tests which steps honor `If-None-Match`. Returns undefined during an outage.
  * @throws INVALID_CONFIG where the bucket is missing or in another region
  */
 export async function probe(bucket: Bucket): Promise<Conditions | undefined> {

@@ -1,5 +1,5 @@
 /**
- * A fake Dropbox on loopback: the HTTP behaviour that Dropbox publishes, with files in memory and faults on demand. It does
+ * A fake Dropbox on loopback: the HTTP behavior that Dropbox publishes, with files in memory and faults on demand. It does
  * not depend on the adapter. `dropbox.test.ts` checks it with Dropbox's own SDK.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'

@@ -1,5 +1,5 @@
 /**
- * A fake Google Drive on loopback: the HTTP behaviour that Google publishes, with files in memory and faults on demand.
+ * A fake Google Drive on loopback: the HTTP behavior that Google publishes, with files in memory and faults on demand.
  * It does not depend on the adapter. `google-drive.test.ts` checks it with Google's own client.
  */
 

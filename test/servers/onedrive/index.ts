@@ -1,5 +1,5 @@
 /**
- * A fake Microsoft Graph on loopback with the drives of one account: the HTTP behaviour that Microsoft publishes, with files in
+ * A fake Microsoft Graph on loopback with the drives of one account: the HTTP behavior that Microsoft publishes, with files in
  * memory and faults on demand. It does not depend on the adapter. `onedrive.test.ts` checks it with Microsoft's own client.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'

@@ -11,7 +11,7 @@ const endings: readonly [pattern: RegExp, icon: IconName][] = [
   [/\.pdf$/i, 'pdf'],
 ]
 
-/** The icon of a file or folder, in the colour of its type. */
+/** The icon of a file or folder, in the color of its type. */
 export function EntryIcon({ entry }: { entry: TypedEntry }) {
   return (
     <span className="entry-icon">

@@ -6,7 +6,7 @@ import { PlainText, type TextFile, TextView } from './text.tsx'
 const MarkdownView = lazy(async () => ({ default: (await loadPart(import('./markdown.tsx'))).MarkdownView }))
 const CodeView = lazy(async () => ({ default: (await loadPart(import('./code/code-view.tsx'))).CodeView }))
 
-/** Shows Markdown as a document, program code in colours, and other texts as they are. */
+/** Shows Markdown as a document, program code in colors, and other texts as they are. */
 export function DocumentView(file: TextFile) {
   const { name } = file
   const language = languageOf(name)

@@ -4,10 +4,10 @@ import { highlight } from './highlight.ts'
 import type { Language } from './languages.ts'
 import type { Token } from './token.ts'
 
-/** Characters. A longer text would need too many elements, so it is shown in one colour. */
+/** Characters. A longer text would need too many elements, so it is shown in one color. */
 const maxLength = 150_000
 
-/** Shows program code in colours; until they are known, and for a long text, in one colour. */
+/** Shows program code in colors; until they are known, and for a long text, in one color. */
 export function CodeView({ text, language }: { text: string; language: Language }) {
   const { data } = useQuery({
     queryKey: ['highlight', language, text],

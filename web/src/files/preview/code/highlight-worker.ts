@@ -1,5 +1,5 @@
 /**
- * Colours program code beside the page, so that the regular expressions of a language never stop it. The server lets a worker
+ * Colors program code beside the page, so that the regular expressions of a language never stop it. The server lets a worker
  * load nothing, so the page sends the language.
  */
 import dark from '@shikijs/themes/github-dark-high-contrast'
@@ -9,7 +9,7 @@ import { createJavaScriptRegexEngine } from 'shiki/engine/javascript'
 import type { Language } from './languages.ts'
 import type { Token } from './token.ts'
 
-/** Characters. A longer line, such as that of a minified file, has one colour. */
+/** Characters. A longer line, such as that of a minified file, has one color. */
 const maxLineLength = 2000
 
 export interface Code {

@@ -6,8 +6,8 @@ import type { Token } from './token.ts'
 const deadline = 20_000
 
 /**
- * Splits a text into lines of coloured tokens.
- * @throws if the colours cannot be loaded or take longer than the deadline
+ * Splits a text into lines of colored tokens.
+ * @throws if the colors cannot be loaded or take longer than the deadline
  */
 export async function highlight(text: string, language: Language, signal: AbortSignal): Promise<Token[][]> {
   const { default: grammar } = await loadLanguage(language)

@@ -1,6 +1,6 @@
-/** A part of a line in one colour. */
+/** A part of a line in one color. */
 export interface Token {
   text: string
-  /** A CSS colour; undefined for that of the page. */
+  /** A CSS color; undefined for that of the page. */
   color: string | undefined
 }
