@@ -1,7 +1,8 @@
 /** Visits everything below a folder, level by level, within limits. */
+
+import { allDone } from '../../lib/limiter.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
-import { allDone } from '../jobs/limiter.ts'
 import { isLeftOut } from './archive.ts'
 import { children } from './tree.ts'
 

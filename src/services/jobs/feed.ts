@@ -9,17 +9,13 @@ import type { Database } from '../../db/client.ts'
 import { type JobOwners, jobChannel, listCurrentJobs } from '../../db/jobs/changes.ts'
 import { findJobs } from '../../db/jobs/jobs.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
+import { Limiter } from '../../lib/limiter.ts'
 import type { ActiveGrants } from '../../storage/active-grants.ts'
 import { maxUnread, OpenSubscriptions, stopping } from '../subscriptions/limits.ts'
 import { createListener } from '../subscriptions/listener.ts'
-import { JobStates } from './job-states.ts'
-import { Limiter } from './limiter.ts'
-import { JobSubscription, notFound, type ReadLatest } from './subscription.ts'
-import { isVisible } from './visibility.ts'
+import { isVisible, JobStates, JobSubscription, notFound, type ReadLatest } from './subscription.ts'
 
-/** Reads many jobs in small sets, because a job can name many paths. */
-
-/** Jobs in one query. */
+/** Jobs in one query, because a job can name many paths. */
 const maxRows = 50
 
 /** Yields the jobs with these ids that exist. */

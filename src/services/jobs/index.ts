@@ -1,4 +1,8 @@
-/** Jobs: copies, moves, deletions and syncs that outlive their requests. */
+/**
+ * Jobs: copies, moves, deletions and syncs that outlive their requests. A request stores a job here, or in `folder-jobs.ts` if it waits
+ * for the end. `worker.ts` takes the jobs that wait, `run.ts` runs one of them to its end, `walk.ts` works through its entries, and
+ * `transfer.ts` and `remove.ts` work on one entry. `feed.ts` sends the states of jobs to subscriptions.
+ */
 import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { authorizeJob } from '../../auth/needs.ts'
 import { formatPath, isWithin, parseNewName, parsePath, root } from '../../auth/path.ts'
@@ -8,8 +12,10 @@ import type { Change, Database } from '../../db/client.ts'
 import { deleteEntries, insertEntries, type NewJobEntry } from '../../db/jobs/entries.ts'
 import { type JobFailure, listFailures, retryEntries } from '../../db/jobs/failures.ts'
 import {
+  countActive,
   deleteJobsEndedBefore,
   findJob,
+  insertJob,
   listJobs,
   queueAfterEnd,
   queueAgain,
@@ -20,16 +26,15 @@ import type { JobConflict, JobKind, JobState, ScheduledJob } from '../../db/sche
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Audit, Recording } from '../audit/index.ts'
+import { asCreator } from '../creator.ts'
 import { encodeIdCursor } from '../cursor.ts'
 import type { LocationInput } from '../files/entry.ts'
 import { parsePageSize, requireShortPaths } from '../input.ts'
 import { visiblePage } from '../visible-page.ts'
 import { factsOf, type RecordEnd } from './audit.ts'
 import type { JobFeed } from './feed.ts'
-import { requireFewJobs, storeJob } from './new-job.ts'
-import { type JobSubscription, notFound } from './subscription.ts'
-import { targetPathOf } from './transfer-tree.ts'
-import { isVisible } from './visibility.ts'
+import { isVisible, type JobSubscription, notFound } from './subscription.ts'
+import { targetPathOf } from './transfer.ts'
 
 export interface NewJobInput {
   kind: JobKind
@@ -294,4 +299,31 @@ function requireSeparate(sources: readonly Grant[], target: NewJobInput['target'
       'Two sources overlap, or would go to the same path at the target: give each a job of its own.',
     )
   }
+}
+
+/** The maximum number of jobs of one user that have not ended. */
+export const maxActiveJobs = 100
+
+/** Stores a job that acts as the viewer. @throws TOO_MANY_JOBS */
+export async function storeJob(
+  trx: Change,
+  viewer: Viewer | null,
+  job: ScheduledJob & { id: string; isAtomic: boolean },
+  entries: readonly NewJobEntry[],
+): Promise<JobRecord> {
+  const creator = requireScope(viewer, 'read')
+  const { address, requestId } = creator.origin
+  const stored = await insertJob(trx, { ...job, ...asCreator(creator), address, requestId })
+  await requireFewJobs(trx, stored)
+  await insertEntries(trx, job.id, entries)
+  return stored
+}
+
+/** @throws TOO_MANY_JOBS */
+async function requireFewJobs(trx: Change, job: JobRecord): Promise<void> {
+  if ((await countActive(trx, job)) <= maxActiveJobs) return
+  throw new AppError(
+    'TOO_MANY_JOBS',
+    `You have ${maxActiveJobs} jobs that have not ended, which is the limit: wait, or cancel some of them.`,
+  )
 }

@@ -1,24 +1,15 @@
-/** The state that all steps of one run of a job share. */
+/** What the steps of one run of a job share: its state, tallies, retries and progress, and the locations of its entries. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { formatPath, isWithin, parsePath, type StoragePath } from '../../auth/path.ts'
 import type { Database } from '../../db/client.ts'
-import {
-  type Done,
-  type JobEntry,
-  LeaseLost,
-  type NewFailure,
-  type NewJobEntry,
-  type RunId,
-} from '../../db/jobs/entries.ts'
-import type { JobRecord } from '../../db/jobs/record.ts'
+import { type Done, LeaseLost, type NewFailure, type NewJobEntry, type RunId } from '../../db/jobs/entries.ts'
+import type { Totals } from '../../db/jobs/leases.ts'
+import type { JobProgress, JobRecord } from '../../db/jobs/record.ts'
 import { AppError, reasons, toAppError } from '../../errors.ts'
-import { maxPageSize, type ReadLocation } from '../../storage/read-location.ts'
+import type { ReadLocation } from '../../storage/read-location.ts'
 import { WriteLocation } from '../../storage/write-location.ts'
 import type { TrashBin } from '../files/trash-bin.ts'
-import { CursorCheck } from '../files/tree.ts'
-import type { Earlier } from './policy.ts'
-import type { RunProgress } from './progress.ts'
-import type { ProviderLimits } from './provider-limits.ts'
+import type { ProviderLimits } from './limits.ts'
 
 export interface JobRun extends RunId {
   db: Database
@@ -147,6 +138,14 @@ export async function withTally<T>(run: JobRun, step: (tally: Tally) => Promise<
   }
 }
 
+/** An earlier attempt of the job may have copied the entry. */
+export interface Earlier {
+  /** When the job began. */
+  since: Date
+  /** The job itself created the folder at the target, so what is in it is probably its own. */
+  isInNewFolder: boolean
+}
+
 /** @param isRepeated whether an earlier attempt may have worked on the entry */
 export function earlierOf({ job }: JobRun, { isNewTarget }: NewJobEntry, isRepeated: boolean): Earlier | null {
   return isRepeated ? { since: job.startedAt ?? job.createdAt, isInNewFolder: isNewTarget } : null
@@ -158,32 +157,6 @@ export function sourceAt({ sources }: JobRun, entry: { providerId: string; path:
   const source = sources.find(each => each.providerId === entry.providerId && isWithin(path, each.path))
   if (!source) throw new AppError('NOT_FOUND', `"${entry.path}" is not below a source of this job.`)
   return source.at(path)
-}
-
-/** Lists a folder of a job page by page. */
-export class PageReader {
-  readonly #cursors = new CursorCheck()
-  readonly #entry: JobEntry
-
-  constructor(entry: JobEntry) {
-    this.#entry = entry
-  }
-
-  /**
-   * Returns the page at a cursor. Cursors of earlier runs may have expired, so a retry lists from the start.
-   * @throws BACK_END_FAULT if the listing would not end
-   */
-  async read(
-    folder: ReadLocation,
-    { cursor, isRetry }: { cursor: string | null; isRetry: boolean },
-    signal: AbortSignal,
-  ): Promise<Awaited<ReturnType<ReadLocation['list']>>> {
-    const isOfThisRun = cursor !== this.#entry.cursor
-    const from = isRetry && !isOfThisRun ? null : cursor
-    const page = await folder.list(signal, { cursor: from, limit: maxPageSize })
-    this.#cursors.check(page.cursor)
-    return page
-  }
 }
 
 /** Returns the location of a source that may be deleted. MOVE and DELETE are granted with the scope to write. */
@@ -200,4 +173,62 @@ export function targetAt({ target }: JobRun, path: string | null): WriteLocation
 /** Joins a folder and a name that may be too long for a path. */
 export function childPath(folder: StoragePath, name: string): string {
   return `${folder === '' ? '' : formatPath(folder)}/${name}`
+}
+
+// The progress of a run beyond what its steps have committed.
+
+/** The weight of the latest measurement in the average rate. */
+const smoothing = 0.3
+
+export class RunProgress {
+  #totals: Totals | null
+  /** The tallies of the steps that are running. */
+  readonly tallies = new Set<Totals>()
+  #bytes = 0
+  #measuredAt = performance.now()
+  #rate = 0
+  #isCountable = true
+  /** Something has failed, in this run or in an earlier one. */
+  hasFailed: boolean
+
+  /** @param known the progress of earlier runs */
+  constructor({ totalFiles, totalBytes, failed }: Pick<JobProgress, 'totalFiles' | 'totalBytes' | 'failed'>) {
+    this.hasFailed = failed > 0
+    this.#totals = totalFiles === null ? null : { files: totalFiles, bytes: totalBytes ?? 0 }
+  }
+
+  /** Null until everything is counted. */
+  get totals(): Totals | null {
+    return this.#isCountable ? this.#totals : null
+  }
+
+  set totals(totals: Totals) {
+    this.#totals = totals
+  }
+
+  /** Call this if work has an unknown number of files, so that totals would say nothing. */
+  forgetTotals(): void {
+    this.#isCountable = false
+  }
+
+  /** Call this for every chunk that passes through this server, with its length in bytes. */
+  readonly onBytes = (bytes: number): void => {
+    this.#bytes += bytes
+  }
+
+  /** @param now as of `performance.now()` */
+  measure(now: number): { bytesPerSecond: number; totals: Totals | null; pending: Totals } {
+    const seconds = (now - this.#measuredAt) / 1000
+    if (seconds > 0) {
+      this.#rate += smoothing * (this.#bytes / seconds - this.#rate)
+      this.#bytes = 0
+      this.#measuredAt = now
+    }
+    const pending = { files: 0, bytes: 0 }
+    for (const { files, bytes } of this.tallies) {
+      pending.files += files
+      pending.bytes += bytes
+    }
+    return { bytesPerSecond: this.#rate, totals: this.totals, pending }
+  }
 }

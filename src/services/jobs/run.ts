@@ -16,11 +16,9 @@ import type { TrashBin } from '../files/trash-bin.ts'
 import { children, requireDepth } from '../files/tree.ts'
 import type { Credentials } from '../people/credentials.ts'
 import type { RecordEnd } from './audit.ts'
-import { delaysOf, type JobRun, keepsAllOrNone, withRetries } from './job-run.ts'
-import { RunProgress } from './progress.ts'
-import { ProviderLimits } from './provider-limits.ts'
-import { settle } from './settle.ts'
-import { walk } from './walk.ts'
+import { delaysOf, type JobRun, keepsAllOrNone, RunProgress, withRetries } from './job-run.ts'
+import { ProviderLimits } from './limits.ts'
+import { settle, walk } from './walk.ts'
 
 /** Milliseconds between two renewals of the lease. A request to pause or cancel takes effect within this time. */
 const heartbeat = 1000
@@ -227,8 +225,6 @@ async function countSources({ sources }: JobRun, progress: RunProgress, signal: 
     // The job reports it.
   }
 }
-
-/** Counts files and bytes while a job works, so that it can say how much is left. */
 
 /**
  * Adds everything at and below a location to `count`. Folders that cannot be listed do not count: the job reports them.

@@ -1,11 +1,12 @@
 /** One subscription: the ids of the jobs of which its client has not read the latest state. */
-import { requireScope } from '../../auth/policy.ts'
+
+import { hash } from 'node:crypto'
+import { owns, requireScope } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import { AppError } from '../../errors.ts'
 import { maxUnread } from '../subscriptions/limits.ts'
 import { Subscription } from '../subscriptions/subscription.ts'
-import { isVisible } from './visibility.ts'
 
 /** A job that was created or has changed, and the viewer with the rights that they have now. */
 export interface JobChange {
@@ -75,4 +76,68 @@ export class JobSubscription extends Subscription<string, JobChange> {
 
 export function notFound(): AppError {
   return new AppError('NOT_FOUND', 'There is no such job.')
+}
+
+/** Returns whether a viewer sees a job, or the schedule of one. */
+export function isVisible(
+  viewer: Viewer,
+  job: Pick<JobRecord, 'workspaceId' | 'userId' | 'credentialKind' | 'credentialId' | 'sources' | 'target'>,
+): boolean {
+  return owns(viewer, job, [...job.sources, ...(job.target ? [job.target] : [])])
+}
+
+// The states of jobs that all subscriptions of this server were offered.
+
+/** Characters of the paths of all whole states together. */
+const maxSize = 4 * 1024 * 1024
+/** Counted for everything in a state but its paths. */
+const baseSize = 1024
+
+/** Keeps a digest of each state, and the latest states whole as far as they fit, because a job can name many paths. */
+export class JobStates {
+  readonly #digests = new Map<string, string>()
+  /** In the order in which they were kept. */
+  readonly #states = new Map<string, JobRecord>()
+  #size = 0
+
+  /** Returns the latest state of a job, or null if it is not kept. */
+  latest(id: string): JobRecord | null {
+    return this.#states.get(id) ?? null
+  }
+
+  /** Keeps the latest state of a job in place of the oldest ones. */
+  keep(job: JobRecord): void {
+    this.#drop(job.id)
+    this.#states.set(job.id, job)
+    this.#size += sizeOf(job)
+    for (const id of this.#states.keys()) {
+      if (this.#size <= maxSize) return
+      this.#drop(id)
+    }
+  }
+
+  /** Notes a state that all subscriptions are offered. Returns whether it differs from the one before. */
+  note(job: JobRecord): boolean {
+    const digest = hash('sha256', JSON.stringify(job), 'base64')
+    if (this.#digests.get(job.id) === digest) return false
+    this.#digests.set(job.id, digest)
+    return true
+  }
+
+  /** Forgets all jobs but these. */
+  retain(ids: ReadonlySet<string>): void {
+    for (const id of this.#digests.keys()) if (!ids.has(id)) this.#digests.delete(id)
+    for (const id of this.#states.keys()) if (!ids.has(id)) this.#drop(id)
+  }
+
+  #drop(id: string): void {
+    const job = this.#states.get(id)
+    if (!job) return
+    this.#states.delete(id)
+    this.#size -= sizeOf(job)
+  }
+}
+
+function sizeOf({ sources, target }: JobRecord): number {
+  return sources.reduce((sum, { path }) => sum + path.length, baseSize + (target?.path.length ?? 0))
 }

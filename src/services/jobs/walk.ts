@@ -1,9 +1,35 @@
-/** Works through the entries of a job, several at once, with bounded memory: the entries wait in the database. */
-import { hasEntries, type JobEntry, markStarted, nextEntries } from '../../db/jobs/entries.ts'
-import { isPointless, type JobRun, keepsAllOrNone } from './job-run.ts'
-import { removeExtra } from './remove-extra.ts'
-import { removeFolder, removeListed, removeOne } from './remove-tree.ts'
-import { transferFolder, transferOne } from './transfer-tree.ts'
+/**
+ * Works through the entries of a job, several at once, with bounded memory: the entries wait in the database. Then keeps or undoes all
+ * copies of an atomic job.
+ */
+import {
+  deepestListed,
+  deleteEntries,
+  finishEntries,
+  hasEntries,
+  type JobEntry,
+  markStarted,
+  nextEntries,
+} from '../../db/jobs/entries.ts'
+import { decideOutcome, forgetCounts, listKeptFolders, listNewFolders, nextCopied } from '../../db/jobs/outcome.ts'
+import { AppError } from '../../errors.ts'
+import { allDone } from '../../lib/limiter.ts'
+import { statOrNull } from '../files/conflict.ts'
+import { deleteIfEmpty, deleteUnchanged } from '../files/copied.ts'
+import { deleteSource } from '../files/moving.ts'
+import {
+  isPointless,
+  type JobRun,
+  keepsAllOrNone,
+  sourceAt,
+  type Tally,
+  targetAt,
+  withTally,
+  writable,
+} from './job-run.ts'
+import { removeExtra, removeFolder, removeListed, removeOne } from './remove.ts'
+import { transferFolder, transferOne } from './transfer.ts'
+import { versionsOf } from './transfer-file.ts'
 
 /**
  * The number of entries that are worked on at once. Each needs memory for up to one page of a listing and 10,000 names
@@ -11,7 +37,7 @@ import { transferFolder, transferOne } from './transfer-tree.ts'
  */
 const concurrency = 8
 /** The number of entries that are read from the database at once. */
-const batchSize = 64
+const entriesPerRead = 64
 
 /**
  * Resolves when everything is done, or when a failure has made the rest pointless. When it rejects, no work is left
@@ -115,7 +141,7 @@ class EntryQueue {
   async #fill(): Promise<void> {
     const { db, job } = this.#run
     try {
-      const found = await nextEntries(db, job.id, this.#last, batchSize)
+      const found = await nextEntries(db, job.id, this.#last, entriesPerRead)
       this.#entries.push(...found)
       this.#last = found.at(-1)?.id ?? this.#last
     } finally {
@@ -127,4 +153,86 @@ class EntryQueue {
     this.#change.resolve()
     this.#change = Promise.withResolvers()
   }
+}
+
+// Ends an atomic COPY or MOVE: keeps all of its copies, or undoes them if something has failed.
+
+/** The number of entries in one step. */
+const entriesPerStep = 500
+
+/** @throws LeaseLost, the reason of the signal or of the end of the turn, and errors of the database */
+export async function settle(run: JobRun): Promise<void> {
+  const outcome = await decideOutcome(run.db, run)
+  if (outcome === 'UNDO') await undo(run)
+  else if (run.job.kind === 'MOVE') await deleteSources(run)
+  else await deleteEntries(run.db, run.job.id)
+}
+
+async function deleteSources(run: JobRun): Promise<void> {
+  await eachCopied(run, (tally, entry) =>
+    tally.attempt(run, entry, () =>
+      run.limits.run([entry.providerId], () =>
+        deleteSource(writable(sourceAt(run, entry)), versionsOf(entry.copied), run.signal),
+      ),
+    ),
+  )
+  await listKeptFolders(run.db, run.job.id)
+  await removeListed(run)
+  // If source and target were one empty folder without an id to show it, it has just been deleted.
+  if (run.target && !(await statOrNull(run.target, run.signal)))
+    await run.target.mkdir(run.signal, { exclusive: false })
+}
+
+/** Deletes what the job has created, except what others added or changed meanwhile. */
+async function undo(run: JobRun): Promise<void> {
+  await listNewFolders(run.db, run.job.id)
+  await eachCopied(run, (_tally, entry) =>
+    undoOne(run, entry, () =>
+      deleteUnchanged(targetAt(run, entry.targetPath), versionsOf(entry.copied).copy, run.signal),
+    ),
+  )
+  for (;;) {
+    const folders = await deepestListed(run.db, run.job.id, entriesPerStep)
+    const level = folders.filter(({ depth }) => depth === folders[0]?.depth)
+    if (level.length === 0) break
+    await finish(run, level, (_tally, entry) =>
+      undoOne(run, entry, async () => {
+        if (entry.isNewTarget) await deleteIfEmpty(targetAt(run, entry.targetPath), run.signal)
+      }),
+    )
+    run.turn.throwIfAborted()
+  }
+  await forgetCounts(run.db, run)
+}
+
+/** The failure of the job matters more than an error of undoing it. */
+async function undoOne(run: JobRun, entry: JobEntry, work: () => Promise<void>): Promise<void> {
+  try {
+    await run.limits.run([targetAt(run, entry.targetPath).providerId], work)
+  } catch (error) {
+    run.signal.throwIfAborted()
+    if (!(error instanceof AppError)) run.onError(error)
+  }
+}
+
+async function eachCopied(run: JobRun, work: (tally: Tally, entry: JobEntry) => Promise<unknown>): Promise<void> {
+  for (;;) {
+    const entries = await nextCopied(run.db, run.job.id, entriesPerStep)
+    if (entries.length === 0) return
+    await finish(run, entries, work)
+    run.turn.throwIfAborted()
+  }
+}
+
+/** Works on several entries at once. Those that do not fail are done. */
+async function finish(
+  run: JobRun,
+  entries: readonly JobEntry[],
+  work: (tally: Tally, entry: JobEntry) => Promise<unknown>,
+): Promise<void> {
+  await withTally(run, async tally => {
+    await allDone(entries.map(entry => work(tally, entry)))
+    const ids = entries.map(({ id }) => id)
+    await finishEntries(run.db, run, ids, { kept: [], done: tally })
+  })
 }

@@ -25,7 +25,7 @@ import { encodeIdCursor } from '../cursor.ts'
 import { parseName, parsePageSize } from '../input.ts'
 import { factsOf as jobFacts } from '../jobs/audit.ts'
 import type { Jobs, NewJobInput } from '../jobs/index.ts'
-import { isVisible } from '../jobs/visibility.ts'
+import { isVisible } from '../jobs/subscription.ts'
 import { visiblePage } from '../visible-page.ts'
 import { nextTime } from './cron.ts'
 

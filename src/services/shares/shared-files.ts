@@ -5,6 +5,7 @@ import type { Database } from '../../db/client.ts'
 import { claimDownload } from '../../db/shares/claims.ts'
 import type { ShareRecord } from '../../db/shares/record.ts'
 import { AppError, type Reason } from '../../errors.ts'
+import { Limiter } from '../../lib/limiter.ts'
 import type { Storage } from '../../storage/index.ts'
 import {
   type ArchiveItem,
@@ -16,7 +17,6 @@ import {
   type UseArchive,
   type UseDownload,
 } from '../files/index.ts'
-import { Limiter } from '../jobs/limiter.ts'
 import type { Credentials } from '../people/credentials.ts'
 import type { ResumableUploads } from '../uploads/index.ts'
 import type { createDownloadCounts } from './download-counts.ts'

@@ -1,7 +1,7 @@
 /** Deletes what has expired for good, and finishes what killed servers have begun. One server at a time works on an item. */
 import { findJobs } from '../../db/jobs/jobs.ts'
 import { deleteTrashItem, isAnyDue, postponeTrashItem, type TrashItem, takeDueItem } from '../../db/trash.ts'
-import { allDone } from '../jobs/limiter.ts'
+import { allDone } from '../../lib/limiter.ts'
 import { type Polling, startPolling } from '../polling.ts'
 import { keepLease, settle, type TrashChangeContext, type TrashContext, trashOf } from './settle.ts'
 

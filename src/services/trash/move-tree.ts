@@ -1,12 +1,12 @@
 /** Moves a folder between its path and the trash by copying each file, where the back end cannot move a folder. */
 import { createHash } from 'node:crypto'
+import { allDone, Limiter } from '../../lib/limiter.ts'
 import { maxPageSize } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { nameTaken, statOrNull, taken } from '../files/conflict.ts'
 import { copyAndDelete } from '../files/moving.ts'
 import { CursorCheck, requireDepth } from '../files/tree.ts'
-import { allDone, Limiter } from '../jobs/limiter.ts'
 
 /** The number of files that are copied at the same time. */
 const filesAtOnce = 16

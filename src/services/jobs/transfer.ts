@@ -1,86 +1,33 @@
 /** COPY, MOVE and SYNC: works on one entry of a job at a time and stores the folders that it finds for later. */
-import { formatPath, nameOf, parsePath, type StoragePath } from '../../auth/path.ts'
+import { formatPath, isWithin, nameOf, parsePath, root, type StoragePath } from '../../auth/path.ts'
 import { commitStep, type JobEntry, type NewJobEntry } from '../../db/jobs/entries.ts'
+import { AppError } from '../../errors.ts'
+import { allDone } from '../../lib/limiter.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
-import { isMissing, statOrNull, taken, unlessTaken } from '../files/conflict.ts'
+import { candidates, isMissing, nameTaken, statOrNull, taken, unlessTaken } from '../files/conflict.ts'
 import { requireCopied, requireOutside } from '../files/copying.ts'
 import { smallBytes } from '../files/opened.ts'
 import { requireDepth } from '../files/tree.ts'
-import { copiedEntry } from './copied-entry.ts'
-import { FolderNames } from './folder-names.ts'
+import { FolderNames, openFolder, PageReader, type TargetFolder } from './folders.ts'
 import {
   childPath,
+  type Earlier,
   earlierOf,
   isPointless,
   type JobRun,
   keepsAllOrNone,
-  PageReader,
   sourceAt,
   type Tally,
   targetAt,
   withTally,
   writable,
 } from './job-run.ts'
-import { allDone } from './limiter.ts'
-import type { Earlier } from './policy.ts'
-import { openFolder } from './target-folder.ts'
-import { transferFile } from './transfer-file.ts'
-import { countMoved, transferSource } from './transfer-source.ts'
-
-/** Copies the small files of one page of a folder together, where the back end is faster that way. */
+import { copiedEntry, transferFile } from './transfer-file.ts'
 
 /** The number of files that are copied together. */
-const batchSize = 64
-
-interface BatchFolders {
-  from: ReadLocation
-  to: WriteLocation
-  /** The names that the target has. */
-  names: FolderNames
-}
-
-/** Copies a file together with others. Returns false if it has to be copied by itself. */
-type CopySmall = (tally: Tally, file: CheckedEntry) => Promise<boolean>
-
-/** Starts the copies of the files whose names are free at the target. */
-function startSmallCopies(run: JobRun, { from, to, names }: BatchFolders, entries: readonly CheckedEntry[]): CopySmall {
-  const { job } = run
-  if (job.kind === 'MOVE' || job.dryRun || !to.canCopySmallFrom(from)) return async () => false
-  const files = entries.filter(({ name, size }) => size !== null && size <= smallBytes && names.isFree(name))
-  const copies = new Map<string, { batch: Promise<readonly (CheckedEntry | null)[]>; index: number }>()
-  for (let start = 0; start < files.length; start += batchSize) {
-    const together = files.slice(start, start + batchSize).map(({ name }) => name)
-    const batch = copyTogether(run, from, to, together)
-    // Each file reports the error.
-    batch.catch(() => {})
-    for (const [index, name] of together.entries()) copies.set(name, { batch, index })
-  }
-  return async (tally, file) => {
-    const started = copies.get(file.name)
-    const copy = started && (await started.batch)[started.index]
-    if (!copy) return false
-    const [source, target] = [from.child(file.name), to.child(file.name)]
-    await requireCopied(source, file, target, copy, { isDeletable: true, signal: run.signal })
-    if (keepsAllOrNone(job)) tally.copied.push(copiedEntry(source, target, { seen: file, copy }))
-    tally.add(file.size)
-    return true
-  }
-}
-
-/** A batch counts as one file of the limits, because the back end copies one file of it after the other. */
-function copyTogether(
-  run: JobRun,
-  from: ReadLocation,
-  to: WriteLocation,
-  names: readonly string[],
-): Promise<readonly (CheckedEntry | null)[]> {
-  return run.limits.run([from.providerId, to.providerId], async () => {
-    run.signal.throwIfAborted()
-    return isPointless(run) ? [] : ((await to.copySmallFrom(from, names, run.signal)) ?? [])
-  })
-}
+const filesPerBatch = 64
 
 /**
  * Works on a source as the job names it: a file, or the top of a tree. It also works on single files that failed
@@ -245,4 +192,131 @@ export function targetPathOf(source: StoragePath, target: { path: string; name?:
   const folder = parsePath(target.path)
   const name = target.name ?? nameOf(source)
   return name === '' ? formatPath(folder) : childPath(folder, name)
+}
+
+interface BatchFolders {
+  from: ReadLocation
+  to: WriteLocation
+  /** The names that the target has. */
+  names: FolderNames
+}
+
+/** Copies a file together with others. Returns false if it has to be copied by itself. */
+type CopySmall = (tally: Tally, file: CheckedEntry) => Promise<boolean>
+
+/**
+ * Starts the copies of the small files of one page whose names are free at the target, where the back end is faster if it copies them
+ * together.
+ */
+function startSmallCopies(run: JobRun, { from, to, names }: BatchFolders, entries: readonly CheckedEntry[]): CopySmall {
+  const { job } = run
+  if (job.kind === 'MOVE' || job.dryRun || !to.canCopySmallFrom(from)) return async () => false
+  const files = entries.filter(({ name, size }) => size !== null && size <= smallBytes && names.isFree(name))
+  const copies = new Map<string, { batch: Promise<readonly (CheckedEntry | null)[]>; index: number }>()
+  for (let start = 0; start < files.length; start += filesPerBatch) {
+    const together = files.slice(start, start + filesPerBatch).map(({ name }) => name)
+    const batch = copyTogether(run, from, to, together)
+    // Each file reports the error.
+    batch.catch(() => {})
+    for (const [index, name] of together.entries()) copies.set(name, { batch, index })
+  }
+  return async (tally, file) => {
+    const started = copies.get(file.name)
+    const copy = started && (await started.batch)[started.index]
+    if (!copy) return false
+    const [source, target] = [from.child(file.name), to.child(file.name)]
+    await requireCopied(source, file, target, copy, { isDeletable: true, signal: run.signal })
+    if (keepsAllOrNone(job)) tally.copied.push(copiedEntry(source, target, { seen: file, copy }))
+    tally.add(file.size)
+    return true
+  }
+}
+
+/** A batch counts as one file of the limits, because the back end copies one file of it after the other. */
+function copyTogether(
+  run: JobRun,
+  from: ReadLocation,
+  to: WriteLocation,
+  names: readonly string[],
+): Promise<readonly (CheckedEntry | null)[]> {
+  return run.limits.run([from.providerId, to.providerId], async () => {
+    run.signal.throwIfAborted()
+    return isPointless(run) ? [] : ((await to.copySmallFrom(from, names, run.signal)) ?? [])
+  })
+}
+
+// Starts the work on a source as the job names it.
+
+interface JobSource {
+  from: ReadLocation
+  source: CheckedEntry
+  to: WriteLocation
+  earlier: Earlier | null
+  /** False for an entry below a source of the job, which keeps its name. */
+  mayRename: boolean
+}
+
+/** Moves in one step, or copies a file, or returns the folder at the target whose content is to follow. */
+async function transferSource(run: JobRun, tally: Tally, given: JobSource): Promise<TargetFolder | null> {
+  const { from, source, to, mayRename } = given
+  requireOutsideItself(run, given)
+  if (source.kind === 'directory') requireOutside(source, from, run.targetFolders)
+  const isRenamed = mayRename && run.job.conflict === 'RENAME' && run.job.kind !== 'SYNC' && !isContent(run, from)
+  const seed = `${run.job.id}/${from.providerId}/${from.path}`
+  for (const path of isRenamed ? candidates(to.path, source.kind, { seed }) : [to.path]) {
+    const done = await transferTo(run, tally, given, run.target?.at(path) ?? to)
+    if (done !== taken) return done
+    if (!isRenamed) break
+  }
+  throw nameTaken(to.path)
+}
+
+async function transferTo(
+  run: JobRun,
+  tally: Tally,
+  { from, source, earlier }: JobSource,
+  to: WriteLocation,
+): Promise<TargetFolder | null | typeof taken> {
+  const { job, signal } = run
+  const existing = await statOrNull(to, signal)
+  if (!existing && job.kind === 'MOVE' && !job.dryRun) {
+    const moved = await unlessTaken(() => writable(from).moveTo(to, signal, { overwrite: false, seen: source }))
+    if (moved === taken) return taken
+    if (moved) return countMoved(run, tally, source)
+  }
+  return unlessTaken(async () => {
+    const isMerged = isContent(run, from)
+    if (source.kind === 'directory') return openFolder(run, { source, folder: to, existing, earlier, isMerged })
+    await run.limits.run([from.providerId, to.providerId], () =>
+      transferFile(run, tally, { from, entry: source, to, existing, earlier }),
+    )
+    return null
+  })
+}
+
+/** Returns whether only the content of the source goes to the target: that of a provider's root, unless it gets a name there. */
+function isContent({ job }: JobRun, from: ReadLocation): boolean {
+  return from.path === root && job.target?.name === undefined
+}
+
+/** A folder that is moved in one step counts as one file, because counting what is in it would take longer than moving it. */
+function countMoved({ progress }: JobRun, tally: Tally, { kind, size }: CheckedEntry): null {
+  if (kind === 'directory') progress.forgetTotals()
+  tally.add(size)
+  return null
+}
+
+/** @throws INTO_ITSELF, NOT_A_FOLDER, ALREADY_EXISTS */
+function requireOutsideItself({ job }: JobRun, { from, source, to }: JobSource): void {
+  if (from.providerId !== to.providerId) return
+  if (job.kind === 'SYNC' && isWithin(from.path, to.path)) {
+    throw new AppError('INTO_ITSELF', `"${formatPath(from.path)}" lies in the folder that would become equal to it.`)
+  }
+  if (!isWithin(to.path, from.path)) return
+  if (from.path === to.path) {
+    if (job.conflict === 'RENAME') return
+    throw new AppError('ALREADY_EXISTS', `"${formatPath(from.path)}" is in this folder already.`)
+  }
+  if (source.kind === 'file') throw new AppError('NOT_A_FOLDER', `"${nameOf(from.path)}" is a file.`)
+  throw new AppError('INTO_ITSELF', `The folder "${nameOf(from.path)}" cannot go into itself.`)
 }

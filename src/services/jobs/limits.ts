@@ -1,9 +1,10 @@
 /** Keeps one run of a job within its share of the limits of its providers. */
+
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../db/client.ts'
 import { findSharedLimits } from '../../db/jobs/shares.ts'
+import { Limiter } from '../../lib/limiter.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
-import { Limiter } from './limiter.ts'
-import { Throttle } from './throttle.ts'
 
 export class ProviderLimits {
   readonly #files: ReadonlyMap<string, Limiter>
@@ -49,5 +50,57 @@ export class ProviderLimits {
   pass(providerIds: readonly string[], bytes: number, signal: AbortSignal): Promise<unknown> | undefined {
     const waits = [...new Set(providerIds)].flatMap(id => this.#bytes.get(id)?.pass(bytes, signal) ?? [])
     return waits.length === 0 ? undefined : Promise.all(waits)
+  }
+}
+
+/** Milliseconds after which a waiting chunk looks at the rate again, which may have changed. */
+const checkInterval = 250
+/** The seconds of unused rate that may be used later. */
+const burst = 0.25
+
+/** Delays chunks of bytes, in the order of the calls, so that no more than a number of bytes passes per second. */
+export class Throttle {
+  #rate: number | null = null
+  /** Bytes that may pass now. A chunk passes if this is not negative, and may make it negative. */
+  #balance = 0
+  #updatedAt = performance.now()
+  #last: Promise<void> = Promise.resolve()
+  #waiting = 0
+
+  /** @param rate bytes per second; null is no limit */
+  set rate(rate: number | null) {
+    this.#update()
+    this.#rate = rate
+  }
+
+  /** Resolves once the bytes may pass. Returns undefined if they may pass at once. @throws the signal's reason */
+  pass(bytes: number, signal: AbortSignal): Promise<void> | undefined {
+    if (this.#rate === null && this.#waiting === 0) return undefined
+    this.#waiting += 1
+    const turn = this.#last
+      .then(() => this.#wait(bytes, signal))
+      .finally(() => {
+        this.#waiting -= 1
+      })
+    this.#last = turn.catch(() => {})
+    return turn
+  }
+
+  async #wait(bytes: number, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      signal.throwIfAborted()
+      this.#update()
+      if (this.#rate === null || this.#balance >= 0) break
+      const milliseconds = Math.min((-this.#balance / this.#rate) * 1000, checkInterval)
+      await sleep(milliseconds, undefined, { signal }).catch(() => {})
+    }
+    this.#balance -= bytes
+  }
+
+  #update(): void {
+    const now = performance.now()
+    const seconds = (now - this.#updatedAt) / 1000
+    this.#updatedAt = now
+    this.#balance = this.#rate === null ? 0 : Math.min(this.#balance + this.#rate * seconds, this.#rate * burst)
   }
 }
