@@ -212,9 +212,9 @@ t.test('imports follow the order of the layers', async t => {
 const openers = [
   'src/http/content/file-content.ts',
   'src/http/content/proxy-sendfile.ts',
+  'src/services/files/content.ts',
   'src/services/files/copying.ts',
-  'src/services/files/direct-links.ts',
-  'src/services/files/opened.ts',
+  'src/services/files/links.ts',
   'src/services/jobs/transfer-file.ts',
   'src/services/trash/move-tree.ts',
   // Reads only what the same upload may have stored, and sends nothing.

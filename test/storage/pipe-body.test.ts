@@ -1,7 +1,7 @@
 import { PassThrough, Readable } from 'node:stream'
 import t from 'tap'
 import { AppError } from '../../src/errors.ts'
-import { checkedBody } from '../../src/services/files/checked-body.ts'
+import { checkedBody } from '../../src/services/files/upload.ts'
 import { exactBody } from '../../src/storage/exact-body.ts'
 import { detach } from '../../src/storage/pipe-body.ts'
 

@@ -1,5 +1,5 @@
 /** Lists of multipart uploads and of their parts. */
-import { compareNames } from '../../services/files/name-order.ts'
+import { compareNames } from '../../services/files/list.ts'
 import type { UploadRecord } from '../../services/uploads/index.ts'
 import { S3Error } from './failure.ts'
 import { encoderOf, parseDelimiter, parseLimit } from './list-parameters.ts'

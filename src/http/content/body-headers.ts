@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { AppError } from '../../errors.ts'
-import { isMediaType } from '../../services/files/content-headers.ts'
+import { isMediaType } from '../../services/files/content.ts'
 import { type ConflictBehavior, conflictBehaviors } from '../../services/files/index.ts'
 import type { JsonSchema } from '../openapi/operation.ts'
 

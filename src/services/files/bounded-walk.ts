@@ -1,12 +1,17 @@
-/** Visits everything below a folder, level by level, within limits. */
-
+/** Visits everything below a folder, level by level, within limits: to find entries by name, or to add up what is there. */
+import { authorize, needs } from '../../auth/needs.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import { AppError } from '../../errors.ts'
 import { allDone } from '../../lib/limiter.ts'
+import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import { parsePageSize } from '../input.ts'
 import { isLeftOut } from './archive.ts'
+import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
 import { children } from './tree.ts'
 
-export interface Walked {
+interface Walked {
   /** The number of visited entries. */
   walked: number
   /** The number of folders and files that were left out because of an error of their own. */
@@ -26,7 +31,7 @@ const foldersAtOnce = 8
  * @param visit returns whether the walk goes on
  * @throws as `Files.list` for the folder itself; UNAVAILABLE and others if the back end fails
  */
-export async function walkBounded(
+async function walkBounded(
   top: ReadLocation,
   signal: AbortSignal,
   visit: (location: ReadLocation, entry: CheckedEntry) => boolean,
@@ -109,4 +114,86 @@ class BoundedWalk {
   #end(cut: NonNullable<Walked['cut']>): void {
     this.#cut ??= cut
   }
+}
+
+export interface SearchInput extends LocationInput {
+  /** The text that names contain, in upper or lower case. */
+  name: string
+  /** The maximum number of results. */
+  first: number
+}
+
+export interface FoundEntries extends Omit<Walked, 'cut'> {
+  /** Sorted by path. */
+  entries: FileEntry[]
+  /** The limit that ended the search before it was complete. */
+  cut: 'RESULTS' | 'ENTRIES' | 'TIME' | null
+}
+
+/** The maximum number of results. */
+const maxResults = 1000
+
+/**
+ * Searches below a folder, level by level, until a limit is reached.
+ * @throws as `Files.list` for the folder itself; UNAVAILABLE and others if the back end fails
+ */
+export async function search(
+  storage: Storage,
+  viewer: Viewer | null,
+  input: SearchInput,
+  requestSignal: AbortSignal,
+): Promise<FoundEntries> {
+  const [granted] = authorize(viewer, needs.read, input)
+  const first = parsePageSize(input.first, maxResults)
+  const wanted = fold(input.name)
+  if (wanted === '') throw new AppError('INVALID_INPUT', 'Give the text that the names contain.')
+  const top = await storage.readAt(granted)
+  return storage.activeGrants.run([granted], requestSignal, async signal => {
+    const found: FileEntry[] = []
+    const walked = await walkBounded(top, signal, (location, entry) => {
+      if (!fold(entry.name).includes(wanted)) return true
+      if (found.length === first) return false
+      found.push(entryAt(location, entry))
+      return true
+    })
+    const entries = found.toSorted((a, b) => (a.path < b.path ? -1 : 1))
+    return { ...walked, entries, cut: walked.cut === 'VISITOR' ? 'RESULTS' : walked.cut }
+  })
+}
+
+/** Makes names comparable. Systems store accents in different forms. */
+function fold(name: string): string {
+  return name.normalize('NFC').toLowerCase()
+}
+
+export interface FolderUsage {
+  files: number
+  folders: number
+  /** The bytes of all files whose size is known. */
+  bytes: number
+  /** False if the folder has more than was counted: a limit was reached, or something could not be read. */
+  isComplete: boolean
+}
+
+/** Counts everything below a folder until a limit is reached. @throws as `search` */
+export async function usageOf(
+  storage: Storage,
+  viewer: Viewer | null,
+  input: LocationInput,
+  requestSignal: AbortSignal,
+): Promise<FolderUsage> {
+  const [granted] = authorize(viewer, needs.read, input)
+  const top = await storage.readAt(granted)
+  return storage.activeGrants.run([granted], requestSignal, async signal => {
+    const sum = { files: 0, folders: 0, bytes: 0 }
+    const { cut, unreadable } = await walkBounded(top, signal, (_location, entry) => {
+      if (entry.kind === 'directory') sum.folders += 1
+      else {
+        sum.files += 1
+        sum.bytes += entry.size ?? 0
+      }
+      return true
+    })
+    return { ...sum, isComplete: cut === null && unreadable === 0 }
+  })
 }

@@ -1,17 +1,16 @@
-/** Copies files. */
+/** Copies one file, compares the copy with its source, and moves by copying and then deleting. */
 import { createHash } from 'node:crypto'
-import { nameOf } from '../../auth/path.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { formatPath, nameOf } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
 import { exactBody } from '../../storage/exact-body.ts'
 import { keepsTime, timeToKeep } from '../../storage/kept-time.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
-import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import { type CheckedEntry, fault } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { statOrNull, type Taken, taken, unlessTaken } from './conflict.ts'
-import type { CopiedFile } from './copied.ts'
-import { differing, requireStored } from './verify-stored.ts'
 
-export interface FileCopyOptions {
+interface FileCopyOptions {
   signal: AbortSignal
   overwrite: boolean
   /** True if a copied file must not keep the time of its source: see `prepareDeletion`. */
@@ -97,4 +96,152 @@ export function requireOutside(folder: CheckedEntry, from: ReadLocation, enclosi
     'INTO_ITSELF',
     `The destination lies in the folder "${nameOf(from.path)}", which cannot go into itself.`,
   )
+}
+
+// A move by copying and then deleting loses no data between any two back ends.
+
+/** Milliseconds: the coarsest modification time of a file system (FAT). S3 stores whole seconds. */
+export const timeResolution = 2_000
+
+/** Returns whether both are one stored object, even through different providers and paths. Hard links count as one. */
+export function isSameObject(a: Pick<FileVersion, 'fileId'>, b: Pick<FileVersion, 'fileId'>): boolean {
+  return a.fileId !== null && a.fileId === b.fileId
+}
+
+/** Moves a file that no back end can move in one step. @throws COPY_ONLY, PRECONDITION_FAILED if the source changed meanwhile */
+export async function copyAndDelete(
+  source: WriteLocation,
+  entry: CheckedEntry,
+  destination: WriteLocation,
+  { existing, overwrite, signal }: { existing: CheckedEntry | null; overwrite: boolean; signal: AbortSignal },
+): Promise<CheckedEntry | Taken> {
+  const isNewTime = await prepareDeletion(entry, source.path, existing, signal)
+  const copied = await copyFile(source, entry, destination, { overwrite, signal, isNewTime })
+  if (copied === taken) return taken
+  await deleteSource(source, copied, signal)
+  return copied.copy
+}
+
+/**
+ * Await this before reading a file that will be deleted after the copy. From then on, any write to the file changes its
+ * time or etag. That includes writing the copy, if source and destination are one file without an id to show it (two
+ * addresses of one server, two mounts of one network file system).
+ *
+ * @param replaced the entry at the destination
+ * @returns whether the copy must get a new time, because it may be a write to the file itself
+ * @throws COPY_ONLY
+ */
+export async function prepareDeletion(
+  file: CheckedEntry,
+  path: ReadLocation['path'],
+  replaced: CheckedEntry | null,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const name = `"${formatPath(path)}"`
+  if (file.isExport) {
+    const message = `${name} is exported when it is read, so moving it would lose the original: copy it instead.`
+    throw new AppError('COPY_ONLY', message)
+  }
+  const mayBeItself = replaced?.kind === 'file' && looksLike(file, replaced)
+  if (file.modifiedAt === null && (file.etag === null || mayBeItself)) {
+    const message = `The storage does not say when ${name} changed, so it cannot be moved safely: copy it instead.`
+    throw new AppError('COPY_ONLY', message)
+  }
+  // The back ends' clocks may differ from this one, so only waiting here is reliable.
+  if (mayBeItself) await wait(timeResolution, signal)
+  else if (file.etag === null) await wait(timeResolution - (Date.now() - Number(file.modifiedAt)), signal)
+  return mayBeItself
+}
+
+/** Deletes the source of a copied file. @throws PRECONDITION_FAILED if it has changed or is its own copy */
+export async function deleteSource(
+  file: WriteLocation,
+  { seen, copy }: { seen: FileVersion; copy: FileVersion },
+  signal: AbortSignal,
+): Promise<void> {
+  const now = await statOrNull(file, signal)
+  if (!now) return
+  if (isSameObject(now, copy) || !isUnchanged(now, seen)) {
+    const message = `"${formatPath(file.path)}" is copied, but it changed meanwhile or is the copy itself, so it was not deleted.`
+    throw new AppError('PRECONDITION_FAILED', message)
+  }
+  await file.delete(signal, now)
+}
+
+/** Returns whether size and time could belong to one file. Back ends store times with different precision. */
+function looksLike(a: CheckedEntry, b: CheckedEntry): boolean {
+  if (a.size !== null && b.size !== null && a.size !== b.size) return false
+  if (a.modifiedAt === null || b.modifiedAt === null) return true
+  return Math.abs(a.modifiedAt.getTime() - b.modifiedAt.getTime()) < timeResolution
+}
+
+/** Waits `time` milliseconds, but never longer than the resolution, in case the clocks differ. */
+async function wait(time: number, signal: AbortSignal): Promise<void> {
+  if (time <= 0) return
+  await sleep(Math.min(time, timeResolution), undefined, { signal }).catch(() => {
+    throw signal.reason
+  })
+}
+
+// The entries that a copy has created are compared later, to undo the copy or to delete its source.
+
+/** The facts that show whether a file was changed or replaced. */
+export type FileVersion = Pick<CheckedEntry, 'size' | 'etag' | 'modifiedAt' | 'fileId'>
+
+/** A copied file. */
+interface CopiedFile {
+  /** The entry of the source before the copy. */
+  seen: CheckedEntry
+  /** The entry of the copy. */
+  copy: CheckedEntry
+}
+
+/** Deletes a file unless it was replaced or changed meanwhile. */
+export async function deleteUnchanged(file: WriteLocation, seen: FileVersion, signal: AbortSignal): Promise<void> {
+  const now = await statOrNull(file, signal)
+  if (now && isUnchanged(now, seen)) await file.delete(signal, now)
+}
+
+function isUnchanged(now: CheckedEntry, seen: FileVersion): boolean {
+  if (now.kind !== 'file' || now.size !== seen.size || now.etag !== seen.etag) return false
+  // A write does not always return the time of the file.
+  if (seen.modifiedAt === null && seen.etag !== null) return true
+  return now.modifiedAt?.getTime() === seen.modifiedAt?.getTime()
+}
+
+/** Returns false if the folder is not empty. */
+export async function deleteIfEmpty(folder: WriteLocation, signal: AbortSignal): Promise<boolean> {
+  try {
+    await folder.delete(signal)
+    return true
+  } catch (error) {
+    if (error instanceof AppError && error.reason === 'NOT_EMPTY') return false
+    throw error
+  }
+}
+
+/** Milliseconds to delete a corrupt file. The client may have disconnected, so its signal is not used. */
+const undoTimeout = 30_000
+
+/**
+ * Compares what a back end stored with what it was sent, by every checksum that both sides have. Deletes a new file that
+ * differs. A file that replaced another is kept for inspection.
+ * @throws BACK_END_FAULT
+ */
+export async function requireStored(
+  location: WriteLocation,
+  stored: CheckedEntry,
+  sent: ReadonlyMap<string, string>,
+  { isNew }: { isNew: boolean },
+): Promise<void> {
+  const wrong = differing(stored, sent)
+  if (wrong.length === 0) return
+  // The checksum error matters more than an error of the deletion.
+  if (isNew) await deleteUnchanged(location, stored, AbortSignal.timeout(undoTimeout)).catch(() => {})
+  throw fault(`another ${wrong.join(' and ')} than that of the bytes that were sent`)
+}
+
+/** Returns the checksums that both sides have and that differ. */
+function differing({ checksums }: CheckedEntry, sent: ReadonlyMap<string, string>): string[] {
+  return Object.entries(checksums).flatMap(([name, hex]) => (sent.has(name) && sent.get(name) !== hex ? [name] : []))
 }

@@ -37,3 +37,14 @@ function mimeTypeOf({ mimeType, name }: CheckedEntry): string | null {
 export function entryId(entry: Pick<FileEntry, 'providerId' | 'path'>): string {
   return Buffer.from(`${entry.providerId}/${entry.path}`).toString('base64url')
 }
+
+/** A folder about which nothing but its path is known. */
+export function unknownFolder(providerId: string, path: StoragePath): FileEntry {
+  const nothing = { size: null, modifiedAt: null, etag: null, mimeType: null, checksums: {}, fileId: null }
+  return { providerId, path, name: nameOf(path), kind: 'directory', isExport: false, ...nothing }
+}
+
+/** Replaces the last segment of a path. The result is unparsed text and may be an invalid path. */
+export function siblingOf(path: string, name: string): string {
+  return path.slice(0, path.lastIndexOf('/') + 1) + name
+}

@@ -1,9 +1,12 @@
+/**
+ * The operations on files and folders. Each function takes the viewer and locations as a client sent them, authorizes them, and returns
+ * entries, or passes opened content to a callback. A job works on the content of folders.
+ */
 import { authorize, needs } from '../../auth/needs.ts'
-import { formatPath, nameOf, parsePath, root, type StoragePath } from '../../auth/path.ts'
+import { formatPath, parsePath, root } from '../../auth/path.ts'
 import { type Grant, grantBasePaths, requireScope, wayDown } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Origin, Viewer } from '../../auth/viewer.ts'
-import type { TrashItem } from '../../db/trash.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
@@ -11,37 +14,51 @@ import type { Audit, Recording } from '../audit/index.ts'
 import { parsePageSize } from '../input.ts'
 import type { Credentials } from '../people/credentials.ts'
 import type { EntryData } from '../webdav/entry-data.ts'
-import { type Archive, type ArchiveItem, Archives } from './archive.ts'
+import {
+  type Archive,
+  type ArchiveItem,
+  Archives,
+  authorizeSelection,
+  type SelectionInput,
+  withSelection,
+} from './archive.ts'
+import { type FolderUsage, type FoundEntries, type SearchInput, search, usageOf } from './bounded-walk.ts'
 import type { ConflictBehavior, Reservations } from './conflict.ts'
-import { type DirectFile, directDownload, directUpload, type UploadTicket } from './direct-links.ts'
-import { type LinkMaker, openLink, openSelection, sealLink, sealSelection } from './download-links.ts'
-import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
-import type { FolderJobs, RunOnFolder } from './folder-work.ts'
-import { type KeyPage, type KeyQuery, listKeys } from './keys/index.ts'
+import { type OpenedFile, type OpenFirst, openUnlessOther } from './content.ts'
+import { entryAt, type FileEntry, type LocationInput, siblingOf, unknownFolder } from './entry.ts'
+import { type KeyPage, type KeyQuery, listKeys } from './keys.ts'
+import {
+  type DirectFile,
+  directDownload,
+  directUpload,
+  type LinkCreator,
+  openLink,
+  openSelection,
+  sealLink,
+  sealSelection,
+  type UploadTicket,
+} from './links.ts'
 import { cursorCodec, type EntryPage, entryPages, listPage } from './list.ts'
-import { type OpenedFile, type OpenFirst, openUnlessOther } from './opened.ts'
-import { removeEntry } from './remove.ts'
-import { type FoundEntries, type SearchInput, search } from './search.ts'
-import { authorizeSelection, type SelectionInput, withSelection } from './selection.ts'
 import * as transfer from './transfer.ts'
-import type { TrashBin } from './trash-bin.ts'
-import { type UploadInput, upload } from './upload.ts'
-import { type FolderUsage, usageOf } from './usage.ts'
-import { conditionFailed } from './write-condition.ts'
+import { conditionFailed, type UploadInput, upload } from './upload.ts'
 
-export { type Archive, type ArchiveItem, type ArchiveTop, isLeftOut } from './archive.ts'
-export type { Digests } from './checked-body.ts'
-export type { ConflictBehavior } from './conflict.ts'
-export { conflictBehaviors } from './conflict.ts'
-export { contentDisposition, contentType } from './content-headers.ts'
-export type { UploadTicket } from './direct-links.ts'
-export { entryId, type FileEntry, type LocationInput } from './entry.ts'
-export type { KeyPage, KeyQuery } from './keys/index.ts'
-export type { OpenFirst } from './opened.ts'
-export { maxSelected, requireFewPaths, type SelectionInput } from './selection.ts'
-export { tooLarge, type UploadInput } from './upload.ts'
-export type { FolderUsage } from './usage.ts'
-export type { WriteCondition } from './write-condition.ts'
+export {
+  type Archive,
+  type ArchiveItem,
+  type ArchiveTop,
+  isLeftOut,
+  maxSelected,
+  requireFewPaths,
+  type SelectionInput,
+} from './archive.ts'
+export type { FolderUsage } from './bounded-walk.ts'
+export { type ConflictBehavior, conflictBehaviors } from './conflict.ts'
+export { contentDisposition, contentType, type OpenFirst } from './content.ts'
+export { entryId, type FileEntry, type LocationInput, siblingOf } from './entry.ts'
+export type { KeyPage, KeyQuery } from './keys.ts'
+export type { UploadTicket } from './links.ts'
+export type { Deleted } from './transfer.ts'
+export { type Digests, tooLarge, type UploadInput, type WriteCondition } from './upload.ts'
 
 const maxPageSize = 1000
 
@@ -59,19 +76,6 @@ export interface Download {
   ended(bytes: number, error?: unknown): void
 }
 
-export interface DeleteOptions {
-  recursive: boolean
-  only?: FileEntry['kind'] | undefined
-  permanent?: boolean | undefined
-  condition?: ((entry: Pick<FileEntry, 'etag' | 'size' | 'modifiedAt'>) => boolean) | undefined
-}
-
-export interface Deleted {
-  path: string
-  /** Null for an entry that was not moved to the trash. */
-  item: TrashItem | null
-}
-
 /** Consumes a download. The signal aborts with an AppError when the download is no longer allowed. */
 export type UseDownload<T, D extends Download = Download> = (download: D, signal: AbortSignal) => Promise<T>
 
@@ -86,8 +90,8 @@ export function createFiles(options: {
   credentials: Credentials
   audit: Audit
   reservations: Reservations
-  folderJobs: FolderJobs
-  trash: TrashBin
+  folderJobs: transfer.FolderJobs
+  trash: transfer.TrashBin
   entryData: EntryData
   /** Bytes. */
   maxUploadBytes: number
@@ -116,8 +120,8 @@ export function createFiles(options: {
     return { entry, location, opened, name, items, ended }
   }
 
-  /** Returns the viewer that made a link. @throws LINK_EXPIRED */
-  function makerOf({ credential }: LinkMaker, origin: Origin): Promise<Viewer> {
+  /** Returns the viewer that created a link. @throws LINK_EXPIRED */
+  function creatorOf({ credential }: LinkCreator, origin: Origin): Promise<Viewer> {
     return credentials.recall({ ...credential, origin }).catch(cause => {
       if (!(cause instanceof AppError)) throw cause
       throw new AppError('LINK_EXPIRED', 'The credential that made this link is no longer valid: ask for a new link.', {
@@ -153,7 +157,7 @@ export function createFiles(options: {
   }
 
   /** The event of the request names the job, which may go on after the request. */
-  function runFor(viewer: Viewer | null, recording: Recording): RunOnFolder {
+  function runFor(viewer: Viewer | null, recording: Recording): transfer.RunOnFolder {
     return async (work, signal) => {
       const id = await folderJobs.start(viewer, work)
       recording.add({ subject: { kind: 'JOB', id } })
@@ -241,7 +245,7 @@ export function createFiles(options: {
       const location = await storage.readAt(granted)
       return storage.activeGrants.run([granted], requestSignal, async signal => {
         const entry = entryAt(location, await location.stat(signal))
-        return use(entry, entry.kind === 'file' ? noPages() : entryPages(location, signal), signal)
+        return use(entry, entryPages(location, entry, signal), signal)
       })
     },
 
@@ -276,9 +280,9 @@ export function createFiles(options: {
     delete(
       viewer: Viewer | null,
       input: LocationInput,
-      { recursive, only, permanent = false, condition }: DeleteOptions,
+      { recursive, only, permanent = false, condition }: transfer.DeleteOptions,
       signal: AbortSignal,
-    ): Promise<Deleted> {
+    ): Promise<transfer.Deleted> {
       return audit.recorded(viewer, 'DELETE', { location: input, details: { recursive } }, async recording => {
         const [granted] = authorize(viewer, needs.delete, input)
         const location = await storage.writeAt(granted)
@@ -288,11 +292,11 @@ export function createFiles(options: {
         transfer.requireKind(entry, only)
         if (condition && !condition(entry)) throw conditionFailed()
         const isEmptyFolder = entry.kind === 'directory' && !recursive
-        const remover = { trash, run: runFor(viewer, recording) }
+        const context = { trash, run: runFor(viewer, recording) }
         const item = isEmptyFolder
-          ? await location.delete(signal, entry).then(() => null, explainNotEmpty)
+          ? await transfer.deleteEmptyFolder(location, entry, signal)
           : await storage.activeGrants.run([granted], signal, running =>
-              removeEntry(remover, location, entry, { permanent, signal: running }),
+              transfer.removeEntry(context, location, entry, { permanent, signal: running }),
             )
         if (item) recording.add({ details: { trashed: true } })
         await entryData.deleted(granted)
@@ -355,7 +359,7 @@ export function createFiles(options: {
     /** Opens the archive of a ticket, if the credential that made it may still read all of it. @throws LINK_EXPIRED, as `archive` */
     async archiveLink<T>(sealed: string, origin: Origin, signal: AbortSignal, use: UseArchive<T>): Promise<T> {
       const input = openSelection(secrets, sealed)
-      const viewer = await makerOf(input, origin)
+      const viewer = await creatorOf(input, origin)
       return withSelection({ storage, archives, audit }, viewer, input, signal, use)
     },
 
@@ -383,28 +387,8 @@ export function createFiles(options: {
       use: UseDownload<T, Download & { inline: boolean }>,
     ): Promise<T> {
       const { inline, ...input } = openLink(secrets, sealed)
-      const viewer = await makerOf(input, origin)
+      const viewer = await creatorOf(input, origin)
       return download(viewer, input, requestSignal, open, (found, signal) => use({ ...found, inline }, signal))
     },
   }
-}
-
-/** Replaces the last segment of a path. The result is unparsed text and may be an invalid path. */
-export function siblingOf(path: string, name: string): string {
-  return path.slice(0, path.lastIndexOf('/') + 1) + name
-}
-
-/** A folder about which nothing but its path is known. */
-function unknownFolder(providerId: string, path: StoragePath): FileEntry {
-  const nothing = { size: null, modifiedAt: null, etag: null, mimeType: null, checksums: {}, fileId: null }
-  return { providerId, path, name: nameOf(path), kind: 'directory', isExport: false, ...nothing }
-}
-
-async function* noPages(): AsyncGenerator<FileEntry[], void, undefined> {}
-
-function explainNotEmpty(error: unknown): never {
-  if (error instanceof AppError && error.reason === 'NOT_EMPTY') {
-    throw new AppError('NOT_EMPTY', 'The folder is not empty: give "recursive: true" to delete everything in it.')
-  }
-  throw error
 }

@@ -1,9 +1,9 @@
+/** Lists a folder page by page, in the order of its back end. */
 import type { Secrets } from '../../auth/secrets.ts'
 import { AppError } from '../../errors.ts'
 import { maxPageSize, type ReadLocation } from '../../storage/read-location.ts'
 import { fault } from '../../storage/validate-entry.ts'
 import { entryIn, type FileEntry } from './entry.ts'
-import { compareNames } from './name-order.ts'
 import { CursorCheck } from './tree.ts'
 
 export interface EntryPage {
@@ -30,7 +30,7 @@ const maxEmptyPages = 1000
 const start: Position = { page: null, skip: 0, last: null }
 
 /** Encodes positions as signed cursors. A cursor is valid for one folder and one credential. */
-export interface CursorCodec {
+interface CursorCodec {
   encode(position: Position): string
   /** @throws INVALID_CURSOR */
   decode(cursor: string): Position
@@ -83,11 +83,13 @@ export async function listPage(
   throw fault('nothing but empty pages')
 }
 
-/** Yields the pages of a folder. */
+/** Yields the pages of a folder; none of a file. */
 export async function* entryPages(
   folder: ReadLocation,
+  { kind }: Pick<FileEntry, 'kind'>,
   signal: AbortSignal,
 ): AsyncGenerator<FileEntry[], void, undefined> {
+  if (kind === 'file') return
   const cursors = new CursorCheck()
   let cursor: string | null = null
   do {
@@ -109,4 +111,20 @@ function countSkipped(entries: readonly { name: string }[], { last }: Position):
   const isBehind = entries.map(entry => compareNames(entry.name, last) > 0)
   const isOrdered = entries.every((entry, at) => at === 0 || compareNames(entries[at - 1]?.name ?? '', entry.name) < 0)
   return isOrdered ? isBehind.filter(behind => !behind).length : 0
+}
+
+/** Compares texts by their code points, which is the order of their bytes in UTF-8, as file systems and object stores do. */
+export function compareNames(a: string, b: string): number {
+  const length = Math.min(a.length, b.length)
+  for (let at = 0; at < length; at++) {
+    const [one, other] = [a.charCodeAt(at), b.charCodeAt(at)]
+    if (one !== other) return rankOf(one) - rankOf(other)
+  }
+  return a.length - b.length
+}
+
+/** Puts surrogates, which begin code points above U+FFFF, after all other UTF-16 code units. */
+function rankOf(unit: number): number {
+  if (unit < 0xd800) return unit
+  return unit < 0xe000 ? unit + 0x2000 : unit - 0x800
 }

@@ -1,8 +1,12 @@
-/** Renames, moves and copies. Both locations are authorized before either is looked up. */
+/**
+ * Renames, moves and copies. Both locations are authorized before either is looked up. A job works on the content of folders: the services
+ * of jobs implement `FolderJobs`, and those of the trash `TrashBin`, because both use the services of files.
+ */
 import { authorize, type GrantsOf, needs } from '../../auth/needs.ts'
 import { formatPath, isWithin, nameOf, root, type StoragePath } from '../../auth/path.ts'
 import { type Grant, grant } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
+import type { TrashItem } from '../../db/trash.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
@@ -10,11 +14,9 @@ import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import type { EntryData } from '../webdav/entry-data.ts'
 import { type ConflictBehavior, resolveConflict, statOrNull, type Taken, taken, unlessTaken } from './conflict.ts'
-import { copyFile, requireOutside } from './copying.ts'
+import { copyAndDelete, copyFile, isSameObject, requireOutside } from './copying.ts'
 import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
-import { type RunOnFolder, transferFolder } from './folder-work.ts'
-import { copyAndDelete, isSameObject } from './moving.ts'
-import { type Remover, removeEntry } from './remove.ts'
+import { children } from './tree.ts'
 
 export interface RenameInput extends LocationInput {
   name: string
@@ -39,7 +41,7 @@ export interface CopyInput extends TransferInput {
 }
 
 /** The services that a transfer uses. */
-export interface TransferContext extends Remover {
+export interface TransferContext extends DeleteContext {
   storage: Storage
   entryData: EntryData
 }
@@ -225,7 +227,7 @@ function isSame(a: ReadLocation, b: ReadLocation): boolean {
  */
 async function clearForTree(
   { source, entry, destination }: { source: ReadLocation; entry: CheckedEntry; destination: WriteLocation },
-  remover: Remover,
+  remover: DeleteContext,
   signal: AbortSignal,
 ): Promise<void> {
   const existing = await statOrNull(destination, signal)
@@ -238,4 +240,135 @@ async function clearForTree(
   }
   if (existing.kind === 'directory') requireOutside(existing, destination, await source.enclosingIds(signal, null))
   await removeEntry(remover, destination, existing, { permanent: false, signal })
+}
+
+/** The work of a job on the content of a folder. */
+export interface FolderWork {
+  kind: 'COPY' | 'MOVE' | 'DELETE'
+  /** Whether a DELETE moves nothing to the trash. */
+  permanent?: boolean
+  source: ReadLocation
+  /** The empty folder that the content goes into, and whether it was created for that; null for DELETE. */
+  target: { folder: WriteLocation; isNew: boolean } | null
+}
+
+export interface FolderJobs {
+  /** Starts a job, and returns its id. If it cannot, deletes a target folder that is new. @throws TOO_MANY_JOBS */
+  start(viewer: Viewer | null, work: FolderWork): Promise<string>
+  /** Waits for the end of a job, which goes on if the signal aborts. @throws the reason why it failed */
+  finish(id: string, signal: AbortSignal): Promise<void>
+}
+
+/** Runs work to its end. Returns the id of its job. */
+export type RunOnFolder = (work: FolderWork, signal: AbortSignal) => Promise<string>
+
+/**
+ * Copies or moves a folder. REPLACE never deletes the content of a folder, so the existing folder has to be empty.
+ * @throws NOT_EMPTY, NOT_A_FOLDER, the reason why the job failed
+ */
+async function transferFolder(
+  kind: 'COPY' | 'MOVE',
+  source: ReadLocation,
+  { folder, existing }: { folder: WriteLocation; existing: CheckedEntry | null },
+  { run, signal }: { run: RunOnFolder; signal: AbortSignal },
+): Promise<CheckedEntry | Taken> {
+  if (existing) await requireEmptyFolder(folder, existing, signal)
+  else if ((await unlessTaken(() => folder.mkdir(signal, { exclusive: true }))) === taken) return taken
+  await run({ kind, source, target: { folder, isNew: !existing } }, signal)
+  return folder.stat(signal)
+}
+
+/** Requires that an entry of a kind may replace the one at a location. @throws NOT_A_FILE, NOT_A_FOLDER, NOT_EMPTY */
+export async function requireReplaceable(
+  kind: CheckedEntry['kind'],
+  location: WriteLocation,
+  existing: CheckedEntry,
+  signal: AbortSignal,
+): Promise<void> {
+  if (kind === 'directory') return requireEmptyFolder(location, existing, signal)
+  if (existing.kind === 'directory') throw new AppError('NOT_A_FILE', 'A file does not replace a folder.')
+}
+
+async function requireEmptyFolder(folder: WriteLocation, existing: CheckedEntry, signal: AbortSignal): Promise<void> {
+  if (existing.kind === 'file') throw new AppError('NOT_A_FOLDER', 'A folder does not replace a file.')
+  for await (const _entry of children(folder, signal)) throw new AppError('NOT_EMPTY')
+}
+
+export interface DeleteOptions {
+  recursive: boolean
+  only?: FileEntry['kind'] | undefined
+  permanent?: boolean | undefined
+  condition?: ((entry: Pick<FileEntry, 'etag' | 'size' | 'modifiedAt'>) => boolean) | undefined
+}
+
+export interface Deleted {
+  path: string
+  /** Null for an entry that was not moved to the trash. */
+  item: TrashItem | null
+}
+
+interface DeleteContext {
+  trash: TrashBin
+  run: RunOnFolder
+}
+
+/**
+ * Moves an entry to the trash, or deletes it if it has to be permanent or the provider has no trash. A job works on a folder that
+ * does not get to the trash in one step.
+ * @returns the item in the trash; null for an entry that was deleted
+ * @throws the reason why the job failed, and as the back ends
+ */
+export async function removeEntry(
+  { trash, run }: DeleteContext,
+  location: WriteLocation,
+  entry: CheckedEntry,
+  { permanent, signal }: { permanent: boolean; signal: AbortSignal },
+): Promise<TrashItem | null> {
+  const put = permanent ? 'OFF' : await trash.put(location, entry, { jobId: null, signal })
+  if (typeof put === 'object') return put
+  if (entry.kind === 'file') {
+    await location.delete(signal, entry)
+    return null
+  }
+  const isPermanent = put === 'OFF'
+  const jobId = await run({ kind: 'DELETE', source: location, target: null, permanent: isPermanent }, signal)
+  return isPermanent ? null : trash.itemOfJob(jobId)
+}
+
+/** @throws NOT_EMPTY */
+export async function deleteEmptyFolder(
+  folder: WriteLocation,
+  entry: CheckedEntry,
+  signal: AbortSignal,
+): Promise<null> {
+  await folder.delete(signal, entry).catch(explainNotEmpty)
+  return null
+}
+
+function explainNotEmpty(error: unknown): never {
+  if (error instanceof AppError && error.reason === 'NOT_EMPTY') {
+    throw new AppError('NOT_EMPTY', 'The folder is not empty: give "recursive: true" to delete everything in it.')
+  }
+  throw error
+}
+
+export interface PutOptions {
+  signal: AbortSignal
+  /** The job that deletes the entry; null for a request, which never copies a whole folder. */
+  jobId: string | null
+}
+
+/** The trash, as services that delete use it. */
+export interface TrashBin {
+  /** Returns whether deleted entries of a provider go to its trash. */
+  isOn(location: WriteLocation): Promise<boolean>
+  /**
+   * Moves an entry with everything below it to the trash of its provider.
+   * @returns the item; OFF if the provider has no trash, so that the caller deletes the entry; NEEDS_JOB for a folder that has
+   * to be copied file by file
+   * @throws COPY_ONLY, PRECONDITION_FAILED if the entry changes meanwhile, and as the back ends
+   */
+  put(location: WriteLocation, entry: CheckedEntry, options: PutOptions): Promise<TrashItem | 'OFF' | 'NEEDS_JOB'>
+  /** Returns the item of a job with one source; null if it has none. */
+  itemOfJob(jobId: string): Promise<TrashItem | null>
 }

@@ -6,7 +6,7 @@ import { maxPageSize, type ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { isMissing, nameTaken, statOrNull, taken, unlessTaken } from '../files/conflict.ts'
-import { isSameObject } from '../files/moving.ts'
+import { isSameObject } from '../files/copying.ts'
 import { CursorCheck, children } from '../files/tree.ts'
 import type { Earlier, JobRun } from './job-run.ts'
 

@@ -8,7 +8,7 @@ import type { JobProgress, JobRecord } from '../../db/jobs/record.ts'
 import { AppError, reasons, toAppError } from '../../errors.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import { WriteLocation } from '../../storage/write-location.ts'
-import type { TrashBin } from '../files/trash-bin.ts'
+import type { TrashBin } from '../files/transfer.ts'
 import type { ProviderLimits } from './limits.ts'
 
 export interface JobRun extends RunId {

@@ -8,9 +8,14 @@ import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { nameTaken, statOrNull, type Taken, taken } from '../files/conflict.ts'
-import type { FileVersion } from '../files/copied.ts'
-import { copyFile } from '../files/copying.ts'
-import { deleteSource, isSameObject, prepareDeletion, timeResolution } from '../files/moving.ts'
+import {
+  copyFile,
+  deleteSource,
+  type FileVersion,
+  isSameObject,
+  prepareDeletion,
+  timeResolution,
+} from '../files/copying.ts'
 import { type Earlier, type JobRun, keepsAllOrNone, type Tally, writable } from './job-run.ts'
 
 interface FileTransfer {

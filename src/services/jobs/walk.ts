@@ -15,8 +15,7 @@ import { decideOutcome, forgetCounts, listKeptFolders, listNewFolders, nextCopie
 import { AppError } from '../../errors.ts'
 import { allDone } from '../../lib/limiter.ts'
 import { statOrNull } from '../files/conflict.ts'
-import { deleteIfEmpty, deleteUnchanged } from '../files/copied.ts'
-import { deleteSource } from '../files/moving.ts'
+import { deleteIfEmpty, deleteSource, deleteUnchanged } from '../files/copying.ts'
 import {
   isPointless,
   type JobRun,

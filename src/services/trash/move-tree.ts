@@ -5,7 +5,7 @@ import { maxPageSize } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { nameTaken, statOrNull, taken } from '../files/conflict.ts'
-import { copyAndDelete } from '../files/moving.ts'
+import { copyAndDelete } from '../files/copying.ts'
 import { CursorCheck, requireDepth } from '../files/tree.ts'
 
 /** The number of files that are copied at the same time. */

@@ -5,8 +5,8 @@ import { deleteTrashItem, findUnfinished, insertTrashItem, markTrashed, type Tra
 import { reasons, toAppError } from '../../errors.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
-import { copyAndDelete } from '../files/moving.ts'
-import type { PutOptions, TrashBin } from '../files/trash-bin.ts'
+import { copyAndDelete } from '../files/copying.ts'
+import type { PutOptions, TrashBin } from '../files/transfer.ts'
 import { moveTree } from './move-tree.ts'
 import { keepLease, settleAfterFailure, type TrashChangeContext, trashTraitsAt } from './settle.ts'
 

@@ -17,10 +17,9 @@ import {
   taken,
   unlessTaken,
 } from '../files/conflict.ts'
+import { copyAndDelete } from '../files/copying.ts'
 import { entryAt, type FileEntry } from '../files/entry.ts'
-import { requireReplaceable } from '../files/folder-work.ts'
-import { copyAndDelete } from '../files/moving.ts'
-import { openDestinations } from '../files/transfer.ts'
+import { openDestinations, requireReplaceable } from '../files/transfer.ts'
 import { moveTree } from './move-tree.ts'
 import { keepLease, settleAfterFailure, type TrashChangeContext, type TrashContext, trashOf } from './settle.ts'
 

@@ -17,11 +17,16 @@ import { findUpload } from '../../../db/uploads/uploads.ts'
 import { AppError } from '../../../errors.ts'
 import { exactBody } from '../../../storage/exact-body.ts'
 import { timeToKeep } from '../../../storage/kept-time.ts'
-import { checkedBody, type Digests } from '../../files/checked-body.ts'
 import type { ConflictBehavior } from '../../files/conflict.ts'
 import { entryAt, type FileEntry, type LocationInput } from '../../files/entry.ts'
-import { requireFits, tooLarge } from '../../files/upload.ts'
-import { verifyCondition, type WriteCondition } from '../../files/write-condition.ts'
+import {
+  checkedBody,
+  type Digests,
+  requireFits,
+  tooLarge,
+  verifyCondition,
+  type WriteCondition,
+} from '../../files/upload.ts'
 import type { ActiveUpload } from '../active-upload.ts'
 import { finish } from '../finish.ts'
 import { locked } from '../lease.ts'

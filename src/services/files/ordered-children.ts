@@ -1,11 +1,10 @@
 /** Lists a folder from the middle in the order of keys, where the back end has an order. */
-import { isName } from '../../../auth/path.ts'
-import type { ReadLocation } from '../../../storage/read-location.ts'
-import type { CheckedEntry } from '../../../storage/validate-entry.ts'
-import { compareNames } from '../name-order.ts'
-import { children } from '../tree.ts'
-import { isGone } from './gone.ts'
-import { type KeyedChild, keyed } from './keyed-child.ts'
+import { isName } from '../../auth/path.ts'
+import { AppError, type Reason } from '../../errors.ts'
+import type { ReadLocation } from '../../storage/read-location.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import { compareNames } from './list.ts'
+import { children } from './tree.ts'
 
 /** The children of a folder that a listing can begin with. Children before them may be yielded as well. */
 export interface ChildrenFrom {
@@ -75,7 +74,24 @@ async function folderAt(parent: ReadLocation, name: string, signal: AbortSignal)
     const entry = await parent.child(name).stat(signal)
     return entry.kind === 'directory' ? entry : null
   } catch (error) {
-    if (isGone(error)) return null
+    if (isMissingChild(error)) return null
     throw error
   }
+}
+
+/** A child of a folder with its part of the key: its name, and for a folder a "/" behind it. */
+export interface KeyedChild {
+  part: string
+  entry: CheckedEntry
+}
+
+export function keyed(entry: CheckedEntry): KeyedChild {
+  return { part: entry.kind === 'directory' ? `${entry.name}/` : entry.name, entry }
+}
+
+/** The entry was deleted, or its folder was replaced by a file, or the back end supports no such name. */
+const ofMissing: ReadonlySet<Reason> = new Set(['NOT_FOUND', 'NOT_A_FOLDER', 'INVALID_PATH'])
+
+export function isMissingChild(error: unknown): boolean {
+  return error instanceof AppError && ofMissing.has(error.reason)
 }

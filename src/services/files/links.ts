@@ -1,22 +1,24 @@
 /**
- * Links that send a client directly to the back end. Anybody who has such a link can use it until it expires, even after
- * the credential is revoked, and it reveals the back end's address. So it expires within minutes, and operators can
- * disable these links.
+ * Links to files. A link to this server works only while the credential that created it is valid. A direct link sends a client to the
+ * back end: anybody who has it can use it until it expires, even after the credential is revoked, and it reveals the address of the back
+ * end. So it expires within minutes, and operators can disable these links.
  */
 import { authorize, needs } from '../../auth/needs.ts'
 import { formatPath, root, type StoragePath } from '../../auth/path.ts'
 import { grant } from '../../auth/policy.ts'
+import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Presigned } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import type { Audit } from '../audit/index.ts'
+import type { SelectionInput } from './archive.ts'
 import { type ConflictBehavior, candidates, nameTaken, statOrNull } from './conflict.ts'
-import { contentDisposition, contentType } from './content-headers.ts'
+import { contentDisposition, contentType } from './content.ts'
 import type { FileEntry, LocationInput } from './entry.ts'
 
-export interface DirectContext {
+interface DirectContext {
   storage: Storage
   audit: Audit
   /** The maximum lifetime of a link, in seconds; 0 disables direct links. */
@@ -102,4 +104,76 @@ async function firstFree(
     if (!(await statOrNull(location, signal))) return location
   }
   throw nameTaken(first.path)
+}
+
+/** Seconds: a week. */
+const maxLifetime = 7 * 24 * 60 * 60
+/** Part of the signature, so that a ticket of one kind is not valid as one of the other. */
+const ofSelection = 'selection'
+
+/** The credential that created a link. The link works only while it is valid and may read the files. */
+export interface LinkCreator {
+  credential: Pick<Viewer, 'kind' | 'credentialId'>
+}
+
+/** The content of a download link. */
+interface DownloadLink extends LinkCreator, LocationInput {
+  inline: boolean
+}
+
+/** @throws INVALID_INPUT */
+export function sealLink(
+  secrets: Secrets,
+  viewer: Viewer,
+  file: LocationInput,
+  { expiresIn, inline }: { expiresIn: number; inline: boolean },
+): string {
+  const payload = [viewer.kind, viewer.credentialId, file.providerId, file.path, expiryOf(expiresIn), inline]
+  return secrets.sign('download-link', JSON.stringify(payload))
+}
+
+/** @throws LINK_EXPIRED */
+export function openLink(secrets: Secrets, sealed: string): DownloadLink {
+  const [kind, credentialId, providerId, path, expires, inline] = open(secrets, sealed)
+  requireUnexpired(expires)
+  return { credential: { kind, credentialId }, providerId, path, inline }
+}
+
+/** @throws INVALID_INPUT */
+export function sealSelection(
+  secrets: Secrets,
+  viewer: Viewer,
+  { providerId, paths }: SelectionInput,
+  expiresIn: number,
+): string {
+  const payload = [viewer.kind, viewer.credentialId, providerId, paths, expiryOf(expiresIn)]
+  return secrets.sign('download-link', JSON.stringify(payload), ofSelection)
+}
+
+/** @throws LINK_EXPIRED */
+export function openSelection(secrets: Secrets, sealed: string): LinkCreator & SelectionInput {
+  const [kind, credentialId, providerId, paths, expires] = open(secrets, sealed, ofSelection)
+  requireUnexpired(expires)
+  return { credential: { kind, credentialId }, providerId, paths }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the signature proves that this file wrote the values
+function open(secrets: Secrets, sealed: string, context?: string): any[] {
+  const payload = secrets.verify('download-link', sealed, context)
+  if (payload === null) throw new AppError('LINK_EXPIRED', 'The download link is malformed: ask for a new one.')
+  return JSON.parse(payload)
+}
+
+/** Seconds since 1970. @throws INVALID_INPUT */
+function expiryOf(expiresIn: number): number {
+  if (expiresIn < 1 || expiresIn > maxLifetime) {
+    throw new AppError('INVALID_INPUT', `"expiresIn" is a number of seconds from 1 to ${maxLifetime}.`)
+  }
+  return Math.floor(Date.now() / 1000) + expiresIn
+}
+
+/** @throws LINK_EXPIRED */
+function requireUnexpired(expires: number): void {
+  if (expires * 1000 <= Date.now())
+    throw new AppError('LINK_EXPIRED', 'The download link has expired: ask for a new one.')
 }
