@@ -1,7 +1,7 @@
 /** Creates and checks the data folder (STOWAGE_DATA), which only the user of the server should access. */
 import { access, mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { reachesData } from '../../adapters/backends/local/data-folder.ts'
+import { reachesData } from '../../adapters/backends/local/config.ts'
 import { type Settings, SettingsError } from '../settings/index.ts'
 
 /** Only the owner can read, write and enter the folder. */

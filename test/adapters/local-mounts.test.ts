@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { reachesData } from '../../adapters/backends/local/data-folder.ts'
+import { reachesData } from '../../adapters/backends/local/config.ts'
 import { localAdapter } from '../../adapters/backends/local/index.ts'
 import {
   at,

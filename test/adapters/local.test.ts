@@ -18,9 +18,9 @@ import { buffer } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { localAdapter } from '../../adapters/backends/local/index.ts'
-import { namesAfter, packNames } from '../../adapters/backends/local/packed-names.ts'
+import { namesAfter, packNames } from '../../adapters/backends/local/name-lists.ts'
 import { sweepStaging, withStaged } from '../../adapters/backends/local/staging.ts'
-import { claim } from '../../adapters/backends/local/store.ts'
+import { claim } from '../../adapters/backends/local/write.ts'
 import type { Harness } from '../../adapters/conformance/index.ts'
 import {
   at,

@@ -1,11 +1,14 @@
+/**
+ * The adapter for folders on the server's own disks. A configuration enters, and a provider whose calls cannot leave its root
+ * leaves. `open.ts` is the only way to an entry, writes are staged in a hidden folder, and `small/` does small files in a thread.
+ */
 import type { AdapterDefinition, Host } from '../../contract.ts'
 import { configSchema, type LocalConfig, type LocalOptions, resolveRoot } from './config.ts'
 import { NameLists } from './name-lists.ts'
+import { type Root, withDirectory } from './open.ts'
 import { LocalProvider } from './provider.ts'
-import type { Root } from './root.ts'
 import { SmallFiles } from './small/index.ts'
 import { openStaging } from './staging.ts'
-import { withDirectory } from './walk.ts'
 
 export function localAdapter(options: LocalOptions): AdapterDefinition<LocalConfig> {
   // All local providers share the cache, so its bound holds for the whole process.

@@ -3,9 +3,8 @@ import { type FileHandle, lstat } from 'node:fs/promises'
 import type { Entry, ListPage } from '../../contract.ts'
 import { toEntry } from './entry.ts'
 import { hasErrno } from './errors.ts'
-import { directoryOf, type NameLists } from './name-lists.ts'
+import { directoryOf, type NameLists, namesAfter } from './name-lists.ts'
 import { bytesOf, inside } from './names.ts'
-import { namesAfter } from './packed-names.ts'
 
 /** Runs at most `width` calls at a time, in the order of their arrival. */
 class Semaphore {

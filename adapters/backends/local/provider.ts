@@ -21,19 +21,15 @@ import { hasErrno, notFound, toStorageError, withStorageErrors } from './errors.
 import { listPage } from './list.ts'
 import type { NameLists } from './name-lists.ts'
 import { inside, requireName, requireSegments, self, splitPath } from './names.ts'
-import { nameDirectly } from './open-directly.ts'
+import { makeDirectory, nameDirectly, type Root, release, withCreatedDirectory, withDirectory } from './open.ts'
 import { BytesBody, FileBody, type OpenedFile, openFile, openNamed, positionsOf } from './read.ts'
-import { release } from './release.ts'
 import { removeEntry, removeTree } from './remove.ts'
 import { resumableWrites } from './resumable.ts'
-import type { Root } from './root.ts'
 import type { SmallFiles } from './small/index.ts'
 import { type SmallFile, smallBytes } from './small/jobs.ts'
 import { sweepStaging } from './staging.ts'
-import { type Destination, store } from './store.ts'
 import { copyBytes, moveEntry } from './transfer.ts'
-import { makeDirectory, withCreatedDirectory, withDirectory } from './walk.ts'
-import { takeWhole, writeAll, writeBody } from './write.ts'
+import { type Destination, store, takeWhole, writeAll, writeBody } from './write.ts'
 
 type Overwrite = { overwrite: boolean }
 type WriteOptions = Call & Overwrite & { modifiedAt?: Date | undefined }

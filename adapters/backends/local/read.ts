@@ -5,8 +5,7 @@ import { type ByteRange, type Entry, StorageError } from '../../contract.ts'
 import { toEntry } from './entry.ts'
 import { hasErrno, notFound, toStorageError } from './errors.ts'
 import { inside, self } from './names.ts'
-import type { Opened } from './open-directly.ts'
-import { release } from './release.ts'
+import { type Opened, release } from './open.ts'
 
 const chunkBytes = 1024 * 1024
 

@@ -2,9 +2,8 @@ import { type FileHandle, readdir, rmdir, unlink } from 'node:fs/promises'
 import { StorageError } from '../../contract.ts'
 import { hasErrno } from './errors.ts'
 import { bytesOf, inside, self } from './names.ts'
-import { identityOf, isSame } from './root.ts'
+import { identityOf, isSame, openChild } from './open.ts'
 import { clearStagingOf } from './staging.ts'
-import { openChild } from './walk.ts'
 
 /** The maximum number of concurrent unlink(2) calls, as all work shares the thread pool. */
 const unlinksAtOnce = 32

@@ -4,10 +4,9 @@ import type { Readable } from 'node:stream'
 import { type Call, type Entry, type ResumableWrites, StorageError } from '../../contract.ts'
 import { hasErrno, withStorageErrors } from './errors.ts'
 import { inside, splitPath } from './names.ts'
-import { partWrites } from './parts/index.ts'
-import { identityOf, type Root } from './root.ts'
+import { identityOf, openDeepest, type Root, withDirectory } from './open.ts'
+import { partWrites } from './parts.ts'
 import { create, removeStaging, type Staged, unfinishedPrefix } from './staging.ts'
-import { publishAt } from './store.ts'
 import {
   endFile,
   failMissing,
@@ -19,8 +18,7 @@ import {
   uploadNotFound,
   withUploadFolder,
 } from './unfinished.ts'
-import { openDeepest, withDirectory } from './walk.ts'
-import { writeBody } from './write.ts'
+import { publishAt, writeBody } from './write.ts'
 
 /** Writes bytes once, to a staged file on the disk of the destination. Completing the upload renames that file. */
 export function resumableWrites(root: Root): ResumableWrites {

@@ -3,9 +3,7 @@ import { constants, type FileHandle, lstat, mkdir, open, readdir, rm, rmdir, unl
 import { StorageError } from '../../contract.ts'
 import { hasErrno } from './errors.ts'
 import { bytesOf, inside, isReserved, self, stagingName } from './names.ts'
-import { release } from './release.ts'
-import { uniqueTime } from './unique-time.ts'
-import { openChild } from './walk.ts'
+import { openChild, release } from './open.ts'
 
 /**
  * A file that has not changed for this many milliseconds belongs to a killed server. A running server writes to its
@@ -151,4 +149,21 @@ export async function clearStagingOf(parent: FileHandle, name: string): Promise<
   } finally {
     await directory.close()
   }
+}
+
+let sequence = 0
+
+/** Returns a number of microseconds for `uniqueTime`. */
+export function nextMicroseconds(): number {
+  // Never 0 or 999: rounding must not change the milliseconds.
+  sequence = (sequence + 1) % 998
+  return sequence + 1
+}
+
+/**
+ * Returns the time in seconds with a unique number of microseconds. The kernel's own times have steps of up to 10 ms and
+ * inode numbers are reused, so two files that replace each other within one step could otherwise have the same etag.
+ */
+export function uniqueTime(time = new Date(), microseconds = nextMicroseconds()): number {
+  return time.getTime() / 1000 + microseconds / 1_000_000
 }

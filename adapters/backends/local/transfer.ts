@@ -1,15 +1,13 @@
 import type { BigIntStats } from 'node:fs'
 import { constants, copyFile, type FileHandle, lstat, mkdir, rename, rmdir, unlink } from 'node:fs/promises'
 import { type Entry, StorageError } from '../../contract.ts'
-import { syncDirectory } from './durable.ts'
 import { toEntry } from './entry.ts'
 import { hasErrno, notFound } from './errors.ts'
 import { inside, self } from './names.ts'
+import { isSame, syncDirectory } from './open.ts'
 import { FileBody } from './read.ts'
-import { isSame } from './root.ts'
 import { clearStagingOf } from './staging.ts'
-import { linkOrClaim } from './store.ts'
-import { writeBody } from './write.ts'
+import { linkOrClaim, writeBody } from './write.ts'
 
 /**
  * Copies a file between open handles. Shares blocks where the disk can (btrfs, XFS), otherwise copies chunks until an

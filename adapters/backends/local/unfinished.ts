@@ -4,10 +4,8 @@ import type { Readable } from 'node:stream'
 import { StorageError, type StoragePath } from '../../contract.ts'
 import { hasErrno, toStorageError } from './errors.ts'
 import { inside, splitPath } from './names.ts'
-import type { Root } from './root.ts'
-import { openStaging, removeStaging, unfinishedPrefix } from './staging.ts'
-import { uniqueTime } from './unique-time.ts'
-import { withDirectory } from './walk.ts'
+import { type Root, withDirectory } from './open.ts'
+import { openStaging, removeStaging, unfinishedPrefix, uniqueTime } from './staging.ts'
 
 /** Follows `unfinishedPrefix`. */
 const idPattern = /^[0-9a-f-]{36}$/

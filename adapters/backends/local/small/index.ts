@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Entry } from '../../../contract.ts'
 import { notFound } from '../errors.ts'
-import { pathOf } from '../open-directly.ts'
-import type { Root } from '../root.ts'
-import type { Destination } from '../store.ts'
-import { nextMicroseconds } from '../unique-time.ts'
+import { pathOf, type Root } from '../open.ts'
+import { nextMicroseconds } from '../staging.ts'
+import type { Destination } from '../write.ts'
 import {
   type SmallCopied,
   type SmallFile,

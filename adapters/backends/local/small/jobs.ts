@@ -1,6 +1,6 @@
 /** The work that a thread does with synchronous calls. */
 import type { Entry } from '../../../contract.ts'
-import type { Root } from '../root.ts'
+import type { Root } from '../open.ts'
 
 /** The size of the largest small file, in bytes. */
 export const smallBytes = 64 * 1024

@@ -13,10 +13,18 @@ import {
 import { toEntry } from '../entry.ts'
 import { hasErrno, notFound } from '../errors.ts'
 import { inside, stagingName } from '../names.ts'
-import { directoryFlags } from '../open-directly.ts'
-import { uniqueTime } from '../unique-time.ts'
-import type { SmallFailure, SmallStored, SmallTarget } from './jobs.ts'
-import { type Descriptor, isStillAt, openDescriptor, openDirectory } from './open.ts'
+import { directoryFlags } from '../open.ts'
+import { fileFlags } from '../read.ts'
+import { uniqueTime } from '../staging.ts'
+import {
+  type SmallCopied,
+  type SmallCopies,
+  type SmallFailure,
+  type SmallStored,
+  type SmallTarget,
+  smallBytes,
+} from './jobs.ts'
+import { type Descriptor, isStillAt, openDescriptor, openDirectory, readWhole } from './read.ts'
 
 const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
 
@@ -45,7 +53,7 @@ export function writeSmall(
 }
 
 /** An open folder that files are stored in. */
-export interface StoreFolder {
+interface StoreFolder {
   parent: Descriptor
   /** The system path of `parent`. */
   path: string
@@ -56,7 +64,7 @@ export interface StoreFolder {
  * Stores a file in a folder, whose names are not synced yet. Returns null, having changed nothing, for any error before the file
  * is visible.
  */
-export function storeIn(
+function storeIn(
   { parent, path, staging }: StoreFolder,
   file: Pick<SmallTarget, 'name' | 'overwrite' | 'stagedName' | 'microseconds'> & { modifiedAt: Date | undefined },
   bytes: Uint8Array,
@@ -107,7 +115,7 @@ function sync({ fd }: Descriptor, hasTime: boolean): number {
 }
 
 /** As `syncDirectory` of the general way. Returns the milliseconds that it took. */
-export function syncDirectory({ fd }: Descriptor): number {
+function syncDirectory({ fd }: Descriptor): number {
   const from = performance.now()
   try {
     fsyncSync(fd)
@@ -126,7 +134,57 @@ function remove(staged: string | Buffer): void {
   }
 }
 
-export function failureOf(error: unknown): SmallFailure {
+function failureOf(error: unknown): SmallFailure {
   const { code = '', syscall = '', message } = error as NodeJS.ErrnoException
   return { code, syscall, message }
+}
+
+/**
+ * Copies files until the time `end`, as of `performance.now()`, but at least one. The folders are opened and the names synced once
+ * for all files. Returns null where the general way has to be taken for all of them.
+ */
+export function copySmall(
+  { root, from, to, names, stagedName, microseconds }: SmallCopies,
+  end: number,
+): SmallCopied | SmallFailure | null {
+  using top = openDirectory(root, root.path)
+  using source = openDirectory(root, from)
+  using parent = openDirectory(root, to)
+  if (!top || !source || !parent) return null
+  using staging = openDescriptor(inside(top, stagingName), directoryFlags)
+  const folder = { parent, path: to, staging }
+  const copies: (SmallStored | null)[] = []
+  for (const [index, name] of names.entries()) {
+    const copied = copyFile(source, folder, { name, stagedName: `${stagedName}-${index}`, microseconds })
+    if (copied && 'code' in copied) return copied
+    copies.push(copied)
+    if (performance.now() > end) break
+  }
+  const made = copies.filter(copy => copy !== null)
+  const entries = copies.map(copy => copy?.entry ?? null)
+  if (made.length === 0) return { copies: entries, syncTime: 0 }
+  try {
+    const time = made.reduce((sum, { syncTime }) => sum + syncTime, syncDirectory(parent))
+    return { copies: entries, syncTime: time / made.length }
+  } catch (error) {
+    return failureOf(error)
+  }
+}
+
+function copyFile(
+  source: Descriptor,
+  folder: StoreFolder,
+  to: { name: string; stagedName: string; microseconds: number },
+): SmallStored | SmallFailure | null {
+  try {
+    using file = openDescriptor(inside(source, to.name), fileFlags)
+    const stats = fstatSync(file.fd, { bigint: true })
+    const entry = toEntry(to.name, stats)
+    if (entry?.kind !== 'file' || stats.size > smallBytes) return null
+    const bytes = readWhole(file, stats)
+    return bytes && storeIn(folder, { ...to, overwrite: false, modifiedAt: entry.modifiedAt ?? undefined }, bytes)
+  } catch {
+    // The file is missing, for example. The general way reports it.
+    return null
+  }
 }
