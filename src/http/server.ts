@@ -45,6 +45,8 @@ export interface ServerOptions {
 
 /** Bytes of the URL and all headers together. A path of 4,096 bytes can take three times as many in a URL. */
 const maxHeaderSize = 32 * 1024
+/** Characters. The longest parameter in a path is a name of 255 bytes, each percent-encoded. */
+const maxParamLength = 3 * 255
 /** Milliseconds for all headers to arrive. */
 const headersTimeout = 30_000
 const keepAliveTimeout = 72_000
@@ -74,6 +76,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     bodyLimit: defaultBodyLimit,
     keepAliveTimeout,
     requestTimeout: 0,
+    routerOptions: { maxParamLength },
     http: { maxHeaderSize, headersTimeout },
     forceCloseConnections: 'idle',
     // Fastify's own response would not have the shape of our errors, so refuseWhenClosing sends it.

@@ -191,8 +191,13 @@ t.test('browsers get a safe name and type, and show only safe types inline', asy
     const response = await fetch(server.downloadUrl(path, { providerId: server.memory, ...more }), asOwner(server))
     await response.arrayBuffer()
     t.equal(response.headers.get('x-content-type-options'), 'nosniff')
-    t.equal(response.headers.get('content-security-policy'), 'sandbox')
-    return [response.headers.get('content-type'), response.headers.get('content-disposition')]
+    const type = response.headers.get('content-type')
+    const isPdf = type === 'application/pdf'
+    t.equal(
+      response.headers.get('content-security-policy'),
+      isPdf ? "default-src 'none'; frame-ancestors 'self'" : 'sandbox',
+    )
+    return [type, response.headers.get('content-disposition')]
   }
   const names = {
     '/naïve.txt': `attachment; filename="na?ve.txt"; filename*=UTF-8''na%C3%AFve.txt`,
@@ -247,6 +252,13 @@ t.test('a link works without a header until its session ends', async t => {
   t.equal(response.headers.get('cross-origin-resource-policy'), 'cross-origin')
   t.match((await link(ticket, '&disposition=attachment')).headers.get('content-disposition'), /^attachment/)
   t.equal((await link(ticket, '&path=/other')).status, 400)
+  const named = (name: string, query: string) => fetch(`${server.url}/api/download/proxy/${name}?${query}`)
+  for (const name of ['page.txt', encodeURIComponent('ü'.repeat(127)), 'another%2Fname']) {
+    t.equal(await (await named(name, `ticket=${ticket}`)).text(), 'hello', 'a name after the path changes nothing')
+  }
+  t.equal(await reasonOf(await named('page.txt', `ticket=${ticket}&providerId=${server.local}`)), 'INVALID_INPUT')
+  t.equal(await reasonOf(await named('page.txt', '')), 'INVALID_INPUT')
+  t.equal((await named('a/b', `ticket=${ticket}`)).status, 404)
   const [payload = '', signature = ''] = ticket.split('.')
   const changed = await link(`${payload}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`)
   t.match([changed.status, changed.headers.get('www-authenticate')], [401, 'Bearer'])

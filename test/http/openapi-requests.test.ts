@@ -351,6 +351,11 @@ function acceptable(world: World, { method, path, operation }: DescribedCall, na
   const headers: Record<string, string> = { ...world.credentials.session }
   if (isShare) query.delete('providerId')
   if (path.endsWith('/entries')) query.set('path', '/folder')
+  if (path.endsWith('{name}')) {
+    query.delete('providerId')
+    query.delete('path')
+    query.set('ticket', world.ticket)
+  }
   if (isTus(path)) {
     query.delete('providerId')
     query.delete('path')

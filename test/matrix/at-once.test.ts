@@ -186,12 +186,14 @@ t.test('links end with the credential that created them', async t => {
     return new URL((answer.body as any).data.file.downloadUrl).href.slice(world.url.length)
   }
   async function follow(link: string, header: string | null = null): Promise<string> {
-    const [one, other, head] = await Promise.all([
+    const [one, other, head, named] = await Promise.all([
       send(world.url, header, { method: 'GET', path: link }),
       send(replica.url, header, { method: 'GET', path: link }),
       send(world.url, header, { method: 'HEAD', path: link }),
+      send(world.url, header, { method: 'GET', path: link.replace('?', '/a%20name?') }),
     ])
-    if (one.status !== head.status || one.status !== other.status) return `${one.status} ${other.status} ${head.status}`
+    const statuses = [one, other, head, named].map(({ status }) => status)
+    if (new Set(statuses).size > 1) return statuses.join(' ')
     return one.status === 200 ? one.text : `${one.status} ${reasonOf(one)}`
   }
 

@@ -168,7 +168,15 @@ if (files) {
     // Chromium's headless shell has no viewer, but shows the frame.
     await page.addInitScript(() => Object.defineProperty(navigator, 'pdfViewerEnabled', { value: true }))
     await page.goto(`${address}?file=paper.pdf`)
-    await page.locator('iframe').waitFor()
+    const frame = await page.locator('iframe').getAttribute('src')
+    t.match(frame, /^\/api\/download\/proxy\/paper\.pdf\?ticket=/, 'viewers take the title from the address')
+    const sent = await page.request.get(new URL(frame ?? '', page.url()).href)
+    t.equal(await sent.text(), pdf)
+    t.match(sent.headers(), {
+      'content-type': 'application/pdf',
+      'content-disposition': /^inline; filename="?paper\.pdf/,
+    })
+    t.equal(sent.headers()['content-security-policy'], "default-src 'none'; frame-ancestors 'self'")
     await isGood(t, page)
 
     // Browsers of phones have no viewer of their own.

@@ -1,8 +1,8 @@
+/// <reference lib="dom" />
+/// <reference lib="dom.iterable" />
 import { errorOf, networkError } from './error.ts'
 import type { RetryOptions, ShouldRetry } from './retry.ts'
 
-/// <reference lib="dom" />
-/// <reference lib="dom.iterable" />
 /**
  * Sends a request in a browser and reports the progress of its body, which `fetch` does not. Cookies are sent to the origin of
  * the page.

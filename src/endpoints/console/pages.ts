@@ -33,7 +33,7 @@ const contentSecurityPolicy = [
   "media-src 'self'",
   "font-src 'self'",
   "connect-src 'self'",
-  "frame-src 'self' blob:",
+  "frame-src 'self'",
   // The form is the ticket of an archive, which the browser saves.
   "form-action 'self'",
   "base-uri 'none'",

@@ -15,14 +15,16 @@ import {
 
 export const dispositions = ['inline', 'attachment'] as const
 
-export const downloadParameters = {
-  ...locationParameters,
-  ticket: { description: 'The token of a download link, instead of `providerId` and `path`.', schema: text },
+/** The parameters of a download link. */
+export const linkParameters = {
+  ticket: { description: 'The token of a download link, which names the file.', schema: text },
   disposition: {
     description: 'With `inline`, browsers display types that cannot run scripts. The default of a link is its own.',
     schema: { type: 'string', enum: dispositions },
   },
 } satisfies RequestParameters
+
+export const downloadParameters = { ...locationParameters, ...linkParameters } satisfies RequestParameters
 
 const acceptRanges: ResponseHeaders = {
   'Accept-Ranges': { description: 'Whether ranges can be requested.', schema: { enum: ['bytes', 'none'] } },
@@ -75,4 +77,20 @@ export const headDownload: Operation = {
   ...download,
   id: 'headDownload',
   summary: 'Returns the headers of a download.',
+}
+
+export const downloadNamed: Operation = {
+  ...download,
+  id: 'downloadNamed',
+  summary: 'Serves a download link whose path ends in a name.',
+  description: 'Viewers and `curl -O` take the name of a file from its address. The server ignores it.',
+  security: [['downloadLink']],
+  path: { name: { description: 'Any name.', required: true, schema: { type: 'string', minLength: 1 } } },
+  query: { ...linkParameters, ticket: { ...linkParameters.ticket, required: true } },
+}
+
+export const headDownloadNamed: Operation = {
+  ...downloadNamed,
+  id: 'headDownloadNamed',
+  summary: 'Returns the headers of a download link whose path ends in a name.',
 }

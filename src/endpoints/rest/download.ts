@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { requireScope } from '../../auth/policy.ts'
 import { AppError } from '../../errors.ts'
 import { originOf } from '../../http/authentication.ts'
@@ -12,41 +12,59 @@ import { parseQuery, requireParameter } from '../../http/query.ts'
 import { contentDisposition, contentType, type Download, type UseDownload } from '../../services/files/index.ts'
 import type { Services } from '../../services/index.ts'
 import type { Sendfile } from '../../settings/index.ts'
-import { dispositions, download, downloadParameters, headDownload } from './download-operation.ts'
+import {
+  dispositions,
+  download,
+  downloadNamed,
+  downloadParameters,
+  headDownload,
+  headDownloadNamed,
+  linkParameters,
+} from './download-operation.ts'
 
 export const downloadPath = '/api/download/proxy'
 
 const parameterNames = Object.keys(downloadParameters) as (keyof typeof downloadParameters)[]
+const linkParameterNames = Object.keys(linkParameters) as (keyof typeof linkParameters)[]
 
-/** Serves `GET|HEAD ?providerId=&path=` with a credential, or `?ticket=`. A folder is sent as a ZIP archive. */
+/**
+ * Serves `GET|HEAD ?providerId=&path=` with a credential, or `?ticket=`. A folder is sent as a ZIP archive. A link also works
+ * with a name after its path, because viewers take the title of a file from the address.
+ */
 export function downloadRoute(app: FastifyInstance, { files }: Services, sendfile: Sendfile | null): void {
+  const send = async (request: FastifyRequest, reply: FastifyReply, query: DownloadQuery) => {
+    const signal = requestSignal(request)
+    // The proxy opens the file itself.
+    const open = sendfile && canProxySend(request) ? null : openFirst(request.method, request.headers)
+    const withDownload = <T>(use: UseDownload<T, RequestedDownload>) =>
+      query.ticket === undefined
+        ? files.download(request.viewer, query, signal, open, (download, signal) =>
+            use({ ...download, inline: false }, signal),
+          )
+        : files.downloadLink(query.ticket, originOf(request), signal, open, use)
+    const serving = serveDownload(request, reply, {
+      withDownload,
+      present: ({ entry, inline }) => ({
+        etag: entry.etag,
+        contentType: contentType(entry.mimeType),
+        headers: { 'Content-Disposition': contentDisposition(entry, query.inline ?? inline) },
+      }),
+      sendFolder: (download, signal) => sendArchive({ ...download, isFolder: true }, request, reply, signal),
+      sendfile,
+    })
+    await asTransfer(app, serving)
+  }
   app.route({
     method: ['GET', 'HEAD'],
     url: downloadPath,
     config: { audit: 'DOWNLOAD', operations: { GET: download, HEAD: headDownload } },
-    handler: async (request, reply) => {
-      const query = parseDownload(request)
-      const signal = requestSignal(request)
-      // The proxy opens the file itself.
-      const open = sendfile && canProxySend(request) ? null : openFirst(request.method, request.headers)
-      const withDownload = <T>(use: UseDownload<T, RequestedDownload>) =>
-        query.ticket === undefined
-          ? files.download(request.viewer, query, signal, open, (download, signal) =>
-              use({ ...download, inline: false }, signal),
-            )
-          : files.downloadLink(query.ticket, originOf(request), signal, open, use)
-      const serving = serveDownload(request, reply, {
-        withDownload,
-        present: ({ entry, inline }) => ({
-          etag: entry.etag,
-          contentType: contentType(entry.mimeType),
-          headers: { 'Content-Disposition': contentDisposition(entry, query.inline ?? inline) },
-        }),
-        sendFolder: (download, signal) => sendArchive({ ...download, isFolder: true }, request, reply, signal),
-        sendfile,
-      })
-      await asTransfer(app, serving)
-    },
+    handler: (request, reply) => send(request, reply, parseDownload(request)),
+  })
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: `${downloadPath}/:name`,
+    config: { audit: 'DOWNLOAD', operations: { GET: downloadNamed, HEAD: headDownloadNamed } },
+    handler: (request, reply) => send(request, reply, parseNamedLink(request)),
   })
 }
 
@@ -62,12 +80,9 @@ interface DownloadQuery {
 
 function parseDownload({ raw, viewer }: FastifyRequest): DownloadQuery {
   const query = parseQuery(raw.url ?? '', parameterNames)
-  const { ticket, disposition } = query
+  const { ticket } = query
   if (ticket === undefined) requireScope(viewer, 'read')
-  if (disposition !== undefined && !dispositions.some(known => known === disposition)) {
-    throw new AppError('INVALID_INPUT', '"disposition" must be "inline" or "attachment".')
-  }
-  const inline = disposition === undefined ? undefined : disposition === 'inline'
+  const inline = parseDisposition(query.disposition)
   if (ticket === undefined) {
     const providerId = requireParameter(query.providerId, 'providerId')
     return { ticket, providerId, path: requireParameter(query.path, 'path'), inline }
@@ -76,4 +91,18 @@ function parseDownload({ raw, viewer }: FastifyRequest): DownloadQuery {
     throw new AppError('INVALID_INPUT', 'Send either "ticket", or "providerId" and "path".')
   }
   return { ticket, providerId: '', path: '', inline }
+}
+
+/** The name in the path is for the reader of the address. */
+function parseNamedLink({ raw }: FastifyRequest): DownloadQuery {
+  const { ticket, disposition } = parseQuery(raw.url ?? '', linkParameterNames)
+  const inline = parseDisposition(disposition)
+  return { ticket: requireParameter(ticket, 'ticket'), providerId: '', path: '', inline }
+}
+
+function parseDisposition(disposition: string | undefined): boolean | undefined {
+  if (disposition !== undefined && !dispositions.some(known => known === disposition)) {
+    throw new AppError('INVALID_INPUT', '"disposition" must be "inline" or "attachment".')
+  }
+  return disposition === undefined ? undefined : disposition === 'inline'
 }

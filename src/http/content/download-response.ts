@@ -26,6 +26,12 @@ export interface Presentation {
   headers: Readonly<Record<string, string>>
 }
 
+/**
+ * Viewers of browsers refuse to show a PDF file in a sandbox, and run its scripts in one of their own. The console shows them in a
+ * frame.
+ */
+const pdfPolicy = "default-src 'none'; frame-ancestors 'self'"
+
 /** The parts of the file that the response contains. */
 export type ResponseBody =
   | { kind: 'none' }
@@ -46,7 +52,7 @@ export function prepareResponse(
   reply.headers({
     'Accept-Ranges': entry.size === null || isWhole ? 'none' : 'bytes',
     'Cache-Control': 'private, no-cache',
-    'Content-Security-Policy': 'sandbox',
+    'Content-Security-Policy': contentType === 'application/pdf' ? pdfPolicy : 'sandbox',
     ...(etag !== null && { ETag: formatTag(etag) }),
     ...(entry.modifiedAt && { 'Last-Modified': lastModified(entry.modifiedAt) }),
   })

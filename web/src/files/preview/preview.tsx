@@ -15,12 +15,17 @@ import { type Entry, fileLink } from '../operations.ts'
 import { DocumentView } from './document.tsx'
 import { type PreviewKind, previewKind } from './kinds.ts'
 import { Media } from './media.tsx'
-import { PdfView } from './pdf/pdf-view.tsx'
+import { PdfFrame, PdfView } from './pdf/pdf-view.tsx'
 import './preview.css'
 import { TableView } from './table.tsx'
 
-/** The browser plays these with a link; the others are read by the page. */
+/** The browser shows these by a link; the others are read by the page. */
 const mediaKinds: ReadonlySet<PreviewKind> = new Set(['image', 'video', 'audio'])
+
+/** The server lets a page frame only this type, without parameters. */
+function hasPdfViewer(entry: Entry): boolean {
+  return navigator.pdfViewerEnabled && entry.__typename === 'File' && entry.mimeType === 'application/pdf'
+}
 
 /** Seconds. It is long enough to pause a film and continue later. */
 const linkLifetime = 6 * 60 * 60
@@ -44,7 +49,7 @@ export function Preview({
   const { providerId } = folder
   const path = childPath(folder.path, entry.name)
   const kind = previewKind(entry)
-  const isMedia = kind !== null && mediaKinds.has(kind)
+  const needsLink = kind !== null && (mediaKinds.has(kind) || (kind === 'pdf' && hasPdfViewer(entry)))
   const {
     data: link,
     error,
@@ -53,7 +58,7 @@ export function Preview({
     queryKey: ['link', providerId, path, entry.modifiedAt],
     queryFn: ({ signal }) => fileLink({ providerId, path }, { inline: true, expiresIn: linkLifetime }, signal),
     staleTime: (linkLifetime * 1000) / 2,
-    enabled: isMedia,
+    enabled: needsLink,
   })
   const files = useMemo(() => entries.filter(({ __typename }) => __typename === 'File'), [entries])
   const at = files.findIndex(({ name }) => name === entry.name)
@@ -114,10 +119,10 @@ export function Preview({
             <div className="preview-body">
               {error && <ErrorBox error={error} retry={refetch} />}
               {kind === null && <NoPreview onDownload={() => onDownload(entry)} />}
-              {isMedia && !link && !error && <Loading label={common.loading} />}
-              {kind && (link || !isMedia) && (
+              {needsLink && !link && !error && <Loading label={common.loading} />}
+              {kind && (link || !needsLink) && (
                 <View
-                  key={isMedia ? link : path}
+                  key={needsLink ? link : path}
                   file={{ providerId, path }}
                   kind={kind}
                   entry={entry}
@@ -155,6 +160,7 @@ function View({ file, kind, entry, link, onDirty }: ViewProps) {
   const [size, type] = entry.__typename === 'File' ? [entry.size, entry.mimeType] : [null, null]
   if (kind === 'text') return <DocumentView file={file} name={entry.name} type={type} onDirty={onDirty} />
   if (kind === 'table') return <TableView file={file} name={entry.name} />
+  if (kind === 'pdf' && link !== '') return <PdfFrame link={link} name={entry.name} />
   if (kind === 'pdf') return <PdfView file={file} name={entry.name} size={size} />
   return <Media kind={kind} link={link} name={entry.name} />
 }

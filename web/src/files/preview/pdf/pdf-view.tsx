@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { lazy, Suspense } from 'react'
 import { stowage } from '../../../api/client.ts'
 import { loadPart } from '../../../api/load-part.ts'
 import type { StorageLocation } from '../../../api/paths.ts'
@@ -9,7 +9,7 @@ import { formatBytes } from '../../../texts/format.ts'
 import { ErrorBox } from '../../../ui/error-box.tsx'
 import { Loading } from '../../../ui/loading.tsx'
 
-/** Bytes. The file is loaded into memory, because the server forbids frames of its own responses. */
+/** Bytes. The file is loaded into memory. */
 const maxSize = 100 * 1024 * 1024
 
 const PdfPages = lazy(async () => ({ default: (await loadPart(import('./pdf-pages.tsx'))).PdfPages }))
@@ -19,7 +19,12 @@ async function loadPdf(file: StorageLocation, signal: AbortSignal): Promise<Blob
   return new Response(body, { headers: { 'content-type': 'application/pdf' } }).blob()
 }
 
-/** Shows a PDF file with the viewer of the browser; phones have none, so there its pages are drawn. */
+/** Shows a PDF file with the viewer of the browser, which reads the title from the address of the frame. */
+export function PdfFrame({ link, name }: { link: string; name: string }) {
+  return <iframe src={link.replace('?', () => `/${encodeURIComponent(name)}?`)} title={name} />
+}
+
+/** Draws the pages of a PDF file for browsers without a viewer, as those of phones. */
 export function PdfView({ file, name, size }: { file: StorageLocation; name: string; size: number | null }) {
   const isTooLarge = size === null || size > maxSize
   const { data, error, refetch } = useQuery({
@@ -31,20 +36,9 @@ export function PdfView({ file, name, size }: { file: StorageLocation; name: str
   if (isTooLarge) return <p className="preview-note">{texts.pdfTooLarge(formatBytes(maxSize))}</p>
   if (error) return <ErrorBox error={error} retry={refetch} />
   if (!data) return <Loading label={common.loading} />
-  if (navigator.pdfViewerEnabled) return <PdfFrame content={data} name={name} />
   return (
     <Suspense fallback={<Loading label={common.loading} />}>
       <PdfPages content={data} name={name} />
     </Suspense>
   )
-}
-
-function PdfFrame({ content, name }: { content: Blob; name: string }) {
-  const [url, setUrl] = useState<string | null>(null)
-  useEffect(() => {
-    const objectUrl = URL.createObjectURL(content)
-    setUrl(objectUrl)
-    return () => URL.revokeObjectURL(objectUrl)
-  }, [content])
-  return url ? <iframe src={url} title={name} /> : <Loading label={common.loading} />
 }
