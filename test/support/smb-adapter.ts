@@ -2,8 +2,8 @@
  * An adapter in the manner of one for SMB, on a folder of this machine, which is the share. As in Windows, `\` separates folders,
  * `:` names a stream, dots and spaces at the end of a name are dropped, and devices exist in every folder.
  */
-import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, readdir, rename, rmdir, stat, unlink } from 'node:fs/promises'
+import { createWriteStream } from 'node:fs'
+import { mkdir, open, readdir, rename, rmdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Facts, PlainFiles } from '../../adapters/bases/plain/files.ts'
@@ -52,7 +52,14 @@ function smbFiles(share: string, folder: string, traits: PlainFiles['traits']): 
       const found = names.map(async name => ({ name, ...(await find(childOf(path, name))) }))
       return (await Promise.all(found)).filter((facts): facts is Facts & { name: string } => 'kind' in facts)
     },
-    receive: (path, { start, signal }) => createReadStream(at(path), { start, signal }),
+    async *receive(path, { start, signal }) {
+      const file = await open(at(path)).catch(cause => {
+        // Another request has moved the file since its facts were read.
+        if (cause.code === 'ENOENT') throw new StorageError('NOT_FOUND', 'There is no such file.', { cause })
+        throw cause
+      })
+      yield* file.createReadStream({ start, signal })
+    },
     store: (path, body, { signal }) => run(pipeline(body, createWriteStream(at(path), { flags: 'wx' }), { signal })),
     rename: (from, to) => run(rename(at(from), at(to))),
     makeFolder: path => run(mkdir(at(path))),
