@@ -5,7 +5,7 @@ import { formatPath } from '../../auth/path.ts'
 import { owns, requireScope } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
-import type { Database } from '../../db/client.ts'
+import { type Database, isForeignKeyViolation } from '../../db/client.ts'
 import {
   type DeliveryState,
   deleteDeliveriesEndedBefore,
@@ -195,7 +195,11 @@ export function createWebhooks({
           credentialKind: kind,
           credentialId,
         }
-        return recording.commit(trx => insertTest(trx, { webhookId: webhook.id, id: nextId(at), event }))
+        const test = recording.commit(trx => insertTest(trx, { webhookId: webhook.id, id: nextId(at), event }))
+        return test.catch(error => {
+          // Somebody has deleted the webhook since.
+          throw isForeignKeyViolation(error) ? notFound() : error
+        })
       })
     },
 
