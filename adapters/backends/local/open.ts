@@ -67,12 +67,12 @@ export interface Opened {
   stats: BigIntStats
 }
 
-/** Names the entry at a path below the root, so that it can be opened safely. Otherwise as `openDirectly`. */
+/** Does the same as `openDirectly` with a handle that only names the entry (O_PATH), so that it can be opened safely. */
 export function nameDirectly(root: Root, segments: readonly string[]): Promise<Opened | undefined> {
   return openDirectly(root, segments, nameFlags)
 }
 
-/** Opens the directory at a path below the root. Otherwise as `openDirectly`. */
+/** Does the same as `openDirectly` for a directory. */
 function openDirectoryDirectly(root: Root, segments: readonly string[]): Promise<Opened | undefined> {
   return openDirectly(root, segments, directoryFlags)
 }
@@ -273,7 +273,7 @@ export async function syncDirectory(directory: FileHandle): Promise<void> {
 }
 
 /**
- * Closes a handle that nothing was written to. That cannot fail, so nobody waits for it. Call this only after all calls with a
+ * Closes a handle that was only read, without waiting: closing such a handle cannot fail. Call this only after all calls with a
  * path below the handle have settled.
  */
 export function release(handle: FileHandle): void {

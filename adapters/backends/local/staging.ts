@@ -155,7 +155,7 @@ let sequence = 0
 
 /** Returns a number of microseconds for `uniqueTime`. */
 export function nextMicroseconds(): number {
-  // Never 0 or 999: rounding must not change the milliseconds.
+  // The number is 1 to 998, so that rounding cannot change the milliseconds.
   sequence = (sequence + 1) % 998
   return sequence + 1
 }

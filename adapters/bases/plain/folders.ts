@@ -4,8 +4,6 @@ import { isRefusal, missing, refuseTarget } from './errors.ts'
 import type { PlainFiles, RenameOptions } from './files.ts'
 import { replacedPrefix, type Staging, stagedAt } from './staging.ts'
 
-/** The replacement of a file at a server that refuses to rename another file over it. */
-
 /** Milliseconds for each rename. The signal of the request does not end it, because the server may still carry it out. */
 const renameTime = 30_000
 
@@ -16,7 +14,7 @@ interface ReplaceContext {
 }
 
 /**
- * Renames the file `to` to a hidden name, then `from` to `to`, and removes the hidden file. If the second rename fails, or the
+ * Replaces a file at a server that refuses to rename another file over it. Renames the file `to` to a hidden name, then `from` to `to`, and removes the hidden file. If the second rename fails, or the
  * request ends before it, the file gets its name back.
  */
 async function replaceByRenames(

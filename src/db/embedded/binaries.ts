@@ -28,16 +28,15 @@ import { EmbeddedPostgresError, isErrno } from './errors.ts'
 import type { Layout } from './layout.ts'
 import { canRead, type RunUser } from './user.ts'
 
-/**
- * Copies the PostgreSQL programs for a user that cannot read the originals. This happens when root installs Stowage below /root
- * (mode 0700): PostgreSQL runs unprivileged and cannot resolve its own path.
- */
-
 /** FHS 3.0, 5.5: "data which the application must be able to regenerate". Only root uses this, and root can write to it. */
 const CACHE = '/var/cache/stowage'
 /** Files for compilers, which PostgreSQL does not need at run time. */
 const NEEDLESS = /\.a$|^pkgconfig$|^pgxs$/
 
+/**
+ * Copies the PostgreSQL programs for a user that cannot read the originals. This happens when root installs Stowage below /root
+ * (mode 0700): PostgreSQL runs unprivileged and cannot resolve its own path.
+ */
 async function readableCopy(
   native: string,
   links: { source: string; target: string }[],

@@ -14,8 +14,6 @@ import { joinSharedServer, publishOwner, readOwner, type SharedServer, withdrawO
 import { finishUpgrade, type Migrate, upgradeCluster } from './upgrade.ts'
 import { chooseRunUser, claimCluster, permitEntry } from './user.ts'
 
-/** Cleans up after a killed owner, so that PostgreSQL can start. Call this only with the owner lock. */
-
 /**
  * The timeout for a postmaster's last checkpoint. After it the postmaster is killed, and the next start replays the
  * log.
@@ -24,6 +22,7 @@ const FAST_MS = 20_000
 /** The time from SIGQUIT to SIGKILL, and from SIGKILL to the error. */
 const QUIT_MS = 5_000
 
+/** Cleans up after a killed owner, so that PostgreSQL can start. Call this only with the owner lock. */
 async function recoverCluster(folder: string, log: Log, signal: AbortSignal) {
   const recorded = await recordedPostmaster(folder)
   const alive = await processesIn(folder)

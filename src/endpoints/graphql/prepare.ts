@@ -29,19 +29,19 @@ import { tooLarge } from './limits.ts'
 import type { Parameters } from './parameters.ts'
 
 /**
- * Bounds the size of an introspection response, because introspection needs no credential. The schema is known, so the
- * response is measured before it is built. graphql's MaxIntrospectionDepthRule bounds only the depth.
- */
-
-/**
- * The maximum size of a response in bytes: more than four times that of the standard introspection query with all of
+ * The maximum size of an introspection response in bytes: more than four times that of the standard introspection query with all of
  * its options.
  */
 const maxBytes = 512 * 1024
 
 const metaFields = new Map([SchemaMetaFieldDef, TypeMetaFieldDef].map(field => [field.name, field]))
 
-/** @param document must not have fragments that contain themselves @throws QUERY_TOO_LARGE */
+/**
+ * Bounds the size of an introspection response, because introspection needs no credential. The schema is known, so the
+ * response is measured before it is built. graphql's MaxIntrospectionDepthRule bounds only the depth.
+ * @param document must not have fragments that contain themselves
+ * @throws QUERY_TOO_LARGE
+ */
 function requireSmallIntrospection(
   schema: GraphQLSchema,
   document: DocumentNode,

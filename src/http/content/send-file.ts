@@ -3,8 +3,6 @@ import type { ServerResponse } from 'node:http'
 import { ClientGone } from '../connection/client-abort.ts'
 import type { Span } from './range.ts'
 
-/** Reusable read buffers for downloads. Allocating one per chunk would halve the speed. */
-
 const largest = 1024 * 1024
 const smallest = 16 * 1024
 /** Bytes that all downloads can use together; beyond them, a download gets the smallest buffers. */
@@ -12,6 +10,7 @@ const budget = 32 * 1024 * 1024
 /** The number of idle buffers of the largest size to keep. */
 const maxIdle = 8
 
+/** Reusable read buffers for a download. Allocating one per chunk would halve the speed. */
 interface BufferLease {
   buffers: readonly [Buffer, Buffer]
   /** Pass `reusable: false` if an operation could still read or write the buffers. */

@@ -16,7 +16,7 @@ export interface KeyQuery {
   prefix: string
   /** All keys come after this one; empty for the first page. */
   after: string
-  /** Whether the keys below a folder count as one. */
+  /** True to list each folder as one common prefix instead of its keys. */
   groups: boolean
   /** 0 to 1,000. */
   limit: number
@@ -144,7 +144,7 @@ interface KeyRange {
   prefix: string
   /** All keys come after this one. */
   after: string
-  /** Whether the keys below a folder count as one: their common prefix, which ends in "/". */
+  /** True to list each folder as one common prefix, which ends in "/", instead of its keys. */
   groups: boolean
   /** The number of children of a folder to keep at once, 1 or more. */
   window: number

@@ -218,11 +218,10 @@ function isSame(a: ReadLocation, b: ReadLocation): boolean {
   return a.providerId === b.providerId && a.path === b.path
 }
 
-/** Makes room for a copy or a move that replaces whatever is at its destination. */
-
 /**
- * Moves the entry at the destination to the trash, or deletes it, unless both are files, which replace each other in one step. The source must not be in
- * it, not even through another provider.
+ * Makes room for a copy or a move that replaces whatever is at its destination: moves that entry to the trash, or deletes it. Files
+ * replace each other in one step, so this does nothing if both are files. The source must not be in the entry, not even through
+ * another provider.
  * @throws INTO_ITSELF, the reason why the job failed
  */
 async function clearForTree(
@@ -259,7 +258,7 @@ export interface FolderJobs {
   finish(id: string, signal: AbortSignal): Promise<void>
 }
 
-/** Runs work to its end. Returns the id of its job. */
+/** Runs a job for the work and waits until the job ends. Returns the id of the job. */
 export type RunOnFolder = (work: FolderWork, signal: AbortSignal) => Promise<string>
 
 /**

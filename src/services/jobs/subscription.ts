@@ -88,9 +88,9 @@ export function isVisible(
 
 // The states of jobs that all subscriptions of this server were offered.
 
-/** Characters of the paths of all whole states together. */
+/** The maximum number of characters in the paths of all complete states together. */
 const maxSize = 4 * 1024 * 1024
-/** Counted for everything in a state but its paths. */
+/** Characters that each state counts for besides its paths. */
 const baseSize = 1024
 
 /** Keeps a digest of each state, and the latest states whole as far as they fit, because a job can name many paths. */

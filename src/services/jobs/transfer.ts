@@ -294,7 +294,7 @@ async function transferTo(
   })
 }
 
-/** Returns whether only the content of the source goes to the target: that of a provider's root, unless it gets a name there. */
+/** Returns true if the job transfers the entries of a provider's root into the target instead of creating a folder for them. */
 function isContent({ job }: JobRun, from: ReadLocation): boolean {
   return from.path === root && job.target?.name === undefined
 }

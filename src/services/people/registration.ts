@@ -125,9 +125,7 @@ export function createRegistration(options: {
   }
 }
 
-/** Redeems an invite if the person or the key that made it could still make it. */
-
-/** @throws INVALID_INVITE */
+/** Redeems an invite if the person or the key that made it could still make it. @throws INVALID_INVITE */
 async function acceptInvite(trx: Change, token: string, origin: Origin) {
   const invite = await redeemInvite(trx, hashToken(token))
   const maker = invite?.createdBy ? await findMember(trx, invite.workspaceId, invite.createdBy) : null

@@ -87,13 +87,11 @@ async function freeFolder(
   return childOf(found.folder, nameOf(granted.path))
 }
 
-/** The bounds of the paths that strangers send through a drop link. */
-
-/** Each folder of a path is created if it is missing, and costs a request to the back end. */
+/** The number of names in a path that strangers send. Each missing folder of it costs a request to the back end. */
 const maxNames = 100
-/** Bytes of UTF-8. */
+/** Bytes of UTF-8 in a path that strangers send. */
 const maxBytes = 1024
-/** Bytes of UTF-8. Most back ends allow 255, which leaves room for the suffix of a taken name. */
+/** Bytes of UTF-8 in each of its names. Most back ends allow 255, which leaves room for the suffix of a taken name. */
 const maxNameBytes = 240
 
 /**

@@ -20,13 +20,12 @@ import { retryDelay } from './retry.ts'
 import { openSecrets, signedHeaders } from './signature.ts'
 import { type Wanted, WebhookSlots } from './slots.ts'
 
-/** One HTTP request to the receiver of a webhook. */
-
-/** Milliseconds for the whole request. */
+/** Milliseconds for the whole request to a receiver. */
 const timeout = 15_000
 /** The maximum of `Retry-After`, in seconds. */
 const maxRetryAfter = 24 * 60 * 60
 
+/** The outcome of one request to the receiver of a webhook. */
 interface Response {
   /** Null without a response. */
   status: number | null
