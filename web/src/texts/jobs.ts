@@ -80,7 +80,6 @@ export const texts = {
   noFolder: 'No folder is chosen.',
   choose: 'Choose…',
   chooseFor: (label: string) => `Choose: ${label}`,
-  useFolder: 'Use this folder',
   inStorage: (storage: string | null, path: string) => `${storage ?? 'A storage'}: ${path}`,
 
   // The times of a schedule

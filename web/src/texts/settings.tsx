@@ -91,7 +91,6 @@ export const texts = {
   browseStorage: (storage: string, number: number) =>
     number === 1 ? `Browse ${storage}` : `Browse ${storage} for folder ${number}`,
   chooseFolderIn: (storage: string) => `Choose a folder in ${storage}`,
-  useFolder: 'Use this folder',
   selectStorage: 'Select at least one storage.',
   selectStorageOrAll: 'Select at least one storage, or choose all storages.',
   selectStorageOrNone: 'Select at least one storage, or choose the role “No access”.',

@@ -17,6 +17,7 @@ export const texts = {
   wrongEmail: 'Enter an email address, such as name@example.org.',
   wrongUrl: 'Start with http:// or https://',
   chosenFolder: 'Chosen folder',
+  useFolder: 'Use this folder',
   storages: 'Storages',
   folders: 'Folders',
   loadingFolders: 'Loading the folders',

@@ -1,7 +1,7 @@
 /** Follows the changes of a folder through the worker. Loaded after the folder is shown. */
 import type { QueryClient } from '@tanstack/react-query'
 import { basePath } from '../../api/base-path.ts'
-import type { StorageLocation } from '../../api/paths.ts'
+import { isWithin, type StorageLocation } from '../../api/paths.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { type Follow, followInterval, type Notice } from './messages.ts'
 
@@ -45,10 +45,7 @@ export function followFolder(
     if (isRefused) {
       // The page whose folder cannot be read any more no longer follows it, and the others get a new subscription.
       for (const key of [queryKeys.session, queryKey]) void client.invalidateQueries({ queryKey: key })
-    } else if (
-      change.providerId === providerId &&
-      (change.path === path || change.path.startsWith(path === '/' ? '/' : `${path}/`))
-    ) {
+    } else if (change.providerId === providerId && isWithin(change.path, path)) {
       readSoon()
     }
   }

@@ -1,11 +1,10 @@
 import { type ReactNode, useId, useState } from 'react'
 import type { StorageLocation } from '../../api/paths.ts'
 import { storageAt } from '../../api/storages.ts'
-import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/jobs.ts'
 import { Button } from '../../ui/button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
-import { FolderPicker, type PickableProvider } from '../../ui/folder-picker.tsx'
+import { FolderDialog } from '../../ui/folder-dialog.tsx'
+import type { PickableProvider } from '../../ui/folder-picker.tsx'
 import './schedules.css'
 
 /** A folder in any storage, with a button that opens a dialog to choose it. */
@@ -37,7 +36,7 @@ export function FolderField({
       </div>
       {help && <span className="help">{help}</span>}
       {isChoosing && (
-        <ChooseFolder
+        <FolderDialog
           title={label}
           providers={providers}
           initial={value}
@@ -46,41 +45,6 @@ export function FolderField({
         />
       )}
     </div>
-  )
-}
-
-function ChooseFolder({
-  title,
-  providers,
-  initial,
-  onPick,
-  onClose,
-}: {
-  title: string
-  providers: readonly PickableProvider[]
-  initial: StorageLocation | null
-  onPick: (folder: StorageLocation) => void
-  onClose: () => void
-}) {
-  const [only] = providers.length === 1 ? providers : []
-  const [folder, setFolder] = useState(initial ?? (only ? { providerId: only.id, path: only.root.path } : null))
-  return (
-    <Dialog title={title} onClose={onClose}>
-      <FolderPicker providers={providers} value={folder} onChange={setFolder} />
-      <div className="dialog-actions">
-        <Button onPress={onClose}>{common.cancel}</Button>
-        <Button
-          variant="primary"
-          isDisabled={!folder}
-          onPress={() => {
-            if (folder) onPick(folder)
-            onClose()
-          }}
-        >
-          {texts.useFolder}
-        </Button>
-      </div>
-    </Dialog>
   )
 }
 

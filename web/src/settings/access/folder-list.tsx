@@ -1,12 +1,10 @@
 import { useRef, useState } from 'react'
-import type { StorageLocation } from '../../api/paths.ts'
 import { perRoot } from '../../api/storages.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { FolderPicker, type PickableProvider } from '../../ui/folder-picker.tsx'
+import { FolderDialog } from '../../ui/folder-dialog.tsx'
 
 /** Edits the accessible folders of one storage. There is at least one. */
 export function FolderList({
@@ -60,51 +58,12 @@ export function FolderList({
       )}
       {browsing !== null && (
         <FolderDialog
-          name={name}
-          storages={perRoot([provider])}
-          onPick={path => onChange(browsing < paths.length ? paths.with(browsing, path) : [...paths, path])}
+          title={texts.chooseFolderIn(name)}
+          providers={perRoot([provider])}
+          onPick={({ path }) => onChange(browsing < paths.length ? paths.with(browsing, path) : [...paths, path])}
           onClose={() => setBrowsing(null)}
         />
       )}
     </>
-  )
-}
-
-/**
- * Chooses a folder in one provider.
- * @param storages its topmost folders that the viewer may see
- */
-function FolderDialog({
-  name,
-  storages,
-  onPick,
-  onClose,
-}: {
-  name: string
-  storages: readonly PickableProvider[]
-  onPick: (path: string) => void
-  onClose: () => void
-}) {
-  const [only] = storages.length === 1 ? storages : []
-  const [folder, setFolder] = useState<StorageLocation | null>(
-    only ? { providerId: only.id, path: only.root.path } : null,
-  )
-  return (
-    <Dialog title={texts.chooseFolderIn(name)} onClose={onClose}>
-      <FolderPicker providers={storages} value={folder} onChange={setFolder} />
-      <div className="dialog-actions">
-        <Button onPress={onClose}>{common.cancel}</Button>
-        <Button
-          variant="primary"
-          isDisabled={!folder}
-          onPress={() => {
-            if (folder) onPick(folder.path)
-            onClose()
-          }}
-        >
-          {texts.useFolder}
-        </Button>
-      </div>
-    </Dialog>
   )
 }

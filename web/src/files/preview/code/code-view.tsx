@@ -7,7 +7,7 @@ import type { Token } from './token.ts'
 /** Characters. A longer text would need too many elements, so it is shown in one color. */
 const maxLength = 150_000
 
-/** Shows program code in colors; until they are known, and for a long text, in one color. */
+/** Shows program code with highlighted syntax. Text is plain while it is being parsed, and always if it is long. */
 export function CodeView({ text, language }: { text: string; language: Language }) {
   const { data } = useQuery({
     queryKey: ['highlight', language, text],
