@@ -1,6 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import { faultProxy } from '../servers/fault-proxy.ts'
@@ -156,6 +159,47 @@ t.test('the size of an upload can be declared later', async t => {
   t.equal(end.status, 204)
   t.equal(end.headers.get('upload-stored-path'), '/late')
   t.equal(digest(await readFile(join(server.folder, 'late'))), digest(bytes))
+})
+
+t.test('a chunk that follows the one under way waits for it, and any other takes over', async t => {
+  const server = await startHttp(t)
+  const target = to(server, '/file.bin')
+  const bytes = randomBytes(3 * mib)
+  const url = await create(target, { 'upload-length': String(bytes.length) })
+  const patch = (offset: number, length: number) => {
+    const headers = {
+      ...server.authorization,
+      'tus-resumable': '1.0.0',
+      'content-type': 'application/offset+octet-stream',
+      'upload-offset': String(offset),
+      'content-length': String(length),
+    }
+    const sent = request(server.url + url, { method: 'PATCH', headers })
+    const response = once(sent, 'response').then(([{ statusCode, headers }]) => [statusCode, headers['upload-offset']])
+    return { sent, response }
+  }
+  const first = patch(0, mib)
+  first.sent.write(bytes.subarray(0, mib / 2))
+  const second = patch(mib, mib)
+  second.sent.end(bytes.subarray(mib, 2 * mib))
+  const early = patch(2 * mib + 1, 1)
+  // The server has the request for the bytes after a gap, which asks for the lease.
+  early.sent.end(bytes.subarray(0, 1))
+  t.same((await first.response)[0], 423, 'a request with other bytes takes over')
+  t.same((await early.response)[0], 409)
+  t.same((await second.response)[0], 409)
+  const offset = await offsetOf(target, url)
+  t.ok(offset > 0 && offset <= mib / 2, 'what arrived is stored')
+
+  const again = patch(offset, mib - offset)
+  again.sent.write(bytes.subarray(offset, mib - 1))
+  const next = patch(mib, 2 * mib)
+  next.sent.end(bytes.subarray(mib))
+  t.equal(await Promise.race([next.response, sleep(300, 'waits')]), 'waits')
+  again.sent.end(bytes.subarray(mib - 1, mib))
+  t.same(await again.response, [204, String(mib)])
+  t.same(await next.response, [204, String(3 * mib)])
+  t.equal(digest(await readFile(join(server.folder, 'file.bin'))), digest(bytes))
 })
 
 t.test('a chunk with a wrong checksum is discarded', async t => {

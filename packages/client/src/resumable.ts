@@ -59,19 +59,38 @@ export async function uploadInChunks(
   if (unfinished && unfinished.path !== null) return unfinished.path
   const url = unfinished?.url ?? (await create(transport, target, options, size))
   let offset = unfinished?.offset ?? 0
+  /** The request with the latest chunk. At most one more is under way, with the chunk before it. */
+  let current: Promise<string | null> = Promise.resolve(null)
   try {
     await resume?.onStart(url)
     if (offset > 0) onProgress?.(offset, size)
     const chunkSize = new ChunkSize()
     for await (const chunk of chunksOf(body instanceof Blob ? body.slice(offset) : body, chunkSize, signal)) {
-      const onSent = onProgress && ((sent: number) => onProgress(offset + sent, size))
-      const stored = await sendChunk(transport, url, { ...chunk, offset, chunkSize, onSent }, retry)
-      offset += chunk.bytes.size
+      const begin = offset
+      const end = begin + chunk.bytes.size
+      const before = current
+      // The next chunk begins when all bytes of this one are sent, while the server still stores them.
+      await new Promise<void>((resolve, reject) => {
+        const onSent = (sent: number) => {
+          onProgress?.(begin + sent, size)
+          if (begin + sent === end) resolve()
+        }
+        current = sendChunk(
+          transport,
+          url,
+          { ...chunk, offset, chunkSize, before, onSent: onProgress && onSent },
+          retry,
+        )
+        current.then(() => resolve(), reject)
+      })
+      await before
+      offset = end
       onProgress?.(offset, chunk.isLast ? offset : size)
-      if (chunk.isLast) return stored ?? (await storedPath(transport, url, signal))
+      if (chunk.isLast) return (await current) ?? (await storedPath(transport, url, signal))
     }
     throw new Error('The chunks have no end')
   } catch (error) {
+    await current.catch(() => {})
     const mayContinue = signal?.aborted || (error instanceof StowageError && error.retryable)
     if (!(resume && mayContinue)) await discardUpload(transport, url).catch(() => {})
     throw error
@@ -128,6 +147,8 @@ interface ChunkToSend extends Chunk {
   /** Bytes of the file before the chunk. */
   offset: number
   chunkSize: ChunkSize
+  /** The request with the chunk before. */
+  before: Promise<unknown>
   onSent: ((bytes: number) => void) | undefined
 }
 
@@ -135,11 +156,12 @@ interface ChunkToSend extends Chunk {
 async function sendChunk(
   transport: Transport,
   url: string,
-  { bytes, isLast, offset, chunkSize, onSent }: ChunkToSend,
+  { bytes, isLast, offset, chunkSize, before, onSent }: ChunkToSend,
   retry: RetryOptions,
 ): Promise<string | null> {
   const { signal } = retry
   let sent = 0
+  let isAlone = false
   for (let failures = 1; ; failures += 1) {
     const piece = bytes.slice(sent, sent + chunkSize.bytes)
     try {
@@ -161,9 +183,13 @@ async function sendChunk(
       failures = 0
       continue
     } catch (error) {
+      // The server refuses bytes after a gap, so this request may have failed only because the one before did.
+      await before
       // A proxy may refuse a body that grew beyond its limit.
       const isTooLarge = error instanceof StowageError && error.status === 413 && chunkSize.forbid(piece.size)
-      if (!isTooLarge) {
+      const isGap = error instanceof StowageError && error.reason === 'OFFSET_MISMATCH' && !isAlone
+      isAlone = true
+      if (!isTooLarge && !isGap) {
         await waitToRetry(error, failures, retry)
         chunkSize.shrink()
       }

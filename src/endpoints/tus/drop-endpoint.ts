@@ -27,7 +27,7 @@ export function dropEndpoint(services: Services): TusEndpoint {
         .create({ ...parseDropMetadata(metadata), size }, requestSignal(request)),
     // The stored path would say whether the name was taken.
     storedPath: ({ metadata }) => parseDropMetadata(metadata).path,
-    open: (request, id) => sharedFiles.resumable(openedShare(request)).open(id, requestSignal(request)),
+    open: (request, id, next) => sharedFiles.resumable(openedShare(request)).open(id, requestSignal(request), next),
   }
 }
 

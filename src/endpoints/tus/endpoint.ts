@@ -1,6 +1,6 @@
 import type { FastifyContextConfig, FastifyRequest } from 'fastify'
 import type { Operation } from '../../http/openapi/operation.ts'
-import type { OpenUpload, UploadRecord } from '../../services/uploads/index.ts'
+import type { NextBytes, OpenUpload, UploadRecord } from '../../services/uploads/index.ts'
 
 /** The uploads of one endpoint. */
 export interface TusEndpoint {
@@ -16,5 +16,5 @@ export interface TusEndpoint {
   create(request: FastifyRequest, metadata: string, size: number | null): Promise<OpenUpload>
   /** Returns the path of a stored file for its client. Default: where it is stored. */
   storedPath?: (record: UploadRecord) => string
-  open(request: FastifyRequest, id: string): Promise<OpenUpload>
+  open(request: FastifyRequest, id: string, next?: NextBytes): Promise<OpenUpload>
 }

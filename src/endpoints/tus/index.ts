@@ -49,7 +49,7 @@ function memberEndpoint({ uploads }: Services): TusEndpoint {
     },
     create: (request, metadata, size) =>
       uploads.create(request.viewer, { ...parseMetadata(metadata), size }, requestSignal(request)),
-    open: (request, id) => uploads.open(request.viewer, id, requestSignal(request)),
+    open: (request, id, next) => uploads.open(request.viewer, id, requestSignal(request), next),
   }
 }
 
@@ -116,7 +116,9 @@ async function append(
     throw new AppError('UNSUPPORTED_MEDIA_TYPE', `Send the bytes with "Content-Type: ${bodyType}".`)
   }
   const offset = requireOffset(headers)
-  await using upload = await endpoint.open(request, params.id)
+  const announced = headers['content-length']
+  const next = { offset, length: announced === undefined ? null : Number(announced) }
+  await using upload = await endpoint.open(request, params.id, next)
   if (offset !== upload.record.received) throw new AppError('OFFSET_MISMATCH')
   const size = declaredSize(headers, upload.record)
   if (size !== undefined) await upload.setSize(size)

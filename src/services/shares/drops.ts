@@ -31,7 +31,7 @@ import { AppError, type Reason } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import { candidates, isTaken, longestSuffix, nameTaken } from '../files/conflict.ts'
 import type { Files, UploadInput } from '../files/index.ts'
-import type { NewResumableUpload, OpenUpload, ResumableUploads } from '../uploads/index.ts'
+import type { NewResumableUpload, NextBytes, OpenUpload, ResumableUploads } from '../uploads/index.ts'
 import type { OpenedShare } from './opened-share.ts'
 import { realPath } from './paths.ts'
 import { requireFileType } from './settings.ts'
@@ -194,8 +194,8 @@ export function createDrops({
         })
         return opened(share, upload)
       },
-      open: async (id: string, signal: AbortSignal): Promise<OpenUpload> =>
-        opened(share, await uploads.open(viewer, id, signal)),
+      open: async (id: string, signal: AbortSignal, next?: NextBytes): Promise<OpenUpload> =>
+        opened(share, await uploads.open(viewer, id, signal, next)),
     }),
   }
 }

@@ -50,6 +50,12 @@ export interface OpenUpload extends AsyncDisposable {
   remove(): Promise<void>
 }
 
+/** The bytes that a request is about to send. The length is null if it is not announced. */
+export interface NextBytes {
+  offset: number
+  length: number | null
+}
+
 interface StartedUpload {
   viewer: Viewer
   lease: Lease
@@ -198,9 +204,10 @@ export function createResumableUploads(context: UploadServices, members: Pick<Me
 
     /**
      * Takes the lease over from any other request. An upload made with another credential counts as missing.
+     * @param next the bytes that the request is about to send; after a request that ends at their offset, it waits for its end
      * @throws NOT_FOUND, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, UPLOAD_LOCKED
      */
-    async open(viewer: Viewer | null, id: string, signal: AbortSignal): Promise<OpenUpload> {
+    async open(viewer: Viewer | null, id: string, signal: AbortSignal, next?: NextBytes): Promise<OpenUpload> {
       const present = requireViewer(viewer)
       const { kind, credentialId } = present
       const find = async () => {
@@ -216,7 +223,8 @@ export function createResumableUploads(context: UploadServices, members: Pick<Me
       }
       const { providerId, conflict, path } = await find()
       grant(viewer, { scope: 'write', providerId, path: path as StoragePath, isNew: conflict !== 'REPLACE' })
-      const lease = await leases.take(id, find, signal)
+      const lease = await leases.take(id, find, signal, next?.offset)
+      if (next && next.length !== null) lease.end = next.offset + next.length
       try {
         return openUpload(present, lease, await at(viewer, { providerId, conflict }, path as StoragePath))
       } catch (error) {

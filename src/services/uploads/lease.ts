@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../db/client.ts'
 import { deleteLongExpired, deleteUpload } from '../../db/uploads/delete.ts'
@@ -27,7 +28,10 @@ export class Lease implements AsyncDisposable {
   readonly #timer: NodeJS.Timeout
   readonly #wanted = new AbortController()
   readonly #lost = new AbortController()
+  readonly #ended = new AbortController()
   #record: UploadRecord
+  /** The offset at which the body of the request ends; null if it is unknown. A request for the bytes from there waits. */
+  end: number | null = null
   /** The time at which the last successful heartbeat was sent. The lease runs from then. */
   #renewedAt = performance.now()
   #renewing = false
@@ -54,6 +58,12 @@ export class Lease implements AsyncDisposable {
   /** Aborts when another request may have the lease. Stop all work. */
   get lost(): AbortSignal {
     return this.#lost.signal
+  }
+
+  /** Resolves when the request has ended, successful or not. @throws the reason of the signal */
+  async waitForEnd(signal: AbortSignal): Promise<void> {
+    const ended = this.#ended.signal
+    if (!ended.aborted) await once(ended, 'abort', { signal })
   }
 
   want(): void {
@@ -88,6 +98,7 @@ export class Lease implements AsyncDisposable {
     if (this.#running.get(this.#record.id) === this) this.#running.delete(this.#record.id)
     // If this fails, the lease expires by itself.
     await dropLease(this.#db, this.#record.id, this.#id).catch(() => {})
+    this.#ended.abort()
   }
 
   async #renew(): Promise<void> {
@@ -123,12 +134,15 @@ export function createLeases(db: Database) {
     },
 
     /**
-     * Asks the current holder to release the lease, and waits for it.
+     * Asks the current holder to release the lease, and waits for it. A holder on this server whose body ends at `offset` is not
+     * asked, because the client sends the next bytes before it has the response to the ones before.
      * @param find runs before each attempt, and throws if the upload is missing
      * @throws UPLOAD_LOCKED
      */
-    async take(uploadId: string, find: () => Promise<unknown>, signal: AbortSignal): Promise<Lease> {
+    async take(uploadId: string, find: () => Promise<unknown>, signal: AbortSignal, offset?: number): Promise<Lease> {
       const id = randomUUID()
+      const holder = running.get(uploadId)
+      if (holder && holder.end === offset) await holder.waitForEnd(signal)
       const until = performance.now() + takeTimeout
       for (;;) {
         await find()
