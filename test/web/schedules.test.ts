@@ -138,7 +138,9 @@ if (files) {
       return schedule?.lastJob?.state === 'SUCCEEDED' || schedule
     })
     const skipped = await create({ name: 'Was skipped', job, cron: '15 * * * *' })
-    await sql`update schedules set last_skipped_at = now() - interval '3 hours' where id = ${skipped}`.execute(app.db)
+    // The run that is due at a quarter past must not begin during the test.
+    await sql`update schedules set last_skipped_at = now() - interval '3 hours', next_run_at = now() + interval '1 hour'
+      where id = ${skipped}`.execute(app.db)
     const ended = await create({ name: 'Has ended', job, cron: '0 6 15 * *' })
     await sql`update schedules set next_run_at = null, error_reason = 'KEY_REVOKED',
       error_message = 'The API key was revoked.' where id = ${ended}`.execute(app.db)
