@@ -1,7 +1,6 @@
 /** Resolves the address of an S3 request once. Routing, lookups and the verification of its signature use the result. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import { decodeUri } from '../auth/sigv4/message.ts'
 import type { Settings } from '../settings/index.ts'
 import { type CanonicalAddress, splitUrl } from './url.ts'
 
@@ -99,7 +98,7 @@ function below(
 
 function decode(text: string): string | null {
   try {
-    return decodeUri(text)
+    return decodeURIComponent(text)
   } catch {
     return null
   }

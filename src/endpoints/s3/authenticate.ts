@@ -1,15 +1,14 @@
+/** Authenticates signed requests. Forms carry their signature in their fields: see `postObject`. */
 import type { FastifyRequest } from 'fastify'
-import { parseSignedHeaders, parseSignedQuery, type SignedMessage } from '../../auth/sigv4/message.ts'
-import { parseSignature } from '../../auth/sigv4/signature.ts'
-import { SigningKeys } from '../../auth/sigv4/signing-keys.ts'
-import { type VerifiedSignature, verifySignature } from '../../auth/sigv4/verify.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { originOf } from '../../http/authentication.ts'
 import { namedProvider } from '../../http/named-provider.ts'
 import { type S3Settings, signedForms } from '../../http/s3-target.ts'
 import { splitUrl } from '../../http/url.ts'
 import type { Services } from '../../services/index.ts'
-import { targetOf } from './address.ts'
+import { targetOf } from './request.ts'
+import { parseSignature, parseSignedHeaders, parseSignedQuery, type SignedMessage } from './signature.ts'
+import { SigningKeys, type VerifiedSignature, verifySignature } from './verify-signature.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,12 +1,10 @@
 /** Operations on buckets, which are the providers that the viewer can access. */
 import { s3Region } from '../../auth/s3-keys.ts'
 import type { Viewer } from '../../auth/viewer.ts'
-import { S3Error } from './failure.ts'
-import { parseLimit } from './list-parameters.ts'
-import { explainBucket } from './no-such-bucket.ts'
+import { explainBucket, S3Error } from './errors.ts'
+import { parseLimit } from './list-objects.ts'
 import type { BucketCall, S3Call, S3Operation } from './operation.ts'
-import { sendXml } from './send.ts'
-import { element, result, type Xml } from './xml.ts'
+import { element, result, sendXml, type Xml } from './xml.ts'
 
 export const listBuckets: S3Operation<S3Call> = {
   method: 'GET',

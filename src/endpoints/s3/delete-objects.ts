@@ -1,16 +1,14 @@
+/** Deletes one object, or those that the body lists. */
 import { grantBases } from '../../auth/policy.ts'
 import { AppError, type Reason, toAppError } from '../../errors.ts'
 import { namesTag } from '../../http/content/validators.ts'
 import { elementsOf, textOf, type XmlElement } from '../../http/xml/parse.ts'
-import { codeOf } from './error-format.ts'
-import { S3Error } from './failure.ts'
-import { type ObjectPath, parseKey } from './keys.ts'
-import { explainBucket } from './no-such-bucket.ts'
+import { readXml } from './body.ts'
+import { emptyTag, listedTag, quoteTag, type Tagged } from './conditions.ts'
+import { codeOf, explainBucket, noSuchKey, S3Error } from './errors.ts'
 import type { BucketCall, ObjectCall, S3Operation } from './operation.ts'
-import { sendXml } from './send.ts'
-import { emptyTag, listedTag, quoteTag, type Tagged } from './tags.ts'
-import { element, result, type Xml } from './xml.ts'
-import { readXml } from './xml-body.ts'
+import { type ObjectPath, parseKey } from './request.ts'
+import { element, result, sendXml, type Xml } from './xml.ts'
 
 const maxKeys = 1000
 /** Conditions that S3 itself has for directory buckets only. */
@@ -59,7 +57,7 @@ async function remove(
   } catch (error) {
     const explained = explainBucket(error, providerId)
     if (!(explained instanceof AppError) || explained !== error || !missing.has(explained.reason)) throw explained
-    if (condition) throw new S3Error('NoSuchKey', 'There is no object with this key.', error)
+    if (condition) throw noSuchKey(error)
   }
 }
 

@@ -1,14 +1,15 @@
-import type { AppError } from '../../errors.ts'
+/** Sends an object, its headers or its tags. */
 import { asTransfer } from '../../http/connection/graceful-close.ts'
 import { openFirst } from '../../http/content/download-conditions.ts'
 import { lastModified, type Presentation } from '../../http/content/download-response.ts'
 import { serveDownload } from '../../http/content/serve-download.ts'
 import { formatTag } from '../../http/content/validators.ts'
 import { contentType, type FileEntry } from '../../services/files/index.ts'
-import { S3Error } from './failure.ts'
+import { emptyTag, tagOf } from './conditions.ts'
+import { noSuchKey, S3Error } from './errors.ts'
 import { timeMetadata } from './metadata.ts'
 import type { ObjectCall, S3Operation } from './operation.ts'
-import { emptyTag, tagOf } from './tags.ts'
+import { element, result, sendXml } from './xml.ts'
 
 /** The parameters that replace a header of the response. */
 const overrides = {
@@ -80,6 +81,13 @@ function parseOverrides(query: ObjectCall['query']): Record<string, string> {
   return headers
 }
 
-function noSuchKey(): AppError {
-  return new S3Error('NoSuchKey', 'There is no object with this key.')
+/** Returns no tags, because objects cannot have any. The AWS CLI asks before it copies a large object. */
+export const getObjectTagging: S3Operation<ObjectCall> = {
+  method: 'GET',
+  selects: ['tagging'],
+  async run({ services, request, reply, providerId, path, isFolder, signal }) {
+    const { kind } = await services.files.stat(request.viewer, { providerId, path }, signal)
+    if ((kind === 'directory') !== isFolder) throw noSuchKey()
+    return sendXml(reply, result('Tagging', [element('TagSet', [])]))
+  },
 }

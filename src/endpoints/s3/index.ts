@@ -1,4 +1,8 @@
-/** The S3 front end: providers as buckets, at `/s3` (https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations.html). */
+/**
+ * The S3 front end: providers as buckets, at `/s3` and at the S3 domain
+ * (https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations.html). A request enters through `open`, which parses its
+ * address, finds its operation and authorizes it; the operation calls a service and sends the response.
+ */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { requireViewer } from '../../auth/viewer.ts'
 import { defaultBodyLimit, inTwoSteps, type Serve } from '../../http/admission.ts'
@@ -8,28 +12,20 @@ import { acceptForms } from '../../http/content/form-parts.ts'
 import { formatErrorsBelow } from '../../http/error-formats.ts'
 import { type S3Settings, s3Path } from '../../http/s3-target.ts'
 import type { Services } from '../../services/index.ts'
-import { parseAddress, targetOf } from './address.ts'
 import { authenticateSigned } from './authenticate.ts'
+import { maxXmlBytes } from './body.ts'
 import { createBucket, getBucketLocation, getBucketVersioning, headBucket, listBuckets } from './buckets.ts'
+import { quoteTags } from './conditions.ts'
 import { deleteObject, deleteObjects } from './delete-objects.ts'
-import { formatS3Error } from './error-format.ts'
-import { S3Error } from './failure.ts'
-import { postObject } from './form/post-object.ts'
-import { formLimits } from './form/read-form.ts'
-import { getObject, headObject } from './get-object.ts'
-import { addHoistedHeaders } from './hoisted-headers.ts'
-import { parseKey } from './keys.ts'
+import { explainBucket, formatS3Error, S3Error } from './errors.ts'
+import { getObject, getObjectTagging, headObject } from './get-object.ts'
 import { listObjectsV1, listObjectsV2 } from './list-objects.ts'
 import { listMultipartUploads, listParts } from './list-uploads.ts'
-import { abortMultipartUpload, completeMultipartUpload, createMultipartUpload } from './multipart.ts'
-import { explainBucket } from './no-such-bucket.ts'
-import { getObjectTagging } from './object-tagging.ts'
+import { abortMultipartUpload, completeMultipartUpload, createMultipartUpload, uploadPart } from './multipart.ts'
 import { type BucketCall, findOperation, type ObjectCall, type S3Call, type S3Operation } from './operation.ts'
-import { requireOwner } from './owner.ts'
+import { formLimits, postObject } from './post-form.ts'
 import { putObject } from './put-object.ts'
-import { quoteTags } from './tags.ts'
-import { uploadPart } from './upload-part.ts'
-import { maxXmlBytes } from './xml-body.ts'
+import { addHoistedHeaders, parseAddress, parseKey, requireOwner, targetOf } from './request.ts'
 
 const onService: readonly S3Operation<S3Call>[] = [listBuckets]
 const onBucket: readonly S3Operation<BucketCall>[] = [

@@ -1,12 +1,14 @@
+/** Lists the objects of a bucket. The parameters that all lists take are here, too. */
+import type { Viewer } from '../../auth/viewer.ts'
 import type { KeyPage, KeyQuery } from '../../services/files/index.ts'
-import { S3Error } from './failure.ts'
-import { encoderOf, parseDelimiter, parseLimit } from './list-parameters.ts'
+import { emptyTag, listedTag } from './conditions.ts'
+import { S3Error } from './errors.ts'
 import type { BucketCall, S3Operation } from './operation.ts'
-import { ownerOf } from './owner.ts'
-import { sendXml } from './send.ts'
-import { emptyTag, listedTag } from './tags.ts'
-import { element, result, type Xml } from './xml.ts'
+import type { S3Address } from './request.ts'
+import { encodeKey } from './signature.ts'
+import { element, result, sendXml, type Xml } from './xml.ts'
 
+/** The parameters of both versions. */
 const common = ['prefix', 'delimiter', 'max-keys', 'encoding-type']
 
 export const listObjectsV2: S3Operation<BucketCall> = {
@@ -107,4 +109,33 @@ function decodeToken(token: string): string {
   const key = Buffer.from(token, 'base64url').toString('utf8')
   if (key.startsWith('/') && Buffer.from(key).toString('base64url') === token) return key.slice(1)
   throw new S3Error('InvalidArgument', 'The continuation token is not from this server.')
+}
+
+/** Returns the owner without a name, because a presigned URL may show the list to anyone. */
+function ownerOf(viewer: Viewer | null): Xml[] {
+  return viewer ? [element('Owner', [element('ID', viewer.member.userId)])] : []
+}
+
+const maxItems = 1000
+
+/** Returns the number of items of a page, 0 to 1,000. @throws S3Error */
+export function parseLimit(query: S3Address['query'], name: string): number {
+  const text = query.get(name) ?? String(maxItems)
+  if (/^\d{1,10}$/.test(text)) return Math.min(Number(text), maxItems)
+  throw new S3Error('InvalidArgument', `"${name}" is a number from 0 to 2147483647.`)
+}
+
+/** @throws S3Error */
+export function parseDelimiter(query: S3Address['query']): '' | '/' {
+  const delimiter = query.get('delimiter') ?? ''
+  if (delimiter === '' || delimiter === '/') return delimiter
+  throw new S3Error('NotImplemented', 'The only delimiter of this server is "/".')
+}
+
+/** Returns the function that encodes keys in the response. @throws S3Error */
+export function encoderOf(query: S3Address['query']): (key: string) => string {
+  const encoding = query.get('encoding-type')
+  if (encoding === undefined) return key => key
+  if (encoding === 'url') return encodeKey
+  throw new S3Error('InvalidArgument', '"encoding-type" can only be "url".')
 }

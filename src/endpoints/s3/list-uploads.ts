@@ -1,12 +1,10 @@
 /** Lists of multipart uploads and of their parts. */
 import { compareNames } from '../../services/files/list.ts'
 import type { UploadRecord } from '../../services/uploads/index.ts'
-import { S3Error } from './failure.ts'
-import { encoderOf, parseDelimiter, parseLimit } from './list-parameters.ts'
+import { explainUpload, S3Error } from './errors.ts'
+import { encoderOf, parseDelimiter, parseLimit } from './list-objects.ts'
 import type { BucketCall, ObjectCall, S3Operation } from './operation.ts'
-import { sendXml } from './send.ts'
-import { explainUpload } from './upload-errors.ts'
-import { element, result, type Xml } from './xml.ts'
+import { element, result, sendXml, type Xml } from './xml.ts'
 
 export const listParts: S3Operation<ObjectCall> = {
   method: 'GET',

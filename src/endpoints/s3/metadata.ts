@@ -1,6 +1,6 @@
 /** The metadata of objects: of it, the back ends keep only the type and the modification time. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { S3Error } from './failure.ts'
+import { S3Error } from './errors.ts'
 
 const prefix = 'x-amz-meta-'
 const timeHeader = `${prefix}mtime`

@@ -1,24 +1,18 @@
-/** Operations on multipart uploads. */
+/** Multipart uploads: an upload begins, receives parts in any order, and is completed or aborted. */
+import { continueOnRead } from '../../http/connection/expect-continue.ts'
 import { asTransfer } from '../../http/connection/graceful-close.ts'
 import { parseMimeType } from '../../http/content/body-headers.ts'
 import { settleConditional } from '../../http/content/upload-conditions.ts'
 import { formatTag } from '../../http/content/validators.ts'
 import { elementsOf, textOf, type XmlElement } from '../../http/xml/parse.ts'
-import { maxParts } from '../../services/uploads/multipart/index.ts'
-import { S3Error } from './failure.ts'
+import { isEndedUpload, maxParts, type UploadName } from '../../services/uploads/multipart/index.ts'
+import { objectBody, readXml } from './body.ts'
+import { listedTag, parseConditions, requireSource } from './conditions.ts'
+import { explainBucket, explainUpload, S3Error } from './errors.ts'
 import { parseModifiedAt, requireStorable } from './metadata.ts'
 import type { ObjectCall, S3Operation } from './operation.ts'
-import { parseConditions } from './put-conditions.ts'
-import { sendXml } from './send.ts'
-import { listedTag } from './tags.ts'
-import { explainUpload } from './upload-errors.ts'
-import { partNumberPattern, uploadOf } from './upload-name.ts'
-import { element, result } from './xml.ts'
-import { readXml } from './xml-body.ts'
-
-const md5Pattern = /^"?([0-9a-f]{32})"?$/
-/** Replaces an ETag that is not an MD5 digest. It is different from the digest of every part. */
-const unknownMd5 = 'unknown'
+import { type ObjectName, parseCopyRange, parseCopySource } from './request.ts'
+import { element, result, sendXml } from './xml.ts'
 
 export const createMultipartUpload: S3Operation<ObjectCall> = {
   method: 'POST',
@@ -40,6 +34,48 @@ export const createMultipartUpload: S3Operation<ObjectCall> = {
       ]),
     )
   },
+}
+
+/** Stores a part from the body or, with `x-amz-copy-source`, from another object. */
+export const uploadPart: S3Operation<ObjectCall> = {
+  method: 'PUT',
+  selects: ['partNumber', 'uploadId'],
+  run(call) {
+    const { request } = call
+    const source = parseCopySource(request.headers)
+    return asTransfer(request.server, source ? copyPart(call, source) : storePart(call))
+  },
+}
+
+async function storePart(call: ObjectCall): Promise<unknown> {
+  const { services, request, reply, signal } = call
+  const number = partNumber(call)
+  const { checksum, ...part } = await objectBody(request)
+  continueOnRead(request.raw, reply)
+  const md5 = await services.multipart
+    .put(request.viewer, uploadOf(call), number, part, signal)
+    .catch(error => explainUpload(error, call.providerId))
+  return reply.headers({ ETag: formatTag(md5), ...checksum() }).send()
+}
+
+async function copyPart(call: ObjectCall, from: ObjectName): Promise<unknown> {
+  const { services, request, reply, signal } = call
+  const number = partNumber(call)
+  const range = parseCopyRange(request.headers)
+  const providerId = await services.providers.idOf(request.viewer, from.bucket)
+  const source = { providerId, path: from.path }
+  request.refusedAction = 'PART_COPY'
+  request.named = { location: source, to: { providerId: call.providerId, path: call.path } }
+  await requireSource(call, source)
+  const md5 = await services.multipart
+    .copy(request.viewer, uploadOf(call), number, { ...source, range }, signal)
+    .catch(error =>
+      isEndedUpload(error) ? explainUpload(error, call.providerId) : Promise.reject(explainBucket(error, providerId)),
+    )
+  return sendXml(
+    reply,
+    result('CopyPartResult', [element('LastModified', new Date().toISOString()), element('ETag', formatTag(md5))]),
+  )
 }
 
 export const completeMultipartUpload: S3Operation<ObjectCall> = {
@@ -85,6 +121,23 @@ export const abortMultipartUpload: S3Operation<ObjectCall> = {
 function requireMayUpload({ services, request, providerId, path }: ObjectCall): void {
   services.files.requireMayUpload(request.viewer, { providerId, path })
 }
+
+function uploadOf({ providerId, path, query }: ObjectCall): UploadName {
+  return { providerId, path, uploadId: query.get('uploadId') ?? '' }
+}
+
+const partNumberPattern = /^[1-9]\d{0,4}$/
+
+/** @throws S3Error */
+function partNumber({ query }: ObjectCall): number {
+  const text = query.get('partNumber') ?? ''
+  if (partNumberPattern.test(text) && Number(text) <= maxParts) return Number(text)
+  throw new S3Error('InvalidArgument', `A part number is a number from 1 to ${maxParts}.`)
+}
+
+const md5Pattern = /^"?([0-9a-f]{32})"?$/
+/** Replaces an ETag that is not an MD5 digest. It is different from the digest of every part. */
+const unknownMd5 = 'unknown'
 
 /** @throws S3Error */
 async function readParts({ request }: ObjectCall): Promise<{ number: number; md5: string }[]> {

@@ -1,7 +1,8 @@
+/** The form of an operation: what selects it, and what it is called with. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuditAction } from '../../db/schema.ts'
 import type { Services } from '../../services/index.ts'
-import type { S3Address } from './address.ts'
+import type { S3Address } from './request.ts'
 
 /** One request, with everything that an operation needs. */
 export interface S3Call {

@@ -1,17 +1,18 @@
+/** Stores an object: from the body of the request, or as a copy of another object. */
+import { AppError } from '../../errors.ts'
 import { awaitsContinue, continueOnRead } from '../../http/connection/expect-continue.ts'
 import { asTransfer } from '../../http/connection/graceful-close.ts'
 import { parseMimeType } from '../../http/content/body-headers.ts'
 import { settleConditional } from '../../http/content/upload-conditions.ts'
 import { formatTag } from '../../http/content/validators.ts'
+import type { FileEntry, LocationInput } from '../../services/files/index.ts'
 import { objectBody } from './body.ts'
-import { copyObject } from './copy-object.ts'
-import { parseCopySource } from './copy-source.ts'
-import { S3Error } from './failure.ts'
-import { makeFolder } from './folders.ts'
+import { emptyTag, listedTag, parseConditions, requireSource } from './conditions.ts'
+import { explainBucket, S3Error } from './errors.ts'
 import { parseModifiedAt, requireStorable } from './metadata.ts'
 import type { ObjectCall, S3Operation } from './operation.ts'
-import { parseConditions } from './put-conditions.ts'
-import { emptyTag, listedTag } from './tags.ts'
+import { type ObjectName, parseCopySource } from './request.ts'
+import { element, result, sendXml, type Xml } from './xml.ts'
 
 /** Stores an object from the body or, with `x-amz-copy-source`, from another object. */
 export const putObject: S3Operation<ObjectCall> = {
@@ -41,4 +42,63 @@ async function storeObject(call: ObjectCall): Promise<unknown> {
   const storing = services.files.upload(viewer, { ...input, ...conditions }, signal)
   const stored = await settleConditional(storing, isConditional)
   return reply.headers({ ETag: formatTag(listedTag(stored)), ...checksum() }).send()
+}
+
+/** Creates a folder, unless it exists. */
+async function makeFolder({ services, request, providerId, path, signal }: ObjectCall): Promise<void> {
+  const at = { providerId, path }
+  await services.files.createFolder(request.viewer, at, signal).catch(async error => {
+    const isTaken = error instanceof AppError && error.reason === 'ALREADY_EXISTS'
+    const existing: FileEntry | null = isTaken ? await services.files.stat(request.viewer, at, signal) : null
+    if (existing?.kind !== 'directory') throw error
+  })
+}
+
+/** Copies an object within the server. The copy keeps the type and, where the back end can store it, the time. */
+async function copyObject(call: ObjectCall, { bucket, ...object }: ObjectName): Promise<unknown> {
+  const { services, request, reply, providerId, path: toPath, isFolder, signal } = call
+  const source = { providerId: await services.providers.idOf(request.viewer, bucket), ...object }
+  const from = { providerId: source.providerId, path: source.path }
+  request.refusedAction = 'COPY'
+  request.named = { location: from, to: { providerId, path: toPath } }
+  if (isFolder !== source.isFolder) {
+    throw new S3Error('InvalidRequest', 'A folder, whose key ends in "/", can be copied only to such a key.')
+  }
+  if (isFolder) return copyFolder(call, source)
+  const isSame = source.providerId === providerId && source.path === toPath
+  await requireSource(call, source)
+  const { conflict, condition, isConditional } = parseConditions(request.headers)
+  if (condition) throw new S3Error('NotImplemented', 'The only condition on the copy is "If-None-Match: *".')
+  const input = { ...from, toProviderId: providerId, toPath, conflict, only: 'file' as const }
+  const copying = services.files.copy(request.viewer, input, signal)
+  const copy = await settleConditional(copying, isConditional).catch(error =>
+    Promise.reject(explain(explainBucket(error, source.providerId), isSame)),
+  )
+  return sendXml(reply, copied(copy.modifiedAt ?? new Date(), listedTag(copy)))
+}
+
+function copied(modifiedAt: Date, tag: string): Xml {
+  return result('CopyObjectResult', [element('LastModified', modifiedAt.toISOString()), element('ETag', `"${tag}"`)])
+}
+
+/** Creates the folder without the objects in it, which have keys of their own. */
+async function copyFolder(call: ObjectCall, source: LocationInput): Promise<unknown> {
+  const { services, request, reply, signal } = call
+  const { kind } = await services.files.stat(request.viewer, source, signal)
+  if (kind !== 'directory') throw new S3Error('NoSuchKey', 'There is no object with the key of the source.')
+  await makeFolder(call)
+  return sendXml(reply, copied(new Date(), emptyTag))
+}
+
+function explain(error: unknown, isSame: boolean): unknown {
+  if (!(error instanceof AppError)) return error
+  if (error.reason === 'NOT_A_FILE') {
+    return new S3Error('NoSuchKey', 'There is no object with the key of the source.', error)
+  }
+  if (!isSame || error.reason !== 'ALREADY_EXISTS') return error
+  return new S3Error(
+    'InvalidRequest',
+    'An object cannot be copied to itself: the storage keeps no metadata that this could change.',
+    error,
+  )
 }

@@ -1,8 +1,10 @@
 /** Writes the XML of S3. A key with characters that XML cannot contain is whole only with `encoding-type=url`. */
+
+import type { FastifyReply } from 'fastify'
 import { escapeXml, xmlDeclaration } from '../../http/xml/write.ts'
 
 export const xmlType = 'application/xml'
-export const s3Namespace = 'http://s3.amazonaws.com/doc/2006-03-01/'
+const s3Namespace = 'http://s3.amazonaws.com/doc/2006-03-01/'
 
 /** Escaped XML. */
 export type Xml = string & { readonly __xml: true }
@@ -20,4 +22,8 @@ export function result(name: string, content: readonly Xml[]): Xml {
 
 export function document(root: Xml): string {
   return xmlDeclaration + root
+}
+
+export function sendXml(reply: FastifyReply, root: Xml): FastifyReply {
+  return reply.header('Content-Type', xmlType).send(document(root))
 }

@@ -3,7 +3,6 @@ import { apiKeyIdOf, secretAccessKeys } from '../../auth/s3-keys.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { SessionTokens } from '../../auth/session-token.ts'
 import { isShareToken } from '../../auth/share-token.ts'
-import { SignatureError } from '../../auth/sigv4/failure.ts'
 import {
   freshness,
   keyPermissions,
@@ -36,7 +35,7 @@ export interface Credentials {
   /**
    * Returns the viewer of a request that an API key has signed.
    * @param verify verifies the signature and returns it. It may skip deriving the secret access keys if it remembers the signing keys
-   * @throws SignatureError, as `authenticate`
+   * @throws as `authenticate` and `verify`
    */
   authenticateSigned<T>(
     accessKeyId: string,
@@ -262,8 +261,8 @@ export function createCredentials({
   }
 }
 
-function unknownAccessKey(): SignatureError {
-  return new SignatureError('InvalidAccessKeyId', 'This access key ID is unknown: use the one shown with the API key.')
+function unknownAccessKey(): AppError {
+  return new AppError('INVALID_CREDENTIAL', 'This access key ID is unknown: use the one shown with the API key.')
 }
 
 /** @throws KEY_EXPIRED, SESSION_ENDED, SHARE_ENDED */

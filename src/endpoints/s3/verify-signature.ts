@@ -1,8 +1,19 @@
-/** Verifies signatures of requests (AWS Signature Version 4). */
+/**
+ * Verifies the signatures of requests and of forms (AWS Signature Version 4). The policy of a form is the text that is
+ * signed.
+ */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
-import { SignatureError } from './failure.ts'
-import { hashCanonicalRequest, type SignedMessage } from './message.ts'
-import { maxExpiry, type Signature, signatureAlgorithm } from './signature.ts'
+import { SignatureError } from './errors.ts'
+import {
+  hashCanonicalRequest,
+  maxExpiry,
+  parseCredential,
+  parseTimestamp,
+  parseValue,
+  type Signature,
+  type SignedMessage,
+  signatureAlgorithm,
+} from './signature.ts'
 
 /** Milliseconds by which the clock of a client may differ. */
 const clockSkew = 15 * 60 * 1000
@@ -39,7 +50,7 @@ export function verifySignature(
 }
 
 /** @throws SignatureError if the client's clock is wrong, or the URL or the form has expired */
-export function requireCurrent(
+function requireCurrent(
   { scope, timestamp, expiresIn }: Pick<Signature, 'scope' | 'timestamp' | 'expiresIn'>,
   now: number,
 ): void {
@@ -111,4 +122,82 @@ export function hmac(key: string | Buffer | KeyObject, text: string): Buffer {
 export function isEqualHex(hex: string, bytes: Buffer): boolean {
   const given = Buffer.from(hex, 'hex')
   return given.length === bytes.length && timingSafeEqual(given, bytes)
+}
+
+const maxRemembered = 1000
+
+/**
+ * Derives signing keys, each of which is valid for one access key, date and region. It caches them, because deriving a key takes
+ * several digests and a client uses the same key for all its requests of a day. An entry cannot become stale, because the secrets
+ * of an access key do not change while the server runs.
+ */
+export class SigningKeys {
+  readonly #remembered = new Map<string, readonly KeyObject[]>()
+
+  /**
+   * Returns what `verify` returns. The keys are cached only if it does not throw, so a client that does not know a secret cannot
+   * fill the cache.
+   * @param secrets returns the secrets of the access key. It is called only if the signing keys are not in the cache
+   * @param verify receives one signing key for each secret
+   */
+  use<T>(
+    signature: Pick<Signature, 'accessKeyId' | 'scope'>,
+    secrets: () => readonly string[],
+    verify: (signingKeys: readonly KeyObject[]) => T,
+  ): T {
+    const { accessKeyId, scope } = signature
+    const name = `${accessKeyId}/${scope.date}/${scope.region}`
+    const remembered = this.#remembered.get(name)
+    if (remembered) return verify(remembered)
+    const keys = secrets().map(secret => deriveSigningKey(secret, signature))
+    const verified = verify(keys)
+    const [oldest] = this.#remembered.keys()
+    if (this.#remembered.size >= maxRemembered && oldest !== undefined) this.#remembered.delete(oldest)
+    this.#remembered.set(name, keys)
+    return verified
+  }
+}
+
+interface FormSignature extends Pick<Signature, 'accessKeyId' | 'scope' | 'timestamp' | 'value'> {
+  /** In base64, as the form has it. */
+  policy: string
+}
+
+/**
+ * Returns null if the form has no signature.
+ * @param fields by their names in lowercase
+ * @throws SignatureError if it is malformed
+ */
+export function parseFormSignature(fields: ReadonlyMap<string, string>): FormSignature | null {
+  const [policy, value] = [fields.get('policy'), fields.get('x-amz-signature')]
+  if (policy === undefined && value === undefined) return null
+  if (policy === undefined || value === undefined) {
+    throw new SignatureError('InvalidArgument', 'A form needs both the fields "policy" and "x-amz-signature".')
+  }
+  if (fields.get('x-amz-algorithm') !== signatureAlgorithm) {
+    throw new SignatureError('InvalidArgument', `The form field "x-amz-algorithm" must be "${signatureAlgorithm}".`)
+  }
+  return {
+    ...parseCredential(fields.get('x-amz-credential'), 'InvalidArgument'),
+    timestamp: parseTimestamp(fields.get('x-amz-date'), 'InvalidArgument'),
+    value: parseValue(value, 'InvalidArgument'),
+    policy,
+  }
+}
+
+/**
+ * A policy has an expiry of its own. Like a presigned URL, its signature is valid for at most 7 days.
+ * @param secrets the secrets of the access key, of which one has signed
+ * @param now milliseconds since 1970
+ * @throws SignatureError
+ */
+export function verifyFormSignature(signature: FormSignature, secrets: readonly string[], now: number): void {
+  requireCurrent({ ...signature, expiresIn: maxExpiry }, now)
+  const isSigned = (secret: string) =>
+    isEqualHex(signature.value, hmac(deriveSigningKey(secret, signature), signature.policy))
+  if (secrets.some(isSigned)) return
+  throw new SignatureError(
+    'SignatureDoesNotMatch',
+    'The signature does not match the policy of the form: check the secret access key.',
+  )
 }

@@ -4,8 +4,8 @@
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming-trailers.html
  */
 import { createHash, type Hash } from 'node:crypto'
-import { SignatureError } from './failure.ts'
-import { hmac, isEqualHex, scopeText, type VerifiedSignature } from './verify.ts'
+import { SignatureError } from './errors.ts'
+import { hmac, isEqualHex, scopeText, type VerifiedSignature } from './verify-signature.ts'
 
 /** The values of `x-amz-content-sha256` for a body in chunks. */
 export const chunkedForms = {
@@ -14,7 +14,7 @@ export const chunkedForms = {
   'STREAMING-UNSIGNED-PAYLOAD-TRAILER': { isSigned: false, hasTrailer: true },
 } as const
 
-export interface ChunkedForm {
+interface ChunkedForm {
   isSigned: boolean
   hasTrailer: boolean
 }

@@ -2,17 +2,17 @@ import { createHash, createHmac, type KeyObject, randomBytes } from 'node:crypto
 import { GetObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import t from 'tap'
-import { ChunkedBody, chunkedForms } from '../../src/auth/sigv4/chunked-body.ts'
-import { SignatureError } from '../../src/auth/sigv4/failure.ts'
+import { ChunkedBody, chunkedForms } from '../../src/endpoints/s3/chunked-body.ts'
+import { SignatureError } from '../../src/endpoints/s3/errors.ts'
 import {
   hashCanonicalRequest,
+  parseSignature,
   parseSignedHeaders,
   parseSignedQuery,
+  type Signature,
   type SignedMessage,
-} from '../../src/auth/sigv4/message.ts'
-import { parseSignature, type Signature } from '../../src/auth/sigv4/signature.ts'
-import { SigningKeys } from '../../src/auth/sigv4/signing-keys.ts'
-import { deriveSigningKey, hmac, verifySignature } from '../../src/auth/sigv4/verify.ts'
+} from '../../src/endpoints/s3/signature.ts'
+import { deriveSigningKey, hmac, SigningKeys, verifySignature } from '../../src/endpoints/s3/verify-signature.ts'
 
 const accessKeyId = 'AKIAIOSFODNN7EXAMPLE'
 const secretAccessKey = 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY'
@@ -76,7 +76,7 @@ const faultOf = (work: () => unknown): string => {
     work()
     return 'none'
   } catch (error) {
-    return error instanceof SignatureError ? error.fault : String(error)
+    return error instanceof SignatureError ? error.s3Code : String(error)
   }
 }
 

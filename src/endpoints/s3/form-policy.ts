@@ -1,6 +1,6 @@
 /** The policy of a form: what its fields may be (https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-HTTPPOSTConstructPolicy.html). */
-import { parseJson } from '../../../http/json.ts'
-import { S3Error } from '../failure.ts'
+import { parseJson } from '../../http/json.ts'
+import { S3Error } from './errors.ts'
 
 /** Bytes: the sizes of the file that the policy allows. */
 export interface SizeRange {

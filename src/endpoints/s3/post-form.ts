@@ -1,29 +1,30 @@
-/** Stores the file of an HTML form, whose policy the owner of a key has signed (PostObject). */
+/**
+ * Stores the file of an HTML form, whose policy the owner of a key has signed (PostObject). The file is the last field that
+ * counts.
+ */
 import { Readable } from 'node:stream'
+import type { MultipartFile, MultipartValue } from '@fastify/multipart'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { parseFormSignature, verifyFormSignature } from '../../../auth/sigv4/form.ts'
-import { encodeUri } from '../../../auth/sigv4/message.ts'
-import { requireViewer, type Viewer } from '../../../auth/viewer.ts'
-import { AppError } from '../../../errors.ts'
-import { originOf } from '../../../http/authentication.ts'
-import { requestSignal } from '../../../http/connection/client-abort.ts'
-import { asTransfer } from '../../../http/connection/graceful-close.ts'
-import { parseMimeType } from '../../../http/content/body-headers.ts'
-import { wholePart } from '../../../http/content/form-parts.ts'
-import { formatTag } from '../../../http/content/validators.ts'
-import { namedProvider } from '../../../http/named-provider.ts'
-import type { Services } from '../../../services/index.ts'
-import { targetOf } from '../address.ts'
-import { withChecksum } from '../body.ts'
-import { S3Error } from '../failure.ts'
-import { parseKey, requireKeyLength } from '../keys.ts'
-import { parseModifiedAt, requireStorable } from '../metadata.ts'
-import { explainBucket } from '../no-such-bucket.ts'
-import { sendXml } from '../send.ts'
-import { listedTag } from '../tags.ts'
-import { element, result } from '../xml.ts'
-import { type Policy, parsePolicy, requireAllowed, type SizeRange } from './policy.ts'
-import { type ObjectForm, readForm } from './read-form.ts'
+import { requireViewer, type Viewer } from '../../auth/viewer.ts'
+import { AppError } from '../../errors.ts'
+import { originOf } from '../../http/authentication.ts'
+import { requestSignal } from '../../http/connection/client-abort.ts'
+import { asTransfer } from '../../http/connection/graceful-close.ts'
+import { parseMimeType } from '../../http/content/body-headers.ts'
+import { type FormLimits, formParts, type Parts, wholePart } from '../../http/content/form-parts.ts'
+import { formatTag } from '../../http/content/validators.ts'
+import { namedProvider } from '../../http/named-provider.ts'
+import { withTimeout } from '../../lib/timeout.ts'
+import type { Services } from '../../services/index.ts'
+import { withChecksum } from './body.ts'
+import { listedTag } from './conditions.ts'
+import { explainBucket, S3Error } from './errors.ts'
+import { type Policy, parsePolicy, requireAllowed, type SizeRange } from './form-policy.ts'
+import { parseModifiedAt, requireStorable } from './metadata.ts'
+import { parseKey, requireKeyLength, targetOf } from './request.ts'
+import { encodeKey } from './signature.ts'
+import { parseFormSignature, verifyFormSignature } from './verify-signature.ts'
+import { element, result, sendXml } from './xml.ts'
 
 /** Fields that have another name as headers. */
 const headerNames: Readonly<Record<string, string>> = {
@@ -31,6 +32,10 @@ const headerNames: Readonly<Record<string, string>> = {
   tagging: 'x-amz-tagging',
 }
 const anySize: SizeRange = { min: 0, max: Number.MAX_SAFE_INTEGER }
+
+export const formLimits: FormLimits = { parts: 100, fields: 60, files: 1, fieldSize: 32 * 1024 }
+/** Bytes of all fields together. */
+const maxFields = 64 * 1024
 
 export async function postObject(
   services: Services,
@@ -48,6 +53,48 @@ export async function postObject(
   return asTransfer(request.server, store(services, request, reply, { form, fields, sizes, bucket }))
 }
 
+interface ObjectForm {
+  /** By their names in lowercase. */
+  fields: Map<string, string>
+  file: MultipartFile
+  parts: Parts
+}
+
+/** Reads the fields up to the file. They arrive before the client is known, so all of them together have a deadline. @throws S3Error, INCOMPLETE_BODY */
+function readForm(request: FastifyRequest): Promise<ObjectForm> {
+  const { bodyTimeout } = request.server
+  const late = () => new AppError('INCOMPLETE_BODY', `The fields did not arrive within ${bodyTimeout / 1000} seconds.`)
+  return withTimeout(read(request), bodyTimeout, late)
+}
+
+async function read(request: FastifyRequest): Promise<ObjectForm> {
+  const parts = formParts(request)
+  const fields = new Map<string, string>()
+  let bytes = 0
+  for (let part = await parts.take(); part; part = await parts.take()) {
+    if (part.type === 'file') {
+      if (part.fieldname !== 'file') throw invalid('The file of the form must be in the field "file".')
+      return { fields, file: part, parts }
+    }
+    const [name, value] = fieldOf(part)
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(value)
+    if (bytes > maxFields) throw invalid(`The fields before the file can have at most ${maxFields} bytes.`)
+    if (fields.has(name)) throw invalid('A field of the form appears more than once.')
+    fields.set(name, value)
+  }
+  throw invalid('The form has no file: it must be in the field "file", after all others.')
+}
+
+function fieldOf({ fieldname, value, valueTruncated }: MultipartValue): [name: string, value: string] {
+  // The parser accepts a part without a name, which its types do not say.
+  if (typeof fieldname !== 'string') throw invalid('A field of the form has no name.')
+  if (typeof value !== 'string' || valueTruncated) throw invalid('A field of the form is not text or is too long.')
+  return [fieldname.toLowerCase(), value]
+}
+
+// biome-ignore lint/suspicious/noTemplateCurlyInString: S3 writes the variable in this way
+const fileNameVariable = '${filename}'
+
 /** Returns the key, in which `${filename}` stands for the name of the file. @throws S3Error */
 function keyOf({ fields, file }: ObjectForm): string {
   const key = fields.get('key') ?? ''
@@ -60,9 +107,6 @@ function keyOf({ fields, file }: ObjectForm): string {
   requireKeyLength(Buffer.byteLength(pieces.join('')) + names * Buffer.byteLength(name))
   return pieces.join(name)
 }
-
-// biome-ignore lint/suspicious/noTemplateCurlyInString: S3 writes the variable in this way
-const fileNameVariable = '${filename}'
 
 /** Authenticates the form by its signature. Returns the policy that is signed. */
 async function authenticate({ credentials }: Services, request: FastifyRequest, form: ObjectForm): Promise<Policy> {
@@ -164,7 +208,7 @@ function redirectOf(text: string | undefined): URL | null {
 /** Returns the address of the object below the address of the form. */
 function locationOf(request: FastifyRequest, key: string): string {
   const { host, signedPath } = targetOf(request)
-  return `${request.protocol}://${host}${signedPath.replace(/\/$/, '')}/${encodeUri(key).replaceAll('%2F', '/')}`
+  return `${request.protocol}://${host}${signedPath.replace(/\/$/, '')}/${encodeKey(key)}`
 }
 
 function invalid(message: string): S3Error {
