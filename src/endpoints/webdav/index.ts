@@ -1,23 +1,25 @@
-/** WebDAV, classes 1 and 2 (RFC 4918), at `/dav/<slug>/...`. */
+/**
+ * WebDAV, classes 1 and 2 (RFC 4918), at `/dav/<slug>/...`. A request is located and authorized before its body is read; then
+ * the function of its method calls a service and sends the response.
+ */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isApiKey } from '../../auth/api-key.ts'
 import { needs } from '../../auth/needs.ts'
+import type { Viewer } from '../../auth/viewer.ts'
 import type { AuditAction } from '../../db/schema.ts'
+import { AppError } from '../../errors.ts'
 import { type BodyRule, defaultBodyLimit, inTwoSteps, type Serve } from '../../http/admission.ts'
-import { authenticateUnknownBelow } from '../../http/authentication.ts'
+import { authenticateUnknownBelow, originOf } from '../../http/authentication.ts'
 import { asTransfer } from '../../http/connection/graceful-close.ts'
 import { formatErrorsBelow } from '../../http/error-formats.ts'
-import { davPath, slugOf } from './address.ts'
-import { basicAuthentication } from './basic-auth.ts'
-import { copy, move } from './copy-move.ts'
-import { type DavNeeds, type DavOptions, type DavRequest, openRequest } from './dav-request.ts'
-import { deleteEntry } from './delete.ts'
+import { namedProvider } from '../../http/named-provider.ts'
+import type { Services } from '../../services/index.ts'
+import { copy, deleteEntry, get, mkcol, move, put } from './entries.ts'
 import { formatError } from './errors.ts'
-import { get } from './get.ts'
 import { lock, unlock } from './lock.ts'
-import { mkcol } from './mkcol.ts'
 import { openPropfind } from './propfind.ts'
 import { proppatch } from './proppatch.ts'
-import { put } from './put.ts'
+import { type DavNeeds, type DavOptions, type DavRequest, davPath, openRequest, slugOf } from './request.ts'
 
 /** Bytes of XML in a request that has a body. */
 const maxXml = 128 * 1024
@@ -28,16 +30,6 @@ interface DavMethod {
   audit: AuditAction
   /** Authorizes a request before its body is read. */
   open(request: FastifyRequest, reply: FastifyReply, options: DavOptions): Promise<Serve>
-}
-
-function on(needed: DavNeeds, audit: AuditAction, handle: (dav: DavRequest) => Promise<void>): DavMethod {
-  return {
-    audit,
-    async open(request, reply, options) {
-      const dav = await openRequest(request, reply, options, needed)
-      return () => handle(dav)
-    },
-  }
 }
 
 const methods: Readonly<Record<string, DavMethod>> = {
@@ -94,4 +86,38 @@ export async function registerWebdav(app: FastifyInstance, options: DavOptions):
 /** Says the same for every path, so it needs no credential. Some clients send none. */
 async function describe(reply: FastifyReply): Promise<void> {
   reply.header('Allow', allowed).send()
+}
+
+function on(needed: DavNeeds, audit: AuditAction, handle: (dav: DavRequest) => Promise<void>): DavMethod {
+  return {
+    audit,
+    async open(request, reply, options) {
+      const dav = await openRequest(request, reply, options, needed)
+      return () => handle(dav)
+    },
+  }
+}
+
+const scheme = /^Basic +([A-Za-z0-9+/=_-]+) *$/i
+
+/**
+ * Authenticates with an API key as the password of Basic authentication (RFC 7617). The user name does not matter. Any other
+ * password counts as a wrong credential; the password of an account is never tried.
+ */
+function basicAuthentication({
+  credentials,
+  requestLimits,
+}: Services): (request: FastifyRequest) => Promise<Viewer> | null {
+  async function authenticate(encoded: string, request: FastifyRequest): Promise<Viewer> {
+    const text = Buffer.from(encoded, 'base64').toString()
+    const password = text.slice(text.indexOf(':') + 1)
+    if (isApiKey(password)) return credentials.authenticate(password, originOf(request), namedProvider(request))
+    requestLimits.countGuess(request.ip)
+    throw new AppError('INVALID_CREDENTIAL', 'Use an API key as the password, and any user name.')
+  }
+
+  return request => {
+    const encoded = scheme.exec(request.headers.authorization ?? '')?.[1]
+    return encoded === undefined ? null : authenticate(encoded, request)
+  }
 }

@@ -1,13 +1,18 @@
-/** Properties that the server computes: RFC 4918, section 15, RFC 4331, and those of ownCloud that clients use. */
+/**
+ * Properties that the server computes (RFC 4918, section 15, RFC 4331, and those of ownCloud that clients use), also for
+ * folders that no back end has: the list of storages, and those above the base path of a credential.
+ */
 import { hash } from 'node:crypto'
+import { root } from '../../auth/path.ts'
 import { includesScope } from '../../auth/scopes.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { formatTag } from '../../http/content/validators.ts'
 import { escapeXml } from '../../http/xml/write.ts'
 import { contentType, entryId, type FileEntry } from '../../services/files/index.ts'
 import type { WebdavLock } from '../../services/webdav/locks.ts'
-import { activeLock, supportedLock } from './lock-xml.ts'
-import { davNamespace, ocNamespace, type PropertyName, propertyName } from './names.ts'
+import { activeLock, supportedLock } from './lock.ts'
+import { davNamespace, ocNamespace, type PropertyName, propertyName } from './multistatus.ts'
+import { type DavOptions, hrefOf } from './request.ts'
 
 /** The facts from which properties are computed. */
 export interface PropertySource {
@@ -86,4 +91,31 @@ function checksums({ entry }: PropertySource): string | null {
     return hex === undefined ? [] : `${name}:${hex}`
   })
   return known.length === 0 ? null : `<oc:checksum>${known.join(' ')}</oc:checksum>`
+}
+
+export interface VirtualFolder extends Pick<FileEntry, 'providerId' | 'path' | 'name'> {
+  href: string
+}
+
+/** Returns `/dav/` itself, then the storages that the viewer can access. @throws SCOPE_REQUIRED */
+export async function listStorages(viewer: Viewer | null, options: DavOptions): Promise<VirtualFolder[]> {
+  const records = await options.services.providers.list(viewer)
+  return [{ id: '', slug: '', name: 'Stowage' }, ...records].map(({ id, slug, name }) => ({
+    providerId: id,
+    path: root,
+    name,
+    href: hrefOf(options, { slug, path: '/' }, true),
+  }))
+}
+
+export function virtualSource({ providerId, path, name }: VirtualFolder, viewer: Viewer): PropertySource {
+  const unknown = { size: null, modifiedAt: null, etag: null, mimeType: null, checksums: {}, fileId: null }
+  return {
+    entry: { kind: 'directory', providerId, path, ...unknown },
+    displayName: name,
+    viewer,
+    locks: [],
+    hrefOf: () => '',
+    quota: null,
+  }
 }

@@ -1,15 +1,15 @@
-/** LOCK and UNLOCK: RFC 4918, sections 9.10 and 9.11. */
+/** LOCK and UNLOCK (RFC 4918, sections 9.10 and 9.11), and the XML of locks (sections 14.1, 14.6 and 14.11). */
 import { Readable } from 'node:stream'
 import { formatPath } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
-import { xmlDeclaration } from '../../http/xml/write.ts'
-import type { WebdavLock } from '../../services/webdav/locks.ts'
-import { bodyOf, type DavRequest, hrefOf } from './dav-request.ts'
+import { childNamed, elementsOf, parseXml } from '../../http/xml/parse.ts'
+import { escapeXml, xmlDeclaration } from '../../http/xml/write.ts'
+import type { NewLock, WebdavLock } from '../../services/webdav/locks.ts'
 import { davError, xmlType } from './errors.ts'
-import { formatToken, parseDepth, parseLockToken, parseTimeout, parseToken } from './headers.ts'
-import { activeLock, parseLockInfo } from './lock-xml.ts'
-import { entryOrNull, requireParent } from './parent.ts'
-import { failLocked, ifLists, requirePreconditions } from './preconditions.ts'
+import { formatToken, parseDepth, parseLockToken, parseTimeout } from './headers.ts'
+import { davNamespace, serialize } from './multistatus.ts'
+import { entryOrNull, failLocked, requireParent, requirePreconditions, submittedTokens } from './preconditions.ts'
+import { bodyOf, type DavRequest, hrefOf } from './request.ts'
 
 export async function lock(dav: DavRequest): Promise<void> {
   const { request, reply, viewer, target, options } = dav
@@ -56,10 +56,7 @@ async function createEmptyFile({ viewer, target, options, signal }: DavRequest, 
 /** The token comes in the If header: section 9.10.2. */
 async function refresh(dav: DavRequest): Promise<WebdavLock> {
   const { request, viewer, target, options } = dav
-  const tokens = ifLists(dav)
-    .flatMap(({ conditions }) => conditions)
-    .flatMap(({ kind, value }) => (kind === 'token' ? (parseToken(value) ?? []) : []))
-  const [token] = tokens
+  const [token] = submittedTokens(dav)
   if (token === undefined) {
     throw new AppError('INVALID_INPUT', 'LOCK needs a "lockinfo" element, or an If header with the lock to refresh.')
   }
@@ -76,4 +73,33 @@ function sendLock({ reply, options, target }: DavRequest, held: WebdavLock): voi
   const href = hrefOf(options, { slug: target.slug, path: formatPath(held.path) }, false)
   const xml = `<D:prop xmlns:D="DAV:"><D:lockdiscovery>${activeLock(held, href)}</D:lockdiscovery></D:prop>\n`
   reply.header('Content-Type', xmlType).send(xmlDeclaration + xml)
+}
+
+/** Bytes of XML, which is repeated for each entry of a locked folder. Clients send a name or an address. */
+const maxOwner = 1024
+const maxElements = 200
+
+const entryOf = (scope: string) =>
+  `<D:lockentry><D:lockscope><D:${scope}/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockentry>`
+export const supportedLock = entryOf('exclusive') + entryOf('shared')
+
+export function activeLock(lock: WebdavLock, href: string): string {
+  const seconds = Math.max(0, Math.ceil((lock.expiresAt.getTime() - Date.now()) / 1000))
+  const scope = lock.isExclusive ? 'exclusive' : 'shared'
+  return `<D:activelock><D:locktype><D:write/></D:locktype><D:lockscope><D:${scope}/></D:lockscope><D:depth>${lock.isDeep ? 'infinity' : '0'}</D:depth>${lock.owner}<D:timeout>Second-${seconds}</D:timeout><D:locktoken><D:href>${formatToken(lock.token)}</D:href></D:locktoken><D:lockroot><D:href>${escapeXml(href)}</D:href></D:lockroot></D:activelock>`
+}
+
+/** Parses the body of a LOCK request. @throws INVALID_INPUT, TOO_LARGE */
+async function parseLockInfo(body: Uint8Array): Promise<Pick<NewLock, 'isExclusive' | 'owner'>> {
+  const root = await parseXml(body, maxElements)
+  const child = (name: string) => childNamed(root, davNamespace, name)
+  const named = (parent: string) => elementsOf(child(parent) ?? root).map(({ name }) => name)
+  const scope = named('lockscope')
+  if (root.namespace !== davNamespace || root.name !== 'lockinfo' || !named('locktype').includes('write')) {
+    throw new AppError('INVALID_INPUT', 'The body must be a "lockinfo" element for a write lock.')
+  }
+  const owner = child('owner')
+  const xml = owner ? serialize(owner, maxOwner) : ''
+  if (xml === null) throw new AppError('TOO_LARGE', `The owner of a lock can have at most ${maxOwner} bytes.`)
+  return { isExclusive: !scope.includes('shared'), owner: xml }
 }

@@ -4,10 +4,10 @@ import { needs } from '../../auth/needs.ts'
 import { formatPath, root, type StoragePath } from '../../auth/path.ts'
 import { requireScope } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
-import { hijack, type Serve } from '../../http/admission.ts'
+import { AppError } from '../../errors.ts'
+import type { Serve } from '../../http/admission.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
-import { cutResponse } from '../../http/connection/cut-response.ts'
-import { write } from '../../http/content/send-file.ts'
+import { childNamed, elementsOf, parseXml } from '../../http/xml/parse.ts'
 import type { FileEntry } from '../../services/files/index.ts'
 import type { WebdavLock } from '../../services/webdav/locks.ts'
 import {
@@ -16,7 +16,27 @@ import {
   noProperties,
   type PropertyReader,
 } from '../../services/webdav/properties.ts'
-import { parseAddress } from './address.ts'
+import { davError } from './errors.ts'
+import { parseDepth } from './headers.ts'
+import {
+  listStorages,
+  liveProperties,
+  lockDiscovery,
+  namesOfAll,
+  type PropertySource,
+  quotaProperties,
+  type VirtualFolder,
+  virtualSource,
+} from './live-properties.ts'
+import {
+  davNamespace,
+  type PropertyName,
+  type Propstat,
+  propertyElement,
+  propertyResponse,
+  requestedNames,
+  sendMultistatus,
+} from './multistatus.ts'
 import {
   authorizeRequest,
   bodyOf,
@@ -24,60 +44,19 @@ import {
   type DavRequest,
   hrefOf,
   locateRequest,
+  parseAddress,
   pathnameOf,
-} from './dav-request.ts'
-import { davError, xmlType } from './errors.ts'
-import { parseDepth } from './headers.ts'
-import { liveProperties, lockDiscovery, namesOfAll, type PropertySource, quotaProperties } from './live-properties.ts'
-import { multistatusEnd, multistatusStart, type Propstat, propertyResponse } from './multistatus.ts'
-import type { PropertyName } from './names.ts'
-import { propertyElement } from './property-xml.ts'
-import { parsePropfind, type WantedProperties } from './propfind-body.ts'
-import { listStorages, type VirtualFolder, virtualSource } from './virtual-folders.ts'
+} from './request.ts'
 
-/** Characters that are collected before they are sent. */
-const chunkLength = 128 * 1024
+/** The properties that a PROPFIND request asks for. `all` includes the dead ones, and `include` adds some that it lacks. */
+type WantedProperties =
+  | { kind: 'all'; include: readonly PropertyName[] }
+  | { kind: 'names' }
+  | { kind: 'some'; names: readonly PropertyName[] }
 
-/**
- * Sends a multi-status response while its parts are made, as fast as the client reads. Until the first batch of parts exists, a
- * failure is a proper error response. After that it cuts the connection instead of throwing, so that the client does not
- * mistake a part of the listing for all of it.
- * @param batches each is made while it is sent, so that it never exists as a whole
- */
-async function sendMultistatus(
-  reply: FastifyReply,
-  signal: AbortSignal,
-  batches: AsyncGenerator<Iterable<string>>,
-): Promise<void> {
-  let batch = await batches.next()
-  reply.header('Content-Type', xmlType)
-  hijack(reply, chunkLength)
-  const response = reply.raw
-  let waiting = multistatusStart
-  const send = async () => {
-    const xml = Buffer.from(waiting)
-    waiting = ''
-    await write(response, xml, signal)
-  }
-  try {
-    response.writeHead(207, reply.getHeaders() as Record<string, string>)
-    for (; !batch.done; batch = await batches.next()) {
-      for (const xml of batch.value) {
-        waiting += xml
-        if (waiting.length >= chunkLength) await send()
-      }
-      // The next batch can take long.
-      if (waiting !== '') await send()
-    }
-    waiting = multistatusEnd
-    await send()
-    response.end()
-  } catch (error) {
-    cutResponse(reply, error, signal)
-  } finally {
-    await batches.return(undefined)
-  }
-}
+/** The maximum number of properties in a request. */
+const maxWanted = 200
+const maxElements = 1000
 
 /** Authorizes a request before its body is read. */
 export async function openPropfind(request: FastifyRequest, reply: FastifyReply, options: DavOptions): Promise<Serve> {
@@ -103,6 +82,30 @@ export async function openPropfind(request: FastifyRequest, reply: FastifyReply,
   }
   authorizeRequest(dav, needs.read)
   return async () => sendEntries(dav, await wanted(), withMembers)
+}
+
+/** Parses the body of a PROPFIND request. Without one, all properties are wanted. @throws INVALID_INPUT */
+async function parsePropfind(body: Uint8Array): Promise<WantedProperties> {
+  if (body.length === 0) return { kind: 'all', include: [] }
+  const root = await parseXml(body, maxElements)
+  if (root.namespace !== davNamespace || root.name !== 'propfind') throw malformed()
+  const child = (name: string) => childNamed(root, davNamespace, name)
+  const names = (name: string): PropertyName[] => {
+    const element = child(name)
+    const found = new Set(element ? requestedNames(elementsOf(element)) : [])
+    if (found.size > maxWanted) {
+      throw new AppError('INVALID_INPUT', `A request can ask for at most ${maxWanted} properties.`)
+    }
+    return [...found]
+  }
+  const kinds = ['allprop', 'propname', 'prop'].filter(child)
+  if (kinds.length !== 1) throw malformed()
+  if (kinds[0] === 'allprop') return { kind: 'all', include: names('include') }
+  return kinds[0] === 'propname' ? { kind: 'names' } : { kind: 'some', names: names('prop') }
+}
+
+function malformed(): AppError {
+  return new AppError('INVALID_INPUT', 'The body must be a "propfind" element with "prop", "allprop" or "propname".')
 }
 
 /** @param folders the folder, then those in it */

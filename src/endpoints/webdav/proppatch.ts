@@ -7,13 +7,22 @@ import {
   type PropertyChanges,
   tooManyProperties,
 } from '../../services/webdav/properties.ts'
-import { bodyOf, type DavRequest, hrefOf } from './dav-request.ts'
 import { xmlType } from './errors.ts'
 import { liveProperties } from './live-properties.ts'
-import { multistatusEnd, multistatusStart, type Propstat, propertyResponse } from './multistatus.ts'
-import { davNamespace, type PropertyName, requestedNames, splitName } from './names.ts'
+import {
+  davNamespace,
+  multistatusEnd,
+  multistatusStart,
+  type PropertyName,
+  type Propstat,
+  propertyElement,
+  propertyResponse,
+  requestedNames,
+  serialize,
+  splitName,
+} from './multistatus.ts'
 import { requirePreconditions } from './preconditions.ts'
-import { propertyElement, serialize } from './property-xml.ts'
+import { bodyOf, type DavRequest, hrefOf } from './request.ts'
 
 /** The maximum number of properties in a request. */
 const maxChanges = 200

@@ -1,4 +1,7 @@
-/** A request below `/dav`, parsed as far as all methods need it. */
+/**
+ * A request below `/dav`, parsed as far as all methods need it: its address, which has the slug of a provider and the path of
+ * an entry, and its viewer.
+ */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { authorize, needs } from '../../auth/needs.ts'
 import { requireScope } from '../../auth/policy.ts'
@@ -10,7 +13,6 @@ import type { LocationInput } from '../../services/files/index.ts'
 import type { Services } from '../../services/index.ts'
 import { noProvider } from '../../services/providers/index.ts'
 import type { Sendfile } from '../../settings/index.ts'
-import { type DavAddress, formatAddress, parseAddress, parseReference, plainHost } from './address.ts'
 import { davError } from './errors.ts'
 import { headerText } from './headers.ts'
 
@@ -89,22 +91,8 @@ export function authorizeRequest({ viewer, target, destination }: DavRequest, ne
   }
 }
 
-/** Returns the body of a request that was parsed as XML; empty if it has none. */
-export function bodyOf({ body }: Pick<FastifyRequest, 'body'>): Buffer {
-  return body instanceof Buffer ? body : Buffer.alloc(0)
-}
-
-export function pathnameOf({ url }: Pick<FastifyRequest, 'url'>): string {
-  return splitUrl(url)[0]
-}
-
 async function targetOf({ services }: DavOptions, viewer: Viewer, { slug, path }: DavAddress): Promise<DavTarget> {
   return { slug: slug ?? '', path, providerId: await services.providers.idOf(viewer, slug ?? '') }
-}
-
-/** Returns the target of a URL in the If header. @throws INVALID_INPUT, INVALID_PATH */
-export function referencedTarget({ request, options, viewer }: DavRequest, text: string): Promise<DavTarget> {
-  return targetOf(options, viewer, parseReference(text, options.basePath, hostsOf(request, options)))
 }
 
 function hasDestination(needed: DavNeeds): boolean {
@@ -118,11 +106,97 @@ function parseDestination(request: FastifyRequest, options: DavOptions): DavAddr
   return parseReference(text, options.basePath, hostsOf(request, options))
 }
 
+/** Returns the target of a URL in the If header. @throws INVALID_INPUT, INVALID_PATH */
+export function referencedTarget({ request, options, viewer }: DavRequest, text: string): Promise<DavTarget> {
+  return targetOf(options, viewer, parseReference(text, options.basePath, hostsOf(request, options)))
+}
+
 function hostsOf({ host, headers }: FastifyRequest, { publicUrl }: DavOptions): ReadonlySet<string> {
   const known = [host, headers.host, publicUrl === null ? undefined : new URL(publicUrl).host]
   return new Set(known.flatMap(each => (each === undefined ? [] : plainHost(each))))
 }
 
-export function hrefOf({ basePath }: DavOptions, target: { slug: string; path: string }, isFolder: boolean): string {
-  return formatAddress(basePath, target, isFolder)
+/** Returns the body of a request that was parsed as XML; empty if it has none. */
+export function bodyOf({ body }: Pick<FastifyRequest, 'body'>): Buffer {
+  return body instanceof Buffer ? body : Buffer.alloc(0)
+}
+
+export function pathnameOf({ url }: Pick<FastifyRequest, 'url'>): string {
+  return splitUrl(url)[0]
+}
+
+export const davPath = '/dav'
+
+interface DavAddress {
+  /** Null for `/dav/` itself. */
+  slug: string | null
+  /** Absolute within the provider, not parsed yet. */
+  path: string
+}
+
+/**
+ * Parses the path of a URL without the base path of the server. A slash at the end, which names a folder, is optional.
+ * @throws INVALID_PATH
+ */
+export function parseAddress(pathname: string): DavAddress {
+  const rest = pathname.slice(davPath.length + 1)
+  const [slug = '', ...names] = rest.replace(/\/$/, '').split('/').map(decodeSegment)
+  if (slug === '' && names.length === 0) return { slug: null, path: '/' }
+  if (slug === '' || names.includes(''))
+    throw new AppError('INVALID_PATH', 'A path cannot have an empty segment: remove "//".')
+  return { slug, path: `/${names.join('/')}` }
+}
+
+/** A decoded "/" would name another entry than the client meant. */
+function decodeSegment(segment: string): string {
+  let decoded: string
+  try {
+    decoded = decodeURIComponent(segment)
+  } catch (cause) {
+    throw new AppError('INVALID_PATH', 'The URL is malformed: its percent-encoding cannot be decoded.', { cause })
+  }
+  if (decoded.includes('/')) throw new AppError('INVALID_PATH', 'A name cannot contain "/".')
+  return decoded
+}
+
+/** Returns the slug in the URL of a request as it is written there, before `parseAddress` validates it. */
+export function slugOf({ raw: { url = '' } }: FastifyRequest): string | null {
+  return url.slice(davPath.length + 1).split(/[/?]/, 1)[0] ?? null
+}
+
+/**
+ * Parses a URL from a header: absolute, or only its path.
+ * @param hosts the hosts that this server has for its clients
+ * @throws INVALID_INPUT; with the status 502, if it is of another server: RFC 4918, section 9.8.5
+ */
+function parseReference(text: string, basePath: string, hosts: ReadonlySet<string>): DavAddress {
+  // git sends the user name and the password as well.
+  const absolute = /^https?:\/\/(?:[^/?#@]*@)?([^/?#@]*)([^?#]*)/i.exec(text)
+  const [, host = '', pathname = ''] = absolute ?? [null, '', text.split(/[?#]/, 1)[0]]
+  if (absolute && !hosts.has(plainHost(host))) {
+    const known = [...hosts].join(', ')
+    const message = `The address is on another server. This one is ${known}; STOWAGE_PUBLIC_URL can name another host.`
+    throw davError(502, 'INVALID_INPUT', message)
+  }
+  const own = basePath !== '' && pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : pathname
+  if (own !== davPath && !own.startsWith(`${davPath}/`)) {
+    throw davError(502, 'INVALID_INPUT', `The address must be below ${basePath}${davPath}/.`)
+  }
+  return parseAddress(own)
+}
+
+/** Returns a host in lower case, without the port that is the default of its scheme. */
+function plainHost(host: string): string {
+  return host.toLowerCase().replace(/:(?:80|443)$/, '')
+}
+
+/** Returns the address of an entry, or of all storages for an empty slug. Folders end with a slash. */
+export function hrefOf(
+  { basePath }: DavOptions,
+  { slug, path }: { slug: string; path: string },
+  isFolder: boolean,
+): string {
+  if (slug === '') return `${basePath}${davPath}/`
+  const end = isFolder && path !== '/' ? '/' : ''
+  return `${basePath}${davPath}/${slug}${path.split('/').map(encodeURIComponent).join('/')}${end}`
 }
