@@ -3,9 +3,14 @@ import { splitUrl } from './url.ts'
 
 /**
  * Parses the query of a URL as `application/x-www-form-urlencoded`: percent-encoded UTF-8, with "+" for a space.
+ * @param parameters the descriptions of the parameters by their names
  * @throws INVALID_INPUT if a parameter is unknown, repeated or cannot be decoded
  */
-export function parseQuery<Name extends string>(url: string, names: readonly Name[]): { [N in Name]?: string } {
+export function parseQuery<Name extends string>(
+  url: string,
+  parameters: Readonly<Record<Name, unknown>>,
+): { [N in Name]?: string } {
+  const names = Object.keys(parameters) as Name[]
   const query: { [N in Name]?: string } = {}
   for (const pair of splitUrl(url)[1].split('&')) {
     if (pair === '') continue

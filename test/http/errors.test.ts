@@ -112,17 +112,17 @@ t.test('the log contains no secret of a request', async t => {
 t.test('queries are parsed as browsers write them, and a repeated parameter is refused', async t => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), (a, b) => {
-      const query = parseQuery(`/x?${new URLSearchParams({ a, b: b.toWellFormed() })}`, ['a', 'b'])
+      const query = parseQuery(`/x?${new URLSearchParams({ a, b: b.toWellFormed() })}`, { a: null, b: null })
       return query.a === a.toWellFormed() && query.b === b.toWellFormed()
     }),
   )
-  t.same(parseQuery('/x', ['a']), {})
-  t.same(parseQuery('/x?', ['a']), {})
-  t.same(parseQuery('/x?&&a&', ['a']), { a: '' })
-  t.same(parseQuery('/x?a=1=2', ['a']), { a: '1=2' })
+  t.same(parseQuery('/x', { a: null }), {})
+  t.same(parseQuery('/x?', { a: null }), {})
+  t.same(parseQuery('/x?&&a&', { a: null }), { a: '' })
+  t.same(parseQuery('/x?a=1=2', { a: null }), { a: '1=2' })
   for (const query of ['a=1&a=2', 'a=1&%61=2', 'b=1', 'A=1', 'a=%', 'a=%ff', 'a=%C0%80', 'a[]=1', '__proto__=1']) {
     t.equal(
-      reasonOf(() => parseQuery(`/x?${query}`, ['a'])),
+      reasonOf(() => parseQuery(`/x?${query}`, { a: null })),
       'INVALID_INPUT',
       query,
     )

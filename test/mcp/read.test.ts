@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { memoryAdapter } from '../../adapters/backends/memory/index.ts'
 import { type AdapterDefinition, apiVersion } from '../../adapters/contract.ts'
-import { wholeText } from '../../src/endpoints/mcp/text.ts'
+import { wholeText } from '../../src/endpoints/mcp/tools/read.ts'
 import { startMcpWorld } from './clients.ts'
 
 const maxLength = 128 * 1024

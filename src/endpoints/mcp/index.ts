@@ -1,14 +1,18 @@
+/**
+ * The route of the Model Context Protocol. It checks the request and loads `endpoint.ts`, which answers the message with one
+ * of the `tools/`.
+ */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { requireScope } from '../../auth/policy.ts'
 import { requireViewer } from '../../auth/viewer.ts'
+import { AppError } from '../../errors.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
 import { asTransfer } from '../../http/connection/graceful-close.ts'
 import { logError } from '../../http/error-handler.ts'
 import { parseJsonBody } from '../../http/json.ts'
 import type { Services } from '../../services/index.ts'
 import type { Settings } from '../../settings/index.ts'
-import type { McpCall } from './call.ts'
-import { originCheck } from './origin.ts'
+import type { McpCall } from './tool.ts'
 
 /** Bytes of a body. */
 const maxBody = 1024 * 1024
@@ -69,5 +73,22 @@ function callOf(request: FastifyRequest, services: Services): McpCall {
     lostCredential: null,
     report: error => logError(error, request),
     reportFault: err => request.log.error({ err }, 'The MCP library failed'),
+  }
+}
+
+/**
+ * Returns a check of the `Origin` header, which the protocol requires against DNS rebinding: a page of another site could
+ * otherwise reach a server in the reader's own network under the name of that site. Only browsers send the header.
+ */
+function originCheck({ publicUrl, corsOrigins }: Pick<Settings, 'publicUrl' | 'corsOrigins'>) {
+  const allowed = new Set(corsOrigins === '*' ? [] : corsOrigins)
+  if (publicUrl !== null) allowed.add(new URL(publicUrl).origin)
+  /** @throws ORIGIN_NOT_ALLOWED */
+  return (origin: string | undefined): void => {
+    if (origin === undefined || corsOrigins === '*' || allowed.has(origin)) return
+    throw new AppError(
+      'ORIGIN_NOT_ALLOWED',
+      'This origin may not call the server: add it to STOWAGE_CORS_ORIGINS, or call from outside of a browser.',
+    )
   }
 }

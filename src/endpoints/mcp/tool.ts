@@ -1,13 +1,41 @@
-/** Defines tools. Each states what it needs at the locations in its arguments, and the policy decides that before it runs. */
+/**
+ * Defines tools, and the arguments and results that several of them have. Each tool states what it needs at the locations in
+ * its arguments, and the policy decides that before the tool runs.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Tool, ToolAnnotations } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { authorize, type InputOf, type Need } from '../../auth/needs.ts'
+import { formatPath } from '../../auth/path.ts'
 import { requireScope } from '../../auth/policy.ts'
 import { highestScope, type Scope } from '../../auth/scopes.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import type { JobRecord } from '../../db/jobs/record.ts'
 import type { AuditAction } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
 import type { AuditFacts } from '../../services/audit/index.ts'
-import type { ToolContext } from './call.ts'
+import { conflictBehaviors, type FileEntry } from '../../services/files/index.ts'
+import type { Services } from '../../services/index.ts'
+
+/** The facts that a tool uses, besides its arguments. */
+export interface ToolContext {
+  readonly services: Services
+  readonly viewer: Viewer
+  /** Aborts when the client disconnects, which is how a client cancels a call. */
+  readonly signal: AbortSignal
+}
+
+/** One HTTP request of a client. */
+export interface McpCall extends ToolContext {
+  readonly requestId: string
+  readonly headers: IncomingHttpHeaders
+  /** The error of a credential that has ended since the request was authenticated. It becomes the response. */
+  lostCredential: AppError | null
+  /** Logs the failure of a tool. */
+  report(error: AppError): void
+  /** Logs a failure that is not that of a tool. */
+  reportFault(error: Error): void
+}
 
 /** The annotations that tell clients when to ask a person before they call the tool. */
 export const hints = {
@@ -91,15 +119,6 @@ export function defineTool<
   }
 }
 
-function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Tool['inputSchema'] {
-  // This version of JSON Schema is the protocol's default.
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, target: 'draft-2020-12' })
-  return { ...rest, type: 'object' } as Tool['inputSchema']
-}
-
-/** The maximum number of characters that describe wrong arguments. */
-const maxDescription = 500
-
 /** @throws INVALID_INPUT */
 function parse<Input extends z.ZodType>(schema: Input, args: unknown): z.infer<Input> {
   const { success, data, error } = schema.safeParse(args ?? {})
@@ -107,6 +126,9 @@ function parse<Input extends z.ZodType>(schema: Input, args: unknown): z.infer<I
   const wrong = error.issues.slice(0, 5).map(({ path, message }) => `${path.join('.') || 'arguments'}: ${message}`)
   throw new AppError('INVALID_INPUT', `The arguments are wrong. ${wrong.join('; ').slice(0, maxDescription)}`)
 }
+
+/** The maximum number of characters that describe wrong arguments. */
+const maxDescription = 500
 
 /** Records a refusal in the audit log, unless a service has recorded it. */
 function noteRefusal(
@@ -132,4 +154,43 @@ function locationsIn(input: object): AuditFacts {
     location: { providerId, path: text('path') },
     ...(toPath !== undefined && { to: { providerId: text('toProviderId') ?? providerId, path: toPath } }),
   }
+}
+
+function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Tool['inputSchema'] {
+  // This version of JSON Schema is the protocol's default.
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, target: 'draft-2020-12' })
+  return { ...rest, type: 'object' } as Tool['inputSchema']
+}
+
+export const providerId = z.string().describe('The ID of a provider, from list_providers')
+export const path = z.string().describe('Absolute path within the provider, such as /team/a.txt')
+export const conflict = z
+  .enum(conflictBehaviors)
+  .describe('If the name is taken: FAIL, REPLACE the existing entry, or RENAME to the next free name')
+
+/** An entry as lists show it. */
+const listed = {
+  kind: z.enum(['FILE', 'FOLDER']),
+  size: z.number().nullable().describe('Bytes'),
+  modifiedAt: z.string().nullable(),
+}
+export const listedByName = z.object({ name: z.string(), ...listed })
+export const listedByPath = z.object({ path: z.string(), ...listed })
+
+export function toListed({ kind, size, modifiedAt }: FileEntry): Omit<z.infer<typeof listedByName>, 'name'> {
+  return { kind: kind === 'file' ? 'FILE' : 'FOLDER', size, modifiedAt: modifiedAt?.toISOString() ?? null }
+}
+
+export function toListedByPath(entry: FileEntry): z.infer<typeof listedByPath> {
+  return { path: formatPath(entry.path), ...toListed(entry) }
+}
+
+/** A job that a tool has created. */
+export const startedJob = z
+  .object({ id: z.string(), state: z.string() })
+  .nullable()
+  .describe('The job that does the work; null if the work is done')
+
+export function toStartedJob({ id, state }: JobRecord): z.infer<typeof startedJob> {
+  return { id, state }
 }

@@ -1,3 +1,4 @@
+/** Downloads of a file, or of a folder as a ZIP archive. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { requireScope } from '../../auth/policy.ts'
 import { AppError } from '../../errors.ts'
@@ -23,9 +24,6 @@ import {
 } from './download-operation.ts'
 
 export const downloadPath = '/api/download/proxy'
-
-const parameterNames = Object.keys(downloadParameters) as (keyof typeof downloadParameters)[]
-const linkParameterNames = Object.keys(linkParameters) as (keyof typeof linkParameters)[]
 
 /**
  * Serves `GET|HEAD ?providerId=&path=` with a credential, or `?ticket=`. A folder is sent as a ZIP archive. A link also works
@@ -79,7 +77,7 @@ interface DownloadQuery {
 }
 
 function parseDownload({ raw, viewer }: FastifyRequest): DownloadQuery {
-  const query = parseQuery(raw.url ?? '', parameterNames)
+  const query = parseQuery(raw.url ?? '', downloadParameters)
   const { ticket } = query
   if (ticket === undefined) requireScope(viewer, 'read')
   const inline = parseDisposition(query.disposition)
@@ -95,12 +93,13 @@ function parseDownload({ raw, viewer }: FastifyRequest): DownloadQuery {
 
 /** The name in the path is for the reader of the address. */
 function parseNamedLink({ raw }: FastifyRequest): DownloadQuery {
-  const { ticket, disposition } = parseQuery(raw.url ?? '', linkParameterNames)
+  const { ticket, disposition } = parseQuery(raw.url ?? '', linkParameters)
   const inline = parseDisposition(disposition)
   return { ticket: requireParameter(ticket, 'ticket'), providerId: '', path: '', inline }
 }
 
-function parseDisposition(disposition: string | undefined): boolean | undefined {
+/** Returns whether browsers may display the file; undefined without the parameter. @throws INVALID_INPUT */
+export function parseDisposition(disposition: string | undefined): boolean | undefined {
   if (disposition !== undefined && !dispositions.some(known => known === disposition)) {
     throw new AppError('INVALID_INPUT', '"disposition" must be "inline" or "attachment".')
   }

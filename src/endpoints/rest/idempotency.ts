@@ -1,3 +1,4 @@
+/** The header `Idempotency-Key`: a repeated upload returns the first response again. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { finished } from 'node:stream/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'

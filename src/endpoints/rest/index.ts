@@ -1,11 +1,14 @@
+/**
+ * REST: uploads, downloads, share links and OAuth. Each route parses its request into values, calls one service, and sends
+ * the result; its `operations` describe it in `/openapi.json`.
+ */
 import type { FastifyInstance } from 'fastify'
 import type { Services } from '../../services/index.ts'
 import type { Sendfile } from '../../settings/index.ts'
 import { archiveRoute } from './archive.ts'
+import { oauthCallbackRoute, oauthStartRoute } from './consent.ts'
 import { downloadRoute } from './download.ts'
-import { oauthCallbackRoute } from './oauth/callback.ts'
-import { oauthStartRoute } from './oauth/start.ts'
-import { registerShares } from './share/index.ts'
+import { registerShares } from './shares.ts'
 import { uploadRoute } from './upload.ts'
 
 /** Adds the REST endpoints for uploads, downloads, share links and OAuth. */

@@ -1,4 +1,5 @@
-/** The description of the uploads in `/openapi.json`, and the parameters that they parse. */
+/** The description of the uploads in `/openapi.json`: the parameters that they parse, and the entry that they return. */
+import { formatPath } from '../../auth/path.ts'
 import { conflictSchema, modifiedAtSchema } from '../../http/content/body-headers.ts'
 import { digestParameters } from '../../http/content/digests.ts'
 import { uploadConditionParameters } from '../../http/content/upload-conditions.ts'
@@ -10,8 +11,8 @@ import {
   type RequestParameters,
   withCredential,
 } from '../../http/openapi/operation.ts'
+import { entryId, type FileEntry } from '../../services/files/index.ts'
 import { idempotencyParameters } from './idempotency.ts'
-import { storedEntrySchema } from './stored-entry.ts'
 
 export const uploadParameters = {
   ...locationParameters,
@@ -38,6 +39,48 @@ const form: JsonSchema = {
     type: 'string',
     contentMediaType: 'application/octet-stream',
   },
+}
+
+/** A stored file in the response to an upload. The names are those of the GraphQL schema. */
+export interface StoredEntry {
+  id: string
+  providerId: string
+  /** The absolute path within the provider. */
+  path: string
+  name: string
+  /** Bytes. */
+  size: number | null
+  mimeType: string | null
+  etag: string | null
+  /** ISO 8601. */
+  modifiedAt: string | null
+  checksums: { algorithm: string; hex: string }[]
+}
+
+const properties: Record<keyof StoredEntry, JsonSchema> = {
+  id: { type: 'string' },
+  providerId: { type: 'string' },
+  path: { type: 'string', description: 'The absolute path within the provider.' },
+  name: { type: 'string' },
+  size: { type: ['integer', 'null'], description: 'Bytes.' },
+  mimeType: { type: ['string', 'null'] },
+  etag: { type: ['string', 'null'] },
+  modifiedAt: { type: ['string', 'null'], format: 'date-time' },
+  checksums: {
+    type: 'array',
+    items: {
+      type: 'object',
+      required: ['algorithm', 'hex'],
+      properties: { algorithm: { type: 'string' }, hex: { type: 'string' } },
+    },
+  },
+}
+
+const storedEntrySchema: JsonSchema = {
+  type: 'object',
+  description: 'A stored file. The names are those of the GraphQL schema.',
+  required: Object.keys(properties),
+  properties,
 }
 
 export const upload: Operation = {
@@ -80,4 +123,19 @@ export const upload: Operation = {
   },
   reasons: [...reasonsAtPaths, ...reasonsToStore, 'DIGEST_MISMATCH', 'IDEMPOTENCY_KEY_REUSED', 'REQUEST_UNDER_WAY'],
   schemas: { StoredEntry: storedEntrySchema },
+}
+
+export function storedEntry(entry: FileEntry): StoredEntry {
+  const { providerId, name, size, mimeType, etag } = entry
+  return {
+    id: entryId(entry),
+    providerId,
+    path: formatPath(entry.path),
+    name,
+    size,
+    mimeType,
+    etag,
+    modifiedAt: entry.modifiedAt?.toISOString() ?? null,
+    checksums: Object.entries(entry.checksums).map(([algorithm, hex]) => ({ algorithm, hex })),
+  }
 }

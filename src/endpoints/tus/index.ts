@@ -1,7 +1,9 @@
+/**
+ * Resumable uploads with tus 1.0.0 (https://tus.io/protocols/resumable-upload). The routes parse the headers of the protocol;
+ * an upload of the services receives the bytes.
+ */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { formatPath, type StoragePath } from '../../auth/path.ts'
-import { requireScope } from '../../auth/policy.ts'
-import { requireViewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import { type BodyRule, defaultBodyLimit } from '../../http/admission.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
@@ -11,10 +13,7 @@ import { splitUrl } from '../../http/url.ts'
 import type { Services } from '../../services/index.ts'
 import { checksumAlgorithms } from '../../services/uploads/checksum.ts'
 import type { OpenUpload, UploadRecord } from '../../services/uploads/index.ts'
-import { dropEndpoint } from './drop-endpoint.ts'
-import type { TusEndpoint } from './endpoint.ts'
-import { parseMetadata } from './metadata.ts'
-import { collectionOperations, uploadOperations } from './operations.ts'
+import { dropEndpoint, memberEndpoint, type TusEndpoint } from './endpoints.ts'
 import {
   announcedSize,
   bodyChecksum,
@@ -33,23 +32,6 @@ export async function registerTus(
 ): Promise<void> {
   for (const endpoint of [memberEndpoint(services), dropEndpoint(services)]) {
     await app.register(scope => tusRoutes(scope, endpoint, basePath))
-  }
-}
-
-function memberEndpoint({ uploads }: Services): TusEndpoint {
-  return {
-    collection: '/api/upload/resumable',
-    config: {},
-    operations: { collection: collectionOperations, upload: uploadOperations },
-    maxBytes: uploads.maxBytes,
-    requireRight({ viewer }, method) {
-      // The service checks the scope of a creation, because only it can name the path in the audit log.
-      if (method === 'create') requireViewer(viewer)
-      else requireScope(viewer, 'write')
-    },
-    create: (request, metadata, size) =>
-      uploads.create(request.viewer, { ...parseMetadata(metadata), size }, requestSignal(request)),
-    open: (request, id, next) => uploads.open(request.viewer, id, requestSignal(request), next),
   }
 }
 

@@ -3,7 +3,7 @@ import { Stowage, type StowageOptions } from '../../../packages/client/src/index
 
 export { StowageError } from '../../../packages/client/src/index.ts'
 
-/** Returns a client with the session of this browser. The server accepts its cookie only together with the header: see src/endpoints/console/session.ts. */
+/** Returns a client with the session of this browser. The server accepts its cookie only together with the header: see src/endpoints/console/index.ts. */
 export function sessionClient(options: Pick<StowageOptions, 'url' | 'shouldRetry'>): Stowage {
   return new Stowage({ ...options, headers: { 'X-Stowage-Console': '1' }, sendCookies: true })
 }

@@ -2,8 +2,7 @@
 import { z } from 'zod'
 import { needs } from '../../../auth/needs.ts'
 import { formatPath } from '../../../auth/path.ts'
-import { listedByName, listedByPath, path, providerId, toListed, toListedByPath } from '../schemas.ts'
-import { defineTool, hints } from '../tool.ts'
+import { defineTool, hints, listedByName, listedByPath, path, providerId, toListed, toListedByPath } from '../tool.ts'
 
 /** The maximum number of entries in one result, which a model has to read. */
 const maxEntries = 200

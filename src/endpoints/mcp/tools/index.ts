@@ -1,10 +1,8 @@
 import type { McpTool } from '../tool.ts'
 import { listFolder, listProviders, search, stat } from './browse.ts'
+import { copy, createFolder, deleteEntry, move, writeFile } from './change.ts'
 import { cancelJob, getJob } from './jobs.ts'
 import { readFile } from './read.ts'
-import { deleteEntry } from './remove.ts'
-import { copy, move } from './transfer.ts'
-import { createFolder, writeFile } from './write.ts'
 
 /** All tools, in the order of `tools/list`. */
 export const tools: readonly McpTool[] = [

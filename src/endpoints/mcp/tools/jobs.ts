@@ -1,7 +1,6 @@
 /** Tools for the jobs that other tools create. */
 import { z } from 'zod'
-import { startedJob, toStartedJob } from '../schemas.ts'
-import { defineTool, hints } from '../tool.ts'
+import { defineTool, hints, startedJob, toStartedJob } from '../tool.ts'
 
 /** The maximum number of failures in a result. */
 const maxFailures = 20

@@ -1,8 +1,8 @@
 /** The descriptions of the endpoints of share links in `/openapi.json`, and the parameters that they parse. */
-import { digestParameters, wantedDigestParameters } from '../../../http/content/digests.ts'
-import { downloadConditionParameters } from '../../../http/content/download-conditions.ts'
-import { reasonsAtPaths, reasonsToStore } from '../../../http/openapi/errors.ts'
-import { locationParameters } from '../../../http/openapi/location.ts'
+import { digestParameters, wantedDigestParameters } from '../../http/content/digests.ts'
+import { downloadConditionParameters } from '../../http/content/download-conditions.ts'
+import { reasonsAtPaths, reasonsToStore } from '../../http/openapi/errors.ts'
+import { locationParameters } from '../../http/openapi/location.ts'
 import {
   bytes,
   type JsonSchema,
@@ -10,10 +10,10 @@ import {
   type RequestParameters,
   type ResponseHeaders,
   text,
-} from '../../../http/openapi/operation.ts'
-import { sharePasswordParameter, shareTokenParameter } from '../../../http/share-link.ts'
-import { archive, selectedPaths } from '../archive-operation.ts'
-import { dispositions, download } from '../download-operation.ts'
+} from '../../http/openapi/operation.ts'
+import { sharePasswordParameter, shareTokenParameter } from '../../http/share-link.ts'
+import { archive, selectedPaths } from './archive.ts'
+import { dispositions, download } from './download-operation.ts'
 
 const tag = 'Share links'
 const reasons = ['SHARE_ENDED', 'SHARE_PASSWORD_REQUIRED', 'WRONG_SHARE_PASSWORD'] as const

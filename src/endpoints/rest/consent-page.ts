@@ -1,9 +1,11 @@
 /** The pages of the OAuth consent: HTML without scripts that no site can put in a frame. */
 import { hash } from 'node:crypto'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { toAppError } from '../../errors.ts'
+import { logError } from '../../http/error-handler.ts'
 
 /** HTML in which all values are escaped. */
-export class Html {
+class Html {
   readonly text: string
   constructor(text: string) {
     this.text = text
@@ -53,4 +55,27 @@ ${new Html(content.map(({ text }) => text).join('\n'))}
 
 function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
+}
+
+/** The maximum number of characters of the vendor's text. */
+const maxVendorText = 200
+
+/** @param vendorText the vendor's explanation in its redirect */
+export function sendFailure(
+  thrown: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  vendorText: string | null = null,
+): FastifyReply {
+  const error = toAppError(thrown)
+  logError(error, request)
+  // Without a valid state, anyone could put text on a page of this server.
+  const explanation =
+    error.reason === 'AUTHORIZATION_REFUSED' ? vendorText?.slice(0, maxVendorText).toWellFormed() : null
+  return sendPage(reply.status(error.status), 'Authorization not completed', [
+    html`<p>${error.message} Nothing was changed.</p>`,
+    ...(explanation ? [html`<p>The storage service said: “${explanation}”</p>`] : []),
+    html`<p>Start again from the settings of the storage provider in Stowage. You can close this page.</p>`,
+    html`<p class="help">Request ${request.id}</p>`,
+  ])
 }

@@ -1,3 +1,7 @@
+/** The two endpoints of tus: for members, and for the recipients of drop links. */
+import type { FastifyContextConfig, FastifyRequest } from 'fastify'
+import { requireScope } from '../../auth/policy.ts'
+import { requireViewer } from '../../auth/viewer.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
 import type { Operation, RequestParameters } from '../../http/openapi/operation.ts'
 import {
@@ -8,9 +12,44 @@ import {
   shareTokenParameter,
 } from '../../http/share-link.ts'
 import type { Services } from '../../services/index.ts'
-import type { TusEndpoint } from './endpoint.ts'
-import { parseDropMetadata } from './metadata.ts'
+import type { NextBytes, OpenUpload, UploadRecord } from '../../services/uploads/index.ts'
 import { collectionOperations, uploadOperations } from './operations.ts'
+import { parseDropMetadata, parseMetadata } from './protocol.ts'
+
+/** The uploads of one endpoint. */
+export interface TusEndpoint {
+  /** The path that begins uploads; below it, each upload has its ID. */
+  collection: string
+  config: Pick<FastifyContextConfig, 'authenticate'>
+  /** By method. */
+  operations: { collection: Readonly<Record<string, Operation>>; upload: Readonly<Record<string, Operation>> }
+  /** Bytes. */
+  maxBytes: number
+  /** Refuses a request before its body is read, and before the version of its protocol is checked. */
+  requireRight(request: FastifyRequest, method: 'create' | 'continue'): void
+  create(request: FastifyRequest, metadata: string, size: number | null): Promise<OpenUpload>
+  /** Returns the path of a stored file for its client. Default: where it is stored. */
+  storedPath?: (record: UploadRecord) => string
+  open(request: FastifyRequest, id: string, next?: NextBytes): Promise<OpenUpload>
+}
+
+/** The uploads of members. */
+export function memberEndpoint({ uploads }: Services): TusEndpoint {
+  return {
+    collection: '/api/upload/resumable',
+    config: {},
+    operations: { collection: collectionOperations, upload: uploadOperations },
+    maxBytes: uploads.maxBytes,
+    requireRight({ viewer }, method) {
+      // The service checks the scope of a creation, because only it can name the path in the audit log.
+      if (method === 'create') requireViewer(viewer)
+      else requireScope(viewer, 'write')
+    },
+    create: (request, metadata, size) =>
+      uploads.create(request.viewer, { ...parseMetadata(metadata), size }, requestSignal(request)),
+    open: (request, id, next) => uploads.open(request.viewer, id, requestSignal(request), next),
+  }
+}
 
 /** The uploads of strangers into the folder of a drop link. */
 export function dropEndpoint(services: Services): TusEndpoint {
