@@ -4,7 +4,7 @@
  */
 import { AppError } from '../errors.ts'
 import { childOf, commonPath, parentOf, parseNewName, parseNewPath, parsePath, root, type StoragePath } from './path.ts'
-import { type Grant, grant, requireScopeAnywhere, requireWorkspaceAdmin, topOf } from './policy.ts'
+import { type Grant, grant, grantReadBelow, requireScopeAnywhere, requireWorkspaceAdmin, topOf } from './policy.ts'
 import { highestScope, type Scope } from './scopes.ts'
 import { parseTrashId } from './trash-id.ts'
 import type { ShareKind, Viewer } from './viewer.ts'
@@ -98,6 +98,50 @@ type Intersection<Union> = (Union extends unknown ? (each: Union) => void : neve
  */
 export type GrantsOf<N extends readonly Need[]> = { readonly [I in keyof N]: Grant<N[I]['scope']> }
 
+/**
+ * The decision that a viewer may do an operation. Only this file makes them. Whoever has one passes it on in place of the locations that
+ * it was made for, so nothing parses or decides these again.
+ */
+export class Authorized<N extends readonly Need[] = readonly Need[]> {
+  readonly #viewer: Viewer | null
+  readonly #operation: N
+  readonly #grants: readonly Grant[]
+
+  private constructor(viewer: Viewer | null, operation: N, grants: readonly Grant[]) {
+    this.#viewer = viewer
+    this.#operation = operation
+    this.#grants = grants
+  }
+
+  /** @throws as `authorize` */
+  static for<const N extends readonly Need[]>(viewer: Viewer | null, operation: N, input: InputOf<N>): Authorized<N> {
+    return new Authorized(viewer, operation, grantAll(viewer, operation, input))
+  }
+
+  /** Reads at the location of an entry. @param earlier the grant with which the entry was found; null if there is none */
+  static toRead(viewer: Viewer | null, earlier: Grant | null, location: Location): Authorized<typeof needs.read> {
+    const { providerId, path } = location
+    const known = earlier?.providerId === providerId ? grantReadBelow(earlier, viewer, path) : null
+    return new Authorized(viewer, needs.read, [known ?? grant(viewer, { scope: 'read', providerId, path })])
+  }
+
+  /** Returns the grants. @throws if the decision was made for another viewer or another operation */
+  for(viewer: Viewer | null, operation: readonly Need[]): Grant[] {
+    if (viewer === this.#viewer && operation === this.#operation) return [...this.#grants]
+    throw new Error('A decision was passed on to another operation, or to another viewer.')
+  }
+
+  /** The first location, then the second one or undefined, for the audit log. */
+  get locations(): readonly [Grant, Grant | undefined] {
+    const [first, second] = this.#grants
+    if (!first) throw new Error('A decision has no location.')
+    return [first, second]
+  }
+}
+
+/** The locations of an operation: as a client sent them, or as authorized already. */
+export type Asked<N extends readonly Need[]> = InputOf<N> | { readonly authorized: Authorized<N> }
+
 interface Location {
   providerId: string
   path: StoragePath
@@ -128,7 +172,7 @@ const locate: { readonly [At in keyof Inputs]: (input: Inputs[At]) => Location |
 }
 
 /**
- * Grants an operation without any lookup. Checks the scope first, then the syntax of each path, then whether the viewer
+ * Grants an operation without any lookup, or returns the grants of an earlier decision. Checks the scope first, then the syntax of each path, then whether the viewer
  * may access each location.
  * @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, INVALID_PATH, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH; NOT_FOUND for a malformed
  * id of an entry in the trash
@@ -136,12 +180,14 @@ const locate: { readonly [At in keyof Inputs]: (input: Inputs[At]) => Location |
 export function authorize<const N extends readonly Need[]>(
   viewer: Viewer | null,
   operation: N,
-  input: InputOf<N>,
+  input: Asked<N>,
 ): GrantsOf<N> {
   return grantAll(viewer, operation, input) as unknown as GrantsOf<N>
 }
 
 function grantAll(viewer: Viewer | null, operation: readonly Need[], input: object): Grant[] {
+  // No input of a client is an instance of this class.
+  if ('authorized' in input && input.authorized instanceof Authorized) return input.authorized.for(viewer, operation)
   const highest = highestScope(operation.map(need => need.scope))
   const present = highest && requireScopeAnywhere(viewer, highest)
   const located = operation.flatMap(({ scope, at, isNew }) =>

@@ -77,6 +77,20 @@ export function grant<S extends Scope>(
   return { [decided]: true, ...need, workspaceId: present.member.workspaceId, viewer: present }
 }
 
+/**
+ * Returns a grant for reading at a path at or below that of an earlier grant, without deciding again; null if the earlier one does not
+ * cover it: it is for another path or another viewer, or it only adds entries.
+ */
+export function grantReadBelow(earlier: Grant, viewer: Viewer | null, path: StoragePath): Grant<'read'> | null {
+  if (earlier.viewer !== viewer || earlier.isNew || !isWithin(path, earlier.path)) return null
+  return { ...earlier, scope: 'read', path }
+}
+
+/** Returns whether a location is a grant, whose path is parsed, and not text from a client. */
+export function isGrant(location: object): location is Grant {
+  return decided in location
+}
+
 /** The number of base paths that an error names. */
 const maxNamed = 3
 

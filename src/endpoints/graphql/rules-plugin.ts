@@ -22,7 +22,7 @@ declare global {
   }
 }
 
-type Rule = Partial<Omit<Rules, 'at'>> | LocationRule
+type Rule = Partial<Omit<Rules, 'at' | 'entry'>> | LocationRule
 
 /** Marks an argument or input field that looks like a path but at which nothing is read or written. */
 export const notALocation = { extensions: { isLocation: false } } as const

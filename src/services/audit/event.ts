@@ -2,6 +2,7 @@
 import { redactTokens } from '../../auth/api-key.ts'
 import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { formatPath, parsePath } from '../../auth/path.ts'
+import { type Grant, isGrant } from '../../auth/policy.ts'
 import type { Member, Origin, Viewer } from '../../auth/viewer.ts'
 import type { AuditEvent, AuditSubjectKind } from '../../db/audit-events.ts'
 import type { AuditAction, AuditResult } from '../../db/schema.ts'
@@ -15,8 +16,8 @@ interface GivenLocation {
 
 /** The known facts about an action, except who does it. */
 export interface AuditFacts {
-  location?: GivenLocation
-  to?: GivenLocation
+  location?: GivenLocation | Grant
+  to?: GivenLocation | Grant
   /** The provider's name before the action, if that removes or renames it. */
   providerName?: string
   subject?: { kind: AuditSubjectKind; id: string }
@@ -95,9 +96,9 @@ export function resultOf(error: unknown): AuditResult {
 }
 
 /** Parses a location. Text that is no valid id or path is cut and goes to the event's details. */
-function parseLocation(location: GivenLocation | undefined) {
+function parseLocation(location: GivenLocation | Grant | undefined) {
   const id = location && isId(location.providerId) ? location.providerId : null
-  const path = location?.path === undefined ? null : pathOf(location.path)
+  const path = location?.path === undefined ? null : isGrant(location) ? formatPath(location.path) : pathOf(location.path)
   return {
     id,
     path,

@@ -8,7 +8,7 @@ import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { parsePageSize } from '../input.ts'
 import { isLeftOut } from './archive.ts'
-import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
+import { type AskedToRead, entryAt, type FileEntry, type LocationInput } from './entry.ts'
 import { children } from './tree.ts'
 
 interface Walked {
@@ -179,7 +179,7 @@ export interface FolderUsage {
 export async function usageOf(
   storage: Storage,
   viewer: Viewer | null,
-  input: LocationInput,
+  input: AskedToRead,
   requestSignal: AbortSignal,
 ): Promise<FolderUsage> {
   const [granted] = authorize(viewer, needs.read, input)

@@ -1,10 +1,17 @@
 import mime from 'mime'
+import type { Asked, Authorized, needs } from '../../auth/needs.ts'
 import { childOf, nameOf, type StoragePath } from '../../auth/path.ts'
+import type { Grant } from '../../auth/policy.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 
+/** The key of the grant with which an entry was found. A symbol never gets into JSON. */
+export const foundWith = Symbol('found with')
+
 /** A file or folder, as the services return it. */
 export interface FileEntry extends CheckedEntry {
+  /** Null for a folder on the way to what the viewer can access. */
+  readonly [foundWith]: Grant | null
   readonly providerId: string
   readonly path: StoragePath
 }
@@ -16,16 +23,25 @@ export interface LocationInput {
   path: string
 }
 
+/** The location that a request names, or the decision that its viewer may read there. */
+export type AskedToRead = Asked<typeof needs.read>
+
+/** Returns the location of an input, for the audit log. */
+export function locationOf(input: LocationInput | { authorized: Authorized }): LocationInput | Grant {
+  return 'authorized' in input ? input.authorized.locations[0] : { providerId: input.providerId, path: input.path }
+}
+
 export function entryAt(location: ReadLocation, entry: CheckedEntry): FileEntry {
-  return toFileEntry(location.providerId, location.path, { ...entry, name: nameOf(location.path) })
+  return toFileEntry(location, location.path, { ...entry, name: nameOf(location.path) })
 }
 
 export function entryIn(folder: ReadLocation, entry: CheckedEntry): FileEntry {
-  return toFileEntry(folder.providerId, childOf(folder.path, entry.name), entry)
+  return toFileEntry(folder, childOf(folder.path, entry.name), entry)
 }
 
-function toFileEntry(providerId: string, path: StoragePath, entry: CheckedEntry): FileEntry {
-  return { ...entry, providerId, path, mimeType: entry.kind === 'file' ? mimeTypeOf(entry) : null }
+function toFileEntry({ providerId, grant }: ReadLocation, path: StoragePath, entry: CheckedEntry): FileEntry {
+  const mimeType = entry.kind === 'file' ? mimeTypeOf(entry) : null
+  return { ...entry, providerId, path, mimeType, [foundWith]: grant }
 }
 
 /** Guesses the type from the name if the back end stores only the generic type. */
@@ -39,9 +55,9 @@ export function entryId(entry: Pick<FileEntry, 'providerId' | 'path'>): string {
 }
 
 /** A folder about which nothing but its path is known. */
-export function unknownFolder(providerId: string, path: StoragePath): FileEntry {
+export function unknownFolder(providerId: string, path: StoragePath, grant: Grant | null): FileEntry {
   const nothing = { size: null, modifiedAt: null, etag: null, mimeType: null, checksums: {}, fileId: null }
-  return { providerId, path, name: nameOf(path), kind: 'directory', isExport: false, ...nothing }
+  return { providerId, path, name: nameOf(path), kind: 'directory', isExport: false, ...nothing, [foundWith]: grant }
 }
 
 /** Replaces the last segment of a path. The result is unparsed text and may be an invalid path. */

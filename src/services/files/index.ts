@@ -2,7 +2,7 @@
  * The operations on files and folders. Each function takes the viewer and locations as a client sent them, authorizes them, and returns
  * entries, or passes opened content to a callback. A job works on the content of folders.
  */
-import { authorize, needs } from '../../auth/needs.ts'
+import { type Asked, authorize, needs } from '../../auth/needs.ts'
 import { formatPath, parsePath, root } from '../../auth/path.ts'
 import { type Grant, grantBasePaths, requireScope, wayDown } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
@@ -10,7 +10,7 @@ import type { Origin, Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
-import type { Audit, Recording } from '../audit/index.ts'
+import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
 import { parsePageSize } from '../input.ts'
 import type { Credentials } from '../people/credentials.ts'
 import type { EntryData } from '../webdav/entry-data.ts'
@@ -25,7 +25,7 @@ import {
 import { type FolderUsage, type FoundEntries, type SearchInput, search, usageOf } from './bounded-walk.ts'
 import type { ConflictBehavior, Reservations } from './conflict.ts'
 import { type OpenedFile, type OpenFirst, openUnlessOther } from './content.ts'
-import { entryAt, type FileEntry, type LocationInput, siblingOf, unknownFolder } from './entry.ts'
+import { type AskedToRead, entryAt, type FileEntry, type LocationInput, locationOf, siblingOf, unknownFolder } from './entry.ts'
 import { type KeyPage, type KeyQuery, listKeys } from './keys.ts'
 import {
   type DirectFile,
@@ -54,7 +54,7 @@ export {
 export type { FolderUsage } from './bounded-walk.ts'
 export { type ConflictBehavior, conflictBehaviors } from './conflict.ts'
 export { contentDisposition, contentType, type OpenFirst } from './content.ts'
-export { entryId, type FileEntry, type LocationInput, siblingOf } from './entry.ts'
+export { entryId, type FileEntry, foundWith, type LocationInput, siblingOf } from './entry.ts'
 export type { KeyPage, KeyQuery } from './keys.ts'
 export type { UploadTicket } from './links.ts'
 export type { Deleted } from './transfer.ts'
@@ -82,6 +82,20 @@ export type UseDownload<T, D extends Download = Download> = (download: D, signal
 export type UseArchive<T> = (archive: Archive, signal: AbortSignal) => Promise<T>
 
 export type Files = ReturnType<typeof createFiles>
+
+/** Returns both locations of an input, for the audit log. */
+function locationsOf(input: transfer.RenameInput | transfer.TransferInput | transfer.CopyInput): Pick<AuditFacts, 'location' | 'to'> {
+  if ('authorized' in input) {
+    const [location, to] = input.authorized.locations
+    return { location, ...(to && { to }) }
+  }
+  const { providerId, path } = input
+  const to =
+    'name' in input
+      ? { providerId, path: siblingOf(path, input.name) }
+      : { providerId: input.toProviderId || providerId, path: input.toPath }
+  return { location: { providerId, path }, to }
+}
 
 /** Creates the file operations. Each authorizes the viewer first; aborting `signal` cancels the work at the back end. */
 export function createFiles(options: {
@@ -169,27 +183,20 @@ export function createFiles(options: {
   function transferred(
     viewer: Viewer | null,
     action: 'RENAME' | 'MOVE' | 'COPY',
-    input: transfer.RenameInput | transfer.TransferInput,
-    toPath: string,
+    input: transfer.RenameInput | transfer.TransferInput | transfer.CopyInput,
     work: (context: transfer.TransferContext) => Promise<FileEntry>,
   ): Promise<FileEntry> {
-    const { providerId, path, conflict } = input
-    const toProviderId = ('toProviderId' in input && input.toProviderId) || providerId
-    const facts = {
-      location: { providerId, path },
-      to: { providerId: toProviderId, path: toPath },
-      details: { conflict },
-    }
+    const facts = { ...locationsOf(input), details: { conflict: input.conflict } }
     return audit.recorded(viewer, action, facts, async recording => {
       const entry = await work({ storage, trash, run: runFor(viewer, recording), entryData })
-      recording.add({ to: { providerId: toProviderId, path: formatPath(entry.path) }, bytes: entry.size })
+      recording.add({ to: { providerId: entry.providerId, path: formatPath(entry.path) }, bytes: entry.size })
       return entry
     })
   }
 
   return {
     /** @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND */
-    async stat(viewer: Viewer | null, input: LocationInput, signal: AbortSignal): Promise<FileEntry> {
+    async stat(viewer: Viewer | null, input: AskedToRead, signal: AbortSignal): Promise<FileEntry> {
       const [granted] = authorize(viewer, needs.read, input)
       const location = await storage.readAt(granted)
       return entryAt(location, await location.stat(signal))
@@ -198,7 +205,7 @@ export function createFiles(options: {
     /** Returns the viewer's topmost folders in a provider, without asking the back end whether they exist. */
     tops(viewer: Viewer | null, providerId: string): [FileEntry, ...FileEntry[]] {
       const [first, ...others] = grantBasePaths(viewer, providerId)
-      const folderAt = ({ path }: Grant) => unknownFolder(providerId, path)
+      const folderAt = (granted: Grant) => unknownFolder(providerId, granted.path, granted)
       return [folderAt(first), ...others.map(folderAt)]
     },
 
@@ -210,13 +217,13 @@ export function createFiles(options: {
       requireScope(viewer, 'read')
       const parsed = parsePath(path)
       const next = wayDown(viewer, providerId, parsed)
-      return next === null ? null : [parsed, ...next].map(each => unknownFolder(providerId, each))
+      return next === null ? null : [parsed, ...next].map(each => unknownFolder(providerId, each, null))
     },
 
     /** Returns one page, in the back end's order. @throws as `stat`, NOT_A_FOLDER, INVALID_INPUT, INVALID_CURSOR */
     async list(
       viewer: Viewer | null,
-      input: LocationInput,
+      input: AskedToRead,
       page: { first: number; after?: string | null | undefined },
       signal: AbortSignal,
     ): Promise<EntryPage> {
@@ -254,12 +261,12 @@ export function createFiles(options: {
       search(storage, viewer, input, signal),
 
     /** Counts everything below a folder, within limits. @throws as `stat`, NOT_A_FOLDER */
-    usage: (viewer: Viewer | null, input: LocationInput, signal: AbortSignal): Promise<FolderUsage> =>
+    usage: (viewer: Viewer | null, input: AskedToRead, signal: AbortSignal): Promise<FolderUsage> =>
       usageOf(storage, viewer, input, signal),
 
     /** Creates a folder and its missing parents. @throws as `stat`, ALREADY_EXISTS, NOT_A_FOLDER */
-    createFolder(viewer: Viewer | null, input: LocationInput, signal: AbortSignal): Promise<FileEntry> {
-      return audit.recorded(viewer, 'FOLDER_CREATE', { location: input }, async () => {
+    createFolder(viewer: Viewer | null, input: Asked<typeof needs.create>, signal: AbortSignal): Promise<FileEntry> {
+      return audit.recorded(viewer, 'FOLDER_CREATE', { location: locationOf(input) }, async () => {
         const [granted] = authorize(viewer, needs.create, input)
         const location = await storage.writeAt(granted)
         if (granted.path === root) throw new AppError('ALREADY_EXISTS', 'The root always exists.')
@@ -279,11 +286,11 @@ export function createFiles(options: {
      */
     delete(
       viewer: Viewer | null,
-      input: LocationInput,
+      input: Asked<typeof needs.delete>,
       { recursive, only, permanent = false, condition }: transfer.DeleteOptions,
       signal: AbortSignal,
     ): Promise<transfer.Deleted> {
-      return audit.recorded(viewer, 'DELETE', { location: input, details: { recursive } }, async recording => {
+      return audit.recorded(viewer, 'DELETE', { location: locationOf(input), details: { recursive } }, async recording => {
         const [granted] = authorize(viewer, needs.delete, input)
         const location = await storage.writeAt(granted)
         transfer.requireNotRoot(granted.path, 'deleted')
@@ -305,13 +312,11 @@ export function createFiles(options: {
     },
 
     rename: (viewer: Viewer | null, input: transfer.RenameInput, signal: AbortSignal) =>
-      transferred(viewer, 'RENAME', input, siblingOf(input.path, input.name), context =>
-        transfer.rename(context, viewer, input, signal),
-      ),
+      transferred(viewer, 'RENAME', input, context => transfer.rename(context, viewer, input, signal)),
     move: (viewer: Viewer | null, input: transfer.TransferInput, signal: AbortSignal) =>
-      transferred(viewer, 'MOVE', input, input.toPath, context => transfer.move(context, viewer, input, signal)),
+      transferred(viewer, 'MOVE', input, context => transfer.move(context, viewer, input, signal)),
     copy: (viewer: Viewer | null, input: transfer.CopyInput, signal: AbortSignal) =>
-      transferred(viewer, 'COPY', input, input.toPath, context => transfer.copy(context, viewer, input, signal)),
+      transferred(viewer, 'COPY', input, context => transfer.copy(context, viewer, input, signal)),
     upload(viewer: Viewer | null, input: UploadInput, signal: AbortSignal): Promise<FileEntry> {
       const { providerId, conflict } = input
       const facts = { location: { providerId, path: input.path }, details: { conflict } }
@@ -338,9 +343,9 @@ export function createFiles(options: {
     download,
 
     /** Returns the token of a link that downloads a file or folder without a credential. @throws as `stat`, INVALID_INPUT */
-    link(viewer: Viewer | null, input: LocationInput, link: { expiresIn: number; inline: boolean }): string {
+    link(viewer: Viewer | null, input: AskedToRead, link: { expiresIn: number; inline: boolean }): string {
       const [granted] = authorize(viewer, needs.read, input)
-      return sealLink(secrets, granted.viewer, input, link)
+      return sealLink(secrets, granted, link)
     },
 
     /**
@@ -374,7 +379,7 @@ export function createFiles(options: {
     /** Returns where to send a file directly to the back end; null if it must be sent to this server. @throws as `upload` */
     uploadTicket: (
       viewer: Viewer | null,
-      input: LocationInput & { conflict: ConflictBehavior; expiresIn: number },
+      input: Asked<typeof needs.create> & { conflict: ConflictBehavior; expiresIn: number },
       signal: AbortSignal,
     ): Promise<UploadTicket | null> => directUpload(direct, viewer, input, signal),
 

@@ -3,9 +3,9 @@
  * back end: anybody who has it can use it until it expires, even after the credential is revoked, and it reveals the address of the back
  * end. So it expires within minutes, and operators can disable these links.
  */
-import { authorize, needs } from '../../auth/needs.ts'
+import { type Asked, authorize, needs } from '../../auth/needs.ts'
 import { formatPath, root, type StoragePath } from '../../auth/path.ts'
-import { grant } from '../../auth/policy.ts'
+import { type Grant, grant } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
@@ -16,7 +16,7 @@ import type { Audit } from '../audit/index.ts'
 import type { SelectionInput } from './archive.ts'
 import { type ConflictBehavior, candidates, nameTaken, statOrNull } from './conflict.ts'
 import { contentDisposition, contentType } from './content.ts'
-import type { FileEntry, LocationInput } from './entry.ts'
+import { type AskedToRead, type FileEntry, type LocationInput, locationOf } from './entry.ts'
 
 interface DirectContext {
   storage: Storage
@@ -33,7 +33,7 @@ export interface UploadTicket extends Presigned {
   expiresAt: Date
 }
 
-export type DirectFile = LocationInput & Pick<FileEntry, 'name' | 'mimeType'>
+export type DirectFile = AskedToRead & Pick<FileEntry, 'name' | 'mimeType'>
 
 /** Seconds. @throws INVALID_INPUT */
 function lifetime(asked: number, longest: number): number {
@@ -45,22 +45,21 @@ function lifetime(asked: number, longest: number): number {
 export async function directDownload(
   { storage, audit, directSeconds }: DirectContext,
   viewer: Viewer | null,
-  { providerId, path, name, mimeType }: DirectFile,
+  file: DirectFile,
   { expiresIn, inline }: { expiresIn: number; inline: boolean },
   signal: AbortSignal,
 ): Promise<string | null> {
-  const location = { providerId, path }
-  const [granted] = authorize(viewer, needs.read, location)
+  const [granted] = authorize(viewer, needs.read, file)
   const seconds = lifetime(expiresIn, directSeconds)
   if (seconds === 0) return null
   const headers = {
-    contentType: contentType(mimeType),
-    contentDisposition: contentDisposition({ name, mimeType }, inline),
+    contentType: contentType(file.mimeType),
+    contentDisposition: contentDisposition(file, inline),
   }
   const link = await (await storage.readAt(granted)).presignRead(signal, seconds, headers)
   // A browser that follows a link cannot send extra headers.
   if (!link || Object.keys(link.headers).length > 0) return null
-  audit.note(granted.viewer, 'DIRECT_DOWNLOAD', { location, details: { seconds } })
+  audit.note(granted.viewer, 'DIRECT_DOWNLOAD', { location: granted, details: { seconds } })
   return link.url.href
 }
 
@@ -72,13 +71,14 @@ export async function directDownload(
 export function directUpload(
   { storage, audit, directSeconds, maxBytes }: DirectContext,
   viewer: Viewer | null,
-  input: LocationInput & { conflict: ConflictBehavior; expiresIn: number },
+  input: Asked<typeof needs.create> & { conflict: ConflictBehavior; expiresIn: number },
   signal: AbortSignal,
 ): Promise<UploadTicket | null> {
-  const { providerId, conflict } = input
-  const location = { providerId, path: input.path }
+  const { conflict } = input
+  const location = locationOf(input)
   return audit.recorded(viewer, 'DIRECT_UPLOAD', { location, details: { conflict } }, async recording => {
-    const [granted] = authorize(viewer, needs.create, location)
+    const [granted] = authorize(viewer, needs.create, input)
+    const { providerId } = granted
     const at = (candidate: StoragePath) =>
       storage.writeAt(grant(viewer, { scope: 'write', providerId, path: candidate }))
     const first = await storage.writeAt(granted)
@@ -124,11 +124,10 @@ interface DownloadLink extends LinkCreator, LocationInput {
 /** @throws INVALID_INPUT */
 export function sealLink(
   secrets: Secrets,
-  viewer: Viewer,
-  file: LocationInput,
+  { viewer, providerId, path }: Grant<'read'>,
   { expiresIn, inline }: { expiresIn: number; inline: boolean },
 ): string {
-  const payload = [viewer.kind, viewer.credentialId, file.providerId, file.path, expiryOf(expiresIn), inline]
+  const payload = [viewer.kind, viewer.credentialId, providerId, formatPath(path), expiryOf(expiresIn), inline]
   return secrets.sign('download-link', JSON.stringify(payload))
 }
 

@@ -2,7 +2,7 @@
  * Renames, moves and copies. Both locations are authorized before either is looked up. A job works on the content of folders: the services
  * of jobs implement `FolderJobs`, and those of the trash `TrashBin`, because both use the services of files.
  */
-import { authorize, type GrantsOf, needs } from '../../auth/needs.ts'
+import { type Asked, authorize, type GrantsOf, needs } from '../../auth/needs.ts'
 import { formatPath, isWithin, nameOf, root, type StoragePath } from '../../auth/path.ts'
 import { type Grant, grant } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
@@ -15,19 +15,14 @@ import type { WriteLocation } from '../../storage/write-location.ts'
 import type { EntryData } from '../webdav/entry-data.ts'
 import { type ConflictBehavior, resolveConflict, statOrNull, type Taken, taken, unlessTaken } from './conflict.ts'
 import { copyAndDelete, copyFile, isSameObject, requireOutside } from './copying.ts'
-import { entryAt, type FileEntry, type LocationInput } from './entry.ts'
+import { entryAt, type FileEntry } from './entry.ts'
 import { children } from './tree.ts'
 
-export interface RenameInput extends LocationInput {
-  name: string
-  conflict: ConflictBehavior
-}
+export type RenameInput = Asked<typeof needs.rename> & Pick<TransferOptions, 'conflict'>
 
-export interface TransferInput extends LocationInput {
-  /** Defaults to the same provider. */
-  toProviderId?: string | null | undefined
-  /** The new path of the entry, including its name. */
-  toPath: string
+export type TransferInput = Asked<typeof needs.move> & TransferOptions
+
+export interface TransferOptions {
   conflict: ConflictBehavior
   /** Copies a folder without its content. */
   isShallow?: boolean | undefined
@@ -35,10 +30,11 @@ export interface TransferInput extends LocationInput {
   replacesTree?: boolean | undefined
 }
 
-export interface CopyInput extends TransferInput {
-  /** The kind of entry to copy. Default: both. */
-  only?: FileEntry['kind'] | undefined
-}
+export type CopyInput = Asked<typeof needs.copy> &
+  TransferOptions & {
+    /** The kind of entry to copy. Default: both. */
+    only?: FileEntry['kind'] | undefined
+  }
 
 /** The services that a transfer uses. */
 export interface TransferContext extends DeleteContext {

@@ -1,6 +1,6 @@
 /** Resumable uploads. Their state is in the database, so any server can continue them. */
 import type { Readable } from 'node:stream'
-import { authorize, needs } from '../../auth/needs.ts'
+import { type Asked, authorize, needs } from '../../auth/needs.ts'
 import { formatPath, root, type StoragePath } from '../../auth/path.ts'
 import { grant } from '../../auth/policy.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
@@ -10,7 +10,7 @@ import { AppError } from '../../errors.ts'
 import { timeToKeep } from '../../storage/kept-time.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { type ConflictBehavior, candidates, isMissing, nameTaken, statOrNull } from '../files/conflict.ts'
-import type { LocationInput } from '../files/entry.ts'
+import { type LocationInput, locationOf } from '../files/entry.ts'
 import { requireFits, uploadUnderWay } from '../files/upload.ts'
 import type { Members } from '../people/members.ts'
 import { type Checksum, verifyChecksum } from './checksum.ts'
@@ -239,10 +239,11 @@ export function createResumableUploads(context: UploadServices, members: Pick<Me
      */
     takeOver(
       viewer: Viewer | null,
-      { uploadId, ...input }: LocationInput & { uploadId: string },
+      input: Asked<typeof needs.create> & { uploadId: string },
       requestSignal: AbortSignal,
     ): Promise<{ path: string }> {
-      return audit.recorded(viewer, 'UPLOAD_TAKE_OVER', { location: input }, async recording => {
+      const { uploadId } = input
+      return audit.recorded(viewer, 'UPLOAD_TAKE_OVER', { location: locationOf(input) }, async recording => {
         const [granted] = authorize(viewer, needs.create, input)
         // Refuses a provider of another workspace.
         await storage.writeAt(granted)

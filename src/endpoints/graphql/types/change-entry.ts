@@ -3,7 +3,7 @@ import type { ConflictBehavior, Deleted } from '../../../services/files/index.ts
 import { builder } from '../builder.ts'
 import { backEndCost } from '../cost.ts'
 import { EntryRef, FolderRef, TrashItemRef } from '../refs.ts'
-import { at } from '../rules.ts'
+import { at, authorizedBy } from '../rules.ts'
 
 /** Mutations that create, rename, move, copy and delete files and folders. */
 
@@ -102,7 +102,8 @@ builder.mutationFields(t => ({
     authScopes: at(needs.create),
     complexity: backEndCost,
     args: { input: t.arg({ type: CreateFolderInput, required: true, description: 'The new folder.' }) },
-    resolve: (_root, { input }, { services, viewer, signal }) => services.files.createFolder(viewer, input, signal),
+    resolve: (_root, args, context) =>
+      context.services.files.createFolder(context.viewer, authorizedBy(context, args, needs.create), context.signal),
   }),
   rename: t.field({
     type: EntryRef,
@@ -111,8 +112,10 @@ builder.mutationFields(t => ({
     authScopes: at(needs.rename),
     complexity: backEndCost,
     args: { input: t.arg({ type: RenameInput, required: true, description: 'The file or folder and its new name.' }) },
-    resolve: (_root, { input }, { services, viewer, signal }) =>
-      services.files.rename(viewer, { ...input, conflict: input.conflict ?? 'FAIL' }, signal),
+    resolve: (_root, args, context) => {
+      const input = { ...authorizedBy(context, args, needs.rename), conflict: args.input.conflict ?? 'FAIL' }
+      return context.services.files.rename(context.viewer, input, context.signal)
+    },
   }),
   move: t.field({
     type: EntryRef,
@@ -122,8 +125,10 @@ builder.mutationFields(t => ({
     authScopes: at(needs.move),
     complexity: backEndCost,
     args: { input: t.arg({ type: MoveInput, required: true, description: 'The source and the destination.' }) },
-    resolve: (_root, { input }, { services, viewer, signal }) =>
-      services.files.move(viewer, { ...input, conflict: input.conflict ?? 'FAIL' }, signal),
+    resolve: (_root, args, context) => {
+      const input = { ...authorizedBy(context, args, needs.move), conflict: args.input.conflict ?? 'FAIL' }
+      return context.services.files.move(context.viewer, input, context.signal)
+    },
   }),
   copy: t.field({
     type: EntryRef,
@@ -133,8 +138,10 @@ builder.mutationFields(t => ({
     authScopes: at(needs.copy),
     complexity: backEndCost,
     args: { input: t.arg({ type: CopyInput, required: true, description: 'The source and the destination.' }) },
-    resolve: (_root, { input }, { services, viewer, signal }) =>
-      services.files.copy(viewer, { ...input, conflict: input.conflict ?? 'FAIL' }, signal),
+    resolve: (_root, args, context) => {
+      const input = { ...authorizedBy(context, args, needs.copy), conflict: args.input.conflict ?? 'FAIL' }
+      return context.services.files.copy(context.viewer, input, context.signal)
+    },
   }),
   delete: t.field({
     type: DeletePayload,
@@ -144,10 +151,11 @@ builder.mutationFields(t => ({
     authScopes: at(needs.delete),
     complexity: backEndCost,
     args: { input: t.arg({ type: DeleteInput, required: true, description: 'The file or folder to delete.' }) },
-    resolve: (_root, { input }, { services, viewer, signal }) => {
-      const { recursive, permanent } = input
+    resolve: (_root, args, context) => {
+      const { services, viewer, signal } = context
+      const { recursive, permanent } = args.input
       const options = { recursive: recursive ?? false, permanent: permanent ?? false }
-      return services.files.delete(viewer, input, options, signal)
+      return services.files.delete(viewer, authorizedBy(context, args, needs.delete), options, signal)
     },
   }),
 }))

@@ -3,9 +3,10 @@ import { formatPath } from '../../../auth/path.ts'
 import { AppError } from '../../../errors.ts'
 import { entryId, type FileEntry } from '../../../services/files/index.ts'
 import { builder } from '../builder.ts'
+import type { GraphqlContext } from '../context.ts'
 import { backEndCost } from '../cost.ts'
 import { EntryRef, FileRef, FolderRef, StorageProviderRef } from '../refs.ts'
-import { at } from '../rules.ts'
+import { at, authorizedBy } from '../rules.ts'
 
 EntryRef.implement({
   description: 'A file or a folder.',
@@ -46,7 +47,7 @@ builder.queryFields(t => ({
       providerId: t.arg.id({ required: true, description: descriptions.providerId }),
       path: t.arg.string({ required: true, description: descriptions.path }),
     },
-    resolve: (_root, args, { services, viewer, signal }) => services.files.stat(viewer, args, signal),
+    resolve: (_root, args, context) => statOf(args, context),
   }),
   file: t.field({
     type: FileRef,
@@ -57,8 +58,7 @@ builder.queryFields(t => ({
       providerId: t.arg.id({ required: true, description: descriptions.providerId }),
       path: t.arg.string({ required: true, description: descriptions.path }),
     },
-    resolve: async (_root, args, { services, viewer, signal }) =>
-      requireKind(await services.files.stat(viewer, args, signal), 'file'),
+    resolve: async (_root, args, context) => requireKind(await statOf(args, context), 'file'),
   }),
   folder: t.field({
     type: FolderRef,
@@ -69,10 +69,14 @@ builder.queryFields(t => ({
       providerId: t.arg.id({ required: true, description: descriptions.providerId }),
       path: t.arg.string({ required: true, defaultValue: '/', description: descriptions.path }),
     },
-    resolve: async (_root, args, { services, viewer, signal }) =>
-      requireKind(await services.files.stat(viewer, args, signal), 'directory'),
+    resolve: async (_root, args, context) => requireKind(await statOf(args, context), 'directory'),
   }),
 }))
+
+function statOf(args: object, context: GraphqlContext): Promise<FileEntry> {
+  const { services, viewer, signal } = context
+  return services.files.stat(viewer, authorizedBy(context, args, needs.read), signal)
+}
 
 /** @throws NOT_A_FILE, NOT_A_FOLDER */
 function requireKind(entry: FileEntry, kind: FileEntry['kind']): FileEntry {

@@ -1,8 +1,8 @@
-import { formatPath } from '../../../auth/path.ts'
+import { needs } from '../../../auth/needs.ts'
 import { builder } from '../builder.ts'
 import { backEndCost } from '../cost.ts'
 import { EntryRef, FileRef } from '../refs.ts'
-import { atEntry } from '../rules.ts'
+import { atEntry, authorizedBy } from '../rules.ts'
 
 const Checksum = builder.objectRef<{ algorithm: string; hex: string }>('Checksum').implement({
   description: 'A checksum that the back end stores. The server never reads a file to compute one.',
@@ -55,10 +55,11 @@ FileRef.implement({
             'Whether to return a link directly to the back end, if the back end supports it. Such a link works until it expires, for a few minutes at most, even if the credential ends.',
         }),
       },
-      resolve: async (file, args, { services, viewer, baseUrl, signal }) => {
-        const location = { ...file, path: formatPath(file.path) }
+      resolve: async ({ name, mimeType }, args, context) => {
+        const { services, viewer, baseUrl, signal } = context
+        const location = authorizedBy(context, args, needs.read)
         const link = { expiresIn: args.expiresIn ?? 300, inline: args.inline ?? false }
-        const direct = args.direct ? await services.files.directLink(viewer, location, link, signal) : null
+        const direct = args.direct ? await services.files.directLink(viewer, { ...location, name, mimeType }, link, signal) : null
         if (direct !== null) return direct
         const ticket = services.files.link(viewer, location, link)
         return `${baseUrl}/api/download/proxy?${new URLSearchParams({ ticket })}`

@@ -1,9 +1,9 @@
-import { formatPath } from '../../../auth/path.ts'
+import { needs } from '../../../auth/needs.ts'
 import type { FileEntry, FolderUsage } from '../../../services/files/index.ts'
 import { builder } from '../builder.ts'
 import { backEndCost, connectionCost } from '../cost.ts'
 import { EntryRef, FolderRef } from '../refs.ts'
-import { atEntry } from '../rules.ts'
+import { atEntry, authorizedBy } from '../rules.ts'
 import { definePage, toPage } from './page.ts'
 
 /** Each may list thousands of folders, so a document can ask for a few. */
@@ -34,9 +34,10 @@ FolderRef.implement({
         'Returns a link to a ZIP file of everything in the folder. It needs no Authorization header. It works until it expires, or until the credential that created it ends or loses access to the folder.',
       authScopes: atEntry,
       args: { expiresIn: t.arg.int({ defaultValue: 300, description: 'The lifetime in seconds, at most one week.' }) },
-      resolve: ({ providerId, path }, { expiresIn }, { services, viewer, baseUrl }) => {
-        const location = { providerId, path: formatPath(path) }
-        const ticket = services.files.link(viewer, location, { expiresIn: expiresIn ?? 300, inline: false })
+      resolve: (_folder, args, context) => {
+        const { services, viewer, baseUrl } = context
+        const link = { expiresIn: args.expiresIn ?? 300, inline: false }
+        const ticket = services.files.link(viewer, authorizedBy(context, args, needs.read), link)
         return `${baseUrl}/api/download/proxy?${new URLSearchParams({ ticket })}`
       },
     }),
@@ -45,8 +46,8 @@ FolderRef.implement({
       description: 'Counts everything in the folder and below it now, within limits.',
       authScopes: atEntry,
       complexity: usageCost,
-      resolve: ({ providerId, path }, _args, { services, viewer, signal }) =>
-        services.files.usage(viewer, { providerId, path: formatPath(path) }, signal),
+      resolve: (_folder, args, context) =>
+        context.services.files.usage(context.viewer, authorizedBy(context, args, needs.read), context.signal),
     }),
     entries: t.field({
       type: EntryConnection,
@@ -60,8 +61,10 @@ FolderRef.implement({
         }),
       },
       complexity: ({ first }) => connectionCost(first, maxPage, backEndCost),
-      resolve: async ({ providerId, path }, { first, after }, { services, viewer, signal }) => {
-        const location = { providerId, path: formatPath(path) }
+      resolve: async (_folder, args, context) => {
+        const { services, viewer, signal } = context
+        const { first, after } = args
+        const location = authorizedBy(context, args, needs.read)
         const page = await services.files.list(viewer, location, { first: first ?? 100, after }, signal)
         return toPage(page, after, ({ entry }) => entry)
       },

@@ -1,7 +1,7 @@
 import { needs } from '../../../auth/needs.ts'
 import { builder } from '../builder.ts'
 import { backEndCost } from '../cost.ts'
-import { at } from '../rules.ts'
+import { at, authorizedBy } from '../rules.ts'
 
 const TakeOverUploadInput = builder.inputType('TakeOverUploadInput', {
   description: 'An unfinished upload that reserves a path.',
@@ -29,6 +29,9 @@ builder.mutationField('takeOverUpload', t =>
     authScopes: at(needs.create),
     complexity: backEndCost,
     args: { input: t.arg({ type: TakeOverUploadInput, required: true, description: 'The upload.' }) },
-    resolve: (_root, { input }, { services, viewer, signal }) => services.uploads.takeOver(viewer, input, signal),
+    resolve: (_root, args, context) => {
+      const input = { ...authorizedBy(context, args, needs.create), uploadId: args.input.uploadId }
+      return context.services.uploads.takeOver(context.viewer, input, context.signal)
+    },
   }),
 )

@@ -2,7 +2,7 @@ import { needs } from '../../../auth/needs.ts'
 import { formatPath } from '../../../auth/path.ts'
 import { builder } from '../builder.ts'
 import { backEndCost } from '../cost.ts'
-import { at } from '../rules.ts'
+import { at, authorizedBy } from '../rules.ts'
 import { ConflictBehaviorEnum } from './change-entry.ts'
 
 interface Ticket {
@@ -74,10 +74,12 @@ builder.mutationField('createUploadTicket', t =>
     audit: 'DIRECT_UPLOAD',
     complexity: backEndCost,
     args: { input: t.arg({ type: UploadTicketInput, required: true, description: 'The file to upload.' }) },
-    resolve: async (_root, { input }, { services, viewer, baseUrl, signal }) => {
-      const { providerId, path } = input
-      const conflict = input.conflict ?? 'FAIL'
-      const asked = { providerId, path, conflict, expiresIn: input.expiresIn ?? 900 }
+    resolve: async (_root, args, context) => {
+      const { services, viewer, baseUrl, signal } = context
+      const { providerId, path } = args.input
+      const conflict = args.input.conflict ?? 'FAIL'
+      const expiresIn = args.input.expiresIn ?? 900
+      const asked = { ...authorizedBy(context, args, needs.create), conflict, expiresIn }
       const direct = await services.files.uploadTicket(viewer, asked, signal)
       if (!direct) {
         const query = new URLSearchParams({ providerId, path, conflict: conflict.toLowerCase() })
