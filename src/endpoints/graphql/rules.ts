@@ -1,5 +1,13 @@
 /** The rules that a field can have as its `authScopes`. `rules-plugin.ts` adds each rule to the description of its field. */
-import { Authorized, type InputOf, type JobInput, type Need, needs, needsOfJob, needsOfShare } from '../../auth/needs.ts'
+import {
+  Authorized,
+  type InputOf,
+  type JobInput,
+  type Need,
+  needs,
+  needsOfJob,
+  needsOfShare,
+} from '../../auth/needs.ts'
 import { requireKeyManager, requireScope, requireSession, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import type { Scope } from '../../auth/scopes.ts'
 import { requireViewer, type ShareKind } from '../../auth/viewer.ts'
@@ -107,10 +115,7 @@ export const atShare = Object.assign(
 
 /** The rule for a field whose argument `input` has a `location`, or null for the whole workspace. */
 export const atWebhook = Object.assign(
-  (
-    _parent: unknown,
-    args: { input: { location?: InputOf<typeof needs.webhook> | null | undefined } },
-  ) => {
+  (_parent: unknown, args: { input: { location?: InputOf<typeof needs.webhook> | null | undefined } }) => {
     const { location } = args.input
     return location ? { at: { needs: needs.webhook, input: location, args } } : { workspace: 'admin' as const }
   },
@@ -118,7 +123,7 @@ export const atWebhook = Object.assign(
 )
 
 /** The rule for a field that reads at the location of its parent entry. */
-export const atEntry = Object.assign(
-  (entry: FileEntry, args: object) => ({ entry: { entry, args } }),
-  { needs: needs.read, namedBy: 'parent' } as const,
-)
+export const atEntry = Object.assign((entry: FileEntry, args: object) => ({ entry: { entry, args } }), {
+  needs: needs.read,
+  namedBy: 'parent',
+} as const)

@@ -25,7 +25,15 @@ import {
 import { type FolderUsage, type FoundEntries, type SearchInput, search, usageOf } from './bounded-walk.ts'
 import type { ConflictBehavior, Reservations } from './conflict.ts'
 import { type OpenedFile, type OpenFirst, openUnlessOther } from './content.ts'
-import { type AskedToRead, entryAt, type FileEntry, type LocationInput, locationOf, siblingOf, unknownFolder } from './entry.ts'
+import {
+  type AskedToRead,
+  entryAt,
+  type FileEntry,
+  type LocationInput,
+  locationOf,
+  siblingOf,
+  unknownFolder,
+} from './entry.ts'
 import { type KeyPage, type KeyQuery, listKeys } from './keys.ts'
 import {
   type DirectFile,
@@ -84,7 +92,9 @@ export type UseArchive<T> = (archive: Archive, signal: AbortSignal) => Promise<T
 export type Files = ReturnType<typeof createFiles>
 
 /** Returns both locations of an input, for the audit log. */
-function locationsOf(input: transfer.RenameInput | transfer.TransferInput | transfer.CopyInput): Pick<AuditFacts, 'location' | 'to'> {
+function locationsOf(
+  input: transfer.RenameInput | transfer.TransferInput | transfer.CopyInput,
+): Pick<AuditFacts, 'location' | 'to'> {
   if ('authorized' in input) {
     const [location, to] = input.authorized.locations
     return { location, ...(to && { to }) }
@@ -290,25 +300,30 @@ export function createFiles(options: {
       { recursive, only, permanent = false, condition }: transfer.DeleteOptions,
       signal: AbortSignal,
     ): Promise<transfer.Deleted> {
-      return audit.recorded(viewer, 'DELETE', { location: locationOf(input), details: { recursive } }, async recording => {
-        const [granted] = authorize(viewer, needs.delete, input)
-        const location = await storage.writeAt(granted)
-        transfer.requireNotRoot(granted.path, 'deleted')
-        const entry = await location.stat(signal)
-        recording.add({ bytes: entry.size, details: { kind: entry.kind } })
-        transfer.requireKind(entry, only)
-        if (condition && !condition(entry)) throw conditionFailed()
-        const isEmptyFolder = entry.kind === 'directory' && !recursive
-        const context = { trash, run: runFor(viewer, recording) }
-        const item = isEmptyFolder
-          ? await transfer.deleteEmptyFolder(location, entry, signal)
-          : await storage.activeGrants.run([granted], signal, running =>
-              transfer.removeEntry(context, location, entry, { permanent, signal: running }),
-            )
-        if (item) recording.add({ details: { trashed: true } })
-        await entryData.deleted(granted)
-        return { path: formatPath(granted.path), item }
-      })
+      return audit.recorded(
+        viewer,
+        'DELETE',
+        { location: locationOf(input), details: { recursive } },
+        async recording => {
+          const [granted] = authorize(viewer, needs.delete, input)
+          const location = await storage.writeAt(granted)
+          transfer.requireNotRoot(granted.path, 'deleted')
+          const entry = await location.stat(signal)
+          recording.add({ bytes: entry.size, details: { kind: entry.kind } })
+          transfer.requireKind(entry, only)
+          if (condition && !condition(entry)) throw conditionFailed()
+          const isEmptyFolder = entry.kind === 'directory' && !recursive
+          const context = { trash, run: runFor(viewer, recording) }
+          const item = isEmptyFolder
+            ? await transfer.deleteEmptyFolder(location, entry, signal)
+            : await storage.activeGrants.run([granted], signal, running =>
+                transfer.removeEntry(context, location, entry, { permanent, signal: running }),
+              )
+          if (item) recording.add({ details: { trashed: true } })
+          await entryData.deleted(granted)
+          return { path: formatPath(granted.path), item }
+        },
+      )
     },
 
     rename: (viewer: Viewer | null, input: transfer.RenameInput, signal: AbortSignal) =>

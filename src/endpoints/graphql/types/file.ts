@@ -59,7 +59,9 @@ FileRef.implement({
         const { services, viewer, baseUrl, signal } = context
         const location = authorizedBy(context, args, needs.read)
         const link = { expiresIn: args.expiresIn ?? 300, inline: args.inline ?? false }
-        const direct = args.direct ? await services.files.directLink(viewer, { ...location, name, mimeType }, link, signal) : null
+        const direct = args.direct
+          ? await services.files.directLink(viewer, { ...location, name, mimeType }, link, signal)
+          : null
         if (direct !== null) return direct
         const ticket = services.files.link(viewer, location, link)
         return `${baseUrl}/api/download/proxy?${new URLSearchParams({ ticket })}`
