@@ -1,5 +1,5 @@
 /** The composition root: the only file that imports every layer. */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { AdapterDefinition } from '../adapters/contract.ts'
 import { builtInAdapters } from '../adapters/index.ts'
@@ -9,11 +9,7 @@ import { countUnended } from './db/jobs/leases.ts'
 import { isMigrated } from './db/migrate.ts'
 import { registerGraphql } from './endpoints/graphql/index.ts'
 import { registerFrontEnds } from './endpoints/index.ts'
-import { originOf } from './http/authentication.ts'
-import { requestSignal } from './http/connection/client-abort.ts'
-import { asTransfer, closeGracefully } from './http/connection/graceful-close.ts'
-import { sendEvents } from './http/event-stream.ts'
-import { s3EndpointOf } from './http/s3-target.ts'
+import { closeGracefully } from './http/connection/graceful-close.ts'
 import { createServer } from './http/server.ts'
 import { withTimeout } from './lib/timeout.ts'
 import { describeDetails } from './log/logger.ts'
@@ -123,20 +119,11 @@ export async function buildApp(options: {
     jobs: () => countUnended(db),
   })
   await registerFrontEnds(server, { services, settings })
-  const baseUrlOf = (request: FastifyRequest) => settings.publicUrl ?? `${request.protocol}://${request.host}`
   await registerGraphql(server, {
     services,
-    basePath: settings.basePath,
-    facts: {
-      viewerOf: request => request.viewer,
-      originOf,
-      signalOf: requestSignal,
-      track: work => asTransfer(server, work),
-      observe: traces?.observeOperation ?? ((_operation, execute) => execute()),
-      sendEvents: (request, reply, events) => sendEvents(reply, events, requestSignal(request), options.heartbeat),
-      baseUrlOf,
-      s3EndpointOf: request => s3EndpointOf(baseUrlOf(request), settings.s3Domain),
-    },
+    settings,
+    observe: traces?.observeOperation ?? ((_operation, execute) => execute()),
+    heartbeat: options.heartbeat,
   })
   return {
     server,

@@ -8,7 +8,7 @@ import { registerS3 } from './s3/index.ts'
 import { registerTus } from './tus/index.ts'
 import { registerWebdav } from './webdav/index.ts'
 
-/** Adds the routes of every HTTP front end except GraphQL, which needs more of the server: see `registerGraphql`. */
+/** Adds the routes of every HTTP front end except GraphQL, which also takes what observes its operations: see `registerGraphql`. */
 export async function registerFrontEnds(
   app: FastifyInstance,
   {

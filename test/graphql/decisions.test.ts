@@ -81,7 +81,7 @@ t.test('a decision holds only for its viewer, its operation and its locations', 
   t.throws(() => authorize(null, needs.read, { authorized }), /another viewer/)
   t.throws(() => authorize(one, needs.delete, { authorized } as never), /another operation/)
   const forged = { ...location, path: '/other', authorized: { for: () => [], locations: [] } }
-  t.throws(() => authorize(one, needs.read, forged), { reason: 'OUTSIDE_BASE_PATH' } as object)
+  t.throws(() => authorize(one, needs.read, forged), { reason: 'OUTSIDE_BASE_PATH' } as never)
 })
 
 t.test('an earlier grant covers reading at and below its path, as the policy would decide', async t => {
@@ -101,6 +101,6 @@ t.test('an earlier grant covers reading at and below its path, as the policy wou
   const adding = grant(writer, { scope: 'write', providerId, path, isNew: true })
   t.equal(grantReadBelow(adding, writer, path), null, 'a grant that only adds')
   const entry = { providerId: '00000000-0000-7000-8000-000000000003', path }
-  t.throws(() => Authorized.toRead(writer, earlier, entry), { reason: 'PROVIDER_NOT_ALLOWED' } as object)
-  t.throws(() => Authorized.toRead(viewer(null), earlier, { providerId, path }), { reason: 'SCOPE_REQUIRED' } as object)
+  t.throws(() => Authorized.toRead(writer, earlier, entry), { reason: 'PROVIDER_NOT_ALLOWED' } as never)
+  t.throws(() => Authorized.toRead(viewer(null), earlier, { providerId, path }), { reason: 'SCOPE_REQUIRED' } as never)
 })

@@ -1,31 +1,23 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { OperationDefinitionNode } from 'graphql'
 import type { Origin, Viewer } from '../../auth/viewer.ts'
 import type { ProviderRecord } from '../../db/providers.ts'
+import { originOf } from '../../http/authentication.ts'
+import { requestSignal } from '../../http/connection/client-abort.ts'
 import type { RequestMemory } from '../../http/memory.ts'
+import { s3EndpointOf } from '../../http/s3-target.ts'
 import type { Services } from '../../services/index.ts'
+import type { Settings } from '../../settings/index.ts'
 import { ResponseBudget } from './response-size.ts'
 
-/** Reads facts of a request on demand, because many operations need neither the signal nor the address. */
-export interface RequestFacts {
-  viewerOf(request: FastifyRequest): Viewer | null
-  originOf(request: FastifyRequest): Origin
-  /** Aborts when the client disconnects. */
-  signalOf(request: FastifyRequest): AbortSignal
-  /** Makes a closing server wait for the work. */
-  track<T>(work: Promise<T>): Promise<T>
+/** The parts of the server that GraphQL uses. */
+export interface GraphqlOptions {
+  services: Services
+  settings: Pick<Settings, 'basePath' | 'publicUrl' | 's3Domain'>
   /** Runs an operation and observes it. */
-  observe<T>(operation: OperationDefinitionNode, execute: () => T): T
-  /** Sends server-sent events as the response. `data` is one line. */
-  sendEvents(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    events: AsyncIterable<{ event: string; data: string }>,
-  ): Promise<void>
-  /** Returns the URL at which clients reach the server, without a trailing `/`. */
-  baseUrlOf(request: FastifyRequest): string
-  /** Returns the URL at which clients reach the S3 endpoint. */
-  s3EndpointOf(request: FastifyRequest): string
+  observe: <T>(operation: OperationDefinitionNode, execute: () => T) => T
+  /** Milliseconds between two comments in a stream of events; undefined for the default. */
+  heartbeat: number | undefined
 }
 
 /** The state that the resolvers of one request share. */
@@ -34,41 +26,44 @@ export class GraphqlContext {
   readonly viewer: Viewer | null
   readonly requestId: string
   readonly response: ResponseBudget
-  readonly #facts: RequestFacts
+  readonly #settings: GraphqlOptions['settings']
   readonly #request: FastifyRequest
   readonly #providers = new Map<string, Promise<ProviderRecord>>()
   readonly #accessible = new Map<Viewer, Promise<ReadonlyMap<string, ProviderRecord>>>()
 
   /** @param viewer the viewer of the request; for an event of a subscription, the viewer at that time */
   constructor(
-    services: Services,
-    facts: RequestFacts,
+    { services, settings }: GraphqlOptions,
     request: FastifyRequest,
     memory: RequestMemory,
-    viewer: Viewer | null = facts.viewerOf(request),
+    viewer: Viewer | null = request.viewer,
   ) {
     this.services = services
     this.viewer = viewer
     this.requestId = request.id
     this.response = new ResponseBudget(memory)
-    this.#facts = facts
+    this.#settings = settings
     this.#request = request
   }
 
+  /** Aborts when the client disconnects. */
   get signal(): AbortSignal {
-    return this.#facts.signalOf(this.#request)
+    return requestSignal(this.#request)
   }
 
   get origin(): Origin {
-    return this.#facts.originOf(this.#request)
+    return originOf(this.#request)
   }
 
+  /** The URL at which clients reach the server, without a trailing `/`. */
   get baseUrl(): string {
-    return this.#facts.baseUrlOf(this.#request)
+    const { protocol, host } = this.#request
+    return this.#settings.publicUrl ?? `${protocol}://${host}`
   }
 
+  /** The URL at which clients reach the S3 endpoint. */
   get s3Endpoint(): string {
-    return this.#facts.s3EndpointOf(this.#request)
+    return s3EndpointOf(this.baseUrl, this.#settings.s3Domain)
   }
 
   /** Returns the provider; looks it up once per request. @throws as `services.providers.get` */

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { mercurius } from 'mercurius'
-import type { Services } from '../../services/index.ts'
-import type { RequestFacts } from './context.ts'
+import type { GraphqlOptions } from './context.ts'
 import { cacheSize } from './documents.ts'
 import { createExecute } from './execute.ts'
 import { graphiqlRoute } from './graphiql.ts'
@@ -10,14 +9,8 @@ import { graphqlRoute } from './route.ts'
 import { schema } from './schema.ts'
 import { createSubscribe } from './subscribe.ts'
 
-/**
- * Adds `/graphql` and `/graphiql`. The app's error handler reports requests that are invalid as HTTP.
- * @param options.basePath "/stowage"; empty for the root
- */
-export async function registerGraphql(
-  app: FastifyInstance,
-  options: { services: Services; facts: RequestFacts; basePath: string },
-): Promise<void> {
+/** Adds `/graphql` and `/graphiql`. The app's error handler reports requests that are invalid as HTTP. */
+export async function registerGraphql(app: FastifyInstance, options: GraphqlOptions): Promise<void> {
   await app.register(mercurius, {
     schema,
     routes: false,
@@ -27,13 +20,12 @@ export async function registerGraphql(
     errorFormatter: ({ data, errors }) => ({ statusCode: 200, response: { data: data ?? null, errors: errors ?? [] } }),
   })
   await app.register(async scope => {
-    graphqlRoute(scope, {
-      services: options.services,
+    const parts = {
       prepare: createPrepare(schema),
       execute: createExecute(app, schema),
       subscribe: createSubscribe(schema),
-      facts: options.facts,
-    })
+    }
+    graphqlRoute(scope, parts, options)
   })
-  await app.register(async scope => graphiqlRoute(scope, options.basePath))
+  await app.register(async scope => graphiqlRoute(scope, options.settings.basePath))
 }

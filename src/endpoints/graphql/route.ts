@@ -1,10 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type Reason } from '../../errors.ts'
+import { requestSignal } from '../../http/connection/client-abort.ts'
+import { asTransfer } from '../../http/connection/graceful-close.ts'
+import { sendEvents } from '../../http/event-stream.ts'
 import { parseJsonBody } from '../../http/json.ts'
 import { memoryOf, RequestMemory } from '../../http/memory.ts'
 import { nextTurn } from '../../lib/turns.ts'
-import type { Services } from '../../services/index.ts'
-import { GraphqlContext, type RequestFacts } from './context.ts'
+import { GraphqlContext, type GraphqlOptions } from './context.ts'
 import { formatRefusal } from './error-formatter.ts'
 import type { Execute, GraphqlResponse } from './execute.ts'
 import { checkParameters, type Parameters, parseQueryString } from './parameters.ts'
@@ -76,10 +78,9 @@ const shortBody = 16 * 1024
  */
 export function graphqlRoute(
   app: FastifyInstance,
-  options: { services: Services; prepare: Prepare; execute: Execute; subscribe: Subscribe; facts: RequestFacts },
+  { prepare, execute, subscribe }: { prepare: Prepare; execute: Execute; subscribe: Subscribe },
+  options: GraphqlOptions,
 ): void {
-  const { services, prepare, execute, subscribe, facts } = options
-
   async function respond(request: FastifyRequest, reply: FastifyReply, parameters: Parameters) {
     // There are no events in a response to HEAD.
     const accept = request.method === 'HEAD' ? undefined : request.headers.accept
@@ -95,13 +96,13 @@ export function graphqlRoute(
     if (kind === 'mutation' && request.method !== 'POST') {
       throw new AppError('METHOD_NOT_ALLOWED', 'GET can only run queries: send a mutation with POST.')
     }
-    const context = new GraphqlContext(services, facts, request, memoryOf(request))
+    const context = new GraphqlContext(options, request, memoryOf(request))
     const subscribing: Subscribing = {
       prepared,
       context,
       contextOf(viewer) {
         const memory = new RequestMemory(viewer, request.ip)
-        return { context: new GraphqlContext(services, facts, request, memory, viewer), done: () => memory.release() }
+        return { context: new GraphqlContext(options, request, memory, viewer), done: () => memory.release() }
       },
       report(error, path) {
         if (context.signal.aborted) return
@@ -110,14 +111,14 @@ export function graphqlRoute(
       },
     }
     if (kind === 'subscription') return stream(request, reply, subscribe(subscribing))
-    const executing = facts.observe(prepared.operation, () => execute(subscribing))
-    const body = await (request.method === 'POST' ? facts.track(executing) : executing)
+    const executing = options.observe(prepared.operation, () => execute(subscribing))
+    const body = await (request.method === 'POST' ? asTransfer(app, executing) : executing)
     if (memoryOf(request).isTaken) await nextTurn()
     return prefersEvents(accept) ? stream(request, reply, only(body)) : sendOne(request, reply, body)
   }
 
   async function stream(request: FastifyRequest, reply: FastifyReply, responses: AsyncIterable<GraphqlResponse>) {
-    await facts.track(facts.sendEvents(request, reply, eventsOf(responses)))
+    await asTransfer(app, sendEvents(reply, eventsOf(responses), requestSignal(request), options.heartbeat))
     return reply
   }
 
