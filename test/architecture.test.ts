@@ -8,15 +8,7 @@ import t from 'tap'
  */
 const shared = ['src/services', 'src/lib', 'src/storage', 'src/auth', 'src/db', 'src/settings', 'src/errors.ts']
 const mayImport: Record<string, readonly string[]> = {
-  'src/endpoints/graphql': [
-    'src/http',
-    'src/lib',
-    'src/services',
-    'src/storage',
-    'src/auth',
-    'src/db',
-    'src/errors.ts',
-  ],
+  'src/endpoints/graphql': ['src/http', ...shared],
   'src/endpoints/rest': ['src/http', ...shared],
   'src/endpoints/tus': ['src/http', ...shared],
   'src/endpoints/console': ['src/http', ...shared],
