@@ -203,7 +203,7 @@ t.test('imports follow the order of the layers', async t => {
  */
 const openers = [
   'src/http/content/file-content.ts',
-  'src/http/content/proxy-sendfile.ts',
+  'src/http/content/serve-download.ts',
   'src/services/files/content.ts',
   'src/services/files/copying.ts',
   'src/services/files/links.ts',

@@ -1,8 +1,12 @@
+/**
+ * Authenticates requests. The query that loads the credential also reads the version of the provider that the request names.
+ */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Origin, Viewer } from '../auth/viewer.ts'
+import { isId } from '../auth/id.ts'
+import type { Origin, ProviderName, Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
 import type { Services } from '../services/index.ts'
-import { namedProvider } from './named-provider.ts'
+import { isSlug } from '../services/providers/slug.ts'
 import { cookieToken } from './session-cookie.ts'
 import { findBelow } from './url.ts'
 
@@ -15,6 +19,8 @@ declare module 'fastify' {
     /** The route has no rate limit, because monitoring must always get a response. */
     unlimited?: true
     authenticate?: Authenticate
+    /** Returns what the URL of a request has as the slug of a provider, for routes whose URLs have one. */
+    slugOf?: (request: FastifyRequest) => string | null
   }
   interface FastifyInstance {
     /** The authenticators for requests that match no route, by the path of their front end. */
@@ -26,7 +32,7 @@ declare module 'fastify' {
  * Authenticates a request whose credential has a form that only this route accepts. Returns null for any other request, which is
  * then authenticated as everywhere.
  */
-export type Authenticate = (request: FastifyRequest) => Promise<Viewer> | null
+type Authenticate = (request: FastifyRequest) => Promise<Viewer> | null
 
 /** RFC 6750, section 2.1. The only other way to send a credential is the console's cookie. */
 const scheme = /^Bearer +(\S+)$/i
@@ -73,4 +79,17 @@ export function authenticateUnknownBelow(app: FastifyInstance, path: string, aut
 
 export function originOf({ ip, id, headers, raw }: FastifyRequest): Origin {
   return { address: ip, requestId: id, connection: raw.socket, userAgent: headers['user-agent'] }
+}
+
+const parameter = /[?&]providerId=([\da-f-]{36})(?:&|$)/
+
+/** Returns the provider that a request names; null if it names none in the usual spelling. The route still parses its address itself. */
+export function namedProvider(request: FastifyRequest): ProviderName | null {
+  const { slugOf } = request.routeOptions.config
+  if (slugOf) {
+    const slug = slugOf(request)
+    return slug !== null && isSlug(slug) ? { slug } : null
+  }
+  const id = parameter.exec(request.raw.url ?? '')?.[1]
+  return id !== undefined && isId(id) ? { id } : null
 }

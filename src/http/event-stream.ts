@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { hijack } from './admission.ts'
-import { cutResponse } from './connection/cut-response.ts'
+import { cutResponse } from './connection/client-abort.ts'
 import { write } from './content/send-file.ts'
 
 /** https://html.spec.whatwg.org/multipage/server-sent-events.html */

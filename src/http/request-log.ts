@@ -1,3 +1,6 @@
+/** The log of requests: one line for each, under its ID and without its secrets. */
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import fastify, { type FastifyBaseLogger, type FastifyReply, type FastifyRequest } from 'fastify'
 import { redactTokens } from '../auth/api-key.ts'
 
@@ -69,4 +72,12 @@ function decode(name: string): string {
   } catch {
     return name
   }
+}
+
+/** The form of an ID that the server accepts from a proxy. Any other text could forge log lines. */
+const pattern = /^[\w.-]{8,64}$/
+
+export function requestId({ headers }: IncomingMessage): string {
+  const id = headers['x-request-id']
+  return typeof id === 'string' && pattern.test(id) ? id : randomUUID()
 }

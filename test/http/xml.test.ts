@@ -2,8 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { AppError } from '../../src/errors.ts'
-import { childNamed, elementsOf, parseXml, textOf, type XmlElement } from '../../src/http/xml/parse.ts'
-import { escapeXml } from '../../src/http/xml/write.ts'
+import { childNamed, elementsOf, escapeXml, parseXml, textOf, type XmlElement } from '../../src/http/xml.ts'
 
 const maxElements = 100
 const parse = (text: string | Buffer): Promise<XmlElement> => parseXml(Buffer.from(text as string), maxElements)

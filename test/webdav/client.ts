@@ -1,5 +1,5 @@
 /** Sends WebDAV requests and reads their XML. */
-import { elementsOf, parseXml, textOf, type XmlElement } from '../../src/http/xml/parse.ts'
+import { elementsOf, parseXml, textOf, type XmlElement } from '../../src/http/xml.ts'
 import type { TestApp } from '../support/app.ts'
 
 export interface DavAnswer {

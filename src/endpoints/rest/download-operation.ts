@@ -3,9 +3,9 @@
 import { wantedDigestParameters } from '../../http/content/digests.ts'
 import { downloadConditionParameters } from '../../http/content/download-conditions.ts'
 import { reasonsAtPaths } from '../../http/openapi/errors.ts'
-import { locationParameters } from '../../http/openapi/location.ts'
 import {
   bytes,
+  locationParameters,
   type Operation,
   type RequestParameters,
   type ResponseHeaders,

@@ -6,9 +6,7 @@ import { originOf } from '../../http/authentication.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
 import { asTransfer } from '../../http/connection/graceful-close.ts'
 import { sendArchive } from '../../http/content/archive/send-archive.ts'
-import { openFirst } from '../../http/content/download-conditions.ts'
-import { canProxySend } from '../../http/content/proxy-sendfile.ts'
-import { serveDownload } from '../../http/content/serve-download.ts'
+import { openFor, serveDownload } from '../../http/content/serve-download.ts'
 import { parseQuery, requireParameter } from '../../http/query.ts'
 import { contentDisposition, contentType, type Download, type UseDownload } from '../../services/files/index.ts'
 import type { Services } from '../../services/index.ts'
@@ -32,8 +30,7 @@ export const downloadPath = '/api/download/proxy'
 export function downloadRoute(app: FastifyInstance, { files }: Services, sendfile: Sendfile | null): void {
   const send = async (request: FastifyRequest, reply: FastifyReply, query: DownloadQuery) => {
     const signal = requestSignal(request)
-    // The proxy opens the file itself.
-    const open = sendfile && canProxySend(request) ? null : openFirst(request.method, request.headers)
+    const open = openFor(request, sendfile)
     const withDownload = <T>(use: UseDownload<T, RequestedDownload>) =>
       query.ticket === undefined
         ? files.download(request.viewer, query, signal, open, (download, signal) =>

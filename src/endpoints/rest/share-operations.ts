@@ -2,10 +2,10 @@
 import { digestParameters, wantedDigestParameters } from '../../http/content/digests.ts'
 import { downloadConditionParameters } from '../../http/content/download-conditions.ts'
 import { reasonsAtPaths, reasonsToStore } from '../../http/openapi/errors.ts'
-import { locationParameters } from '../../http/openapi/location.ts'
 import {
   bytes,
   type JsonSchema,
+  locationParameters,
   type Operation,
   type RequestParameters,
   type ResponseHeaders,

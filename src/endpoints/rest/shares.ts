@@ -7,9 +7,7 @@ import { asTransfer } from '../../http/connection/graceful-close.ts'
 import { sendArchive } from '../../http/content/archive/send-archive.ts'
 import { parseContentLength, parseMimeType, requirePlainBody } from '../../http/content/body-headers.ts'
 import { parseDigests } from '../../http/content/digests.ts'
-import { openFirst } from '../../http/content/download-conditions.ts'
-import { canProxySend } from '../../http/content/proxy-sendfile.ts'
-import { serveDownload } from '../../http/content/serve-download.ts'
+import { openFor, serveDownload } from '../../http/content/serve-download.ts'
 import { parseQuery, requireParameter } from '../../http/query.ts'
 import { authenticateShare, openedShare, setProofCookie, sharePath } from '../../http/share-link.ts'
 import { contentDisposition, contentType, type UseDownload } from '../../services/files/index.ts'
@@ -92,8 +90,7 @@ function contentRoute({ app, services, authenticate }: ShareRoutes, sendfile: Se
       // Ranges would count the parts of a file as downloads of their own.
       const isWhole = opened.share.maxDownloads !== null
       const proxy = isWhole ? null : sendfile
-      // The proxy opens the file itself.
-      const open = proxy && canProxySend(request) ? null : openFirst(request.method, isWhole ? {} : request.headers)
+      const open = openFor(request, proxy, isWhole ? {} : request.headers)
       const isPart = request.headers.range !== undefined
       let isCounted = request.method === 'HEAD'
       const withDownload = <T>(use: UseDownload<T>) => {

@@ -4,9 +4,9 @@ import { conflictSchema, modifiedAtSchema } from '../../http/content/body-header
 import { digestParameters } from '../../http/content/digests.ts'
 import { uploadConditionParameters } from '../../http/content/upload-conditions.ts'
 import { reasonsAtPaths, reasonsToStore } from '../../http/openapi/errors.ts'
-import { locationParameters } from '../../http/openapi/location.ts'
 import {
   type JsonSchema,
+  locationParameters,
   type Operation,
   type RequestParameters,
   withCredential,

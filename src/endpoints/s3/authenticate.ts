@@ -1,8 +1,7 @@
 /** Authenticates signed requests. Forms carry their signature in their fields: see `postObject`. */
 import type { FastifyRequest } from 'fastify'
 import type { Viewer } from '../../auth/viewer.ts'
-import { originOf } from '../../http/authentication.ts'
-import { namedProvider } from '../../http/named-provider.ts'
+import { namedProvider, originOf } from '../../http/authentication.ts'
 import { type S3Settings, signedForms } from '../../http/s3-target.ts'
 import { splitUrl } from '../../http/url.ts'
 import type { Services } from '../../services/index.ts'

@@ -2,7 +2,7 @@
 import { grantBases } from '../../auth/policy.ts'
 import { AppError, type Reason, toAppError } from '../../errors.ts'
 import { namesTag } from '../../http/content/validators.ts'
-import { elementsOf, textOf, type XmlElement } from '../../http/xml/parse.ts'
+import { elementsOf, textOf, type XmlElement } from '../../http/xml.ts'
 import { readXml } from './body.ts'
 import { emptyTag, listedTag, quoteTag, type Tagged } from './conditions.ts'
 import { codeOf, explainBucket, noSuchKey, S3Error } from './errors.ts'

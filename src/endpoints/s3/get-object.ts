@@ -1,8 +1,7 @@
 /** Sends an object, its headers or its tags. */
 import { asTransfer } from '../../http/connection/graceful-close.ts'
-import { openFirst } from '../../http/content/download-conditions.ts'
 import { lastModified, type Presentation } from '../../http/content/download-response.ts'
-import { serveDownload } from '../../http/content/serve-download.ts'
+import { openFor, serveDownload } from '../../http/content/serve-download.ts'
 import { formatTag } from '../../http/content/validators.ts'
 import { contentType, type FileEntry } from '../../services/files/index.ts'
 import { emptyTag, tagOf } from './conditions.ts'
@@ -44,7 +43,7 @@ async function sendObject({
   signal,
 }: ObjectCall): Promise<void> {
   const replaced = parseOverrides(query)
-  const open = isFolder ? null : openFirst(request.method, request.headers)
+  const open = isFolder ? null : openFor(request, null)
   await serveDownload(request, reply, {
     withDownload: use => services.files.download(request.viewer, { providerId, path }, signal, open, use),
     present({ entry }) {

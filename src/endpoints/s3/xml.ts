@@ -1,7 +1,7 @@
 /** Writes the XML of S3. A key with characters that XML cannot contain is whole only with `encoding-type=url`. */
 
 import type { FastifyReply } from 'fastify'
-import { escapeXml, xmlDeclaration } from '../../http/xml/write.ts'
+import { escapeXml, xmlDeclaration } from '../../http/xml.ts'
 
 export const xmlType = 'application/xml'
 const s3Namespace = 'http://s3.amazonaws.com/doc/2006-03-01/'

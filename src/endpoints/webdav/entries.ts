@@ -3,9 +3,7 @@ import { AppError } from '../../errors.ts'
 import { awaitsContinue, continueOnRead } from '../../http/connection/expect-continue.ts'
 import { parseContentLength, parseMimeType, requirePlainBody } from '../../http/content/body-headers.ts'
 import { parseDigests } from '../../http/content/digests.ts'
-import { openFirst } from '../../http/content/download-conditions.ts'
-import { canProxySend } from '../../http/content/proxy-sendfile.ts'
-import { serveDownload } from '../../http/content/serve-download.ts'
+import { openFor, serveDownload } from '../../http/content/serve-download.ts'
 import { parseUploadConditions, settleConditional } from '../../http/content/upload-conditions.ts'
 import { formatTag, wholeSeconds } from '../../http/content/validators.ts'
 import { contentDisposition, contentType, type FileEntry, type UseDownload } from '../../services/files/index.ts'
@@ -19,8 +17,7 @@ const folderText = 'This is a folder. Open its address in a WebDAV client.\n'
 /** GET and HEAD: RFC 4918, section 9.4. */
 export async function get({ request, reply, viewer, target, options, signal }: DavRequest): Promise<void> {
   const { services, sendfile } = options
-  // The proxy opens the file itself.
-  const open = sendfile && canProxySend(request) ? null : openFirst(request.method, request.headers)
+  const open = openFor(request, sendfile)
   await serveDownload(request, reply, {
     withDownload: <T>(use: UseDownload<T>) => services.files.download(viewer, target, signal, open, use),
     present: ({ entry }) => ({

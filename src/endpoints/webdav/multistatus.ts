@@ -6,10 +6,9 @@ import { STATUS_CODES } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import { AppError } from '../../errors.ts'
 import { hijack } from '../../http/admission.ts'
-import { cutResponse } from '../../http/connection/cut-response.ts'
+import { cutResponse } from '../../http/connection/client-abort.ts'
 import { write } from '../../http/content/send-file.ts'
-import { type XmlAttribute, type XmlElement, xmlNamespace } from '../../http/xml/parse.ts'
-import { escapeXml, xmlDeclaration } from '../../http/xml/write.ts'
+import { escapeXml, type XmlAttribute, type XmlElement, xmlDeclaration, xmlNamespace } from '../../http/xml.ts'
 import { xmlType } from './errors.ts'
 
 export const multistatusStart = `${xmlDeclaration}<D:multistatus xmlns:D="DAV:" xmlns:oc="http://owncloud.org/ns">\n`

@@ -2,7 +2,7 @@
 import { formatPath, parentOf, parsePath, root } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
 import { formatTag } from '../../http/content/validators.ts'
-import { escapeXml } from '../../http/xml/write.ts'
+import { escapeXml } from '../../http/xml.ts'
 import type { LockedChange } from '../../services/webdav/locks.ts'
 import { davError } from './errors.ts'
 import { headerText, parseToken } from './headers.ts'

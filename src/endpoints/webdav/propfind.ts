@@ -7,7 +7,7 @@ import type { Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { Serve } from '../../http/admission.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
-import { childNamed, elementsOf, parseXml } from '../../http/xml/parse.ts'
+import { childNamed, elementsOf, parseXml } from '../../http/xml.ts'
 import type { FileEntry } from '../../services/files/index.ts'
 import type { WebdavLock } from '../../services/webdav/locks.ts'
 import {

@@ -1,6 +1,6 @@
 /** PROPPATCH: RFC 4918, section 9.2. All changes are made or none. */
 import { AppError } from '../../errors.ts'
-import { elementsOf, parseXml, type XmlElement } from '../../http/xml/parse.ts'
+import { elementsOf, parseXml, type XmlElement } from '../../http/xml.ts'
 import {
   type DeadProperty,
   maxPropertiesSize,

@@ -1,5 +1,7 @@
+/** What ends with the connection of a client: the work for its request, and a response that cannot be completed. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { AppError } from '../../errors.ts'
 
 /** The client disconnected before the response was complete. */
 export class ClientGone extends Error {
@@ -53,4 +55,21 @@ export function abortWork(request: IncomingMessage, reason: Error): boolean {
   const controller = controllers.get(request)
   controller?.abort(reason)
   return controller !== undefined
+}
+
+/**
+ * Ends a response whose headers were sent. Cutting the connection tells the client that the content is incomplete. Errors of
+ * hijacked replies end here: one that reaches Fastify is logged as a fault, even if only the client has gone.
+ * @param signal the signal that the response was made under
+ */
+export function cutResponse({ request, raw: response }: FastifyReply, error: unknown, signal: AbortSignal): void {
+  const why = signal.aborted ? signal.reason : error
+  const isRefused = why instanceof AppError && why.status < 500
+  // A reset discards the bytes that are still queued; they must not be sent any more.
+  if (isRefused) response.socket?.resetAndDestroy()
+  response.destroy()
+  const { log } = request
+  if (why instanceof ClientGone) log.info({ req: request }, 'the client disconnected during a response')
+  else if (isRefused) log.info({ req: request, reason: why.reason }, 'a response was cut because its grant ended')
+  else log.error({ req: request, err: why }, 'a response was cut by an error')
 }

@@ -1,6 +1,6 @@
 /** Byte ranges: RFC 9110, section 14. */
 import type { ByteRange } from '../../../adapters/contract.ts'
-import { trimWhitespace } from '../header-text.ts'
+import { trimWhitespace } from './validators.ts'
 
 /** A range of bytes; `first` and `last` are positions, both included. */
 export interface Span {

@@ -1,13 +1,19 @@
+/**
+ * Sends a file as the response to a request: through this server, or by the proxy in front of it (`X-Accel-Redirect`,
+ * `X-Sendfile`). Stowage decides who may read the file; the proxy opens the path again.
+ */
+import { lstat, readlink } from 'node:fs/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
-import type { Download, UseDownload } from '../../services/files/index.ts'
+import type { Download, OpenFirst, UseDownload } from '../../services/files/index.ts'
 import type { Sendfile } from '../../settings/index.ts'
+import type { ReadLocation } from '../../storage/read-location.ts'
+import { openFirst } from './download-conditions.ts'
 import { type Presentation, prepareResponse, sendResponse, sendThroughProxy, spansOf } from './download-response.ts'
 import { openContent } from './file-content.ts'
-import { canProxySend, proxySendfileHeader } from './proxy-sendfile.ts'
 
 /** The decisions of a front end about a download. */
-export interface Serving<D extends Download> {
+interface Serving<D extends Download> {
   /** Opens the file or folder for the duration of a function. */
   withDownload<T>(use: UseDownload<T, D>): Promise<T>
   present(download: D): Presentation
@@ -15,6 +21,15 @@ export interface Serving<D extends Download> {
   sendFolder(download: D, signal: AbortSignal): Promise<null>
   /** Null if the proxy sends no files. */
   sendfile: Sendfile | null
+}
+
+/** Returns how to open the file that a request asks for; null if the proxy opens it itself. */
+export function openFor(
+  request: FastifyRequest,
+  sendfile: Sendfile | null,
+  headers: FastifyRequest['headers'] = request.headers,
+): OpenFirst | null {
+  return sendfile && canProxySend(request) ? null : openFirst(request.method, headers)
 }
 
 /** Sends a file as the response to a GET or HEAD request, under its conditions. @throws as `Files.download`, UNAVAILABLE */
@@ -48,4 +63,43 @@ export async function serveDownload<D extends Download>(
     // The file was replaced between stat and open. That can happen once; retry, then report it.
     if (!isFirst) throw new AppError('UNAVAILABLE', 'The file is being changed: try again.', { cause: changed })
   }
+}
+
+/** The proxy would evaluate these with its own validators. */
+const conditions = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since', 'if-range'] as const
+
+/** A request came through the proxy only if its `X-Forwarded-For` was trusted. */
+function canProxySend({ method, headers, ips }: FastifyRequest): boolean {
+  return method === 'GET' && (ips?.length ?? 0) > 1 && conditions.every(name => headers[name] === undefined)
+}
+
+/**
+ * Returns the header that names the file; null if the content is not a file on disk, or was just removed or replaced.
+ * @throws as `ReadLocation.openFile`
+ */
+async function proxySendfileHeader(
+  { header, prefix }: Sendfile,
+  location: ReadLocation,
+  etag: string | null,
+  signal: AbortSignal,
+): Promise<Record<string, string> | null> {
+  const file = await location.openFile(signal, etag === null ? {} : { ifMatch: etag })
+  if (!file) return null
+  try {
+    // The kernel resolves the path without symbolic links: proc_pid_fd(5).
+    const path = await readlink(`/proc/self/fd/${file.handle.fd}`, { encoding: 'buffer' })
+    const [opened, named] = await Promise.all([file.handle.stat(), lstat(path)])
+    return opened.ino === named.ino && opened.dev === named.dev ? { [header]: prefix + encodePath(path) } : null
+  } catch {
+    return null
+  } finally {
+    await file.handle.close()
+  }
+}
+
+/** nginx and the X-Sendfile modules decode percent-encoding. */
+function encodePath(path: Buffer): string {
+  return path.toString('latin1').replace(/[^\w/.~-]/g, byte => {
+    return `%${byte.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`
+  })
 }

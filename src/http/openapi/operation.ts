@@ -2,6 +2,8 @@
  * The description of a REST endpoint in `/openapi.json`. A route states it in its `config`, from the same names, lists and
  * patterns that its parsers use, so that the document cannot differ from what the server accepts.
  */
+
+import { maxPathBytes } from '../../auth/path.ts'
 import type { Reason } from '../../errors.ts'
 
 declare module 'fastify' {
@@ -73,3 +75,12 @@ export const withCredential = [['bearer'], ['consoleCookie', 'consoleHeader']] a
 export const text: JsonSchema = { type: 'string' }
 /** A number of bytes, exact in JSON. */
 export const bytes: JsonSchema = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
+
+/** The parameters that name an entry. */
+export const locationParameters = {
+  providerId: { description: 'The ID of a storage provider.', schema: text },
+  path: {
+    description: `An absolute path within the provider, of at most ${maxPathBytes} bytes of UTF-8.`,
+    schema: { type: 'string', pattern: '^/', maxLength: maxPathBytes },
+  },
+} satisfies RequestParameters

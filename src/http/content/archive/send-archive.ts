@@ -1,5 +1,7 @@
+/** Sends files and folders as a ZIP archive, which is written while it is sent. A list at its end names what it lacks. */
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import mime from 'mime'
 import { formatPath, type StoragePath } from '../../../auth/path.ts'
 import type { AppError } from '../../../errors.ts'
 import {
@@ -11,13 +13,12 @@ import {
   isLeftOut,
 } from '../../../services/files/index.ts'
 import { hijack } from '../../admission.ts'
-import { cutResponse } from '../../connection/cut-response.ts'
+import { cutResponse } from '../../connection/client-abort.ts'
 import { isNotModified } from '../download-conditions.ts'
 import { openCurrent } from '../file-content.ts'
 import { type ByteSink, bytesWritten, write } from '../send-file.ts'
-import { archivedName, topName } from '../zip/names.ts'
-import { ZipWriter } from '../zip/writer.ts'
-import { compressionFor } from './compression.ts'
+import type { Method } from './zip-records.ts'
+import { ZipWriter } from './zip-writer.ts'
 
 /** The maximum number of names to list; further ones are only counted. */
 const maxNames = 1000
@@ -212,4 +213,54 @@ async function writeFile(
   } finally {
     await content.close()
   }
+}
+
+/** Windows reads a backslash as a separator, and control characters can control a terminal. */
+const misread = /[\\\p{Cc}]/gu
+/** A name that already contains such an encoding is escaped once more. */
+const encoded = /%(?=(?:25)*(?:5C|[01][0-9A-F]|7F|[89][0-9A-F]))/g
+const replaced = /[/\\\p{Cc}]/gu
+
+/** Returns a name inside an archive. Characters that systems misread are percent-encoded, so that names stay distinct. */
+function archivedName(name: string): string {
+  return name.replace(encoded, '%25').replace(misread, character => {
+    const code = character.codePointAt(0) ?? 0
+    return `%${code.toString(16).toUpperCase().padStart(2, '0')}`
+  })
+}
+
+/** Returns a name for the archive's top folder, from a name that need not be valid as a file name. */
+function topName(name: string): string {
+  const safe = name.replace(replaced, '_').trim()
+  return /^\.{0,2}$/.test(safe) ? 'files' : safe
+}
+
+/** Bytes. Compressing a smaller file gains nothing. */
+const minSize = 256
+const compressible =
+  /^(?:text\/|(?:application|image|model|message)\/(?:[\w.-]+\+)?(?:json|xml|yaml)\b|image\/(?:bmp|tiff|x-icon)$|font\/(?:ttf|otf)$)/
+const alsoCompressible = new Set([
+  'application/javascript',
+  'application/msword',
+  'application/rtf',
+  'application/sql',
+  'application/toml',
+  'application/vnd.ms-excel',
+  'application/vnd.ms-powerpoint',
+  'application/wasm',
+  'application/x-httpd-php',
+  'application/x-ndjson',
+  'application/x-sh',
+  'application/x-tar',
+  'application/x-tex',
+  'application/x-sqlite3',
+  'audio/wav',
+  'audio/x-wav',
+])
+
+/** Chooses by type, because most large files (images, video, archives, office documents) are already compressed. */
+function compressionFor(file: { name: string; mimeType: string | null; size: number | null }): Method {
+  if (file.size !== null && file.size < minSize) return 'stored'
+  const type = (mime.getType(file.name) ?? file.mimeType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  return compressible.test(type) || alsoCompressible.has(type) ? 'deflated' : 'stored'
 }

@@ -1,7 +1,8 @@
+/** Bounds the number of connections and of requests in them, and closes the unused ones when the server stops. */
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { networkOf } from '../../auth/network.ts'
-import type { IsProxy } from './trusted-proxies.ts'
+import type { IsProxy } from './proxies.ts'
 
 /** The total limit, as a multiple of the limit for one network. */
 const totalShare = 10
@@ -70,6 +71,22 @@ export function limitPipelines(app: FastifyInstance): void {
     }
     open.set(socket, requests)
     reply.raw.once('close', () => open.set(socket, (open.get(socket) ?? 1) - 1))
+    done()
+  })
+}
+
+/**
+ * Closes the connections on which no request has begun when the server stops. Browsers open such connections in advance, and
+ * Node does not count them as idle until the timeout of the headers.
+ */
+export function closeUnusedConnections(app: FastifyInstance): void {
+  const open = new Set<Socket>()
+  app.server.on('connection', (socket: Socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  app.addHook('preClose', done => {
+    for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
     done()
   })
 }

@@ -13,7 +13,7 @@ import {
   localHeader,
   type Method,
   needsLarge,
-} from './records.ts'
+} from './zip-records.ts'
 
 /** Bytes to keep in memory before spooling to a file. */
 const maxMemory = 4 * 1024 * 1024
@@ -66,7 +66,7 @@ async function openUnnamed(): Promise<FileHandle> {
 /** Bytes of the write buffer; it keeps the records of a small file in one packet. */
 const bufferSize = 64 * 1024
 
-export interface ZipFile {
+interface ZipFile {
   name: string
   modifiedAt: Date | null
   /** In bytes; null if unknown. */

@@ -1,8 +1,11 @@
+/** Clients that send what is not HTTP, or stop to send and to read. */
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyBaseLogger } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { AppError, publicError } from '../../errors.ts'
+import { abortWork } from './client-abort.ts'
+import { isBodyComing } from './lingering-close.ts'
 
 /** Milliseconds for the client to read the error. */
 const closeDelay = 1000
@@ -75,4 +78,48 @@ function describe({ code }: { code?: string }): { status: number; problem: AppEr
     return { status: 400, problem: new AppError('INCOMPLETE_BODY', 'The request ended before it was complete.') }
   }
   return { status: 400, problem: new AppError('INVALID_INPUT', 'This is not a valid HTTP request.') }
+}
+
+interface OpenExchange {
+  request: IncomingMessage
+  response: ServerResponse
+  /** The time (`performance.now()`) at which the route last started or resumed reading the body. */
+  readSince: number
+  hasError: boolean
+}
+
+/**
+ * Disconnects a client that reads no byte of a response, or sends no byte of a body that the server waits for, for
+ * `timeout` milliseconds. Every byte restarts the timeout, so a slow client is not affected. Time spent waiting for a back
+ * end does not count. An upload fails with INCOMPLETE_BODY first.
+ */
+export function cutStalledClients({ server }: FastifyInstance, timeout: number): void {
+  const exchanges = new WeakMap<Socket, OpenExchange>()
+  server.prependListener('request', (request, response) => {
+    const exchange: OpenExchange = { request, response, readSince: performance.now(), hasError: false }
+    exchanges.set(request.socket, exchange)
+    if (!isBodyComing(request)) return
+    request.on('resume', () => {
+      exchange.readSince = performance.now()
+    })
+  })
+  // The socket's own timeout restarts with each byte in either direction, even in the middle of a chunk.
+  server.setTimeout(timeout, (socket: Socket) => {
+    const exchange = exchanges.get(socket)
+    // The connection was idle, or the client does not read the response.
+    if (!exchange || exchange.response.writableFinished || socket.writableLength > 0) {
+      socket.destroy()
+      return
+    }
+    const { request, readSince } = exchange
+    if (isBodyComing(request) && request.readableFlowing === true && performance.now() - readSince >= timeout) {
+      const error = new AppError('INCOMPLETE_BODY', `No byte of the body arrived for ${timeout / 1000} seconds.`)
+      if (exchange.hasError || !abortWork(request, error)) {
+        socket.destroy()
+        return
+      }
+      exchange.hasError = true
+    }
+    socket.setTimeout(timeout)
+  })
 }
