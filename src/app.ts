@@ -20,7 +20,7 @@ import { createAuthentication } from './services/people/authentication.ts'
 import type { Settings } from './settings/index.ts'
 import { createStorage } from './storage/index.ts'
 import { createNetwork } from './storage/network/index.ts'
-import { createFindRecord } from './storage/provider-records.ts'
+import { createFindRecord } from './storage/provider-cache.ts'
 import { loadAdapters } from './storage/registry.ts'
 import type { Traces } from './tracing/index.ts'
 

@@ -8,7 +8,7 @@ import { type Grant, grant } from '../auth/policy.ts'
 import type { Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
 import { ActiveGrants, type Work } from '../storage/active-grants.ts'
-import type { FindRecord } from '../storage/provider-records.ts'
+import type { FindRecord } from '../storage/provider-cache.ts'
 import { type Credentials, requireUnexpired } from './people/credentials.ts'
 
 /** Milliseconds between two polls. With the query, work is canceled within a second of losing its grant. */

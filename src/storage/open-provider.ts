@@ -5,14 +5,12 @@ import { createPool } from '../../adapters/pool.ts'
 import type { Database } from '../db/client.ts'
 import { type ProviderRecord, setProviderStatus } from '../db/providers.ts'
 import { toAppError } from '../errors.ts'
-import { callAdapter } from './adapter-call.ts'
+import { callAdapter, isStorageError } from './adapter-call.ts'
 import type { Config } from './config.ts'
-import { isStorageError } from './errors.ts'
-import { withHostRules } from './host-rules.ts'
+import { checkProvider, withHostRules } from './host-rules.ts'
 import { createLocks } from './locks.ts'
 import type { Adapter } from './registry.ts'
 import type { TokenStore } from './tokens.ts'
-import { checkProvider } from './validate-provider.ts'
 
 export interface OpenedProvider {
   provider: StorageProvider

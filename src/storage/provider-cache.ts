@@ -1,11 +1,32 @@
-/** Keeps each provider open, once per version of its configuration. */
+/** Finds the records of providers, and keeps each provider open, once per version of its configuration. */
+import { isId } from '../auth/id.ts'
+import type { Grant } from '../auth/policy.ts'
 import type { ProviderVersion } from '../auth/viewer.ts'
-import type { ProviderRecord } from '../db/providers.ts'
+import { batched } from '../db/batched.ts'
+import type { Database } from '../db/client.ts'
+import { type ProviderRecord, prepareProviders } from '../db/providers.ts'
+import { AppError } from '../errors.ts'
+
+/** Finds the record behind a grant. @throws NOT_FOUND */
+export type FindRecord = (grant: Pick<Grant, 'providerId' | 'workspaceId'>) => Promise<ProviderRecord>
+
+/** Concurrent lookups share one query. */
+export function createFindRecord(db: Database): FindRecord {
+  const findProviders = prepareProviders(db)
+  const find = batched(async (ids: readonly string[]) => {
+    return new Map((await findProviders(ids)).map(record => [record.id, record]))
+  })
+  return async ({ providerId, workspaceId }) => {
+    const found = isId(providerId) ? await find(providerId) : null
+    if (found?.workspaceId !== workspaceId) throw new AppError('NOT_FOUND', 'There is no such provider.')
+    return found
+  }
+}
 
 /** Milliseconds for which running transfers may use a configuration after it was changed or disconnected. */
 const closeDelay = 60 * 60 * 1000
 
-export interface ProviderCache<Opened> {
+interface ProviderCache<Opened> {
   /** Returns the open provider, or opens it. A failure is not cached: the next call tries again. */
   get(record: ProviderRecord): Promise<Opened>
   /** Returns the provider if it is open in this version. */

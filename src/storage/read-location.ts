@@ -3,17 +3,16 @@
  * so no code can use a path that the policy has not decided on. It validates what adapters return. Methods that move
  * content are registered in `ActiveGrants`: they fail with the reason when the grant ends.
  */
+/** Finds the stored folders that enclose a path, by their ids. */
 import type { FileHandle } from 'node:fs/promises'
 import { finished, type Readable } from 'node:stream'
 import type { ByteRange, Call, LinkHeaders, StorageProvider, Traits } from '../../adapters/contract.ts'
-import { childOf, isWithin, nameOf, type StoragePath } from '../auth/path.ts'
+import { ancestorsOf, childOf, isWithin, nameOf, type StoragePath } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
 import { AppError } from '../errors.ts'
 import { startDeadline } from '../lib/timeout.ts'
 import type { ActiveGrants, ActiveWork } from './active-grants.ts'
 import { callAdapter } from './adapter-call.ts'
-import { enclosingIds } from './enclosing-folders.ts'
-import { known, noteSeen } from './known-entry.ts'
 import { readWithTimeout, runWithTimeout, type TransferTimeouts } from './transfer-timeouts.ts'
 import {
   type CheckedEntry,
@@ -24,6 +23,8 @@ import {
   checkPresigned,
   checkSmallFile,
   fault,
+  known,
+  noteSeen,
   type Presigned,
   type SmallContent,
 } from './validate-entry.ts'
@@ -44,7 +45,7 @@ export interface ProviderContext {
 /** The maximum number of entries per page of a listing. */
 export const maxPageSize = 1000
 
-export interface OpenOptions {
+interface OpenOptions {
   ifMatch?: string
   /** The call replaces a lookup, so it has to respond as fast. */
   isLookup?: boolean
@@ -259,4 +260,40 @@ function slowBackEnd(): AppError {
 
 export function requireWithin(path: StoragePath, top: StoragePath): void {
   if (!isWithin(path, top)) throw new AppError('OUTSIDE_BASE_PATH')
+}
+
+/** The maximum depth, because each level costs a request to the back end. */
+const maxDepth = 512
+const concurrency = 8
+
+/**
+ * Returns the ids of the folders that enclose `path`, without those that are missing or have no id.
+ *
+ * @param known a path of the same provider whose own enclosing folders are omitted
+ * @throws INVALID_INPUT if the path is too deep
+ */
+async function enclosingIds(
+  path: StoragePath,
+  known: StoragePath | null,
+  stat: (folder: StoragePath) => Promise<CheckedEntry>,
+): Promise<ReadonlySet<string>> {
+  const folders = ancestorsOf(path).filter(folder => known === null || known === folder || !isWithin(known, folder))
+  if (folders.length > maxDepth)
+    throw new AppError('INVALID_INPUT', `The destination is more than ${maxDepth} folders deep.`)
+  const ids = new Set<string>()
+  for (let start = 0; start < folders.length; start += concurrency) {
+    const found = await Promise.all(
+      folders.slice(start, start + concurrency).map(folder => stat(folder).catch(asUnknown)),
+    )
+    for (const entry of found) if (entry?.fileId) ids.add(entry.fileId)
+    if (found.includes(undefined)) break
+  }
+  return ids
+}
+
+/** Returns undefined if the folder is missing, and null if the provider's credentials do not permit access to it. */
+function asUnknown(error: unknown): undefined | null {
+  if (error instanceof AppError && error.reason === 'NOT_FOUND') return undefined
+  if (error instanceof AppError && error.reason === 'BACK_END_REFUSED') return null
+  throw error
 }

@@ -5,7 +5,7 @@ import type { Database } from '../db/client.ts'
 import { followProviderStatus, type ProviderRecord } from '../db/providers.ts'
 import { AppError, type Reason } from '../errors.ts'
 import { withObservedCalls } from '../lib/observed.ts'
-import { fromAdapter, isStorageError } from './errors.ts'
+import { fromAdapter, isStorageError } from './adapter-call.ts'
 
 type Version = Pick<ProviderRecord, 'id' | 'version'>
 

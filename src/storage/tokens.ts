@@ -13,12 +13,11 @@ import {
 } from '../db/provider-tokens.ts'
 import type { ProviderRecord } from '../db/providers.ts'
 import { withTimeout } from '../lib/timeout.ts'
-import { fromAdapter, isStorageError } from './errors.ts'
-import { RedactedSecrets, type Redactor } from './redacted-secrets.ts'
+import { fromAdapter, isStorageError } from './adapter-call.ts'
 import { fault } from './validate-entry.ts'
 
 /** Requests new tokens for one provider from its vendor. */
-export type Refresh = (refreshToken: string) => Promise<Tokens>
+type Refresh = (refreshToken: string) => Promise<Tokens>
 
 export interface TokenStore {
   /** @throws NEEDS_RECONNECT, UNAVAILABLE and others as StorageError; BACK_END_FAULT; errors of the database */
@@ -169,4 +168,30 @@ function isUsable(tokens: Tokens, rejected: string | undefined): boolean {
 
 export function needsAuthorization<Config>(flow: OAuthFlow<Config> | undefined, config: Config): boolean {
   return flow !== undefined && (flow.isNeeded?.(config) ?? true)
+}
+
+/** Redacts secrets from the log until the result is disposed of. */
+export interface Redactor {
+  hold(...secrets: readonly unknown[]): Disposable
+}
+
+/** The secrets in use, by owner. New secrets of an owner replace the old ones. */
+export class RedactedSecrets {
+  readonly #redaction: Redactor
+  readonly #redactions = new Map<string, Disposable>()
+
+  constructor(redaction: Redactor) {
+    this.#redaction = redaction
+  }
+
+  put(owner: string, ...secrets: readonly unknown[]): void {
+    const redaction = this.#redaction.hold(...secrets)
+    this.release(owner)
+    this.#redactions.set(owner, redaction)
+  }
+
+  release(owner: string): void {
+    this.#redactions.get(owner)?.[Symbol.dispose]()
+    this.#redactions.delete(owner)
+  }
 }

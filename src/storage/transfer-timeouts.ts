@@ -1,11 +1,12 @@
 /**
- * Timeouts for back ends that stall during a transfer, whatever their adapter. They count only the time in which the server
- * waits for the back end, not the time in which it waits for a slow client.
+ * Timeouts for back ends that stall during a transfer, whatever their adapter. They count only the time in which the
+ * server waits for the back end, not the time in which it waits for a slow client.
  */
 import { Duplex, Readable } from 'node:stream'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { AppError } from '../errors.ts'
 import { followSignal, startDeadline } from '../lib/timeout.ts'
-import { recordForGc } from './gc-pressure.ts'
 
 export interface TransferTimeouts {
   /** Milliseconds without progress of a transfer. */
@@ -111,4 +112,21 @@ export async function writeWithTimeout<T>(
 
 function stallError(time: number): AppError {
   return new AppError('UNAVAILABLE', `Nothing moved at the back end for ${time / 1000} seconds: try again.`)
+}
+
+// V8 sets the limit at one to four times the live memory, and near one after an idle time.
+setFlagsFromString('--heap-growing-percent=200')
+setFlagsFromString('--expose-gc')
+const collect: (options: { type: 'minor'; execution: 'sync' }) => void = runInNewContext('gc')
+
+/** Bytes. A collection of young objects takes half a millisecond. */
+const collectEvery = 8 * 1024 * 1024
+let sinceCollected = 0
+
+/** Call this for every chunk received. */
+function recordForGc(bytes: number): void {
+  sinceCollected += bytes
+  if (sinceCollected < collectEvery) return
+  sinceCollected = 0
+  collect({ type: 'minor', execution: 'sync' })
 }

@@ -1,9 +1,11 @@
+/** Entries that adapters may use instead of looking again, because the host has seen them just now. */
 import { EventEmitter } from 'node:events'
 import type { FileHandle } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import type { ChecksumAlgorithm, Entry, ListPage, Quota } from '../../adapters/contract.ts'
 import { isName, isReservedName } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
+import type { WriteLocation } from './write-location.ts'
 
 /** An entry that an adapter returned, after validation. */
 export type CheckedEntry = Readonly<Required<Omit<Entry, 'checksums' | 'fileId'>>> & {
@@ -145,4 +147,41 @@ export function checkPresigned(link: unknown): Presigned {
 /** Returns the error for an invalid result of an adapter; `what` appears in the log only. */
 export function fault(what: string): AppError {
   return new AppError('BACK_END_FAULT', undefined, { cause: new Error(`The adapter returned ${what}.`) })
+}
+
+/** Milliseconds, from the contract. */
+const freshness = 2_000
+
+const seenAt = new WeakMap<CheckedEntry, number>()
+
+/** @param askedAt when the call began that returned the entry, by `performance.now` */
+export function noteSeen<E extends CheckedEntry>(entry: E, askedAt: number): E {
+  seenAt.set(entry, askedAt)
+  return entry
+}
+
+/** Returns the option `entry` of an adapter's method, unless the entry is too old. */
+export function known(seen: CheckedEntry | undefined): { entry?: Entry } {
+  if (!seen) return {}
+  const askedAt = seenAt.get(seen) ?? Number.NEGATIVE_INFINITY
+  return performance.now() - askedAt < freshness ? { entry: toEntry(seen) } : {}
+}
+
+/** Returns the entry as the adapter returned it. */
+export function toEntry({ fileId, ...facts }: CheckedEntry): Entry {
+  return { ...facts, ...(fileId !== null && { fileId }) }
+}
+
+/** The times that the contract allows for `write`, in milliseconds: 1970 to 2099. */
+const firstAfter = Date.UTC(2100, 0)
+
+/** Returns the modification time to give to a copy or an upload, which some back ends store. */
+export function timeToKeep({ modifiedAt }: Pick<CheckedEntry, 'modifiedAt'>): Date | undefined {
+  const isAllowed = modifiedAt !== null && modifiedAt.getTime() >= 0 && modifiedAt.getTime() < firstAfter
+  return isAllowed ? modifiedAt : undefined
+}
+
+/** Returns whether a copy at this location has the modification time of the file. */
+export function keepsTime(target: WriteLocation, file: CheckedEntry): boolean {
+  return target.traits.keepsModifiedAt === true && timeToKeep(file) !== undefined
 }

@@ -1,14 +1,12 @@
 import type { Readable } from 'node:stream'
 import type { Call } from '../../adapters/contract.ts'
 import { childOf, nameOf, type StoragePath, trashFolder } from '../auth/path.ts'
-import { callAdapter, callAdapterForChange } from './adapter-call.ts'
-import { isStorageError } from './errors.ts'
-import { known, toEntry } from './known-entry.ts'
+import { callAdapter, callAdapterForChange, isStorageError } from './adapter-call.ts'
 import { ReadLocation, requireWithin } from './read-location.ts'
 import { ResumableLocation } from './resumable-write.ts'
 import { runWithTimeout, writeWithTimeout } from './transfer-timeouts.ts'
 import { checkTrashId, nativeTrash } from './trash.ts'
-import { type CheckedEntry, checkCopies, checkEntry, fault, type Presigned } from './validate-entry.ts'
+import { type CheckedEntry, checkCopies, checkEntry, fault, known, type Presigned, toEntry } from './validate-entry.ts'
 
 /** A location that can be changed. Its grant has the scope `write`. */
 export class WriteLocation extends ReadLocation {

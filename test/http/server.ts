@@ -20,7 +20,7 @@ import { createAuthentication } from '../../src/services/people/authentication.t
 import type { Settings } from '../../src/settings/index.ts'
 import { createStorage } from '../../src/storage/index.ts'
 import { createNetwork } from '../../src/storage/network/index.ts'
-import { createFindRecord } from '../../src/storage/provider-records.ts'
+import { createFindRecord } from '../../src/storage/provider-cache.ts'
 import { loadAdapters } from '../../src/storage/registry.ts'
 import { testDatabase } from '../servers/postgres.ts'
 

@@ -10,7 +10,7 @@ import {
 } from '@aws-sdk/client-s3'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
-import { PartBuffer } from '../../src/services/uploads/memory-budget.ts'
+import { PartBuffer } from '../../src/services/uploads/limits.ts'
 import { until } from '../support/until.ts'
 import { codeOf, createS3World } from './world.ts'
 

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import type { AuditEvent } from '../../src/db/audit-events.ts'
 import { AppError } from '../../src/errors.ts'
-import { createStrangerEvents } from '../../src/services/audit/strangers.ts'
+import { createStrangerEvents } from '../../src/services/audit/failures.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 
 const settings = { trustedProxies: ['127.0.0.1'], signInLimit: 100 }

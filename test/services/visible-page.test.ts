@@ -1,8 +1,7 @@
 /** Pages of lists of which a viewer sees only some rows. */
 import t from 'tap'
 import { timeOrderedIds } from '../../src/auth/id.ts'
-import { encodeIdCursor } from '../../src/services/cursor.ts'
-import { visiblePage } from '../../src/services/visible-page.ts'
+import { encodeIdCursor, visiblePage } from '../../src/services/paging.ts'
 
 const nextId = timeOrderedIds()
 

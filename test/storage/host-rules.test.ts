@@ -7,8 +7,7 @@ import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import { at, bodyOf, call, namesIn, put } from '../../adapters/conformance/kit.ts'
 import { type StorageProvider, type Traits, windowsNames } from '../../adapters/contract.ts'
 import { withMethods } from '../../adapters/with-methods.ts'
-import { withHostRules } from '../../src/storage/host-rules.ts'
-import { checkProvider } from '../../src/storage/validate-provider.ts'
+import { checkProvider, withHostRules } from '../../src/storage/host-rules.ts'
 
 /** Opens a provider with these traits. `calls` names the calls that reached the adapter. */
 function world(traits: Partial<Traits>, laneTimeout?: number) {

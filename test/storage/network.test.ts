@@ -9,7 +9,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { Network, TlsOptions } from '../../adapters/contract.ts'
-import { closedAddresses } from '../../src/storage/network/addresses.ts'
+import { closedAddresses } from '../../src/storage/network/guard.ts'
 import { createNetwork, isClosedAddress } from '../../src/storage/network/index.ts'
 import { certificate } from '../servers/certificate.ts'
 

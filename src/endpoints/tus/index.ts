@@ -11,8 +11,8 @@ import { continueOnRead } from '../../http/connection/expect-continue.ts'
 import { asTransfer } from '../../http/connection/graceful-close.ts'
 import { splitUrl } from '../../http/url.ts'
 import type { Services } from '../../services/index.ts'
-import { checksumAlgorithms } from '../../services/uploads/checksum.ts'
 import type { OpenUpload, UploadRecord } from '../../services/uploads/index.ts'
+import { checksumAlgorithms } from '../../services/uploads/receive.ts'
 import { dropEndpoint, memberEndpoint, type TusEndpoint } from './endpoints.ts'
 import {
   announcedSize,

@@ -8,7 +8,7 @@ import {
   text,
   withCredential,
 } from '../../http/openapi/operation.ts'
-import { checksumAlgorithms } from '../../services/uploads/checksum.ts'
+import { checksumAlgorithms } from '../../services/uploads/receive.ts'
 import { bodyType, extensions, overrides, version } from './protocol.ts'
 
 const tag = 'Resumable uploads'

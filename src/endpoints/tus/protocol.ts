@@ -3,8 +3,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { AppError } from '../../errors.ts'
 import { parseConflict, parseMimeType, parseModifiedAt } from '../../http/content/body-headers.ts'
 import type { NewResumableDrop } from '../../services/shares/drops.ts'
-import { type Checksum, checksumAlgorithms } from '../../services/uploads/checksum.ts'
 import type { NewResumableUpload, UploadRecord } from '../../services/uploads/index.ts'
+import { type Checksum, checksumAlgorithms } from '../../services/uploads/receive.ts'
 
 export const version = '1.0.0'
 export const extensions = [

@@ -8,14 +8,14 @@ import { AppError } from '../../errors.ts'
 import type { Serve } from '../../http/admission.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
 import { childNamed, elementsOf, parseXml } from '../../http/xml.ts'
-import type { FileEntry } from '../../services/files/index.ts'
-import type { WebdavLock } from '../../services/webdav/locks.ts'
+import type { WebdavLock } from '../../services/entry-metadata/locks.ts'
 import {
   type DeadProperties,
   type DeadProperty,
   noProperties,
   type PropertyReader,
-} from '../../services/webdav/properties.ts'
+} from '../../services/entry-metadata/properties.ts'
+import type { FileEntry, FileEntry } from '../../services/files/index.ts'
 import { davError } from './errors.ts'
 import { parseDepth } from './headers.ts'
 import {

@@ -6,7 +6,7 @@ import {
   maxPropertiesSize,
   type PropertyChanges,
   tooManyProperties,
-} from '../../services/webdav/properties.ts'
+} from '../../services/entry-metadata/properties.ts'
 import { xmlType } from './errors.ts'
 import { liveProperties } from './live-properties.ts'
 import {

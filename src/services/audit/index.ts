@@ -14,13 +14,12 @@ import {
 import type { Change, Database } from '../../db/client.ts'
 import type { AuditAction, AuditResult } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
-import { encodeIdCursor } from '../cursor.ts'
 import { parsePageSize } from '../input.ts'
+import { encodeIdCursor, visiblePage } from '../paging.ts'
 import type { Credentials } from '../people/credentials.ts'
-import { visiblePage } from '../visible-page.ts'
 import { type AuditFacts, createEvent, resultOf, type Stranger } from './event.ts'
 import { createAuditQueue, type LostEvents } from './queue.ts'
-import { hasVisibleSources } from './visible-sources.ts'
+import { hasVisibleSources } from './sources.ts'
 
 export type { AuditFacts } from './event.ts'
 

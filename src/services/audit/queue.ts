@@ -3,9 +3,14 @@ import { type AuditEvent, insertAuditEvents } from '../../db/audit-events.ts'
 import type { Database } from '../../db/client.ts'
 import { toAppError } from '../../errors.ts'
 import { withTimeout } from '../../lib/timeout.ts'
-import { BatchFailures } from './batch-failures.ts'
-import { isOfShare, ShareFailures } from './share-failures.ts'
-import { createStrangerEvents, isStrangers, type StrangerEvents } from './strangers.ts'
+import {
+  BatchFailures,
+  createStrangerEvents,
+  isOfShare,
+  isStrangers,
+  ShareFailures,
+  type StrangerEvents,
+} from './failures.ts'
 
 export interface AuditQueue {
   /** The number of waiting events. */

@@ -11,9 +11,9 @@ import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
+import type { EntryData } from '../entry-metadata/properties.ts'
 import { parsePageSize } from '../input.ts'
 import type { Credentials } from '../people/credentials.ts'
-import type { EntryData } from '../webdav/entry-data.ts'
 import {
   type Archive,
   type ArchiveItem,

@@ -7,8 +7,7 @@ import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { entryAt, type FileEntry } from './entry.ts'
-import { compareNames } from './list.ts'
-import { type ChildrenFrom, isMissingChild, type KeyedChild, keyed, orderedChildren } from './ordered-children.ts'
+import { type ChildrenFrom, compareNames, isMissingChild, type KeyedChild, keyed, orderedChildren } from './list.ts'
 import { children, requireDepth } from './tree.ts'
 
 export interface KeyQuery {

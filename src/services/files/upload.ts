@@ -7,8 +7,8 @@ import { grant } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
-import { timeToKeep } from '../../storage/kept-time.ts'
 import { detach } from '../../storage/pipe-body.ts'
+import { timeToKeep } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import {
   type ConflictBehavior,

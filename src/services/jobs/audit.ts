@@ -4,7 +4,7 @@ import { findMember } from '../../db/members.ts'
 import type { ScheduledJob } from '../../db/schema.ts'
 import { cut } from '../audit/event.ts'
 import type { Audit, AuditFacts } from '../audit/index.ts'
-import { namedSources } from '../audit/named-sources.ts'
+import { namedSources } from '../audit/sources.ts'
 import type { LocationInput } from '../files/entry.ts'
 
 /** Records the end of a job, unless it goes on, with its counts in place of one event per file. */

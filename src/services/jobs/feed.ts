@@ -11,8 +11,7 @@ import { findJobs } from '../../db/jobs/jobs.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import { Limiter } from '../../lib/limiter.ts'
 import type { ActiveGrants } from '../../storage/active-grants.ts'
-import { maxUnread, OpenSubscriptions, stopping } from '../subscriptions/limits.ts'
-import { createListener } from '../subscriptions/listener.ts'
+import { createListener, maxUnread, OpenSubscriptions, stopping } from '../subscriptions/index.ts'
 import { isVisible, JobStates, JobSubscription, notFound, type ReadLatest } from './subscription.ts'
 
 /** Jobs in one query, because a job can name many paths. */

@@ -5,8 +5,7 @@ import { owns, requireScope } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
 import { AppError } from '../../errors.ts'
-import { maxUnread } from '../subscriptions/limits.ts'
-import { Subscription } from '../subscriptions/subscription.ts'
+import { maxUnread, Subscription } from '../subscriptions/index.ts'
 
 /** A job that was created or has changed, and the viewer with the rights that they have now. */
 export interface JobChange {

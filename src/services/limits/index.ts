@@ -1,7 +1,10 @@
+/**
+ * The limits of requests, of sign-ins and of emails to others. Callers count before they work; past a limit, they get
+ * RATE_LIMITED.
+ */
 import type { Database } from '../../db/client.ts'
-import { deleteEndedRateLimits } from '../../db/rate-limits.ts'
-import { createInvitations, type Invitations } from './invitations.ts'
-import { createMeters } from './meters.ts'
+import { addHits, deleteEndedRateLimits } from '../../db/rate-limits.ts'
+import { createMeters, keyOf, type RateLimit, tooMany } from './meters.ts'
 import { createRequestLimits, type RequestLimits } from './requests.ts'
 import { createSignIns, type SignIns } from './sign-ins.ts'
 
@@ -48,6 +51,23 @@ export function createLimits({
     async close() {
       clearInterval(sweeper)
       await Promise.all([meters.close(), sweeping])
+    },
+  }
+}
+
+const rule: RateLimit = { name: 'invitations', limit: 100, window: 24 * 60 * 60_000 }
+
+export interface Invitations {
+  /** Counts emails to others. @throws RATE_LIMITED */
+  countInvitations(userId: string, count: number): Promise<void>
+}
+
+function createInvitations(db: Database): Invitations {
+  return {
+    async countInvitations(userId, count) {
+      if (count === 0) return
+      const [total] = await addHits(db, [{ key: keyOf(rule, userId), hits: count, window: rule.window }])
+      if (total && total.hits > rule.limit) throw tooMany('Too many emails in one day', total.remaining)
     },
   }
 }

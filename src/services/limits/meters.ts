@@ -1,11 +1,74 @@
 /**
- * Counts requests loosely: in memory, without delaying any request. A replica writes a count to the database only once
- * it has reached a hundredth of the limit, at most twice a second, with one statement for all subjects. Clients with
- * few requests therefore cause no writes. While the database does not respond, each replica enforces the limits alone.
+ * The rate limits, and how requests are counted loosely: in memory, without delaying any request. A replica writes a
+ * count to the database only once it has reached a hundredth of the limit, at most twice a second, with one statement for
+ * all subjects. Clients with few requests therefore cause no writes. While the database does not respond, each replica
+ * enforces the limits alone.
  */
+import { hash } from 'node:crypto'
 import type { Database } from '../../db/client.ts'
 import { addHits } from '../../db/rate-limits.ts'
-import { keyOf, type RateLimit } from './rules.ts'
+import { AppError } from '../../errors.ts'
+
+export interface RateLimit {
+  /** The limit's name in the database. */
+  name: string
+  /** Hits in a window; one more is refused. */
+  limit: number
+  /** Milliseconds. */
+  window: number
+}
+
+const minute = 60_000
+
+/** @param perMinute requests per credential; 0 disables the limits */
+export function requestRules(perMinute: number) {
+  const limit = perMinute || Number.POSITIVE_INFINITY
+  return {
+    credential: { name: 'credential', limit, window: minute },
+    /** All sessions and API keys of one member together, and all share links of one member together. */
+    member: { name: 'member', limit: limit * 4, window: minute },
+    /** Requests without a credential, from one network. */
+    anonymous: { name: 'anonymous', limit: Math.ceil(limit / 10), window: minute },
+    /** Invalid credentials from one network. High enough for a forgotten script that tries once a second. */
+    badCredential: { name: 'bad-credential', limit: perMinute === 0 ? limit : 300, window: minute },
+  } satisfies Record<string, RateLimit>
+}
+
+/**
+ * Others cannot lock a user out. Their failures count towards `account`, but that limit does not apply in a network from
+ * which the account has signed in recently (`known`). In other networks the user waits a few minutes.
+ * @param perNetwork failed logins from one network in ten minutes
+ */
+export function signInRules(perNetwork: number) {
+  return {
+    /** One account from one network. */
+    pair: { name: 'login-pair', limit: Math.ceil(perNetwork / 10), window: 10 * minute },
+    network: { name: 'login-network', limit: perNetwork, window: 10 * minute },
+    /** One account from anywhere. */
+    account: { name: 'login-account', limit: Math.ceil(perNetwork / 5), window: 5 * minute },
+    known: { name: 'login-known', limit: 1, window: 30 * 24 * 60 * minute },
+    /** Setup codes from one network. */
+    setup: { name: 'setup-network', limit: Math.ceil(perNetwork / 10), window: 10 * minute },
+    newAccounts: { name: 'register-network', limit: perNetwork, window: 10 * minute },
+    /** One email from anywhere. */
+    newAccount: { name: 'register-account', limit: Math.ceil(perNetwork / 5), window: 5 * minute },
+  } satisfies Record<string, RateLimit>
+}
+
+/** Hashes a subject, so that the table contains no addresses or emails and keys have a fixed length. */
+export function keyOf(rule: RateLimit, subject: string): Buffer {
+  return hash('sha256', JSON.stringify([rule.name, subject]), 'buffer')
+}
+
+/** What there were too many of from one network. */
+export const tooManyBad = 'Too many requests with bad credentials from this address'
+
+export function tooMany(what: string, retryAfterMs: number): AppError {
+  const wait = Math.max(1, Math.ceil(retryAfterMs))
+  return new AppError('RATE_LIMITED', `${what}: try again in ${Math.ceil(wait / 1000)} seconds.`, {
+    retryAfterMs: wait,
+  })
+}
 
 export interface Meter {
   /**

@@ -1,11 +1,15 @@
-/** Limits guesses of passwords, also of share links, and mass registration. */
+/**
+ * Limits guesses of passwords, also of share links, and mass registration. Guesses are counted strictly: each is counted
+ * in the database before it is tried. So several replicas allow no more attempts than one, and none are allowed while the
+ * database does not respond.
+ */
 import { networkOf } from '../../auth/network.ts'
 import type { Database } from '../../db/client.ts'
-import { addHits, forgetHits, hasHits, removeHits } from '../../db/rate-limits.ts'
+import { addHits, forgetHits, hasHits, removeHits, type Total } from '../../db/rate-limits.ts'
 import { emailKey } from '../../db/users.ts'
 import { AppError, type Reason } from '../../errors.ts'
-import { createAttempts, withDatabaseTimeout } from './attempts.ts'
-import { keyOf, type RateLimit, signInRules, tooMany } from './rules.ts'
+import { withTimeout } from '../../lib/timeout.ts'
+import { keyOf, type RateLimit, signInRules, tooMany } from './meters.ts'
 
 export interface SignIns {
   /**
@@ -143,4 +147,98 @@ function subjectsOf({ address, account: named }: Who): Subjects {
   const network = networkOf(address)
   const what = isAccount ? 'Too many failed logins to this account' : 'Too many wrong passwords for this share link'
   return { account, network, pair: JSON.stringify([account, network]), what }
+}
+
+interface Attempts {
+  /**
+   * Counts an attempt. Resolves with the milliseconds to wait if it exceeds the limit, otherwise with null.
+   * @throws UNAVAILABLE
+   */
+  take(rule: RateLimit, subject: string): Promise<number | null>
+}
+
+interface Waiting {
+  key: Buffer
+  rule: RateLimit
+  resolve(wait: number | null): void
+  reject(error: AppError): void
+}
+
+/** Milliseconds to wait for the database. */
+const timeout = 3000
+/** The maximum number of attempts that wait to be counted. */
+const maxWaiting = 2000
+/** The maximum number of late statements. Each occupies a connection that others need. */
+const maxUnanswered = 2
+
+/** Attempts that arrive while a statement runs are counted together by the next one. */
+function createAttempts(db: Database): Attempts {
+  let waiting: Waiting[] = []
+  let isWriting = false
+  let unanswered = 0
+
+  async function count(batch: readonly Waiting[]): Promise<Total[]> {
+    if (unanswered >= maxUnanswered) throw new Error('The database has not yet responded to earlier counts.')
+    unanswered += 1
+    const counted = addHits(db, summed(batch)).finally(() => {
+      unanswered -= 1
+    })
+    return withDatabaseTimeout(counted)
+  }
+
+  async function write(): Promise<void> {
+    if (isWriting) return
+    isWriting = true
+    while (waiting.length > 0) {
+      const batch = waiting
+      waiting = []
+      try {
+        settle(batch, await count(batch))
+      } catch (cause) {
+        for (const { reject } of batch) reject(unavailable(cause))
+      }
+    }
+    isWriting = false
+  }
+
+  return {
+    take(rule, subject) {
+      if (waiting.length >= maxWaiting) return Promise.reject(unavailable())
+      const { promise, resolve, reject } = Promise.withResolvers<number | null>()
+      waiting.push({ key: keyOf(rule, subject), rule, resolve, reject })
+      void write()
+      return promise
+    },
+  }
+}
+
+/** @throws Error if the database takes longer than a request should wait */
+function withDatabaseTimeout<T>(work: Promise<T>): Promise<T> {
+  return withTimeout(work, timeout, () => new Error('The database does not respond in time.'))
+}
+
+function unavailable(cause?: unknown): AppError {
+  const message = 'Nobody can sign in right now: try again in a few seconds.'
+  return new AppError('UNAVAILABLE', message, { cause, retryAfterMs: 5000 })
+}
+
+/** Groups attempts by key, in the order of first occurrence. */
+function byKey(batch: readonly Waiting[]): Waiting[][] {
+  return [...Map.groupBy(batch, ({ key }) => key.toString('hex')).values()]
+}
+
+function summed(batch: readonly Waiting[]) {
+  return byKey(batch).flatMap(([first, ...more]) =>
+    first ? [{ key: first.key, hits: 1 + more.length, window: first.rule.window }] : [],
+  )
+}
+
+/** Resolves attempts. Among several with one key, earlier ones count first. */
+function settle(batch: readonly Waiting[], totals: readonly Total[]): void {
+  for (const [index, group] of byKey(batch).entries()) {
+    const { hits, remaining } = totals[index] ?? { hits: Number.POSITIVE_INFINITY, remaining: 0 }
+    for (const [rank, { rule, resolve }] of group.entries()) {
+      resolve(hits - group.length + rank < rule.limit ? null : remaining)
+    }
+  }
 }

@@ -4,10 +4,11 @@ import { checkPassword, enterPasswordQueue, hashPassword, verifyPassword } from 
 import { requireSession } from '../../auth/policy.ts'
 import type { SessionTokens } from '../../auth/session-token.ts'
 import type { Member, Origin, Viewer } from '../../auth/viewer.ts'
-import type { Database } from '../../db/client.ts'
+import type { Change, Database } from '../../db/client.ts'
 import { findMember, findMemberships } from '../../db/members.ts'
 import {
   deleteSessionsExpiredBefore,
+  insertSession,
   listSessions,
   revokeOtherSessions,
   revokeSession,
@@ -15,10 +16,10 @@ import {
 } from '../../db/sessions.ts'
 import { findPassword, findPasswordByEmail, replacePassword, setUserName } from '../../db/users.ts'
 import { AppError } from '../../errors.ts'
-import type { Audit } from '../audit/index.ts'
+import { cut } from '../audit/event.ts'
+import type { Audit, Recording } from '../audit/index.ts'
 import { parseKnownEmail, parseName } from '../input.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
-import { emailIn, type SignedIn, startSession, wrongPassword } from './new-session.ts'
 
 /** The maximum number of sessions in a list. Scripts that sign in on every run can create any number of sessions. */
 const maxSessions = 200
@@ -137,4 +138,55 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
       await deleteSessionsExpiredBefore(db, new Date())
     },
   }
+}
+
+/** Milliseconds: a week. */
+const sessionLifetime = 7 * 24 * 60 * 60 * 1000
+/** Characters of the longest IPv6 address. A misconfigured proxy may send any text. */
+const maxAddress = 45
+const maxUserAgent = 255
+
+export interface SignedIn {
+  token: string
+  expiresAt: Date
+  member: Member
+}
+
+/**
+ * Starts a session in the transaction of `recording`.
+ * @param passwordHash of the verified password
+ * @throws WRONG_EMAIL_OR_PASSWORD if the password was changed meanwhile
+ */
+export async function startSession(
+  tokens: SessionTokens,
+  change: Change,
+  recording: Recording,
+  member: Member,
+  passwordHash: string,
+  { address, userAgent }: Origin,
+): Promise<SignedIn> {
+  const { userId, workspaceId } = member
+  const expiresAt = wholeSecond(Date.now() + sessionLifetime)
+  const seen = {
+    address: address.slice(0, maxAddress),
+    userAgent: userAgent ? cut(userAgent.slice(0, maxUserAgent)) : null,
+  }
+  const sid = await insertSession(change, { workspaceId, userId, passwordHash, expiresAt, ...seen })
+  if (sid === null) throw wrongPassword()
+  recording.add({ user: member, credential: { kind: 'SESSION', id: sid } })
+  return { token: tokens.sign({ sub: userId, sid }, expiresAt), expiresAt, member }
+}
+
+function wrongPassword(): AppError {
+  return new AppError('WRONG_EMAIL_OR_PASSWORD', 'The email or the password is wrong.')
+}
+
+/** JWT times are whole seconds. */
+function wholeSecond(time: number): Date {
+  return new Date(Math.ceil(time / 1000) * 1000)
+}
+
+/** Omits text without "@", which could be a password typed into the wrong field. */
+export function emailIn({ email }: { email: string }): { email?: string } {
+  return email.includes('@') ? { email: cut(email) } : {}
 }

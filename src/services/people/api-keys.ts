@@ -25,8 +25,8 @@ import { type Database, isUniqueViolation } from '../../db/client.ts'
 import { findMember } from '../../db/members.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
-import { decodeIdCursor, encodeIdCursor } from '../cursor.ts'
 import { parseFuture, parseName, parsePageSize } from '../input.ts'
+import { decodeIdCursor, encodeIdCursor } from '../paging.ts'
 import { type AccessInput, parseKeyAccess, requireProviders } from './access.ts'
 
 /** The maximum number of active keys per member. */

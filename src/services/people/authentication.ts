@@ -1,7 +1,7 @@
 import type { Secrets } from '../../auth/secrets.ts'
 import { sessionTokens } from '../../auth/session-token.ts'
 import type { Database } from '../../db/client.ts'
-import type { FindRecord } from '../../storage/provider-records.ts'
+import type { FindRecord } from '../../storage/provider-cache.ts'
 import { createGrantWatch } from '../grant-watch.ts'
 import { createLimits, type LimitSettings } from '../limits/index.ts'
 import { createCredentials } from './credentials.ts'

@@ -16,8 +16,8 @@ import { AppError } from '../../errors.ts'
 import type { Audit, Recording } from '../audit/index.ts'
 import { parseEmail, parseName } from '../input.ts'
 import type { SignIns, Who } from '../limits/sign-ins.ts'
+import { emailIn, type SignedIn, startSession } from './accounts.ts'
 import { apiKeyState } from './api-keys.ts'
-import { emailIn, type SignedIn, startSession } from './new-session.ts'
 
 export interface RegistrationInput {
   email: string

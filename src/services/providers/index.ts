@@ -21,8 +21,8 @@ import {
   updateProviderDetails,
 } from '../../db/providers.ts'
 import { AppError } from '../../errors.ts'
+import { fromAdapter } from '../../storage/adapter-call.ts'
 import type { Config } from '../../storage/config.ts'
-import { fromAdapter } from '../../storage/errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Adapter } from '../../storage/registry.ts'
 import { needsAuthorization } from '../../storage/tokens.ts'
@@ -32,10 +32,15 @@ import { cut } from '../audit/event.ts'
 import type { Audit } from '../audit/index.ts'
 import { parseName } from '../input.ts'
 import type { ResumableUploads } from '../uploads/index.ts'
-import { mergeConfig, parseChanges, propertiesOf, requireSecretsAgain } from './config-changes.ts'
-import { parseJobLimits } from './job-limits.ts'
+import {
+  mergeConfig,
+  parseChanges,
+  parseJobLimits,
+  parseTrashDays,
+  propertiesOf,
+  requireSecretsAgain,
+} from './settings.ts'
 import { insertWithSlug, isSlug, parseSlug, slugTaken } from './slug.ts'
-import { parseTrashDays } from './trash-days.ts'
 
 export type { TrashTraits } from '../../storage/trash.ts'
 

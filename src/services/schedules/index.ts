@@ -19,15 +19,14 @@ import {
 import { AppError } from '../../errors.ts'
 import { cut } from '../audit/event.ts'
 import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
-import { namedSources } from '../audit/named-sources.ts'
+import { namedSources } from '../audit/sources.ts'
 import { asCreator } from '../creator.ts'
-import { encodeIdCursor } from '../cursor.ts'
 import { parseName, parsePageSize } from '../input.ts'
 import { factsOf as jobFacts } from '../jobs/audit.ts'
 import type { Jobs, NewJobInput } from '../jobs/index.ts'
 import { isVisible } from '../jobs/subscription.ts'
-import { visiblePage } from '../visible-page.ts'
-import { nextTime } from './cron.ts'
+import { encodeIdCursor, visiblePage } from '../paging.ts'
+import { nextTime } from './runner.ts'
 
 /** The maximum number of schedules of one member. */
 export const maxSchedules = 100

@@ -32,8 +32,7 @@ import type { Storage } from '../../storage/index.ts'
 import { candidates, isTaken, longestSuffix, nameTaken } from '../files/conflict.ts'
 import type { Files, UploadInput } from '../files/index.ts'
 import type { NewResumableUpload, NextBytes, OpenUpload, ResumableUploads } from '../uploads/index.ts'
-import type { OpenedShare } from './opened-share.ts'
-import { realPath } from './paths.ts'
+import { type OpenedShare, realPath } from './opened-share.ts'
 import { requireFileType } from './settings.ts'
 
 /** Reasons why there is no entry at a path. The folder above it may be a file. */

@@ -26,14 +26,12 @@ import { AppError } from '../../errors.ts'
 import { allDone, Limiter } from '../../lib/limiter.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
-import { namedSources } from '../audit/named-sources.ts'
+import { namedSources } from '../audit/sources.ts'
 import { asCreator } from '../creator.ts'
-import { encodeIdCursor } from '../cursor.ts'
 import { parsePageSize, requireShortPaths } from '../input.ts'
-import type { Invitations } from '../limits/invitations.ts'
-import { visiblePage } from '../visible-page.ts'
-import { parseRecipients } from './recipients.ts'
-import { noSettings, parseSettings, type ShareSettingsInput } from './settings.ts'
+import type { Invitations } from '../limits/index.ts'
+import { encodeIdCursor, visiblePage } from '../paging.ts'
+import { noSettings, parseRecipients, parseSettings, type ShareSettingsInput } from './settings.ts'
 
 /** The maximum number of shares of one member that are neither revoked nor expired. */
 export const maxActiveShares = 1000

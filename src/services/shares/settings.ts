@@ -4,7 +4,7 @@ import type { ShareKind } from '../../auth/viewer.ts'
 import type { ShareRecord } from '../../db/shares/record.ts'
 import type { ShareSettings } from '../../db/shares/shares.ts'
 import { AppError } from '../../errors.ts'
-import { parseFuture } from '../input.ts'
+import { parseEmail, parseFuture } from '../input.ts'
 
 /** Undefined leaves a setting as it is, and null removes it. */
 export interface ShareSettingsInput {
@@ -23,7 +23,7 @@ export const minSharePassword = 8
 export const maxNote = 2000
 export const maxFileTypes = 50
 /** The largest `integer` of PostgreSQL. */
-export const maxDownloadLimit = 2_147_483_647
+const maxDownloadLimit = 2_147_483_647
 
 const fileType = /^[a-z0-9][a-z0-9_+-]{0,19}$/
 /** Control characters, except the end of a line. */
@@ -91,4 +91,20 @@ function parseFileTypes(texts: readonly string[]): string[] {
   const types = texts.map(text => text.trim().toLowerCase().replace(/^\./, ''))
   if (types.every(type => fileType.test(type))) return [...new Set(types)]
   throw new AppError('INVALID_INPUT', 'A file type is the ending of a name, such as "pdf".')
+}
+
+/** The maximum number of addresses that get a link by email. */
+export const maxRecipients = 10
+
+/** Excludes the characters that separate addresses in a header, and those of quoted names. */
+const oneAddress = /^[^()<>,;:"[\]\\]+$/
+
+/** Parses the addresses that get a link by email. @throws INVALID_INPUT */
+export function parseRecipients(texts: readonly string[]): string[] {
+  if (texts.length > maxRecipients) {
+    throw new AppError('INVALID_INPUT', `A link is sent to at most ${maxRecipients} addresses.`)
+  }
+  const emails = texts.map(parseEmail)
+  if (emails.every(email => oneAddress.test(email))) return [...new Set(emails)]
+  throw new AppError('INVALID_INPUT', 'Each recipient is an email address such as name@example.org.')
 }

@@ -2,7 +2,7 @@
 import { formatPath, nameOf, type StoragePath } from '../../auth/path.ts'
 import type { Origin } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import { claimDownload } from '../../db/shares/claims.ts'
+import { addDownloads, claimDownload } from '../../db/shares/claims.ts'
 import type { ShareRecord } from '../../db/shares/record.ts'
 import { AppError, type Reason } from '../../errors.ts'
 import { Limiter } from '../../lib/limiter.ts'
@@ -19,14 +19,12 @@ import {
 } from '../files/index.ts'
 import type { Credentials } from '../people/credentials.ts'
 import type { ResumableUploads } from '../uploads/index.ts'
-import type { createDownloadCounts } from './download-counts.ts'
 import { createDrops } from './drops.ts'
-import type { OpenedShare } from './opened-share.ts'
-import { realPath, shownPath } from './paths.ts'
+import { type OpenedShare, realPath, shownPath } from './opened-share.ts'
 import type { createUnlocking, ShareKey } from './unlocking.ts'
 
 /** A file or folder as a link shows it. */
-export interface SharedEntry {
+interface SharedEntry {
   path: string
   name: string
   kind: FileEntry['kind']
@@ -211,5 +209,33 @@ async function* withFirst(
     if (isFirst) await count()
     isFirst = false
     yield item
+  }
+}
+
+/** Milliseconds that a count waits, to be written together with others. */
+const writeDelay = 500
+
+/** Counts the downloads of shares without a limit, which need no decision and so no write for each request. */
+export function createDownloadCounts(db: Database, onError: (error: unknown) => void) {
+  let pending = new Map<string, number>()
+  let timer: NodeJS.Timeout | undefined
+  let writing = Promise.resolve()
+
+  function flush(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    const counts = pending
+    pending = new Map()
+    if (counts.size > 0) writing = writing.then(() => addDownloads(db, counts)).catch(onError)
+    return writing
+  }
+
+  return {
+    add(shareId: string): void {
+      pending.set(shareId, (pending.get(shareId) ?? 0) + 1)
+      timer ??= setTimeout(flush, writeDelay).unref()
+    },
+    /** Writes the pending counts. */
+    close: flush,
   }
 }

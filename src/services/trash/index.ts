@@ -1,4 +1,7 @@
-/** The trash keeps deleted entries for some days. */
+/**
+ * The trash keeps deleted entries for some days. `moves.ts` moves entries there and back, `settle.ts` ends what was
+ * interrupted or has expired.
+ */
 import { isId } from '../../auth/id.ts'
 import { formatPath } from '../../auth/path.ts'
 import { type BaseGrants, grantTrash } from '../../auth/policy.ts'
@@ -7,16 +10,14 @@ import type { Database } from '../../db/client.ts'
 import { findItemOfJob, listTrash, removeTrash, type TrashItem } from '../../db/trash.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Audit } from '../audit/index.ts'
-import { decodeIdCursor, encodeIdCursor } from '../cursor.ts'
 import type { FileEntry } from '../files/entry.ts'
 import type { TrashBin } from '../files/transfer.ts'
 import { parsePageSize } from '../input.ts'
-import { startTrashCollector } from './collector.ts'
-import { putInTrash } from './put.ts'
-import { factsOfPlace, type RestoreInput, restoreFromTrash } from './restore.ts'
-import { trashTraitsAt } from './settle.ts'
+import { decodeIdCursor, encodeIdCursor } from '../paging.ts'
+import { factsOfPlace, putInTrash, type RestoreInput, restoreFromTrash } from './moves.ts'
+import { startTrashCollector, trashTraitsAt } from './settle.ts'
 
-export { factsOfPlace, type RestoreInput } from './restore.ts'
+export { factsOfPlace, type RestoreInput } from './moves.ts'
 
 export const maxTrashPage = 100
 

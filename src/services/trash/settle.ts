@@ -1,7 +1,22 @@
-/** Decides about items whose state was changing, by looking where their entries are. */
+/**
+ * Decides about items whose state was changing, by looking where their entries are, and deletes for good what has
+ * expired. One server at a time works on an item.
+ */
 import type { Database } from '../../db/client.ts'
+import { findJobs } from '../../db/jobs/jobs.ts'
 import { findProviders } from '../../db/providers.ts'
-import { forgetTrashItem, markTrashed, postponeTrashItem, renewTrashItem, type TrashItem } from '../../db/trash.ts'
+import {
+  deleteTrashItem,
+  forgetTrashItem,
+  isAnyDue,
+  markTrashed,
+  postponeTrashItem,
+  renewTrashItem,
+  type TrashItem,
+  takeDueItem,
+} from '../../db/trash.ts'
+import { allDone } from '../../lib/limiter.ts'
+import { type Polling, startPolling } from '../../lib/polling.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { ProviderTrash, TrashTraits } from '../../storage/trash.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
@@ -44,7 +59,7 @@ export async function trashOf({ db, storage }: TrashContext, item: TrashItem): P
  * move it there.
  * @param options.isOver whether no call for the item can still be running
  */
-export async function settle(
+async function settle(
   context: TrashContext,
   item: TrashItem,
   { isOver, signal }: { isOver: boolean; signal: AbortSignal },
@@ -61,4 +76,53 @@ export async function settle(
 /** Settles an item whose change has just failed. */
 export async function settleAfterFailure(context: TrashChangeContext, item: TrashItem, isOver: boolean): Promise<void> {
   await settle(context, item, { isOver, signal: AbortSignal.timeout(settleTimeout) }).catch(context.onError)
+}
+
+/** Milliseconds between two searches. */
+const pollInterval = 60_000
+/** Milliseconds to find out where an entry is. */
+const collectTimeout = 60_000
+const itemsAtOnce = 4
+
+export function startTrashCollector(context: TrashChangeContext): Polling {
+  const { onError } = context
+  return startPolling({ interval: pollInterval, search: signal => collect(context, signal), onError })
+}
+
+async function collect(context: TrashChangeContext, signal: AbortSignal): Promise<void> {
+  const { db } = context
+  if (!(await isAnyDue(db))) return
+  const work = async () => {
+    for (let item = await takeDueItem(db); item && !signal.aborted; item = await takeDueItem(db)) {
+      await collectOne(context, item, signal)
+    }
+  }
+  await allDone(Array.from({ length: itemsAtOnce }, work))
+}
+
+/** A failure is often one of the back end, so the next attempt is later. */
+async function collectOne(context: TrashChangeContext, item: TrashItem, signal: AbortSignal): Promise<void> {
+  const { db, onError } = context
+  using _lease = keepLease(db, item)
+  try {
+    if (item.state === 'REMOVING') {
+      await (await trashOf(context, item))?.remove(item, signal)
+      await deleteTrashItem(db, item.id)
+    } else if (await isJobActive(context, item)) await postponeTrashItem(db, item)
+    else
+      await settle(context, item, {
+        isOver: false,
+        signal: AbortSignal.any([signal, AbortSignal.timeout(collectTimeout)]),
+      })
+  } catch (error) {
+    if (signal.aborted) return
+    onError(error)
+    await postponeTrashItem(db, item)
+  }
+}
+
+/** A job that copies a folder to the trash continues after its server was killed. */
+async function isJobActive({ db }: TrashContext, { jobId }: TrashItem): Promise<boolean> {
+  const [job] = jobId === null ? [] : await findJobs(db, [jobId])
+  return job !== undefined && job.endedAt === null
 }

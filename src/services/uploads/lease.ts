@@ -9,7 +9,7 @@ import { type Progress, saveProgress } from '../../db/uploads/progress.ts'
 import type { UploadRecord } from '../../db/uploads/record.ts'
 import { insertUpload, type NewUpload } from '../../db/uploads/uploads.ts'
 import { AppError } from '../../errors.ts'
-import { memberLimits } from './upload-limits.ts'
+import { memberLimits } from './limits.ts'
 
 /** Milliseconds. A request that waits on another server is noticed within one heartbeat. */
 const heartbeat = 1000

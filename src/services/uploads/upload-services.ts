@@ -8,7 +8,7 @@ import type { Audit } from '../audit/index.ts'
 import type { Reservations } from '../files/conflict.ts'
 import type { ActiveUpload } from './active-upload.ts'
 import { createLeases, type Lease } from './lease.ts'
-import { maxFileBytes, maxHeldBytes } from './upload-limits.ts'
+import { maxFileBytes, maxHeldBytes } from './limits.ts'
 
 export interface UploadOptions {
   db: Database

@@ -1,4 +1,5 @@
 import type { AuditAction } from '../../db/schema.ts'
+import { AppError } from '../../errors.ts'
 
 interface EventKind {
   /** The type of the message, as Standard Webhooks recommends it. */
@@ -67,4 +68,24 @@ export function eventsOf(actions: readonly AuditAction[]): WebhookEvent[] {
 /** Returns the type of a message about an action. */
 export function typeOf(action: AuditAction | 'TEST'): string {
   return byAction.get(action)?.type ?? 'webhook.test'
+}
+
+/** Characters. */
+const maxUrl = 2000
+
+/** Returns the URL, and its host for the audit log: the rest may contain a secret. @throws INVALID_INPUT */
+export function parseUrl(text: string): { url: string; host: string } {
+  const url = text.length <= maxUrl ? URL.parse(text) : null
+  if (!url || !['http:', 'https:'].includes(url.protocol) || url.username !== '' || url.password !== '') {
+    const message = `The URL of a webhook begins with "https://" or "http://", contains no user name, and has at most ${maxUrl} characters.`
+    throw new AppError('INVALID_INPUT', message)
+  }
+  url.hash = ''
+  return { url: url.href, host: url.host }
+}
+
+/** @throws INVALID_INPUT */
+export function parseEvents(events: readonly WebhookEvent[]): readonly WebhookEvent[] {
+  if (events.length === 0) throw new AppError('INVALID_INPUT', 'Give at least one event.')
+  return events
 }

@@ -27,11 +27,10 @@ import type { Storage } from '../../storage/index.ts'
 import { cut } from '../audit/event.ts'
 import type { Audit, Recording } from '../audit/index.ts'
 import { asCreator } from '../creator.ts'
-import { decodeIdCursor, encodeIdCursor } from '../cursor.ts'
 import { parseName, parsePageSize } from '../input.ts'
-import { actionsOf, type WebhookEvent } from './events.ts'
-import { parseEvents, parseUrl } from './input.ts'
-import { isSecret, newSecret, openSecrets, overlap, sealSecrets } from './signature.ts'
+import { decodeIdCursor, encodeIdCursor } from '../paging.ts'
+import { actionsOf, parseEvents, parseUrl, type WebhookEvent } from './events.ts'
+import { isSecret, newSecret, openSecrets, overlap, sealSecrets } from './payload.ts'
 
 /** The maximum number of webhooks of a workspace. */
 export const maxWebhooks = 100

@@ -6,7 +6,7 @@ import { type Role, roles, type Scope, scopes } from '../../auth/scopes.ts'
 import { type Registration, registrations } from '../../db/schema.ts'
 import { emailKey } from '../../db/users.ts'
 import { StartError } from '../../errors.ts'
-import { maxTrashDays } from '../../services/providers/trash-days.ts'
+import { maxTrashDays } from '../../services/providers/settings.ts'
 import { type WebhookEvent, webhookEvents } from '../../services/webhooks/events.ts'
 
 export interface Declaration {

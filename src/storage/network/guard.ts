@@ -1,6 +1,6 @@
+/** Decides which addresses providers cannot connect to, because services of the machine or its cloud listen there. */
 import { type LookupAddress, type LookupOptions, lookup as systemLookup } from 'node:dns'
-import { isIP } from 'node:net'
-import { closedAddresses, type Networks } from './addresses.ts'
+import { BlockList, isIP } from 'node:net'
 
 /** The form of `dns.lookup` that returns all addresses. */
 export type Resolve = (
@@ -53,4 +53,89 @@ export function createGuard(networks: Networks, resolve: Resolve = systemLookup)
       })
     },
   }
+}
+
+interface ClosedAddresses {
+  /** @param address an IP address from DNS or a socket, perhaps with a zone (`fe80::1%eth0`) */
+  includes(address: string): boolean
+}
+
+export interface Networks {
+  /** Exceptions from the closed addresses and from `deny`: `169.254.10.0/24`, `10.0.0.1`. */
+  allow?: readonly string[]
+  /** Closed in addition. */
+  deny?: readonly string[]
+}
+
+/** https://www.iana.org/assignments/iana-ipv4-special-registry, iana-ipv6-special-registry */
+const special = [
+  // "This network": on Linux, 0.0.0.0 and :: lead to the machine itself.
+  '0.0.0.0/8',
+  '::',
+  // Link-local. Most clouds have their metadata service at 169.254.169.254, and AWS has those of containers next to it.
+  '169.254.0.0/16',
+  'fe80::/10',
+  // Multicast, reserved and broadcast.
+  '224.0.0.0/3',
+  'ff00::/8',
+]
+
+/** Metadata services that are not at link-local addresses. */
+const metadata = [
+  // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html, and other AWS services
+  'fd00:ec2::/32',
+  // https://cloud.google.com/compute/docs/metadata/querying-metadata
+  'fd20:ce::254',
+  // https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
+  '168.63.129.16',
+  // https://www.alibabacloud.com/help/ecs/user-guide/view-instance-metadata
+  '100.100.100.200',
+  // https://www.scaleway.com/en/docs/instances/how-to/use-cloud-init/
+  'fd00:42::42',
+  // Oracle Cloud, classic
+  '192.0.0.192',
+]
+
+export function closedAddresses({ allow = [], deny = [] }: Networks = {}): ClosedAddresses {
+  const closed = listOf([...special, ...metadata, ...deny])
+  const open = listOf(allow)
+  return {
+    includes(address) {
+      const bare = address.split('%', 1)[0] ?? ''
+      const version = isIP(bare)
+      // Text that is not an address is closed.
+      if (version === 0) return true
+      const family = version === 4 ? 'ipv4' : 'ipv6'
+      return closed.check(bare, family) && !open.check(bare, family)
+    },
+  }
+}
+
+function listOf(networks: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address = '', prefix] = network.split('/')
+    if (isIP(address) === 6) {
+      list.addSubnet(address, prefix === undefined ? 128 : Number(prefix), 'ipv6')
+      continue
+    }
+    const bits = prefix === undefined ? 32 : Number(prefix)
+    list.addSubnet(address, bits, 'ipv4')
+    for (const [embedded, start] of embeddings(address)) list.addSubnet(embedded, start + bits, 'ipv6')
+  }
+  return list
+}
+
+/** Returns the IPv6 addresses that embed an IPv4 address, each with the bit at which it begins. BlockList itself handles `::ffff:0:0/96`. */
+function embeddings(address: string): [string, number][] {
+  const hex = Buffer.from(address.split('.').map(Number)).toString('hex')
+  return [
+    // NAT64 (RFC 6052, RFC 8215)
+    [`64:ff9b::${address}`, 96],
+    [`64:ff9b:1::${address}`, 96],
+    // SIIT (RFC 2765)
+    [`::ffff:0:${address}`, 96],
+    // 6to4 (RFC 3056)
+    [`2002:${hex.slice(0, 4)}:${hex.slice(4)}::`, 16],
+  ]
 }

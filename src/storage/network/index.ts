@@ -4,10 +4,8 @@ import { Agent as HttpsAgent, type AgentOptions as HttpsAgentOptions, request as
 import type { Duplex } from 'node:stream'
 import type { HttpRequestOptions, Network } from '../../../adapters/contract.ts'
 import { openRelay } from '../../../adapters/relay.ts'
-import type { Networks } from './addresses.ts'
-import { createConnect } from './connect.ts'
-import { guardedFetch } from './fetch.ts'
-import { ClosedAddress, createGuard, type Guard, type Resolve } from './guard.ts'
+import { createConnect, guardedFetch } from './connect.ts'
+import { ClosedAddress, createGuard, type Guard, type Networks, type Resolve } from './guard.ts'
 
 export { isClosedAddress } from './guard.ts'
 

@@ -1,5 +1,4 @@
-import type { OpenSession } from '../../../services/people/accounts.ts'
-import type { SignedIn } from '../../../services/people/new-session.ts'
+import type { OpenSession, SignedIn } from '../../../services/people/accounts.ts'
 import { builder } from '../builder.ts'
 import { passwordCost } from '../cost.ts'
 import { UserRef } from '../refs.ts'

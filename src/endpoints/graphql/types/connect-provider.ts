@@ -1,8 +1,12 @@
 import { needs } from '../../../auth/needs.ts'
 import type { ProviderRecord } from '../../../db/providers.ts'
-import { defaultFilesAtOnce, maxFilesAtOnce, minBytesPerSecond } from '../../../services/providers/job-limits.ts'
+import {
+  defaultFilesAtOnce,
+  maxFilesAtOnce,
+  maxTrashDays,
+  minBytesPerSecond,
+} from '../../../services/providers/settings.ts'
 import { slugRule } from '../../../services/providers/slug.ts'
-import { maxTrashDays } from '../../../services/providers/trash-days.ts'
 import { builder } from '../builder.ts'
 import { backEndCost } from '../cost.ts'
 import { StorageProviderRef } from '../refs.ts'

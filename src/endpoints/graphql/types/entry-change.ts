@@ -1,7 +1,6 @@
 import { needs } from '../../../auth/needs.ts'
 import { formatPath } from '../../../auth/path.ts'
-import type { EntryChange, EntryChangeKind } from '../../../services/events/entry-change.ts'
-import type { EntryEvent } from '../../../services/events/entry-subscription.ts'
+import type { EntryChange, EntryChangeKind, EntryEvent } from '../../../services/events/index.ts'
 import { builder } from '../builder.ts'
 import { at } from '../rules.ts'
 import { LocationInput } from './job.ts'

@@ -8,8 +8,7 @@ import {
   type ShareState,
   shareState,
 } from '../../../services/shares/index.ts'
-import { maxRecipients } from '../../../services/shares/recipients.ts'
-import { maxFileTypes, maxNote, minSharePassword } from '../../../services/shares/settings.ts'
+import { maxFileTypes, maxNote, maxRecipients, minSharePassword } from '../../../services/shares/settings.ts'
 import { builder } from '../builder.ts'
 import type { GraphqlContext } from '../context.ts'
 import { connectionCost } from '../cost.ts'

@@ -16,7 +16,7 @@ import type { UploadRecord } from '../../../db/uploads/record.ts'
 import { findUpload } from '../../../db/uploads/uploads.ts'
 import { AppError } from '../../../errors.ts'
 import { exactBody } from '../../../storage/exact-body.ts'
-import { timeToKeep } from '../../../storage/kept-time.ts'
+import { timeToKeep } from '../../../storage/validate-entry.ts'
 import type { ConflictBehavior } from '../../files/conflict.ts'
 import { entryAt, type FileEntry, type LocationInput } from '../../files/entry.ts'
 import {
@@ -30,17 +30,15 @@ import {
 import type { ActiveUpload } from '../active-upload.ts'
 import { finish } from '../finish.ts'
 import { locked } from '../lease.ts'
+import { blockFor, isUploadId, newUploadId } from '../limits.ts'
 import { abortAtBackEnd, isUnfinished, unfinishedFacts } from '../sweep.ts'
-import { isUploadId, newUploadId } from '../upload-id.ts'
-import { blockFor } from '../upload-limits.ts'
 import type { UploadServices } from '../upload-services.ts'
-import { appendPart, appendWaiting } from './append-part.ts'
-import { endedUpload, missingPart } from './missing.ts'
+import { endedUpload, missingPart } from './native-parts.ts'
 import { createNativeUploads } from './native-upload.ts'
-import { ReceivedPart } from './received-part.ts'
+import { appendPart, appendWaiting, ReceivedPart } from './parts.ts'
 
 export type { UploadPart } from '../../../db/uploads/parts.ts'
-export { isEndedUpload } from './missing.ts'
+export { isEndedUpload } from './native-parts.ts'
 
 export const maxParts = 10_000
 /** Bytes: 5 GiB. */

@@ -3,7 +3,6 @@ import type { UploadPart } from '../../../db/uploads/parts.ts'
 import { AppError } from '../../../errors.ts'
 import type { CheckedEntry } from '../../../storage/validate-entry.ts'
 import { type ActiveUpload, missingUpload, openState } from '../active-upload.ts'
-import { missingPart } from './missing.ts'
 
 /** A part as the back end names it. */
 export interface NativePart {
@@ -51,4 +50,19 @@ export function selectNativeParts(
     size += part.size
   }
   return { parts, size }
+}
+
+class EndedUpload extends AppError {}
+
+export function endedUpload(): AppError {
+  return new EndedUpload('NOT_FOUND', 'There is no such upload, or it has ended: begin a new one.')
+}
+
+/** Returns whether the error is about the upload, and not about the source of a copied part. */
+export function isEndedUpload(error: unknown): boolean {
+  return error instanceof EndedUpload
+}
+
+export function missingPart(number: number): AppError {
+  return new AppError('PART_MISSING', `Part ${number} is missing or is another version: send it again.`)
 }

@@ -8,8 +8,7 @@ import { type CheckedBody, requireFits } from '../../files/upload.ts'
 import { type ActiveUpload, begin, missingUpload, openState } from '../active-upload.ts'
 import { finish } from '../finish.ts'
 import type { UploadServices } from '../upload-services.ts'
-import { endedUpload } from './missing.ts'
-import { selectNativeParts } from './native-parts.ts'
+import { endedUpload, selectNativeParts } from './native-parts.ts'
 
 export function createNativeUploads({ db, secrets, storage }: UploadServices) {
   return {

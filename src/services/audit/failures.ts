@@ -1,10 +1,105 @@
 /**
- * Counts failures without a credential together, so that clients without one cannot make the log grow without bound. A
- * window has one event per account or email that a network tries, up to a bound; beyond it one per network, and finally one
- * per kind of failure. Existing accounts have separate bounds, so that invented emails never hide them.
+ * Bounds how many events failures write, so that no client can make the audit log grow without bound. A credential names
+ * at most 100 locations of failures in one batch. Failures through share links, which strangers can have, are counted
+ * together beyond the first ones of a window. Failures without a credential have one event per account or email that a
+ * network tries, then one per network, and finally one per kind of failure; existing accounts have separate bounds, so
+ * that invented emails never hide them.
  */
 import { networkOf } from '../../auth/network.ts'
 import type { AuditEvent } from '../../db/audit-events.ts'
+
+/** The maximum number of events per batch and credential that name their locations. */
+const maxInBatch = 100
+
+export class BatchFailures {
+  readonly #named = new Map<string, number>()
+
+  /** Returns the event, without its locations if the credential has failed too often. */
+  limit(event: AuditEvent): AuditEvent {
+    if (!isFailure(event)) return event
+    const key = event.credentialId ?? event.address
+    const count = (this.#named.get(key) ?? 0) + 1
+    this.#named.set(key, count)
+    return count <= maxInBatch ? event : withoutLocations(event)
+  }
+
+  endBatch(): void {
+    this.#named.clear()
+  }
+}
+
+/** A download that the client ended is not a failure: it was allowed. */
+function isFailure({ action, result }: AuditEvent): boolean {
+  return result !== 'OK' && !(result === 'CUT' && action === 'DOWNLOAD')
+}
+
+/** Removes what can differ between the failures of a credential, so that they can be counted together. */
+function withoutLocations(event: AuditEvent): AuditEvent {
+  const location = { providerId: null, providerName: null, path: null }
+  const to = { toProviderId: null, toProviderName: null, toPath: null }
+  const subject = { subjectKind: null, subjectId: null }
+  const address = networkOf(event.address)
+  return { ...event, ...location, ...to, ...subject, address, details: { locationsLeftOut: true } }
+}
+
+/** Milliseconds from the first failure. */
+const windowOfShare = 10 * 60_000
+/** The maximum number of events per window and share that name their locations. */
+const maxOfShare = 10
+/** The highest count of distinct networks in an event. */
+const maxNetworks = 100
+
+interface CountedFailures {
+  event: AuditEvent
+  networks: Set<string>
+}
+
+export function isOfShare(event: AuditEvent): boolean {
+  return event.credentialKind === 'SHARE' && isFailure(event)
+}
+
+export class ShareFailures {
+  readonly #named = new Map<string, number>()
+  readonly #rows = new Map<string, CountedFailures>()
+  readonly #grown = new Set<CountedFailures>()
+  #windowEnd = Number.NEGATIVE_INFINITY
+
+  /** Counts a failure. Returns an event to write, or null if an earlier event of the window counts it. */
+  add(failure: AuditEvent): AuditEvent | null {
+    const { action, result, credentialId, at, address } = failure
+    if (at.getTime() >= this.#windowEnd) this.#begin(at)
+    const share = credentialId ?? ''
+    const named = this.#named.get(share) ?? 0
+    this.#named.set(share, named + 1)
+    if (named < maxOfShare) return failure
+    const key = JSON.stringify([share, action, result])
+    const known = this.#rows.get(key)
+    if (!known) {
+      const event = withoutLocations(failure)
+      this.#rows.set(key, { event, networks: new Set([event.address]) })
+      return { ...event }
+    }
+    const { event, networks } = known
+    event.count += failure.count
+    if (networks.size < maxNetworks) networks.add(networkOf(address))
+    event.details = { ...event.details, networks: networks.size, until: at.toISOString() }
+    this.#grown.add(known)
+    return null
+  }
+
+  /** Returns events whose counts increased since the last call. They replace the written ones. */
+  grown(): AuditEvent[] {
+    const events = [...this.#grown].map(({ event }) => ({ ...event }))
+    this.#grown.clear()
+    return events
+  }
+
+  #begin(at: Date): void {
+    this.#windowEnd = at.getTime() + windowOfShare
+    this.#named.clear()
+    this.#rows.clear()
+  }
+}
 
 /** Milliseconds from the first failure. */
 const windowLength = 10 * 60_000

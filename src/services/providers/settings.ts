@@ -1,4 +1,5 @@
-/** Changes to the configuration of a provider, as clients send them. */
+/** The settings of a provider that clients send, and how they change its configuration. */
+import type { JobLimits } from '../../db/providers.ts'
 import { AppError } from '../../errors.ts'
 import type { Config } from '../../storage/config.ts'
 
@@ -34,4 +35,28 @@ export function requireSecretsAgain(moved: readonly string[], secrets: readonly 
   throw new AppError('INVALID_CONFIG', `Stored secrets are not sent elsewhere: ${problems.join('; ')}.`, {
     facts: { properties: missing },
   })
+}
+
+export const defaultFilesAtOnce = 16
+export const maxFilesAtOnce = 128
+/** At a lower rate, connections to back ends would be idle so long that they close. */
+export const minBytesPerSecond = 65_536
+
+/** @throws INVALID_INPUT */
+export function parseJobLimits({ filesAtOnce, bytesPerSecond }: JobLimits): JobLimits {
+  if (filesAtOnce < 1 || filesAtOnce > maxFilesAtOnce) {
+    throw new AppError('INVALID_INPUT', `"filesAtOnce" is 1 to ${maxFilesAtOnce}.`)
+  }
+  if (bytesPerSecond !== null && bytesPerSecond < minBytesPerSecond) {
+    throw new AppError('INVALID_INPUT', `"bytesPerSecond" is at least ${minBytesPerSecond}, or null for no limit.`)
+  }
+  return { filesAtOnce, bytesPerSecond }
+}
+
+export const maxTrashDays = 3650
+
+/** @throws INVALID_INPUT */
+export function parseTrashDays(days: number | null): number | null {
+  if (days === null || (days >= 0 && days <= maxTrashDays)) return days
+  throw new AppError('INVALID_INPUT', `"trashDays" is 0 to ${maxTrashDays}, or null for the setting of the server.`)
 }

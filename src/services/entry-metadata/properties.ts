@@ -1,10 +1,18 @@
-/** Dead properties: XML that WebDAV clients attach to entries (RFC 4918, section 4). The server does not interpret them. */
+/**
+ * Dead properties: XML that WebDAV clients attach to entries (RFC 4918, section 4), which the server does not interpret.
+ * Properties and locks follow the entries that they belong to, whichever front end changes those.
+ */
 import { authorize, needs } from '../../auth/needs.ts'
-import type { StoragePath } from '../../auth/path.ts'
+import { parsePath, type StoragePath } from '../../auth/path.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
+import type { JobRecord } from '../../db/jobs/record.ts'
+import type { JobState, StoredLocation } from '../../db/schema.ts'
+import { deleteLocksWithin } from '../../db/webdav/locks.ts'
 import {
+  copyProperties,
   type DeadProperty,
+  deletePropertiesWithin,
   hasPropertiesWithin,
   listProperties,
   lockProperties,
@@ -20,7 +28,7 @@ import type { LocationInput } from '../files/index.ts'
 export type { DeadProperty } from '../../db/webdav/properties.ts'
 
 /** The maximum number of properties of an entry. */
-export const maxProperties = 100
+const maxProperties = 100
 /** Bytes of XML of all properties of an entry. Entries from before this limit can have more. */
 export const maxPropertiesSize = 64 * 1024
 /** Bytes of properties that are loaded at once, unless one entry alone has more. */
@@ -107,4 +115,56 @@ export function tooManyProperties(): AppError {
     'QUOTA_EXCEEDED',
     `An entry can have at most ${limits}: remove some of them, or set shorter ones.`,
   )
+}
+
+interface DataOwner {
+  providerId: string
+  path: StoragePath
+}
+
+/** Call these after the change. */
+export interface EntryData {
+  deleted(at: DataOwner): Promise<void>
+  copied(from: DataOwner, to: DataOwner): Promise<void>
+  moved(from: DataOwner, to: DataOwner): Promise<void>
+}
+
+/** A failure does not undo the change of the entry, so it is only reported. */
+export function createEntryData({ db, onError }: { db: Database; onError: (error: unknown) => void }): EntryData {
+  async function deleted(at: DataOwner): Promise<void> {
+    await deleteLocksWithin(db, at.providerId, at.path)
+    await deletePropertiesWithin(db, at)
+  }
+
+  async function copied(from: DataOwner, to: DataOwner): Promise<void> {
+    await deletePropertiesWithin(db, to)
+    await copyProperties(db, from, to)
+  }
+
+  return {
+    deleted: at => deleted(at).catch(onError),
+    copied: (from, to) => copied(from, to).catch(onError),
+    moved: (from, to) =>
+      copied(from, to)
+        .then(() => deleted(from))
+        .catch(onError),
+  }
+}
+
+/**
+ * Lets locks and properties follow what a job has done. A mutation's job has one source and its exact target. Other jobs can give
+ * their entries new names, so the properties of what they move end with it.
+ */
+export async function followJob(data: EntryData, job: JobRecord, state: JobState): Promise<void> {
+  if (state !== 'SUCCEEDED' || job.dryRun) return
+  const [source] = job.sources
+  const target = job.isAtomic && job.target
+  if (source && target && job.kind === 'COPY') return data.copied(locate(source), locate(target))
+  if (source && target && job.kind === 'MOVE') return data.moved(locate(source), locate(target))
+  if (job.kind !== 'MOVE' && job.kind !== 'DELETE') return
+  for (const each of job.sources) await data.deleted(locate(each))
+}
+
+function locate({ providerId, path }: StoredLocation) {
+  return { providerId, path: parsePath(path) }
 }

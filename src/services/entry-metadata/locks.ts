@@ -20,11 +20,11 @@ import type { LocationInput } from '../files/index.ts'
 export type { WebdavLock } from '../../db/webdav/locks.ts'
 
 /** The maximum number of locks of one member. */
-export const maxLocks = 1000
+const maxLocks = 1000
 /** The maximum number of shared locks that hold for one entry. PROPFIND repeats them for each entry of a folder. */
-export const maxShared = 16
+const maxShared = 16
 /** Seconds. Clients refresh their locks, so those of a client that is gone end soon. */
-export const maxLockTime = 3600
+const maxLockTime = 3600
 
 export interface NewLock {
   isExclusive: boolean
@@ -43,8 +43,6 @@ export interface LockedChange {
   /** The entry is added to its folder or removed from it. */
   isMember: boolean
 }
-
-export type WebdavLocks = ReturnType<typeof createWebdavLocks>
 
 export function createWebdavLocks({ db }: { db: Database }) {
   const locksAround = batchedLocks(db)

@@ -1,5 +1,17 @@
-/** Pages of lists of which a viewer sees only some rows. */
-import { decodeIdCursor, encodeIdCursor } from './cursor.ts'
+/** Pages of lists that are sorted by id, and of which a viewer may see only some rows. */
+import { isId } from '../auth/id.ts'
+import { AppError } from '../errors.ts'
+
+export function encodeIdCursor(id: string): string {
+  return Buffer.from(id).toString('base64url')
+}
+
+/** @throws INVALID_CURSOR */
+export function decodeIdCursor(cursor: string): string {
+  const id = Buffer.from(cursor, 'base64url').toString()
+  if (!isId(id) || encodeIdCursor(id) !== cursor) throw new AppError('INVALID_CURSOR')
+  return id
+}
 
 /** Rows of one query, unless a page has more. */
 const maxRows = 101
@@ -8,7 +20,7 @@ const growth = 4
 /** Queries for one page. */
 const maxRounds = 10
 
-export interface VisiblePage<Row> {
+interface VisiblePage<Row> {
   rows: Row[]
   /** True also if the bound on the queries ended the page, perhaps without a row. */
   hasNext: boolean

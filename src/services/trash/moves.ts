@@ -1,0 +1,293 @@
+/**
+ * Moves entries to the trash, and back to where they were. Where the back end cannot move a folder, each of its files is
+ * copied.
+ */
+import { createHash } from 'node:crypto'
+import { isId, timeOrderedIds } from '../../auth/id.ts'
+import { authorize, needs } from '../../auth/needs.ts'
+import { formatPath } from '../../auth/path.ts'
+import { notInTrash, parseTrashId } from '../../auth/trash-id.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import {
+  deleteTrashItem,
+  findUnfinished,
+  insertTrashItem,
+  markTrashed,
+  setRestoredTo,
+  type TrashItem,
+  takeForRestore,
+} from '../../db/trash.ts'
+import { reasons, toAppError } from '../../errors.ts'
+import { allDone, Limiter } from '../../lib/limiter.ts'
+import { maxPageSize } from '../../storage/read-location.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import type { WriteLocation } from '../../storage/write-location.ts'
+import type { AuditFacts, Recording } from '../audit/index.ts'
+import {
+  type ConflictBehavior,
+  isMissing,
+  nameTaken,
+  resolveConflict,
+  statOrNull,
+  type Taken,
+  taken,
+  unlessTaken,
+} from '../files/conflict.ts'
+import { copyAndDelete } from '../files/copying.ts'
+import { entryAt, type FileEntry } from '../files/entry.ts'
+import { openDestinations, type PutOptions, requireReplaceable, type TrashBin } from '../files/transfer.ts'
+import { CursorCheck, requireDepth } from '../files/tree.ts'
+import {
+  keepLease,
+  settleAfterFailure,
+  type TrashChangeContext,
+  type TrashContext,
+  trashOf,
+  trashTraitsAt,
+} from './settle.ts'
+
+const nextId = timeOrderedIds()
+
+/** Implements `TrashBin.put`. The row is stored first, so that an entry in the trash always has one. */
+export async function putInTrash(
+  context: TrashChangeContext,
+  location: WriteLocation,
+  entry: CheckedEntry,
+  { jobId, signal }: PutOptions,
+): ReturnType<TrashBin['put']> {
+  const { db } = context
+  const { days, isNative, isOneStep } = await trashTraitsAt(context, location)
+  if (days === 0) return 'OFF'
+  if (entry.kind === 'directory' && !isOneStep && jobId === null) return 'NEEDS_JOB'
+  const at = { providerId: location.providerId, path: formatPath(location.path) }
+  const unfinished = jobId === null ? null : await findUnfinished(db, { ...at, jobId })
+  const item = unfinished ?? (await store())
+  using _lease = keepLease(db, item)
+  try {
+    if (!(await move(location, entry, item, { jobId, signal }))) {
+      await deleteTrashItem(db, item.id)
+      return 'NEEDS_JOB'
+    }
+    return await markTrashed(db, item)
+  } catch (error) {
+    // An interrupted job continues with the item.
+    if (jobId !== null && signal.aborted) throw error
+    // After a timeout or an abort, the call at the back end may still be running.
+    const isOver = !signal.aborted && !reasons[toAppError(error).reason].retryable
+    await settleAfterFailure(context, item, isOver)
+    throw error
+  }
+
+  async function store(): Promise<TrashItem> {
+    const nativeId = isNative ? await location.identify(signal) : null
+    const { kind, size } = entry
+    const { userId } = location.grant.viewer.member
+    return insertTrashItem(db, { id: nextId(new Date()), ...at, kind, size, nativeId, userId, jobId }, days)
+  }
+}
+
+/** Returns false if the entry is a folder that has to be copied and no job does it. */
+async function move(
+  location: WriteLocation,
+  entry: CheckedEntry,
+  { id, nativeId }: TrashItem,
+  { jobId, signal }: PutOptions,
+): Promise<boolean> {
+  if (nativeId !== null) {
+    await location.discard(nativeId, signal)
+    return true
+  }
+  const place = location.inTrash(id)
+  // Nothing else has this id, so this replaces nothing. A back end can need fewer steps if it does not have to check that.
+  const moved = await location.moveTo(place, signal, { overwrite: true, seen: entry })
+  if (moved) return true
+  if (entry.kind === 'file') await copyAndDelete(location, entry, place, { existing: null, overwrite: true, signal })
+  else if (jobId === null) return false
+  else await moveTree(location, place, { overwrite: true, signal })
+  return true
+}
+
+export interface RestoreInput {
+  /** The opaque id of an item. */
+  id: string
+  conflict: ConflictBehavior
+}
+
+/** Returns the place that an id names, for the audit log; nothing for a text that is no id. */
+export function factsOfPlace(id: string): AuditFacts {
+  try {
+    const { providerId, path } = parseTrashId(id)
+    return { location: { providerId, path } }
+  } catch {
+    return {}
+  }
+}
+
+/** @throws NOT_FOUND, ALREADY_EXISTS, NOT_EMPTY, NOT_A_FILE, NOT_A_FOLDER, as `authorize` and the back ends */
+export async function restoreFromTrash(
+  context: TrashChangeContext,
+  viewer: Viewer | null,
+  { id, conflict }: RestoreInput,
+  { recording, signal: requestSignal }: { recording: Recording; signal: AbortSignal },
+): Promise<FileEntry> {
+  const { db, storage } = context
+  const [granted] = authorize(viewer, needs.restore, { id })
+  const { providerId, path } = granted
+  const at = await openDestinations(storage, viewer, granted)
+  const { id: itemId } = parseTrashId(id)
+  const item = isId(itemId) ? await takeForRestore(db, { id: itemId, providerId, path: formatPath(path) }) : null
+  if (!item) throw notInTrash()
+  recording.add({ bytes: item.size, details: { kind: item.kind } })
+  using _lease = keepLease(db, item)
+  try {
+    const restored = await storage.activeGrants.run([granted], requestSignal, signal =>
+      resolveConflict(
+        path,
+        item.kind,
+        conflict,
+        async (candidate, overwrite) => {
+          const destination = await at(candidate)
+          const entry = await restoreTo(context, item, destination, { overwrite, signal })
+          return entry === taken ? taken : entryAt(destination, entry)
+        },
+        { seed: item.id },
+      ),
+    )
+    await deleteTrashItem(db, item.id)
+    recording.add({ location: { providerId, path: formatPath(restored.path) } })
+    return restored
+  } catch (error) {
+    await settleAfterFailure(context, item, true)
+    throw isMissing(error) ? notInTrash() : error
+  }
+}
+
+interface RestoreStep {
+  overwrite: boolean
+  signal: AbortSignal
+}
+
+async function restoreTo(
+  context: TrashContext,
+  item: TrashItem,
+  destination: WriteLocation,
+  { overwrite, signal }: RestoreStep,
+): Promise<CheckedEntry | Taken> {
+  const { db } = context
+  const { nativeId } = item
+  if (nativeId !== null) return restoreNative(context, { ...item, nativeId }, destination, { overwrite, signal })
+  const source = destination.inTrash(item.id)
+  const moved = await unlessTaken(() => source.moveTo(destination, signal, { overwrite }))
+  if (moved !== null) return moved
+  const existing = await statOrNull(destination, signal)
+  if (item.kind === 'file') {
+    if (existing && !overwrite) return taken
+    return copyAndDelete(source, await source.stat(signal), destination, { existing, overwrite, signal })
+  }
+  if (existing && item.restoredTo !== formatPath(destination.path)) {
+    if (!overwrite) return taken
+    await requireReplaceable(item.kind, destination, existing, signal)
+  }
+  await setRestoredTo(db, item.id, formatPath(destination.path))
+  await moveTree(source, destination, { overwrite: false, signal })
+  return destination.stat(signal)
+}
+
+/** The back end never replaces anything, so what is replaced is deleted first. */
+async function restoreNative(
+  context: TrashContext,
+  item: TrashItem & { nativeId: string },
+  destination: WriteLocation,
+  { overwrite, signal }: RestoreStep,
+): Promise<CheckedEntry | Taken> {
+  const existing = overwrite ? await statOrNull(destination, signal) : null
+  if (existing) {
+    await requireReplaceable(item.kind, destination, existing, signal)
+    // Somebody may have emptied the trash of the back end.
+    const trash = await trashOf(context, item)
+    if (!(await trash?.has(item, signal))) throw notInTrash()
+    await destination.delete(signal, existing)
+  }
+  return unlessTaken(() => destination.restore(item.nativeId, signal))
+}
+
+/** The number of files that are copied at the same time. */
+const filesAtOnce = 16
+
+/**
+ * Adds the content of a folder to another one, which it creates if it is missing, and deletes the folder. An interrupted call
+ * leaves each file at one of both paths, and another call continues with the rest.
+ * @param options.overwrite whether files replace those of the other folder
+ * @throws ALREADY_EXISTS for another file of that name; NOT_EMPTY if an entry was added meanwhile
+ */
+function moveTree(
+  from: WriteLocation,
+  to: WriteLocation,
+  options: { overwrite: boolean; signal: AbortSignal },
+): Promise<void> {
+  return moveFolder(from, to, { limiter: new Limiter(filesAtOnce), ...options }, 0)
+}
+
+interface TreeMove {
+  limiter: Limiter
+  overwrite: boolean
+  signal: AbortSignal
+}
+
+async function moveFolder(from: WriteLocation, to: WriteLocation, move: TreeMove, depth: number): Promise<void> {
+  requireDepth(depth)
+  const { limiter, signal } = move
+  await to.mkdir(signal, { exclusive: false })
+  const cursors = new CursorCheck()
+  let cursor: string | null = null
+  do {
+    const page: Awaited<ReturnType<WriteLocation['list']>> = await from.list(signal, { cursor, limit: maxPageSize })
+    cursors.check(page.cursor)
+    const [folders, files] = [true, false].map(is => page.entries.filter(({ kind }) => (kind === 'directory') === is))
+    await allDone(
+      (files ?? []).map(entry =>
+        limiter.run(() => moveFile(from.child(entry.name), entry, to.child(entry.name), move)),
+      ),
+    )
+    // One after the other, so that the number of open listings stays small.
+    for (const { name } of folders ?? []) await moveFolder(from.child(name), to.child(name), move, depth + 1)
+    cursor = page.cursor
+  } while (cursor !== null)
+  await from.delete(signal)
+}
+
+async function moveFile(
+  from: WriteLocation,
+  entry: CheckedEntry,
+  to: WriteLocation,
+  { overwrite, signal }: TreeMove,
+): Promise<void> {
+  signal.throwIfAborted()
+  const source = from.traits.listedTimePrecision === undefined ? entry : await from.stat(signal)
+  if ((await copyAndDelete(from, source, to, { existing: null, overwrite, signal })) !== taken) return
+  const [now, copy] = await Promise.all([statOrNull(from, signal), statOrNull(to, signal)])
+  // An interrupted call has copied the file, and not deleted it yet.
+  if (!now) return
+  const isCopy =
+    copy?.kind === 'file' && now.size === copy.size && (await haveSameBytes([from, now], [to, copy], signal))
+  if (!isCopy) throw nameTaken(to.path)
+  await from.delete(signal, now)
+}
+
+type File = readonly [location: WriteLocation, entry: CheckedEntry]
+
+/** Compares checksums that both files have. Without one, for example on a disk, reads both. */
+async function haveSameBytes(file: File, other: File, signal: AbortSignal): Promise<boolean> {
+  const sums = new Map(Object.entries(other[1].checksums))
+  const common = Object.entries(file[1].checksums).filter(([name]) => sums.has(name))
+  if (common.length > 0) return common.every(([name, sum]) => sums.get(name) === sum)
+  const [hash, otherHash] = await Promise.all([hashOf(file, signal), hashOf(other, signal)])
+  return hash === otherHash
+}
+
+async function hashOf([location, seen]: File, signal: AbortSignal): Promise<string> {
+  const { body } = await location.read(signal, { seen })
+  const hash = createHash('sha256')
+  for await (const chunk of body) hash.update(chunk)
+  return hash.digest('hex')
+}
