@@ -3,7 +3,6 @@
  * so no code can use a path that the policy has not decided on. It validates what adapters return. Methods that move
  * content are registered in `ActiveGrants`: they fail with the reason when the grant ends.
  */
-/** Finds the stored folders that enclose a path, by their ids. */
 import type { FileHandle } from 'node:fs/promises'
 import { finished, type Readable } from 'node:stream'
 import type { ByteRange, Call, LinkHeaders, StorageProvider, Traits } from '../../adapters/contract.ts'

@@ -114,6 +114,11 @@ function stallError(time: number): AppError {
   return new AppError('UNAVAILABLE', `Nothing moved at the back end for ${time / 1000} seconds: try again.`)
 }
 
+/*
+ * The garbage of uploads is collected early. The chunks of a body lie outside V8's heap but count towards its limit, and at the
+ * limit V8 marks the whole heap. By default this happens every 32 MiB of an upload and halves its speed: see bench/NOTES.md.
+ */
+
 // V8 sets the limit at one to four times the live memory, and near one after an idle time.
 setFlagsFromString('--heap-growing-percent=200')
 setFlagsFromString('--expose-gc')
