@@ -2,10 +2,9 @@
 import { EventEmitter } from 'node:events'
 import type { FileHandle } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import type { ChecksumAlgorithm, Entry, ListPage, Quota } from '../../adapters/contract.ts'
+import type { ChecksumAlgorithm, Entry, ListPage, Quota, Traits } from '../../adapters/contract.ts'
 import { isName, isReservedName } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
-import type { WriteLocation } from './write-location.ts'
 
 /** An entry that an adapter returned, after validation. */
 export type CheckedEntry = Readonly<Required<Omit<Entry, 'checksums' | 'fileId'>>> & {
@@ -182,6 +181,6 @@ export function timeToKeep({ modifiedAt }: Pick<CheckedEntry, 'modifiedAt'>): Da
 }
 
 /** Returns whether a copy at this location has the modification time of the file. */
-export function keepsTime(target: WriteLocation, file: CheckedEntry): boolean {
+export function keepsTime(target: { traits: Pick<Traits, 'keepsModifiedAt'> }, file: CheckedEntry): boolean {
   return target.traits.keepsModifiedAt === true && timeToKeep(file) !== undefined
 }

@@ -15,7 +15,7 @@ import {
   type WebdavLock,
 } from '../../db/webdav/locks.ts'
 import { AppError } from '../../errors.ts'
-import type { LocationInput } from '../files/index.ts'
+import type { LocationInput } from '../files/entry.ts'
 
 export type { WebdavLock } from '../../db/webdav/locks.ts'
 

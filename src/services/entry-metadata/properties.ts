@@ -23,7 +23,7 @@ import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import { cut } from '../audit/event.ts'
 import type { Audit } from '../audit/index.ts'
-import type { LocationInput } from '../files/index.ts'
+import type { LocationInput } from '../files/entry.ts'
 
 export type { DeadProperty } from '../../db/webdav/properties.ts'
 
