@@ -15,7 +15,7 @@ import {
   noProperties,
   type PropertyReader,
 } from '../../services/entry-metadata/properties.ts'
-import type { FileEntry, FileEntry } from '../../services/files/index.ts'
+import type { FileEntry } from '../../services/files/index.ts'
 import { davError } from './errors.ts'
 import { parseDepth } from './headers.ts'
 import {
