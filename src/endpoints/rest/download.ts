@@ -6,9 +6,9 @@ import { originOf } from '../../http/authentication.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
 import { asTransfer } from '../../http/connection/graceful-close.ts'
 import { sendArchive } from '../../http/content/archive/send-archive.ts'
-import { openFor, serveDownload } from '../../http/content/serve-download.ts'
+import { asStored, openFor, serveDownload } from '../../http/content/serve-download.ts'
 import { parseQuery, requireParameter } from '../../http/query.ts'
-import { contentDisposition, contentType, type Download, type UseDownload } from '../../services/files/index.ts'
+import type { Download, UseDownload } from '../../services/files/index.ts'
 import type { Services } from '../../services/index.ts'
 import type { Sendfile } from '../../settings/index.ts'
 import {
@@ -39,11 +39,7 @@ export function downloadRoute(app: FastifyInstance, { files }: Services, sendfil
         : files.downloadLink(query.ticket, originOf(request), signal, open, use)
     const serving = serveDownload(request, reply, {
       withDownload,
-      present: ({ entry, inline }) => ({
-        etag: entry.etag,
-        contentType: contentType(entry.mimeType),
-        headers: { 'Content-Disposition': contentDisposition(entry, query.inline ?? inline) },
-      }),
+      present: ({ entry, inline }) => asStored(entry, query.inline ?? inline),
       sendFolder: (download, signal) => sendArchive({ ...download, isFolder: true }, request, reply, signal),
       sendfile,
     })

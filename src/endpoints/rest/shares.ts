@@ -2,15 +2,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
-import { awaitsContinue, continueOnRead } from '../../http/connection/expect-continue.ts'
+import { continueOnRead } from '../../http/connection/expect-continue.ts'
 import { asTransfer } from '../../http/connection/graceful-close.ts'
 import { sendArchive } from '../../http/content/archive/send-archive.ts'
-import { parseContentLength, parseMimeType, requirePlainBody } from '../../http/content/body-headers.ts'
-import { parseDigests } from '../../http/content/digests.ts'
-import { openFor, serveDownload } from '../../http/content/serve-download.ts'
+import { fileBody, requirePlainBody } from '../../http/content/body-headers.ts'
+import { asStored, openFor, serveDownload } from '../../http/content/serve-download.ts'
 import { parseQuery, requireParameter } from '../../http/query.ts'
 import { authenticateShare, openedShare, setProofCookie, sharePath } from '../../http/share-link.ts'
-import { contentDisposition, contentType, type UseDownload } from '../../services/files/index.ts'
+import type { UseDownload } from '../../services/files/index.ts'
 import type { Services } from '../../services/index.ts'
 import type { Sendfile } from '../../settings/index.ts'
 import { isForm, isListOfTexts, maxArchiveBody, parseObject } from './archive.ts'
@@ -100,15 +99,7 @@ function contentRoute({ app, services, authenticate }: ShareRoutes, sendfile: Se
       }
       const serving = serveDownload(request, reply, {
         withDownload,
-        present: ({ entry }) => ({
-          etag: entry.etag,
-          contentType: contentType(entry.mimeType),
-          headers: {
-            'Content-Disposition': contentDisposition(entry, inline),
-            'X-Robots-Tag': 'noindex, nofollow',
-          },
-          isWhole,
-        }),
+        present: ({ entry }) => ({ ...asStored(entry, inline, { 'X-Robots-Tag': 'noindex, nofollow' }), isWhole }),
         sendFolder: (download, signal) => sendArchive({ ...download, isFolder: true }, request, reply, signal),
         sendfile: proxy,
       })
@@ -154,22 +145,14 @@ function dropRoute({ app, services, authenticate }: ShareRoutes): void {
     operations: { POST: dropFile },
   } as const
   app.post(`${sharePath}/files`, { config }, async (request, reply) => {
-    const { headers, raw } = request
-    requirePlainBody(headers)
-    const mimeType = parseMimeType(headers['content-type'])
-    if (mimeType?.toLowerCase().startsWith('multipart/')) {
+    requirePlainBody(request.headers)
+    const file = fileBody(request)
+    if (file.mimeType?.toLowerCase().startsWith('multipart/')) {
       throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'Send each file as the body of a request of its own, not as a form.')
     }
-    continueOnRead(raw, reply)
-    const { path } = parseQuery(raw.url ?? '', dropParameters)
-    const drop = {
-      path: requireParameter(path, 'path'),
-      body: raw,
-      size: parseContentLength(headers),
-      mimeType,
-      digests: parseDigests(headers),
-      isAwaiting: awaitsContinue(raw),
-    }
+    continueOnRead(request.raw, reply)
+    const { path } = parseQuery(request.raw.url ?? '', dropParameters)
+    const drop = { path: requireParameter(path, 'path'), ...file }
     reply.status(201)
     return asTransfer(app, services.sharedFiles.upload(openedShare(request), drop, requestSignal(request)))
   })

@@ -6,16 +6,16 @@ import { formatPath, parseNewName } from '../../auth/path.ts'
 import { requireScope } from '../../auth/policy.ts'
 import { AppError } from '../../errors.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
-import { awaitsContinue, continueOnRead } from '../../http/connection/expect-continue.ts'
+import { continueOnRead } from '../../http/connection/expect-continue.ts'
 import { asTransfer } from '../../http/connection/graceful-close.ts'
 import {
+  fileBody,
   parseConflict,
-  parseContentLength,
   parseMimeType,
   parseModifiedAt,
   requirePlainBody,
 } from '../../http/content/body-headers.ts'
-import { parseDigests, requireNoDigest } from '../../http/content/digests.ts'
+import { requireNoDigest } from '../../http/content/digests.ts'
 import { acceptForms, type FormLimits, formParts, type Parts, wholePart } from '../../http/content/form-parts.ts'
 import { parseUploadConditions, requireNoConditions, settleConditional } from '../../http/content/upload-conditions.ts'
 import { formatTag } from '../../http/content/validators.ts'
@@ -71,23 +71,10 @@ function locationOf(query: UploadQuery): LocationInput {
 }
 
 async function uploadRaw(files: Files, request: FastifyRequest, query: UploadQuery): Promise<RepeatableResponse> {
-  const { headers, raw } = request
-  const { conflict, condition, isConditional } = parseUploadConditions(headers, query.conflict)
-  const storing = files.upload(
-    request.viewer,
-    {
-      ...locationOf(query),
-      conflict,
-      condition,
-      body: raw,
-      size: parseContentLength(headers),
-      mimeType: parseMimeType(headers['content-type']),
-      modifiedAt: parseModifiedAt(query.modifiedAt),
-      digests: parseDigests(headers),
-      isAwaiting: awaitsContinue(raw),
-    },
-    requestSignal(request),
-  )
+  const { conflict, condition, isConditional } = parseUploadConditions(request.headers, query.conflict)
+  const modifiedAt = parseModifiedAt(query.modifiedAt)
+  const input = { ...locationOf(query), ...fileBody(request), conflict, condition, modifiedAt }
+  const storing = files.upload(request.viewer, input, requestSignal(request))
   const stored = await settleConditional(storing, isConditional)
   const parameters = new URLSearchParams({ providerId: stored.providerId, path: formatPath(stored.path) })
   return {

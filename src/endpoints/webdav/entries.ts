@@ -1,12 +1,11 @@
 /** The methods that read, store, delete, copy and move entries: GET, HEAD, PUT, MKCOL, DELETE, COPY and MOVE. */
 import { AppError } from '../../errors.ts'
-import { awaitsContinue, continueOnRead } from '../../http/connection/expect-continue.ts'
-import { parseContentLength, parseMimeType, requirePlainBody } from '../../http/content/body-headers.ts'
-import { parseDigests } from '../../http/content/digests.ts'
-import { openFor, serveDownload } from '../../http/content/serve-download.ts'
+import { continueOnRead } from '../../http/connection/expect-continue.ts'
+import { fileBody, requirePlainBody } from '../../http/content/body-headers.ts'
+import { asStored, openFor, serveDownload } from '../../http/content/serve-download.ts'
 import { parseUploadConditions, settleConditional } from '../../http/content/upload-conditions.ts'
 import { formatTag, wholeSeconds } from '../../http/content/validators.ts'
-import { contentDisposition, contentType, type FileEntry, type UseDownload } from '../../services/files/index.ts'
+import type { FileEntry, UseDownload } from '../../services/files/index.ts'
 import { davError, withStatus } from './errors.ts'
 import { formatOcChecksum, parseDepth, parseOcChecksum, parseOcMtime, parseOverwrite } from './headers.ts'
 import { entryOrNull, requireParent, requirePreconditions } from './preconditions.ts'
@@ -20,11 +19,7 @@ export async function get({ request, reply, viewer, target, options, signal }: D
   const open = openFor(request, sendfile)
   await serveDownload(request, reply, {
     withDownload: <T>(use: UseDownload<T>) => services.files.download(viewer, target, signal, open, use),
-    present: ({ entry }) => ({
-      etag: entry.etag,
-      contentType: contentType(entry.mimeType),
-      headers: { 'Content-Disposition': contentDisposition(entry, false), ...formatOcChecksum(entry.checksums) },
-    }),
+    present: ({ entry }) => asStored(entry, false, formatOcChecksum(entry.checksums)),
     async sendFolder() {
       reply.type('text/plain; charset=utf-8').send(request.method === 'HEAD' ? '' : folderText)
       return null
@@ -41,7 +36,8 @@ export async function put(dav: DavRequest): Promise<void> {
   continueOnRead(raw, reply)
   const modifiedAt = parseOcMtime(headers)
   const { conflict, condition, isConditional } = parseUploadConditions(headers, undefined)
-  const digests = { ...parseDigests(headers), ...parseOcChecksum(headers) }
+  const file = fileBody(request)
+  const digests = { ...file.digests, ...parseOcChecksum(headers) }
   // Most files are new, so the parent is looked up at the same time.
   const [existing, parentFailure] = await Promise.all([
     entryOrNull(dav, target),
@@ -53,21 +49,8 @@ export async function put(dav: DavRequest): Promise<void> {
   if (existing?.kind === 'directory') throw davError(405, 'NOT_A_FILE', 'This is a folder: a file cannot replace it.')
   await requirePreconditions(dav, [{ location: target, isTree: false, isMember: !existing }])
   if (!existing && parentFailure) throw parentFailure.error
-  const storing = options.services.files.upload(
-    viewer,
-    {
-      ...target,
-      conflict: isConditional ? conflict : 'REPLACE',
-      condition,
-      body: raw,
-      size: parseContentLength(headers),
-      mimeType: parseMimeType(headers['content-type']),
-      modifiedAt,
-      digests,
-      isAwaiting: awaitsContinue(raw),
-    },
-    signal,
-  )
+  const input = { ...target, ...file, conflict: isConditional ? conflict : ('REPLACE' as const), condition }
+  const storing = options.services.files.upload(viewer, { ...input, modifiedAt, digests }, signal)
   const stored = await settleConditional(storing, isConditional)
   reply
     .status(existing ? 204 : 201)

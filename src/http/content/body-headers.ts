@@ -1,8 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
 import { isMediaType } from '../../services/files/content.ts'
-import { type ConflictBehavior, conflictBehaviors } from '../../services/files/index.ts'
+import { type ConflictBehavior, conflictBehaviors, type UploadInput } from '../../services/files/index.ts'
+import { awaitsContinue } from '../connection/expect-continue.ts'
 import type { JsonSchema } from '../openapi/operation.ts'
+import { parseDigests } from './digests.ts'
 
 /** Types that clients send by default. The file name says more. */
 const defaultTypes = new Set(['application/octet-stream', 'application/x-www-form-urlencoded'])
@@ -72,5 +75,19 @@ export function requirePlainBody(headers: IncomingHttpHeaders): void {
   // Storing a part as the whole file would be wrong: RFC 9110, section 14.5.
   if (headers['content-range'] !== undefined) {
     throw new AppError('INVALID_INPUT', 'An upload must be a whole file: send it without Content-Range.')
+  }
+}
+
+/** Returns the body of a request as a file to store. @throws INVALID_INPUT */
+export function fileBody({
+  raw,
+  headers,
+}: FastifyRequest): Pick<UploadInput, 'body' | 'size' | 'mimeType' | 'digests' | 'isAwaiting'> {
+  return {
+    body: raw,
+    size: parseContentLength(headers),
+    mimeType: parseMimeType(headers['content-type']),
+    digests: parseDigests(headers),
+    isAwaiting: awaitsContinue(raw),
   }
 }

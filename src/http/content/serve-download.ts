@@ -5,7 +5,14 @@
 import { lstat, readlink } from 'node:fs/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
-import type { Download, OpenFirst, UseDownload } from '../../services/files/index.ts'
+import {
+  contentDisposition,
+  contentType,
+  type Download,
+  type FileEntry,
+  type OpenFirst,
+  type UseDownload,
+} from '../../services/files/index.ts'
 import type { Sendfile } from '../../settings/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import { openFirst } from './download-conditions.ts'
@@ -30,6 +37,15 @@ export function openFor(
   headers: FastifyRequest['headers'] = request.headers,
 ): OpenFirst | null {
   return sendfile && canProxySend(request) ? null : openFirst(request.method, headers)
+}
+
+/** Presents a file under its own name, etag and type. @param headers further headers of responses with content */
+export function asStored(entry: FileEntry, inline: boolean, headers: Presentation['headers'] = {}): Presentation {
+  return {
+    etag: entry.etag,
+    contentType: contentType(entry.mimeType),
+    headers: { 'Content-Disposition': contentDisposition(entry, inline), ...headers },
+  }
 }
 
 /** Sends a file as the response to a GET or HEAD request, under its conditions. @throws as `Files.download`, UNAVAILABLE */
