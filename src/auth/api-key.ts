@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 
-export const keyPrefix = 'stw_'
+const keyPrefix = 'stw_'
 const keyPattern = /^stw_[0-9a-f]{40}$/
 const displayLength = 12
 /** base64 of `{"`. */

@@ -80,7 +80,7 @@ const lists = new Map(
 )
 
 /** Creates the protocol's server for one request. It lists the tools that the scope of the credential allows. */
-export function createToolServer(call: McpCall): Server {
+function createToolServer(call: McpCall): Server {
   const server = new Server(
     { name: 'stowage', title: 'Stowage', version },
     { capabilities: { tools: {} }, instructions, cacheHints: { 'tools/list': { ttlMs, cacheScope: 'private' } } },
@@ -102,7 +102,7 @@ function toolsOf(scope: Scope | null) {
  * Calls a tool. A failure becomes a result with `isError`, which the model reads, except for a credential that has ended:
  * that becomes the response to the HTTP request.
  */
-export async function callTool(tool: McpTool, args: unknown, call: McpCall): Promise<CallToolResult> {
+async function callTool(tool: McpTool, args: unknown, call: McpCall): Promise<CallToolResult> {
   try {
     const output = await tool.run(args, call)
     return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output }

@@ -31,7 +31,7 @@ const identifyingHeaders = [
 ]
 
 /** Parses a string of RFC 9651 (in quotes), or a key without quotes as most clients send it. @throws INVALID_INPUT */
-export function parseIdempotencyKey({ 'idempotency-key': header }: IncomingHttpHeaders): string | undefined {
+function parseIdempotencyKey({ 'idempotency-key': header }: IncomingHttpHeaders): string | undefined {
   if (header === undefined) return undefined
   const text = Array.isArray(header) ? header.join(', ') : header
   const [, quoted, bare] = pattern.exec(text) ?? []
