@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { AppError } from '../errors.ts'
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
@@ -31,4 +32,31 @@ const tailStart = 19
 function format(time: number, version: number, tail: string): string {
   const head = time.toString(16).padStart(12, '0')
   return `${head.slice(0, 8)}-${head.slice(8)}-${version.toString(16)}-${tail}`
+}
+
+/** The id of an entry in the trash names the place of the deletion, so that rights are decided before any lookup. */
+interface TrashPlace {
+  id: string
+  providerId: string
+  /** The path before the deletion, which starts with "/". */
+  path: string
+}
+
+export function formatTrashId({ id, providerId, path }: TrashPlace): string {
+  return Buffer.from(JSON.stringify([id, providerId, path])).toString('base64url')
+}
+
+/** Nothing in the result is validated. @throws NOT_FOUND for a text that is no id */
+export function parseTrashId(text: string): TrashPlace {
+  try {
+    const [id, providerId, path] = JSON.parse(Buffer.from(text, 'base64url').toString())
+    if ([id, providerId, path].every(part => typeof part === 'string')) return { id, providerId, path }
+  } catch {
+    // It is not JSON, or not a list.
+  }
+  throw notInTrash()
+}
+
+export function notInTrash(): AppError {
+  return new AppError('NOT_FOUND', 'This entry is not in the trash: it was restored, or deleted for good.')
 }

@@ -3,10 +3,10 @@
  * GraphQL fields use the same objects as their rules, so a rule cannot differ from what is checked.
  */
 import { AppError } from '../errors.ts'
+import { parseTrashId } from './id.ts'
 import { childOf, commonPath, parentOf, parseNewName, parseNewPath, parsePath, root, type StoragePath } from './path.ts'
 import { type Grant, grant, grantReadBelow, requireScopeAnywhere, requireWorkspaceAdmin, topOf } from './policy.ts'
 import { highestScope, type Scope } from './scopes.ts'
-import { parseTrashId } from './trash-id.ts'
 import type { ShareKind, Viewer } from './viewer.ts'
 
 /** The ways in which an input names a location, each with the fields that it reads. Paths are unparsed text from the client. */

@@ -6,10 +6,11 @@ import SchemaBuilder, {
 } from '@pothos/core'
 import ComplexityPlugin from '@pothos/plugin-complexity'
 import ScopeAuthPlugin from '@pothos/plugin-scope-auth'
+import { GraphQLError, GraphQLScalarType, type ValueNode, valueFromASTUntyped } from 'graphql'
+import { GraphQLDateTimeISO, GraphQLJSON, GraphQLSafeInt } from 'graphql-scalars'
 import type { AuditAction } from '../../db/schema.ts'
 import type { GraphqlContext } from './context.ts'
 import { decideRules, type Rules } from './rules.ts'
-import './rules-plugin.ts'
 
 declare global {
   export namespace PothosSchemaTypes {
@@ -60,3 +61,27 @@ builder.subscriptionType({
   description:
     'All subscriptions. Send them with `Accept: text/event-stream`; the events follow the GraphQL over SSE protocol, mode of distinct connections.',
 })
+
+/** Replaces the library's message, which does not say how to write a time. */
+function parseTime(value: unknown, node?: ValueNode): Date {
+  try {
+    return GraphQLDateTimeISO.parseValue(value)
+  } catch {
+    const message = 'A DateTime must be written as YYYY-MM-DDThh:mm:ssZ, or with an offset such as +02:00 instead of Z.'
+    throw new GraphQLError(message, node ? { nodes: node } : {})
+  }
+}
+
+const dateTime = new GraphQLScalarType({
+  ...GraphQLDateTimeISO.toConfig(),
+  parseValue: value => parseTime(value),
+  parseLiteral: node => parseTime(valueFromASTUntyped(node), node),
+})
+
+builder.addScalarType('DateTime', dateTime, {
+  description: 'A time in ISO 8601 with offset, as in RFC 3339: 2026-11-21T09:30:00.000Z.',
+})
+builder.addScalarType('SafeInt', GraphQLSafeInt, {
+  description: 'A whole number up to 2^53 - 1, as a JSON number.',
+})
+builder.addScalarType('JSON', GraphQLJSON, { description: 'Any JSON value.' })

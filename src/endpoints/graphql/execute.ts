@@ -1,14 +1,17 @@
 import { RequestCache } from '@pothos/plugin-scope-auth'
 import type { FastifyInstance } from 'fastify'
 import {
+  createSourceEventStream,
   type ExecutionResult,
+  execute,
   type FieldNode,
   type GraphQLError,
   type GraphQLSchema,
   valueFromASTUntyped,
 } from 'graphql'
+import type { Viewer } from '../../auth/viewer.ts'
 import type { AuditAction } from '../../db/schema.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, publicError, toAppError } from '../../errors.ts'
 import type { AuditFacts } from '../../services/audit/index.ts'
 import { siblingOf } from '../../services/files/index.ts'
 import { factsOfPlace } from '../../services/trash/index.ts'
@@ -23,9 +26,9 @@ export interface GraphqlResponse {
 }
 
 /** Called for each error that the client did not cause. */
-export type Report = (error: AppError, path: string) => void
+type Report = (error: AppError, path: string) => void
 
-export interface Execution {
+interface Execution {
   prepared: PreparedOperation
   context: GraphqlContext
   report: Report
@@ -44,7 +47,7 @@ export function createExecute(app: FastifyInstance, schema: GraphQLSchema): Exec
 }
 
 /** Formats a result, and frees what was cached for its context. */
-export function toResponse(
+function toResponse(
   schema: GraphQLSchema,
   { prepared, context, report }: Execution,
   { data, errors }: ExecutionResult,
@@ -134,4 +137,47 @@ function locationIn(input: unknown): { providerId: string; path: string } | null
   if (typeof input !== 'object' || input === null || !('providerId' in input) || !('path' in input)) return null
   const { providerId, path } = input
   return typeof providerId === 'string' && typeof path === 'string' ? { providerId, path } : null
+}
+
+/** The events of every subscription carry the viewer with the rights that they have at that time. */
+interface Event {
+  viewer: Viewer
+}
+
+export interface Subscribing extends Execution {
+  /** Returns a new context for an event. `done` releases its memory. */
+  contextOf(viewer: Viewer): { context: GraphqlContext; done: () => void }
+}
+
+/** Yields a response for each event. The last one has errors if the subscription failed. */
+export type Subscribe = (subscribing: Subscribing) => AsyncGenerator<GraphqlResponse, void, undefined>
+
+export function createSubscribe(schema: GraphQLSchema): Subscribe {
+  return async function* subscribe(subscribing) {
+    const { prepared, context, contextOf, report } = subscribing
+    const { document } = prepared
+    const { variables: variableValues, operationName } = prepared.parameters
+    const operation = { schema, document, variableValues, operationName }
+    const source = await createSourceEventStream({ ...operation, contextValue: context })
+    if (!(Symbol.asyncIterator in source)) {
+      yield toResponse(schema, subscribing, source)
+      return
+    }
+    try {
+      for await (const event of source as AsyncIterable<Event>) {
+        const { context: contextValue, done } = contextOf(event.viewer)
+        try {
+          const result = await execute({ ...operation, rootValue: event, contextValue })
+          yield toResponse(schema, { prepared, context: contextValue, report }, result)
+        } finally {
+          done()
+        }
+      }
+    } catch (error) {
+      if (context.signal.aborted) return
+      const failure = toAppError(error)
+      if (failure.code === 'INTERNAL_SERVER_ERROR') report(failure, '')
+      yield { errors: [publicError(failure, context.requestId)], data: null }
+    }
+  }
 }

@@ -1,13 +1,16 @@
+/**
+ * The GraphQL endpoint. `route.ts` gets a request, `documents.ts` and `prepare.ts` refuse what is invalid or too expensive, the rule of each
+ * field (`rules.ts`) decides before its resolver in `types/` calls a service, and `execute.ts` formats the result.
+ */
 import type { FastifyInstance } from 'fastify'
 import { mercurius } from 'mercurius'
 import type { GraphqlOptions } from './context.ts'
 import { cacheSize } from './documents.ts'
-import { createExecute } from './execute.ts'
+import { createExecute, createSubscribe } from './execute.ts'
 import { graphiqlRoute } from './graphiql.ts'
 import { createPrepare } from './prepare.ts'
 import { graphqlRoute } from './route.ts'
 import { schema } from './schema.ts'
-import { createSubscribe } from './subscribe.ts'
 
 /** Adds `/graphql` and `/graphiql`. The app's error handler reports requests that are invalid as HTTP. */
 export async function registerGraphql(app: FastifyInstance, options: GraphqlOptions): Promise<void> {

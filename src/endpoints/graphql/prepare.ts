@@ -23,9 +23,8 @@ import {
   type VariableDefinitionNode,
 } from 'graphql'
 import { requireAffordable } from './cost.ts'
-import { createDocuments, findOperation } from './documents.ts'
+import { createDocuments, findOperation, tooLarge } from './documents.ts'
 import { maxErrors, RequestRefused } from './error-formatter.ts'
-import { tooLarge } from './limits.ts'
 import type { Parameters } from './parameters.ts'
 
 /**

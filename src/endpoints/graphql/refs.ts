@@ -1,6 +1,6 @@
 /** The object types and the values of their resolvers. They are declared here so that types can refer to one another. */
 import type { ProviderAccess } from '../../auth/access.ts'
-import type { Member, Viewer } from '../../auth/viewer.ts'
+import { type Member, requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { ApiKey } from '../../db/api-keys.ts'
 import type { AuditEvent } from '../../db/audit-events.ts'
 import type { JobRecord } from '../../db/jobs/record.ts'
@@ -10,6 +10,7 @@ import type { Workspace } from '../../db/workspaces.ts'
 import type { FileEntry } from '../../services/files/index.ts'
 import type { Adapter } from '../../storage/registry.ts'
 import { builder } from './builder.ts'
+import type { GraphqlContext } from './context.ts'
 
 /** `seenBy` is the viewer. After `login` it is the person who signed in, although the request has no credential. */
 export interface SeenMember {
@@ -17,7 +18,7 @@ export interface SeenMember {
   seenBy: Viewer | null
 }
 
-export interface SeenAccess {
+interface SeenAccess {
   access: ProviderAccess
   seenBy: Viewer | null
 }
@@ -37,4 +38,13 @@ export const FileRef = builder.objectRef<FileEntry>('File')
 export const FolderRef = builder.objectRef<FileEntry>('Folder')
 
 /** The adapter of a provider type; only the type's name if this server does not have the adapter. */
-export type ProviderTypeShape = Adapter | { type: string }
+type ProviderTypeShape = Adapter | { type: string }
+
+/** Finds the person who created something; null if they are no longer a member, or if the viewer may not see them. */
+export async function findCreator(
+  userId: string | null,
+  { services, viewer }: GraphqlContext,
+): Promise<SeenMember | null> {
+  const member = userId === null ? null : await services.members.findVisible(requireViewer(viewer), userId)
+  return member && { member, seenBy: viewer }
+}

@@ -8,10 +8,9 @@ import { memoryOf, RequestMemory } from '../../http/memory.ts'
 import { nextTurn } from '../../lib/turns.ts'
 import { GraphqlContext, type GraphqlOptions } from './context.ts'
 import { formatRefusal } from './error-formatter.ts'
-import type { Execute, GraphqlResponse } from './execute.ts'
+import type { Execute, GraphqlResponse, Subscribe, Subscribing } from './execute.ts'
 import { checkParameters, type Parameters, parseQueryString } from './parameters.ts'
 import type { Prepare, PreparedOperation } from './prepare.ts'
-import type { Subscribe, Subscribing } from './subscribe.ts'
 
 /** GraphQL over HTTP, section 4. */
 const responseMediaType = 'application/graphql-response+json'

@@ -2,7 +2,7 @@
 import { isId } from '../../auth/id.ts'
 import { checkPassword, enterPasswordQueue, hashPassword, verifyPassword } from '../../auth/passwords.ts'
 import { requireSession } from '../../auth/policy.ts'
-import type { SessionTokens } from '../../auth/session-token.ts'
+import type { SessionTokens } from '../../auth/tokens.ts'
 import type { Member, Origin, Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
 import { findMember, findMemberships } from '../../db/members.ts'

@@ -1,5 +1,5 @@
 import type { Secrets } from '../../auth/secrets.ts'
-import { sessionTokens } from '../../auth/session-token.ts'
+import { sessionTokens } from '../../auth/tokens.ts'
 import type { Database } from '../../db/client.ts'
 import type { FindRecord } from '../../storage/provider-cache.ts'
 import { createGrantWatch } from '../grant-watch.ts'

@@ -1,8 +1,7 @@
 import { hashToken, isApiKey } from '../../auth/api-key.ts'
 import { apiKeyIdOf, secretAccessKeys } from '../../auth/s3-keys.ts'
 import type { Secrets } from '../../auth/secrets.ts'
-import type { SessionTokens } from '../../auth/session-token.ts'
-import { isShareToken } from '../../auth/share-token.ts'
+import { isShareToken, type SessionTokens } from '../../auth/tokens.ts'
 import {
   freshness,
   keyPermissions,

@@ -3,10 +3,9 @@
  * copied.
  */
 import { createHash } from 'node:crypto'
-import { isId, timeOrderedIds } from '../../auth/id.ts'
+import { isId, notInTrash, parseTrashId, timeOrderedIds } from '../../auth/id.ts'
 import { authorize, needs } from '../../auth/needs.ts'
 import { formatPath } from '../../auth/path.ts'
-import { notInTrash, parseTrashId } from '../../auth/trash-id.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import {
   deleteTrashItem,

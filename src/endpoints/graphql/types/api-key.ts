@@ -12,8 +12,7 @@ import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
 import { ApiKeyRef, ProviderAccessRef, UserRef } from '../refs.ts'
 import { definePage, toPage } from './page.ts'
-import { ProviderAccessInput } from './provider-access.ts'
-import { ScopeEnum } from './scope.ts'
+import { ProviderAccessInput, ScopeEnum } from './provider-access.ts'
 
 const ApiKeyStateEnum = builder.enumType('ApiKeyState', {
   description:

@@ -3,9 +3,9 @@ import type { AuditAction } from '../../../db/schema.ts'
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
 import { AuditEventRef } from '../refs.ts'
-import { notALocation } from '../rules-plugin.ts'
+import { notALocation } from '../rules.ts'
 import { definePage, toPage } from './page.ts'
-import { CredentialKind } from './viewer.ts'
+import { CredentialKind } from './user.ts'
 
 const actions: Record<AuditAction, { description: string }> = {
   REGISTER: { description: 'A person registered.' },

@@ -7,8 +7,7 @@ import { maxActiveJobs, maxJobsPage, maxSources, type NewJobInput } from '../../
 import type { JobChange } from '../../../services/jobs/subscription.ts'
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
-import { findCreator } from '../creator.ts'
-import { JobRef, UserRef } from '../refs.ts'
+import { findCreator, JobRef, UserRef } from '../refs.ts'
 import { atJob } from '../rules.ts'
 import { definePage, toPage } from './page.ts'
 

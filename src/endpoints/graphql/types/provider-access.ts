@@ -3,7 +3,28 @@ import { formatPath, isWithin } from '../../../auth/path.ts'
 import { builder } from '../builder.ts'
 import { providersCost } from '../cost.ts'
 import { ProviderAccessRef, StorageProviderRef } from '../refs.ts'
-import { notALocation } from '../rules-plugin.ts'
+import { notALocation } from '../rules.ts'
+
+export const RoleEnum = builder.enumType('Role', {
+  description: 'The role of a member in the workspace. A credential never has more access than the role of its owner.',
+  values: {
+    OWNER: { description: 'Has the scope admin. Only owners can appoint owners. A workspace has at least one owner.' },
+    ADMIN: { description: 'Has the scope admin.' },
+    EDITOR: { description: 'Has the scope write.' },
+    VIEWER: { description: 'Has the scope read.' },
+    NONE: { description: 'Has no scope. Can manage only their own account.' },
+  } as const,
+})
+
+export const ScopeEnum = builder.enumType('Scope', {
+  description:
+    'A level of permission of a credential. Each scope includes those below it: admin includes write, write includes read.',
+  values: {
+    read: { description: 'List folders, browse and download files, list providers.' },
+    write: { description: 'Upload, delete, move, rename and copy files, and create folders.' },
+    admin: { description: 'Manage workspace settings, members and providers. Full access.' },
+  } as const,
+})
 
 const ProviderRestriction = builder
   .objectRef<{ provider: typeof StorageProviderRef.$inferType; basePath: string }>('ProviderRestriction')

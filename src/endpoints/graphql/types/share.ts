@@ -12,8 +12,7 @@ import { maxFileTypes, maxNote, maxRecipients, minSharePassword } from '../../..
 import { builder } from '../builder.ts'
 import type { GraphqlContext } from '../context.ts'
 import { connectionCost } from '../cost.ts'
-import { findCreator } from '../creator.ts'
-import { UserRef } from '../refs.ts'
+import { findCreator, UserRef } from '../refs.ts'
 import { atShare } from '../rules.ts'
 import { definePage, toPage } from './page.ts'
 

@@ -1,4 +1,5 @@
 import type { Registration } from '../../../db/schema.ts'
+import type { Installation } from '../../../services/people/workspaces.ts'
 import { builder } from '../builder.ts'
 import { WorkspaceRef } from '../refs.ts'
 
@@ -56,5 +57,33 @@ builder.mutationField('updateWorkspace', t =>
     authScopes: { workspace: 'admin' },
     args: { input: t.arg({ type: UpdateWorkspaceInput, required: true, description: 'The changes.' }) },
     resolve: (_root, { input }, { services, viewer }) => services.workspaces.update(viewer, input),
+  }),
+)
+
+const InstallationRef = builder.objectRef<Installation>('Installation').implement({
+  description: 'Facts that a visitor needs before signing in.',
+  fields: t => ({
+    hasOwner: t.exposeBoolean('hasOwner', {
+      description: 'False until the first person registers. That person owns the workspace.',
+      authScopes: { public: true },
+    }),
+    needsSetupCode: t.exposeBoolean('needsSetupCode', {
+      description: 'Whether the first person to register needs the code that the operator has set.',
+      authScopes: { public: true },
+    }),
+    registration: t.expose('registration', {
+      type: RegistrationEnum,
+      description: 'Who can register.',
+      authScopes: { public: true },
+    }),
+  }),
+})
+
+builder.queryField('installation', t =>
+  t.field({
+    type: InstallationRef,
+    description: 'Facts that a visitor needs before signing in.',
+    authScopes: { public: true },
+    resolve: (_root, _args, { services }) => services.workspaces.installation(),
   }),
 )

@@ -1,3 +1,5 @@
+/** The tokens of sessions and share links, and the code that protects the first registration. */
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createSigner, createVerifier } from 'fast-jwt'
 import { isId } from './id.ts'
 import type { Secrets } from './secrets.ts'
@@ -44,4 +46,22 @@ export function sessionTokens(secrets: Secrets): SessionTokens {
       return null
     },
   }
+}
+
+/** Begins like an API key, so that the same pattern removes it from the log. */
+const prefix = 'stw_share_'
+const pattern = /^stw_share_[0-9a-f]{40}$/
+
+/** Generates `stw_share_` followed by 160 random bits as 40 hexadecimal characters. */
+export function generateShareToken(): string {
+  return prefix + randomBytes(20).toString('hex')
+}
+
+export function isShareToken(text: string): boolean {
+  return pattern.test(text)
+}
+
+/** Compares in constant time. */
+export function isSetupCode(text: string, setupCode: string): boolean {
+  return timingSafeEqual(hash('sha256', text, 'buffer'), hash('sha256', setupCode, 'buffer'))
 }
