@@ -146,10 +146,9 @@ function processSteps(state: State, has: Has): State[] {
   return next
 }
 
-/** Takes a counter and drops what is older. */
+/** Takes a counter and drops what is older. Epochs are names without an order, so a late response can lead back to an earlier one. */
 function see(state: State, { counter, epoch }: { counter: number; epoch: number }, has: Has): State {
   if (epoch !== state.epoch) {
-    if (epoch < state.epoch) return state
     const kept = has('values of an earlier epoch are dropped') ? null : state.kept
     return { ...state, epoch, seen: counter, kept, leaseLeft: kept === null ? 0 : state.leaseLeft }
   }
@@ -160,7 +159,6 @@ function see(state: State, { counter, epoch }: { counter: number; epoch: number 
 }
 
 function keep(state: State, version: Version, has: Has): State {
-  if (version.epoch < state.epoch && has('values of an earlier epoch are dropped')) return state
   const isOld = version.epoch === state.epoch && version.counter < state.seen
   if (isOld && has('a value older than the counter that the process has seen is not kept')) return state
   return { ...see(state, version, has), kept: version }
