@@ -14,6 +14,7 @@ import {
 } from './credential-lookup.ts'
 import { prepareLookups } from './lookups.ts'
 import { lockMember, memberColumns, toMember } from './members.ts'
+import { type RightsVersion, toVersion, versionColumns } from './rights.ts'
 import type { Schema } from './schema.ts'
 
 export interface ApiKey {
@@ -108,6 +109,7 @@ export interface OwnedApiKey {
   hash: Buffer
   owner: Member
   seenProvider: SeenProvider | null
+  version: RightsVersion
 }
 
 /** Finds keys with their owners. The query is built only once, because every request with a key runs it. */
@@ -133,6 +135,8 @@ export function prepareOwnedApiKeys<Column extends 'key_hash' | 'id'>(
             .on('providers.id', '=', askedProviderId('api_keys.workspace_id'))
             .onRef('providers.workspace_id', '=', 'api_keys.workspace_id'),
         )
+        .innerJoin('rights_counter', join => join.onTrue())
+        .select(versionColumns)
         .select(memberColumns)
         .select(keyColumns)
         .select('api_keys.key_hash')
@@ -146,6 +150,7 @@ export function prepareOwnedApiKeys<Column extends 'key_hash' | 'id'>(
       hash: row.key_hash,
       owner: toMember(row),
       seenProvider: toSeenProvider(row),
+      version: toVersion(row),
     }))
   }
 }

@@ -5,6 +5,7 @@ import { formatPath, root, type StoragePath } from '../auth/path.ts'
 import type { AuditGrant } from '../auth/policy.ts'
 import type { CredentialKind } from '../auth/viewer.ts'
 import type { Change, Database } from './client.ts'
+import { changeRights } from './rights.ts'
 import type { AuditAction, AuditResult, Schema } from './schema.ts'
 import { storableJson } from './storable.ts'
 
@@ -76,7 +77,7 @@ export function changeWithEvent<T>(
 
 /** Runs work that writes the events of its changes itself, in one transaction with them. */
 export function changeWithOwnEvents<T>(db: Database, work: (change: Change) => Promise<T>): Promise<T> {
-  return db.transaction().execute(trx => work(trx as Database as Change))
+  return changeRights(db, change => work(change as Change))
 }
 
 /**

@@ -98,6 +98,8 @@ export interface Schema {
   schedules: ScheduleTable
   webhooks: WebhookTable
   webhook_deliveries: WebhookDeliveryTable
+  rights_counter: RightsCounterTable
+  rights_readers: RightsReaderTable
   webdav_locks: WebdavLockTable
   webdav_properties: WebdavPropertyTable
   trash_items: TrashItemTable
@@ -109,6 +111,22 @@ export interface Schema {
 /** Set by the database by default, and never updated. */
 type CreatedAt = ColumnType<Date, Date | undefined, never>
 type Json<T extends object> = JSONColumnType<T>
+
+/** One row. */
+interface RightsCounterTable {
+  /** A bigint. */
+  counter: string
+  epoch: string
+  began_at: Date
+}
+
+interface RightsReaderTable {
+  id: string
+  /** A bigint. */
+  seen: string
+  epoch: string
+  renewed_at: Date
+}
 
 interface WorkspaceTable {
   id: Generated<string>

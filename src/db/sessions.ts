@@ -12,6 +12,7 @@ import {
 } from './credential-lookup.ts'
 import { prepareLookups } from './lookups.ts'
 import { memberColumns, toMember } from './members.ts'
+import { type RightsVersion, toVersion, versionColumns } from './rights.ts'
 
 export interface Session {
   id: string
@@ -19,6 +20,7 @@ export interface Session {
   expiresAt: Date
   revokedAt: Date | null
   seenProvider: SeenProvider | null
+  version: RightsVersion
 }
 
 /**
@@ -76,6 +78,8 @@ export function prepareSessions(db: Database): (lookups: readonly CredentialLook
           .on('providers.id', '=', askedProviderId('sessions.workspace_id'))
           .onRef('providers.workspace_id', '=', 'sessions.workspace_id'),
       )
+      .innerJoin('rights_counter', join => join.onTrue())
+      .select(versionColumns)
       .select(memberColumns)
       .select(['sessions.id', 'sessions.expires_at', 'sessions.revoked_at'])
       .select(seenProviderColumns)
@@ -89,6 +93,7 @@ export function prepareSessions(db: Database): (lookups: readonly CredentialLook
       expiresAt: row.expires_at,
       revokedAt: row.revoked_at,
       seenProvider: toSeenProvider(row),
+      version: toVersion(row),
     }))
   }
 }

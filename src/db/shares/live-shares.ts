@@ -7,16 +7,18 @@ import type { Database } from '../client.ts'
 import { seenProviderColumns, toSeenProvider } from '../credential-lookup.ts'
 import { prepareLookups } from '../lookups.ts'
 import { memberColumns, toMember } from '../members.ts'
+import { type RightsVersion, toVersion, versionColumns } from '../rights.ts'
 import { type ShareRecord, shareColumns, toShare } from './record.ts'
 
 export interface OwnedShare {
   share: ShareRecord
   tokenHash: Buffer
   maker: Member
-  /** The rights of the API key that made the share; null if a session made it, or if the key has ended. */
-  key: { scopes: Scope[]; access: ProviderAccess } | null
+  /** The rights of the API key that made the share; null if a session made it, or if the key was revoked. */
+  key: { scopes: Scope[]; access: ProviderAccess; expiresAt: Date | null } | null
   /** The provider of the share. */
   seenProvider: SeenProvider | null
+  version: RightsVersion
 }
 
 /** Finds shares with their makers. The query is built only once, because every request with a share link runs it. */
@@ -36,14 +38,19 @@ export function prepareOwnedShares<Column extends 'token_hash' | 'id'>(
         join
           .onRef('api_keys.id', '=', 'shares.credential_id')
           .on('shares.credential_kind', '=', sql.lit('API_KEY'))
-          .on('api_keys.revoked_at', 'is', null)
-          .on(sql<boolean>`(api_keys.expires_at is null or api_keys.expires_at > now())`),
+          .on('api_keys.revoked_at', 'is', null),
       )
       .innerJoin('providers', 'providers.id', 'shares.provider_id')
+      .innerJoin('rights_counter', join => join.onTrue())
+      .select(versionColumns)
       .select(shareColumns)
       .select('shares.token_hash')
       .select(memberColumns)
-      .select(['api_keys.scopes as key_scopes', 'api_keys.provider_access as key_access'])
+      .select([
+        'api_keys.scopes as key_scopes',
+        'api_keys.provider_access as key_access',
+        'api_keys.expires_at as key_expires_at',
+      ])
       .select(seenProviderColumns)
       .compile(),
   )
@@ -53,8 +60,14 @@ export function prepareOwnedShares<Column extends 'token_hash' | 'id'>(
       share: toShare(row),
       tokenHash: row.token_hash,
       maker: toMember(row),
-      key: row.key_scopes && row.key_access && { scopes: row.key_scopes, access: restoreAccess(row.key_access) },
+      key: row.key_scopes &&
+        row.key_access && {
+          scopes: row.key_scopes,
+          access: restoreAccess(row.key_access),
+          expiresAt: row.key_expires_at,
+        },
       seenProvider: toSeenProvider(row),
+      version: toVersion(row),
     }))
   }
 }

@@ -4,6 +4,7 @@ import { ancestorsOf, type StoragePath } from '../../auth/path.ts'
 import { batched } from '../batched.ts'
 import type { Database } from '../client.ts'
 import { lockMember } from '../members.ts'
+import { changeRights } from '../rights.ts'
 import type { Schema } from '../schema.ts'
 import { isAtAny, isWithinPath, restoredPath, storedPath } from './paths.ts'
 
@@ -88,7 +89,7 @@ export function insertLock(
   lock: NewWebdavLock,
   max: { member: number; shared: number },
 ): Promise<{ lock: WebdavLock } | { conflicts: WebdavLock[] } | { reached: 'member' | 'shared' }> {
-  return db.transaction().execute(async trx => {
+  return changeRights(db, async trx => {
     await sql`select id from providers where id = ${lock.providerId} for no key update`.execute(trx)
     await lockMember(trx, lock)
     // Otherwise, locks that expire at once could fill the table.

@@ -6,6 +6,7 @@ import { createGrantWatch } from '../grant-watch.ts'
 import { createLimits, type LimitSettings } from '../limits/index.ts'
 import { createCredentials } from './credentials.ts'
 import { createKeyUsage } from './key-usage.ts'
+import { createRightsMemory } from './rights-memory.ts'
 
 export type Authentication = ReturnType<typeof createAuthentication>
 
@@ -21,7 +22,8 @@ export function createAuthentication(options: {
   const tokens = sessionTokens(secrets)
   const usage = createKeyUsage(db, onError)
   const limits = createLimits({ db, settings: options.limits, onError })
-  const credentials = createCredentials({ db, secrets, tokens, usage, limits: limits.requests })
+  const memory = createRightsMemory(db, onError)
+  const credentials = createCredentials({ db, secrets, tokens, usage, limits: limits.requests, memory })
   const grants = createGrantWatch({ record, credentials, onError })
   return {
     tokens,
@@ -30,7 +32,7 @@ export function createAuthentication(options: {
     activeGrants: grants.activeGrants,
     async close() {
       grants.close()
-      await Promise.all([usage.close(), limits.close()])
+      await Promise.all([usage.close(), limits.close(), memory.close()])
     },
   }
 }

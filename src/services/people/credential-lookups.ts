@@ -1,16 +1,22 @@
+import { basePathsIn, type ProviderAccess } from '../../auth/access.ts'
 import type { ProviderName, SeenProvider } from '../../auth/viewer.ts'
 import { batched } from '../../db/batched.ts'
 import type { CredentialLookup } from '../../db/credential-lookup.ts'
+import type { RightsMemory, Versioned } from './rights-memory.ts'
 
 /**
  * Returns a function that finds a credential together with the provider that its request names. Lookups that arrive together
- * share a query.
+ * share a query, and later ones use the memory.
  * @param query.valueOf converts the text of a credential, which contains no space, to its value in the database
  */
-export function batchedLookups<Value, Found extends { seenProvider: SeenProvider | null }>(query: {
+export function rememberedLookups<Value, Found extends Versioned & { seenProvider: SeenProvider | null }>(query: {
+  memory: RightsMemory
+  /** Names the credentials in the memory. */
+  kind: string
   find: (lookups: readonly CredentialLookup<Value>[]) => Promise<Found[]>
   valueOf: (text: string) => Value
   textOf: (found: Found) => string
+  accessOf: (found: Found) => ProviderAccess
 }): (text: string, provider: ProviderName | null) => Promise<Found | null> {
   const load = batched(async (keys: readonly string[]) => {
     const rows = await query.find(
@@ -25,7 +31,15 @@ export function batchedLookups<Value, Found extends { seenProvider: SeenProvider
     }
     return results
   })
-  return (text, provider) => load(keyOf(text, provider))
+  // Otherwise, the time of a response would tell hidden providers, which exist, from missing ones.
+  const isVisible = (found: Found) =>
+    found.seenProvider !== null && basePathsIn(query.accessOf(found), found.seenProvider.id) !== null
+  const find = query.memory.remembering(
+    query.kind,
+    load,
+    (found, key) => partsOf(key).provider === null || isVisible(found),
+  )
+  return (text, provider) => find(keyOf(text, provider))
 }
 
 /** Returns the keys of the lookups that a row is the result of. */

@@ -19,14 +19,15 @@ import type { OwnedShare } from '../../db/shares/live-shares.ts'
 import type { ShareRecord } from '../../db/shares/record.ts'
 import { AppError } from '../../errors.ts'
 import type { RequestLimits } from '../limits/requests.ts'
-import { batchedLookups } from './credential-lookups.ts'
+import { rememberedLookups } from './credential-lookups.ts'
 import type { KeyUsage } from './key-usage.ts'
+import type { RightsMemory } from './rights-memory.ts'
 import { createShareLookups, shareViewer, unknownShare } from './share-credentials.ts'
 
 export interface Credentials {
   /**
-   * Returns the viewer of a bearer token and counts a request. Queries the database each time, so that every replica
-   * rejects a revoked credential immediately.
+   * Returns the viewer of a bearer token and counts a request. Every replica rejects a credential as soon as its revocation has
+   * returned: see `RightsMemory`.
    * @param provider a provider whose version the same query reads, for `namedProvider` and `seenProvider`; it does not change the result otherwise
    * @throws INVALID_CREDENTIAL, KEY_EXPIRED, KEY_REVOKED, SESSION_ENDED, RATE_LIMITED
    */
@@ -73,24 +74,44 @@ export function createCredentials({
   tokens,
   usage,
   limits,
+  memory,
 }: {
   db: Database
   secrets: Secrets
   tokens: SessionTokens
   usage: KeyUsage
   limits: RequestLimits
+  memory: RightsMemory
 }): Credentials {
   const findSessions = prepareSessions(db)
   const findKeysByHash = prepareOwnedApiKeys(db, 'key_hash')
   const findKeysById = prepareOwnedApiKeys(db, 'id')
-  const sessionById = batchedLookups({ find: findSessions, valueOf: id => id, textOf: ({ id }) => id })
-  const keyByHash = batchedLookups({
+  const accessOfKey = ({ owner, key }: OwnedApiKey) => keyPermissions(owner, key).access
+  const sessionById = rememberedLookups({
+    memory,
+    kind: 'session',
+    find: findSessions,
+    valueOf: id => id,
+    textOf: ({ id }) => id,
+    accessOf: ({ member }) => memberPermissions(member).access,
+  })
+  const keyByHash = rememberedLookups({
+    memory,
+    kind: 'key by hash',
     find: findKeysByHash,
     valueOf: hash => Buffer.from(hash, 'hex'),
     textOf: ({ hash }) => hash.toString('hex'),
+    accessOf: accessOfKey,
   })
-  const keyById = batchedLookups({ find: findKeysById, valueOf: id => id, textOf: ({ key }) => key.id })
-  const shares = createShareLookups(db)
+  const keyById = rememberedLookups({
+    memory,
+    kind: 'key by id',
+    find: findKeysById,
+    valueOf: id => id,
+    textOf: ({ key }) => key.id,
+    accessOf: accessOfKey,
+  })
+  const shares = createShareLookups(db, memory)
   const memberOf = batchedMembers(db)
 
   function keyViewer(found: OwnedApiKey | null, origin: Origin, namedProvider: ProviderName | null): Viewer {

@@ -5,21 +5,28 @@ import { batched } from '../../db/batched.ts'
 import type { Database } from '../../db/client.ts'
 import { type OwnedShare, prepareOwnedShares } from '../../db/shares/live-shares.ts'
 import { AppError } from '../../errors.ts'
+import type { RightsMemory } from './rights-memory.ts'
 
 /** Finds shares. Lookups that arrive together share a query. */
-export function createShareLookups(db: Database) {
+export function createShareLookups(db: Database, memory: RightsMemory) {
   const findByHash = prepareOwnedShares(db, 'token_hash')
   const findById = prepareOwnedShares(db, 'id')
   return {
     /** @param hash hexadecimal */
-    byHash: batched(async (hashes: readonly string[]) => {
-      const found = await findByHash(hashes.map(hash => Buffer.from(hash, 'hex')))
-      return new Map(found.map(each => [each.tokenHash.toString('hex'), each]))
-    }),
-    byId: batched(async (ids: readonly string[]) => {
-      const found = await findById(ids)
-      return new Map(found.map(each => [each.share.id, each]))
-    }),
+    byHash: memory.remembering(
+      'share by hash',
+      batched(async (hashes: readonly string[]) => {
+        const found = await findByHash(hashes.map(hash => Buffer.from(hash, 'hex')))
+        return new Map(found.map(each => [each.tokenHash.toString('hex'), each]))
+      }),
+    ),
+    byId: memory.remembering(
+      'share by id',
+      batched(async (ids: readonly string[]) => {
+        const found = await findById(ids)
+        return new Map(found.map(each => [each.share.id, each]))
+      }),
+    ),
   }
 }
 
@@ -27,7 +34,8 @@ export function createShareLookups(db: Database) {
 export function shareViewer(found: OwnedShare | null, origin: Origin): Viewer {
   if (!found || found.share.revokedAt) throw new AppError('SHARE_ENDED', 'This share link was revoked.')
   const { share, maker, key, seenProvider } = found
-  if (share.credentialKind === 'API_KEY' && !key) {
+  const hasKey = key !== null && (!key.expiresAt || key.expiresAt > new Date())
+  if (share.credentialKind === 'API_KEY' && !hasKey) {
     throw new AppError('SHARE_ENDED', 'This share link has ended with the API key that made it.')
   }
   const { kind, providerId, paths } = share

@@ -4,6 +4,7 @@ import type { Origin } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { addDownloads, claimDownload } from '../../db/shares/claims.ts'
 import type { ShareRecord } from '../../db/shares/record.ts'
+import { findShare } from '../../db/shares/shares.ts'
 import { AppError, type Reason } from '../../errors.ts'
 import { Limiter } from '../../lib/limiter.ts'
 import type { Storage } from '../../storage/index.ts'
@@ -117,6 +118,8 @@ export function createSharedFiles(options: {
 
     async describe({ viewer, share }: OpenedShare): Promise<SharedFacts> {
       const { kind, paths, isFolder, providerId, maxDownloads, maxBytes } = share
+      // The counts change with each use, so the memory of rights does not have them.
+      const { downloads, receivedBytes } = (await findShare(db, share.workspaceId, share.id)) ?? share
       const [path, ...others] = paths
       const only = path === undefined || others.length > 0 ? null : nameOf(path)
       const isRoot = only === ''
@@ -128,8 +131,8 @@ export function createSharedFiles(options: {
         note: share.note,
         sharedBy: viewer.member.name,
         expiresAt: share.expiresAt,
-        downloadsLeft: maxDownloads === null ? null : Math.max(0, maxDownloads - share.downloads),
-        bytesLeft: maxBytes === null ? null : Math.max(0, maxBytes - share.receivedBytes),
+        downloadsLeft: maxDownloads === null ? null : Math.max(0, maxDownloads - downloads),
+        bytesLeft: maxBytes === null ? null : Math.max(0, maxBytes - receivedBytes),
         fileTypes: share.fileTypes,
         hasPassword: share.passwordHash !== null,
       }

@@ -1,0 +1,157 @@
+/**
+ * Rights in memory. A process that has registered in the database holds a lease of a second, and meanwhile answers from what it
+ * has read: members, sessions, keys, shares, and the versions of providers. A change of rights returns when each process has
+ * dropped what is older, or when its lease has ended, so a request that begins afterwards is decided by the new rights.
+ * Without a lease, each request asks the database. `test/rights/protocol.ts` is a model of the rules.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Database } from '../../db/client.ts'
+import { listen } from '../../db/listen.ts'
+import { leaseTime, type RightsVersion, removeReader, renewReader, rightsChannel } from '../../db/rights.ts'
+
+/** Milliseconds between renewals while rights are used. */
+const renewalInterval = leaseTime * 0.4
+/** Milliseconds by which the clocks of the process may move apart during a lease. They do after a suspension. */
+const maxDivergence = 20
+/** Results, of all kinds together. */
+const maxKept = 20_000
+
+/** A result of the database, with the version that the same statement has read. */
+export interface Versioned {
+  version: RightsVersion
+}
+
+interface Lease {
+  /** Milliseconds of the monotonic clock. */
+  end: number
+  /** The time of day less the monotonic clock. */
+  offset: number
+}
+
+export interface RightsMemory {
+  /**
+   * Returns `find` with a memory. What `find` does not find, or finds incomplete, is never kept.
+   * @param kind separates the keys of one function from those of another
+   */
+  remembering<Found extends Versioned>(
+    kind: string,
+    find: (key: string) => Promise<Found | null>,
+    isComplete?: (found: Found, key: string) => boolean,
+  ): (key: string) => Promise<Found | null>
+  close(): Promise<void>
+}
+
+export function createRightsMemory(db: Database, onError: (error: unknown) => void): RightsMemory {
+  const id = randomUUID()
+  /** The least recently used is first. */
+  const kept = new Map<string, Versioned>()
+  let seen: RightsVersion | null = null
+  let lease: Lease | null = null
+  let isUsed = false
+  let isClosed = false
+  let renewing: Promise<void> | null = null
+  let timer: NodeJS.Timeout | undefined
+  let stopListening: (() => Promise<void>) | null = null
+
+  function hasLease(): boolean {
+    isUsed = true
+    if (!lease) return false
+    const now = performance.now()
+    return now < lease.end && Math.abs(Date.now() - now - lease.offset) < maxDivergence
+  }
+
+  /** Drops what is older than the version. */
+  function see(version: RightsVersion): void {
+    if (seen?.epoch !== version.epoch) {
+      lease = null
+      kept.clear()
+    } else if (version.counter <= seen.counter) return
+    else kept.clear()
+    seen = version
+  }
+
+  async function renew(): Promise<void> {
+    for (;;) {
+      const before = seen
+      // The lease begins before the statement is sent: its registration ends later.
+      const start = performance.now()
+      const offset = Date.now() - start
+      const version = await renewReader(db, id, before)
+      see(version)
+      if (isClosed) return
+      lease = { end: start + leaseTime, offset }
+      // A change waits until the registration shows that it was seen.
+      if (before?.epoch === version.epoch && before.counter === seen?.counter) return
+    }
+  }
+
+  function startRenewal(): void {
+    if (isClosed || renewing) return
+    clearTimeout(timer)
+    isUsed = false
+    listenForChanges()
+    renewing = renew()
+      .catch(() => {
+        // Requests report that the database does not respond.
+        lease = null
+      })
+      .finally(() => {
+        renewing = null
+        timer = setTimeout(() => (isUsed ? startRenewal() : undefined), renewalInterval).unref()
+      })
+  }
+
+  function listenForChanges(): void {
+    stopListening ??= listen(db, {
+      channel: rightsChannel,
+      onNotification(payload) {
+        if (seen) see({ epoch: seen.epoch, counter: Number(payload) })
+        if (lease) startRenewal()
+      },
+      onListening: () => {},
+      onError,
+    })
+  }
+
+  function keep(key: string, found: Versioned): void {
+    see(found.version)
+    if (seen && found.version.counter < seen.counter) return
+    kept.delete(key)
+    kept.set(key, found)
+    if (kept.size <= maxKept) return
+    const [oldest] = kept.keys()
+    if (oldest !== undefined) kept.delete(oldest)
+  }
+
+  return {
+    remembering<Found extends Versioned>(
+      kind: string,
+      find: (key: string) => Promise<Found | null>,
+      isComplete: (found: Found, key: string) => boolean = () => true,
+    ) {
+      return async (key: string): Promise<Found | null> => {
+        const name = `${kind} ${key}`
+        if (hasLease()) {
+          const known = kept.get(name) as Found | undefined
+          if (known) {
+            kept.delete(name)
+            kept.set(name, known)
+            return known
+          }
+        } else startRenewal()
+        const found = await find(key)
+        if (found && hasLease() && isComplete(found, key)) keep(name, found)
+        return found
+      }
+    },
+
+    async close() {
+      isClosed = true
+      lease = null
+      clearTimeout(timer)
+      await renewing
+      await stopListening?.()
+      await removeReader(db, id).catch(() => {})
+    },
+  }
+}
