@@ -17,6 +17,9 @@ api_keys: api_keys_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id)
 CREATE INDEX api_keys_member ON public.api_keys USING btree (workspace_id, user_id)
 CREATE UNIQUE INDEX api_keys_key_hash ON public.api_keys USING btree (key_hash)
 CREATE UNIQUE INDEX api_keys_pkey ON public.api_keys USING btree (id)
+CREATE TRIGGER api_keys_rights_changed AFTER UPDATE OF workspace_id, user_id, name, key_hash, scopes, provider_access, expires_at, revoked_at ON public.api_keys FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER api_keys_rights_deleted AFTER DELETE ON public.api_keys FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER api_keys_rights_truncated AFTER TRUNCATE ON public.api_keys FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 audit_events.id uuid not null
 audit_events.workspace_id uuid not null
 audit_events.at timestamp(3) with time zone not null
@@ -185,6 +188,9 @@ members: members_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspa
 CREATE INDEX members_page ON public.members USING btree (workspace_id, created_at, user_id)
 CREATE INDEX members_user_id ON public.members USING btree (user_id)
 CREATE UNIQUE INDEX members_pkey ON public.members USING btree (workspace_id, user_id)
+CREATE TRIGGER members_rights_changed AFTER UPDATE OF workspace_id, user_id, role, provider_access ON public.members FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER members_rights_deleted AFTER DELETE ON public.members FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER members_rights_truncated AFTER TRUNCATE ON public.members FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 oauth_states.state_hash bytea not null
 oauth_states.provider_id uuid not null
 oauth_states.workspace_id uuid not null
@@ -246,6 +252,9 @@ providers: providers_workspace_slug UNIQUE (workspace_id, slug)
 CREATE INDEX providers_workspace_id ON public.providers USING btree (workspace_id, created_at, id)
 CREATE UNIQUE INDEX providers_pkey ON public.providers USING btree (id)
 CREATE UNIQUE INDEX providers_workspace_slug ON public.providers USING btree (workspace_id, slug)
+CREATE TRIGGER providers_rights_changed AFTER UPDATE OF workspace_id, slug, version ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER providers_rights_deleted AFTER DELETE ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER providers_rights_truncated AFTER TRUNCATE ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 rate_limits.key bytea not null
 rate_limits.hits integer not null
 rate_limits.ends_at timestamp with time zone not null
@@ -253,6 +262,24 @@ rate_limits: rate_limits_key_length CHECK ((octet_length(key) = 32)) NOT VALID
 rate_limits: rate_limits_pkey PRIMARY KEY (key)
 CREATE INDEX rate_limits_ends_at ON public.rate_limits USING btree (ends_at)
 CREATE UNIQUE INDEX rate_limits_pkey ON public.rate_limits USING btree (key)
+rights_changes.id uuid not null default gen_random_uuid()
+rights_changes: rights_changes_count TRIGGER DEFERRABLE INITIALLY DEFERRED
+rights_changes: rights_changes_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX rights_changes_pkey ON public.rights_changes USING btree (id)
+CREATE CONSTRAINT TRIGGER rights_changes_count AFTER INSERT ON public.rights_changes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION raise_rights_counter()
+rights_counter.is_only boolean not null default true
+rights_counter.counter bigint not null
+rights_counter.epoch text not null
+rights_counter.began_at timestamp with time zone not null
+rights_counter: rights_counter_is_only_check CHECK (is_only)
+rights_counter: rights_counter_pkey PRIMARY KEY (is_only)
+CREATE UNIQUE INDEX rights_counter_pkey ON public.rights_counter USING btree (is_only)
+rights_readers.id uuid not null
+rights_readers.seen bigint not null
+rights_readers.epoch text not null
+rights_readers.renewed_at timestamp with time zone not null
+rights_readers: rights_readers_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX rights_readers_pkey ON public.rights_readers USING btree (id)
 schedules.id uuid not null
 schedules.workspace_id uuid not null
 schedules.user_id uuid not null
@@ -292,6 +319,9 @@ sessions: sessions_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id)
 CREATE INDEX sessions_expires_at ON public.sessions USING btree (expires_at)
 CREATE INDEX sessions_member ON public.sessions USING btree (workspace_id, user_id)
 CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (id)
+CREATE TRIGGER sessions_rights_changed AFTER UPDATE OF workspace_id, user_id, expires_at, revoked_at ON public.sessions FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER sessions_rights_deleted AFTER DELETE ON public.sessions REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION sessions_rights_change()
+CREATE TRIGGER sessions_rights_truncated AFTER TRUNCATE ON public.sessions FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 share_claims.id uuid not null
 share_claims.share_id uuid not null
 share_claims.bytes bigint not null
@@ -356,6 +386,9 @@ CREATE INDEX shares_page ON public.shares USING btree (workspace_id, id)
 CREATE INDEX shares_provider_id ON public.shares USING btree (provider_id)
 CREATE UNIQUE INDEX shares_pkey ON public.shares USING btree (id)
 CREATE UNIQUE INDEX shares_token_hash_key ON public.shares USING btree (token_hash)
+CREATE TRIGGER shares_rights_changed AFTER UPDATE OF workspace_id, user_id, credential_kind, credential_id, kind, provider_id, paths, is_folder, token_hash, token, password_hash, note, expires_at, max_downloads, max_bytes, file_types, notify, revoked_at ON public.shares FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER shares_rights_deleted AFTER DELETE ON public.shares FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER shares_rights_truncated AFTER TRUNCATE ON public.shares FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 trash_items.id uuid not null
 trash_items.provider_id uuid not null
 trash_items.path text not null
@@ -459,6 +492,9 @@ users: users_email_key_length CHECK ((octet_length(email_key) <= 1024)) NOT VALI
 users: users_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX users_email_key_key ON public.users USING btree (email_key)
 CREATE UNIQUE INDEX users_pkey ON public.users USING btree (id)
+CREATE TRIGGER users_rights_changed AFTER UPDATE OF email, name ON public.users FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER users_rights_deleted AFTER DELETE ON public.users FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER users_rights_truncated AFTER TRUNCATE ON public.users FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 webdav_locks.token uuid not null
 webdav_locks.provider_id uuid not null
 webdav_locks.path text not null
@@ -475,6 +511,7 @@ CREATE INDEX webdav_locks_expiry ON public.webdav_locks USING btree (expires_at)
 CREATE INDEX webdav_locks_member ON public.webdav_locks USING btree (workspace_id, user_id)
 CREATE INDEX webdav_locks_path ON public.webdav_locks USING btree (provider_id, "left"(path, 400) COLLATE "C")
 CREATE UNIQUE INDEX webdav_locks_pkey ON public.webdav_locks USING btree (token)
+CREATE TRIGGER webdav_locks_rights_created AFTER INSERT ON public.webdav_locks REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION webdav_locks_rights_change()
 webdav_properties.provider_id uuid not null
 webdav_properties.path text not null
 webdav_properties.name text not null
