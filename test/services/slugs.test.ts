@@ -90,7 +90,7 @@ t.test('existing providers get slugs in the migration', async t => {
   t.teardown(() => db.destroy())
   const names = [...Object.keys(made).filter(name => !name.includes('Ł')), 'Büro', 'Buro', 'buro 2', 'Bu.ro', 'büro-2']
   const workspaces = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002']
-  await sql`alter table providers drop column slug`.execute(db)
+  await sql`alter table providers drop column slug cascade`.execute(db)
   for (const workspace of workspaces) {
     await sql`insert into workspaces (id, name) values (${workspace}, 'w')`.execute(db)
     for (const [index, name] of names.entries()) {
