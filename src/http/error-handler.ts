@@ -37,12 +37,16 @@ function sendError(error: AppError, request: FastifyRequest, reply: FastifyReply
   reply.header('Cache-Control', 'no-store')
   const seconds = retryAfter(error)
   if (seconds !== null) reply.header('Retry-After', String(seconds))
-  if (!isBodyComing(request.raw)) {
-    reply.send(body)
-    return
+  const send = () => {
+    if (!isBodyComing(request.raw)) reply.send(body)
+    else {
+      reply.header('Connection', 'close').header('Content-Length', String(body.length))
+      reply.send(Readable.from(lingering(body, request.raw), { objectMode: false }))
+    }
   }
-  reply.header('Connection', 'close').header('Content-Length', String(body.length))
-  reply.send(Readable.from(lingering(body, request.raw), { objectMode: false }))
+  // A short body that came with the headers has been parsed in the next turn. The connection then stays open.
+  if (isBodyComing(request.raw)) setImmediate(send)
+  else send()
 }
 
 /** A stream that a signal aborts fails with an AbortError instead of the signal's reason. */
