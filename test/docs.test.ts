@@ -136,6 +136,23 @@ t.test('every link has a target', async t => {
   }
 })
 
+t.test('every file of the project that a guide names exists', async t => {
+  const top = new Set(['adapters', 'bench', 'docs', 'migrations', 'packages', 'scripts', 'src', 'test', 'web'])
+  const inSource = new Set(await readdir(join(root, 'src')))
+  const guides = pages.filter(page =>
+    /^(?:CONTRIBUTING|SECURITY|docs\/architecture|docs\/decisions\/.*)\.md$/.test(page),
+  )
+  const named = guides.flatMap(page =>
+    [...textOf(page).matchAll(/`((?:[\w.-]+\/)+[\w.-]*)`/g)].map(([, path = '']) => ({ page, path })),
+  )
+  t.ok(named.length > 100)
+  for (const { page, path } of named) {
+    const [first = ''] = path.split('/')
+    if (inSource.has(first)) await t.resolves(access(join(root, 'src', path)), `${page}: ${path}`)
+    else if (top.has(first)) await t.resolves(access(join(root, path)), `${page}: ${path}`)
+  }
+})
+
 t.test('the front page is short', async t => {
   t.ok(textOf('README.md').split('\n').length <= 200)
 })
