@@ -247,7 +247,7 @@ export function authorizeJob(
 /** Grants following several locations, with one grant for each. @throws as `authorize` */
 export function authorizeFollowing(
   viewer: Viewer | null,
-  input: InputOf<typeof needs.follow>,
+  input: Asked<typeof needs.follow>,
 ): readonly [Grant<'read'>, ...Grant<'read'>[]] {
   return grantAll(viewer, needs.follow, input) as [Grant<'read'>, ...Grant<'read'>[]]
 }

@@ -3,7 +3,7 @@
  * events. Each server reads a set of events with one query, whatever the number of subscriptions, and each subscription
  * gets the changes in its folder.
  */
-import { authorizeFollowing } from '../../auth/needs.ts'
+import { type Asked, authorizeFollowing, type needs } from '../../auth/needs.ts'
 import { formatPath, isWithin, parsePath, type StoragePath } from '../../auth/path.ts'
 import type { Grant } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
@@ -15,7 +15,6 @@ import type { AuditAction } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
 import type { ActiveGrants } from '../../storage/active-grants.ts'
 import type { Storage } from '../../storage/index.ts'
-import type { LocationInput } from '../files/entry.ts'
 import { createListener, maxUnread, OpenSubscriptions, Subscription, stopping } from '../subscriptions/index.ts'
 
 export const entryChangeKinds = ['WRITTEN', 'REMOVED', 'TREE_CHANGED'] as const
@@ -243,13 +242,13 @@ export function createEvents({ storage, feed }: { storage: Pick<Storage, 'record
      */
     async followEntries(
       viewer: Viewer | null,
-      input: LocationInput & { others?: readonly LocationInput[] | null | undefined },
+      input: Asked<typeof needs.follow>,
       signal: AbortSignal,
     ): Promise<EntrySubscription> {
-      if ((input.others ?? []).length >= maxLocations) {
+      const grants = authorizeFollowing(viewer, input)
+      if (grants.length > maxLocations) {
         throw new AppError('INVALID_INPUT', `A subscription can follow at most ${maxLocations} locations.`)
       }
-      const grants = authorizeFollowing(viewer, input)
       const providers = new Map(grants.map(granted => [granted.providerId, granted]))
       await Promise.all([...providers.values()].map(granted => storage.record(granted)))
       return feed.open(grants, signal)

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { isId, notInTrash, parseTrashId, timeOrderedIds } from '../../auth/id.ts'
-import { authorize, needs } from '../../auth/needs.ts'
+import { type Authorized, authorize, needs } from '../../auth/needs.ts'
 import { formatPath } from '../../auth/path.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import {
@@ -109,6 +109,8 @@ async function move(
 export interface RestoreInput {
   /** The opaque id of an item. */
   id: string
+  /** The decision that the viewer may restore it, if it is made already. */
+  authorized?: Authorized<typeof needs.restore>
   conflict: ConflictBehavior
 }
 
@@ -126,14 +128,16 @@ export function factsOfPlace(id: string): AuditFacts {
 export async function restoreFromTrash(
   context: TrashChangeContext,
   viewer: Viewer | null,
-  { id, conflict }: RestoreInput,
+  input: RestoreInput,
   { recording, signal: requestSignal }: { recording: Recording; signal: AbortSignal },
 ): Promise<FileEntry> {
   const { db, storage } = context
-  const [granted] = authorize(viewer, needs.restore, { id })
+  const { id, conflict } = input
+  const [granted] = authorize(viewer, needs.restore, input)
   const { providerId, path } = granted
   const at = await openDestinations(storage, viewer, granted)
   const { id: itemId } = parseTrashId(id)
+  // The item must be at the granted path, whatever the id says.
   const item = isId(itemId) ? await takeForRestore(db, { id: itemId, providerId, path: formatPath(path) }) : null
   if (!item) throw notInTrash()
   recording.add({ bytes: item.size, details: { kind: item.kind } })

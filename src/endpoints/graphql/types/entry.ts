@@ -257,8 +257,8 @@ builder.subscriptionField('entryChanged', t =>
         description: 'Up to 49 other locations to follow, each as the first.',
       }),
     },
-    subscribe: (_root, location, { services, viewer, signal }) =>
-      services.events.followEntries(viewer, location, signal),
+    subscribe: (_root, args, context) =>
+      context.services.events.followEntries(context.viewer, authorizedBy(context, args, needs.follow), context.signal),
     resolve: ({ change }: EntryEvent) => change,
   }),
 )

@@ -6,7 +6,7 @@ import { maxTrashPage } from '../../../services/trash/index.ts'
 import { builder } from '../builder.ts'
 import { backEndCost, connectionCost } from '../cost.ts'
 import { EntryRef, findCreator, TrashItemRef, UserRef } from '../refs.ts'
-import { at } from '../rules.ts'
+import { at, authorizedBy } from '../rules.ts'
 import { ConflictBehaviorEnum } from './change-entry.ts'
 import { definePage, toPage } from './page.ts'
 
@@ -87,8 +87,11 @@ builder.mutationFields(t => ({
     authScopes: at(needs.restore),
     complexity: backEndCost,
     args: { input: t.arg({ type: RestoreInput, required: true, description: 'The entry to restore.' }) },
-    resolve: (_root, { input }, { services, viewer, signal }) =>
-      services.trash.restore(viewer, { id: input.id, conflict: input.conflict ?? 'FAIL' }, signal),
+    resolve: (_root, args, context) => {
+      const { id, conflict } = args.input
+      const input = { ...authorizedBy(context, args, needs.restore), id, conflict: conflict ?? 'FAIL' }
+      return context.services.trash.restore(context.viewer, input, context.signal)
+    },
   }),
   emptyTrash: t.boolean({
     description:
