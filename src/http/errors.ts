@@ -1,4 +1,8 @@
-import { AppError, type Reason, toAppError } from '../errors.ts'
+/** Converts the errors of Fastify and its plugins, and writes errors in the forms of the protocols of the endpoints. */
+
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { AppError, publicError, type Reason, toAppError } from '../errors.ts'
+import { findBelow } from './url.ts'
 
 /** The error codes of Fastify and its plugins, with the reasons and messages that clients get. */
 const byCode: Record<string, [Reason, string]> = {
@@ -46,4 +50,43 @@ export function fromForm(error: unknown): AppError {
       : new AppError('INVALID_INPUT', 'The form is malformed: its parts cannot be separated.', { cause: error })
   }
   return fromHttp(error)
+}
+
+/** An error as the body of a response. */
+export interface ErrorResponse {
+  status: number
+  headers: Readonly<Record<string, string>>
+  body: string
+}
+
+type ErrorFormat = (error: AppError, request: FastifyRequest) => ErrorResponse
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The forms of errors, by the beginning of the path. */
+    errorFormats: Map<string, ErrorFormat>
+  }
+}
+
+export function acceptErrorFormats(app: FastifyInstance): void {
+  app.decorate('errorFormats', new Map<string, ErrorFormat>())
+}
+
+/** Sends the errors of all URLs below a path in the form of the front end there. */
+export function formatErrorsBelow(app: FastifyInstance, path: string, format: ErrorFormat): void {
+  app.errorFormats.set(path, format)
+}
+
+/** Returns an error in the form that its URL requires. It may have occurred before a route was found. */
+export function formatError(error: AppError, request: FastifyRequest): ErrorResponse {
+  const format = findBelow(request.server.errorFormats, request.url)
+  if (format) return format(error, request)
+  return {
+    status: error.status,
+    headers: {
+      'Content-Type': 'application/json; charset=utf-8',
+      ...(error.status === 401 && { 'WWW-Authenticate': 'Bearer' }),
+    },
+    body: JSON.stringify({ errors: [publicError(error, request.id)] }),
+  }
 }

@@ -60,21 +60,19 @@ export const createBucket: S3Operation<BucketCall> = {
 }
 
 /** An empty location is the region us-east-1. */
-export const getBucketLocation: S3Operation<BucketCall> = {
-  method: 'GET',
-  selects: ['location'],
-  async run({ services, request, reply, providerId }) {
-    await services.providers.get(request.viewer, providerId)
-    return sendXml(reply, result('LocationConstraint', []))
-  },
-}
+export const getBucketLocation = emptyResult('location', 'LocationConstraint')
 
 /** Buckets have no versions. */
-export const getBucketVersioning: S3Operation<BucketCall> = {
-  method: 'GET',
-  selects: ['versioning'],
-  async run({ services, request, reply, providerId }) {
-    await services.providers.get(request.viewer, providerId)
-    return sendXml(reply, result('VersioningConfiguration', []))
-  },
+export const getBucketVersioning = emptyResult('versioning', 'VersioningConfiguration')
+
+/** Returns an operation whose result is empty for each bucket that the viewer can access. */
+function emptyResult(parameter: string, root: string): S3Operation<BucketCall> {
+  return {
+    method: 'GET',
+    selects: [parameter],
+    async run({ services, request, reply, providerId }) {
+      await services.providers.get(request.viewer, providerId)
+      return sendXml(reply, result(root, []))
+    },
+  }
 }

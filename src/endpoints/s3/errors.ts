@@ -1,7 +1,7 @@
 /** The errors of S3: its codes, which of them stand for the errors of services, and their XML. */
 import type { FastifyRequest } from 'fastify'
 import { AppError, type Reason } from '../../errors.ts'
-import type { ErrorResponse } from '../../http/error-formats.ts'
+import type { ErrorResponse } from '../../http/errors.ts'
 import { noProvider } from '../../services/providers/index.ts'
 import { document, element, xmlType } from './xml.ts'
 

@@ -9,7 +9,7 @@ import { defaultBodyLimit, inTwoSteps, type Serve } from '../../http/admission.t
 import { authenticateUnknownBelow } from '../../http/authentication.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
 import { acceptForms } from '../../http/content/form-parts.ts'
-import { formatErrorsBelow } from '../../http/error-formats.ts'
+import { formatErrorsBelow } from '../../http/errors.ts'
 import { type S3Settings, s3Path } from '../../http/s3-target.ts'
 import type { Services } from '../../services/index.ts'
 import { authenticateSigned } from './authenticate.ts'

@@ -1,6 +1,6 @@
 /** Errors of WebDAV: statuses that depend on the method, and preconditions in XML (RFC 4918, section 16). */
 import { AppError, type Reason } from '../../errors.ts'
-import type { ErrorResponse } from '../../http/error-formats.ts'
+import type { ErrorResponse } from '../../http/errors.ts'
 import { escapeXml, xmlDeclaration } from '../../http/xml.ts'
 
 export const challenge = 'Basic realm="Stowage", charset="UTF-8"'
