@@ -3,18 +3,22 @@ import type { Services } from '../services/index.ts'
 import type { Settings } from '../settings/index.ts'
 import { admitRequests, defaultBodyLimit } from './admission.ts'
 import { authenticateRequests } from './authentication.ts'
-import { boundBodies, checkContentTypes, defaultBodyTimeout, refuseLongBodies } from './connection/body-bounds.ts'
+import {
+  boundBodies,
+  checkContentTypes,
+  defaultBodyTimeout,
+  handleExpectations,
+  refuseLongBodies,
+} from './connection/body-bounds.ts'
 import { watchClients } from './connection/client-abort.ts'
 import { createClientErrorHandler, cutStalledClients } from './connection/client-faults.ts'
 import { closeUnusedConnections, limitConnections, limitPipelines } from './connection/connections.ts'
-import { handleExpectations } from './connection/expect-continue.ts'
 import { refuseWhenClosing } from './connection/graceful-close.ts'
 import { trustedProxies, warnOfUntrustedProxy } from './connection/proxies.ts'
 import { allowOrigins } from './cors.ts'
-import { handleErrors, handleFrameworkError } from './error-handler.ts'
+import { handleErrors, handleFrameworkError, refuseUnknownRoutes } from './error-handler.ts'
 import { acceptErrorFormats } from './errors.ts'
 import { healthRoutes } from './health.ts'
-import { refuseUnknownRoutes } from './not-found.ts'
 import { describeRoutes } from './openapi/route.ts'
 import { RequestLogController, requestId, requestLog } from './request-log.ts'
 import { routeUrl } from './s3-target.ts'

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { AppError } from '../../src/errors.ts'
 import { parseJsonBody } from '../../src/http/json.ts'
-import { parseQuery } from '../../src/http/query.ts'
 import { redactUrl } from '../../src/http/request-log.ts'
+import { parseQuery } from '../../src/http/url.ts'
 import { startHttp } from './server.ts'
 
 interface ErrorBody {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { maxRanges, parseRange, type Span } from '../../src/http/content/range.ts'
+import { maxRanges, parseRange, type Span } from '../../src/http/content/conditions.ts'
 
 const digits = fc.oneof(fc.nat(30).map(String), fc.constantFrom('00', '007', '9'.repeat(25), '9007199254740993'))
 const spec = fc.oneof(

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { namesTag, parseHttpDate } from '../../src/http/content/validators.ts'
+import { namesTag, parseHttpDate } from '../../src/http/content/conditions.ts'
 
 const opaque = fc.stringMatching(/^[!#-~]{0,12}$/)
 const tag = fc.record({ opaque, weak: fc.boolean() })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance } from 'fastify'
-import { nothingHere } from '../../http/not-found.ts'
+import { nothingHere } from '../../http/error-handler.ts'
 
 /** The folder of the build, both in a checkout and in the package. */
 export const consoleFolder = fileURLToPath(new URL('../../../web/dist', import.meta.url))

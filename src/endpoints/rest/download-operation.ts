@@ -1,7 +1,7 @@
 /** The description of the downloads in `/openapi.json`, and the parameters that they parse. */
 
+import { downloadConditionParameters } from '../../http/content/conditions.ts'
 import { wantedDigestParameters } from '../../http/content/digests.ts'
-import { downloadConditionParameters } from '../../http/content/download-conditions.ts'
 import { reasonsAtPaths } from '../../http/openapi/errors.ts'
 import {
   bytes,

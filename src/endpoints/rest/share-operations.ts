@@ -1,6 +1,7 @@
 /** The descriptions of the endpoints of share links in `/openapi.json`, and the parameters that they parse. */
+
+import { downloadConditionParameters } from '../../http/content/conditions.ts'
 import { digestParameters, wantedDigestParameters } from '../../http/content/digests.ts'
-import { downloadConditionParameters } from '../../http/content/download-conditions.ts'
 import { reasonsAtPaths, reasonsToStore } from '../../http/openapi/errors.ts'
 import {
   bytes,

@@ -1,8 +1,7 @@
 /** The description of the uploads in `/openapi.json`: the parameters that they parse, and the entry that they return. */
 import { formatPath } from '../../auth/path.ts'
-import { conflictSchema, modifiedAtSchema } from '../../http/content/body-headers.ts'
+import { conflictSchema, modifiedAtSchema, uploadConditionParameters } from '../../http/content/body-headers.ts'
 import { digestParameters } from '../../http/content/digests.ts'
-import { uploadConditionParameters } from '../../http/content/upload-conditions.ts'
 import { reasonsAtPaths, reasonsToStore } from '../../http/openapi/errors.ts'
 import {
   type JsonSchema,

@@ -5,22 +5,24 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { formatPath, parseNewName } from '../../auth/path.ts'
 import { requireScope } from '../../auth/policy.ts'
 import { AppError } from '../../errors.ts'
+import { continueOnRead } from '../../http/connection/body-bounds.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
-import { continueOnRead } from '../../http/connection/expect-continue.ts'
 import { asTransfer } from '../../http/connection/graceful-close.ts'
 import {
   fileBody,
   parseConflict,
   parseMimeType,
   parseModifiedAt,
+  parseUploadConditions,
+  requireNoConditions,
   requirePlainBody,
+  settleConditional,
 } from '../../http/content/body-headers.ts'
+import { formatTag } from '../../http/content/conditions.ts'
 import { requireNoDigest } from '../../http/content/digests.ts'
 import { acceptForms, type FormLimits, formParts, type Parts, wholePart } from '../../http/content/form-parts.ts'
-import { parseUploadConditions, requireNoConditions, settleConditional } from '../../http/content/upload-conditions.ts'
-import { formatTag } from '../../http/content/validators.ts'
 import { fromHttp } from '../../http/errors.ts'
-import { parseQuery, quoteName, requireParameter } from '../../http/query.ts'
+import { parseQuery, quoteName, requireParameter } from '../../http/url.ts'
 import type { FileEntry, Files, LocationInput } from '../../services/files/index.ts'
 import type { Services } from '../../services/index.ts'
 import { downloadPath } from './download.ts'

@@ -1,7 +1,7 @@
 /** Deletes one object, or those that the body lists. */
 import { grantBases } from '../../auth/policy.ts'
 import { AppError, type Reason, toAppError } from '../../errors.ts'
-import { namesTag } from '../../http/content/validators.ts'
+import { namesTag } from '../../http/content/conditions.ts'
 import { elementsOf, textOf, type XmlElement } from '../../http/xml.ts'
 import { readXml } from './body.ts'
 import { emptyTag, listedTag, quoteTag, type Tagged } from './conditions.ts'

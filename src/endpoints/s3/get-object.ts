@@ -1,8 +1,8 @@
 /** Sends an object, its headers or its tags. */
 import { asTransfer } from '../../http/connection/graceful-close.ts'
+import { formatTag } from '../../http/content/conditions.ts'
 import { lastModified, type Presentation } from '../../http/content/download-response.ts'
 import { openFor, serveDownload } from '../../http/content/serve-download.ts'
-import { formatTag } from '../../http/content/validators.ts'
 import { contentType, type FileEntry } from '../../services/files/index.ts'
 import { emptyTag, tagOf } from './conditions.ts'
 import { noSuchKey, S3Error } from './errors.ts'

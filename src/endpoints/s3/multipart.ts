@@ -1,9 +1,8 @@
 /** Multipart uploads: an upload begins, receives parts in any order, and is completed or aborted. */
-import { continueOnRead } from '../../http/connection/expect-continue.ts'
+import { continueOnRead } from '../../http/connection/body-bounds.ts'
 import { asTransfer } from '../../http/connection/graceful-close.ts'
-import { parseMimeType } from '../../http/content/body-headers.ts'
-import { settleConditional } from '../../http/content/upload-conditions.ts'
-import { formatTag } from '../../http/content/validators.ts'
+import { parseMimeType, settleConditional } from '../../http/content/body-headers.ts'
+import { formatTag } from '../../http/content/conditions.ts'
 import { elementsOf, textOf, type XmlElement } from '../../http/xml.ts'
 import { isEndedUpload, maxParts, type UploadName } from '../../services/uploads/multipart/index.ts'
 import { objectBody, readXml } from './body.ts'

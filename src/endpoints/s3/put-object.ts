@@ -1,10 +1,9 @@
 /** Stores an object: from the body of the request, or as a copy of another object. */
 import { AppError } from '../../errors.ts'
-import { awaitsContinue, continueOnRead } from '../../http/connection/expect-continue.ts'
+import { awaitsContinue, continueOnRead } from '../../http/connection/body-bounds.ts'
 import { asTransfer } from '../../http/connection/graceful-close.ts'
-import { parseMimeType } from '../../http/content/body-headers.ts'
-import { settleConditional } from '../../http/content/upload-conditions.ts'
-import { formatTag } from '../../http/content/validators.ts'
+import { parseMimeType, settleConditional } from '../../http/content/body-headers.ts'
+import { formatTag } from '../../http/content/conditions.ts'
 import type { FileEntry, LocationInput } from '../../services/files/index.ts'
 import { objectBody } from './body.ts'
 import { emptyTag, listedTag, parseConditions, requireSource } from './conditions.ts'

@@ -1,10 +1,14 @@
 /** The methods that read, store, delete, copy and move entries: GET, HEAD, PUT, MKCOL, DELETE, COPY and MOVE. */
 import { AppError } from '../../errors.ts'
-import { continueOnRead } from '../../http/connection/expect-continue.ts'
-import { fileBody, requirePlainBody } from '../../http/content/body-headers.ts'
+import { continueOnRead } from '../../http/connection/body-bounds.ts'
+import {
+  fileBody,
+  parseUploadConditions,
+  requirePlainBody,
+  settleConditional,
+} from '../../http/content/body-headers.ts'
+import { formatTag, wholeSeconds } from '../../http/content/conditions.ts'
 import { asStored, openFor, serveDownload } from '../../http/content/serve-download.ts'
-import { parseUploadConditions, settleConditional } from '../../http/content/upload-conditions.ts'
-import { formatTag, wholeSeconds } from '../../http/content/validators.ts'
 import type { FileEntry, UseDownload } from '../../services/files/index.ts'
 import { davError, withStatus } from './errors.ts'
 import { formatOcChecksum, parseDepth, parseOcChecksum, parseOcMtime, parseOverwrite } from './headers.ts'

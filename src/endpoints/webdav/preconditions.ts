@@ -1,7 +1,7 @@
 /** The conditions of every change: the If header, the locks, and the folder of a new entry. */
 import { formatPath, parentOf, parsePath, root } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
-import { formatTag } from '../../http/content/validators.ts'
+import { formatTag } from '../../http/content/conditions.ts'
 import { escapeXml } from '../../http/xml.ts'
 import type { LockedChange } from '../../services/entry-metadata/locks.ts'
 import { davError } from './errors.ts'

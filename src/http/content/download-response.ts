@@ -8,12 +8,10 @@ import type { Download } from '../../services/files/index.ts'
 import { hijack } from '../admission.ts'
 import { cutResponse } from '../connection/client-abort.ts'
 import { memoryOf } from '../memory.ts'
+import { formatTag, isNotModified, isRangeCurrent, parseRange, type Span, wholeSeconds } from './conditions.ts'
 import { digestHeaders } from './digests.ts'
-import { isNotModified, isRangeCurrent } from './download-conditions.ts'
 import type { Content } from './file-content.ts'
-import { parseRange, type Span } from './range.ts'
 import { bytesWritten, end, write } from './send-file.ts'
-import { formatTag, wholeSeconds } from './validators.ts'
 
 /** The presentation of a file by a front end. */
 export interface Presentation {

@@ -6,7 +6,7 @@ import { openFile } from '../../services/files/content.ts'
 import type { Download } from '../../services/files/index.ts'
 import type { OpenFile, ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
-import type { Span } from './range.ts'
+import type { Span } from './conditions.ts'
 import { type ByteSink, entryVersion, fileVersion, sendFile, TruncatedContent, write } from './send-file.ts'
 
 export interface Content {

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { ClientGone } from '../connection/client-abort.ts'
-import type { Span } from './range.ts'
+import type { Span } from './conditions.ts'
 
 const largest = 1024 * 1024
 const smallest = 16 * 1024

@@ -15,7 +15,7 @@ import {
 } from '../../services/files/index.ts'
 import type { Sendfile } from '../../settings/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
-import { openFirst } from './download-conditions.ts'
+import { openFirst } from './conditions.ts'
 import { type Presentation, prepareResponse, sendResponse, sendThroughProxy, spansOf } from './download-response.ts'
 import { openContent } from './file-content.ts'
 

@@ -1,7 +1,7 @@
 /** Serves `/openapi.json`, made of the operations that the routes state. */
 import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { formatTag, namesTag } from '../content/validators.ts'
+import { formatTag, namesTag } from '../content/conditions.ts'
 import { sharedPayload } from '../memory.ts'
 import { errorResponses, errorSchema } from './errors.ts'
 import {

@@ -14,7 +14,7 @@ import {
 } from '../../../services/files/index.ts'
 import { hijack } from '../../admission.ts'
 import { cutResponse } from '../../connection/client-abort.ts'
-import { isNotModified } from '../download-conditions.ts'
+import { isNotModified } from '../conditions.ts'
 import { openCurrent } from '../file-content.ts'
 import { type ByteSink, bytesWritten, write } from '../send-file.ts'
 import type { Method } from './zip-records.ts'
