@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import type { StorageProvider } from '../contract.ts'
 import { at, bodyOf, type Case, call, has, isMissing, namesIn, pattern, put, stalledBody } from './kit.ts'
-import { buffersInUse } from './memory.ts'
+import { buffersInUse } from './large.ts'
 
 const mib = 1024 * 1024
 const reason = new Error('the client went away')

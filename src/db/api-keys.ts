@@ -8,11 +8,11 @@ import {
   askedProviderId,
   askedTypes,
   type CredentialLookup,
+  prepareLookups,
   seenProviderColumns,
   toSeenProvider,
   valuesOf,
-} from './credential-lookup.ts'
-import { prepareLookups } from './lookups.ts'
+} from './lookups.ts'
 import { lockMember, memberColumns, toMember } from './members.ts'
 import { type RightsVersion, toVersion, versionColumns } from './rights.ts'
 import type { Schema } from './schema.ts'

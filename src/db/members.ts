@@ -2,8 +2,8 @@ import { type Selectable, sql } from 'kysely'
 import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
 import type { Role } from '../auth/scopes.ts'
 import type { Member } from '../auth/viewer.ts'
-import { batched } from './batched.ts'
 import type { Change, Database } from './client.ts'
+import { batched } from './lookups.ts'
 import type { Schema } from './schema.ts'
 
 /** The columns of a member and the user behind it, for `toMember`. */

@@ -1,14 +1,15 @@
 import { readdir } from 'node:fs/promises'
 import { sql } from 'kysely'
 import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration'
+import type { Logger } from 'pino'
 import { StartError } from '../errors.ts'
-import type { Database } from './client.ts'
+import { type Connection, connect, type Database, type DatabaseOptions } from './client.ts'
 
 export class MigrationError extends StartError {
   override name = 'MigrationError'
 }
 
-const folder = new URL('../../migrations/', import.meta.url)
+const folder = new URL('../../migrations', import.meta.url)
 const oldestServer = 14
 
 /** Migrations have the names of their files, which begin with date and time. They never change after a release. */
@@ -77,4 +78,24 @@ async function checkServer(db: Database): Promise<void> {
 
 function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
+}
+
+/** Connects to the database and migrates it. @throws StartError */
+export async function openDatabase(
+  connection: Connection,
+  log: Logger,
+  options: Pick<DatabaseOptions, 'onQuery'> = {},
+): Promise<Database> {
+  const onError = (err: Error) => log.warn({ err }, 'A connection to the database broke')
+  const migrating = connect(connection, { onError, queryTimeout: null })
+  try {
+    await migrate(migrating)
+  } catch (error) {
+    if (error instanceof StartError) throw error
+    const why = error instanceof Error ? error.message : String(error)
+    throw new StartError(`the database (see DATABASE_URL) cannot be used: ${why}.`, { cause: error })
+  } finally {
+    await migrating.destroy()
+  }
+  return connect(connection, { ...options, onError })
 }

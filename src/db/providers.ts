@@ -1,7 +1,6 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely'
-import { batched } from './batched.ts'
 import type { Change, Database } from './client.ts'
-import { prepareLookups } from './lookups.ts'
+import { batched, prepareLookups } from './lookups.ts'
 import type { ProviderStatus, Schema } from './schema.ts'
 
 /** A connected storage provider as stored. */

@@ -6,11 +6,11 @@ import {
   askedProviderId,
   askedTypes,
   type CredentialLookup,
+  prepareLookups,
   seenProviderColumns,
   toSeenProvider,
   valuesOf,
-} from './credential-lookup.ts'
-import { prepareLookups } from './lookups.ts'
+} from './lookups.ts'
 import { memberColumns, toMember } from './members.ts'
 import { type RightsVersion, toVersion, versionColumns } from './rights.ts'
 

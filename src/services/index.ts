@@ -1,6 +1,6 @@
 import type { Secrets } from '../auth/secrets.ts'
 import type { Database } from '../db/client.ts'
-import type { JobRecord } from '../db/jobs/record.ts'
+import type { JobRecord } from '../db/jobs/jobs.ts'
 import type { JobState } from '../db/schema.ts'
 import type { Storage } from '../storage/index.ts'
 import { createAudit } from './audit/index.ts'

@@ -2,7 +2,6 @@
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { StartError } from '../errors.ts'
-import { valueOrFile } from './files.ts'
 import {
   type AllowedOrigins,
   emailAddress,
@@ -22,6 +21,7 @@ import {
   setupCode,
   share,
   smtpServer,
+  valueOrFile,
   wholeNumber,
 } from './values.ts'
 

@@ -6,8 +6,7 @@ import { dirname, join, resolve } from 'node:path'
 import { backupEmbedded, startEmbeddedPostgres } from '../db/embedded/index.ts'
 import { StartError } from '../errors.ts'
 import type { Settings } from '../settings/index.ts'
-import { hasDatabase } from './data-folder.ts'
-import { previousSecretFile, secretFile } from './secret-file.ts'
+import { hasDatabase, previousSecretFile, secretFile } from './data-folder.ts'
 
 /**
  * Creates a folder with the layout of a data folder, without the files. It appears complete or not at all. If no server is

@@ -3,14 +3,14 @@ import type { Logger } from 'pino'
 import { buildApp } from '../app.ts'
 import { preparePasswords } from '../auth/passwords.ts'
 import type { Connection } from '../db/client.ts'
-import { openDatabase } from '../db/open.ts'
+import { openDatabase } from '../db/migrate.ts'
+import { isLoopback } from '../lib/loopback.ts'
 import type { Redaction } from '../log/redaction.ts'
 import type { Installation } from '../services/people/workspaces.ts'
 import { type Settings, SettingsError } from '../settings/index.ts'
 import type { Traces } from '../tracing/index.ts'
 import { startBackgroundWork } from './background.ts'
-import { readSecrets } from './secret-file.ts'
-import { warnUntilOwned } from './unowned.ts'
+import { readSecrets } from './data-folder.ts'
 
 /** Plain data, so that it can be sent to another process. */
 export interface ServeTask {
@@ -109,4 +109,34 @@ async function listen(server: { listen(options: object): Promise<string> }, sett
       throw new SettingsError(`HOST "${settings.host}" is not an address of this machine.`)
     throw error
   }
+}
+
+/** Milliseconds. */
+const hour = 60 * 60 * 1000
+
+/**
+ * Warns regularly while anyone who can connect to the server could become its owner.
+ * @param options.hosts addresses that the server listens on
+ * @returns a function that ends the warnings
+ */
+export function warnUntilOwned(options: {
+  hosts: readonly string[]
+  setupCode: string | null
+  installation: () => Promise<Pick<Installation, 'hasOwner'>>
+  warn: (message: string) => void
+  /** Milliseconds. Default: an hour. */
+  interval?: number
+}): () => void {
+  const { hosts, setupCode, installation, warn, interval = hour } = options
+  if (setupCode !== null || hosts.every(isLoopback)) return () => {}
+  const check = async () => {
+    // Failures of the database are reported elsewhere.
+    const found = await installation().catch(() => null)
+    if (found?.hasOwner) clearInterval(timer)
+    else if (found)
+      warn('Anyone who can connect to this server can become its owner: register, or set STOWAGE_SETUP_CODE')
+  }
+  const timer = setInterval(check, interval).unref()
+  void check()
+  return () => clearInterval(timer)
 }

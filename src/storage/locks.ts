@@ -2,9 +2,9 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Exclusive, orAborted, StorageError } from '../../adapters/contract.ts'
-import { batched } from '../db/batched.ts'
 import type { Database } from '../db/client.ts'
 import { deleteEndedLocks, releaseLocks, renewalInterval, renewLocks, takeLocks } from '../db/locks.ts'
+import { batched } from '../db/lookups.ts'
 import { toAppError } from '../errors.ts'
 import { startDeadline } from '../lib/timeout.ts'
 

@@ -2,8 +2,8 @@
 import { isId } from '../auth/id.ts'
 import type { Grant } from '../auth/policy.ts'
 import type { ProviderVersion } from '../auth/viewer.ts'
-import { batched } from '../db/batched.ts'
 import type { Database } from '../db/client.ts'
+import { batched } from '../db/lookups.ts'
 import { type ProviderRecord, prepareProviders } from '../db/providers.ts'
 import { AppError } from '../errors.ts'
 

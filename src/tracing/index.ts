@@ -4,11 +4,8 @@ import type { FastifyInstance } from 'fastify'
 import type { OperationDefinitionNode } from 'graphql'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { withObservedCalls } from '../lib/observed.ts'
-import { observeBackEndRequests } from './back-end-requests.ts'
-import { createObserveQuery } from './database.ts'
 import { startExport, type TraceOptions } from './exporter.ts'
-import { observeRequests } from './http.ts'
-import { createObserveJob } from './jobs.ts'
+import { createObserveJob, createObserveQuery, observeBackEndRequests, observeRequests } from './instruments.ts'
 import { createInSpan } from './spans.ts'
 
 export type Traces = ReturnType<typeof startTraces>

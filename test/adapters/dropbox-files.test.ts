@@ -3,8 +3,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { inspect } from 'node:util'
 import t from 'tap'
 import { dropboxAdapter } from '../../adapters/backends/dropbox/index.ts'
-import { chunkSize } from '../../adapters/backends/dropbox/upload.ts'
-import { usualTimeouts } from '../../adapters/bases/cloud/backoff.ts'
+import { chunkSize } from '../../adapters/backends/dropbox/write.ts'
+import { usualTimeouts } from '../../adapters/bases/cloud/repeat.ts'
 import {
   at,
   bodyOf,

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { googleDriveAdapter } from '../../adapters/backends/google-drive/index.ts'
-import { usualTimeouts } from '../../adapters/bases/cloud/backoff.ts'
+import { usualTimeouts } from '../../adapters/bases/cloud/repeat.ts'
 import { at, call, get, has, listAll, namesIn, put, rejectsWith } from '../../adapters/conformance/kit.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { backoff, endpointsOf, oauthHost, openWorld } from './google-drive-world.ts'

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import t from 'tap'
 import { chunkSize } from '../../adapters/backends/google-drive/upload.ts'
-import { usualTimeouts } from '../../adapters/bases/cloud/backoff.ts'
+import { usualTimeouts } from '../../adapters/bases/cloud/repeat.ts'
 import { at, bodyOf, call, get, has, namesIn, put, rejectsWith, stalledBody } from '../../adapters/conformance/kit.ts'
 import { openWorld } from './google-drive-world.ts'
 

@@ -3,10 +3,10 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { inspect } from 'node:util'
 import t from 'tap'
-import { QuickXorHash } from '../../adapters/backends/onedrive/hash.ts'
 import { oneDriveAdapter } from '../../adapters/backends/onedrive/index.ts'
 import { chunkSize } from '../../adapters/backends/onedrive/upload.ts'
-import { usualTimeouts } from '../../adapters/bases/cloud/backoff.ts'
+import { QuickXorHash } from '../../adapters/backends/onedrive/write.ts'
+import { usualTimeouts } from '../../adapters/bases/cloud/repeat.ts'
 import {
   at,
   bodyOf,

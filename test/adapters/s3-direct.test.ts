@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
 import { maxDirectBody } from '../../adapters/backends/s3/direct.ts'
-import { encodeKey } from '../../adapters/backends/s3/keys.ts'
+import { encodeKey } from '../../adapters/backends/s3/entry.ts'
 import { at, bodyOf, call, has, pattern, rejectsWith } from '../../adapters/conformance/kit.ts'
 import { type Fault, faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'

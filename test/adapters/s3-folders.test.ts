@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { PutObjectCommand } from '@aws-sdk/client-s3'
 import fc from 'fast-check'
 import t from 'tap'
-import { decodeKey, Keys } from '../../adapters/backends/s3/keys.ts'
+import { decodeKey, Keys } from '../../adapters/backends/s3/entry.ts'
 import { compare } from '../../adapters/backends/s3/list.ts'
 import {
   at,

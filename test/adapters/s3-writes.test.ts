@@ -4,7 +4,7 @@ import { HeadObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-
 import t from 'tap'
 import { Bucket, defaultLimits, type Limits } from '../../adapters/backends/s3/bucket.ts'
 import { parseConfig } from '../../adapters/backends/s3/config.ts'
-import { maxFileSize } from '../../adapters/backends/s3/parts.ts'
+import { maxFileSize } from '../../adapters/backends/s3/multipart.ts'
 import { allConditions } from '../../adapters/backends/s3/probe.ts'
 import { S3Provider } from '../../adapters/backends/s3/provider.ts'
 import { BodyReader, maxParts, planParts } from '../../adapters/bases/objects/parts.ts'

@@ -1,4 +1,4 @@
-import { isName, nameTraits } from '../../adapters/backends/azure-blob/keys.ts'
+import { isName, nameTraits } from '../../adapters/backends/azure-blob/entry.ts'
 import { attackBackEnd } from './attack-back-end.ts'
 import { azureBlob } from './back-ends.ts'
 import { namesAllowedBy } from './corpus.ts'

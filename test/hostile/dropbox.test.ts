@@ -1,4 +1,4 @@
-import { nameTraits } from '../../adapters/backends/dropbox/names.ts'
+import { nameTraits } from '../../adapters/backends/dropbox/entry.ts'
 import { attackBackEnd } from './attack-back-end.ts'
 import { dropbox } from './cloud-back-ends.ts'
 import { namesAllowedBy } from './corpus.ts'

@@ -1,4 +1,4 @@
-import { isUnstorable, nameTraits } from '../../adapters/backends/onedrive/names.ts'
+import { isUnstorable, nameTraits } from '../../adapters/backends/onedrive/entry.ts'
 import { attackBackEnd } from './attack-back-end.ts'
 import { onedrive } from './cloud-back-ends.ts'
 import { namesAllowedBy } from './corpus.ts'

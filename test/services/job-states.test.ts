@@ -1,6 +1,6 @@
 /** The states of jobs that the feed of subscriptions keeps in memory. */
 import t from 'tap'
-import type { JobRecord } from '../../src/db/jobs/record.ts'
+import type { JobRecord } from '../../src/db/jobs/jobs.ts'
 import { JobStates } from '../../src/services/jobs/subscription.ts'
 
 const count = 1000

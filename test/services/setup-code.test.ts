@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { warnUntilOwned } from '../../src/start/unowned.ts'
+import { warnUntilOwned } from '../../src/start/serve.ts'
 import { eventually } from '../http/socket.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'

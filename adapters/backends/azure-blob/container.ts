@@ -1,18 +1,15 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
-import { type Backoff, waitFor } from '../../bases/cloud/backoff.ts'
 import { type Failure, parseRetryAfter } from '../../bases/cloud/failure.ts'
-import { repeat } from '../../bases/cloud/repeat.ts'
+import { type Backoff, repeat, waitFor } from '../../bases/cloud/repeat.ts'
 import type { TokenSource } from '../../bases/cloud/tokens.ts'
 import type { PartLimits } from '../../bases/objects/parts.ts'
 import type { SendLimits } from '../../bases/objects/send.ts'
 import type { Host } from '../../contract.ts'
 import type { AzureSettings } from './config.ts'
-import { type Described, describe } from './entry.ts'
+import { type Described, describe, encodeKey } from './entry.ts'
 import { failureOf, hasCode, type Refusal, refusalOf, refused, unreached } from './errors.ts'
-import { HttpClient, textOf } from './http.ts'
-import { encodeKey } from './keys.ts'
-import { apiVersion, type HttpHeaders, sharedKey } from './sign.ts'
+import { apiVersion, HttpClient, type HttpHeaders, sharedKey, textOf } from './http.ts'
 
 /** Limits, which tests set to lower values. Times are in milliseconds. */
 export interface Limits extends PartLimits, SendLimits {

@@ -1,7 +1,7 @@
-import { type Backoff, usualBackoff } from '../../bases/cloud/backoff.ts'
 import { property } from '../../bases/cloud/failure.ts'
 import { requestTokens } from '../../bases/cloud/grants.ts'
 import type { Vendor } from '../../bases/cloud/http.ts'
+import { type Backoff, usualBackoff } from '../../bases/cloud/repeat.ts'
 import type { Network, StorageErrorCode, Tokens } from '../../contract.ts'
 import type { EntraClient } from './config.ts'
 

@@ -2,13 +2,17 @@
  * The operations of a hierarchical namespace on folders, at the address `<account>.dfs...`. Everything else uses the address
  * for blobs, which shows the same files: https://learn.microsoft.com/azure/storage/blobs/data-lake-storage-multi-protocol-access
  */
+
+import { StorageError } from '../../contract.ts'
 import type { Container } from './container.ts'
-import { encodeKey } from './keys.ts'
+import { encodeKey } from './entry.ts'
+import { hasCode, missingContainer, refusalOf } from './errors.ts'
+import { listBlobs } from './list.ts'
 
 const service = 'dfs'
 
 /** Returns whether the account has a hierarchical namespace; undefined where it does not say. */
-export async function isHierarchical(container: Container, signal: AbortSignal): Promise<boolean | undefined> {
+async function isHierarchical(container: Container, signal: AbortSignal): Promise<boolean | undefined> {
   const query = { restype: 'account', comp: 'properties' }
   const { headers } = await container.call({ method: 'GET', query }, signal)
   const text = headers['x-ms-is-hns-enabled']
@@ -46,4 +50,25 @@ export async function rename(container: Container, from: string, to: string, ove
     ...(!overwrite && { 'if-none-match': '*' }),
   }
   await container.call({ method: 'PUT', key: to, headers, service, isSlow: true })
+}
+
+/**
+ * Finds the container, and whether the account has a hierarchical namespace.
+ * @throws INVALID_CONFIG where the container is missing; the error of a server that is down
+ */
+export async function probe(container: Container, signal: AbortSignal): Promise<{ isHierarchical: boolean }> {
+  const [hierarchical] = await Promise.all([
+    isHierarchical(container, signal).catch(orUndecided),
+    listBlobs(container, { prefix: container.settings.base, limit: 1 }, signal).catch(error => {
+      const { code } = refusalOf(error) ?? {}
+      if (code !== 'ContainerNotFound' && code !== 'FilesystemNotFound') throw error
+      throw new StorageError('INVALID_CONFIG', missingContainer(container.settings), { cause: error })
+    }),
+  ])
+  return { isHierarchical: hierarchical ?? false }
+}
+
+/** The credentials may not allow this question. */
+function orUndecided(error: unknown): undefined {
+  if (refusalOf(error) === undefined || hasCode(error, 'RATE_LIMITED')) throw error
 }

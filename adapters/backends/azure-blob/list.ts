@@ -1,9 +1,8 @@
-import type { FolderPage } from '../../bases/objects/folder-page.ts'
+import type { FolderPage } from '../../bases/objects/folders.ts'
 import type { Entry } from '../../contract.ts'
 import type { Container } from './container.ts'
-import { fileEntry, folderEntry } from './entry.ts'
+import { fileEntry, folderEntry, isName, isStaging } from './entry.ts'
 import { hasCode } from './errors.ts'
-import { isName, isStaging } from './keys.ts'
 import { type ListedPage, parseListing } from './xml.ts'
 
 export interface Selection {

@@ -18,18 +18,15 @@ import {
 } from '../../contract.ts'
 import type { AzureSettings } from './config.ts'
 import { Container, defaultLimits, type Limits } from './container.ts'
-import { copyBlob } from './copy.ts'
-import { describe } from './entry.ts'
+import { describe, Keys, nameTraits } from './entry.ts'
 import { alreadyExists, hasCode, notAFile, unreachable } from './errors.ts'
-import { Folders } from './folders.ts'
-import { Keys, nameTraits } from './keys.ts'
-import { type LinkOptions, linkTo } from './links.ts'
+import { Folders, removeEntry, removeTree, type Tree } from './folders.ts'
+import { probe } from './hierarchy.ts'
+import { type BlobLink, serviceSas } from './http.ts'
 import { listPage } from './list.ts'
-import { moveEntry } from './move.ts'
-import { probe } from './probe.ts'
-import { removeEntry, removeTree, type Tree } from './remove.ts'
 import { resumableWrites } from './resumable.ts'
 import { tokenSource } from './tokens.ts'
+import { copyBlob, moveEntry } from './transfer.ts'
 import { maxFileSize, writeBody } from './write.ts'
 
 type Overwrite = { overwrite: boolean }
@@ -238,4 +235,40 @@ export class AzureBlobProvider implements StorageProvider {
 
 function pastEnd(): StorageError {
   return new StorageError('RANGE_NOT_SATISFIABLE', 'The range begins past the end of the file.')
+}
+
+/** Seconds: a week. */
+const maxExpiry = 7 * 24 * 3600
+
+export interface LinkOptions {
+  method: 'GET' | 'PUT'
+  /** Seconds. */
+  expiresIn: number
+  responseHeaders?: LinkHeaders | undefined
+}
+
+/**
+ * Signs a link. Sends no request. Returns null without an account key: whoever has only a signature, or a token, cannot sign a
+ * narrower one.
+ *
+ * A write link can be used for this one blob alone. Its holder can add `x-ms-copy-source`, and Azure then asks for a signature
+ * of that source, too. Other servers, such as the emulator, may not, so they get no write links.
+ */
+export function linkTo(
+  container: Container,
+  key: string,
+  { method, expiresIn, responseHeaders }: LinkOptions,
+): { url: URL; headers: Record<string, string> } | null {
+  const { credentials, account, container: name, endpoint, isAzure } = container.settings
+  if (credentials.kind !== 'key' || (method === 'PUT' && !isAzure)) return null
+  const link: BlobLink = {
+    container: name,
+    key,
+    permissions: method === 'GET' ? 'r' : 'cw',
+    expiresAt: new Date(container.clock() + Math.min(expiresIn, maxExpiry) * 1000),
+    isSecure: endpoint.protocol === 'https:',
+    headers: method === 'GET' ? responseHeaders : undefined,
+  }
+  const url = container.linkOf(key, serviceSas({ account, key: credentials.key }, link))
+  return { url, headers: method === 'PUT' ? { 'x-ms-blob-type': 'BlockBlob' } : {} }
 }

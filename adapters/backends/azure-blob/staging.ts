@@ -10,10 +10,9 @@ import { Readable } from 'node:stream'
 import type { BodyPart } from '../../bases/objects/send.ts'
 import { type Entry, StorageError } from '../../contract.ts'
 import type { Container } from './container.ts'
-import { copyTo } from './copy.ts'
-import { type FileHeaders, fileEntry, headersOf } from './entry.ts'
-import type { Keys } from './keys.ts'
+import { type FileHeaders, fileEntry, headersOf, type Keys } from './entry.ts'
 import { type Destination, md5Of, storedBlob } from './publish.ts'
+import { copyTo } from './transfer.ts'
 import { type Block, blockList, parseBlocks } from './xml.ts'
 
 /** https://learn.microsoft.com/rest/api/storageservices/put-block#remarks */

@@ -1,4 +1,4 @@
-import type { Backoff } from '../../bases/cloud/backoff.ts'
+import type { Backoff } from '../../bases/cloud/repeat.ts'
 import { fromHost, fromRequests, type TokenSource } from '../../bases/cloud/tokens.ts'
 import type { Host } from '../../contract.ts'
 import type { AzureSettings } from './config.ts'

@@ -5,12 +5,11 @@ import { sendParts } from '../../bases/objects/send.ts'
 import { type FileStore, storeBody } from '../../bases/objects/store.ts'
 import { type Entry, StorageError, type Unfinished } from '../../contract.ts'
 import type { Container } from './container.ts'
-import type { FileHeaders } from './entry.ts'
+import type { FileHeaders, Keys } from './entry.ts'
 import { alreadyExists } from './errors.ts'
-import type { Keys } from './keys.ts'
 import { type Destination, putWhole } from './publish.ts'
+import { formatRecord } from './resumable.ts'
 import { blockId, blockIds, freeStaged, maxBlockBytes, newStaged, publishStaged, putBlock } from './staging.ts'
-import { formatRecord } from './upload-state.ts'
 
 /** Bytes: 38 TiB, the number of parts that one upload uses times their largest length. */
 export const maxFileSize = maxParts * maxBlockBytes

@@ -1,4 +1,5 @@
-import type { Entry } from '../../contract.ts'
+import { whiteSpace } from '../../bases/cloud/names.ts'
+import { type Entry, StorageError, type StoragePath, segmentsOf, type Traits } from '../../contract.ts'
 import { isFolder, type Metadata } from './api.ts'
 
 /** @param name the name in the path, whose case can differ from that in Dropbox */
@@ -27,3 +28,19 @@ export const namespaceId = (namespace: string) => `dropbox:ns:${namespace}`
 export function formatTime(time: Date): string {
   return `${time.toISOString().slice(0, 19)}Z`
 }
+
+/** Characters (help.dropbox.com/organize/file-names). */
+const maxLength = 255
+
+/** Names that Dropbox would refuse or store as other ones. It knows more names that it refuses. */
+export const nameTraits = {
+  forbiddenInNames: '\\\u007f',
+  forbiddenAtEndOfNames: whiteSpace,
+} satisfies Partial<Traits>
+
+/** @throws INVALID_PATH for a name that is too long */
+export function requireStorable(path: StoragePath): void {
+  if (segmentsOf(path).some(name => name.length > maxLength)) throw badName()
+}
+
+export const badName = () => new StorageError('INVALID_PATH', 'Dropbox cannot store exactly this name: choose another.')

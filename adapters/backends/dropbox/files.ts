@@ -2,9 +2,8 @@ import { hasCode, toStorageError } from '../../bases/cloud/failure.ts'
 import { RequestFailure } from '../../bases/cloud/http.ts'
 import { type Entry, nameOf, type Quota, StorageError, type StoragePath } from '../../contract.ts'
 import type { DeletedMetadata, DropboxApi, Metadata } from './api.ts'
-import { namespaceId, toEntry } from './entry.ts'
+import { namespaceId, requireStorable, toEntry } from './entry.ts'
 import { dropbox, isRefusedFor } from './errors.ts'
-import { requireStorable } from './names.ts'
 
 export interface FolderPage {
   entries: (Metadata | DeletedMetadata)[]

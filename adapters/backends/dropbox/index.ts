@@ -1,4 +1,4 @@
-import { usualBackoff } from '../../bases/cloud/backoff.ts'
+import { usualBackoff } from '../../bases/cloud/repeat.ts'
 import type { AdapterDefinition } from '../../contract.ts'
 import { configSchema, type DropboxConfig, dropboxEndpoints, type Endpoints } from './config.ts'
 import { oauthFlow } from './oauth.ts'

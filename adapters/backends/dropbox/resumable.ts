@@ -7,8 +7,7 @@ import { type FileMetadata, isFolder } from './api.ts'
 import { toEntry } from './entry.ts'
 import { dropbox, isRefusedFor } from './errors.ts'
 import type { DropboxFiles } from './files.ts'
-import { blockSize, contentHash, hashBlocks } from './hash.ts'
-import { chunkSize, commitInfo, commitOnce, once } from './upload.ts'
+import { blockSize, chunkSize, commitInfo, commitOnce, contentHash, hashBlocks, once } from './write.ts'
 
 interface State {
   path: StoragePath

@@ -4,11 +4,10 @@ import { RequestFailure } from '../../bases/cloud/http.ts'
 import { isSameName } from '../../bases/cloud/names.ts'
 import { type Call, childOf, type Entry, nameOf, parentOf, StorageError, type StoragePath } from '../../contract.ts'
 import { isFolder, type Metadata } from './api.ts'
-import { toEntry } from './entry.ts'
+import { badName, toEntry } from './entry.ts'
 import { isRefusedFor } from './errors.ts'
 import type { DropboxFiles } from './files.ts'
-import { badName } from './names.ts'
-import { once } from './upload.ts'
+import { once } from './write.ts'
 
 interface Transfer extends Call {
   from: StoragePath

@@ -1,13 +1,11 @@
 import { once } from 'node:events'
 import { Client, type FTPContext, type FTPResponse } from 'basic-ftp'
-import { closeOnAbort } from '../../bases/plain/abort.ts'
-import { showCertificate } from '../../bases/plain/certificate.ts'
+import { closeOnAbort, showCertificate } from '../../bases/plain/connect.ts'
 import { refusedFolder } from '../../bases/plain/errors.ts'
 import { openPlainProvider } from '../../bases/plain/provider.ts'
 import type { Host, Network, StorageProvider, TlsOptions } from '../../contract.ts'
 import type { FtpSettings } from './config.ts'
-import { toStorageError } from './errors.ts'
-import { type Features, ftpFiles } from './files.ts'
+import { type Features, ftpFiles, toStorageError } from './files.ts'
 
 /** Milliseconds without a response. */
 const timeout = 60_000

@@ -1,7 +1,6 @@
 import type { Entry } from '../../contract.ts'
-import type { DriveFile } from './api.ts'
-import { exportTypeOf } from './docs.ts'
-import { isDoc, isFolder } from './names.ts'
+import type { DriveFile } from './names.ts'
+import { exportTypeOf, isDoc, isFolder } from './names.ts'
 
 export function toEntry(name: string, file: DriveFile): Entry {
   const modifiedAt = file.modifiedTime ? new Date(file.modifiedTime) : null

@@ -1,11 +1,40 @@
 import type { drive_v3 } from '@googleapis/drive'
 import { hasCode, toStorageError } from '../../bases/cloud/failure.ts'
-import { RequestFailure } from '../../bases/cloud/http.ts'
-import type { Quota } from '../../contract.ts'
-import { StorageError } from '../../contract.ts'
-import { type ApiRequest, type DriveApi, type DriveFile, fileFields } from './api.ts'
+import { type HttpClient, type HttpRequest, type HttpResponse, RequestFailure } from '../../bases/cloud/http.ts'
+import { type Quota, StorageError } from '../../contract.ts'
 import { google } from './errors.ts'
-import { folderType, isFolder, shortcutType } from './names.ts'
+import { type DriveFile, folderType, isFolder, shortcutType } from './names.ts'
+
+/** Only the fields that entries, twins and confinement need. */
+export const fileFields =
+  'id,name,mimeType,size,modifiedTime,createdTime,parents,trashed,explicitlyTrashed,driveId,headRevisionId,md5Checksum,sha1Checksum,sha256Checksum'
+
+export interface ApiRequest extends HttpRequest {
+  /** A path below the API's base URL, or an absolute URL. */
+  url: string
+  query?: Record<string, string | number | boolean | undefined>
+}
+
+/** One Google account. */
+export class DriveApi {
+  readonly http: HttpClient
+  readonly #base: string
+
+  /** @param base the API's base URL */
+  constructor(http: HttpClient, base: string) {
+    this.http = http
+    this.#base = base
+  }
+
+  /** @throws as `HttpClient.request` */
+  async request<T>({ query = {}, ...request }: ApiRequest): Promise<HttpResponse & { data: T }> {
+    const url = new URL(request.url, this.#base)
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) url.searchParams.set(name, String(value))
+    }
+    return (await this.http.request({ ...request, url })) as HttpResponse & { data: T }
+  }
+}
 
 /** The maximum number of characters of names in one query, which is part of a URL. */
 const queryLength = 4000

@@ -1,9 +1,8 @@
 import { alreadyExists, notADirectory } from '../../bases/cloud/failure.ts'
-import { StorageError } from '../../contract.ts'
-import type { DriveFile } from './api.ts'
+import { orAborted, StorageError } from '../../contract.ts'
 import type { DriveFiles } from './files.ts'
 import type { PathIds } from './ids.ts'
-import type { Locks } from './locks.ts'
+import type { DriveFile } from './names.ts'
 import { isFolder, toStored } from './names.ts'
 
 /** Keeps a folder and its new parents from being removed while a call works in it. */
@@ -142,5 +141,24 @@ export class Folders {
     const uses = (this.#uses.get(id) ?? 0) + count
     if (uses > 0) this.#uses.set(id, uses)
     else this.#uses.delete(id)
+  }
+}
+
+/** Runs one call at a time for each key, within this process. */
+export class Locks {
+  readonly #last = new Map<string, Promise<void>>()
+
+  async run<T>(key: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key) ?? Promise.resolve()
+    const { promise: mine, resolve: release } = Promise.withResolvers<void>()
+    const tail = before.then(() => mine)
+    this.#last.set(key, tail)
+    try {
+      await orAborted(before, signal)
+      return await work()
+    } finally {
+      release()
+      if (this.#last.get(key) === tail) this.#last.delete(key)
+    }
   }
 }

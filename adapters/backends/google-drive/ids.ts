@@ -1,5 +1,5 @@
-import type { DriveFile } from './api.ts'
 import type { DriveFiles } from './files.ts'
+import type { DriveFile } from './names.ts'
 import { byRank, isFolder, parseTwinName, pick, plainName, storedNames } from './names.ts'
 
 /** The maximum number of folder ids in the cache. */

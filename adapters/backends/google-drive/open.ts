@@ -1,14 +1,13 @@
 import { type gaxios, JWT } from 'google-auth-library'
-import { type Backoff, type Timeouts, usualBackoff, usualTimeouts } from '../../bases/cloud/backoff.ts'
 import { hasCode, toStorageError } from '../../bases/cloud/failure.ts'
 import { HttpClient } from '../../bases/cloud/http.ts'
+import { type Backoff, type Timeouts, usualBackoff, usualTimeouts } from '../../bases/cloud/repeat.ts'
 import { fromHost, fromRequests, type TokenSource } from '../../bases/cloud/tokens.ts'
 import { type Host, type Network, StorageError } from '../../contract.ts'
 import { agentOf } from './agent.ts'
-import { DriveApi } from './api.ts'
 import { type Endpoints, type GoogleDriveConfig, googleEndpoints, type ServiceAccount, scope } from './config.ts'
 import { failureOf, google } from './errors.ts'
-import { DriveFiles } from './files.ts'
+import { DriveApi, DriveFiles } from './files.ts'
 import { GoogleDriveProvider } from './provider.ts'
 
 export interface ProviderOptions {

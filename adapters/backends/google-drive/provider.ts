@@ -17,20 +17,18 @@ import {
   type StorageProvider,
   segmentsOf,
 } from '../../contract.ts'
-import type { DriveFile } from './api.ts'
 import type { Tree } from './destination.ts'
 import { toEntry } from './entry.ts'
 import { google } from './errors.ts'
 import type { DriveFiles } from './files.ts'
-import { Folders } from './folders.ts'
+import { Folders, Locks } from './folders.ts'
 import { PathIds } from './ids.ts'
 import { listPage } from './list.ts'
-import { Locks } from './locks.ts'
+import type { DriveFile } from './names.ts'
 import { isFolder } from './names.ts'
 import { readFile } from './read.ts'
 import { resumableWrites } from './resumable.ts'
-import { copyFile, moveEntry } from './transfer.ts'
-import { driveTrash } from './trash.ts'
+import { copyFile, driveTrash, moveEntry } from './transfer.ts'
 import { Write } from './write.ts'
 
 /** The maximum size of a file in bytes: 5 TB (support.google.com/drive/answer/37603). */

@@ -2,11 +2,10 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { changed, notFound, pastEnd } from '../../bases/cloud/failure.ts'
 import { type ByteRange, type ReadResult, StorageError } from '../../contract.ts'
-import type { DriveFile } from './api.ts'
-import { exportTypeOf } from './docs.ts'
 import { etagOf, toEntry } from './entry.ts'
 import { asStorageError, common, type DriveFiles, fileUrl } from './files.ts'
-import { isDoc } from './names.ts'
+import type { DriveFile } from './names.ts'
+import { exportTypeOf, isDoc } from './names.ts'
 
 export interface ReadOptions {
   name: string

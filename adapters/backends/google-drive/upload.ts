@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { drive_v3 } from '@googleapis/drive'
-import { pause } from '../../bases/cloud/backoff.ts'
 import type { Chunk } from '../../bases/cloud/chunks.ts'
 import { RequestFailure } from '../../bases/cloud/http.ts'
+import { pause } from '../../bases/cloud/repeat.ts'
 import { StorageError, type StorageErrorCode } from '../../contract.ts'
-import { type DriveFile, fileFields } from './api.ts'
 import { google } from './errors.ts'
-import { asStorageError, common, type DriveFiles } from './files.ts'
+import { asStorageError, common, type DriveFiles, fileFields } from './files.ts'
+import type { DriveFile } from './names.ts'
 
 /** Bytes that one upload holds in memory. Every chunk but the last must be a multiple of 256 KiB. */
 export const chunkSize = 8 * 1024 * 1024

@@ -1,8 +1,8 @@
 import { addAbortSignal, type Readable } from 'node:stream'
 import { type Chunk, chunksOf } from '../../bases/cloud/chunks.ts'
 import { StorageError } from '../../contract.ts'
-import type { DriveFile } from './api.ts'
 import { Destination, fileToWrite, refuseOver, refuseTooLarge, settleNew, type Tree } from './destination.ts'
+import type { DriveFile } from './names.ts'
 import { toStored } from './names.ts'
 import { chunkSize, multipartLimit, UploadSession, uploadWhole, type WrittenFile } from './upload.ts'
 

@@ -4,7 +4,7 @@
  */
 import type { AdapterDefinition, Host } from '../../contract.ts'
 import { configSchema, type LocalConfig, type LocalOptions, resolveRoot } from './config.ts'
-import { NameLists } from './name-lists.ts'
+import { NameLists } from './list.ts'
 import { type Root, withDirectory } from './open.ts'
 import { LocalProvider } from './provider.ts'
 import { SmallFiles } from './small/index.ts'

@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
-import { type FileHandle, lstat } from 'node:fs/promises'
+import { type FileHandle, lstat, readdir } from 'node:fs/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Entry, ListPage } from '../../contract.ts'
 import { toEntry } from './entry.ts'
 import { hasErrno } from './errors.ts'
-import { directoryOf, type NameLists, namesAfter } from './name-lists.ts'
-import { bytesOf, inside } from './names.ts'
+import { bytesOf, inside, isReserved, self } from './names.ts'
 
 /** Runs at most `width` calls at a time, in the order of their arrival. */
 class Semaphore {
@@ -132,4 +132,169 @@ function decodeCursor(cursor: string): Position {
     since: since === undefined ? undefined : BigInt(since),
     after: Buffer.from(name, 'base64url').toString('latin1'),
   }
+}
+
+/** The maximum size of the cache in bytes. A directory with more bytes of names is read again for each page. */
+const defaultMaxBytes = 64 * 1024 * 1024
+
+/** A list that is not used for this many milliseconds leaves the cache. */
+const idleTime = 60_000
+
+/** Nanoseconds, longer than a step of the kernel's clock, and of file systems that store whole seconds (vfat, ext3). */
+const clockStep = 50_000_000n
+const coarseClockStep = 2_000_000_000n
+
+/** A directory at one moment. */
+interface Directory {
+  key: string
+  /** The last change of its entries, in nanoseconds of the file system's clock. */
+  changedAt: bigint
+}
+
+interface NameList {
+  names: PackedNames
+  /** The list includes every change up to this ctime. */
+  completeTo: bigint
+}
+
+interface CachedList extends NameList {
+  expiry: NodeJS.Timeout
+}
+
+interface Reading {
+  current: Promise<NameList>
+  next?: Promise<NameList>
+}
+
+/**
+ * A cache of the names in directories for all walks of this process, so that a walk reads its directory once and not for each
+ * page. A walk uses a cached list only if the list includes all changes before the start of the walk, on any replica.
+ */
+export class NameLists {
+  readonly #maxBytes: number
+  readonly #cached = new Map<string, CachedList>()
+  readonly #reading = new Map<string, Reading>()
+  #bytes = 0
+
+  constructor(maxBytes: number = defaultMaxBytes) {
+    this.#maxBytes = maxBytes
+  }
+
+  /**
+   * Reads the directory now. Callers that wait for the same directory share one read, which begins after their calls, because
+   * a read that began earlier may miss entries that exist now.
+   * @param handle must stay open until this settles
+   */
+  async read(handle: FileHandle, directory: Directory): Promise<NameList> {
+    const reading = this.#reading.get(directory.key)
+    if (!reading) return await this.#begin(handle, directory)
+    reading.next ??= reading.current.then(
+      () => this.#begin(handle, directory),
+      () => this.#begin(handle, directory),
+    )
+    return await reading.next
+  }
+
+  /** Returns a cached list that includes all changes up to `since`, if any. */
+  cached({ key }: Directory, since: bigint): NameList | undefined {
+    const entry = this.#cached.get(key)
+    if (!entry || entry.completeTo < since) return undefined
+    // Delete before `set`, so that the map is sorted by last use.
+    this.#cached.delete(key)
+    this.#cached.set(key, entry)
+    entry.expiry.refresh()
+    return entry
+  }
+
+  /** Caches a list for the next pages. */
+  cache({ key }: Directory, list: NameList): void {
+    if (this.#cached.get(key)?.names === list.names) return
+    this.#drop(key)
+    if (list.names.length > this.#maxBytes) return
+    for (const oldest of this.#cached.keys()) {
+      if (this.#bytes + list.names.length <= this.#maxBytes) break
+      this.#drop(oldest)
+    }
+    this.#bytes += list.names.length
+    this.#cached.set(key, { ...list, expiry: setTimeout(() => this.#drop(key), idleTime).unref() })
+  }
+
+  #drop(key: string): void {
+    const entry = this.#cached.get(key)
+    if (!entry) return
+    clearTimeout(entry.expiry)
+    this.#cached.delete(key)
+    this.#bytes -= entry.names.length
+  }
+
+  #begin(handle: FileHandle, directory: Directory): Promise<NameList> {
+    const reading: Reading = { current: readNames(handle, directory) }
+    this.#reading.set(directory.key, reading)
+    const end = () => {
+      if (!reading.next) this.#reading.delete(directory.key)
+    }
+    reading.current.then(end, end)
+    return reading.current
+  }
+}
+
+async function directoryOf(handle: FileHandle): Promise<Directory> {
+  const { dev, ino, ctimeNs } = await handle.stat({ bigint: true })
+  return { key: `${dev}:${ino}`, changedAt: ctimeNs }
+}
+
+/**
+ * Reads all names. `readdir` without types is as fast as an `opendir` stream. With types, Node would call a synchronous lstat
+ * for each name where the file system stores no types (NFS).
+ */
+async function readNames(handle: FileHandle, { changedAt }: Directory): Promise<NameList> {
+  // Another change within the same step of the clock gets the same ctime and may be missing.
+  const step = changedAt % 1_000_000_000n === 0n ? coarseClockStep : clockStep
+  const isSettled = BigInt(Date.now()) * 1_000_000n - changedAt > step
+  const all = await readdir(self(handle), { encoding: 'latin1' })
+  // Let other work run first: in a large directory, reading and packing each take tens of milliseconds without a pause.
+  await nextTurn()
+  const names = packNames(all.filter(name => !isReserved(name)))
+  return { names, completeTo: isSettled ? changedAt : changedAt - 1n }
+}
+
+/**
+ * The sorted names of a directory in one string, each followed by `/`, which no name contains. A million names cost their
+ * bytes and one object, and a binary search finds a name.
+ */
+type PackedNames = string & { readonly __packedNames: true }
+
+/**
+ * @param names as Latin-1, one character per byte. libuv returns them sorted, without promising it; sorting again is
+ * cheap.
+ */
+export function packNames(names: string[]): PackedNames {
+  names.sort()
+  return (names.length === 0 ? '' : `${names.join('/')}/`) as PackedNames
+}
+
+/** Returns the first `count` names after `after`, in order. `more` is true if others follow. */
+export function namesAfter(packed: PackedNames, after: string, count: number): { names: string[]; more: boolean } {
+  const names: string[] = []
+  let start = startAfter(packed, after)
+  while (start < packed.length && names.length < count) {
+    const end = packed.indexOf('/', start)
+    names.push(packed.slice(start, end))
+    start = end + 1
+  }
+  return { names, more: start < packed.length }
+}
+
+/** Returns the position at which the first name after `after` begins. */
+function startAfter(packed: PackedNames, after: string): number {
+  let low = 0
+  let high = packed.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const start = middle === 0 ? 0 : packed.lastIndexOf('/', middle - 1) + 1
+    const end = packed.indexOf('/', middle)
+    if (packed.slice(start, end) <= after) low = end + 1
+    else high = start
+  }
+  return low
 }

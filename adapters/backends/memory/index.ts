@@ -1,6 +1,6 @@
 import type { AdapterDefinition } from '../../contract.ts'
-import { Budget, maxProviderBytes, sharedBytes } from './budget.ts'
 import { MemoryProvider } from './provider.ts'
+import { Budget, maxProviderBytes, sharedBytes } from './tree.ts'
 
 type MemoryConfig = { maxBytes: number }
 

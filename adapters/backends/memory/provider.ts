@@ -12,8 +12,18 @@ import {
   type StorageProvider,
   type Traits,
 } from '../../contract.ts'
-import { Budget } from './budget.ts'
-import { entryBytes, type File, indexAfter, newId, put, remove, requireSegments, Tree, toEntry } from './tree.ts'
+import {
+  Budget,
+  entryBytes,
+  type File,
+  indexAfter,
+  newId,
+  put,
+  remove,
+  requireSegments,
+  Tree,
+  toEntry,
+} from './tree.ts'
 
 /** Bytes. Each Buffer costs a hundred bytes in addition to its content, and a body may arrive in tiny chunks. */
 const blockSize = 64 * 1024

@@ -1,5 +1,5 @@
-import { type Backoff, type Timeouts, usualBackoff, usualTimeouts } from '../../bases/cloud/backoff.ts'
 import { HttpClient } from '../../bases/cloud/http.ts'
+import { type Backoff, type Timeouts, usualBackoff, usualTimeouts } from '../../bases/cloud/repeat.ts'
 import { fromHost } from '../../bases/cloud/tokens.ts'
 import type { Host } from '../../contract.ts'
 import { drivePathOf, type Endpoints, type OneDriveConfig } from './config.ts'

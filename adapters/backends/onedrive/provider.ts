@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { alreadyExists, notAFile, notFound, rootIsFixed } from '../../bases/cloud/failure.ts'
+import { alreadyExists, notADirectory, notAFile, notFound, rootIsFixed } from '../../bases/cloud/failure.ts'
 import { withStorageErrors } from '../../bases/cloud/http.ts'
 import {
   type ByteRange,
@@ -14,12 +14,9 @@ import {
   type StoragePath,
   type StorageProvider,
 } from '../../contract.ts'
-import { isFolder, toEntry } from './entry.ts'
-import { isTaken, onedrive } from './errors.ts'
-import { makeFolders } from './folders.ts'
-import type { DriveItems } from './items.ts'
-import { listPage } from './list.ts'
-import { nameTraits } from './names.ts'
+import { isFolder, isShown, nameTraits, toEntry } from './entry.ts'
+import { isRefused, isTaken, onedrive } from './errors.ts'
+import { type DriveItems, makeFolders } from './items.ts'
 import { readFile } from './read.ts'
 import { copyFile, moveEntry } from './transfer.ts'
 import { maxFileSize } from './upload.ts'
@@ -133,4 +130,27 @@ export class OneDriveProvider implements StorageProvider {
   quota({ signal }: Call): Promise<Quota> {
     return withStorageErrors(onedrive, signal, () => this.#items.quota(signal))
   }
+}
+
+/** Returns one page of a folder, without shortcuts and notebooks. */
+async function listPage(
+  items: DriveItems,
+  path: StoragePath,
+  { cursor, limit, signal }: { cursor: string | undefined; limit: number; signal: AbortSignal },
+): Promise<ListPage> {
+  const page = await items.children(path, limit, cursor, signal).catch(async error => {
+    // Refuses a file in the same way as a missing folder.
+    if (cursor === undefined && isRefused(error, 400, 404)) await requireFolder(items, path, signal)
+    throw error
+  })
+  if (cursor === undefined && page.items.length === 0) await requireFolder(items, path, signal)
+  const entries = page.items.filter(isShown).map(item => toEntry(item.name, item))
+  return page.token === undefined ? { entries } : { entries, cursor: page.token }
+}
+
+/** @throws NOT_FOUND, NOT_A_DIRECTORY */
+async function requireFolder(items: DriveItems, path: StoragePath, signal: AbortSignal): Promise<void> {
+  const item = await items.find(path, signal)
+  if (!item) throw notFound()
+  if (!isFolder(item)) throw notADirectory()
 }

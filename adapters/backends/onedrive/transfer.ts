@@ -12,8 +12,7 @@ import { RequestFailure } from '../../bases/cloud/http.ts'
 import { type Call, type Entry, nameOf, parentOf, StorageError, type StoragePath } from '../../contract.ts'
 import { type DriveItem, isFolder, toEntry } from './entry.ts'
 import { isRefused, isTaken, onedrive } from './errors.ts'
-import { type MadeFolder, makeFolders } from './folders.ts'
-import type { DriveItems } from './items.ts'
+import { type DriveItems, type MadeFolder, makeFolders } from './items.ts'
 import { timesOf } from './upload.ts'
 
 interface Transfer extends Call {

@@ -1,12 +1,11 @@
-import { pause } from '../../bases/cloud/backoff.ts'
 import { alreadyExists, isTransient, property } from '../../bases/cloud/failure.ts'
 import { type HttpRequest, type HttpResponse, RequestFailure } from '../../bases/cloud/http.ts'
 import { isSameName } from '../../bases/cloud/names.ts'
+import { pause } from '../../bases/cloud/repeat.ts'
 import { nameOf, StorageError, type StoragePath } from '../../contract.ts'
-import { type DriveItem, isFolder } from './entry.ts'
+import { badName, type DriveItem, isFolder } from './entry.ts'
 import { isRefused, isTaken } from './errors.ts'
 import type { DriveItems } from './items.ts'
-import { badName } from './names.ts'
 
 /** Bytes of one request: a multiple of 320 KiB, as sessions need. */
 export const chunkSize = 32 * 320 * 1024

@@ -3,9 +3,8 @@ import type { PartLimits } from '../../bases/objects/parts.ts'
 import type { Exclusive, Host, Network } from '../../contract.ts'
 import type { S3Settings } from './config.ts'
 import { DirectRequests } from './direct.ts'
-import type { Head } from './entry.ts'
+import { decodeKey, type Head } from './entry.ts'
 import { isSkewed, isUnexplained, statusOf, toStorageError, type Where } from './errors.ts'
-import { decodeKey } from './keys.ts'
 
 /** Limits, which tests set to lower values. */
 export interface Limits extends PartLimits {

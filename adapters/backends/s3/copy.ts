@@ -1,14 +1,13 @@
 import type { CompletedPart } from '@aws-sdk/client-s3'
-import { withGrace } from '../../bases/objects/grace.ts'
 import { maxParts } from '../../bases/objects/parts.ts'
+import { withGrace } from '../../bases/objects/send.ts'
 import type { Entry, StoragePath, Unfinished } from '../../contract.ts'
-import { beginRecorded } from './begin.ts'
 import type { Bucket } from './bucket.ts'
-import { defaultType, etagOf, fileEntry, type Head } from './entry.ts'
-import { copySource } from './keys.ts'
+import { copySource, defaultType, etagOf, fileEntry, type Head } from './entry.ts'
 import { complete } from './multipart.ts'
 import type { Conditions } from './probe.ts'
 import { type Destination, publish, storedEntry } from './publish.ts'
+import { beginRecorded } from './write.ts'
 
 /** The number of parts that the back end copies concurrently. */
 const atOnce = 8

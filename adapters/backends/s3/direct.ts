@@ -4,8 +4,7 @@
  * adopts the clock of the server, and explains errors.
  */
 import type { S3 } from '@aws-sdk/client-s3'
-import type { Head } from './entry.ts'
-import { encodeKey } from './keys.ts'
+import { encodeKey, type Head } from './entry.ts'
 
 /** Bytes. A larger body gains nothing. */
 export const maxDirectBody = 1024 * 1024

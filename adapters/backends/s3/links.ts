@@ -3,7 +3,7 @@ import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import type { LinkHeaders } from '../../contract.ts'
 import type { Bucket } from './bucket.ts'
-import { copySource } from './keys.ts'
+import { copySource } from './entry.ts'
 import { probeKey, removeProbe } from './probe.ts'
 
 /** Seconds: https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-presigned-url.html */

@@ -1,7 +1,6 @@
-import type { FolderPage } from '../../bases/objects/folder-page.ts'
+import type { FolderPage } from '../../bases/objects/folders.ts'
 import type { Bucket } from './bucket.ts'
-import { fileEntry, folderEntry } from './entry.ts'
-import { decodeKey, isName, isProbe } from './keys.ts'
+import { decodeKey, fileEntry, folderEntry, isName, isProbe } from './entry.ts'
 
 export interface Selection {
   /** Empty, or ending in `/`. */

@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { CompletedPart, S3 } from '@aws-sdk/client-s3'
 import type { BodyReader } from '../../bases/objects/parts.ts'
 import { type SendOptions, sendParts } from '../../bases/objects/send.ts'
-import type { Entry } from '../../contract.ts'
+import { parseJson } from '../../bases/objects/uploads.ts'
+import type { Entry, StoragePath } from '../../contract.ts'
 import { type Bucket, isPrecondition, wasRepeated } from './bucket.ts'
 import { etagOf } from './entry.ts'
 import type { Conditions } from './probe.ts'
@@ -97,3 +98,33 @@ function etagOfParts(parts: readonly CompletedPart[]): string {
   for (const { ETag } of parts) hash.update(Buffer.from(etagOf(ETag) ?? '', 'hex'))
   return `${hash.digest('hex')}-${parts.length}`
 }
+
+/** The host's record of an unfinished write, with which `abort` can free it after a crash. */
+export interface UploadRecord {
+  path: StoragePath
+  /** Undefined until the response names the upload. */
+  id?: string
+  /** Milliseconds since 1970 by the clock of S3. Uploads of this key that began later may be ours, with a lost id. */
+  since?: number
+}
+
+/** @param since set where a lost response may have named another upload */
+export function formatRecord(path: StoragePath, upload: Upload | undefined, since?: number): string {
+  return JSON.stringify({
+    path,
+    ...(upload && { id: upload.UploadId }),
+    ...(since && { since }),
+  } satisfies UploadRecord)
+}
+
+export function parseRecord(text: string): UploadRecord | undefined {
+  const record: Partial<UploadRecord> = parseJson(text)
+  return typeof record.path === 'string' ? (record as UploadRecord) : undefined
+}
+
+/** https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html */
+
+/** Bytes of a part that is not the last. */
+export const minPartBytes = 5 * 1024 * 1024
+/** Bytes: 5 TiB. */
+export const maxFileSize = 5 * 1024 ** 4

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Bucket } from './bucket.ts'
+import { copySource, probePrefix } from './entry.ts'
 import { configFault, statusOf } from './errors.ts'
-import { copySource, probePrefix } from './keys.ts'
 
 /** The requests that can make a file visible: PutObject, CompleteMultipartUpload and CopyObject. */
 export type Step = 'put' | 'complete' | 'copy'

@@ -1,20 +1,33 @@
 import type { Readable } from 'node:stream'
 import type { CompletedPart } from '@aws-sdk/client-s3'
 import { BodyReader, maxParts, planFor } from '../../bases/objects/parts.ts'
-import { appendParts, beginState, fileOf, parseState, requireBytes, type State } from '../../bases/objects/uploads.ts'
-import { whileReading } from '../../bases/objects/while-reading.ts'
+import {
+  appendParts,
+  beginState,
+  fileOf,
+  parseState,
+  requireBytes,
+  type State,
+  whileReading,
+} from '../../bases/objects/uploads.ts'
 import { type Call, type Entry, nameOf, type PartWrites, type ResumableWrites, StorageError } from '../../contract.ts'
-import { begin, freeLost } from './begin.ts'
 import type { Bucket } from './bucket.ts'
-import { etagOf, headersOf } from './entry.ts'
+import { etagOf, headersOf, type Keys } from './entry.ts'
 import { codeOf } from './errors.ts'
 import type { Folders } from './folders.ts'
-import type { Keys } from './keys.ts'
-import { abortUnrecorded, abortUpload, complete, type SentParts, sendBody, type Upload } from './multipart.ts'
-import { minPartBytes } from './parts.ts'
+import {
+  abortUnrecorded,
+  abortUpload,
+  complete,
+  minPartBytes,
+  parseRecord,
+  type SentParts,
+  sendBody,
+  type Upload,
+} from './multipart.ts'
 import type { Conditions } from './probe.ts'
 import { putWhole } from './publish.ts'
-import { parseRecord } from './upload-state.ts'
+import { begin, freeLost } from './write.ts'
 
 export function resumableWrites(
   bucket: Bucket,

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import ssh2, { type AnyAuthMethod, type Client, type SFTPWrapper } from 'ssh2'
-import { closeOnAbort } from '../../bases/plain/abort.ts'
-import { type Host, orAborted, StorageError } from '../../contract.ts'
+import { closeOnAbort } from '../../bases/plain/connect.ts'
+import { type Host, orAborted, StorageError, type StorageErrorCode } from '../../contract.ts'
+import { unreachable } from '../../unreachable.ts'
 import type { SftpSettings } from './config.ts'
 
 /** Milliseconds. */
@@ -77,4 +78,23 @@ function wrongHostKey({ host, hostKeys }: SftpSettings, actual: string): Storage
   }
   const message = `${host} has another host key (${actual}) than this storage. If its administrator has changed it, correct the host key; otherwise somebody may be intercepting the connection.`
   return new StorageError('UNAUTHORIZED', message)
+}
+
+/** https://datatracker.ietf.org/doc/html/draft-ietf-secsh-filexfer-02#section-7. 4 has many reasons. */
+const meanings: Record<number, [StorageErrorCode, string]> = {
+  2: ['NOT_FOUND', 'There is nothing at this path.'],
+  3: ['PERMISSION_DENIED', 'The server does not allow this at this path: check the permissions of the user.'],
+  4: ['PERMISSION_DENIED', 'The server refuses this at this path: check the permissions of the user.'],
+  8: ['PERMISSION_DENIED', 'The server does not support this.'],
+}
+
+/** Converts errors of the server and of connections. Returns others unchanged: an abort, or a bug. */
+export function toStorageError(error: unknown, server: { host: string; port: number }): unknown {
+  if (!(error instanceof Error) || ['StorageError', 'AbortError', 'TypeError'].includes(error.name)) return error
+  const { code, level } = error as Error & { code?: unknown; level?: string }
+  const known = typeof code === 'number' && level === undefined ? meanings[code] : undefined
+  if (known) return new StorageError(...known, { cause: error })
+  if (level !== 'client-authentication') return unreachable(error, server)
+  const message = 'The server refuses the user name, the password or the key: correct them.'
+  return new StorageError('UNAUTHORIZED', message, { cause: error })
 }

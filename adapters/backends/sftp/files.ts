@@ -2,10 +2,19 @@ import type { Attributes, OpenMode, SFTPWrapper } from 'ssh2'
 import type { Facts, PlainFiles } from '../../bases/plain/files.ts'
 import { type Call, orAborted, type Pool, StorageError, type StoragePath, segmentsOf } from '../../contract.ts'
 import type { SftpSettings } from './config.ts'
-import type { Connection } from './connect.ts'
-import { toStorageError } from './errors.ts'
-import { closed, confirmed, pagesOf, promised, quotaOf, setTime, statOf, withHandle } from './requests.ts'
-import { receive, send } from './transfer.ts'
+import { type Connection, toStorageError } from './connect.ts'
+import {
+  closed,
+  confirmed,
+  pagesOf,
+  promised,
+  quotaOf,
+  receive,
+  send,
+  setTime,
+  statOf,
+  withHandle,
+} from './transfer.ts'
 
 /** The maximum number of calls on one connection at once. Each transfer counts as one. */
 export const maxUsers = 32

@@ -4,10 +4,9 @@ import { refusedFolder } from '../../bases/plain/errors.ts'
 import { openPlainProvider } from '../../bases/plain/provider.ts'
 import { type Host, StorageError, type StorageProvider } from '../../contract.ts'
 import type { SftpSettings } from './config.ts'
-import { type Connection, connect } from './connect.ts'
-import { toStorageError } from './errors.ts'
+import { type Connection, connect, toStorageError } from './connect.ts'
 import { type Extensions, maxUsers, sftpFiles } from './files.ts'
-import { confirmed, promised } from './requests.ts'
+import { confirmed, promised } from './transfer.ts'
 
 /** @throws INVALID_CONFIG, UNAUTHORIZED, UNAVAILABLE */
 export async function openProvider(settings: SftpSettings, host: Host): Promise<StorageProvider> {

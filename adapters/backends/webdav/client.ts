@@ -1,10 +1,9 @@
-import { pause } from '../../bases/cloud/backoff.ts'
+import { pause } from '../../bases/cloud/repeat.ts'
 import { type Call, type Network, StorageError } from '../../contract.ts'
 import { Authorization } from './authorization.ts'
 import type { WebdavSettings } from './config.ts'
 import { refusal, toStorageError } from './errors.ts'
-import { type DavResource, resourcesIn } from './multistatus.ts'
-import { decodeHref } from './paths.ts'
+import { type DavResource, decodeHref, resourcesIn } from './multistatus.ts'
 
 /** Bytes of an error's body for the log. */
 const maxDetails = 500

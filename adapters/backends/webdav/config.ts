@@ -1,4 +1,4 @@
-import * as shared from '../../bases/plain/properties.ts'
+import * as shared from '../../bases/plain/connect.ts'
 import { type ConfigSchema, StorageError } from '../../contract.ts'
 
 export type WebdavConfig = {

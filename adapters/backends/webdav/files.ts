@@ -4,13 +4,11 @@ import type { Commit, Facts, PlainFiles, StoreOptions } from '../../bases/plain/
 import { withSource } from '../../bases/plain/source.ts'
 import { isSameName, stagedAt, stagingFolder, stagingName } from '../../bases/plain/staging.ts'
 import { type Call, childOf, type ResumableWrites, StorageError, type StoragePath, segmentsOf } from '../../contract.ts'
-import { prepareBody, untilEnd } from './body.ts'
-import { putHashed } from './checksum.ts'
+import { prepareBody, putHashed, untilEnd } from './body.ts'
 import type { DavClient } from './client.ts'
 import type { WebdavSettings } from './config.ts'
 import { statusOf } from './errors.ts'
-import type { DavResource } from './multistatus.ts'
-import { decodeHref, encodeSegments, namesIn } from './paths.ts'
+import { type DavResource, decodeHref, encodeSegments, namesIn } from './multistatus.ts'
 import {
   factsRequest,
   ocFactsRequest,
@@ -20,8 +18,17 @@ import {
   toFacts,
   toQuota,
 } from './properties.ts'
-import { maxChunks, minChunk, UploadFolders } from './upload-folders.ts'
-import { formatState, newUploadId, parseId, parseState, type UploadState, uploadNotFound } from './upload-state.ts'
+import {
+  formatState,
+  maxChunks,
+  minChunk,
+  newUploadId,
+  parseId,
+  parseState,
+  UploadFolders,
+  type UploadState,
+  uploadNotFound,
+} from './upload-folders.ts'
 import { chunkSize, writeInChunks } from './write-chunks.ts'
 
 /** Bytes of a name: more than any common file system takes. Servers do not say that a name is too long. */

@@ -3,9 +3,8 @@ import type { Readable } from 'node:stream'
 import { waitForMemory } from '../../bases/objects/part-memory.ts'
 import { BodyReader } from '../../bases/objects/parts.ts'
 import { type Call, StorageError, type StoragePath, type Unfinished } from '../../contract.ts'
-import { hashed } from './checksum.ts'
-import { maxChunks, type UploadFolders } from './upload-folders.ts'
-import { formatRecord, newUploadId } from './upload-state.ts'
+import { hashed } from './body.ts'
+import { formatRecord, maxChunks, newUploadId, type UploadFolders } from './upload-folders.ts'
 
 const mib = 1024 * 1024
 /**

@@ -1,7 +1,7 @@
 import { type Network, StorageError, type Tokens } from '../../contract.ts'
-import { type Backoff, usualTimeouts } from './backoff.ts'
 import { property } from './failure.ts'
 import { HttpClient, type Vendor, withStorageErrors } from './http.ts'
+import { type Backoff, usualTimeouts } from './repeat.ts'
 
 /** Milliseconds for all attempts. */
 const timeout = 30_000

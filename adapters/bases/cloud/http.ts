@@ -1,9 +1,8 @@
 import { PassThrough, pipeline, Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { type Network, StorageError } from '../../contract.ts'
-import { type Backoff, type Timeouts, waitFor } from './backoff.ts'
 import { causeForLog, type Failure, parseRetryAfter, type Refusals, toStorageError } from './failure.ts'
-import { repeat } from './repeat.ts'
+import { type Backoff, repeat, type Timeouts, waitFor } from './repeat.ts'
 import type { TokenSource } from './tokens.ts'
 
 /** A vendor whose API returns JSON. */

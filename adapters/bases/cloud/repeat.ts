@@ -1,6 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { orAborted } from '../../contract.ts'
-import { pause } from './backoff.ts'
-import type { Failure } from './failure.ts'
+import { type Failure, isTransient, type Refusals } from './failure.ts'
 import type { TokenSource } from './tokens.ts'
 
 interface RepeatOptions {
@@ -37,4 +37,49 @@ export async function repeat<T>(
       await pause(wait, signal)
     }
   }
+}
+
+/** Delays are in milliseconds. */
+export interface Backoff {
+  /** The delay before the first retry, doubled for each further one. */
+  first: number
+  /** The maximum delay before a retry. Where the vendor asks for more, the call fails with RATE_LIMITED or UNAVAILABLE. */
+  longest: number
+  attempts: number
+}
+
+export const usualBackoff: Backoff = { first: 500, longest: 20_000, attempts: 6 }
+
+/** Milliseconds. */
+export interface Timeouts {
+  /** The timeout of a response. For a stream, it ends when the response starts. */
+  metadata: number
+  /** The same for a request that uploads content. */
+  upload: number
+  /** The timeout of a download that receives no bytes. */
+  stall: number
+  /** The timeout of one request for a token. */
+  token: number
+}
+
+export const usualTimeouts: Timeouts = { metadata: 30_000, upload: 300_000, stall: 60_000, token: 10_000 }
+
+/** Returns the milliseconds until the next attempt, doubled each time, with jitter; undefined for no further attempt. */
+export function waitFor(
+  failure: Failure,
+  attempt: number,
+  options: { backoff: Backoff; isRateLimit: Refusals['isRateLimit']; repeatable: boolean },
+): number | undefined {
+  const { first, longest, attempts } = options.backoff
+  if (attempt + 1 >= attempts) return undefined
+  if (!options.isRateLimit(failure) && !(options.repeatable && isTransient(failure))) return undefined
+  const own = Math.min(longest, first * 2 ** attempt * (0.75 + Math.random() / 2))
+  const wait = Math.max(failure.retryAfterMs ?? 0, own)
+  return wait > longest ? undefined : wait
+}
+
+export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return delay(ms, undefined, signal && { signal }).catch(() => {
+    throw signal?.reason
+  })
 }

@@ -3,7 +3,6 @@ import type { Readable } from 'node:stream'
 import { type Call, StorageError, type StoragePath } from '../../contract.ts'
 import { BodyReader, type PartLimits, planFor, planParts } from './parts.ts'
 import type { SendOptions } from './send.ts'
-import { whileReading } from './while-reading.ts'
 
 /** The state of an upload, which the host stores. The back end lists the parts; the state has only the next number. */
 export interface State {
@@ -88,4 +87,19 @@ export async function appendParts(
 /** @throws UNAVAILABLE where the body had another size than announced */
 export function requireBytes(bytes: number, size: number): void {
   if (bytes !== size) throw new StorageError('UNAVAILABLE', `${bytes} of ${size} bytes arrived: send them again.`)
+}
+
+/** Runs work that reads a body, and destroys the body when the work fails or the signal aborts. @throws the signal's reason */
+export async function whileReading<T>(body: Readable, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  const onAbort = () => body.destroy(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    signal.throwIfAborted()
+    return await work()
+  } catch (error) {
+    body.destroy()
+    throw signal.aborted ? signal.reason : error
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
 }

@@ -1,14 +1,14 @@
 /** Published as `stowage/adapter/plain`. */
 export { unreachable } from '../../unreachable.ts'
-export { showCertificate } from './certificate.ts'
-export { isRefusal } from './errors.ts'
-export type { Commit, Facts, PlainFiles, RenameOptions, StoreOptions } from './files.ts'
 export {
   connectionsProperty,
   folderProperty,
   hostProperty,
   passwordProperty,
   portProperty,
+  showCertificate,
   userProperty,
-} from './properties.ts'
+} from './connect.ts'
+export { isRefusal } from './errors.ts'
+export type { Commit, Facts, PlainFiles, RenameOptions, StoreOptions } from './files.ts'
 export { openPlainProvider } from './provider.ts'

@@ -16,12 +16,11 @@ import {
   type StorageProvider,
   type Traits,
 } from '../../contract.ts'
-import { openBody } from './body.ts'
 import { ifRefused, isChanged, isRefusal, missing, refuseTarget } from './errors.ts'
 import type { Facts, PlainFiles, RenameOptions, StoreOptions } from './files.ts'
 import { makeFolders, renameWithParents, withParents } from './folders.ts'
 import { resumableWrites } from './resumable.ts'
-import { withSource } from './source.ts'
+import { openBody, withSource } from './source.ts'
 import { isReserved, refuseStaging, Staging } from './staging.ts'
 
 /** Makes a provider of the commands of a server, and removes what killed servers left there. */

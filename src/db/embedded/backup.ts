@@ -8,8 +8,7 @@ import { chmod, copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'no
 import { dirname, join, resolve } from 'node:path'
 import type { Client } from 'pg'
 import { addressOf, asSuperuser, connectClient } from './connection.ts'
-import { EmbeddedPostgresError, isErrno } from './errors.ts'
-import { layoutIn } from './layout.ts'
+import { EmbeddedPostgresError, isErrno, layoutIn } from './layout.ts'
 
 export interface BackupOptions {
   /** The data folder of a running server, in this process or another. */

@@ -3,10 +3,9 @@ import { once } from 'node:events'
 import { chown, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
-import { EmbeddedPostgresError, isErrno } from './errors.ts'
+import { EmbeddedPostgresError, isErrno } from './layout.ts'
 import { processesIn, signalIfAlive, waitForEnd } from './processes.ts'
-import { type Host, listen, program } from './programs.ts'
-import { spawnSupervised } from './watchdog.ts'
+import { type Host, listen, program, spawnSupervised } from './programs.ts'
 
 /** PostgreSQL's superuser, for administration only. Stowage itself uses the role `stowage`, which is no superuser. */
 export const SUPERUSER = 'postgres'

@@ -2,7 +2,7 @@
 import { open } from 'node:fs/promises'
 import pg from 'pg'
 import { SUPERUSER } from './cluster.ts'
-import { EmbeddedPostgresError } from './errors.ts'
+import { EmbeddedPostgresError } from './layout.ts'
 
 /** The options for `pg`, where `host` is a folder. */
 export interface ClusterConnection {

@@ -7,7 +7,7 @@
  */
 export { type BackupOptions, backupEmbedded } from './backup.ts'
 export type { ClusterConnection } from './connection.ts'
-export { EmbeddedPostgresError } from './errors.ts'
+export { EmbeddedPostgresError } from './layout.ts'
 export type { Log } from './programs.ts'
 export { type EmbeddedPostgres, type EmbeddedPostgresOptions, startEmbeddedPostgres } from './start.ts'
 export type { Migrate } from './upgrade.ts'

@@ -5,9 +5,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withTimeout } from '../../lib/timeout.ts'
 import { PORT } from './connection.ts'
-import { EmbeddedPostgresError } from './errors.ts'
-import { type Host, listen, program } from './programs.ts'
-import { spawnSupervised } from './watchdog.ts'
+import { EmbeddedPostgresError } from './layout.ts'
+import { type Host, listen, program, spawnSupervised } from './programs.ts'
 
 export interface Postmaster {
   pid: number

@@ -1,6 +1,5 @@
 import { mkdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { EmbeddedPostgresError, isErrno } from './errors.ts'
 
 /** A user and a group of the system, by number. */
 export interface Owner {
@@ -71,4 +70,13 @@ export function assertUsable(path: string, owner: Owner): void {
   throw new EmbeddedPostgresError(
     `${path} belongs to user id ${owner.uid} and this is user id ${own}: start Stowage as that user or as root, or choose another data folder.`,
   )
+}
+
+/** Its message is one sentence that tells the person what to do; the start prints it and ends with status 1. */
+export class EmbeddedPostgresError extends Error {
+  override name = 'EmbeddedPostgresError'
+}
+
+export function isErrno(error: unknown, ...codes: string[]): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code)
 }

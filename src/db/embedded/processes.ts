@@ -4,7 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { isErrno } from './errors.ts'
+import { isErrno } from './layout.ts'
 
 const run = promisify(execFile)
 const POLL_MS = 10

@@ -1,16 +1,18 @@
-import { chown, readdir, rm, writeFile } from 'node:fs/promises'
+/** Connects to the database of another server process that owns the data folder. */
+
+import { randomUUID } from 'node:crypto'
+import { chown, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client } from 'pg'
 import { findBinaries } from './binaries.ts'
 import { clusterVersion, createCluster, discardFresh } from './cluster.ts'
-import { addressOf, type ClusterConnection, ensureDatabase } from './connection.ts'
-import { EmbeddedPostgresError, isErrno } from './errors.ts'
+import { type Address, addressOf, type ClusterConnection, connectClient, ensureDatabase } from './connection.ts'
 import { launch, type Postmaster } from './launch.ts'
-import { type Layout, makeLayout } from './layout.ts'
+import { EmbeddedPostgresError, isErrno, type Layout, makeLayout } from './layout.ts'
 import { processesIn, recordedPostmaster, signalIfAlive, waitForEnd } from './processes.ts'
 import type { Host, Log } from './programs.ts'
-import { joinSharedServer, publishOwner, readOwner, type SharedServer, withdrawOwner } from './shared-server.ts'
 import { finishUpgrade, type Migrate, upgradeCluster } from './upgrade.ts'
 import { chooseRunUser, claimCluster, permitEntry } from './user.ts'
 
@@ -241,4 +243,53 @@ function useSharedServer({ address, watch }: SharedServer): EmbeddedPostgres {
       void ended.then(() => stopping === undefined && listener('The Stowage that owns the database ended it.'))
     },
   }
+}
+
+interface OwnerRecord {
+  /**
+   * Differs with every start. It shows whether another owner started between the read of this record and the
+   * connection.
+   */
+  id: string
+  pid: number
+}
+
+export interface SharedServer {
+  address: Address
+  /** An idle connection, which ends when the owner's database ends. */
+  watch: Client
+}
+
+async function publishOwner(layout: Layout): Promise<void> {
+  const record: OwnerRecord = { id: randomUUID(), pid: process.pid }
+  const partial = `${layout.ownerRecord}.new`
+  await rm(partial, { force: true })
+  await writeFile(partial, JSON.stringify(record), { flag: 'wx', mode: 0o600 })
+  await chown(partial, layout.owner.uid, layout.owner.gid)
+  await rename(partial, layout.ownerRecord)
+}
+
+async function withdrawOwner(layout: Layout): Promise<void> {
+  await rm(layout.ownerRecord, { force: true })
+}
+
+async function readOwner(layout: Layout): Promise<OwnerRecord | undefined> {
+  try {
+    return JSON.parse(await readFile(layout.ownerRecord, 'utf8')) as OwnerRecord
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+/** Returns undefined until an owner has a database that is ready. */
+async function joinSharedServer(layout: Layout): Promise<SharedServer | undefined> {
+  const owner = await readOwner(layout)
+  if (owner === undefined) return undefined
+  const address = await addressOf(layout.data)
+  const watch = await connectClient(address.connection).catch(() => undefined)
+  if (watch !== undefined && (await readOwner(layout))?.id === owner.id) return { address, watch }
+  await watch?.end()
+  await address.close()
+  return undefined
 }

@@ -4,8 +4,7 @@
  */
 import { chmod, lchown, readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { EmbeddedPostgresError, isErrno } from './errors.ts'
-import { assertUsable, type Owner } from './layout.ts'
+import { assertUsable, EmbeddedPostgresError, isErrno, type Owner } from './layout.ts'
 
 export interface RunUser extends Owner {
   name: string

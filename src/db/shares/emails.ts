@@ -1,7 +1,7 @@
 /** The outbox of emails about shares. A claim lets one server at a time send a message, and ends by itself if that server fails. */
 import { sql } from 'kysely'
 import type { Change, Database } from '../client.ts'
-import { type ShareRecord, shareColumns, toShare } from './record.ts'
+import { type ShareRecord, shareColumns, toShare } from './shares.ts'
 
 /** Seconds after which another server sends the message. Longer than all timeouts of an attempt. */
 const claimSeconds = 180

@@ -4,11 +4,10 @@ import { type ProviderAccess, restoreAccess } from '../../auth/access.ts'
 import type { Scope } from '../../auth/scopes.ts'
 import type { Member, SeenProvider } from '../../auth/viewer.ts'
 import type { Database } from '../client.ts'
-import { seenProviderColumns, toSeenProvider } from '../credential-lookup.ts'
-import { prepareLookups } from '../lookups.ts'
+import { prepareLookups, seenProviderColumns, toSeenProvider } from '../lookups.ts'
 import { memberColumns, toMember } from '../members.ts'
 import { type RightsVersion, toVersion, versionColumns } from '../rights.ts'
-import { type ShareRecord, shareColumns, toShare } from './record.ts'
+import { type ShareRecord, shareColumns, toShare } from './shares.ts'
 
 export interface OwnedShare {
   share: ShareRecord

@@ -6,7 +6,7 @@ import { authorize, needs } from '../../auth/needs.ts'
 import { parsePath, type StoragePath } from '../../auth/path.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import type { JobRecord } from '../../db/jobs/record.ts'
+import type { JobRecord } from '../../db/jobs/jobs.ts'
 import type { JobState, StoredLocation } from '../../db/schema.ts'
 import { deleteLocksWithin } from '../../db/webdav/locks.ts'
 import {

@@ -1,5 +1,5 @@
 import type { Change } from '../../db/client.ts'
-import type { JobRecord } from '../../db/jobs/record.ts'
+import type { JobRecord } from '../../db/jobs/jobs.ts'
 import { findMember } from '../../db/members.ts'
 import type { ScheduledJob } from '../../db/schema.ts'
 import { cut } from '../audit/event.ts'

@@ -16,12 +16,12 @@ import {
   deleteJobsEndedBefore,
   findJob,
   insertJob,
+  type JobRecord,
   listJobs,
   queueAfterEnd,
   queueAgain,
   requestOfJob,
 } from '../../db/jobs/jobs.ts'
-import type { JobRecord } from '../../db/jobs/record.ts'
 import type { JobConflict, JobKind, JobState, ScheduledJob } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'

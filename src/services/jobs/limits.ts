@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../db/client.ts'
-import { findSharedLimits } from '../../db/jobs/shares.ts'
+import { findSharedLimits } from '../../db/jobs/leases.ts'
 import { Limiter } from '../../lib/limiter.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 

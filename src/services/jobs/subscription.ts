@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import { owns, requireScope } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
-import type { JobRecord } from '../../db/jobs/record.ts'
+import type { JobRecord } from '../../db/jobs/jobs.ts'
 import { AppError } from '../../errors.ts'
 import { maxUnread, Subscription } from '../subscriptions/index.ts'
 

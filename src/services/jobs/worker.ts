@@ -4,8 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { changeWithOwnEvents } from '../../db/audit-events.ts'
+import type { JobRecord } from '../../db/jobs/jobs.ts'
 import { endAbandoned, isAnyWaiting, takeJob } from '../../db/jobs/leases.ts'
-import type { JobRecord } from '../../db/jobs/record.ts'
 import type { JobState } from '../../db/schema.ts'
 import { Slots } from '../../lib/slots.ts'
 import { type RunContext, runJob } from './run.ts'

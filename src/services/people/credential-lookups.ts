@@ -1,7 +1,6 @@
 import { basePathsIn, type ProviderAccess } from '../../auth/access.ts'
 import type { ProviderName, SeenProvider } from '../../auth/viewer.ts'
-import { batched } from '../../db/batched.ts'
-import type { CredentialLookup } from '../../db/credential-lookup.ts'
+import { batched, type CredentialLookup } from '../../db/lookups.ts'
 import type { RightsMemory, Versioned } from './rights-memory.ts'
 
 /**

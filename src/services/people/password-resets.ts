@@ -7,9 +7,14 @@ import { requireMayAssign, requireSession, requireWorkspaceAdmin } from '../../a
 import { memberViewer, type Origin, type Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
 import { findMember } from '../../db/members.ts'
-import { hasPasswordReset, type PasswordReset, putPasswordReset, takePasswordReset } from '../../db/password-resets.ts'
 import { revokeSessionsOf } from '../../db/sessions.ts'
-import { setPassword } from '../../db/users.ts'
+import {
+  hasPasswordReset,
+  type PasswordReset,
+  putPasswordReset,
+  setPassword,
+  takePasswordReset,
+} from '../../db/users.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
 

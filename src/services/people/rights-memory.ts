@@ -21,7 +21,7 @@ export interface Versioned {
   version: RightsVersion
 }
 
-interface Lease {
+interface MemoryLease {
   /** Milliseconds of the monotonic clock. */
   end: number
   /** The time of day less the monotonic clock. */
@@ -46,7 +46,7 @@ export function createRightsMemory(db: Database, onError: (error: unknown) => vo
   /** The least recently used is first. */
   const kept = new Map<string, Versioned>()
   let seen: RightsVersion | null = null
-  let lease: Lease | null = null
+  let lease: MemoryLease | null = null
   let isUsed = false
   let isClosed = false
   let renewing: Promise<void> | null = null

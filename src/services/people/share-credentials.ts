@@ -1,8 +1,8 @@
 /** Share links as credentials. A link has the rights of its maker and of the API key that made it, limited to what is shared. */
 import { requireLive } from '../../auth/policy.ts'
 import { keyPermissions, memberPermissions, type Origin, sharePermissions, type Viewer } from '../../auth/viewer.ts'
-import { batched } from '../../db/batched.ts'
 import type { Database } from '../../db/client.ts'
+import { batched } from '../../db/lookups.ts'
 import { type OwnedShare, prepareOwnedShares } from '../../db/shares/live-shares.ts'
 import { AppError } from '../../errors.ts'
 import type { RightsMemory } from './rights-memory.ts'

@@ -14,7 +14,7 @@ import {
   insertOAuthState,
   type OAuthState,
   takeOAuthState,
-} from '../../db/oauth-states.ts'
+} from '../../db/provider-tokens.ts'
 import { type ProviderRecord, updateProvider } from '../../db/providers.ts'
 import { findWorkspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'

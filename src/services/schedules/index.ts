@@ -4,18 +4,17 @@ import { authorizeJob } from '../../auth/needs.ts'
 import { isUnrestricted, requireScope } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import { findJobs } from '../../db/jobs/jobs.ts'
-import type { JobRecord } from '../../db/jobs/record.ts'
-import { noteRun } from '../../db/schedules/due.ts'
-import type { ScheduleRecord } from '../../db/schedules/record.ts'
+import { findJobs, type JobRecord } from '../../db/jobs/jobs.ts'
 import {
   deleteSchedule,
   findSchedule,
   insertSchedule,
   listSchedules,
   lockSchedule,
+  noteRun,
+  type ScheduleRecord,
   updateSchedule,
-} from '../../db/schedules/schedules.ts'
+} from '../../db/schedules.ts'
 import { AppError } from '../../errors.ts'
 import { cut } from '../audit/event.ts'
 import type { Audit, AuditFacts, Recording } from '../audit/index.ts'

@@ -26,7 +26,7 @@ import {
   returnLapsedClaims,
   settleClaim,
 } from '../../db/shares/claims.ts'
-import type { ShareRecord } from '../../db/shares/record.ts'
+import type { ShareRecord } from '../../db/shares/shares.ts'
 import { AppError, type Reason } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import { candidates, isTaken, longestSuffix, nameTaken } from '../files/conflict.ts'

@@ -13,12 +13,12 @@ import { type ShareKind, scopeOf, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { returnLapsedClaims } from '../../db/shares/claims.ts'
 import { insertInvitations } from '../../db/shares/emails.ts'
-import type { ShareRecord } from '../../db/shares/record.ts'
 import {
   findShare,
   insertShare,
   listShares,
   revokeShare,
+  type ShareRecord,
   type ShareSettings,
   updateShare,
 } from '../../db/shares/shares.ts'

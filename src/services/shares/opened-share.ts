@@ -6,7 +6,7 @@
 
 import { childOf, formatPath, isWithin, nameOf, parsePath, type StoragePath, segmentsOf } from '../../auth/path.ts'
 import type { Viewer } from '../../auth/viewer.ts'
-import type { ShareRecord } from '../../db/shares/record.ts'
+import type { ShareRecord } from '../../db/shares/shares.ts'
 import { AppError } from '../../errors.ts'
 
 /** A share that a request has opened with its link and, if it has one, its password. */

@@ -1,8 +1,7 @@
 /** The settings of a share, as people send them. */
 import { checkPassword } from '../../auth/passwords.ts'
 import type { ShareKind } from '../../auth/viewer.ts'
-import type { ShareRecord } from '../../db/shares/record.ts'
-import type { ShareSettings } from '../../db/shares/shares.ts'
+import type { ShareRecord, ShareSettings } from '../../db/shares/shares.ts'
 import { AppError } from '../../errors.ts'
 import { parseEmail, parseFuture } from '../input.ts'
 

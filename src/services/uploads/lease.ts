@@ -3,9 +3,16 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../db/client.ts'
 import { deleteLongExpired, deleteUpload } from '../../db/uploads/delete.ts'
-import { dropLease, renewLease, takeFreeLease, takeLease, wantLeases } from '../../db/uploads/leases.ts'
+import {
+  dropLease,
+  type Progress,
+  renewLease,
+  saveProgress,
+  takeFreeLease,
+  takeLease,
+  wantLeases,
+} from '../../db/uploads/leases.ts'
 import { LimitExceeded } from '../../db/uploads/limits.ts'
-import { type Progress, saveProgress } from '../../db/uploads/progress.ts'
 import type { UploadRecord } from '../../db/uploads/record.ts'
 import { insertUpload, type NewUpload } from '../../db/uploads/uploads.ts'
 import { AppError } from '../../errors.ts'

@@ -13,14 +13,15 @@ import {
   listDeliveries,
   replay,
 } from '../../db/webhooks/deliveries.ts'
-import type { DeliveryRecord, WebhookRecord } from '../../db/webhooks/record.ts'
 import {
+  type DeliveryRecord,
   deleteWebhook,
   findWebhook,
   insertWebhook,
   listWebhooks,
   lockWebhook,
   updateWebhook,
+  type WebhookRecord,
 } from '../../db/webhooks/webhooks.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'

@@ -4,7 +4,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { accessTo, allProviders, includesPath } from '../../auth/access.ts'
 import { parsePath } from '../../auth/path.ts'
 import type { Secrets } from '../../auth/secrets.ts'
-import type { DeliveryRecord, WebhookRecord } from '../../db/webhooks/record.ts'
+import type { DeliveryRecord, WebhookRecord } from '../../db/webhooks/webhooks.ts'
 import { hasVisibleSources } from '../audit/sources.ts'
 import { typeOf } from './events.ts'
 

@@ -8,17 +8,16 @@ import type { Secrets } from '../../auth/secrets.ts'
 import { ownOrigin } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { findMember } from '../../db/members.ts'
-import { hasMorePending } from '../../db/webhooks/deliveries.ts'
 import {
   type Allowance,
   type AttemptOutcome,
   claimDue,
   findClaimedWebhooks,
+  hasMorePending,
   isAnyDue,
   settleAttempt,
-} from '../../db/webhooks/due.ts'
-import type { DeliveryRecord, WebhookRecord } from '../../db/webhooks/record.ts'
-import { disableWebhook } from '../../db/webhooks/webhooks.ts'
+} from '../../db/webhooks/deliveries.ts'
+import { type DeliveryRecord, disableWebhook, type WebhookRecord } from '../../db/webhooks/webhooks.ts'
 import { AppError, type Reason, reasons, toAppError } from '../../errors.ts'
 import { startPolling } from '../../lib/polling.ts'
 import { isClosedAddress } from '../../storage/network/index.ts'

@@ -2,19 +2,19 @@
 import { randomUUID } from 'node:crypto'
 import type { Database } from '../../db/client.ts'
 import { type ListedMember, listMembers } from '../../db/members.ts'
-import { openDatabase } from '../../db/open.ts'
+import { openDatabase } from '../../db/migrate.ts'
 import { findTheWorkspace } from '../../db/workspaces.ts'
 import { StartError } from '../../errors.ts'
 import { createLog } from '../../log/logger.ts'
 import type { Services } from '../../services/index.ts'
 import type { Settings } from '../../settings/index.ts'
-import { makeDataFolder, requireSeparateRoots } from '../data-folder.ts'
+import { makeDataFolder, readSecrets, requireSeparateRoots } from '../data-folder.ts'
 import { connectionTo, withServices } from '../offline-app.ts'
-import { readSecrets } from '../secret-file.ts'
-import type { ApplyContext } from './context.ts'
+import { type ApplyContext, change, create, type Step } from './context.ts'
 import { type Declaration, readDeclaration, readSecretOf } from './declaration.ts'
-import { plan } from './plan.ts'
-import { create, type Step } from './step.ts'
+import { planKeys, planMembers } from './people.ts'
+import { planProviders } from './providers.ts'
+import { planWebhooks } from './webhooks.ts'
 
 /** The maximum number of members that are compared. */
 const maxMembers = 10_000
@@ -91,4 +91,28 @@ async function contextOf(db: Database, services: Services, declaration: Declarat
   // A provider that will be connected gets its id then. Until then, its name stands for it.
   const providerIds = new Map((declaration.providers ?? []).map(({ name }) => [name, `new ${name}`] as const))
   return { services, viewer, declaration, providers, providerIds, members, viewerOf }
+}
+
+/** Compares the declaration with the workspace. The steps are in the order in which they can run. */
+export async function plan(context: ApplyContext): Promise<Step[]> {
+  return [
+    ...(await planWorkspace(context)),
+    ...(await planProviders(context)),
+    ...planMembers(context),
+    ...(await planKeys(context)),
+    ...(await planWebhooks(context)),
+  ]
+}
+
+async function planWorkspace({ services, viewer, declaration: { workspace } }: ApplyContext): Promise<Step[]> {
+  if (!workspace) return []
+  const { name, registration } = await services.workspaces.get(viewer)
+  const differing = [
+    ...(workspace.name === undefined || workspace.name === name ? [] : [`name -> "${workspace.name}"`]),
+    ...(workspace.registration === undefined || workspace.registration === registration
+      ? []
+      : [`registration ${registration} -> ${workspace.registration}`]),
+  ]
+  if (differing.length === 0) return []
+  return [change('workspace', differing.join(', '), () => services.workspaces.update(viewer, workspace))]
 }

@@ -8,9 +8,8 @@ import type { ListedMember } from '../../db/members.ts'
 import { emailKey } from '../../db/users.ts'
 import { StartError } from '../../errors.ts'
 import { parseAccess } from '../../services/people/access.ts'
-import { type ApplyContext, accessOf, onlyNamed } from './context.ts'
+import { type ApplyContext, accessOf, change, create, drift, onlyNamed, type Step } from './context.ts'
 import { type DeclaredKey, type DeclaredMember, readSecretOf } from './declaration.ts'
-import { change, create, drift, type Step } from './step.ts'
 
 /** Anybody can register with any address while the registration is open, so the address alone does not say who has the account. */
 const unconfirmed =

@@ -1,6 +1,5 @@
-import { type ApplyContext, onlyNamed } from './context.ts'
+import { type ApplyContext, change, create, drift, onlyNamed, type Step } from './context.ts'
 import { type DeclaredProvider, readSecretOf } from './declaration.ts'
-import { change, create, drift, type Step } from './step.ts'
 
 /** Compares the providers by their names. Those that are not declared stay. */
 export async function planProviders(context: ApplyContext): Promise<Step[]> {

@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { WebhookRecord } from '../../db/webhooks/record.ts'
+import type { WebhookRecord } from '../../db/webhooks/webhooks.ts'
 import { eventsOf } from '../../services/webhooks/events.ts'
-import { type ApplyContext, idOfProvider, onlyNamed } from './context.ts'
+import { type ApplyContext, change, create, drift, idOfProvider, onlyNamed, type Step } from './context.ts'
 import { type DeclaredWebhook, readSecretOf } from './declaration.ts'
-import { change, create, drift, type Step } from './step.ts'
 
 /** Compares the webhooks by their names. Those that are not declared stay. */
 export async function planWebhooks(context: ApplyContext): Promise<Step[]> {

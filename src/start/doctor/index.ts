@@ -2,18 +2,22 @@
 
 import { connect, type Database } from '../../db/client.ts'
 import { readSettings, type Settings, SettingsError } from '../../settings/index.ts'
-import { hasDatabase } from '../data-folder.ts'
+import { hasDatabase, readSecretFile } from '../data-folder.ts'
 import { connectionTo, withServices } from '../offline-app.ts'
-import { readSecretFile } from '../secret-file.ts'
-import { checkBackEnds } from './back-ends.ts'
-import { checkDatabase } from './database.ts'
-import { checkDisks } from './disk.ts'
-import { type Finding, messageOf, problem, warning } from './finding.ts'
-import { checkPublicUrl } from './public-url.ts'
-import { checkSecret } from './secret.ts'
-import { checkSettings } from './settings.ts'
+import {
+  checkBackEnds,
+  checkDatabase,
+  checkDisks,
+  checkPublicUrl,
+  checkSecret,
+  checkSettings,
+  type Finding,
+  messageOf,
+  problem,
+  warning,
+} from './checks.ts'
 
-export type { Finding } from './finding.ts'
+export type { Finding } from './checks.ts'
 
 /** Yields what each check finds. */
 export async function* examine(environment: Record<string, string | undefined>): AsyncGenerator<Finding> {

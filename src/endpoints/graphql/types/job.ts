@@ -1,6 +1,6 @@
 import { formatPath, parsePath } from '../../../auth/path.ts'
 import type { JobFailure } from '../../../db/jobs/failures.ts'
-import type { JobProgress, JobRecord } from '../../../db/jobs/record.ts'
+import type { JobProgress, JobRecord } from '../../../db/jobs/jobs.ts'
 import type { JobConflict, JobKind, JobState, StoredLocation } from '../../../db/schema.ts'
 import { AppError } from '../../../errors.ts'
 import { maxActiveJobs, maxJobsPage, maxSources, type NewJobInput } from '../../../services/jobs/index.ts'

@@ -1,6 +1,6 @@
 import { formatPath } from '../../../auth/path.ts'
 import type { ShareKind } from '../../../auth/viewer.ts'
-import type { ShareRecord } from '../../../db/shares/record.ts'
+import type { ShareRecord } from '../../../db/shares/shares.ts'
 import {
   maxActiveShares,
   maxSharedPaths,

@@ -1,5 +1,5 @@
 import type { DeliveryState } from '../../../db/webhooks/deliveries.ts'
-import type { DeliveryRecord, WebhookRecord } from '../../../db/webhooks/record.ts'
+import type { DeliveryRecord, WebhookRecord } from '../../../db/webhooks/webhooks.ts'
 import { eventsOf, typeOf, type WebhookEvent, webhookEvents } from '../../../services/webhooks/events.ts'
 import { historyDays, maxDeliveriesPage, maxReplay, maxWebhooks } from '../../../services/webhooks/index.ts'
 import { builder } from '../builder.ts'

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Entry, StorageError } from '../../contract.ts'
+import { type Call, type Entry, nameOf, parentOf, StorageError, type StoragePath } from '../../contract.ts'
 import { type BlobResponse, type Container, wasRepeated } from './container.ts'
 import { type Described, dateOf, etagOf, fileEntry, keptTime, metadataHeaders, timeHeader } from './entry.ts'
+import { alreadyExists, hasCode, notAFile, notFound } from './errors.ts'
+import type { Tree } from './folders.ts'
+import { rename } from './hierarchy.ts'
 import { type Destination, publish } from './publish.ts'
 
 /** Milliseconds between looks at a copy that takes longer: at first, and at most. */
@@ -87,4 +90,40 @@ async function ending(container: Container, key: string, response: BlobResponse)
   if (status === undefined || status === 'success') return latest
   await container.remove(key)
   throw new StorageError('UNAVAILABLE', 'Azure did not finish the copy, and the file was removed: try again.')
+}
+
+/** Moves a file or a folder of a hierarchical namespace, in one step. */
+export async function moveEntry(
+  { container, keys, folders }: Tree,
+  { from, to }: { from: StoragePath; to: StoragePath },
+  { signal, overwrite }: Call & { overwrite: boolean },
+): Promise<Entry> {
+  signal.throwIfAborted()
+  const [source, destination] = [keys.blob(from), keys.blob(to)]
+  if (to.startsWith(`${from}/`)) throw new StorageError('INVALID_PATH', 'A folder cannot be moved into itself.')
+  const [blob, existing] = await Promise.all([
+    container.head(source, signal),
+    container.head(destination, signal),
+    folders.refuseFilesAbove(to, signal),
+  ])
+  if (!blob) throw notFound()
+  if (existing && !overwrite) throw alreadyExists()
+  if (existing?.isFolder && !blob.isFolder) throw notAFile()
+  if (existing && !existing.isFolder && blob.isFolder) {
+    throw new StorageError('NOT_A_DIRECTORY', 'There is a file at this path, not a folder.')
+  }
+  if (from !== to) {
+    if (existing?.isFolder && (await folders.below(to, signal)).hasEntries) {
+      throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
+    }
+    const parent = parentOf(to)
+    if (parent !== '') await folders.make(parent, { exclusive: false, signal })
+    signal.throwIfAborted()
+    await rename(container, source, destination, overwrite).catch(error => {
+      throw hasCode(error, 'PRECONDITION_FAILED') && !overwrite ? alreadyExists(error) : error
+    })
+  }
+  const moved = await container.head(destination)
+  if (blob.isFolder) return folders.folder(to)
+  return fileEntry(nameOf(to), container.fileId(destination), moved ?? blob)
 }

@@ -1,0 +1,148 @@
+import { channel } from 'node:diagnostics_channel'
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import {
+  type Context,
+  context,
+  defaultTextMapGetter,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api'
+import { W3CTraceContextPropagator } from '@opentelemetry/core'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { CompiledQuery } from 'kysely'
+import { contextOf, endWithError, startChild } from './spans.ts'
+
+/** https://www.w3.org/TR/trace-context/ */
+const propagator = new W3CTraceContextPropagator()
+
+/**
+ * Makes a span for each request. Names and attributes follow the semantic conventions of OpenTelemetry, without the URL,
+ * because it can contain a path or a ticket.
+ */
+export function observeRequests(app: FastifyInstance, tracer: Tracer): void {
+  const contexts = new WeakMap<FastifyRequest, Context>()
+  app.addHook('onRequest', (request, reply, done) => {
+    const { method, headers, routeOptions, protocol, id } = request
+    const { url: route } = routeOptions
+    const caller = propagator.extract(ROOT_CONTEXT, headers, defaultTextMapGetter)
+    const attributes = {
+      'http.request.method': method,
+      'url.scheme': protocol,
+      ...(route !== undefined && { 'http.route': route }),
+      'stowage.request_id': id,
+    }
+    const name = route === undefined ? method : `${method} ${route}`
+    const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, caller)
+    const { raw } = reply
+    raw.once('close', () => {
+      span.setAttribute('http.response.status_code', raw.statusCode)
+      if (!raw.writableFinished) span.setAttribute('error.type', 'CLIENT_GONE')
+      else if (raw.statusCode >= 500) span.setAttribute('error.type', String(raw.statusCode))
+      if (raw.statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+      span.end()
+    })
+    const active = trace.setSpan(caller, span)
+    contexts.set(request, active)
+    context.with(active, done)
+  })
+  // The events of a body run in the context of the connection.
+  app.addHook('preValidation', (request, _reply, done) => {
+    context.with(contexts.get(request) ?? ROOT_CONTEXT, done)
+  })
+}
+
+const verb = /^\s*(\w+)/
+const table = /\b(?:from|join|into|update) "?(\w+)/
+
+/** Returns a function that records a query after it has ended. Its text has placeholders instead of values. */
+export function createObserveQuery(tracer: Tracer) {
+  return ({ sql }: CompiledQuery, milliseconds: number, error?: unknown): void => {
+    const operation = verb.exec(sql)?.[1] ?? 'query'
+    const summary = [operation, table.exec(sql)?.[1]].filter(word => word !== undefined).join(' ')
+    const end = performance.timeOrigin + performance.now()
+    const span = startChild(tracer, summary, {
+      kind: SpanKind.CLIENT,
+      startTime: end - milliseconds,
+      attributes: { 'db.system.name': 'postgresql', 'db.operation.name': operation, 'db.query.text': sql },
+    })
+    if (!span) return
+    if (error === undefined) span.end(end)
+    else endWithError(span, error, end)
+  }
+}
+
+/** The spans below that of a job. A large job calls a back end hundreds of thousands of times. */
+const maxSpans = 1000
+
+export interface TracedJob {
+  id: string
+  kind: string
+  /** The request that created the job. */
+  requestId: string | null
+}
+
+/** Returns a function that runs a job in a trace of its own, because jobs outlive the requests that create them. */
+export function createObserveJob(tracer: Tracer) {
+  return async <T extends string | null>({ id, kind, requestId }: TracedJob, run: () => Promise<T>): Promise<T> => {
+    const attributes = {
+      'stowage.job.id': id,
+      'stowage.job.kind': kind,
+      ...(requestId !== null && { 'stowage.request_id': requestId }),
+    }
+    const span = tracer.startSpan(`job ${kind}`, { root: true, kind: SpanKind.CONSUMER, attributes })
+    try {
+      const state = await context.with(contextOf(span, maxSpans), run)
+      if (state !== null) span.setAttribute('stowage.job.state', state)
+      span.end()
+      return state
+    } catch (error) {
+      endWithError(span, error)
+      throw error
+    }
+  }
+}
+
+interface ClientRequestMessage {
+  request: ClientRequest
+  response?: IncomingMessage
+  error?: Error
+}
+
+/**
+ * Makes a span for each HTTP request of an adapter, from its beginning to the headers of the response. It has no URL, because
+ * that can contain a path or a signature. Back ends receive no trace headers.
+ * @returns a function that ends it
+ */
+export function observeBackEndRequests(tracer: Tracer): () => void {
+  const spans = new WeakMap<ClientRequest, Span>()
+  const listeners = {
+    'http.client.request.created': ({ request }: ClientRequestMessage) => {
+      const { method, host, protocol } = request
+      const attributes = { 'http.request.method': method, 'server.address': host, 'url.scheme': protocol.slice(0, -1) }
+      const span = startChild(tracer, method, { kind: SpanKind.CLIENT, attributes })
+      if (span) spans.set(request, span)
+    },
+    'http.client.response.finish': ({ request, response }: ClientRequestMessage) => {
+      const status = response?.statusCode ?? 0
+      const span = spans.get(request)?.setAttribute('http.response.status_code', status)
+      if (status >= 400) span?.setAttribute('error.type', String(status)).setStatus({ code: SpanStatusCode.ERROR })
+      span?.end()
+    },
+    'http.client.request.error': ({ request, error }: ClientRequestMessage) => {
+      const span = spans.get(request)
+      if (span) endWithError(span, error)
+    },
+  }
+  const subscriptions = Object.entries(listeners).map(([name, listener]) => {
+    const onMessage = (message: unknown) => listener(message as ClientRequestMessage)
+    channel(name).subscribe(onMessage)
+    return () => channel(name).unsubscribe(onMessage)
+  })
+  return () => {
+    for (const unsubscribe of subscriptions) unsubscribe()
+  }
+}
