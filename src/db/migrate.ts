@@ -9,7 +9,7 @@ export class MigrationError extends StartError {
   override name = 'MigrationError'
 }
 
-const folder = new URL('../../migrations', import.meta.url)
+const folder = new URL('../../migrations/', import.meta.url)
 const oldestServer = 14
 
 /** Migrations have the names of their files, which begin with date and time. They never change after a release. */
