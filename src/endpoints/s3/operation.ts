@@ -1,4 +1,4 @@
-/** The form of an operation: what selects it, and what it is called with. */
+/** Describes an operation: the query parameters that select it, and the call that it receives. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuditAction } from '../../db/schema.ts'
 import type { Services } from '../../services/index.ts'

@@ -1,6 +1,6 @@
 /**
- * What a request names: a bucket and a key in its address, the source of a copy in its headers, the parameters of its query,
- * and the owner whose bucket it expects.
+ * Parses what a request names: a bucket and a key in its address, the source of a copy in its headers, the parameters of its
+ * query, and the owner whose bucket it expects.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'

@@ -1,4 +1,4 @@
-/** Bounds what a request says about its body, how long the body is, and how long it takes, and decides when the client may send it. */
+/** Bounds the type, the length and the time of the body of each request. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { AppError } from '../../errors.ts'

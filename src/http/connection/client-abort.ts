@@ -1,4 +1,4 @@
-/** What ends with the connection of a client: the work for its request, and a response that cannot be completed. */
+/** Ends the work for a request when its client disconnects, and cuts a response that cannot be completed. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'

@@ -1,4 +1,4 @@
-/** Clients that send what is not HTTP, or stop to send and to read. */
+/** Handles clients that send invalid HTTP, and clients that stop sending or reading. */
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'

@@ -1,4 +1,4 @@
-/** The proxies in front of the server: which are trusted, and a warning about one that is not. */
+/** Recognizes the trusted proxies in front of the server, and warns about one that is not trusted. */
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'

@@ -1,4 +1,7 @@
-/** Sends files and folders as a ZIP archive, which is written while it is sent. A list at its end names what it lacks. */
+/**
+ * Sends files and folders as a ZIP archive, which is written while it is sent. A list at its end names the files that the
+ * archive lacks.
+ */
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import mime from 'mime'
