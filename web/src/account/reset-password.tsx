@@ -6,8 +6,8 @@ import { texts } from '../texts/account.tsx'
 import { common } from '../texts/common.ts'
 import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
-import { NewPasswordField } from '../ui/new-password-field.tsx'
-import { Welcome } from './welcome.tsx'
+import { NewPasswordField } from '../ui/field.tsx'
+import { Welcome } from './sign-in.tsx'
 
 /** Sets a new password with the token of a link, which comes after "#". */
 export function ResetPassword() {

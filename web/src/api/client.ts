@@ -1,5 +1,6 @@
-import { Stowage, type StowageError } from '../../../packages/client/src/index.ts'
-import { basePath } from './base-path.ts'
+import type { TadaDocumentNode } from 'gql.tada'
+import { ShareLink, Stowage, type StowageError } from '../../../packages/client/src/index.ts'
+import { basePath, urlOf } from './base-path.ts'
 import { sessionClient } from './server.ts'
 
 export { StowageError, sourcesOfJobs, type UploadOptions } from '../../../packages/client/src/index.ts'
@@ -14,4 +15,22 @@ const shouldRetry = ({ retryable, code }: StowageError, failures: number) =>
 export const stowage = sessionClient({ url, shouldRetry })
 
 /** The server without the cookie, because the server refuses every request with an ended session, signing in included. */
-export const anonymous = new Stowage({ url, shouldRetry })
+const anonymous = new Stowage({ url, shouldRetry })
+
+/** Runs a GraphQL operation. With `isAnonymous` it is sent without the cookie. @throws StowageError */
+export function ask<Result, Variables>(
+  document: TadaDocumentNode<Result, Variables>,
+  variables: Variables,
+  { signal, isAnonymous = false }: { signal?: AbortSignal; isAnonymous?: boolean } = {},
+): Promise<Result> {
+  return (isAnonymous ? anonymous : stowage).graphql(document, variables, signal && { signal })
+}
+
+export type { SharedEntry, SharedFacts } from '../../../packages/client/src/index.ts'
+export { ShareLink } from '../../../packages/client/src/index.ts'
+
+/** Returns the share link of this page. The browser keeps the proof of its password in a cookie. */
+export function shareLinkOf(token: string, password?: string): ShareLink {
+  const link = `${location.origin}${urlOf('/s/')}${encodeURIComponent(token)}`
+  return new ShareLink({ link, sendCookies: true, ...(password !== undefined && { password }) })
+}

@@ -1,6 +1,5 @@
 import { Navigate, type RouteObject } from 'react-router'
-import { Register } from '../account/register.tsx'
-import { SignIn } from '../account/sign-in.tsx'
+import { Register, SignIn } from '../account/sign-in.tsx'
 import { loadPart } from '../api/load-part.ts'
 import { ErrorPage, NotFound } from './error-page.tsx'
 import { Shell } from './shell.tsx'

@@ -1,5 +1,5 @@
 import { Link } from 'react-router'
-import { usePermissions } from '../api/use-session.ts'
+import { usePermissions } from '../api/session.ts'
 import { texts } from '../texts/files.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'

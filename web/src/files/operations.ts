@@ -1,7 +1,8 @@
 /** The GraphQL operations of the file pages. */
+
+import { ask } from '../api/client.ts'
 import { graphql, type ResultOf } from '../api/graphql.ts'
 import type { StorageLocation } from '../api/paths.ts'
-import { ask } from '../api/request.ts'
 import { perRoot } from '../api/storages.ts'
 
 const ProvidersQuery = graphql(`

@@ -15,11 +15,10 @@ import { NameDialog } from '../ui/name-dialog.tsx'
 import { Select } from '../ui/select.tsx'
 import { notify } from '../ui/toasts.tsx'
 import { folderHref } from './addresses.ts'
-import { type Failure, useBatch } from './batch.ts'
-import { BatchFailures, BatchProgress } from './batch-status.tsx'
+import { BatchFailures, BatchProgress, type Failure, useBatch } from './batch.tsx'
 import { type Conflict, createFolder, type Entry, type JobConflict, type Provider, transfer } from './operations.ts'
 import { useStartJobs } from './start-jobs.ts'
-import { useStorageTrash } from './trash/use-trash.ts'
+import { useStorageTrash } from './trash/operations.ts'
 import { offerUndo } from './undo.ts'
 
 /** The maximum number of entries that are moved or copied without a job. */

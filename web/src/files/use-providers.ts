@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { queryKeys } from '../api/query-keys.ts'
-import { usePermissions } from '../api/use-session.ts'
+import { usePermissions } from '../api/session.ts'
 import { listProviders } from './operations.ts'
 
 /** Returns the topmost folders of all providers that the viewer may use; none if the viewer may not read. */

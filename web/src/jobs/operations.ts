@@ -1,6 +1,7 @@
 /** The GraphQL operations of the jobs. */
+
+import { ask } from '../api/client.ts'
 import { graphql, type ResultOf } from '../api/graphql.ts'
-import { ask } from '../api/request.ts'
 
 export const JobFields = graphql(`
   fragment JobFields on Job @_unmask {

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { queryKeys } from '../api/query-keys.ts'
-import { usePermissions } from '../api/use-session.ts'
+import { usePermissions } from '../api/session.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/jobs.ts'
 import { Button } from '../ui/button.tsx'

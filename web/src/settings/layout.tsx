@@ -1,5 +1,5 @@
 import { NavLink, Outlet } from 'react-router'
-import { usePermissions } from '../api/use-session.ts'
+import { usePermissions } from '../api/session.ts'
 import { texts } from '../texts/settings.tsx'
 import '../ui/parts.css'
 import './settings.css'

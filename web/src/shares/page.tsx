@@ -1,20 +1,23 @@
-import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { ask } from '../api/client.ts'
+import { graphql, type ResultOf } from '../api/graphql.ts'
 import { queryKeys } from '../api/query-keys.ts'
-import { ask } from '../api/request.ts'
-import { usePermissions, useSession } from '../api/use-session.ts'
+import { usePermissions, useSession } from '../api/session.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/shares.tsx'
 import { Button } from '../ui/button.tsx'
 import { Checkbox } from '../ui/checkbox.tsx'
 import { Choices } from '../ui/choices.tsx'
 import { Confirm } from '../ui/confirm.tsx'
+import { CopyButton } from '../ui/copy-button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { Loading } from '../ui/loading.tsx'
 import { PageTitle } from '../ui/page-title.tsx'
-import { EditShareDialog } from './edit-dialog.tsx'
-import { RevokeShareMutation, type Share, SharesQuery } from './operations.ts'
-import { ShareTable } from './share-table.tsx'
+import { RowTable } from '../ui/row-table.tsx'
+import { changedSettings, ShareFields, useShareTexts } from '../ui/share-fields.tsx'
+import { Time } from '../ui/time.tsx'
 
 type Whose = 'mine' | 'everybody'
 
@@ -99,3 +102,138 @@ export function SharesPage() {
     </>
   )
 }
+
+interface Actions {
+  /** The person whose shares do not name their creator. */
+  ownId: string
+  /** The names of the storages that the person can access, by id. */
+  storageNames: ReadonlyMap<string, string>
+  onEdit: (share: Share) => void
+  onRevoke: (share: Share) => void
+}
+
+export function ShareTable({ shares, ...actions }: Actions & { shares: readonly Share[] }) {
+  return (
+    <RowTable
+      label={texts.shares}
+      columns={[texts.shared, common.permission, common.created, texts.use, common.status]}
+    >
+      {shares.map(share => (
+        <Row key={share.id} share={share} {...actions} />
+      ))}
+    </RowTable>
+  )
+}
+
+const badges = { ACTIVE: 'good', EXPIRED: 'warn', USED_UP: 'warn', REVOKED: 'bad' } as const
+
+function Row({ share, ownId, storageNames, onEdit, onRevoke }: Actions & { share: Share }) {
+  const { id, kind, state, url, providerId, paths, hasPassword, expiresAt, createdAt, createdBy } = share
+  const nameId = `share-${id}`
+  const [first = '/', ...others] = paths
+  const storageName = storageNames.get(providerId)
+  return (
+    <tr className={state === 'ACTIVE' ? '' : 'inactive'}>
+      <td>
+        <div className="main-cell" id={nameId}>
+          {texts.andMore(first, others.length)}
+        </div>
+        {storageName !== undefined && <div className="help">{storageName}</div>}
+        {createdBy && createdBy.id !== ownId && (
+          <div className="help">{texts.madeBy(createdBy.name ?? createdBy.email)}</div>
+        )}
+      </td>
+      <td data-label={common.permission}>
+        {texts.kinds[kind]}
+        {hasPassword && <div className="help">{texts.withPassword}</div>}
+      </td>
+      <td data-label={common.created}>
+        <Time at={createdAt} />
+      </td>
+      <td data-label={texts.use}>
+        {kind === 'VIEW'
+          ? texts.downloads(share.downloads, share.maxDownloads)
+          : texts.received(share.receivedBytes, share.maxBytes)}
+      </td>
+      <td data-label={common.status}>
+        <span className={`badge ${badges[state]}`}>{texts.states[state]}</span>
+        <div className="help">{expiresAt ? texts.until(<Time at={expiresAt} />) : texts.noEnd}</div>
+      </td>
+      <td className="actions-cell">
+        <div className="actions">
+          {url !== null && state === 'ACTIVE' && <CopyButton text={url} label={texts.copyLink} />}
+          {state !== 'REVOKED' && (
+            <Button onPress={() => onEdit(share)} aria-describedby={nameId}>
+              {common.edit}
+            </Button>
+          )}
+          {state !== 'REVOKED' && (
+            <Button variant="danger" onPress={() => onRevoke(share)} aria-describedby={nameId}>
+              {common.revoke}
+            </Button>
+          )}
+        </div>
+      </td>
+    </tr>
+  )
+}
+
+/** Edits the settings of a share link. Only changed settings are sent. */
+export function EditShareDialog({ share, onClose }: { share: Share; onClose: () => void }) {
+  const { id, kind, paths, hasPassword } = share
+  const client = useQueryClient()
+  const { sendsEmail } = useSession().workspace
+  const { stored, values, change } = useShareTexts(share)
+  const [removesPassword, setRemovesPassword] = useState(false)
+  const save = useMutation({
+    mutationFn: async () => {
+      const input = { id, ...changedSettings(kind, values, stored), ...(removesPassword && { password: null }) }
+      await ask(UpdateShareMutation, { input })
+      await client.invalidateQueries({ queryKey: queryKeys.shares })
+    },
+    onSuccess: onClose,
+  })
+  return (
+    <FormDialog
+      title={common.editTitle(texts.andMore(paths[0] ?? '/', paths.length - 1))}
+      size="large"
+      action={common.save}
+      submit={save}
+      onClose={onClose}
+    >
+      <ShareFields kind={kind} isNew={false} sendsEmail={sendsEmail} values={values} change={change} />
+      {hasPassword && (
+        <Checkbox isSelected={removesPassword} onChange={setRemovesPassword}>
+          {texts.removePassword}
+        </Checkbox>
+      )}
+    </FormDialog>
+  )
+}
+
+export const SharesQuery = graphql(`
+  query Shares($ofUser: ID, $includeInactive: Boolean!, $after: String) {
+    shares(first: 50, ofUser: $ofUser, includeInactive: $includeInactive, after: $after) {
+      nodes {
+        id kind state url providerId paths hasPassword note expiresAt maxDownloads downloads maxBytes receivedBytes
+        fileTypes notify createdAt lastUsedAt createdBy { id name email }
+      }
+      pageInfo { endCursor hasNextPage }
+    }
+    providers { id name }
+  }
+`)
+
+export const RevokeShareMutation = graphql(`
+  mutation RevokeShare($id: ID!) {
+    revokeShare(id: $id) { id }
+  }
+`)
+
+export const UpdateShareMutation = graphql(`
+  mutation UpdateShare($input: UpdateShareInput!) {
+    updateShare(input: $input) { id }
+  }
+`)
+
+export type Share = ResultOf<typeof SharesQuery>['shares']['nodes'][number]

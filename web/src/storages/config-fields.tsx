@@ -1,4 +1,4 @@
-import { useId } from 'react'
+import { useId, useMemo, useState } from 'react'
 import { Disclosure, DisclosurePanel, Heading, Button as PlainButton } from 'react-aria-components'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/storages.tsx'
@@ -6,8 +6,10 @@ import { Button } from '../ui/button.tsx'
 import { Switch } from '../ui/checkbox.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
-import type { ConfigField, FieldValue } from './config-schema.ts'
+import { type Config, type ConfigField, type FieldValue, initialValues, readSchema } from './config-schema.ts'
 import './storages.css'
+import { StowageError } from '../api/client.ts'
+import { errorText } from '../texts/errors.ts'
 
 /** The fields of a configuration. Fields that few people change are folded away under “Advanced”. */
 export function ConfigFields(props: {
@@ -130,4 +132,30 @@ const knownStarts: Readonly<Record<string, { start: RegExp; words: string }>> = 
 function problemOf({ pattern }: ConfigField, text: string): string | null {
   const known = pattern === null ? undefined : knownStarts[pattern]
   return known && text !== '' && !known.start.test(text) ? known.words : null
+}
+
+/** The state of a configuration form. Give the form a `key`, so that each type starts with fresh state. */
+export function useConfigForm(schema: unknown, stored?: Config) {
+  const fields = useMemo(() => readSchema(schema), [schema])
+  const [values, setValues] = useState<Record<string, FieldValue>>(() => initialValues(fields, stored))
+  const change = (name: string, value: FieldValue) => setValues(previous => ({ ...previous, [name]: value }))
+  return { fields, values, change }
+}
+
+/** Returns the values that the server suggests, by the name of the field. A person has to accept them. */
+export function suggestionsOf(error: unknown): Record<string, string> {
+  const { suggestions } = error instanceof StowageError ? error.extensions : {}
+  if (typeof suggestions !== 'object' || suggestions === null) return {}
+  return Object.fromEntries(Object.entries(suggestions).map(([name, value]) => [name, String(value)]))
+}
+
+/** Returns the server's message for each invalid field, by the name of the field. */
+export function problemsOf(error: unknown): Record<string, string> {
+  if (!(error instanceof StowageError)) return {}
+  const message = errorText(error)
+  const sentences = message.replace(/\.$/, '').split(/: |; /)
+  const sentenceFor = (name: string) => sentences.find(sentence => sentence.startsWith(`"${name}" `)) ?? message
+  const { properties } = error.extensions
+  const names = Array.isArray(properties) ? properties.map(String) : []
+  return Object.fromEntries(names.map(name => [name, sentenceFor(name).replace(/^"[^"]*" /, 'This ')]))
 }

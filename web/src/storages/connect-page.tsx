@@ -1,19 +1,25 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { Form } from 'react-aria-components'
 import { Link, useNavigate } from 'react-router'
+import { urlOf } from '../api/base-path.ts'
+import { ask } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
-import { ask } from '../api/request.ts'
-import { usePermissions } from '../api/use-session.ts'
+import { usePermissions } from '../api/session.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/storages.tsx'
+import { Button } from '../ui/button.tsx'
 import { Choices } from '../ui/choices.tsx'
+import { CopyButton } from '../ui/copy-button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
+import { TextField } from '../ui/field.tsx'
 import { Loading } from '../ui/loading.tsx'
 import { PageTitle } from '../ui/page-title.tsx'
 import { notify } from '../ui/toasts.tsx'
-import { ConnectForm } from './connect-form.tsx'
+import { ConfigFields, problemsOf, suggestionsOf, useConfigForm } from './config-fields.tsx'
+import { toConfig } from './config-schema.ts'
 import { Consent } from './consent.tsx'
-import { type ConnectedProvider, type ProviderType, ProviderTypesQuery } from './operations.ts'
+import { type ConnectedProvider, ConnectMutation, type ProviderType, ProviderTypesQuery } from './operations.ts'
 
 export function ConnectPage() {
   const { isUnrestricted } = usePermissions()
@@ -106,5 +112,77 @@ function Connecting() {
         <Link to="/files">{isFirst ? common.skipForNow : texts.backToFiles}</Link>
       </p>
     </>
+  )
+}
+
+/** Connects a storage. The server tests it first, and stores nothing if the test fails. */
+export function ConnectForm({
+  type,
+  onConnected,
+}: {
+  type: ProviderType
+  onConnected: (provider: ConnectedProvider) => void
+}) {
+  const { fields, values, change } = useConfigForm(type.configSchema)
+  const [name, setName] = useState(type.title.split(' (', 1)[0] ?? '')
+  const connect = useMutation({
+    mutationFn: () => ask(ConnectMutation, { input: { type: type.type, name, config: toConfig(fields, values) } }),
+    onSuccess: ({ connectProvider: { provider, authorizationUrl } }) =>
+      onConnected({ id: provider.id, name: provider.name, authorizationUrl: authorizationUrl ?? null }),
+  })
+  const problems = problemsOf(connect.error)
+  return (
+    <Form
+      className="card connect-form"
+      validationErrors={problems}
+      onSubmit={event => {
+        event.preventDefault()
+        connect.mutate()
+      }}
+    >
+      <TextField
+        label={common.name}
+        description={texts.nameHelp}
+        value={name}
+        onChange={setName}
+        isRequired
+        maxLength={200}
+        autoComplete="off"
+      />
+      {type.needsAuthorization && <RedirectAddress />}
+      <ConfigFields
+        fields={fields}
+        values={values}
+        onChange={change}
+        problems={problems}
+        suggestions={suggestionsOf(connect.error)}
+        onAccept={(name, value) => {
+          change(name, value)
+          connect.reset()
+        }}
+      />
+      {connect.error && <ErrorBox error={connect.error} />}
+      <div className="row-of">
+        <Button type="submit" variant="primary" isPending={connect.isPending}>
+          {connect.isPending ? texts.testing : texts.connect}
+        </Button>
+        <span className="help" role="status">
+          {connect.isPending && texts.testingHelp}
+        </span>
+      </div>
+    </Form>
+  )
+}
+
+function RedirectAddress() {
+  const address = location.origin + urlOf('/webhook/callback')
+  return (
+    <div className="notice">
+      <p>{texts.redirectHelp}</p>
+      <div className="row-of">
+        <code className="address">{address}</code>
+        <CopyButton text={address} />
+      </div>
+    </div>
   )
 }

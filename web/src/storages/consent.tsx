@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useEffect, useEffectEvent, useState } from 'react'
+import { ask } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
-import { ask } from '../api/request.ts'
 import { texts } from '../texts/storages.tsx'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'

@@ -1,17 +1,16 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { ask } from '../api/request.ts'
+import { ask } from '../api/client.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/storages.tsx'
 import { Checkbox } from '../ui/checkbox.tsx'
 import { TextField } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form-dialog.tsx'
-import { ConfigFields } from './config-fields.tsx'
+import { ConfigFields, problemsOf, suggestionsOf, useConfigForm } from './config-fields.tsx'
 import { type Config, fieldsThatResetSecrets, toChanges } from './config-schema.ts'
 import { JobLimitFields, useJobLimits } from './job-limits.tsx'
 import { type ManagedProvider, UpdateMutation } from './operations.ts'
 import { parseDays, TrashField } from './trash-field.tsx'
-import { problemsOf, suggestionsOf, useConfigForm } from './use-config-form.ts'
 
 const pattern = /^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/
 

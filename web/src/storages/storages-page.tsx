@@ -1,22 +1,31 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { Label, Meter } from 'react-aria-components'
 import { Link } from 'react-router'
+import { ask } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
-import { ask } from '../api/request.ts'
-import { usePermissions } from '../api/use-session.ts'
+import { usePermissions } from '../api/session.ts'
 import { common } from '../texts/common.ts'
+import { formatBytes } from '../texts/format.ts'
 import { texts } from '../texts/storages.tsx'
 import { AdminOnly } from '../ui/admin-only.tsx'
 import { Button } from '../ui/button.tsx'
 import { Confirm } from '../ui/confirm.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { ErrorBox } from '../ui/error-box.tsx'
+import { ErrorBox, errorMessage } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
+import { providerStatuses, statusHelp } from '../ui/provider-status.ts'
+import { Time } from '../ui/time.tsx'
 import { notify } from '../ui/toasts.tsx'
 import { Consent } from './consent.tsx'
 import { EditDialog } from './edit-dialog.tsx'
-import { DisconnectMutation, type ManagedProvider, ManagedProvidersQuery } from './operations.ts'
-import { type StorageAction, StorageCard } from './storage-card.tsx'
+import {
+  DisconnectMutation,
+  type ManagedProvider,
+  ManagedProvidersQuery,
+  QuotaQuery,
+  TestMutation,
+} from './operations.ts'
 
 export function StoragesPage() {
   return (
@@ -107,5 +116,90 @@ function ActionDialog({
         <Button onPress={onClose}>{common.close}</Button>
       </div>
     </Dialog>
+  )
+}
+
+/** Percent. */
+const nearlyFull = 90
+
+/** Shows how much space is used, or says that the back end does not report it. */
+function QuotaBar({ providerId, isDisk }: { providerId: string; isDisk: boolean }) {
+  const { data, error } = useQuery({
+    queryKey: [...queryKeys.providers, providerId, 'quota'],
+    queryFn: ({ signal }) => ask(QuotaQuery, { id: providerId }, { signal }),
+    staleTime: 60_000,
+  })
+  if (error) return <p className="help">{texts.usageFailed(errorMessage(error))}</p>
+  const quota = data?.provider.quota
+  if (!data) return null
+  if (quota?.used == null) return <p className="help">{texts.noUsage}</p>
+  const used = formatBytes(quota.used)
+  if (quota.total == null || quota.total === 0) return <p className="help">{texts.used(used)}</p>
+  const percent = Math.min(100, (quota.used / quota.total) * 100)
+  // A disk also holds files outside of the folder.
+  const total = formatBytes(quota.total)
+  const text = isDisk ? texts.usedOfDisk(used, total) : texts.usedOf(used, total)
+  return (
+    <Meter value={percent} valueLabel={text} className="quota">
+      <Label className="visually-hidden">{texts.usedSpace}</Label>
+      <div className="quota-track">
+        <div className={`quota-fill ${percent >= nearlyFull ? 'nearly-full' : ''}`} style={{ width: `${percent}%` }} />
+      </div>
+      <span className="help">{text}</span>
+    </Meter>
+  )
+}
+
+export type StorageAction = 'edit' | 'authorize' | 'disconnect'
+
+export function StorageCard({
+  provider,
+  onAction,
+}: {
+  provider: ManagedProvider
+  onAction: (action: StorageAction) => void
+}) {
+  const client = useQueryClient()
+  const { id, name, type, status, createdAt } = provider
+  const { title, badge, consentLabel } = providerStatuses[status]
+  const help = statusHelp(provider)
+  const test = useMutation({
+    mutationFn: () => ask(TestMutation, { id }),
+    onSuccess: ({ testProvider }) => {
+      if (testProvider.status === 'CONNECTED') notify(texts.works(name))
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: queryKeys.providers }),
+  })
+  const nameId = `provider-${id}`
+  return (
+    <section className="card" aria-labelledby={nameId}>
+      <div className="provider-head">
+        <h2 id={nameId}>
+          <Link to={`/files/${id}`}>{name}</Link>
+        </h2>
+        <span className={`badge ${badge}`}>{title}</span>
+        <span className="help">{texts.connectedAgo(type.title, <Time at={createdAt} as="distance" />)}</span>
+      </div>
+      {help && <p>{help}</p>}
+      {status === 'UNAVAILABLE' && <p className="help">{texts.unavailableHelp}</p>}
+      {status === 'CONNECTED' && <QuotaBar providerId={id} isDisk={type.type === 'local'} />}
+      {test.error && <ErrorBox error={test.error} />}
+      <div className="provider-actions">
+        {consentLabel !== null && (
+          <Button variant="primary" onPress={() => onAction('authorize')} aria-describedby={nameId}>
+            {consentLabel}
+          </Button>
+        )}
+        <Button onPress={() => test.mutate()} isPending={test.isPending} aria-describedby={nameId}>
+          {test.isPending ? texts.testing : texts.test}
+        </Button>
+        <Button onPress={() => onAction('edit')} aria-describedby={nameId}>
+          {common.edit}
+        </Button>
+        <Button variant="danger" onPress={() => onAction('disconnect')} aria-describedby={nameId}>
+          {texts.disconnect}
+        </Button>
+      </div>
+    </section>
   )
 }

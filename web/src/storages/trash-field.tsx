@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
+import { ask } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
-import { ask } from '../api/request.ts'
 import { texts } from '../texts/trash.tsx'
 import { TextField } from '../ui/field.tsx'
 import { TrashCostQuery } from './operations.ts'

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { usePermissions } from '../api/use-session.ts'
+import { usePermissions } from '../api/session.ts'
 import { texts } from '../texts/ui.ts'
 import { PageTitle } from './page-title.tsx'
 

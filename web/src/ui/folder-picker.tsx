@@ -7,6 +7,8 @@ import { texts } from '../texts/ui.ts'
 import { Button } from './button.tsx'
 import { ErrorBox } from './error-box.tsx'
 import './folder-picker.css'
+import { common } from '../texts/common.ts'
+import { Dialog } from './dialog.tsx'
 import { Icon } from './icons.tsx'
 import { Loading } from './loading.tsx'
 import { listSubfolders } from './subfolders.ts'
@@ -121,5 +123,44 @@ function Subfolders({ folder, onOpen }: { folder: StorageLocation; onOpen: (fold
         {matches.length > maxShown && <li className="aside-text">{texts.moreFolders(matches.length - maxShown)}</li>}
       </ul>
     </>
+  )
+}
+
+/**
+ * Chooses a folder in one of the providers.
+ * @param initial the folder that is open at first; by default the root of the only provider
+ */
+export function FolderDialog({
+  title,
+  providers,
+  initial = null,
+  onPick,
+  onClose,
+}: {
+  title: string
+  providers: readonly PickableProvider[]
+  initial?: StorageLocation | null
+  onPick: (folder: StorageLocation) => void
+  onClose: () => void
+}) {
+  const [only] = providers.length === 1 ? providers : []
+  const [folder, setFolder] = useState(initial ?? (only ? { providerId: only.id, path: only.root.path } : null))
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <FolderPicker providers={providers} value={folder} onChange={setFolder} />
+      <div className="dialog-actions">
+        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button
+          variant="primary"
+          isDisabled={!folder}
+          onPress={() => {
+            if (folder) onPick(folder)
+            onClose()
+          }}
+        >
+          {texts.useFolder}
+        </Button>
+      </div>
+    </Dialog>
   )
 }

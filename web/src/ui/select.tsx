@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 import { Select as AriaSelect, Button, Label, ListBox, ListBoxItem, Popover, SelectValue } from 'react-aria-components'
-import { FieldNote } from './field-note.tsx'
+import { FieldNote } from './field.tsx'
 import './parts.css'
 
 export function Select<Value extends string>({

@@ -1,6 +1,6 @@
+import { ask } from '../api/client.ts'
 import { graphql } from '../api/graphql.ts'
 import type { StorageLocation } from '../api/paths.ts'
-import { ask } from '../api/request.ts'
 
 const SubfoldersQuery = graphql(`
   query Subfolders($providerId: ID!, $path: String!, $after: String) {

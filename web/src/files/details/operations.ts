@@ -1,6 +1,6 @@
+import { ask } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import type { StorageLocation } from '../../api/paths.ts'
-import { ask } from '../../api/request.ts'
 
 const DetailsQuery = graphql(`
   query EntryDetails($providerId: ID!, $path: String!) {

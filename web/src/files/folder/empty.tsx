@@ -1,7 +1,15 @@
+import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useEffectEvent } from 'react'
+import { Link } from 'react-router'
+import { StowageError } from '../../api/client.ts'
+import { queryKeys } from '../../api/query-keys.ts'
+import { usePermissions } from '../../api/session.ts'
+import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/files.tsx'
 import { Button } from '../../ui/button.tsx'
+import { Details, errorDetails, errorMessage } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
+import type { Provider } from '../operations.ts'
 import { chooseFiles } from '../upload/buttons.tsx'
 
 /** Takes the place of the table in a folder that shows no entries. */
@@ -47,4 +55,56 @@ export function Empty(props: {
       )}
     </div>
   )
+}
+
+/** The reasons for errors that concern a storage as a whole. */
+const reasons = new Set(['UNAVAILABLE', 'BACK_END_CREDENTIALS', 'NEEDS_RECONNECT'])
+
+export function isStorageTrouble(error: unknown): error is StowageError {
+  return error instanceof StowageError && reasons.has(error.reason)
+}
+
+/** Says that a storage does not work, and what the person can do. */
+export function StorageTrouble({
+  provider,
+  error,
+  retry,
+}: {
+  provider: Provider
+  error: StowageError
+  retry: () => unknown
+}) {
+  const { isAdmin } = usePermissions()
+  return (
+    <div className="error-box" role="alert">
+      <p>
+        <strong>{texts.storageDown(provider.name)}</strong>
+      </p>
+      <p>{isAdmin ? errorMessage(error) : texts.storageDownForMembers}</p>
+      {isAdmin && <p>{texts.storageDownForAdministrators}</p>}
+      <Details>{errorDetails(error)}</Details>
+      <div className="error-actions">
+        <Button onPress={() => void retry()}>{common.tryAgain}</Button>
+        {isAdmin && (
+          <Link className="button" to="/settings/storages">
+            {texts.manageStorages}
+          </Link>
+        )}
+      </div>
+    </div>
+  )
+}
+
+/** Milliseconds in which the server stores the status that a call has shown. */
+const storingTime = 1000
+
+/** Reads the status of a storage again if a listing shows that it is another one. */
+export function useCurrentStatus({ status }: Provider, error: unknown, isListed: boolean): void {
+  const client = useQueryClient()
+  const isOutdated = isStorageTrouble(error) ? status === 'CONNECTED' : isListed && !error && status === 'UNAVAILABLE'
+  useEffect(() => {
+    if (!isOutdated) return
+    const timer = setTimeout(() => void client.invalidateQueries({ queryKey: queryKeys.providers }), storingTime)
+    return () => clearTimeout(timer)
+  }, [client, isOutdated])
 }

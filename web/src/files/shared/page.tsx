@@ -1,21 +1,25 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { type ReactNode, useMemo, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useMemo, useState } from 'react'
 import { useParams } from 'react-router'
-import { StowageError } from '../../api/client.ts'
-import { type SharedFacts, type ShareLink, shareLinkOf } from '../../api/share-link.ts'
+import { type SharedFacts, type ShareLink, StowageError, shareLinkOf } from '../../api/client.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/shares.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { Logo } from '../../ui/logo.tsx'
 import { PageTitle } from '../../ui/page-title.tsx'
-import { DropPage } from './drop-page.tsx'
 import { SharedFolder } from './shared-folder.tsx'
 import '../../ui/parts.css'
 import './shared.css'
 import { Form } from 'react-aria-components'
+import { loadPart } from '../../api/load-part.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
+import '../../ui/dock.css'
+import { UploadButtons } from '../upload/buttons.tsx'
+import { DropArea, type FileSelection } from '../upload/drop-area.tsx'
+import type { UploadTarget } from '../upload/target.ts'
+import { uploadFiles, useUploadRequested } from '../upload/waiting-uploads.ts'
 
 /** The page of a share link, for people without an account. */
 export function SharedPage() {
@@ -106,4 +110,41 @@ function UnlockForm({ token, onUnlocked }: { token: string; onUnlocked: () => vo
       </div>
     </main>
   )
+}
+
+const UploadPanel = lazy(async () => ({ default: (await loadPart(import('../upload/panel.tsx'))).UploadPanel }))
+
+/** Sends files through a drop link, with the upload queue of the console. */
+export function DropPage({ token, link, facts }: { token: string; link: ShareLink; facts: SharedFacts }) {
+  const target = useMemo(() => targetOf(link), [link])
+  const wasRequested = useUploadRequested()
+  const name = facts.name ?? texts.pageOf(null)
+  const upload = (selection: FileSelection) => uploadFiles({ selection, providerId: '', folder: '/' })
+  return (
+    <DropArea isDisabled={false} folderName={name} onFiles={upload}>
+      <main className="shared-drop">
+        <h1>{texts.sendTo(name)}</h1>
+        <p>{texts.dropHelp}</p>
+        {facts.fileTypes.length > 0 && <p className="help">{texts.onlyTypes(facts.fileTypes)}</p>}
+        {facts.bytesLeft !== null && <p className="help">{texts.bytesLeft(facts.bytesLeft)}</p>}
+        <div className="actions">
+          <UploadButtons filesText={texts.chooseFiles} folderText={texts.chooseFolder} onFiles={upload} />
+        </div>
+      </main>
+      <Suspense>{wasRequested && <UploadPanel key={token} userId="" target={target} />}</Suspense>
+    </DropArea>
+  )
+}
+
+/** The addresses of uploads contain the link, so the browser does not remember them. */
+function targetOf(link: ShareLink): UploadTarget {
+  return {
+    isRemembered: false,
+    upload: ({ path, ...options }) => link.upload(path, options),
+    discard: url => link.discardUpload(url),
+    // A file whose name is taken gets a number.
+    takeOver: async () => {},
+    // Folders appear with their first file.
+    createFolder: async () => {},
+  }
 }

@@ -1,6 +1,9 @@
 /** The GraphQL operations of the trash. */
+
+import { useQuery } from '@tanstack/react-query'
+import { ask } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
-import { ask } from '../../api/request.ts'
+import { queryKeys } from '../../api/query-keys.ts'
 
 const TrashTraitsQuery = graphql(`
   query TrashTraits($id: ID!) {
@@ -48,7 +51,7 @@ export interface StorageTrash {
 }
 
 /** @throws StowageError */
-export async function trashOf(providerId: string, signal: AbortSignal): Promise<StorageTrash> {
+async function trashOf(providerId: string, signal: AbortSignal): Promise<StorageTrash> {
   const { trash, capabilities } = (await ask(TrashTraitsQuery, { id: providerId }, { signal })).provider
   return { ...trash, movesInOneStep: capabilities.serverSideMove }
 }
@@ -67,4 +70,16 @@ export async function restore(id: string): Promise<string> {
 /** @throws StowageError */
 export async function emptyTrash(providerId: string): Promise<void> {
   await ask(EmptyTrashMutation, { providerId })
+}
+
+/** Returns what happens to files that are deleted in a storage, and to folders that are moved within it. */
+export function useStorageTrash(providerId: string) {
+  return useQuery(trashTraits(providerId))
+}
+
+export function trashTraits(providerId: string) {
+  return {
+    queryKey: [...queryKeys.providers, 'trash', providerId] as const,
+    queryFn: ({ signal }: { signal: AbortSignal }) => trashOf(providerId, signal),
+  }
 }

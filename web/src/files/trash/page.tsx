@@ -1,9 +1,9 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link, useParams } from 'react-router'
+import { ask } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
-import { ask } from '../../api/request.ts'
-import { usePermissions } from '../../api/use-session.ts'
+import { usePermissions } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
 import { texts as fileTexts } from '../../texts/files.tsx'
 import { formatBytes } from '../../texts/format.ts'
@@ -21,9 +21,8 @@ import { EntryIcon } from '../entry-icon.tsx'
 import '../files.css'
 import type { Provider } from '../operations.ts'
 import { useProviders } from '../use-providers.ts'
-import { emptyTrash, restore, type TrashedItem, TrashQuery } from './operations.ts'
+import { emptyTrash, restore, type TrashedItem, TrashQuery, useStorageTrash } from './operations.ts'
 import './trash.css'
-import { useStorageTrash } from './use-trash.ts'
 
 /** Lists the deleted files of the storage that the address names, restores them and empties the trash. */
 export function TrashPage() {

@@ -2,7 +2,7 @@ import { useRef } from 'react'
 import { texts } from '../../texts/files.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Icon } from '../../ui/icons.tsx'
-import { type FileSelection, filesOfInput } from './dropped-files.ts'
+import { type FileSelection, filesOfInput } from './drop-area.tsx'
 
 /** Other parts of the page open the same choice of files. */
 const fileInputId = 'files-to-upload'

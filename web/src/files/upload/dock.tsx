@@ -1,6 +1,6 @@
 import { lazy, Suspense } from 'react'
 import { loadPart } from '../../api/load-part.ts'
-import { useSession } from '../../api/use-session.ts'
+import { useSession } from '../../api/session.ts'
 import { hasUnfinished } from './unfinished-uploads.ts'
 import { useUploadRequested } from './waiting-uploads.ts'
 

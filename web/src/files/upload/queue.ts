@@ -1,11 +1,10 @@
 import { StowageError } from '../../api/client.ts'
 import { childPath } from '../../api/paths.ts'
 import type { Conflict } from '../operations.ts'
-import type { FileSelection } from './dropped-files.ts'
+import type { FileSelection } from './drop-area.tsx'
 import { isReserved, type NameHolder } from './name-holder.ts'
-import { Speed } from './speed.ts'
 import { members, type UploadTarget } from './target.ts'
-import { Transfer } from './transfer.ts'
+import { Speed, Transfer } from './transfer.ts'
 import { forgetUnfinished, lockedFingerprints, unfinishedOf } from './unfinished-uploads.ts'
 
 type UploadState =

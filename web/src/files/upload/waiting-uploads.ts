@@ -1,5 +1,5 @@
 import { useDeferredValue, useEffect, useSyncExternalStore } from 'react'
-import type { FileSelection } from './dropped-files.ts'
+import type { FileSelection } from './drop-area.tsx'
 
 /** Files that a person chose to upload. They wait here until the upload queue, which loads on first use, takes them. */
 export interface UploadRequest {

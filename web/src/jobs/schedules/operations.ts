@@ -1,6 +1,7 @@
 /** The GraphQL operations of the schedules. */
+
+import { ask } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
-import { ask } from '../../api/request.ts'
 import { perRoot } from '../../api/storages.ts'
 import { JobFields } from '../operations.ts'
 

@@ -1,9 +1,10 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { ask } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
-import { ask } from '../../api/request.ts'
-import { usePermissions } from '../../api/use-session.ts'
+import { usePermissions } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
+import { errorText } from '../../texts/errors.ts'
 import { texts } from '../../texts/jobs.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
@@ -11,8 +12,10 @@ import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { PageTitle } from '../../ui/page-title.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
+import { Time } from '../../ui/time.tsx'
 import { notifyError } from '../../ui/toasts.tsx'
-import { titleOf } from '../describe.ts'
+import { JobActions } from '../actions.tsx'
+import { statusOf, titleOf } from '../describe.ts'
 import { useStorageNames } from '../panel.tsx'
 import {
   DeleteScheduleMutation,
@@ -22,7 +25,9 @@ import {
   UpdateScheduleMutation,
 } from './operations.ts'
 import { EditScheduleDialog, NewScheduleDialog } from './schedule-dialog.tsx'
-import { type ScheduleAction, ScheduleRow } from './schedule-row.tsx'
+import { describeTimes, ownTimeZone } from './times.ts'
+import '../jobs.css'
+import './schedules.css'
 
 /** Milliseconds between two queries, because runs start by themselves. */
 const refreshInterval = 10_000
@@ -121,6 +126,89 @@ export function SchedulesPage() {
         >
           <p>{texts.deleteScheduleHelp}</p>
         </Confirm>
+      )}
+    </>
+  )
+}
+
+export type ScheduleAction = 'run' | 'edit' | 'enable' | 'delete'
+
+export function ScheduleRow({
+  schedule,
+  title,
+  onAction,
+}: {
+  schedule: ListedSchedule
+  /** Describes what its jobs do. */
+  title: string
+  onAction: (action: ScheduleAction) => void
+}) {
+  const { canWrite } = usePermissions()
+  const { id, name, cron, timeZone, enabled, error, nextRunAt, job } = schedule
+  const nameId = `schedule-${id}`
+  return (
+    <tr className={enabled ? '' : 'inactive'}>
+      <td>
+        <div className="main-cell" id={nameId}>
+          {name}
+        </div>
+        <div className="help">
+          {title}
+          {job.deleteExtra && texts.deletesExtra}
+        </div>
+      </td>
+      <td data-label={texts.times}>
+        {describeTimes(cron)}
+        {timeZone !== ownTimeZone && <div className="help">{timeZone}</div>}
+      </td>
+      <td data-label={texts.lastRun}>
+        <LastRun schedule={schedule} title={title} />
+      </td>
+      <td data-label={texts.nextRun}>
+        {nextRunAt ? <Time at={nextRunAt} as="distance" /> : <span className="badge warn">{texts.disabled}</span>}
+        {error && <div className="job-error">{errorText(error)}</div>}
+      </td>
+      <td className="actions-cell">
+        {canWrite && (
+          <div className="actions">
+            <Button onPress={() => onAction('run')} aria-describedby={nameId}>
+              {texts.runNow}
+            </Button>
+            <Button onPress={() => onAction('enable')} aria-describedby={nameId}>
+              {enabled ? texts.disable : texts.enable}
+            </Button>
+            <Button onPress={() => onAction('edit')} aria-describedby={nameId}>
+              {common.edit}
+            </Button>
+            <Button variant="danger" onPress={() => onAction('delete')} aria-describedby={nameId}>
+              {common.delete}
+            </Button>
+          </div>
+        )}
+      </td>
+    </tr>
+  )
+}
+
+function LastRun({ schedule: { lastJob, lastSkippedAt }, title }: { schedule: ListedSchedule; title: string }) {
+  const isSkipped = lastSkippedAt !== null && (!lastJob || lastSkippedAt > lastJob.createdAt)
+  return (
+    <>
+      {lastJob ? (
+        <>
+          <Time at={lastJob.endedAt ?? lastJob.createdAt} as="distance" />
+          <div className={lastJob.state === 'FAILED' ? 'job-error' : 'help'}>{statusOf(lastJob)}</div>
+          <div className="last-run">
+            <JobActions job={lastJob} title={title} />
+          </div>
+        </>
+      ) : (
+        common.never
+      )}
+      {isSkipped && (
+        <div className="help">
+          {texts.skippedRun} <Time at={lastSkippedAt} as="distance" />
+        </div>
       )}
     </>
   )

@@ -1,18 +1,21 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { type ReactNode, useId, useState } from 'react'
+import { ask } from '../../api/client.ts'
 import { nameOfPath, type StorageLocation } from '../../api/paths.ts'
 import { queryKeys } from '../../api/query-keys.ts'
-import { ask } from '../../api/request.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/jobs.ts'
 import { Checkbox } from '../../ui/checkbox.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { FormDialog } from '../../ui/form-dialog.tsx'
-import { FolderField } from './folder-field.tsx'
+import { Select } from '../../ui/select.tsx'
 import { CreateScheduleMutation, folderProviders, type ListedSchedule, UpdateScheduleMutation } from './operations.ts'
-import { cronOf, defaultTimes, ownTimeZone, timesOf } from './times.ts'
-import { TimesFields } from './times-fields.tsx'
+import { cronOf, defaultTimes, type Frequency, ownTimeZone, type RunTimes, timesOf, weekdayNames } from './times.ts'
+import './schedules.css'
+import { storageAt } from '../../api/storages.ts'
+import { Button } from '../../ui/button.tsx'
+import { FolderDialog, type PickableProvider } from '../../ui/folder-picker.tsx'
 
 /** Creates a schedule that syncs a folder. */
 export function NewScheduleDialog({ onSaved, onClose }: { onSaved: () => Promise<unknown>; onClose: () => void }) {
@@ -106,4 +109,138 @@ export function EditScheduleDialog({
 /** Returns where the copy of a folder is. The content of a whole storage goes directly into the target. */
 function copyPath(source: StorageLocation, target: StorageLocation): string {
   return source.path === '/' ? target.path : `${target.path === '/' ? '' : target.path}/${nameOfPath(source.path)}`
+}
+
+const frequencies: { value: Frequency; title: string }[] = [
+  { value: 'hour', title: texts.frequencies.hour },
+  { value: 'day', title: texts.frequencies.day },
+  { value: 'week', title: texts.frequencies.week },
+  { value: 'month', title: texts.frequencies.month },
+  { value: 'custom', title: texts.frequencies.custom },
+]
+
+const days = Array.from({ length: 31 }, (_, index) => ({ value: `${index + 1}`, title: `${index + 1}` }))
+/** From Monday. */
+const weekdays = [1, 2, 3, 4, 5, 6, 0].map(day => ({ value: `${day}`, title: weekdayNames[day] ?? '' }))
+
+/** Chooses when a schedule runs. */
+function TimesFields({
+  times,
+  onTimes,
+  timeZone,
+  onTimeZone,
+}: {
+  times: RunTimes
+  onTimes: (times: RunTimes) => void
+  timeZone: string
+  onTimeZone: (timeZone: string) => void
+}) {
+  const { frequency, time, weekday, day, cron } = times
+  const change = (changes: Partial<RunTimes>) => onTimes({ ...times, ...changes })
+  return (
+    <>
+      <div className="run-times">
+        <Select
+          label={texts.howOften}
+          options={frequencies}
+          value={frequency}
+          onChange={picked => change({ frequency: picked, cron: cronOf(times) })}
+        />
+        {frequency === 'week' && (
+          <Select
+            label={texts.day}
+            options={weekdays}
+            value={weekday}
+            onChange={picked => change({ weekday: picked })}
+          />
+        )}
+        {frequency === 'month' && (
+          <Select
+            label={texts.dayOfMonth}
+            options={days}
+            value={day}
+            onChange={picked => change({ day: picked })}
+            {...(Number(day) > 28 && { description: texts.shortMonths })}
+          />
+        )}
+        {frequency !== 'custom' && frequency !== 'hour' && (
+          <TextField
+            label={texts.time}
+            type="time"
+            value={time}
+            onChange={picked => change({ time: picked })}
+            isRequired
+          />
+        )}
+        {frequency === 'custom' && (
+          <TextField
+            label={texts.pattern}
+            description={texts.patternHelp}
+            value={cron}
+            onChange={picked => change({ cron: picked })}
+            isRequired
+            maxLength={200}
+            autoComplete="off"
+            spellCheck="false"
+          />
+        )}
+      </div>
+      <TextField
+        label={texts.timeZone}
+        description={texts.timeZoneHelp}
+        value={timeZone}
+        onChange={onTimeZone}
+        isRequired
+        maxLength={100}
+        autoComplete="off"
+        spellCheck="false"
+      />
+    </>
+  )
+}
+
+/** A folder in any storage, with a button that opens a dialog to choose it. */
+function FolderField({
+  label,
+  help,
+  providers,
+  value,
+  onChange,
+}: {
+  label: string
+  help?: ReactNode
+  providers: readonly PickableProvider[]
+  value: StorageLocation | null
+  onChange: (folder: StorageLocation) => void
+}) {
+  const [isChoosing, setChoosing] = useState(false)
+  const [labelId, valueId] = [useId(), useId()]
+  return (
+    <div className="field">
+      <span className="label" id={labelId}>
+        {label}
+      </span>
+      <div className="folder-field">
+        <span id={valueId}>{value ? describeFolder(value, providers) : texts.noFolder}</span>
+        <Button onPress={() => setChoosing(true)} aria-label={texts.chooseFor(label)} aria-describedby={valueId}>
+          {texts.choose}
+        </Button>
+      </div>
+      {help && <span className="help">{help}</span>}
+      {isChoosing && (
+        <FolderDialog
+          title={label}
+          providers={providers}
+          initial={value}
+          onPick={onChange}
+          onClose={() => setChoosing(false)}
+        />
+      )}
+    </div>
+  )
+}
+
+/** Describes a folder: "Disk: /photos". */
+function describeFolder(folder: StorageLocation, providers: readonly PickableProvider[]): string {
+  return texts.inStorage(storageAt(providers, folder)?.name ?? null, folder.path)
 }

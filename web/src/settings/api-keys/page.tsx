@@ -1,10 +1,11 @@
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useSearchParams } from 'react-router'
+import { ask } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
-import { ask } from '../../api/request.ts'
-import { usePermissions, useSession } from '../../api/use-session.ts'
+import { usePermissions, useSession } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
+import { formatMinute } from '../../texts/format.ts'
 import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
@@ -13,7 +14,10 @@ import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { NameDialog } from '../../ui/name-dialog.tsx'
 import { PageTitle } from '../../ui/page-title.tsx'
-import { KeyTable } from './key-table.tsx'
+import { RowTable } from '../../ui/row-table.tsx'
+import { Time } from '../../ui/time.tsx'
+import { AccessSummary } from '../access/access-summary.tsx'
+import { scopeChoices } from '../access/draft.ts'
 import { NewKeyDialog } from './new-key-dialog.tsx'
 import { type ApiKey, ApiKeysQuery, RenameKeyMutation, RevokeKeyMutation } from './operations.ts'
 
@@ -130,5 +134,73 @@ function Filter({
         choices={states.map(([value, title]) => ({ value, title: texts.withCount(title, count(value), hasMore) }))}
       />
     </div>
+  )
+}
+
+interface KeyActions {
+  onRename: (key: ApiKey) => void
+  onRevoke: (key: ApiKey) => void
+}
+
+export function KeyTable({ keys, ...actions }: KeyActions & { keys: readonly ApiKey[] }) {
+  if (keys.length === 0) return <p className="empty">{texts.noMatches}</p>
+  return (
+    <RowTable
+      label={texts.apiKeys}
+      columns={[common.name, common.permission, common.access, common.created, common.status]}
+    >
+      {keys.map(key => (
+        <Row key={key.id} apiKey={key} {...actions} />
+      ))}
+    </RowTable>
+  )
+}
+
+const badges = { active: 'good', expired: 'warn', revoked: 'bad' } as const
+
+function Row({ apiKey, onRename, onRevoke }: KeyActions & { apiKey: ApiKey }) {
+  const { id, name, displayPrefix, state, createdAt, lastUsedAt, expiresAt, revokedAt, providerAccess } = apiKey
+  const nameId = `key-${id}`
+  // Each scope includes the ones before it, so it is enough to show the last one.
+  const highestScope = scopeChoices.findLast(({ value }) => apiKey.scopes.includes(value))
+  return (
+    <tr className={state === 'active' ? '' : 'inactive'}>
+      <td>
+        <div className="main-cell" id={nameId}>
+          {name}
+        </div>
+        <code>{displayPrefix}…</code>
+      </td>
+      <td data-label={common.permission}>{highestScope?.title}</td>
+      <td data-label={common.access}>
+        <AccessSummary access={providerAccess} />
+      </td>
+      <td data-label={common.created}>
+        <Time at={createdAt} />
+        <div className="help">
+          {lastUsedAt ? texts.keyUsed(<Time at={lastUsedAt} as="distance" />) : texts.keyNeverUsed}
+        </div>
+      </td>
+      <td data-label={common.status}>
+        <span className={`badge ${badges[state]}`} {...(revokedAt && { title: formatMinute(revokedAt) })}>
+          {texts.keyStates[state]}
+        </span>
+        {state !== 'revoked' && (
+          <div className="help">{expiresAt ? texts.keyExpires(<Time at={expiresAt} />) : texts.keyNeverExpires}</div>
+        )}
+      </td>
+      <td className="actions-cell">
+        <div className="actions">
+          <Button onPress={() => onRename(apiKey)} aria-describedby={nameId}>
+            {common.rename}
+          </Button>
+          {state === 'active' && (
+            <Button variant="danger" onPress={() => onRevoke(apiKey)} aria-describedby={nameId}>
+              {common.revoke}
+            </Button>
+          )}
+        </div>
+      </td>
+    </tr>
   )
 }

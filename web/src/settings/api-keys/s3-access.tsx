@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { s3Texts as texts } from '../../texts/s3.ts'
+import { s3Texts as texts } from '../../texts/settings.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import type { NewApiKey } from './operations.ts'

@@ -1,13 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { queryKeys } from '../../api/query-keys.ts'
-import { usePermissions } from '../../api/use-session.ts'
+import { usePermissions } from '../../api/session.ts'
 import { texts } from '../../texts/audit.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Select } from '../../ui/select.tsx'
-import { emptyFilter, type FilterDraft, searchOf } from './filter.ts'
-import { auditChoices } from './operations.ts'
+import { type AuditEvent, type AuditFilter, auditChoices, listEvents } from './operations.ts'
 
 /** Stands for no filter, because a choice needs a value. */
 const any = 'any'
@@ -94,4 +93,118 @@ function PathField({ value, onChange }: { value: string; onChange: (path: string
       }}
     />
   )
+}
+
+/** The fields of the form of filters. Empty text filters nothing. */
+export interface FilterDraft {
+  userId: string
+  providerId: string
+  path: string
+  action: AuditEvent['action'] | ''
+  outcome: '' | 'OK' | 'CUT'
+  /** Days in the time zone of the browser: "2026-11-22". */
+  from: string
+  to: string
+}
+
+/** The text of each filter in the address of the page. */
+const emptyFilter: FilterDraft = {
+  userId: '',
+  providerId: '',
+  path: '',
+  action: '',
+  outcome: '',
+  from: '',
+  to: '',
+}
+
+/** Reads a filter from the address, so that a link to it can be sent to others. */
+export function filterOf(search: URLSearchParams): FilterDraft {
+  const given = Object.keys(emptyFilter).map(name => [name, search.get(name) ?? ''])
+  return { ...emptyFilter, ...Object.fromEntries(given) }
+}
+
+/** Returns the parameters of the address; a filter that is not used is left out. */
+export function searchOf(draft: FilterDraft): Record<string, string> {
+  return Object.fromEntries(Object.entries(draft).filter(([, value]) => value !== ''))
+}
+
+export function toInput({ userId, providerId, path, action, outcome, from, to }: FilterDraft): AuditFilter {
+  return {
+    ...(userId && { userId }),
+    ...(providerId && { providerId }),
+    // A path belongs to one storage.
+    ...(providerId && path && { pathPrefix: path.startsWith('/') ? path : `/${path}` }),
+    ...(action && { action }),
+    ...(outcome && { result: outcome }),
+    ...(from && { since: startOf(from, 0) }),
+    ...(to && { until: startOf(to, 1) }),
+  }
+}
+
+/** Returns the start of a day, plus a number of days, as ISO 8601. */
+function startOf(day: string, more: number): string {
+  const start = new Date(`${day}T00:00:00`)
+  start.setDate(start.getDate() + more)
+  return start.toISOString()
+}
+
+const columns = [
+  'at',
+  'action',
+  'result',
+  'userEmail',
+  'userName',
+  'credentialKind',
+  'credentialPrefix',
+  'address',
+  'providerName',
+  'path',
+  'toProviderName',
+  'toPath',
+  'subjectKind',
+  'subjectId',
+  'bytes',
+  'count',
+  'requestId',
+  'details',
+] as const satisfies readonly (keyof AuditEvent)[]
+
+/** Writes events as comma-separated values (RFC 4180). */
+function toCsv(events: readonly AuditEvent[]): string {
+  const lines = events.map(event => columns.map(column => cell(event[column])).join(','))
+  return [columns.join(','), ...lines].join('\r\n')
+}
+
+function cell(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+  // Spreadsheets run a text that begins like a formula, and names of files come from anybody.
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}
+
+/** Events in one page of the server. */
+const pageSize = 200
+/** The maximum number of events in one file. */
+export const maxExported = 20_000
+
+/** Downloads all events of a filter as one file, the newest first. Returns whether there are more. @throws StowageError */
+export async function exportEvents(filter: AuditFilter, signal: AbortSignal): Promise<{ hasMore: boolean }> {
+  const events: AuditEvent[] = []
+  let after: string | null = null
+  let hasMore = true
+  while (hasMore && events.length < maxExported) {
+    const page: Awaited<ReturnType<typeof listEvents>> = await listEvents(filter, { first: pageSize, after }, signal)
+    events.push(...page.nodes)
+    after = page.pageInfo.endCursor
+    hasMore = page.pageInfo.hasNextPage
+  }
+  const url = URL.createObjectURL(new Blob([toCsv(events)], { type: 'text/csv' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = `audit-${new Date().toISOString().slice(0, 10)}.csv`
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(url), 60_000)
+  return { hasMore }
 }

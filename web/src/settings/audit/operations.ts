@@ -1,5 +1,5 @@
+import { ask } from '../../api/client.ts'
 import { graphql, type ResultOf, type VariablesOf } from '../../api/graphql.ts'
-import { ask } from '../../api/request.ts'
 
 const AuditEventsQuery = graphql(`
   query AuditEvents($first: Int!, $after: String, $filter: AuditEventFilter) {

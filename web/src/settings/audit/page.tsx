@@ -1,5 +1,5 @@
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
-import { useMemo } from 'react'
+import { useMemo, useState } from 'react'
 import { useSearchParams } from 'react-router'
 import { queryKeys } from '../../api/query-keys.ts'
 import { texts } from '../../texts/audit.ts'
@@ -10,11 +10,11 @@ import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { notify } from '../../ui/toasts.tsx'
 import './audit.css'
-import { EventTable } from './event-table.tsx'
-import { exportEvents, maxExported } from './export.ts'
-import { filterOf, searchOf, toInput } from './filter.ts'
-import { FilterForm } from './filter-form.tsx'
-import { listEvents } from './operations.ts'
+import { formatBytes, formatMinute } from '../../texts/format.ts'
+import { Dialog } from '../../ui/dialog.tsx'
+import { RowTable } from '../../ui/row-table.tsx'
+import { exportEvents, FilterForm, filterOf, maxExported, searchOf, toInput } from './filter-form.tsx'
+import { type AuditEvent, listEvents } from './operations.ts'
 
 const pageSize = 50
 
@@ -63,5 +63,108 @@ function AuditLog() {
         </Button>
       )}
     </>
+  )
+}
+
+export function EventTable({ events }: { events: readonly AuditEvent[] }) {
+  const [shown, setShown] = useState<AuditEvent | null>(null)
+  return (
+    <>
+      <RowTable label={texts.auditLog} columns={[texts.time, texts.member, texts.action, texts.object]}>
+        {events.map(event => (
+          <Row key={event.id} event={event} onShow={() => setShown(event)} />
+        ))}
+      </RowTable>
+      {shown && <EventDialog event={shown} onClose={() => setShown(null)} />}
+    </>
+  )
+}
+
+function Row({ event, onShow }: { event: AuditEvent; onShow: () => void }) {
+  const { id, at, action, result, count } = event
+  const actionId = `event-${id}`
+  return (
+    <tr>
+      <td>{formatMinute(at)}</td>
+      <td className="person-cell" data-label={texts.member}>
+        {whoOf(event)}
+      </td>
+      <td id={actionId}>
+        <span className="main-cell">{texts.actions[action]}</span>
+        {count > 1 && ` ${texts.times(count)}`} {result !== 'OK' && <ResultBadge result={result} />}
+      </td>
+      <td data-label={texts.object}>{objectOf(event)}</td>
+      <td className="actions-cell">
+        <div className="actions">
+          <Button onPress={onShow} aria-describedby={actionId}>
+            {texts.details}
+          </Button>
+        </div>
+      </td>
+    </tr>
+  )
+}
+
+function ResultBadge({ result }: { result: string }) {
+  return <span className="badge warn">{result === 'CUT' ? texts.outcomes.CUT : texts.refused(result)}</span>
+}
+
+function whoOf({ userName, userEmail, address }: AuditEvent): string {
+  return userName ?? userEmail ?? (address === '' ? texts.server : texts.nobody)
+}
+
+/** Names what an event is about: a path, a storage, or another object. */
+function objectOf({ providerId, providerName, path, toProviderName, toPath, subjectKind }: AuditEvent): string {
+  if (providerId === null) return subjectKind ? texts.subjects[subjectKind] : ''
+  const from = `${providerName ?? texts.formerStorage}${path === null ? '' : ` ${path}`}`
+  return toPath === null ? from : texts.fromTo(from, `${toProviderName ?? ''} ${toPath}`.trim())
+}
+
+function EventDialog({ event, onClose }: { event: AuditEvent; onClose: () => void }) {
+  const credentials = {
+    SESSION: texts.session,
+    API_KEY: texts.apiKey(event.credentialPrefix ?? ''),
+    SHARE: texts.subjects.SHARE,
+  }
+  const credential = event.credentialKind && credentials[event.credentialKind]
+  const facts: readonly (readonly [string, string | null])[] = [
+    [texts.time, formatMinute(event.at)],
+    [texts.member, [event.userName, event.userEmail].filter(Boolean).join(' · ') || whoOf(event)],
+    [texts.credential, credential],
+    [texts.address, event.address],
+    [texts.result, event.result],
+    [texts.object, objectOf(event)],
+    [texts.size, event.bytes === null ? null : formatBytes(event.bytes)],
+    [texts.count, event.count > 1 ? String(event.count) : null],
+    [texts.request, event.requestId],
+  ]
+  const more = JSON.stringify(event.details, null, 2)
+  return (
+    <Dialog title={texts.actions[event.action]} size="large" onClose={onClose}>
+      <dl className="facts">
+        {facts.map(([title, text]) =>
+          text ? (
+            <div key={title} className="fact">
+              <dt>{title}</dt>
+              <dd>{text}</dd>
+            </div>
+          ) : null,
+        )}
+      </dl>
+      {more !== '{}' && (
+        <>
+          <h3>{texts.details}</h3>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the text scrolls */}
+          <pre className="event-details" tabIndex={0}>
+            {more}
+          </pre>
+        </>
+      )}
+      <div className="dialog-actions">
+        <Button variant="primary" onPress={onClose}>
+          {common.close}
+        </Button>
+      </div>
+    </Dialog>
   )
 }

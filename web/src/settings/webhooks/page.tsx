@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { ask } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
-import { ask } from '../../api/request.ts'
 import { perRoot } from '../../api/storages.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/settings.tsx'
@@ -10,11 +10,10 @@ import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
+import { RowTable } from '../../ui/row-table.tsx'
 import { DeliveriesDialog } from './deliveries-dialog.tsx'
 import { DeleteWebhookMutation, RotateSecretMutation, type Webhook, WebhooksQuery } from './operations.ts'
-import { SecretDialog } from './secret-dialog.tsx'
-import { WebhookDialog } from './webhook-dialog.tsx'
-import { type WebhookAction, WebhookTable } from './webhook-table.tsx'
+import { eventTitles, SecretDialog, WebhookDialog } from './webhook-dialog.tsx'
 
 type OpenDialog =
   | { kind: 'new' }
@@ -98,5 +97,76 @@ function Webhooks() {
         </Confirm>
       )}
     </>
+  )
+}
+
+export type WebhookAction = 'deliveries' | 'edit' | 'rotate' | 'delete'
+
+export function WebhookTable({
+  webhooks,
+  storages,
+  onAction,
+}: {
+  webhooks: readonly Webhook[]
+  /** The names of the storages by their ids. */
+  storages: ReadonlyMap<string, string>
+  onAction: (action: WebhookAction, webhook: Webhook) => void
+}) {
+  return (
+    <RowTable label={texts.webhooks} columns={[common.name, texts.events, common.status]}>
+      {webhooks.map(webhook => (
+        <Row key={webhook.id} webhook={webhook} storages={storages} onAction={onAction} />
+      ))}
+    </RowTable>
+  )
+}
+
+function Row({
+  webhook,
+  storages,
+  onAction,
+}: {
+  webhook: Webhook
+  storages: ReadonlyMap<string, string>
+  onAction: (action: WebhookAction, webhook: Webhook) => void
+}) {
+  const { id, name, url, events, location, enabled, error } = webhook
+  const nameId = `webhook-${id}`
+  const actions: [WebhookAction, string][] = [
+    ['deliveries', texts.deliveries],
+    ['edit', common.edit],
+    ['rotate', texts.newSecret],
+  ]
+  return (
+    <tr className={enabled ? '' : 'inactive'}>
+      <td>
+        <div className="main-cell" id={nameId}>
+          {name}
+        </div>
+        <div className="help">{url}</div>
+      </td>
+      <td data-label={texts.events}>
+        {events.map(event => eventTitles[event]).join(', ')}
+        {location && (
+          <div className="help">{texts.inFolder(storages.get(location.providerId) ?? null, location.path)}</div>
+        )}
+      </td>
+      <td data-label={common.status}>
+        <span className={`badge ${enabled ? 'good' : 'warn'}`}>{enabled ? texts.enabled : texts.disabled}</span>
+        {error && <div className="help">{error}</div>}
+      </td>
+      <td className="actions-cell">
+        <div className="actions">
+          {actions.map(([action, title]) => (
+            <Button key={action} onPress={() => onAction(action, webhook)} aria-describedby={nameId}>
+              {title}
+            </Button>
+          ))}
+          <Button variant="danger" onPress={() => onAction('delete', webhook)} aria-describedby={nameId}>
+            {common.delete}
+          </Button>
+        </div>
+      </td>
+    </tr>
   )
 }

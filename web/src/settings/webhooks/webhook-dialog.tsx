@@ -1,15 +1,17 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
+import { ask } from '../../api/client.ts'
 import type { StorageLocation } from '../../api/paths.ts'
-import { ask } from '../../api/request.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/settings.tsx'
-import { Switch } from '../../ui/checkbox.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Checkbox, Switch } from '../../ui/checkbox.tsx'
 import { Choices } from '../../ui/choices.tsx'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { FolderPicker, type PickableProvider } from '../../ui/folder-picker.tsx'
 import { FormDialog } from '../../ui/form-dialog.tsx'
-import { EventChoices } from './event-choices.tsx'
 import { CreateWebhookMutation, type EventName, UpdateWebhookMutation, type Webhook } from './operations.ts'
 
 const usualEvents: EventName[] = [
@@ -103,5 +105,41 @@ export function WebhookDialog({
         </>
       )}
     </FormDialog>
+  )
+}
+
+export const eventTitles: Record<EventName, string> = texts.eventTitles
+const names = Object.keys(eventTitles) as EventName[]
+
+function EventChoices({ events, onChange }: { events: readonly EventName[]; onChange: (events: EventName[]) => void }) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset brings its own border and legend
+    <div role="group" aria-label={texts.events} className="event-list">
+      {names.map(name => (
+        <Checkbox
+          key={name}
+          isSelected={events.includes(name)}
+          onChange={isChosen => onChange(names.filter(each => (each === name ? isChosen : events.includes(each))))}
+        >
+          {eventTitles[name]}
+        </Checkbox>
+      ))}
+    </div>
+  )
+}
+
+/** Shows a signing secret. Only its button closes this dialog, because the secret cannot be shown again. */
+export function SecretDialog({ secret, onClose }: { secret: string; onClose: () => void }) {
+  return (
+    <Dialog title={texts.copySecretNow} onClose={onClose} isBusy size="large">
+      <p>{texts.secretHelp}</p>
+      <code className="secret">{secret}</code>
+      <div className="dialog-actions">
+        <CopyButton text={secret} label={texts.copySecret} />
+        <Button variant="primary" onPress={onClose}>
+          {common.done}
+        </Button>
+      </div>
+    </Dialog>
   )
 }

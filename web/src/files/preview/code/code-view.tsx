@@ -1,8 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { memo } from 'react'
 import { highlight } from './highlight.ts'
-import type { Language } from './languages.ts'
-import type { Token } from './token.ts'
+import type { Language, Token } from './languages.ts'
 
 /** Characters. A longer text would need too many elements, so it is shown in one color. */
 const maxLength = 150_000

@@ -6,8 +6,7 @@ import dark from '@shikijs/themes/github-dark-high-contrast'
 import light from '@shikijs/themes/github-light-high-contrast'
 import { createHighlighterCore, type LanguageInput } from 'shiki/core'
 import { createJavaScriptRegexEngine } from 'shiki/engine/javascript'
-import type { Language } from './languages.ts'
-import type { Token } from './token.ts'
+import type { Language, Token } from './languages.ts'
 
 /** Characters. A longer line, such as that of a minified file, has one color. */
 const maxLineLength = 2000

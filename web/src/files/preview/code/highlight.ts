@@ -1,6 +1,5 @@
 import type { Code } from './highlight-worker.ts'
-import { type Language, loadLanguage } from './languages.ts'
-import type { Token } from './token.ts'
+import { type Language, loadLanguage, type Token } from './languages.ts'
 
 /** Milliseconds. */
 const deadline = 20_000

@@ -39,3 +39,10 @@ export type Language = keyof typeof languages
 export function loadLanguage(language: Language): ReturnType<Load> {
   return languages[language]()
 }
+
+/** A part of a line in one color. */
+export interface Token {
+  text: string
+  /** A CSS color; undefined for that of the page. */
+  color: string | undefined
+}
