@@ -34,7 +34,7 @@ function format(time: number, version: number, tail: string): string {
   return `${head.slice(0, 8)}-${head.slice(8)}-${version.toString(16)}-${tail}`
 }
 
-/** The id of an entry in the trash names the place of the deletion, so that rights are decided before any lookup. */
+/** The id of an entry in the trash names the location of the deletion, so that rights are decided before any lookup. */
 interface TrashPlace {
   id: string
   providerId: string

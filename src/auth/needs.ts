@@ -22,7 +22,7 @@ interface Inputs {
   name: { providerId: string; path: string; name: string }
   /** The root of the provider with this id. */
   id: { id: string }
-  /** The place at which the entry with this id in the trash was deleted. */
+  /** The path at which the entry with this id in the trash was deleted. */
   trashed: { id: string }
   /** All of `sources`. */
   sources: { sources: readonly { providerId: string; path: string }[] }
@@ -99,7 +99,7 @@ type Intersection<Union> = (Union extends unknown ? (each: Union) => void : neve
 export type GrantsOf<N extends readonly Need[]> = { readonly [I in keyof N]: Grant<N[I]['scope']> }
 
 /**
- * The decision that a viewer may do an operation. Only this file makes them. Whoever has one passes it on in place of the locations that
+ * The decision that a viewer may do an operation. Only this file makes them. Callers pass it on instead of the locations that
  * it was made for, so nothing parses or decides these again.
  */
 export class Authorized<N extends readonly Need[] = readonly Need[]> {
@@ -252,7 +252,7 @@ export function authorizeFollowing(
   return grantAll(viewer, needs.follow, input) as [Grant<'read'>, ...Grant<'read'>[]]
 }
 
-/** Returns what the maker of a share needs. */
+/** Returns the needs of the creator of a share. */
 export function needsOfShare(kind: ShareKind): readonly Need[] {
   return kind === 'VIEW' ? needs.shareToView : needs.shareToDrop
 }

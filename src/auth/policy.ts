@@ -118,7 +118,7 @@ function requireShared({ kind, providerId, paths }: Shared, need: LocationNeed):
   }
 }
 
-/** Requires that the maker of a share may still do, at a shared path, what its link permits. @throws SHARE_ENDED */
+/** Requires that the creator of a share still has, at a shared path, the rights that its link gives. @throws SHARE_ENDED */
 export function requireLive({ shared, scope, access }: Viewer): void {
   if (!shared) return
   const mayMake = includesScope(scope, scopeOf(shared.kind))

@@ -135,14 +135,14 @@ export function keyPermissions(member: Member, key: { scopes: readonly Scope[]; 
 
 const scopeOfShare = { VIEW: 'read', DROP: 'write' } as const satisfies Record<ShareKind, Scope>
 
-/** Returns the scope that the maker of a share needs, and that its link has. */
+/** Returns the scope that the creator of a share needs, and that its link has. */
 export function scopeOf(kind: ShareKind): Scope {
   return scopeOfShare[kind]
 }
 
-/** Limits the scope of a share link to what its maker has today. `shared` limits its paths. */
-export function sharePermissions(maker: Permissions, { kind }: Shared): Permissions {
-  return { scope: lowerScope(maker.scope, scopeOf(kind)), access: maker.access }
+/** Limits the scope of a share link to that of its creator today. `shared` limits its paths. */
+export function sharePermissions(creator: Permissions, { kind }: Shared): Permissions {
+  return { scope: lowerScope(creator.scope, scopeOf(kind)), access: creator.access }
 }
 
 /** The owners of what a viewer's requests occupy. */
@@ -150,7 +150,7 @@ export interface SlotOwners {
   credential: string
   /** The member with all of their sessions, API keys and share links. */
   member: string
-  /** All share links of the member together: strangers who use them leave a part of the limit of the member free. */
+  /** All share links of the member together: their recipients leave a part of the limit of the member free. */
   links?: string
 }
 

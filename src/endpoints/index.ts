@@ -1,3 +1,7 @@
+/**
+ * The endpoints. Each folder parses the requests of one protocol into values, calls one function of a service for each, and sends the
+ * result in the form of the protocol. Endpoints decide nothing and do not import each other.
+ */
 import type { FastifyInstance } from 'fastify'
 import type { Services } from '../services/index.ts'
 import type { Settings } from '../settings/index.ts'

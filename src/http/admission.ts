@@ -19,14 +19,14 @@ export type Serve = () => Promise<unknown>
 
 /** Makes the two steps of a route from a function that finds and authorizes what a request asks for. */
 export function inTwoSteps(open: (request: FastifyRequest, reply: FastifyReply) => Promise<Serve>) {
-  const opened = new WeakMap<FastifyRequest, { viewer: Viewer | null; serve: Serve }>()
+  const prepared = new WeakMap<FastifyRequest, { viewer: Viewer | null; serve: Serve }>()
   return {
     async authorize(request: FastifyRequest, reply: FastifyReply): Promise<void> {
       const serve = await open(request, reply)
-      opened.set(request, { viewer: request.viewer, serve })
+      prepared.set(request, { viewer: request.viewer, serve })
     },
     async handler(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-      const known = opened.get(request)
+      const known = prepared.get(request)
       // The rights of the viewer were read again if the body took long.
       const serve = known?.viewer === request.viewer ? known.serve : await open(request, reply)
       return serve()

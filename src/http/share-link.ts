@@ -26,7 +26,7 @@ export const sharePasswordParameter: RequestParameters = {
   },
 }
 
-const opened = new WeakMap<FastifyRequest, OpenedShare['share']>()
+const openedShares = new WeakMap<FastifyRequest, OpenedShare['share']>()
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Returns the `authenticate` option of a route below `sharePath`. */
@@ -34,14 +34,14 @@ export function authenticateShare({ sharedFiles }: Pick<Services, 'sharedFiles'>
   return async (request: FastifyRequest): Promise<Viewer> => {
     const key = { password: passwordOf(request), proof: cookieOf(request, proofCookie) }
     const { viewer, share } = await sharedFiles.open(tokenOf(request), key, originOf(request), requestSignal(request))
-    opened.set(request, share)
+    openedShares.set(request, share)
     return viewer
   }
 }
 
 /** Returns the share that the request has opened. Call it only in routes with `authenticateShare`. */
 export function openedShare(request: FastifyRequest): OpenedShare {
-  const share = opened.get(request)
+  const share = openedShares.get(request)
   if (!request.viewer || !share) throw new Error('The route does not authenticate with a share link')
   return { viewer: request.viewer, share }
 }

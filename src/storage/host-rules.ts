@@ -8,7 +8,7 @@ import { startDeadline } from '../lib/timeout.ts'
 import { fault } from './validate-entry.ts'
 
 /** Admits a bounded number of transfers at once, in the order of their arrival. */
-class Lane {
+class TransferLimit {
   #free: number
   readonly #waiting = new Set<() => void>()
   readonly #timeout: number
@@ -28,7 +28,7 @@ class Lane {
   async enter(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted()
     if (this.#free > 0) this.#free -= 1
-    else await this.#turn(signal)
+    else await this.#wait(signal)
     let isIn = true
     return () => {
       if (isIn) this.#leave()
@@ -45,14 +45,14 @@ class Lane {
     }
   }
 
-  async #turn(signal: AbortSignal): Promise<void> {
+  async #wait(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#waiting.add(resolve)
     using deadline = startDeadline(this.#timeout, this.#busy, signal)
     try {
       await orAborted(promise, deadline.signal)
     } catch (error) {
-      // The turn may have come together with the abort.
+      // The slot may have become free together with the abort.
       if (!this.#waiting.delete(resolve)) this.#leave()
       throw error
     }
@@ -68,37 +68,37 @@ class Lane {
 }
 
 /** Milliseconds for which a transfer waits for others to end. */
-const usualLaneTimeout = 30_000
+const usualQueueTimeout = 30_000
 /** Milliseconds. */
 const retryAfterMs = 5_000
 
 /**
  * @param warn writes a line to the log
- * @param laneTimeout milliseconds
+ * @param queueTimeout milliseconds
  */
 export function withHostRules(
   provider: StorageProvider,
   warn: (message: string) => void,
-  laneTimeout = usualLaneTimeout,
+  queueTimeout = usualQueueTimeout,
 ): StorageProvider {
   const { maxReads, maxWrites } = provider.traits
   const changes: Partial<StorageProvider> = {
-    ...(maxReads !== undefined && readsInTurn(provider, laneOf(maxReads, 'downloads', laneTimeout))),
-    ...(maxWrites !== undefined && writesInTurn(provider, laneOf(maxWrites, 'uploads', laneTimeout))),
+    ...(maxReads !== undefined && withReadLimit(provider, limitOf(maxReads, 'downloads', queueTimeout))),
+    ...(maxWrites !== undefined && withWriteLimit(provider, limitOf(maxWrites, 'uploads', queueTimeout))),
   }
-  const inTurn = Object.keys(changes).length === 0 ? provider : withMethods(provider, changes)
-  return withNameRules(inTurn, warn)
+  const limited = Object.keys(changes).length === 0 ? provider : withMethods(provider, changes)
+  return withNameRules(limited, warn)
 }
 
-function laneOf(max: number, what: string, timeout: number): Lane {
+function limitOf(max: number, what: string, timeout: number): TransferLimit {
   const message = `This storage allows ${max} ${what} at once, and none has ended for ${timeout / 1000} seconds: try again later.`
-  return new Lane(max, timeout, () => new StorageError('UNAVAILABLE', message, { retryAfterMs }))
+  return new TransferLimit(max, timeout, () => new StorageError('UNAVAILABLE', message, { retryAfterMs }))
 }
 
-function readsInTurn(provider: StorageProvider, lane: Lane): Partial<StorageProvider> {
+function withReadLimit(provider: StorageProvider, limit: TransferLimit): Partial<StorageProvider> {
   return {
     async read(path, options) {
-      const leave = await lane.enter(options.signal)
+      const leave = await limit.enter(options.signal)
       try {
         const result = await provider.read(path, options)
         if (result?.body instanceof Readable) finished(result.body, { writable: false }, leave)
@@ -112,9 +112,9 @@ function readsInTurn(provider: StorageProvider, lane: Lane): Partial<StorageProv
   }
 }
 
-function writesInTurn(provider: StorageProvider, lane: Lane): Partial<StorageProvider> {
+function withWriteLimit(provider: StorageProvider, limit: TransferLimit): Partial<StorageProvider> {
   const send = <T>(body: Readable, signal: AbortSignal, work: () => Promise<T>) =>
-    lane.run(signal, work).catch(error => {
+    limit.run(signal, work).catch(error => {
       body.destroy()
       throw error
     })
@@ -123,11 +123,11 @@ function writesInTurn(provider: StorageProvider, lane: Lane): Partial<StoragePro
   return {
     write: (path, body, options) => send(body, options.signal, () => provider.write(path, body, options)),
     ...(copy && {
-      copy: (from, to, options) => lane.run(options.signal, () => copy.call(provider, from, to, options)),
+      copy: (from, to, options) => limit.run(options.signal, () => copy.call(provider, from, to, options)),
     }),
     ...(copySmall && {
       copySmall: (from, to, names, options) =>
-        lane.run(options.signal, () => copySmall.call(provider, from, to, names, options)),
+        limit.run(options.signal, () => copySmall.call(provider, from, to, names, options)),
     }),
     ...(resumable && {
       resumable: withMethods(resumable, {

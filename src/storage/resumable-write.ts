@@ -146,11 +146,11 @@ export class ResumableLocation {
     return parts
   }
 
-  /** @param whole bytes of the file @throws BACK_END_FAULT */
-  #stored(entry: Entry, whole: number): CheckedEntry {
+  /** @param size the bytes of the file @throws BACK_END_FAULT */
+  #stored(entry: Entry, size: number): CheckedEntry {
     const stored = checkEntry(entry, nameOf(this.#path))
-    if (stored.size === null || stored.size === whole) return stored
-    throw fault(`a stored size of ${stored.size} bytes instead of ${whole}`)
+    if (stored.size === null || stored.size === size) return stored
+    throw fault(`a stored size of ${stored.size} bytes instead of ${size}`)
   }
 
   #send<T>(

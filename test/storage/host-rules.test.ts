@@ -10,7 +10,7 @@ import { withMethods } from '../../adapters/with-methods.ts'
 import { checkProvider, withHostRules } from '../../src/storage/host-rules.ts'
 
 /** Opens a provider with these traits. `calls` names the calls that reached the adapter. */
-function world(traits: Partial<Traits>, laneTimeout?: number) {
+function world(traits: Partial<Traits>, queueTimeout?: number) {
   const memory = new MemoryProvider(10_000_000)
   const calls: string[] = []
   const recorded = new Proxy(memory, {
@@ -24,7 +24,7 @@ function world(traits: Partial<Traits>, laneTimeout?: number) {
       }
     },
   }) as StorageProvider
-  return { memory, calls, provider: withHostRules(recorded, () => {}, laneTimeout) }
+  return { memory, calls, provider: withHostRules(recorded, () => {}, queueTimeout) }
 }
 
 const read = (provider: StorageProvider, path = 'file', signal = call().signal) => provider.read(at(path), { signal })

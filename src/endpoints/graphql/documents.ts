@@ -18,23 +18,23 @@ import {
 import { AppError } from '../../errors.ts'
 import { maxErrors, RequestRefused } from './error-formatter.ts'
 
-/** A document that is small enough and valid. */
-interface KnownDocument {
+/** A valid document within the limits. */
+interface CheckedDocument {
   document: DocumentNode
   operations: readonly OperationDefinitionNode[]
 }
 
-interface Documents {
+interface DocumentCache {
   /** @throws INVALID_QUERY, QUERY_TOO_LARGE as `RequestRefused` or `AppError` */
-  get(source: string): KnownDocument
+  get(source: string): CheckedDocument
 }
 
 /** The maximum number of documents in each cache. A document takes 0.6 MB at most. */
 export const cacheSize = 100
 
 /** Caches the documents that were used last, so that they are parsed and validated only once. */
-export function createDocuments(schema: GraphQLSchema): Documents {
-  const known = new Map<string, KnownDocument>()
+export function createDocumentCache(schema: GraphQLSchema): DocumentCache {
+  const known = new Map<string, CheckedDocument>()
   let latest: string | undefined
   return {
     get(source) {
@@ -52,10 +52,10 @@ export function createDocuments(schema: GraphQLSchema): Documents {
   }
 }
 
-function check(schema: GraphQLSchema, source: string): KnownDocument {
+function check(schema: GraphQLSchema, source: string): CheckedDocument {
   if (source.length > maxCharacters) throw tooLarge(`has ${source.length} characters, the limit is ${maxCharacters}`)
   const document = parseBounded(source)
-  requireSmall(document)
+  requireBounded(document)
   const errors = validate(schema, document, undefined, { maxErrors })
   if (errors.length > 0) throw new RequestRefused('INVALID_QUERY', errors)
   const operations = document.definitions.filter(node => node.kind === Kind.OPERATION_DEFINITION)
@@ -85,7 +85,7 @@ function withoutStrings(error: GraphQLError): GraphQLError {
 }
 
 /** Returns the operation that the request names, or the only one. @throws INVALID_INPUT as `RequestRefused` */
-export function findOperation({ operations }: KnownDocument, name: string | null): OperationDefinitionNode {
+export function findOperation({ operations }: CheckedDocument, name: string | null): OperationDefinitionNode {
   const found = name === null ? operations : operations.filter(operation => operation.name?.value === name)
   const [only, another] = found
   if (only && !another) return only
@@ -121,7 +121,7 @@ interface Size {
 }
 
 /** @throws QUERY_TOO_LARGE; INVALID_QUERY if a fragment contains itself */
-function requireSmall(document: DocumentNode): void {
+function requireBounded(document: DocumentNode): void {
   requireShortNames(document)
   const measure = measurer(document)
   let fields = 0

@@ -38,7 +38,7 @@ export function checkParameters(value: unknown): Parameters {
   if (typeof query !== 'string') throw invalid('"query" must be a string with a GraphQL document.')
   if (operationName != null && typeof operationName !== 'string') throw invalid('"operationName" must be a string.')
   if (variables != null && !isMap(variables)) throw invalid('"variables" must be a JSON object.')
-  requireSmall(variables)
+  requireBounded(variables)
   if (extensions != null && !isMap(extensions)) throw invalid('"extensions" must be a JSON object.')
   return { query, operationName: operationName ?? null, variables: variables ?? null }
 }
@@ -50,7 +50,7 @@ function parseMap(name: string, text: string): unknown {
 }
 
 /** Counts the values before they are validated, because validating each costs far more. @throws INVALID_INPUT */
-function requireSmall(variables: unknown): void {
+function requireBounded(variables: unknown): void {
   let values = 0
   const count = (value: unknown, levels: number) => {
     if (typeof value !== 'object' || value === null) return

@@ -23,7 +23,7 @@ import {
   type VariableDefinitionNode,
 } from 'graphql'
 import { requireAffordable } from './cost.ts'
-import { createDocuments, findOperation, tooLarge } from './documents.ts'
+import { createDocumentCache, findOperation, tooLarge } from './documents.ts'
 import { maxErrors, RequestRefused } from './error-formatter.ts'
 import type { Parameters } from './parameters.ts'
 
@@ -41,7 +41,7 @@ const metaFields = new Map([SchemaMetaFieldDef, TypeMetaFieldDef].map(field => [
  * @param document must not have fragments that contain themselves
  * @throws QUERY_TOO_LARGE
  */
-function requireSmallIntrospection(
+function requireBoundedIntrospection(
   schema: GraphQLSchema,
   document: DocumentNode,
   operation: OperationDefinitionNode,
@@ -99,7 +99,7 @@ export interface PreparedOperation {
 export type Prepare = (parameters: Parameters) => PreparedOperation
 
 export function createPrepare(schema: GraphQLSchema): Prepare {
-  const documents = createDocuments(schema)
+  const documents = createDocumentCache(schema)
   /** Operations without variables, which always have the same cost, so they are checked only once. */
   const affordable = new WeakSet<OperationDefinitionNode>()
   return parameters => {
@@ -109,7 +109,7 @@ export function createPrepare(schema: GraphQLSchema): Prepare {
     if (affordable.has(operation)) return prepared
     const values = readVariables(schema, operation, parameters.variables ?? {})
     requireAffordable(schema, known.document, operation, values)
-    requireSmallIntrospection(schema, known.document, operation, values)
+    requireBoundedIntrospection(schema, known.document, operation, values)
     if (!operation.variableDefinitions?.length) affordable.add(operation)
     return prepared
   }

@@ -13,18 +13,18 @@ import { builder } from './builder.ts'
 import type { GraphqlContext } from './context.ts'
 
 /** `seenBy` is the viewer. After `login` it is the person who signed in, although the request has no credential. */
-export interface SeenMember {
+export interface VisibleMember {
   member: Member
   seenBy: Viewer | null
 }
 
-interface SeenAccess {
+interface VisibleAccess {
   access: ProviderAccess
   seenBy: Viewer | null
 }
 
-export const UserRef = builder.objectRef<SeenMember>('User')
-export const ProviderAccessRef = builder.objectRef<SeenAccess>('ProviderAccess')
+export const UserRef = builder.objectRef<VisibleMember>('User')
+export const ProviderAccessRef = builder.objectRef<VisibleAccess>('ProviderAccess')
 export const ViewerRef = builder.objectRef<Viewer>('Viewer')
 export const WorkspaceRef = builder.objectRef<Workspace>('Workspace')
 export const ApiKeyRef = builder.objectRef<ApiKey>('ApiKey')
@@ -44,7 +44,7 @@ type ProviderTypeShape = Adapter | { type: string }
 export async function findCreator(
   userId: string | null,
   { services, viewer }: GraphqlContext,
-): Promise<SeenMember | null> {
+): Promise<VisibleMember | null> {
   const member = userId === null ? null : await services.members.findVisible(requireViewer(viewer), userId)
   return member && { member, seenBy: viewer }
 }

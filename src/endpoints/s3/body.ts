@@ -13,7 +13,7 @@ import { parseDigests } from '../../http/content/digests.ts'
 import { parseXml, type XmlElement } from '../../http/xml.ts'
 import type { Digests } from '../../services/files/index.ts'
 import { settle } from '../../services/files/upload.ts'
-import { detach } from '../../storage/pipe-body.ts'
+import { detach } from '../../storage/body-streams.ts'
 import { ChunkedBody, chunkedForm } from './chunked-body.ts'
 import { S3Error } from './errors.ts'
 

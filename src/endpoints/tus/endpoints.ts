@@ -51,7 +51,7 @@ export function memberEndpoint({ uploads }: Services): TusEndpoint {
   }
 }
 
-/** The uploads of strangers into the folder of a drop link. */
+/** The uploads of the recipients of a drop link into its folder. */
 export function dropEndpoint(services: Services): TusEndpoint {
   const { sharedFiles } = services
   return {

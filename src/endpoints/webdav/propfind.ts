@@ -98,10 +98,10 @@ async function parsePropfind(body: Uint8Array): Promise<WantedProperties> {
     }
     return [...found]
   }
-  const kinds = ['allprop', 'propname', 'prop'].filter(child)
-  if (kinds.length !== 1) throw malformed()
-  if (kinds[0] === 'allprop') return { kind: 'all', include: names('include') }
-  return kinds[0] === 'propname' ? { kind: 'names' } : { kind: 'some', names: names('prop') }
+  const forms = ['allprop', 'propname', 'prop'].filter(child)
+  if (forms.length !== 1) throw malformed()
+  if (forms[0] === 'allprop') return { kind: 'all', include: names('include') }
+  return forms[0] === 'propname' ? { kind: 'names' } : { kind: 'some', names: names('prop') }
 }
 
 function malformed(): AppError {

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { AppError } from '../../errors.ts'
-import { detach } from '../../storage/pipe-body.ts'
+import { detach } from '../../storage/body-streams.ts'
 import { bodyLength, isFile, isParsed } from '../admission.ts'
 import { isBodyComing } from './lingering-close.ts'
 

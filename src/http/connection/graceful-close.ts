@@ -39,12 +39,12 @@ export async function asTransfer<T>({ transfers }: FastifyInstance, work: Promis
   }
 }
 
-/** Stops accepting connections, lets running requests finish for `grace` milliseconds, then disconnects them. */
-export async function closeGracefully(app: FastifyInstance, grace: number): Promise<void> {
+/** Stops accepting connections, lets running requests finish for `drainTimeout` milliseconds, then disconnects them. */
+export async function closeGracefully(app: FastifyInstance, drainTimeout: number): Promise<void> {
   const { server } = app
   // Keep-alive connections become idle one after the other, when their last response ends.
   const idle = setInterval(() => server.closeIdleConnections(), idleCheckInterval)
-  const cut = setTimeout(() => server.closeAllConnections(), grace)
+  const cut = setTimeout(() => server.closeAllConnections(), drainTimeout)
   try {
     await app.close()
   } finally {

@@ -92,7 +92,7 @@ export type RequestedRange = { kind: 'whole' } | { kind: 'unsatisfiable' } | { k
  */
 export const maxRanges = 16
 
-const whole: RequestedRange = { kind: 'whole' }
+const wholeFile: RequestedRange = { kind: 'whole' }
 const specPattern = /^(\d*)-(\d*)$/
 
 /**
@@ -101,14 +101,14 @@ const specPattern = /^(\d*)-(\d*)$/
  */
 export function parseRange(header: string, size: number): RequestedRange {
   const set = /^bytes=(.*)$/i.exec(header)?.[1]
-  if (set === undefined) return whole
+  if (set === undefined) return wholeFile
   const specs = set.split(',', 4 * maxRanges + 1).map(trimWhitespace)
   const present = specs.filter(spec => spec !== '')
-  if (present.length === 0 || present.length > maxRanges || specs.length > 4 * maxRanges) return whole
+  if (present.length === 0 || present.length > maxRanges || specs.length > 4 * maxRanges) return wholeFile
   const spans: Span[] = []
   for (const spec of present) {
     const span = parseSpec(spec, size)
-    if (span === 'malformed' || span === 'everything') return whole
+    if (span === 'malformed' || span === 'everything') return wholeFile
     if (span !== 'unsatisfiable') spans.push(span)
   }
   return spans.length === 0 ? { kind: 'unsatisfiable' } : { kind: 'spans', spans: joinOverlapping(spans) }

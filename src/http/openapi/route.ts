@@ -145,9 +145,9 @@ function describe(operation: Operation, method: string): object {
   }
 }
 
-function parametersIn(place: string, parameters: RequestParameters = {}): object[] {
-  const required = place === 'path' ? { required: true } : {}
-  return Object.entries(parameters).map(([name, parameter]) => ({ name, in: place, ...required, ...parameter }))
+function parametersIn(location: string, parameters: RequestParameters = {}): object[] {
+  const required = location === 'path' ? { required: true } : {}
+  return Object.entries(parameters).map(([name, parameter]) => ({ name, in: location, ...required, ...parameter }))
 }
 
 function responseOf({ description, headers, content }: DescribedResponse, method: string): object {

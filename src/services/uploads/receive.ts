@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { addAbortSignal, Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
-import { detach } from '../../storage/pipe-body.ts'
+import { detach } from '../../storage/body-streams.ts'
 import { tooLarge } from '../files/upload.ts'
 import { type ActiveUpload, append } from './active-upload.ts'
 import { finish } from './finish.ts'

@@ -221,7 +221,7 @@ FolderRef.implement({
   }),
 })
 
-const kinds: Record<EntryChangeKind, { description: string }> = {
+const changeKindValues: Record<EntryChangeKind, { description: string }> = {
   WRITTEN: { description: 'A file or folder was created or replaced at the path, with everything below it.' },
   REMOVED: { description: 'The file or folder at the path was deleted or moved away, with everything below it.' },
   TREE_CHANGED: {
@@ -230,7 +230,7 @@ const kinds: Record<EntryChangeKind, { description: string }> = {
 }
 const EntryChangeKindEnum = builder.enumType('EntryChangeKind', {
   description: 'A kind of change of an entry.',
-  values: kinds,
+  values: changeKindValues,
 })
 
 const EntryChangeType = builder.objectRef<EntryChange>('EntryChange').implement({

@@ -11,7 +11,7 @@ import { findCreator, JobRef, UserRef } from '../refs.ts'
 import { atJob } from '../rules.ts'
 import { definePage, toPage } from './page.ts'
 
-const kinds: Record<JobKind, { description: string }> = {
+const kindValues: Record<JobKind, { description: string }> = {
   COPY: { description: 'Copies the sources into the target folder.' },
   MOVE: { description: 'Moves the sources into the target folder. A file is deleted only after its copy is verified.' },
   DELETE: { description: 'Moves the sources to the trash, or deletes them if their provider has none.' },
@@ -20,7 +20,7 @@ const kinds: Record<JobKind, { description: string }> = {
       'Updates the copies of the sources in the target folder, so that they equal the sources. Writes only what differs in size, or in checksum or time.',
   },
 }
-export const JobKindEnum = builder.enumType('JobKind', { description: 'The kind of a job.', values: kinds })
+export const JobKindEnum = builder.enumType('JobKind', { description: 'The kind of a job.', values: kindValues })
 
 const states: Record<JobState, { description: string }> = {
   QUEUED: { description: 'Waits for a server, or for its next turn.' },

@@ -16,7 +16,7 @@ import { findCreator, UserRef } from '../refs.ts'
 import { atShare } from '../rules.ts'
 import { definePage, toPage } from './page.ts'
 
-const kinds: Record<ShareKind, { description: string }> = {
+const kindValues: Record<ShareKind, { description: string }> = {
   VIEW: { description: 'The link reads the shared files and folders, and downloads them.' },
   DROP: {
     description: 'The link adds files to the shared folder. It shows nothing that is there, and replaces nothing.',
@@ -24,7 +24,7 @@ const kinds: Record<ShareKind, { description: string }> = {
 }
 const ShareKindEnum = builder.enumType('ShareKind', {
   description: 'The rights that a share link gives.',
-  values: kinds,
+  values: kindValues,
 })
 
 const ShareStateEnum = builder.enumType('ShareState', {

@@ -10,7 +10,7 @@ import { at, authorizedBy } from '../rules.ts'
 import { ConflictBehaviorEnum } from './change-entry.ts'
 import { definePage, toPage } from './page.ts'
 
-const kinds: Record<TrashItem['kind'], 'FILE' | 'FOLDER'> = { file: 'FILE', directory: 'FOLDER' }
+const kindNames: Record<TrashItem['kind'], 'FILE' | 'FOLDER'> = { file: 'FILE', directory: 'FOLDER' }
 
 const TrashItemKind = builder.enumType('TrashItemKind', {
   description: 'The kind of a deleted entry.',
@@ -21,7 +21,7 @@ TrashItemRef.implement({
   description: 'A file or folder in the trash.',
   fields: t => ({
     id: t.id({ description: 'The ID for `restore`. It contains the path.', resolve: formatTrashId }),
-    kind: t.field({ type: TrashItemKind, description: 'The kind.', resolve: ({ kind }) => kinds[kind] }),
+    kind: t.field({ type: TrashItemKind, description: 'The kind.', resolve: ({ kind }) => kindNames[kind] }),
     name: t.string({ description: 'The name before the deletion.', resolve: ({ path }) => nameOf(parsePath(path)) }),
     originalPath: t.exposeString('path', { description: 'The path before the deletion, to which `restore` moves it.' }),
     size: t.expose('size', {

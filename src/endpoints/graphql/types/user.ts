@@ -8,9 +8,9 @@ import {
   ApiKeyRef,
   findCreator,
   ProviderAccessRef,
-  type SeenMember,
   UserRef,
   ViewerRef,
+  type VisibleMember,
   WorkspaceRef,
 } from '../refs.ts'
 import { definePage, toPage } from './page.ts'
@@ -39,7 +39,7 @@ UserRef.implement({
   }),
 })
 
-const UserConnection = definePage<SeenMember>('User', UserRef, 'members of the workspace')
+const UserConnection = definePage<VisibleMember>('User', UserRef, 'members of the workspace')
 const maxPage = 200
 
 builder.queryFields(t => ({

@@ -158,9 +158,9 @@ export function wholeText(
   { isStart, isEnd }: { isStart: boolean; isEnd: boolean },
 ): { skipped: number; bytes: Buffer } | null {
   const skipped = isStart ? 0 : continuationsAt(bytes)
-  const whole = bytes.subarray(skipped, isEnd ? undefined : wholeLength(bytes))
+  const characters = bytes.subarray(skipped, isEnd ? undefined : wholeLength(bytes))
   // Almost all files with a NUL character are binary, even if they are valid UTF-8.
-  return isUtf8(whole) && !whole.includes(0) ? { skipped, bytes: whole } : null
+  return isUtf8(characters) && !characters.includes(0) ? { skipped, bytes: characters } : null
 }
 
 function isContinuation(byte: number | undefined): boolean {

@@ -15,7 +15,7 @@ import {
 import type { UploadRecord } from '../../../db/uploads/record.ts'
 import { findUpload } from '../../../db/uploads/uploads.ts'
 import { AppError } from '../../../errors.ts'
-import { exactBody } from '../../../storage/exact-body.ts'
+import { exactBody } from '../../../storage/body-streams.ts'
 import { timeToKeep } from '../../../storage/validate-entry.ts'
 import type { ConflictBehavior } from '../../files/conflict.ts'
 import { entryAt, type FileEntry, type LocationInput } from '../../files/entry.ts'

@@ -2,8 +2,7 @@ import { PassThrough, Readable } from 'node:stream'
 import t from 'tap'
 import { AppError } from '../../src/errors.ts'
 import { checkedBody } from '../../src/services/files/upload.ts'
-import { exactBody } from '../../src/storage/exact-body.ts'
-import { detach } from '../../src/storage/pipe-body.ts'
+import { detach, exactBody } from '../../src/storage/body-streams.ts'
 
 const bytesOf = async (body: Readable): Promise<string> => Buffer.concat(await body.toArray()).toString()
 const closed = (body: Readable) => new Promise(resolve => body.once('close', resolve))
