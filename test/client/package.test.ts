@@ -99,7 +99,7 @@ t.test('the types of the package are complete', async t => {
 
 t.test('the package is small', async t => {
   const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))
-  t.same(Object.keys(dependencies), ['@0no-co/graphql.web', '@noble/hashes'])
+  t.same(Object.keys(dependencies), ['@0no-co/graphql.web', '@noble/hashes', 'eventsource-parser'])
   const built = await build({
     configFile: false,
     logLevel: 'warn',

@@ -1,3 +1,4 @@
+import { createParser } from 'eventsource-parser'
 import { networkError } from './error.ts'
 
 export interface ServerEvent {
@@ -5,16 +6,16 @@ export interface ServerEvent {
   data: string
 }
 
-/** The maximum length of one event, in UTF-16 code units. */
+/** The maximum length of one event, with the comments before it and the rest of its last chunk, in UTF-16 code units. */
 const maxEvent = 16 * 1024 * 1024
 /** Milliseconds without a byte after which a connection counts as lost. The server sends at least a comment every 12 s. */
 const silenceTimeout = 30_000
-/** The number of pieces of a line that are joined into one. A piece of a few characters takes several times its length in memory. */
-const maxPieces = 4096
+/** UTF-16 code units. The parser keeps the pieces of a line apart, and a piece of a few characters takes several times its length. */
+const minPiece = 4096
 
 /**
- * Parses server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html), except for ids and retry
- * times, which Stowage does not send.
+ * Parses server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html), in linear time and bounded memory
+ * however the stream is cut.
  * @throws StowageError if the connection breaks, and the reason of the signal
  */
 export async function* parseEvents(
@@ -22,8 +23,11 @@ export async function* parseEvents(
   signal?: AbortSignal,
 ): AsyncGenerator<ServerEvent, void, undefined> {
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader()
-  const lines = new Lines()
-  const event = new EventBuilder()
+  const events: ServerEvent[] = []
+  const parser = createParser({ onEvent: ({ event = 'message', data }) => void events.push({ event, data }) })
+  let piece = ''
+  let length = 0
+  let endsInReturn = false
   try {
     for (;;) {
       const { done, value } = await readSoon(reader).catch(cause => {
@@ -31,21 +35,21 @@ export async function* parseEvents(
         throw networkError('The connection of the subscription broke.', cause)
       })
       if (done) return
-      for (const line of lines.endedBy(value)) {
-        const ended = event.add(line)
-        requireBounded(event.length)
-        if (ended) yield ended
-      }
-      requireBounded(event.length + lines.length)
+      length += value.length
+      if (length > maxEvent) throw networkError('An event of the subscription is too long.')
+      const chunk = endsInReturn && value.startsWith('\n') ? value.slice(1) : value
+      endsInReturn = value.endsWith('\r')
+      // For each line, the parser searches the rest of the text for the other kinds of line ends.
+      piece += chunk.replace(/\r\n?/g, '\n')
+      if (piece.length < minPiece && !/[\r\n]/.test(chunk)) continue
+      parser.feed(piece)
+      piece = ''
+      if (events.length > 0) length = 0
+      yield* events.splice(0)
     }
   } finally {
     await reader.cancel().catch(() => {})
   }
-}
-
-/** @throws StowageError */
-function requireBounded(length: number): void {
-  if (length > maxEvent) throw networkError('An event of the subscription is too long.')
 }
 
 function readSoon(reader: ReadableStreamDefaultReader<string>): Promise<ReadableStreamReadResult<string>> {
@@ -56,77 +60,4 @@ function readSoon(reader: ReadableStreamDefaultReader<string>): Promise<Readable
       .then(resolve, reject)
       .finally(() => clearTimeout(timer))
   })
-}
-
-/** Splits chunks into lines, which end in LF or CRLF. It looks at each character once, however small the chunks are. */
-class Lines {
-  /** The beginning of a line whose end has not arrived: long pieces, and then short ones. */
-  readonly #long: string[] = []
-  #short: string[] = []
-  #length = 0
-
-  /** The length of the beginning. */
-  get length(): number {
-    return this.#length
-  }
-
-  /** Yields the lines that end in the chunk. */
-  *endedBy(chunk: string): Generator<string, void, undefined> {
-    let start = 0
-    for (let end = chunk.indexOf('\n'); end >= 0; end = chunk.indexOf('\n', start)) {
-      this.#add(chunk.slice(start, end))
-      start = end + 1
-      yield this.#take()
-    }
-    this.#add(chunk.slice(start))
-  }
-
-  #add(piece: string): void {
-    this.#short.push(piece)
-    this.#length += piece.length
-    if (this.#short.length < maxPieces) return
-    this.#long.push(this.#short.join(''))
-    this.#short = []
-  }
-
-  #take(): string {
-    const line = [...this.#long, ...this.#short].join('')
-    this.#long.length = 0
-    this.#short = []
-    this.#length = 0
-    // The CR can have arrived in an earlier chunk.
-    return line.endsWith('\r') ? line.slice(0, -1) : line
-  }
-}
-
-/** Collects the lines of an event until the empty line that ends it. */
-class EventBuilder {
-  #event = 'message'
-  #data: string[] = []
-  #length = 0
-
-  /** The length of the lines so far. */
-  get length(): number {
-    return this.#length
-  }
-
-  /** Returns the event if the line ends one. Comments alone are no event. */
-  add(line: string): ServerEvent | null {
-    if (line === '') return this.#end()
-    this.#length += line.length + 1
-    const colon = line.indexOf(':')
-    const field = line.slice(0, Math.max(0, colon))
-    const value = line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
-    if (field === 'event') this.#event = value
-    else if (field === 'data') this.#data.push(value)
-    return null
-  }
-
-  #end(): ServerEvent | null {
-    const [event, data] = [this.#event, this.#data]
-    this.#event = 'message'
-    this.#data = []
-    this.#length = 0
-    return data.length === 0 && event === 'message' ? null : { event, data: data.join('\n') }
-  }
 }
