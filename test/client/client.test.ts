@@ -1,7 +1,14 @@
 /** The TypeScript client against a whole server. */
 import { randomBytes } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { ShareLink, Stowage, type StowageError } from '../../packages/client/src/index.ts'
+import {
+  type Connection,
+  forEachAtOnce,
+  ShareLink,
+  Stowage,
+  type StowageError,
+} from '../../packages/client/src/index.ts'
 import { startApp } from '../support/app.ts'
 import { makeShare } from '../support/shares.ts'
 
@@ -316,6 +323,38 @@ t.test('a walk finds everything once, and a list only the entries of the folder'
   t.equal(found.length, new Set(found.map(({ path }) => path)).size)
   t.equal(found.filter(({ kind }) => kind === 'folder').length, 7 + 21)
   t.match(files[0], { providerId, kind: 'file', size: files[0]?.path.length, modifiedAt: Date })
+})
+
+t.test('the nodes of a connection come from all of its pages', async t => {
+  const { app, token, providerId, stowage } = await withDisk(t)
+  const paths = Array.from({ length: 5 }, (_, n) => `/${n}.txt`)
+  for (const path of paths) await app.upload(token, providerId, path, 'content')
+  const document = `query ($id: ID!, $after: String) { folder(providerId: $id, path: "/") {
+    entries(first: 2, after: $after) { nodes { path } pageInfo { hasNextPage endCursor } }
+  } }`
+  type Result = { folder: { entries: Connection<{ path: string }> } }
+  const found: string[] = []
+  for await (const { path } of stowage.nodes(document, { id: providerId }, ({ folder }: Result) => folder.entries))
+    found.push(path)
+  t.same(found.toSorted(), paths)
+})
+
+t.test('work at once has a limit and ends before its first error is thrown', async t => {
+  async function* numbers() {
+    for (let number = 0; ; number += 1) yield number
+  }
+  let [running, most, done] = [0, 0, 0]
+  const work = async (number: number) => {
+    running += 1
+    most = Math.max(most, running)
+    await setImmediate()
+    running -= 1
+    done += 1
+    if (number === 9) throw new Error('Number nine.')
+  }
+  await t.rejects(forEachAtOnce(numbers(), 3, work), { message: 'Number nine.' })
+  t.match([most, running], [3, 0])
+  t.ok(done <= 12)
 })
 
 t.test('waiting for a job reports its progress and its end', async t => {

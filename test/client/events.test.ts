@@ -23,10 +23,7 @@ function* pieces(bytes: Uint8Array, length: number): Generator<Uint8Array, void,
 
 /** Parses a whole text at once. A lone CR ends a line, and an event without data is none, as the standard says. */
 function expected(text: string): ServerEvent[] {
-  const blocks = text
-    .replace(/\r\n?/g, '\n')
-    .split('\n\n')
-    .slice(0, -1)
+  const blocks = text.replace(/\r\n?/g, '\n').split('\n\n').slice(0, -1)
   return blocks.flatMap(block => {
     const fields = block.split('\n').map(line => /^(event|data)(?:: ?(.*))?$/s.exec(line))
     const valuesOf = (field: string) => fields.flatMap(found => (found?.[1] === field ? (found[2] ?? '') : []))

@@ -1,6 +1,6 @@
 /** How the console and the command line divide many sources among jobs. */
 import t from 'tap'
-import { sourcesOfJobs } from '../../packages/client/src/job-sources.ts'
+import { sourcesOfJobs } from '../../packages/client/src/jobs.ts'
 
 const pathsOf = (count: number, bytes: number) => Array.from({ length: count }, () => ({ path: 'ä'.repeat(bytes / 2) }))
 

@@ -1,8 +1,8 @@
-import { type Digest, digestOf } from './digest.ts'
 import { invalidResponse, networkError } from './error.ts'
-import type { Location } from './location.ts'
+import type { Location } from './list.ts'
 import { waitToRetry, withRetries } from './retry.ts'
 import type { Transport } from './transport.ts'
+import type { Digest } from './verify.ts'
 
 interface Range {
   start: number
@@ -63,6 +63,20 @@ async function verification(expected: Digest, response: Response): Promise<Trans
     throw networkError('A part of the client could not be loaded. Check your connection, then try again.', cause)
   })
   return verifying(expected, response)
+}
+
+/** A member of a dictionary whose value is a byte sequence (RFC 9651). */
+const member = /^([a-z0-9-]+)=:([A-Za-z0-9+/=]*):$/
+
+/** Reads the strongest digest of the whole file; null if the server sent none. */
+function digestOf(headers: Headers): Digest | null {
+  const items = (headers.get('repr-digest') ?? '').split(',').map(item => member.exec(item.trim()))
+  const sent = new Map(items.flatMap(item => (item ? [[item[1], item[2] ?? '']] : [])))
+  for (const algorithm of ['sha-256', 'md5'] as const) {
+    const base64 = sent.get(algorithm)
+    if (base64 !== undefined) return { algorithm, base64 }
+  }
+  return null
 }
 
 function open(
@@ -131,7 +145,7 @@ function numberIn(text: string | null | undefined): number | null {
 }
 
 /** @throws StowageError if the connection breaks */
-export async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, void, undefined> {
+async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, void, undefined> {
   if (!body) return
   const reader = body.getReader()
   try {
@@ -148,7 +162,7 @@ export async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, 
 }
 
 /** `ReadableStream.from` is missing in some browsers. */
-export function streamOf(chunks: AsyncGenerator<Uint8Array, void, undefined>): ReadableStream<Uint8Array> {
+function streamOf(chunks: AsyncGenerator<Uint8Array, void, undefined>): ReadableStream<Uint8Array> {
   return new ReadableStream({
     async pull(controller) {
       const { done, value } = await chunks.next()
@@ -159,4 +173,40 @@ export function streamOf(chunks: AsyncGenerator<Uint8Array, void, undefined>): R
       await chunks.return()
     },
   })
+}
+
+export interface ArchiveOptions {
+  providerId: string
+  /** The absolute paths of files and folders of the provider. */
+  paths: readonly string[]
+  signal?: AbortSignal
+}
+
+/**
+ * Downloads several files and folders as one ZIP archive. A broken connection cannot be continued, because the server creates
+ * the archive on the fly.
+ * @throws StowageError
+ */
+export function archive(
+  transport: Transport,
+  { providerId, paths, signal }: ArchiveOptions,
+): Promise<ReadableStream<Uint8Array>> {
+  return requestArchive(transport, transport.urlOf('/api/download/archive'), { providerId, paths }, signal)
+}
+
+/** Downloads the archive that `body` describes. @throws StowageError */
+export async function requestArchive(
+  transport: Transport,
+  url: string,
+  body: object,
+  signal: AbortSignal | undefined,
+): Promise<ReadableStream<Uint8Array>> {
+  const request = () =>
+    transport.request(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      ...(signal && { signal }),
+    })
+  return streamOf(chunksOf(await withRetries(request, transport.retryOf({ signal }))))
 }

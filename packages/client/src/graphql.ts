@@ -2,6 +2,7 @@ import { type DocumentNode, parse, print } from '@0no-co/graphql.web'
 import { errorOf, invalidResponse, isObject, networkError } from './error.ts'
 import { parseEvents } from './events.ts'
 import { type ShouldRetry, waitToRetry, withRetries } from './retry.ts'
+import type { PageInfo } from './schema.ts'
 import type { Transport } from './transport.ts'
 
 /** A document with the types of its result and variables, as gql.tada, GraphQL Code Generator and others make it. */
@@ -22,6 +23,12 @@ export interface SubscribeOptions extends RequestOptions {
   onOpen?: () => void
   /** Decides after a lost connection whether to connect again, instead of the rule of the client. */
   shouldRetry?: ShouldRetry
+}
+
+/** A list that the server sends in pages. */
+export interface Connection<Node> {
+  nodes: readonly Node[]
+  pageInfo: Pick<PageInfo, 'hasNextPage' | 'endCursor'>
 }
 
 /** Runs queries, mutations and subscriptions. */
@@ -53,6 +60,24 @@ export class Graphql {
     const response = await this.#post({ query, variables }, 'application/json', signal)
     const body: unknown = await response.json().catch(() => null)
     return dataOf<Result>(response, body)
+  }
+
+  /**
+   * Yields the nodes of a connection, page after page. `$after` of the document is the cursor of the page.
+   * @throws StowageError
+   */
+  async *nodes<Result, Node>(
+    document: TypedDocument<Result, object>,
+    variables: object,
+    connectionOf: (result: Result) => Connection<Node>,
+    options?: RequestOptions,
+  ): AsyncGenerator<Node, void, undefined> {
+    for (let after: string | null | undefined = null; ; ) {
+      const page = connectionOf(await this.run<Result, object>(document, { ...variables, after }, options))
+      yield* page.nodes
+      if (!page.pageInfo.hasNextPage) return
+      after = page.pageInfo.endCursor
+    }
   }
 
   /**

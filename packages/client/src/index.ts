@@ -1,23 +1,23 @@
-import { type ArchiveOptions, archive } from './archive.ts'
-import { type Download, type DownloadOptions, download } from './download.ts'
-import { Graphql, type RequestOptions, type SubscribeOptions, type TypedDocument } from './graphql.ts'
+/**
+ * The TypeScript client, for Node.js and browsers. Calls of a program enter through `Stowage`, or through `ShareLink` for a link
+ * without an account; GraphQL and REST requests leave through `Transport`. `Graphql` runs documents and subscriptions, and
+ * `upload.ts` and `download.ts` move content. It knows the server by its API alone.
+ */
+import { type ArchiveOptions, archive, type Download, type DownloadOptions, download } from './download.ts'
+import { type Connection, Graphql, type RequestOptions, type SubscribeOptions, type TypedDocument } from './graphql.ts'
 import { type Job, type WaitOptions, waitForJob } from './jobs.ts'
-import { list, type WalkedEntry } from './list.ts'
-import type { Location } from './location.ts'
+import { type Location, list, type WalkedEntry, type WalkOptions, walk } from './list.ts'
 import { discardUpload } from './resumable.ts'
 import { type StowageOptions, Transport } from './transport.ts'
 import { listTrash, type TrashedEntry, type TrashOptions } from './trash.ts'
 import { type UploadOptions, upload } from './upload.ts'
-import { type WalkOptions, walk } from './walk.ts'
 
-export type { ArchiveOptions } from './archive.ts'
-export type { Download, DownloadOptions, ReadOptions } from './download.ts'
+export { expandAtOnce, forEachAtOnce } from './concurrency.ts'
+export type { ArchiveOptions, Download, DownloadOptions, ReadOptions } from './download.ts'
 export { StowageError, type StowageErrorDetails } from './error.ts'
-export type { RequestOptions, SubscribeOptions, TypedDocument, TypedDocumentNode } from './graphql.ts'
-export { sourcesOfJobs } from './job-sources.ts'
-export type { Job, JobProgress, WaitOptions } from './jobs.ts'
-export type { WalkedEntry } from './list.ts'
-export type { Location } from './location.ts'
+export type { Connection, RequestOptions, SubscribeOptions, TypedDocument, TypedDocumentNode } from './graphql.ts'
+export { type Job, type JobProgress, sourcesOfJobs, type WaitOptions } from './jobs.ts'
+export type { Location, WalkedEntry, WalkOptions } from './list.ts'
 export type { SendOptions, UploadResume } from './resumable.ts'
 export type { ShouldRetry } from './retry.ts'
 export type * as schema from './schema.ts'
@@ -25,7 +25,6 @@ export { type SharedEntry, type SharedFacts, ShareLink, type ShareLinkOptions } 
 export type { StowageOptions } from './transport.ts'
 export type { TrashedEntry, TrashOptions } from './trash.ts'
 export type { Conflict, UploadOptions } from './upload.ts'
-export type { WalkOptions } from './walk.ts'
 
 /** A client of one Stowage server with one credential. All methods throw a StowageError. */
 export class Stowage {
@@ -79,6 +78,16 @@ export class Stowage {
     options?: RequestOptions,
   ): Promise<Result> {
     return this.#graphql.run(document, variables, options)
+  }
+
+  /** Yields the nodes of a connection, page after page. The document takes the cursor of a page as `$after`. */
+  nodes<Result, Node>(
+    document: TypedDocument<Result, object>,
+    variables: object,
+    connectionOf: (result: Result) => Connection<Node>,
+    options?: RequestOptions,
+  ): AsyncGenerator<Node, void, undefined> {
+    return this.#graphql.nodes(document, variables, connectionOf, options)
   }
 
   /** Runs a subscription and yields the result of each event. */

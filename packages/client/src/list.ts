@@ -1,5 +1,13 @@
+/** Lists folders: one, or everything below it. */
+import { expandAtOnce } from './concurrency.ts'
 import type { Graphql, RequestOptions } from './graphql.ts'
-import type { Location } from './location.ts'
+
+/** A file or folder of a storage provider. */
+export interface Location {
+  providerId: string
+  /** The absolute path within the provider, such as `/reports/2026.pdf`. */
+  path: string
+}
 
 export interface WalkedEntry extends Location {
   kind: 'file' | 'folder'
@@ -44,7 +52,7 @@ interface ListedPage {
 }
 
 /** @throws StowageError */
-export async function listPage(
+async function listPage(
   graphql: Graphql,
   { providerId, path, after, signal }: Location & RequestOptions & { after: string | null },
 ): Promise<ListedPage> {
@@ -73,5 +81,41 @@ export async function* list(
     yield* page.entries
     if (page.after === null) return
     after = page.after
+  }
+}
+
+export interface WalkOptions extends Location, RequestOptions {
+  /** The number of folders that are listed at once. Default: 8. */
+  concurrency?: number
+}
+
+interface FolderPage {
+  path: string
+  after: string | null
+}
+
+/**
+ * Yields everything below a folder, several folders at once and in no particular order. A folder comes before its entries.
+ * @throws StowageError
+ */
+export async function* walk(
+  graphql: Graphql,
+  { providerId, path, concurrency = 8, signal: given }: WalkOptions,
+): AsyncGenerator<WalkedEntry, void, undefined> {
+  const stop = new AbortController()
+  const signal = given ? AbortSignal.any([given, stop.signal]) : stop.signal
+
+  async function listFolder({ path, after }: FolderPage) {
+    const { entries, after: next } = await listPage(graphql, { providerId, path, after, signal })
+    const folders = entries.filter(({ kind }) => kind === 'folder')
+    const found: FolderPage[] = folders.map(folder => ({ path: folder.path, after: null }))
+    if (next !== null) found.push({ path, after: next })
+    return { results: entries, found }
+  }
+
+  try {
+    yield* expandAtOnce({ path, after: null }, concurrency, listFolder)
+  } finally {
+    stop.abort()
   }
 }

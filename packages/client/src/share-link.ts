@@ -1,6 +1,5 @@
 /** A share link, as its recipients use it: without an account. */
-import { requestArchive } from './archive.ts'
-import { type Download, download, type ReadOptions } from './download.ts'
+import { type Download, download, type ReadOptions, requestArchive } from './download.ts'
 import { discardUpload, type SendOptions, uploadInChunks } from './resumable.ts'
 import { withRetries } from './retry.ts'
 import { type StowageOptions, Transport } from './transport.ts'

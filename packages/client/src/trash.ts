@@ -1,4 +1,4 @@
-import type { Graphql, RequestOptions } from './graphql.ts'
+import type { Connection, Graphql, RequestOptions } from './graphql.ts'
 
 export interface TrashedEntry {
   /** The ID for `restore`. */
@@ -17,25 +17,22 @@ export interface TrashOptions extends RequestOptions {
   providerId: string
 }
 
-const pageQuery = `query Trash($providerId: ID!, $after: String) {
+const trashQuery = `query Trash($providerId: ID!, $after: String) {
   trash(providerId: $providerId, first: 100, after: $after) {
     nodes { id kind originalPath size deletedAt expiresAt }
     pageInfo { hasNextPage endCursor }
   }
 }`
 
-interface TrashPage {
-  trash: {
-    nodes: {
-      id: string
-      kind: 'FILE' | 'FOLDER'
-      originalPath: string
-      size: number | null
-      deletedAt: string
-      expiresAt: string
-    }[]
-    pageInfo: { hasNextPage: boolean; endCursor: string | null }
-  }
+interface TrashResult {
+  trash: Connection<{
+    id: string
+    kind: 'FILE' | 'FOLDER'
+    originalPath: string
+    size: number | null
+    deletedAt: string
+    expiresAt: string
+  }>
 }
 
 /** Yields what is in the trash of a provider, newest first. @throws StowageError */
@@ -43,18 +40,13 @@ export async function* listTrash(
   graphql: Graphql,
   { providerId, signal }: TrashOptions,
 ): AsyncGenerator<TrashedEntry, void, undefined> {
-  for (let after: string | null = null; ; ) {
-    const variables: { providerId: string; after: string | null } = { providerId, after }
-    const { trash } = await graphql.run<TrashPage, typeof variables>(pageQuery, variables, signal && { signal })
-    for (const { kind, deletedAt, expiresAt, ...node } of trash.nodes) {
-      yield {
-        ...node,
-        kind: kind === 'FILE' ? 'file' : 'folder',
-        deletedAt: new Date(deletedAt),
-        expiresAt: new Date(expiresAt),
-      }
+  const entries = graphql.nodes(trashQuery, { providerId }, ({ trash }: TrashResult) => trash, signal && { signal })
+  for await (const { kind, deletedAt, expiresAt, ...entry } of entries) {
+    yield {
+      ...entry,
+      kind: kind === 'FILE' ? 'file' : 'folder',
+      deletedAt: new Date(deletedAt),
+      expiresAt: new Date(expiresAt),
     }
-    if (!trash.pageInfo.hasNextPage) return
-    after = trash.pageInfo.endCursor
   }
 }

@@ -1,6 +1,6 @@
 import { invalidResponse } from './error.ts'
 import type { Graphql } from './graphql.ts'
-import type { Location } from './location.ts'
+import type { Location } from './list.ts'
 import { type SendOptions, uploadInChunks } from './resumable.ts'
 import { withRetries } from './retry.ts'
 import type { Transport } from './transport.ts'
@@ -104,6 +104,6 @@ async function uploadDirectly(
   return ticket.path
 }
 
-export function typeOf({ type }: SendOptions, body: Blob): string {
+function typeOf({ type }: SendOptions, body: Blob): string {
   return type ?? (body.type === '' ? 'application/octet-stream' : body.type)
 }

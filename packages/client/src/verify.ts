@@ -1,7 +1,13 @@
+/** Compares content with its digest. It is loaded only for downloads that have one, because it contains the hash functions. */
 import { md5 } from '@noble/hashes/legacy.js'
 import { sha256 } from '@noble/hashes/sha2.js'
-import type { Digest } from './digest.ts'
 import { StowageError } from './error.ts'
+
+/** A digest of content (RFC 9530). */
+export interface Digest {
+  algorithm: 'sha-256' | 'md5'
+  base64: string
+}
 
 /** Passes the content on, and fails at its end if the digest differs. */
 export function verifying(
