@@ -1,7 +1,6 @@
-import { allOptions, commonOptions, jsonOption } from '../../packages/cli/src/command.ts'
+import { allOptions, commonOptions, jsonOption, optionText } from '../../packages/cli/src/command.ts'
 import { commands } from '../../packages/cli/src/commands/index.ts'
-import { exitCodes } from '../../packages/cli/src/exit-code.ts'
-import { optionText } from '../../packages/cli/src/help.ts'
+import { exitCodes } from '../../packages/cli/src/errors.ts'
 
 interface DocsTable {
   /** The first line of the table. */

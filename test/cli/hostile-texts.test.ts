@@ -1,6 +1,6 @@
 /** No text of a server controls the terminal or looks like a line of its own. */
 import t from 'tap'
-import { printable } from '../../packages/cli/src/terminal/printable.ts'
+import { printable } from '../../packages/cli/src/terminal/writer.ts'
 import { commandLine } from './command-line.ts'
 import { hostileServer } from './hostile-server.ts'
 

@@ -1,5 +1,17 @@
 /** The declaration of a command. The help, the completion and the documentation are generated from it. */
-import type { Context } from './context.ts'
+import type { Output } from './output.ts'
+import type { Environment } from './private-files.ts'
+import type { Server } from './server.ts'
+
+/** The tools that every command gets. */
+export interface Context {
+  environment: Environment
+  /** Aborts when a signal interrupts the command. */
+  signal: AbortSignal
+  output: Output
+  /** Returns the server with the credential of the environment, or else the stored one. @throws CommandError */
+  connect(): Promise<Server>
+}
 
 export interface Option {
   /** One letter. */
@@ -59,4 +71,66 @@ export const jsonOption = { json: { help: 'Print one JSON object per line, also 
 /** Returns the options of a command with those that it shares with others. */
 export function allOptions({ options, json }: Command): Options {
   return { ...options, ...(json && jsonOption), ...commonOptions }
+}
+
+/**
+ * Runs a part of a command. Reports a failure instead of throwing it, so that the other parts can continue.
+ * @returns whether the part succeeded
+ * @throws the reason of the signal
+ */
+export async function attempt(
+  { output, signal }: Pick<Context, 'output' | 'signal'>,
+  subject: string,
+  work: () => Promise<void>,
+): Promise<boolean> {
+  try {
+    await work()
+    return true
+  } catch (error) {
+    signal.throwIfAborted()
+    output.failure(error, subject)
+    return false
+  }
+}
+
+function usageOf({ name, operands }: Command): string {
+  return ['stowage', name, '[options]', operands].filter(part => part !== '').join(' ')
+}
+
+/** Returns an option as a person writes it: `-c, --conflict <behavior>`. */
+export function optionText(name: string, { short, value }: Option): string {
+  const long = value === undefined ? `--${name}` : `--${name} <${value}>`
+  return short === undefined ? long : `-${short}, ${long}`
+}
+
+/** Returns the lines of the help. */
+export function helpOf(command: Command): string[] {
+  const options = Object.entries(allOptions(command)).map(([name, option]): [string, string] => {
+    return [optionText(name, option), option.help]
+  })
+  return [`Usage: ${usageOf(command)}`, '', command.help, '', 'Options:', ...table(options)]
+}
+
+/** Lists commands, one in a line. */
+export function overviewOf(commands: readonly Command[]): string[] {
+  return table(commands.map(({ name, operands, help }): [string, string] => [`${name} ${operands}`.trimEnd(), help]))
+}
+
+/** Returns lines with two columns, the second one wrapped. */
+function table(rows: readonly [string, string][]): string[] {
+  const width = Math.max(...rows.map(([first]) => first.length))
+  return rows.flatMap(([first, second]) => {
+    const [start = '', ...rest] = wrap(second, Math.max(30, 96 - width))
+    return [`  ${first.padEnd(width)}  ${start}`, ...rest.map(line => `${' '.repeat(width + 4)}${line}`)]
+  })
+}
+
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(word)
+  }
+  return lines
 }

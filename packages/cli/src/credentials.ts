@@ -1,10 +1,8 @@
 /** The server and the API key: from the environment, or from the file that `login` writes. */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CommandError, usageError } from './errors.ts'
-import { exitCodes } from './exit-code.ts'
-import { configFolder, type Environment } from './folders.ts'
-import { readPrivateFile, writePrivateFile } from './private-file.ts'
+import { CommandError, exitCodes, usageError } from './errors.ts'
+import { configFolder, type Environment, readPrivateFile, writePrivateFile } from './private-files.ts'
 
 export interface Credentials {
   /** The address of the server without a `/` at its end. */

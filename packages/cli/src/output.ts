@@ -1,5 +1,4 @@
-import { type DescribedError, describe } from './errors.ts'
-import { exitCodes } from './exit-code.ts'
+import { type DescribedError, describe, exitCodes } from './errors.ts'
 import type { Writer } from './terminal/writer.ts'
 
 interface OutputOptions {

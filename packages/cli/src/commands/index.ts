@@ -1,29 +1,16 @@
+/** The list of all commands. The help, the completion and the documentation have their order. */
 import type { Command } from '../command.ts'
-import { cat } from './cat.ts'
 import { completionCommand } from './completion.ts'
-import { cp } from './cp.ts'
-import { jobsCancel, jobsPause, jobsResume, jobsRetry } from './jobs-change.ts'
-import { jobsList } from './jobs-list.ts'
-import { jobsShow } from './jobs-show.ts'
-import { jobsWait } from './jobs-wait.ts'
-import { keysCreate } from './keys-create.ts'
-import { keysList } from './keys-list.ts'
-import { keysRevoke } from './keys-revoke.ts'
-import { login } from './login.ts'
-import { logout } from './logout.ts'
+import { cp, mv } from './cp.ts'
+import { cat, mkdir, stat } from './entries.ts'
+import { jobsCancel, jobsList, jobsPause, jobsResume, jobsRetry, jobsShow, jobsWait } from './jobs.ts'
+import { keysCreate, keysList, keysRevoke } from './keys.ts'
 import { ls } from './ls.ts'
-import { mkdir } from './mkdir.ts'
-import { mv } from './mv.ts'
 import { rm } from './rm.ts'
-import { shareCreate } from './share-create.ts'
-import { shareList } from './share-list.ts'
-import { shareRevoke } from './share-revoke.ts'
-import { stat } from './stat.ts'
+import { shareCreate, shareList, shareRevoke } from './shares.ts'
+import { login, logout, whoami } from './sign-in.ts'
 import { sync } from './sync.ts'
-import { trashEmpty } from './trash-empty.ts'
-import { trashLs } from './trash-ls.ts'
-import { trashRestore } from './trash-restore.ts'
-import { whoami } from './whoami.ts'
+import { trashEmpty, trashLs, trashRestore } from './trash.ts'
 
 const ownCommands: readonly Command[] = [
   login,
@@ -55,5 +42,4 @@ const ownCommands: readonly Command[] = [
   jobsRetry,
 ]
 
-/** All commands, in the order of the help. */
 export const commands: readonly Command[] = [...ownCommands, completionCommand(ownCommands)]

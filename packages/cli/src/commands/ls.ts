@@ -2,7 +2,7 @@ import { StowageError, type WalkedEntry } from '../../../client/src/index.ts'
 import { command } from '../command.ts'
 import { parseRemote } from '../operand.ts'
 import type { Output } from '../output.ts'
-import type { RemotePath, Server } from '../remote/server.ts'
+import type { RemotePath, Server } from '../server.ts'
 
 const entryFields = ['kind', 'name', 'path', 'size', 'modifiedAt', 'etag'] as const
 

@@ -1,15 +1,11 @@
-import { sourcesOfJobs } from '../../../client/src/index.ts'
-import { command } from '../command.ts'
-import type { Context } from '../context.ts'
-import { CommandError, usageError } from '../errors.ts'
-import { exitCodes } from '../exit-code.ts'
-import { jobFields } from '../jobs/job.ts'
-import { runJob } from '../jobs/run-job.ts'
+import { forEachAtOnce, sourcesOfJobs } from '../../../client/src/index.ts'
+import { attempt, type Context, command } from '../command.ts'
+import { CommandError, exitCodes, usageError } from '../errors.ts'
+import { jobFields, runJob } from '../jobs/run-job.ts'
 import { parseRemote } from '../operand.ts'
-import { display, type RemotePath, type Server } from '../remote/server.ts'
+import { defaultConcurrency, detachOption, recursiveOption, yesOption } from '../options.ts'
+import { display, type RemotePath, type Server } from '../server.ts'
 import { confirm } from '../terminal/prompt.ts'
-import { forEachAtOnce } from '../transfer/at-once.ts'
-import { defaultConcurrency, detachOption, recursiveOption, yesOption } from '../transfer/options.ts'
 import { stepFields } from '../transfer/transfer.ts'
 
 export const rm = command({
@@ -51,7 +47,7 @@ async function deleteTrees(
 }
 
 async function deleteFiles(
-  { output, signal }: Context,
+  context: Context,
   server: Server,
   paths: readonly RemotePath[],
   permanent: boolean,
@@ -61,12 +57,9 @@ async function deleteFiles(
   }
   await forEachAtOnce(all(), defaultConcurrency, async path => {
     const target = display(path)
-    try {
+    await attempt(context, target, async () => {
       await server.delete(path, { permanent })
-      await output.step({ result: 'deleted', source: null, target, size: null }, `${target} deleted`)
-    } catch (error) {
-      signal.throwIfAborted()
-      output.failure(error, target)
-    }
+      await context.output.step({ result: 'deleted', source: null, target, size: null }, `${target} deleted`)
+    })
   })
 }

@@ -2,9 +2,9 @@
 import type { schema } from '../../../client/src/index.ts'
 import { needsRecursion } from '../errors.ts'
 import type { RemoteOperand } from '../operand.ts'
-import { display, nameOf, parentOf, type RemotePath } from '../remote/server.ts'
+import { display, nameOf, parentOf, type RemotePath } from '../server.ts'
 import type { ConflictPolicy } from '../transfer/conflict.ts'
-import { findRemotePlace } from '../transfer/place.ts'
+import { findRemoteDestination } from '../transfer/destination.ts'
 import { type JobContext, runJob } from './run-job.ts'
 
 interface BetweenStorages {
@@ -32,7 +32,7 @@ export async function copyBetweenStorages(
   const target = await server.locate(operand)
   const sources = await Promise.all(operands.map(source => server.locate(source)))
   if (kind === 'COPY' && !recursive && !(await areFiles(context, sources))) return
-  const { isInto } = await findRemotePlace(server, target, sources.length)
+  const { isInto } = await findRemoteDestination(server, target, sources.length)
   const [first] = sources
   // The content of a whole storage goes directly into the target.
   const isContent = first?.path === '/'

@@ -1,11 +1,53 @@
-/** Creates jobs and waits for them. */
+/**
+ * Jobs that the server runs for a command: creates them, waits for them, and prints them. `copy-between.ts` decides whether a copy between storages
+ * needs one.
+ */
 import type { Job, schema } from '../../../client/src/index.ts'
-import { CommandError, exitCodeOf } from '../errors.ts'
-import { exitCodes } from '../exit-code.ts'
+import { CommandError, exitCodeOf, exitCodes } from '../errors.ts'
 import type { Output } from '../output.ts'
-import type { Server } from '../remote/server.ts'
-import { barText } from '../terminal/bar.ts'
-import { jobRecord, jobSelection, jobText, type ListedJob } from './job.ts'
+import type { Server } from '../server.ts'
+import { barText, count, formatBytes } from '../terminal/bar.ts'
+
+/** The fields of a job that the commands print. */
+export const jobFields = [
+  'id',
+  'kind',
+  'state',
+  'dryRun',
+  'files',
+  'totalFiles',
+  'bytes',
+  'totalBytes',
+  'skipped',
+  'deleted',
+  'failed',
+  'error',
+  'createdAt',
+  'endedAt',
+] as const
+
+export const jobSelection = `id kind state dryRun createdAt endedAt error { reason message }
+  progress { files bytes totalFiles totalBytes skipped deleted failed }`
+
+export type ListedJob = Pick<schema.Job, 'id' | 'kind' | 'state' | 'dryRun' | 'createdAt' | 'endedAt' | 'error'> & {
+  progress: Pick<schema.JobProgress, 'files' | 'bytes' | 'totalFiles' | 'totalBytes' | 'skipped' | 'deleted' | 'failed'>
+}
+
+export function jobRecord(job: ListedJob): Record<(typeof jobFields)[number], unknown> {
+  const { id, kind, state, dryRun, error, createdAt, endedAt, progress } = job
+  const { files, totalFiles, bytes, totalBytes, skipped, deleted, failed } = progress
+  const counts = { files, totalFiles, bytes, totalBytes, skipped, deleted, failed }
+  return { id, kind, state, dryRun, ...counts, error, createdAt, endedAt }
+}
+
+export function jobText({ id, kind, state, progress }: ListedJob): string {
+  const { files, bytes, skipped, deleted, failed } = progress
+  const counts = [`${count(files, 'file')} (${formatBytes(bytes)})`]
+  if (skipped > 0) counts.push(`${skipped} skipped`)
+  if (deleted > 0) counts.push(`${deleted} deleted`)
+  if (failed > 0) counts.push(`${failed} failed`)
+  return `${id}  ${kind}  ${state}  ${counts.join(', ')}`
+}
 
 export interface JobContext {
   server: Server

@@ -1,4 +1,5 @@
-import type { Item, Steps, Tree } from './tree.ts'
+import { expandAtOnce } from '../../../client/src/index.ts'
+import type { Item, Steps, Tree } from '../trees/tree.ts'
 
 /** A file of one of the trees, an empty folder of the source, a folder that only the target has, or what cannot be copied. */
 export interface Compared {
@@ -16,60 +17,33 @@ interface PendingFolder {
   isAtTarget: boolean
 }
 
-interface ComparedFolder {
-  compared: Compared[]
-  folders: PendingFolder[]
-}
-
 const top: Item = { name: '', kind: 'folder', size: null, modifiedAt: null }
 
 /** Folders that are listed at once. */
-const listingsAtOnce = 8
+const maxListings = 8
 
 /**
  * Compares two trees, several folders at once and in no particular order. A folder that cannot be listed is reported to
  * `onFailure`, and the others are compared unless that throws.
  */
-export async function* compare(
-  { source, target }: { source: Tree; target: Tree },
-  options: { isAtTarget: boolean; onFailure: (error: unknown, steps: Steps) => void },
+export function compare(
+  trees: { source: Tree; target: Tree },
+  { isAtTarget, onFailure }: { isAtTarget: boolean; onFailure: (error: unknown, steps: Steps) => void },
 ): AsyncGenerator<Compared, void, undefined> {
-  const waiting: PendingFolder[] = [{ steps: [], source: top, isAtTarget: options.isAtTarget }]
-  const running = new Map<PendingFolder, Promise<ComparedFolder & { folder: PendingFolder }>>()
-
-  async function expand(folder: PendingFolder) {
+  return expandAtOnce({ steps: [], source: top, isAtTarget }, maxListings, async (folder: PendingFolder) => {
     try {
-      return { folder, ...(await compareFolder({ source, target }, folder)) }
+      return await compareFolder(trees, folder)
     } catch (error) {
-      options.onFailure(error, folder.steps)
-      return { folder, compared: [], folders: [] }
+      onFailure(error, folder.steps)
+      return { results: [], found: [] }
     }
-  }
-
-  function startNext(): void {
-    while (running.size < listingsAtOnce) {
-      const folder = waiting.pop()
-      if (!folder) return
-      const expanded = expand(folder)
-      // If another folder fails first, this failure is of no interest.
-      expanded.catch(() => {})
-      running.set(folder, expanded)
-    }
-  }
-
-  for (startNext(); running.size > 0; startNext()) {
-    const { folder, compared, folders } = await Promise.race(running.values())
-    running.delete(folder)
-    // A spread of very many folders would exceed the stack.
-    for (const found of folders) waiting.push(found)
-    yield* compared
-  }
+  })
 }
 
 async function compareFolder(
   { source, target }: { source: Tree; target: Tree },
   { steps, source: self, isAtTarget }: PendingFolder,
-): Promise<ComparedFolder> {
+): Promise<{ results: Compared[]; found: PendingFolder[] }> {
   const nothing = new Map<string, Item>()
   const [from, to] = await Promise.all([source.list(steps), isAtTarget ? target.list(steps) : nothing])
   const compared: Compared[] = []
@@ -86,5 +60,5 @@ async function compareFolder(
   for (const item of to.values()) {
     if (!from.has(item.name)) compared.push({ steps: [...steps, item.name], source: null, target: item })
   }
-  return { compared, folders }
+  return { results: compared, found: folders }
 }

@@ -1,5 +1,5 @@
 /** Decides what happens to a file, with the words of the API. */
-import type { Item } from './tree.ts'
+import type { Item } from '../trees/tree.ts'
 
 /** The values of `--conflict`, as for jobs. */
 export const conflicts = ['fail', 'replace', 'rename', 'skip', 'newer'] as const

@@ -1,10 +1,9 @@
 /** Copies between a storage and the standard input and output. */
 import { Readable } from 'node:stream'
 import type { Conflict } from '../../../client/src/index.ts'
-import { CommandError } from '../errors.ts'
-import { exitCodes } from '../exit-code.ts'
+import { CommandError, exitCodes } from '../errors.ts'
 import type { Output } from '../output.ts'
-import type { RemotePath, Server } from '../remote/server.ts'
+import type { RemotePath, Server } from '../server.ts'
 
 /** Writes a file to the standard output. @throws CommandError for a folder, and StowageError */
 export async function printFile(

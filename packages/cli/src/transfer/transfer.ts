@@ -1,13 +1,15 @@
-/** Copies files between this machine and a storage, and reports each one. */
-import { type Conflict, StowageError } from '../../../client/src/index.ts'
+/**
+ * Copies files between this machine and a storage, and reports each one. Tasks enter from `tasks.ts` (`cp`) or from a comparison of two
+ * trees (`compare.ts`). `conflict.ts` decides what happens to a file, and a `Route` moves its content.
+ */
+import { type Conflict, forEachAtOnce, StowageError } from '../../../client/src/index.ts'
 import { CommandError, nameTaken, unsafeName } from '../errors.ts'
 import type { Output } from '../output.ts'
-import { forEachAtOnce } from './at-once.ts'
+import type { Item } from '../trees/tree.ts'
 import { type Compared, compare } from './compare.ts'
 import { type ConflictPolicy, type Decision, decide } from './conflict.ts'
 import type { Progress } from './progress.ts'
 import type { Route } from './route.ts'
-import type { Item } from './tree.ts'
 
 export type Task = () => Promise<void>
 
@@ -42,8 +44,8 @@ export class Transfer {
   }
 
   /** Runs tasks. A task that fails is reported and does not stop the others. */
-  async run(tasks: AsyncIterable<Task>, atOnce: number): Promise<void> {
-    await forEachAtOnce(tasks, atOnce, task => task())
+  async run(tasks: AsyncIterable<Task>, limit: number): Promise<void> {
+    await forEachAtOnce(tasks, limit, task => task())
   }
 
   /** Reports a failure instead of throwing it. @throws the reason of the signal */

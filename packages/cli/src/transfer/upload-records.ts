@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Environment, stateFolder } from '../folders.ts'
-import { readPrivateFile, writePrivateFile } from '../private-file.ts'
+import { type Environment, readPrivateFile, stateFolder, writePrivateFile } from '../private-files.ts'
 
 /** An upload is identified by the server, the target with its conflict option, and the local file. */
 export type UploadIdentity = readonly string[]

@@ -1,10 +1,29 @@
-/** Files that only their owner can read. */
+/**
+ * The files that the command line keeps, which only their owner can read. They are in the folders of the XDG Base Directory
+ * Specification: https://specifications.freedesktop.org/basedir-spec/.
+ */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
-import { CommandError } from './errors.ts'
-import { exitCodes } from './exit-code.ts'
+import { homedir } from 'node:os'
+import { dirname, isAbsolute, join } from 'node:path'
+import { CommandError, exitCodes } from './errors.ts'
+
+/** The environment variables that the command line reads. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export function configFolder(environment: Environment): string {
+  return join(baseFolder(environment.XDG_CONFIG_HOME, '.config'), 'stowage')
+}
+
+export function stateFolder(environment: Environment): string {
+  return join(baseFolder(environment.XDG_STATE_HOME, '.local/state'), 'stowage')
+}
+
+/** The specification says to ignore relative paths. */
+function baseFolder(given: string | undefined, otherwise: string): string {
+  return given !== undefined && isAbsolute(given) ? given : join(homedir(), otherwise)
+}
 
 /** Bytes. */
 const maxSize = 64 * 1024
@@ -36,18 +55,18 @@ export async function readPrivateFile(path: string): Promise<string | null> {
 /** Replaces a file in one step, and creates its folder. */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  const draft = `${path}.${randomBytes(8).toString('hex')}`
+  const temporary = `${path}.${randomBytes(8).toString('hex')}`
   try {
-    const file = await open(draft, 'wx', 0o600)
+    const file = await open(temporary, 'wx', 0o600)
     try {
       await file.writeFile(text)
       await file.sync()
     } finally {
       await file.close()
     }
-    await rename(draft, path)
+    await rename(temporary, path)
   } catch (error) {
-    await rm(draft, { force: true })
+    await rm(temporary, { force: true })
     throw error
   }
 }

@@ -1,10 +1,9 @@
 import type { Stats } from 'node:fs'
 import { lstat, mkdir, readdir, realpath, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CommandError } from '../errors.ts'
-import { exitCodes } from '../exit-code.ts'
-import type { Item, Steps, Tree } from '../transfer/tree.ts'
-import { isDraft, isSafeName, requireSafeName } from './names.ts'
+import { CommandError, exitCodes } from '../errors.ts'
+import { isSafeName, isTemporary, requireSafeName } from './save-file.ts'
+import type { Item, Steps, Tree } from './tree.ts'
 
 /** A folder of this machine. */
 export class LocalTree implements Tree {
@@ -35,7 +34,7 @@ export class LocalTree implements Tree {
   async list(steps: Steps): Promise<Map<string, Item>> {
     const folder = this.pathOf(steps)
     if (this.#followsLinks) await this.#requireNoLoop(steps)
-    const names = (await readdir(folder)).filter(name => !isDraft(name))
+    const names = (await readdir(folder)).filter(name => !isTemporary(name))
     const items = await Promise.all(names.map(name => this.#item(folder, name)))
     return new Map(items.flatMap(item => (item ? [[item.name, item] as const] : [])))
   }

@@ -1,13 +1,38 @@
-import type { schema } from '../../../client/src/index.ts'
-import { command } from '../command.ts'
+/** The commands for share links. */
+import type { Connection, schema } from '../../../client/src/index.ts'
+import { attempt, command } from '../command.ts'
 import { usageError } from '../errors.ts'
-import { parseExpiry } from '../expiry.ts'
 import { parseRemote } from '../operand.ts'
+import { parseExpiry, parseNumber } from '../options.ts'
 import type { Output } from '../output.ts'
-import { type ListedShare, shareFields, shareSelection } from '../shares.ts'
 import { readSecret } from '../terminal/prompt.ts'
 
-const document = `mutation Share($input: CreateShareInput!) {
+const shareFields = [
+  'id',
+  'kind',
+  'state',
+  'url',
+  'providerId',
+  'paths',
+  'hasPassword',
+  'note',
+  'expiresAt',
+  'maxDownloads',
+  'downloads',
+  'maxBytes',
+  'receivedBytes',
+  'fileTypes',
+  'notify',
+  'createdAt',
+  'revokedAt',
+  'lastUsedAt',
+] as const
+
+type ListedShare = Pick<schema.Share, (typeof shareFields)[number]>
+
+const shareSelection = shareFields.join(' ')
+
+const createMutation = `mutation Share($input: CreateShareInput!) {
   createShare(input: $input) { url share { ${shareSelection} } }
 }`
 
@@ -41,8 +66,8 @@ export const shareCreate = command({
   async run({ output, connect, signal }, { operands, options }) {
     const remotes = operands.map(parseRemote)
     const expiresAt = options.expires === undefined ? null : parseExpiry(options.expires, new Date()).toISOString()
-    const maxDownloads = parseNumber(options['max-downloads'], 'max-downloads')
-    const maxBytes = parseNumber(options['max-bytes'], 'max-bytes')
+    const maxDownloads = optionalNumber(options['max-downloads'], 'max-downloads')
+    const maxBytes = optionalNumber(options['max-bytes'], 'max-bytes')
     const password = options.password ? await readPassword(output, signal) : null
     const server = await connect()
     const [first, ...others] = await Promise.all(remotes.map(remote => server.locate(remote)))
@@ -64,12 +89,16 @@ export const shareCreate = command({
       ...(options.email.length > 0 && { recipients: [...options.email] }),
       ...(options.notify && { notify: true }),
     }
-    const { createShare } = await server.graphql<{ createShare: { url: string; share: ListedShare } }>(document, {
+    const { createShare } = await server.graphql<{ createShare: { url: string; share: ListedShare } }>(createMutation, {
       input,
     })
     await output.result(createShare.share, createShare.url)
   },
 })
+
+function optionalNumber(text: string | undefined, name: string): number | null {
+  return text === undefined ? null : parseNumber(text, name)
+}
 
 async function readPassword(output: Output, signal: AbortSignal): Promise<string> {
   const text = await readSecret(output, 'Password of the link: ', signal)
@@ -77,9 +106,48 @@ async function readPassword(output: Output, signal: AbortSignal): Promise<string
   return text.replace(/\r?\n$/, '')
 }
 
-function parseNumber(text: string | undefined, name: string): number | null {
-  if (text === undefined) return null
-  const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
-  if (Number.isSafeInteger(number) && number > 0) return number
-  throw usageError(`--${name} must be a whole number from 1, not "${text}".`)
+const listQuery = `query Shares($after: String, $all: Boolean!) {
+  shares(first: 100, after: $after, includeInactive: $all) {
+    nodes { ${shareSelection} }
+    pageInfo { hasNextPage endCursor }
+  }
+}`
+
+export const shareList = command({
+  name: 'share list',
+  operands: '',
+  help: 'List the share links that the key made, newest first; for an admin key without restrictions, those of everybody.',
+  options: { all: { short: 'a', help: 'Include expired and revoked links.' } },
+  json: { share: shareFields },
+  async run({ output, connect }, { options: { all } }) {
+    const server = await connect()
+    const found = server.nodes(listQuery, { all }, ({ shares }: { shares: Connection<ListedShare> }) => shares)
+    for await (const share of found) await output.result(share, ...shareLines(share))
+  },
+})
+
+function shareLines({ id, kind, state, paths, expiresAt, url }: ListedShare): string[] {
+  const [first = '', ...others] = paths
+  const path = others.length > 0 ? `${first} and ${others.length} more` : first
+  const line = `${id}  ${state.padEnd(7)}  ${kind.padEnd(4)}  ${(expiresAt ?? 'never expires').padEnd(24)}  ${path}`
+  return url === null ? [line] : [line, `  ${url}`]
 }
+
+const revokeMutation = `mutation Revoke($id: ID!) { revokeShare(id: $id) { ${shareSelection} } }`
+
+export const shareRevoke = command({
+  name: 'share revoke',
+  operands: '<id>...',
+  help: 'Revoke share links at once and for good.',
+  options: {},
+  json: { share: shareFields },
+  async run(context, { operands }) {
+    const server = await context.connect()
+    for (const id of operands) {
+      await attempt(context, id, async () => {
+        const { revokeShare } = await server.graphql<{ revokeShare: ListedShare }>(revokeMutation, { id })
+        await context.output.summary(revokeShare, `${id} (${revokeShare.paths.join(', ')}) revoked`)
+      })
+    }
+  },
+})

@@ -1,5 +1,5 @@
-import type { Item, Steps, Tree } from '../transfer/tree.ts'
-import { childPath, display, type RemotePath, type Server } from './server.ts'
+import { childPath, display, type RemotePath, type Server } from '../server.ts'
+import type { Item, Steps, Tree } from './tree.ts'
 
 /** A folder of a storage. */
 export class RemoteTree implements Tree {

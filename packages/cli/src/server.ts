@@ -1,7 +1,16 @@
-import { Stowage, StowageError } from '../../../client/src/index.ts'
-import type { Credentials } from '../credentials.ts'
-import type { RemoteOperand } from '../operand.ts'
-import { findStorage, type Storage } from './storages.ts'
+/** A server as the commands use it: through the client, with storages by their names and paths as people write them. */
+import { type Connection, Stowage, StowageError } from '../../client/src/index.ts'
+import type { Credentials } from './credentials.ts'
+import { CommandError, exitCodes, notFound } from './errors.ts'
+import type { RemoteOperand } from './operand.ts'
+
+/** A provider of the API. */
+export interface Storage {
+  id: string
+  name: string
+  status: string
+  type: { type: string }
+}
 
 /** A path of a storage that exists; the path itself may be free. */
 export interface RemotePath {
@@ -55,6 +64,15 @@ export class Server {
   /** Runs a query or a mutation. @throws StowageError, or the reason of the signal */
   graphql<Result>(document: string, variables: object = {}): Promise<Result> {
     return this.stowage.graphql<Result, object>(document, variables, { signal: this.#signal })
+  }
+
+  /** Yields the nodes of a connection, page after page. @throws StowageError, or the reason of the signal */
+  nodes<Result, Node>(
+    document: string,
+    variables: object,
+    connectionOf: (result: Result) => Connection<Node>,
+  ): AsyncGenerator<Node, void, undefined> {
+    return this.stowage.nodes(document, variables, connectionOf, { signal: this.#signal })
   }
 
   storages(): Promise<Storage[]> {
@@ -113,6 +131,18 @@ export class Server {
     const document = 'mutation Delete($input: DeleteInput!) { delete(input: $input) { deletedPath } }'
     await this.graphql(document, { input: { providerId, path, ...options } })
   }
+}
+
+/** Finds a storage by its name or its ID. @throws CommandError if there is none, or several have the name */
+function findStorage(storages: readonly Storage[], text: string): Storage {
+  const identified = storages.find(({ id }) => id === text)
+  if (identified) return identified
+  const [found, ...others] = storages.filter(({ name }) => name === text)
+  if (!found) throw notFound(`There is no storage "${text}". "stowage ls" lists the storages.`)
+  if (others.length === 0) return found
+  const ids = [found, ...others].map(({ id, type }) => `${id}: (${type.type})`).join(', ')
+  const message = `Several storages have the name "${text}". Write the ID instead: ${ids}.`
+  throw new CommandError(message, 'AMBIGUOUS_STORAGE', exitCodes.usage.code)
 }
 
 /** Returns the path as a person writes it. */

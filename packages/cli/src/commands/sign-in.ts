@@ -1,0 +1,134 @@
+/** The commands that store, delete and show the API key. */
+import type { schema } from '../../../client/src/index.ts'
+import { command } from '../command.ts'
+import {
+  credentialsFile,
+  forgetCredentials,
+  isUnencrypted,
+  parseKey,
+  parseServerUrl,
+  readCredentials,
+  storeCredentials,
+} from '../credentials.ts'
+import { Server } from '../server.ts'
+import { readSecret } from '../terminal/prompt.ts'
+
+const viewerFields = [
+  'url',
+  'email',
+  'role',
+  'workspace',
+  'credential',
+  'key',
+  'scopes',
+  'expiresAt',
+  'restrictions',
+] as const
+
+const viewerQuery = `{ viewer {
+  kind expiresAt scopes
+  user { email role }
+  workspace { name }
+  apiKey { id name }
+  providerAccess { all restrictions { basePath provider { id name } } }
+} }`
+
+interface ViewerResult {
+  kind: schema.CredentialKind
+  expiresAt: string | null
+  scopes: readonly schema.Scope[]
+  user: Pick<schema.User, 'email' | 'role'>
+  workspace: Pick<schema.Workspace, 'name'>
+  apiKey: Pick<schema.ApiKey, 'id' | 'name'> | null
+  providerAccess: {
+    all: boolean
+    restrictions: readonly { basePath: string; provider: Pick<schema.StorageProvider, 'id' | 'name'> }[]
+  }
+}
+
+export const login = command({
+  name: 'login',
+  operands: '<url>',
+  help: 'Store an API key for a server. Asks for the key, or reads it from the standard input.',
+  options: {},
+  json: { viewer: viewerFields },
+  async run({ environment, signal, output }, { operands: [address = ''] }) {
+    const url = parseServerUrl(address)
+    if (isUnencrypted(url)) output.warn('This address is not encrypted: others in the network can read the API key.')
+    const text = await readSecret(output, `API key for ${url}: `, signal)
+    const credentials = { url, key: parseKey(text) }
+    const viewer = await findViewer(new Server(credentials, signal))
+    await storeCredentials(environment, credentials)
+    const stored = `Signed in to ${url} as ${viewer.user.email}. The key is in ${credentialsFile(environment)}.`
+    await output.summary(viewerRecord(url, viewer), stored)
+    if (environment.STOWAGE_API_KEY) output.warn('STOWAGE_API_KEY is set and overrides the stored key.')
+  },
+})
+
+export const logout = command({
+  name: 'logout',
+  operands: '',
+  help: 'Delete the stored API key from this machine. The key stays valid: revoke it with "keys revoke" or in the console.',
+  options: {},
+  json: { server: ['url'] },
+  async run({ environment, output }) {
+    // A damaged or unsafe file is deleted, too.
+    const stored = await readCredentials(environment).catch(() => null)
+    await forgetCredentials(environment)
+    const url = stored?.url ?? null
+    await output.summary({ url }, url === null ? 'No API key was stored.' : `The API key for ${url} is deleted.`)
+  },
+})
+
+export const whoami = command({
+  name: 'whoami',
+  operands: '',
+  help: 'Print the server, the person and the rights of the API key.',
+  options: {},
+  json: { viewer: viewerFields },
+  async run({ output, connect }) {
+    const server = await connect()
+    const viewer = await findViewer(server)
+    await output.result(viewerRecord(server.url, viewer), ...viewerLines(server.url, viewer))
+  },
+})
+
+/** @throws StowageError if the credential is not valid */
+async function findViewer(server: Server): Promise<ViewerResult> {
+  const { viewer } = await server.graphql<{ viewer: ViewerResult }>(viewerQuery)
+  return viewer
+}
+
+/** `restrictions` is null if the credential can use every storage. */
+function viewerRecord(url: string, viewer: ViewerResult): Record<(typeof viewerFields)[number], unknown> {
+  const { user, workspace, kind, apiKey, scopes, expiresAt, providerAccess } = viewer
+  const restrictions = providerAccess.restrictions.map(({ basePath, provider }) => {
+    return { storageId: provider.id, storage: provider.name, path: basePath }
+  })
+  return {
+    url,
+    email: user.email,
+    role: user.role,
+    workspace: workspace.name,
+    credential: kind,
+    key: apiKey,
+    scopes,
+    expiresAt,
+    restrictions: providerAccess.all ? null : restrictions,
+  }
+}
+
+function viewerLines(url: string, viewer: ViewerResult): string[] {
+  const { user, workspace, apiKey, scopes, expiresAt, providerAccess } = viewer
+  const { all, restrictions } = providerAccess
+  const storages = all ? 'all' : restrictions.map(({ basePath, provider }) => `${provider.name}:${basePath}`).join(', ')
+  return [
+    `server:    ${url}`,
+    `person:    ${user.email} (${user.role})`,
+    `workspace: ${workspace.name}`,
+    `key:       ${apiKey ? `${apiKey.name} (${apiKey.id})` : 'none, this is a session'}`,
+    `scopes:    ${scopes.join(', ')}`,
+    `storages:  ${storages}`,
+    `expires:   ${expiresAt ?? 'never'}`,
+  ]
+}

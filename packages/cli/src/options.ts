@@ -1,0 +1,61 @@
+/** The options that several commands have, and the parsers of their values. */
+import type { Options } from './command.ts'
+import { usageError } from './errors.ts'
+import { conflicts } from './transfer/conflict.ts'
+
+export const conflictOption = {
+  conflict: {
+    value: 'behavior',
+    choices: conflicts,
+    help: 'The behavior if a name is taken: fail (the default), replace the file, rename the copy, skip the file, or replace it if it is older (newer). Folders are merged, except with fail and rename.',
+  },
+} as const satisfies Options
+
+export const concurrencyOption = {
+  concurrency: { value: 'files', help: 'The number of files that are transferred at once, 1 to 64. The default is 8.' },
+} as const satisfies Options
+
+export const linksOption = {
+  'follow-links': {
+    short: 'L',
+    help: 'Copy what symbolic links in local folders lead to. Otherwise they are skipped.',
+  },
+} as const satisfies Options
+
+export const detachOption = {
+  detach: { short: 'd', help: 'Start the job of the server, print it, and do not wait for its end.' },
+} as const satisfies Options
+
+export const recursiveOption = {
+  recursive: { short: 'r', help: 'Include folders with everything in them.' },
+} as const satisfies Options
+
+export const yesOption = {
+  yes: { short: 'y', help: 'Delete without a question.' },
+} as const satisfies Options
+
+export const defaultConcurrency = 8
+
+/** @throws CommandError */
+export function parseConcurrency(text: string | undefined): number {
+  return text === undefined ? defaultConcurrency : parseNumber(text, 'concurrency', 64)
+}
+
+/** @throws CommandError */
+export function parseNumber(text: string, name: string, max = Number.MAX_SAFE_INTEGER): number {
+  const number = Number(text)
+  if (/^\d{1,16}$/.test(text) && number >= 1 && number <= max) return number
+  const limit = max === Number.MAX_SAFE_INTEGER ? '' : ` to ${max}`
+  throw usageError(`--${name} must be a whole number from 1${limit}, not "${text}".`)
+}
+
+const milliseconds = { h: 3600_000, d: 24 * 3600_000, w: 7 * 24 * 3600_000 } as const
+
+/** Parses `12h`, `30d`, `4w`, or a date such as `2027-01-31` or `2027-01-31T09:00:00Z`. @throws CommandError */
+export function parseExpiry(text: string, now: Date): Date {
+  const [, number, unit] = /^(\d{1,5})([hdw])$/.exec(text) ?? []
+  if (number !== undefined) return new Date(now.getTime() + Number(number) * milliseconds[unit as 'h' | 'd' | 'w'])
+  const date = /^\d{4}-\d{2}-\d{2}(?:$|T)/.test(text) ? new Date(text) : new Date(Number.NaN)
+  if (!Number.isNaN(date.getTime())) return date
+  throw usageError(`--expires must be a time such as 12h, 30d, 4w or 2027-01-31, not "${text}".`)
+}
