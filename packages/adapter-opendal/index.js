@@ -1,11 +1,14 @@
 // @ts-check
-/** Opens the services of Apache OpenDAL that the operator allows. */
+/**
+ * The adapter for the services of Apache OpenDAL that the operator allows. A configuration enters here and becomes a `Service`;
+ * `provider.js` has the methods of the contract, of which `list.js`, `read.js` and `write.js` carry out the longer ones.
+ */
 /** @import { AdapterDefinition, StoragePath } from 'stowage/adapter' */
+import { createHash } from 'node:crypto'
 // @ts-expect-error The types leave out `layers`.
 import { layers, Operator } from 'opendal'
 import { StorageError } from 'stowage/adapter'
 import { translated } from './errors.js'
-import { parseOptions, storeOf } from './options.js'
 import { OpenDalProvider } from './provider.js'
 import { Service } from './service.js'
 
@@ -23,7 +26,7 @@ export default {
         description: 'The name of a service of OpenDAL, such as webdav, that is in OPENDAL_SERVICES.',
         pattern: '^[a-z0-9-]{1,40}$',
       },
-      // Addresses and secrets together: whoever changes one enters both again.
+      // Addresses and secrets are one property, so that a person who changes an address enters the secrets again.
       options: {
         type: 'string',
         title: 'Options',
@@ -56,4 +59,25 @@ function retrying(operator) {
   const retry = new layers.RetryLayer()
   retry.maxTimes = 3
   return operator.layer(retry.build())
+}
+
+/** @param {string} text @returns {Record<string, string>} */
+function parseOptions(text) {
+  try {
+    const value = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return Object.fromEntries(Object.entries(value).map(([name, option]) => [name, String(option)]))
+    }
+  } catch {}
+  throw new StorageError('INVALID_CONFIG', 'The options are not a JSON object, such as {"root": "/team"}.')
+}
+
+/** Identifies a service by all options but the folder and the credentials. @param {string} service @param {Record<string, string>} options */
+function storeOf(service, { root = '/', ...options }) {
+  const isSecret = (/** @type {string} */ name) => /secret|key|token|password|credential|user/.test(name)
+  const known = Object.entries(options)
+    .filter(([name]) => !isSecret(name))
+    .toSorted()
+  const hash = createHash('sha256').update(JSON.stringify(known)).digest('hex').slice(0, 32)
+  return `opendal:${service}:${hash}:/${root}/`.replace(/\/+/g, '/')
 }

@@ -3,10 +3,10 @@
 /** @import { Service } from './service.js' */
 import { orAborted, StorageError } from 'stowage/adapter'
 import { translated } from './errors.js'
-import { isStorable, refuseNames } from './names.js'
+import { isStorable, refuseNames } from './service.js'
 
-/** The number of requests for the entries of a page at once. */
-const atOnce = 16
+/** The number of requests at once for the entries of a page. */
+const maxRequests = 16
 
 /** @param {Service} service @param {StoragePath} path @param {Parameters<StorageProvider['list']>[1]} options @returns {Promise<ListPage>} */
 export async function list(service, path, { signal, cursor = '', limit }) {
@@ -57,6 +57,6 @@ async function entriesOf(service, paths, signal) {
   const worker = async () => {
     for (const [i, path] of rest) entries[i] = await service.find(path, signal)
   }
-  await Promise.all(Array.from({ length: atOnce }, worker))
+  await Promise.all(Array.from({ length: maxRequests }, worker))
   return entries.filter(entry => entry !== undefined)
 }

@@ -6,7 +6,7 @@ import { orAborted, StorageError } from 'stowage/adapter'
 import { hasCode, translated } from './errors.js'
 import { chunkBytes } from './service.js'
 
-/** Attempts to read a file that is replaced between the look at it and the read. */
+/** Attempts to read a file that is replaced after its entry was read. */
 const maxAttempts = 11
 
 /** @typedef {Parameters<StorageProvider['read']>[1]} ReadOptions */

@@ -1,15 +1,16 @@
 // @ts-check
-/** @import { Operator } from 'opendal' */
+/** An open service: the names that it can hold, and the entries at its paths. */
+/** @import { Metadata, Operator } from 'opendal' */
 /** @import { Entry, Host, StoragePath } from 'stowage/adapter' */
-import { ancestorsOf, nameOf, orAborted, StorageError } from 'stowage/adapter'
-import { folderEntry, toEntry } from './entries.js'
+import { ancestorsOf, nameOf, orAborted, StorageError, segmentsOf } from 'stowage/adapter'
 import { hasCode, translated } from './errors.js'
-import { refuseNames } from './names.js'
 
 /** Bytes of one request for a part of a file. */
 export const chunkBytes = 4 * 1024 * 1024
 
-/** An open service, and looks at its paths. */
+/** Begins the names of files that are being written, in services that rename. They are in the root, so that no new folder remains. */
+export const stagingPrefix = '.stowage-opendal-'
+
 export class Service {
   /** @param {Operator} operator @param {Host} host @param {string} store */
   constructor(operator, host, store) {
@@ -31,11 +32,11 @@ export class Service {
   /** Returns undefined for a missing path. @param {StoragePath} path @param {AbortSignal} signal @returns {Promise<Entry | undefined>} */
   async find(path, signal) {
     refuseNames(path)
-    for (const spelled of [path, `${path}/`]) {
+    for (const candidate of [path, `${path}/`]) {
       try {
-        const metadata = await orAborted(translated(this.operator.stat(spelled)), signal)
+        const metadata = await orAborted(translated(this.operator.stat(candidate)), signal)
         const isFolder = metadata.isDirectory()
-        if (isFolder || spelled === path)
+        if (isFolder || candidate === path)
           return toEntry(nameOf(path), metadata, this.store + (isFolder ? `${path}/` : path))
       } catch (error) {
         if (!['NOT_FOUND', 'NOT_A_FILE', 'NOT_A_DIRECTORY'].some(code => hasCode(error, /** @type {any} */ (code))))
@@ -65,4 +66,45 @@ export class Service {
   async inTurn(path, signal, work) {
     return await this.host.exclusively(this.store + path, { signal }, work)
   }
+}
+
+/** OpenDAL trims paths and reads a backslash as a slash. A control character makes some services fail to list the folder. @param {string} name */
+export function isStorable(name) {
+  const isKept = name !== '' && !/[/\\\p{Cc}]|^\s|\s$/u.test(name)
+  return isKept && Buffer.byteLength(name) <= 255 && !name.startsWith(stagingPrefix)
+}
+
+/** @param {StoragePath} path */
+export function refuseNames(path) {
+  if (segmentsOf(path).every(isStorable)) return
+  const message =
+    'OpenDAL stores no names that begin or end with white space, contain a backslash or control character, or have more than 255 bytes.'
+  throw new StorageError('INVALID_PATH', message)
+}
+
+/**
+ * @param {string} name
+ * @param {Metadata} metadata
+ * @param {string} fileId
+ * @returns {Entry}
+ */
+function toEntry(name, metadata, fileId) {
+  const modifiedAt = metadata.lastModified ? new Date(metadata.lastModified) : null
+  if (metadata.isDirectory()) return folderEntry(name, fileId)
+  const md5 = metadata.contentMd5 && Buffer.from(metadata.contentMd5, 'base64').toString('hex')
+  return {
+    name,
+    kind: 'file',
+    size: metadata.contentLength === null ? null : Number(metadata.contentLength),
+    modifiedAt,
+    etag: metadata.etag?.replace(/^W\//, '').replaceAll('"', '') || null,
+    mimeType: metadata.contentType ?? null,
+    fileId,
+    ...(md5 && /^[0-9a-f]{32}$/.test(md5) && { checksums: { md5 } }),
+  }
+}
+
+/** @param {string} name @param {string} fileId @returns {Entry} */
+function folderEntry(name, fileId) {
+  return { name, kind: 'directory', size: null, modifiedAt: null, etag: null, mimeType: null, fileId }
 }

@@ -6,8 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { addAbortSignal } from 'node:stream'
 import { StorageError } from 'stowage/adapter'
 import { hasCode, translated } from './errors.js'
-import { stagingPrefix } from './names.js'
-import { chunkBytes } from './service.js'
+import { chunkBytes, stagingPrefix } from './service.js'
 
 /** Bytes of the largest file in services to which OpenDAL sends a file in one request, from memory. */
 export const maxBytesInOne = 32 * 1024 * 1024
