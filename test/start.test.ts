@@ -1,6 +1,6 @@
 /** Starts, uses, stops and kills the program like an operator. */
 import { once } from 'node:events'
-import { chmod, readdir, readFile, stat } from 'node:fs/promises'
+import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -88,6 +88,24 @@ t.test('the server runs on an external database', async t => {
   t.equal(await server.stop(), 0)
   t.notOk(server.output().includes(secret))
   t.notOk(server.output().includes(password))
+})
+
+t.test('with an external database, a new machine gets the default folder for local files', async t => {
+  const { connectionString } = await testDatabase(t)
+  const parent = await temporaryFolder(t)
+  const own = { DATABASE_URL: connectionString, STOWAGE_SECRET: 'x'.repeat(32) }
+  const data = join(parent, 'new')
+  const server = await start(t, { ...own, STOWAGE_DATA: data })
+  const api = client(server.url)
+  const { token } = await api.register('owner@example.org')
+  const providerId = await api.connectProvider(token, 'local', { root: join(data, 'files') })
+  t.equal((await api.upload(token, providerId, '/first.txt', 'first')).status, 201)
+  t.equal((await stat(join(data, 'files'))).mode & 0o777, 0o700)
+  t.equal(await server.stop(), 0)
+
+  await writeFile(join(parent, 'file'), '')
+  const without = await start(t, { ...own, STOWAGE_DATA: join(parent, 'file', 'data') })
+  t.equal(await without.stop(), 0, 'a data folder that cannot be created does not prevent the start')
 })
 
 t.test('a running transfer can finish while the server stops', async t => {

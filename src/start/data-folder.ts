@@ -13,9 +13,16 @@ const ownMode = 0o700
 /** Bits of a mode for users who are neither the owner nor in the group. */
 const others = { enter: 0o001, any: 0o007 }
 
-/** Creates the data folder and its folder for local files. Existing folders keep their mode. @throws SettingsError */
-export async function makeDataFolder(dataFolder: string): Promise<void> {
-  await mkdir(join(dataFolder, 'files'), { recursive: true, mode: ownMode }).catch(cause => {
+/**
+ * Creates the data folder and its folder for local files. Existing folders keep their mode. With DATABASE_URL the folder is
+ * needed only as the default root of local providers, so a data folder that is read-only does not prevent the start.
+ * @throws SettingsError
+ */
+export async function makeDataFolder({ dataFolder, databaseUrl, localRoots }: Settings): Promise<void> {
+  const files = join(dataFolder, 'files')
+  if (databaseUrl !== null && !localRoots.includes(files)) return
+  await mkdir(files, { recursive: true, mode: ownMode }).catch(cause => {
+    if (databaseUrl !== null) return
     throw new SettingsError(`STOWAGE_DATA must name a folder that this user can write to: ${cause.message}.`, { cause })
   })
 }

@@ -60,8 +60,8 @@ async function serveInProcesses(task: ServeTask, logging: { log: Logger; redacti
 }
 
 async function prepareDataFolder(settings: Settings, log: Logger): Promise<void> {
-  const { dataFolder, databaseUrl } = settings
-  if (databaseUrl === null) await makeDataFolder(dataFolder)
+  const { dataFolder } = settings
+  await makeDataFolder(settings)
   await requireSeparateRoots(settings)
   if (await isOpenToOthers(dataFolder)) {
     log.warn(

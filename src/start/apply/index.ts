@@ -33,7 +33,7 @@ export async function apply(
   options: { planOnly: boolean; onPlan(steps: Step[]): void; onDone(step: Step): void },
 ): Promise<Step[]> {
   const declaration = await readDeclaration(file)
-  if (settings.databaseUrl === null) await makeDataFolder(settings.dataFolder)
+  await makeDataFolder(settings)
   await requireSeparateRoots(settings)
   await using cleanup = new AsyncDisposableStack()
   const log = createLog('silent')
