@@ -36,7 +36,7 @@ export async function packStowage(folder: string): Promise<string> {
     'migrations',
     'packages/cli/src',
     'packages/client/src',
-    'scripts/build-console.ts',
+    'scripts/build',
     'web/index.html',
     'web/package.json',
     'web/vite.config.ts',

@@ -1,40 +1,28 @@
+/** Serves GraphiQL at `/graphiql`: one page of 9 MB that loads nothing from other hosts. */
 import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { brotliDecompress } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
+import { nothingHere } from '../../http/error-handler.ts'
 import { sharedPayload } from '../../http/memory.ts'
 
-const defaultQuery = `# Sign in (the first person calls "register" with the same input):
-
-mutation SignIn {
-  login(input: { email: "me@example.org", password: "..." }) {
-    token
-  }
-}
-
-# Then put the token, or an API key, into the Headers tab below:
-#
-#   { "Authorization": "Bearer <token>" }
-
-query Me {
-  me {
-    id
-    email
-  }
-  viewer {
-    scopes
-  }
-}
-`
+/** The build of the console creates it. */
+const file = fileURLToPath(new URL('../../../web/dist/graphiql.html.br', import.meta.url))
 
 interface GraphiqlPage {
   html: Buffer
   policy: string
 }
 
-/** Serves GraphiQL at `/graphiql`: one page of 9 MB that loads nothing from other hosts. It is built on first use. */
 export function graphiqlRoute(app: FastifyInstance, basePath: string): void {
   let page: Promise<GraphiqlPage> | undefined
   app.get('/graphiql', async (_request, reply) => {
-    page ??= render(`${basePath}/graphql`)
+    page ??= readPage(basePath).catch(error => {
+      page = undefined
+      throw error.code === 'ENOENT' ? nothingHere() : error
+    })
     const { html, policy } = await page
     return reply
       .header('content-security-policy', policy)
@@ -44,9 +32,10 @@ export function graphiqlRoute(app: FastifyInstance, basePath: string): void {
   })
 }
 
-async function render(endpoint: string): Promise<GraphiqlPage> {
-  const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
-  const html = renderGraphiQL({ endpoint, title: 'Stowage GraphiQL', defaultQuery })
+/** @param basePath the path of a URL, so it contains no quotes */
+async function readPage(basePath: string): Promise<GraphiqlPage> {
+  const built = await promisify(brotliDecompress)(await readFile(file))
+  const html = built.toString().replace('"endpoint":"/graphql"', `"endpoint":"${basePath}/graphql"`)
   return { html: sharedPayload(html), policy: contentSecurityPolicy(html) }
 }
 

@@ -27,7 +27,7 @@ interface Task {
 }
 
 // Node strips types from the sources; a build has JavaScript.
-const threadFile = new URL(`./thread${extname(import.meta.filename)}`, import.meta.url)
+const threadFile = new URL(`./thread${extname(import.meta.url)}`, import.meta.url)
 
 interface ThreadOptions {
   /** The module that the threads run. */
