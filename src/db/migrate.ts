@@ -1,4 +1,5 @@
 import { readdir } from 'node:fs/promises'
+import { extname } from 'node:path'
 import { sql } from 'kysely'
 import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration'
 import type { Logger } from 'pino'
@@ -9,19 +10,40 @@ export class MigrationError extends StartError {
   override name = 'MigrationError'
 }
 
+/** The steps. */
 const folder = new URL('../../migrations/', import.meta.url)
 const oldestServer = 14
 
+/** The last step whose result `baseline.ts` contains. */
+export const lastOfBaseline = '2026-11-24T30-rights'
+
 /** Migrations have the names of their files, which begin with date and time. They never change after a release. */
-const provider: MigrationProvider = {
-  async getMigrations() {
-    const migrations: Record<string, Migration> = {}
-    for (const file of await readdir(folder)) {
-      const name = /^(.+)(?<!\.d)\.[jt]s$/.exec(file)?.[1]
-      if (name) migrations[name] = await import(new URL(file, folder).href)
+export async function migrationNames(): Promise<string[]> {
+  const files = await readdir(folder)
+  return files.flatMap(file => /^(.+)(?<!\.d)\.[jt]s$/.exec(file)?.[1] ?? []).toSorted()
+}
+
+/** Loads and runs one step. */
+export async function runStep(name: string, db: Database): Promise<void> {
+  const step: Migration = await import(new URL(name + extname(import.meta.url), folder).href)
+  await step.up(db)
+}
+
+/** Creates an empty database with the baseline instead of the steps that it replaces. */
+async function createProvider(): Promise<MigrationProvider> {
+  const names = await migrationNames()
+  let isNew = false
+  const up = async (name: string, db: Database) => {
+    if (name === names[0]) {
+      const { baseline } = await import('./baseline.ts')
+      await sql.raw(baseline).execute(db)
+      isNew = true
+    } else if (!isNew || name > lastOfBaseline) {
+      await runStep(name, db)
     }
-    return migrations
-  },
+  }
+  const migrations = Object.fromEntries(names.map(name => [name, { up: (db: Database) => up(name, db) }]))
+  return { getMigrations: async () => migrations }
 }
 
 /**
@@ -31,7 +53,7 @@ const provider: MigrationProvider = {
  */
 export async function migrate(db: Database): Promise<void> {
   await checkServer(db)
-  const migrator = new Migrator({ db, provider })
+  const migrator = new Migrator({ db, provider: await createProvider() })
   const { unknown } = await migrationState(db)
   if (unknown.length > 0) {
     throw new MigrationError(
@@ -44,7 +66,7 @@ export async function migrate(db: Database): Promise<void> {
 
 /** Returns the migrations that are not applied yet, and the applied ones that only a newer version knows. */
 export async function migrationState(db: Database): Promise<{ pending: string[]; unknown: string[] }> {
-  const known = Object.keys(await provider.getMigrations())
+  const known = await migrationNames()
   const applied = await appliedMigrations(db)
   return {
     pending: known.filter(name => !applied.includes(name)),

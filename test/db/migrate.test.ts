@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
-import { sql } from 'kysely'
+import { type CompiledQuery, sql } from 'kysely'
 import t, { type Test } from 'tap'
-import { connect } from '../../src/db/client.ts'
-import { isMigrated, MigrationError, migrate } from '../../src/db/migrate.ts'
+import { connect, type Database } from '../../src/db/client.ts'
+import { isMigrated, lastOfBaseline, MigrationError, migrate, migrationNames, runStep } from '../../src/db/migrate.ts'
 import { testDatabase } from '../servers/postgres.ts'
 import { printSchema } from '../support/print-schema.ts'
 
 const committed = new URL('../schema.sql', import.meta.url)
 const sums = new URL('../migrations.sha256', import.meta.url)
 const folder = new URL('../../migrations/', import.meta.url)
+const baselineFile = new URL('../../src/db/baseline.ts', import.meta.url)
 
 async function emptyDatabase(t: Test): Promise<{ connectionString: string }> {
   const connection = await testDatabase(t)
@@ -45,6 +46,74 @@ t.test('a released migration never changes', async t => {
   if (process.argv.includes('--update')) await writeFile(sums, `${lines.join('\n')}\n`)
   t.equal(await readFile(sums, 'utf8'), `${lines.join('\n')}\n`, 'create a new migration instead')
 })
+
+t.test('the baseline creates the same database as the steps', async t => {
+  const statements: string[] = []
+  const onQuery = (query: CompiledQuery) => {
+    if (query.parameters.length > 0) throw new Error('A baseline cannot contain parameters')
+    statements.push(query.sql.trim())
+  }
+  const steps = connect(await emptyDatabase(t), { max: 1, onQuery })
+  t.teardown(() => steps.destroy())
+  const names = await migrationNames()
+  t.ok(names.includes(lastOfBaseline))
+  for (const name of names.filter(each => each <= lastOfBaseline)) await runStep(name, steps)
+  if (process.argv.includes('--update')) await writeFile(baselineFile, baselineOf(statements))
+  for (const name of names.filter(each => each > lastOfBaseline)) await runStep(name, steps)
+
+  const whole = connect(await emptyDatabase(t), { max: 1 })
+  t.teardown(() => whole.destroy())
+  await migrate(whole)
+  t.equal(await printSchema(whole), await printSchema(steps))
+  t.same(await otherObjects(whole), await otherObjects(steps))
+  const { rows: tables } = await sql<{ name: string }>`
+    select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace and relname not like 'kysely_%'
+    order by 1`.execute(steps)
+  t.ok(tables.length > 30)
+  for (const { name } of tables) {
+    // The epoch names the database itself.
+    const query = sql`select to_jsonb(t) - 'epoch' as row from ${sql.table(name)} t order by 1`
+    t.same((await query.execute(whole)).rows, (await query.execute(steps)).rows, name)
+  }
+})
+
+/** Prints what `printSchema` does not: functions, sequences, extensions, types, and settings of tables. */
+async function otherObjects(db: Database): Promise<unknown[]> {
+  const { rows } = await sql`
+    select pg_get_functiondef(p.oid) as line from pg_proc p where p.pronamespace = 'public'::regnamespace
+      and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
+    union all
+    select format('%s %s %s %s', relkind, relname, reloptions, relpersistence) from pg_class
+    where relnamespace = 'public'::regnamespace and relname not like 'kysely_%'
+    union all
+    select 'extension ' || extname from pg_extension
+    union all
+    select format('%s %s', typtype, typname) from pg_type where typnamespace = 'public'::regnamespace and typname !~ '^_?kysely_'
+    union all
+    select format('%s %s', attrelid::regclass, row(attname, attidentity, attgenerated, attstorage, attcompression, attoptions))
+    from pg_attribute where attrelid in (select oid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace
+      and relname not like 'kysely_%') and attnum > 0 and not attisdropped
+    union all
+    select format('comment %s', description) from pg_description where objoid in
+      (select oid from pg_class where relnamespace = 'public'::regnamespace)
+    order by 1`.execute(db)
+  return rows
+}
+
+function baselineOf(statements: readonly string[]): string {
+  const text = statements
+    .join(';\n')
+    .replaceAll(/^ +$/gm, '')
+    .replaceAll(/[\\`]|\$\{/g, found => `\\${found}`)
+  return `/**
+ * The statements of all steps up to \`lastOfBaseline\`, which create a new database in one round trip. Steps that come later run after it.
+ * \`node test/db/migrate.test.ts --update\` writes this file, and the test compares its database with that of the steps.
+ */
+export const baseline = \`
+${text}
+\`
+`
+}
 
 t.test('replicas that start at the same time migrate once', async t => {
   const connection = await emptyDatabase(t)
