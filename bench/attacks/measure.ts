@@ -30,10 +30,16 @@ export interface Measured {
 export const signInsTried = 20
 /** Milliseconds between two samples of the memory size. */
 const sampleTime = 100
-/** Milliseconds that an attack runs before the measurement. */
-const leadTime = 1000
-
-export async function measure(server: Server, attack: AttackName, milliseconds: number): Promise<Measured> {
+/**
+ * @param milliseconds the time of the measurement
+ * @param leadTime milliseconds that the attack runs before the measurement
+ */
+export async function measure(
+  server: Server,
+  attack: AttackName,
+  milliseconds: number,
+  leadTime = 1000,
+): Promise<Measured> {
   const attacker = start('attacker.ts', [attack, JSON.stringify(server.target)])
   const { url, password } = server.target
   const bystander = start('bystander.ts', [

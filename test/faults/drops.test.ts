@@ -8,6 +8,7 @@ import t from 'tap'
 import { head } from '../http/socket.ts'
 import { type Fault, faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
+import { extent } from '../support/extent.ts'
 import { expireUploads } from './age.ts'
 import { sha256 } from './ledger.ts'
 import { until } from './load.ts'
@@ -24,7 +25,7 @@ t.test('dropped connections leave nothing partial', async t => {
   const bucket = await server.newBucket()
   const proxy = await faultProxy(t, server.endpoint)
   const world = await startWorld(t, { s3: { account: server, bucket, endpoint: proxy.endpoint } })
-  const times = rounds(6)
+  const times = rounds(extent({ gate: 2, nightly: 12 }))
   const parts = async () => {
     const { Uploads = [] } = await server.client.send(new ListMultipartUploadsCommand({ Bucket: bucket }))
     return Uploads.map(({ Key }) => Key)

@@ -15,7 +15,7 @@ import { startWorld } from './world.ts'
 t.setTimeout(1_200_000)
 
 /** Milliseconds of each flood. */
-const duration = Number(process.env.FLOOD_MS ?? 1500)
+const duration = Number(process.env.FLOOD_MS ?? extent({ gate: 600, nightly: 1500 }))
 /** Milliseconds for a response to others. The promise is 400 for /healthz and 1000 for `me`; other tests share the machine. */
 const longest = { health: 2000, me: 5000 }
 

@@ -17,7 +17,7 @@ import { below, dice, rounds } from './rounds.ts'
 
 const run = promisify(execFile)
 
-const fileCount = Number(process.env.FAULT_FILES ?? 150)
+const fileCount = Number(process.env.FAULT_FILES ?? extent({ gate: 60, nightly: 150 }))
 const isLong = fileCount > 150 || rounds(0) > 0
 
 t.setTimeout(isLong ? 3_600_000 : 400_000)
@@ -113,7 +113,9 @@ for (const [turn, kind] of (['COPY', 'MOVE', 'SYNC'] as const).entries()) {
     let path = '/tree'
     let from: Store = disk
     // The last job stays on one disk, which copies small files together.
-    for (const [leg, to] of [other, s3, drive, disk, disk].entries()) {
+    const targets = [other, s3, drive, disk, disk]
+    const isLast = kind === 'SYNC'
+    for (const [leg, to] of targets.slice(0, extent({ gate: isLast ? 5 : turn + 2, nightly: 5 })).entries()) {
       // Some of the jobs are enough, because each kill takes up to 20 seconds.
       const isKilled = extent({ gate: leg === turn + 1, nightly: leg < 4 && (turn + leg) % 2 === 1 })
       const kills = rounds(isKilled ? 1 : 0)

@@ -5,6 +5,7 @@ import { ListMultipartUploadsCommand, ListObjectsV2Command, type S3Client } from
 import t from 'tap'
 import { processesIn, recordedPostmaster } from '../../src/db/embedded/processes.ts'
 import { s3Server } from '../servers/radosgw.ts'
+import { extent } from '../support/extent.ts'
 import { expireUploads } from './age.ts'
 import { Ledger } from './ledger.ts'
 import { type Load, resumable, until, writeAll } from './load.ts'
@@ -25,7 +26,7 @@ t.test('repeated kills under load lose no acknowledged change', async t => {
   const faults: string[] = []
   const unfinished: Promise<void>[] = []
   const postgres = join(world.data, 'postgres', 'data')
-  const all = rounds(2)
+  const all = rounds(extent({ gate: 1, nightly: 6 }))
   const counts = { server: 0, database: 0, both: 0 }
   const orphans = { staged: 0, parts: 0 }
 

@@ -266,13 +266,16 @@ function withRandom(corpus: readonly string[], any: fc.Arbitrary<string>): strin
   return [...new Set([...corpus, ...fc.sample(any, { numRuns, seed: 4 })])]
 }
 
+/** Returns those values that a run tries. */
+export type Sample = <T>(values: readonly T[]) => T[]
+
 /** @param every tries one of this many paths, for a back end that differs from another one only in its protocol */
-export async function pathsStayInside(t: Test, on: Attack, every = 1): Promise<void> {
+export async function pathsStayInside(t: Test, on: Attack, sample: Sample, every = 1): Promise<void> {
   const isTried = (_: unknown, n: number) => isThorough || n % every === 0
   const paths = [...withRandom(hostilePaths, anyPath).entries()].filter(isTried)
   await leavesTheRest(t, on, async () => {
-    await forEach(on, paths, ([n, path]) => tryPath(on, path, n))
-    await forEach(on, rawPaths.filter(isTried), raw => tryRawPath(on, raw))
+    await forEach(on, sample(paths), ([n, path]) => tryPath(on, path, n))
+    await forEach(on, sample(rawPaths.filter(isTried)), raw => tryRawPath(on, raw))
   })
 }
 
@@ -396,8 +399,8 @@ export function distinct({ backEnd }: Attack, all: readonly string[]): string[] 
   return backEnd.foldsCase ? [...new Map(all.map(name => [name.toLowerCase(), name])).values()] : [...all]
 }
 
-export async function namesAreKept(t: Test, on: Attack): Promise<void> {
-  const given = distinct(on, withRandom(names, anyName))
+export async function namesAreKept(t: Test, on: Attack, sample: Sample): Promise<void> {
+  const given = sample(distinct(on, withRandom(names, anyName)))
   const stored: string[] = []
   await leavesTheRest(t, on, async () => {
     const work = async ([n, name]: [number, string]) => {

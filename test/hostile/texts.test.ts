@@ -21,9 +21,10 @@ import { runAll } from '../matrix/cells.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { openEvents } from '../support/events.ts'
+import { extent } from '../support/extent.ts'
 import { message, toolCall, toolOutcome } from '../support/mcp.ts'
 import { makeShare } from '../support/shares.ts'
-import { bytes, texts } from './texts.ts'
+import { bytes, texts, triedAt } from './texts.ts'
 
 t.setTimeout(300_000)
 
@@ -104,11 +105,12 @@ interface Case {
 }
 
 function cases(world: World): Case[] {
+  let inputs = 0
   return [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap(type =>
     Object.values(type?.getFields() ?? {}).flatMap(field =>
       field.args.flatMap(arg =>
         pathsTo(arg).flatMap(path =>
-          texts.map(text => {
+          triedAt(inputs++, texts).map(text => {
             const given = field.args.filter(each => each === arg || isNonNullType(each.type))
             const variables = Object.fromEntries(
               given.map(each => [each.name, filled(world, field.name, each, each === arg ? path : null, text)]),
@@ -153,7 +155,7 @@ t.test('no text input of the GraphQL schema causes an internal error', async t =
   const world = await start(t)
   const { app, token } = world
   const all = cases(world)
-  t.ok(all.length > 1000, `${all.length} requests`)
+  t.ok(all.length > extent({ gate: 800, nightly: 1000 }), `${all.length} requests`)
   const reasons = new Map<string, number>()
   const wrong = await runAll(all, async ({ what, query, variables }) => {
     const { status, errors } = query.startsWith('subscription')
@@ -380,7 +382,9 @@ function send({ app, token }: World, { method, path, headers, body }: Call): Pro
 
 t.test('no text input of the REST routes causes an internal error', async t => {
   const world = await start(t)
-  const all = Object.entries(restCalls(world)).flatMap(([what, call]) => bytes.map(text => ({ what, text, call })))
+  const all = Object.entries(restCalls(world)).flatMap(([what, call], index) =>
+    triedAt(index, bytes).map(text => ({ what, text, call })),
+  )
   const statuses = new Map<number, number>()
   const wrong = await runAll(all, async ({ what, text, call }) => {
     const { status, text: body } = await send(world, call(text)).catch(error => ({ status: 599, text: String(error) }))
@@ -426,12 +430,12 @@ t.test('no text argument of a tool causes an internal error', async t => {
   const all = (tools as Listed[]).flatMap(({ name, inputSchema: { properties, required = [] } }) =>
     Object.keys(properties)
       .filter(argument => properties[argument]?.type === 'string')
-      .flatMap(argument => {
+      .flatMap((argument, index) => {
         const others = Object.fromEntries(required.map(each => [each, good[each]]))
-        return texts.map(text => ({ name, argument, args: { ...others, [argument]: text } }))
+        return triedAt(index, texts).map(text => ({ name, argument, args: { ...others, [argument]: text } }))
       }),
   )
-  t.ok(all.length > 500, `${all.length} calls`)
+  t.ok(all.length > extent({ gate: 200, nightly: 500 }), `${all.length} calls`)
   const wrong = await runAll(all, async ({ name, argument, args }) => {
     const { status, text } = await ask(toolCall(name, args))
     const { status: told } = toolOutcome(status, text)

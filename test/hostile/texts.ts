@@ -1,4 +1,5 @@
 /** Texts that break careless code, for every input that takes a text. */
+import { extent } from '../support/extent.ts'
 
 const long = 8192
 
@@ -39,3 +40,8 @@ export const bytes: readonly Buffer[] = [
   Buffer.from([0x80]),
   Buffer.from([0xf5, 0x80, 0x80, 0x80]),
 ]
+
+/** Returns those values that a run tries at one input. In `npm test`, four inputs share them. @param index numbers the inputs */
+export function triedAt<T>(index: number, values: readonly T[]): T[] {
+  return extent({ gate: values.filter((_, n) => n % 4 === index % 4), nightly: [...values] })
+}

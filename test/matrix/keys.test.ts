@@ -1,4 +1,5 @@
 import t from 'tap'
+import { extent } from '../support/extent.ts'
 import { type Answer, operation, post, readSchema, send } from './api.ts'
 import { runAll, sample } from './cells.ts'
 import { workspaceAdmin } from './fields.ts'
@@ -52,7 +53,10 @@ t.test('API keys', async t => {
     const [may, mayNot] = [true, false].map(is =>
       byAll.filter(({ maker }) => judge(maker, { who: 'key manager' }).may === is),
     )
-    const cases = [...sample(may ?? [], 1000), ...sample(mayNot ?? [], 300)]
+    const cases = [
+      ...sample(may ?? [], extent({ gate: 300, nightly: 1000 })),
+      ...sample(mayNot ?? [], extent({ gate: 100, nightly: 300 })),
+    ]
     let made = 0
     const wrong = await runAll(cases, async ({ maker, wish }) => {
       const where = `${wish.scopes} for ${describeAccess(wish.access, providers)} by ${maker.label}`
@@ -101,7 +105,7 @@ t.test('API keys', async t => {
     const managers = good.filter(({ kind, key }) => kind === 'session' || key?.scopes[0] === 'admin')
     const cases = sample(
       managers.flatMap(actor => [founder, ...people].map(owner => ({ actor, owner }))),
-      600,
+      extent({ gate: 200, nightly: 600 }),
     )
     const wrong = await runAll(cases, async ({ actor, owner }) => {
       const isOwn = actor.userId === owner.userId
