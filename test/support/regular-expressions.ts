@@ -1,4 +1,6 @@
 /** Finds the regular expressions in source text and reports those that are not linear. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import type { Diagnostics } from 'recheck'
 import { type ESTree, parseSync, Visitor } from 'vite'
 
@@ -52,9 +54,33 @@ export function regularExpressionsIn({ name, text }: Source): RegularExpression[
   return found
 }
 
-/** Returns a sentence for each pattern that is not linear or could not be checked. */
-export function superLinear(expressions: readonly RegularExpression[]): string[] {
-  const positions = Map.groupBy(expressions, ({ pattern, flags }) => `/${pattern}/${flags}`)
+/** The patterns that this version of the checker has found to be linear, one in each line. */
+const provenFile = new URL('../linear-patterns.txt', import.meta.url)
+const { version } = createRequire(import.meta.url)('recheck/package.json')
+const firstLine = `recheck ${version}`
+
+/** Returns the literals of the patterns that need no second check, which takes seconds for some. */
+export async function readProven(): Promise<Set<string>> {
+  const [first, ...literals] = (await readFile(provenFile, 'utf8')).split('\n')
+  return new Set(first === firstLine ? literals : [])
+}
+
+export async function writeProven(expressions: readonly RegularExpression[]): Promise<void> {
+  const literals = [...new Set(expressions.map(literalOf))].toSorted()
+  await writeFile(provenFile, [firstLine, ...literals, ''].join('\n'))
+}
+
+const literalOf = ({ pattern, flags }: RegularExpression) => `/${pattern}/${flags}`
+
+/**
+ * Returns a sentence for each pattern that is not linear or could not be checked.
+ * @param proven the literals of patterns that are not checked
+ */
+export function superLinear(expressions: readonly RegularExpression[], proven: ReadonlySet<string>): string[] {
+  const positions = Map.groupBy(
+    expressions.filter(expression => !proven.has(literalOf(expression))),
+    literalOf,
+  )
   return [...positions].flatMap(([literal, [first, ...others]]) => {
     if (!first) return []
     const problem = describe(checkSync(first.pattern, first.flags, options))
