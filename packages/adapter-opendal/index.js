@@ -75,9 +75,9 @@ function parseOptions(text) {
 /** Identifies a service by all options but the folder and the credentials. @param {string} service @param {Record<string, string>} options */
 function storeOf(service, { root = '/', ...options }) {
   const isSecret = (/** @type {string} */ name) => /secret|key|token|password|credential|user/.test(name)
-  const known = Object.entries(options)
+  const identifying = Object.entries(options)
     .filter(([name]) => !isSecret(name))
     .toSorted()
-  const hash = createHash('sha256').update(JSON.stringify(known)).digest('hex').slice(0, 32)
+  const hash = createHash('sha256').update(JSON.stringify(identifying)).digest('hex').slice(0, 32)
   return `opendal:${service}:${hash}:/${root}/`.replace(/\/+/g, '/')
 }

@@ -17,7 +17,7 @@ export interface RemoteOperand {
 }
 
 /** Standard input or output. */
-export interface StreamOperand {
+interface StreamOperand {
   kind: 'stream'
 }
 

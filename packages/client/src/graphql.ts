@@ -92,13 +92,13 @@ export class Graphql {
   ): AsyncGenerator<Result, void, undefined> {
     const retry = this.#transport.retryOf({ signal, ...(shouldRetry && { shouldRetry }) })
     let failures = 0
-    const opened = () => {
+    const onConnected = () => {
       failures = 0
       onOpen?.()
     }
     for (;;) {
       try {
-        return yield* this.#connect<Result, Variables>(document, variables, { signal, onOpen: opened })
+        return yield* this.#connect<Result, Variables>(document, variables, { signal, onOpen: onConnected })
       } catch (error) {
         failures += 1
         await waitToRetry(error, failures, retry)
@@ -154,14 +154,14 @@ interface ReadDocument {
 }
 
 /** Parsed documents, which are usually constants, so that each is printed once. */
-const known = new WeakMap<object, ReadDocument>()
+const printedDocuments = new WeakMap<object, ReadDocument>()
 
 function read(document: TypedDocument<unknown, never>): ReadDocument {
   if (typeof document === 'string')
     return { query: document, hasMutation: hasMutation(parse(document, { noLocation: true })) }
   const node = document as unknown as DocumentNode
-  const result = known.get(node) ?? { query: print(node), hasMutation: hasMutation(node) }
-  known.set(node, result)
+  const result = printedDocuments.get(node) ?? { query: print(node), hasMutation: hasMutation(node) }
+  printedDocuments.set(node, result)
   return result
 }
 

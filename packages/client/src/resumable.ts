@@ -38,7 +38,7 @@ export interface SendOptions {
 }
 
 /** The address at which an upload begins, and the name of its file. */
-export interface ResumableTarget {
+interface ResumableTarget {
   /** A path of the server. */
   collection: string
   metadata: Readonly<Record<string, string>>

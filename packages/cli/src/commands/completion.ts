@@ -49,8 +49,8 @@ function completionsOf(commands: readonly Command[]): Completions {
 }
 
 function add(table: Table, key: string, word: string): void {
-  const known = table.get(key) ?? []
-  if (!known.includes(word)) table.set(key, [...known, word])
+  const words = table.get(key) ?? []
+  if (!words.includes(word)) table.set(key, [...words, word])
 }
 
 const quoted = (text: string) => `'${text}'`

@@ -104,7 +104,7 @@ export function requireSuccess({ state, error }: ListedJob, output: Output): voi
   }
 }
 
-export type JobWithFailures = ListedJob & {
+type JobWithFailures = ListedJob & {
   failures: {
     nodes: readonly Pick<schema.JobFailure, 'providerId' | 'path' | 'reason' | 'message'>[]
     pageInfo: Pick<schema.PageInfo, 'hasNextPage' | 'endCursor'>

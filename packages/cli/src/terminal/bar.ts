@@ -1,3 +1,5 @@
+/** The texts that show progress: a bar, sizes and counts. */
+
 /** The state of a transfer, as a bar shows it. */
 export interface ProgressState {
   files: number
@@ -47,8 +49,8 @@ export function count(number: number, noun: string, plural = `${noun}s`): string
 }
 
 function formatSeconds(seconds: number): string {
-  const whole = Math.max(0, Math.ceil(seconds))
-  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60)]
-  const rest = String(whole % 60).padStart(2, '0')
+  const rounded = Math.max(0, Math.ceil(seconds))
+  const [hours, minutes] = [Math.floor(rounded / 3600), Math.floor((rounded % 3600) / 60)]
+  const rest = String(rounded % 60).padStart(2, '0')
   return hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}:${rest}` : `${minutes}:${rest}`
 }

@@ -9,9 +9,10 @@ import { saveFile } from '../trees/save-file.ts'
 import type { Item, Steps, Tree } from '../trees/tree.ts'
 import type { UploadIdentity, UploadRecords } from './upload-records.ts'
 
-export interface CopyFileOptions {
+interface CopyFileOptions {
   conflict: Conflict
   signal: AbortSignal
+  /** Called with the bytes that have arrived, or are stored. */
   onBytes: (bytes: number) => void
 }
 
@@ -60,13 +61,6 @@ export function downloadRoute(server: Server, remote: RemoteTree, local: LocalTr
   }
 }
 
-interface DownloadFileOptions {
-  conflict: Conflict
-  signal: AbortSignal
-  /** Called with the bytes that have arrived. */
-  onBytes: (bytes: number) => void
-}
-
 /**
  * Downloads a file, whose content is compared with its checksum if the back end has one. Its folder must exist.
  * @returns the path of the local file
@@ -75,7 +69,7 @@ interface DownloadFileOptions {
 async function downloadFile(
   server: Server,
   { source, local, listedTime }: { source: RemotePath; local: string; listedTime: Date | null },
-  { conflict, signal, onBytes }: DownloadFileOptions,
+  { conflict, signal, onBytes }: CopyFileOptions,
 ): Promise<string> {
   const { providerId, path } = source
   const { body, modifiedAt } = await server.stowage.files.download({ providerId, path, signal })
@@ -98,14 +92,6 @@ async function* counted(
   }
 }
 
-interface UploadFileOptions {
-  conflict: Conflict
-  records: UploadRecords
-  signal: AbortSignal
-  /** Called with the bytes that are stored. */
-  onBytes: (bytes: number) => void
-}
-
 /**
  * Uploads a local file. An upload of a large file continues where the same command stopped, if the file has not changed.
  * @returns the path of the stored file
@@ -114,7 +100,7 @@ interface UploadFileOptions {
 async function uploadFile(
   server: Server,
   { local, target }: { local: string; target: RemotePath },
-  { conflict, records, signal, onBytes }: UploadFileOptions,
+  { conflict, records, signal, onBytes }: CopyFileOptions & { records: UploadRecords },
 ): Promise<string> {
   const { files } = server.stowage
   const { providerId, path } = target

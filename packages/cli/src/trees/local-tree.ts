@@ -10,7 +10,7 @@ export class LocalTree implements Tree {
   readonly #top: string
   readonly #followsLinks: boolean
   /** Folders that exist and are no symbolic links. */
-  readonly #known = new Map<string, Promise<void>>()
+  readonly #folders = new Map<string, Promise<void>>()
 
   /** @param top the folder; it can be missing */
   constructor(top: string, options: { followsLinks: boolean }) {
@@ -56,9 +56,9 @@ export class LocalTree implements Tree {
    */
   requireFolder(steps: Steps): Promise<void> {
     const path = this.pathOf(steps)
-    const known = this.#known.get(path) ?? this.#openFolder(steps, path)
-    this.#known.set(path, known)
-    return known
+    const found = this.#folders.get(path) ?? this.#openFolder(steps, path)
+    this.#folders.set(path, found)
+    return found
   }
 
   async remove(steps: Steps): Promise<void> {
