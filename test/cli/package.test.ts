@@ -40,5 +40,6 @@ t.test('all packages use the same dependencies', async t => {
   )
   t.same(cli.dependencies, client.dependencies, 'the command line contains the client')
   t.equal(cli.version, server.version)
-  for (const name of Object.keys(client.dependencies)) t.ok(server.dependencies[name], name)
+  // The server has them in its bundle.
+  for (const name of Object.keys(client.dependencies)) t.ok(server.devDependencies[name], name)
 })
