@@ -587,7 +587,7 @@ export interface ConnectOptions {
 export interface TlsOptions extends Omit<TlsConnectionOptions, 'socket' | 'port' | 'path' | 'lookup'> {
   /**
    * The SHA-256 fingerprint of the server's certificate, 64 hexadecimal digits with or without colons. With it, exactly
-   * this certificate is accepted, whoever signed it and whatever its name.
+   * this certificate is accepted, with any signer and any name.
    */
   fingerprint?: string
 }

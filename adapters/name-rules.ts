@@ -15,7 +15,7 @@ import {
 } from './contract.ts'
 import { withMethods } from './with-methods.ts'
 
-/** What a method does with an argument. */
+/** The effect of a method on an argument. */
 type Use =
   /** A path that is read. With a forbidden name, it is NOT_FOUND. */
   | 'source'

@@ -151,7 +151,7 @@ async function worksAgain(provider: StorageProvider, written: boolean): Promise<
   await has(provider, 'later', 'works')
 }
 
-/** What a back end does during a fault: it sends this response to every request, or refuses connections. */
+/** The behavior of a back end during a fault: it sends this response to every request, or refuses connections. */
 type Fault = { status: number; headers?: Record<string, string> } | 'refused'
 
 /**

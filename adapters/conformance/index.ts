@@ -72,7 +72,7 @@ async function runCase(entry: Case, harness: Harness): Promise<{ skipped?: strin
     async () => {
       result = await within(timeLimit, runWith(entry, calls.provider, calls.harness), calls.underWay)
     },
-    // A case that fails leaves the calls that it had started at once.
+    // A case that fails may leave calls running that it had started.
     () => within(endLimit, calls.settled(), calls.underWay),
     async () => within(endLimit, provider.close?.(), () => ['close']),
     async () => within(timeLimit, harness.cleanUp?.(provider), () => ['cleanUp of the harness']),

@@ -194,7 +194,7 @@ async function isOneName(
       () => 'finds an entry',
       error => (['NOT_FOUND', 'INVALID_PATH'].includes(error.code) ? null : `fails with ${error.message}`),
     )
-    // Where folders need not be made, an empty listing is one of a missing folder.
+    // Where folders do not exist by themselves, an empty listing means that the folder is missing.
     const isEmpty =
       what === 'list' && !provider.traits.emptyDirectories && (await listAll(provider, tried)).length === 0
     assert.ok(found === null || isEmpty, `nothing has this name yet, but ${what} ${found}.`)

@@ -15,7 +15,7 @@ export type StoredAccess = { all: true } | { all: false; restrictions: { provide
 export const allProviders: ProviderAccess = { all: true }
 export const noProviders: ProviderAccess = { all: false, basePaths: new Map() }
 
-/** Makes the access to some folders. A folder that lies in another one adds nothing. */
+/** Returns the access to some folders. A folder inside another one of them adds nothing. */
 export function accessTo(folders: Iterable<readonly [providerId: string, folder: StoragePath]>): ProviderAccess {
   const grouped = Map.groupBy(folders, ([providerId]) => providerId)
   const basePaths = new Map<string, BasePaths>()

@@ -191,7 +191,7 @@ export async function settleRun(db: Database, id: string, claim: string, outcome
 }
 
 /**
- * Stores the job of a run that somebody has started. A server that is about to start a run then gives up. Returns false if
+ * Stores the job of a run that somebody has started. A server that is about to start a run then does not start it. Returns false if
  * another job has started since `lastJobId`, or the schedule does not exist.
  */
 export async function noteRun(

@@ -670,7 +670,7 @@ interface ShareTable extends CreatorColumns {
   is_folder: boolean
   /** SHA-256 of the token. */
   token_hash: Buffer
-  /** The encrypted token, so that its maker can copy the link again. */
+  /** The encrypted token, so that the creator can copy the link again. */
   token: Buffer
   password_hash: string | null
   note: string
@@ -680,7 +680,7 @@ interface ShareTable extends CreatorColumns {
   max_bytes: ColumnType<string | null, number | null, number | null>
   received_bytes: ColumnType<string, never, string>
   file_types: string[]
-  /** Whether its maker gets emails about files that arrive. */
+  /** Whether the creator gets emails about files that arrive. */
   notify: ColumnType<boolean, boolean | undefined, boolean>
   created_at: CreatedAt
   revoked_at: ColumnType<Date | null, never, Date>

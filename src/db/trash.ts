@@ -183,7 +183,7 @@ export async function listTrash(
   return rows.map(toItem)
 }
 
-/** Takes all items out of the list, for a server to delete them for good. Returns their number. */
+/** Removes all items from the list, so that a server deletes them for good. Returns their number. */
 export async function removeTrash(db: Change, within: Within): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('trash_items')

@@ -7,7 +7,7 @@ import { type CanonicalAddress, splitUrl } from './url.ts'
 /** The path of the S3 endpoint. Requests to the S3 domain are rewritten to it. */
 export const s3Path = '/s3'
 
-/** What an S3 request names, and the form in which its client signs that. */
+/** The bucket and the key that an S3 request names, in the form that its client signs. */
 export interface S3Target {
   /** Below `/s3` of the server, at the S3 domain, or at the host name of a bucket. */
   style: 'server' | 'domain' | 'bucket'

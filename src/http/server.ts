@@ -1,6 +1,6 @@
 /**
- * What the endpoints share of HTTP: a connection enters this folder, and a request leaves it authenticated, admitted and with a bounded
- * body. Responses pass it on the way back, with the headers, the errors and the limits that are the same for all endpoints.
+ * The HTTP layer of all endpoints: a connection enters this folder, and a request leaves it authenticated, admitted and with a
+ * bounded body. Responses pass through it on the way back and get the headers, the errors and the limits that are the same for all endpoints.
  */
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Services } from '../services/index.ts'

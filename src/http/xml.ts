@@ -156,7 +156,7 @@ const suspicious = /\p{Cc}|[\ufffe\uffff]/gu
 
 export const xmlDeclaration = '<?xml version="1.0" encoding="utf-8"?>\n'
 
-/** Escapes a text for an element or for an attribute in double quotes. What XML cannot contain becomes U+FFFD. */
+/** Escapes a text for an element or for an attribute in double quotes. Characters that XML cannot contain become U+FFFD. */
 export function escapeXml(text: string): string {
   const allowed = text.toWellFormed().replace(suspicious, character => (isAllowed(character) ? character : '\ufffd'))
   return special.test(allowed) ? allowed.replace(specials, character => escapes[character] ?? character) : allowed

@@ -71,7 +71,7 @@ export interface StorageOptions {
   warn: (message: string, details?: Record<string, unknown>) => void
   /** Returns the provider with its calls measured. Default: nothing is measured. */
   observe?: ((provider: StorageProvider, labels: { id: string; type: string }) => StorageProvider) | undefined
-  /** Days that deleted entries stay in the trash of a provider that says nothing else. Default: none. */
+  /** Days that deleted entries stay in the trash of a provider that sets no other number. Default: none. */
   trashDays?: number | undefined
   /** Milliseconds for a call that moves no file content, including `open` and `close`. Default: a minute. */
   metadataTimeout?: number | undefined

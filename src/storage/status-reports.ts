@@ -24,7 +24,7 @@ interface CallReport {
   failure: string | null
 }
 
-/** What is known of one provider. */
+/** The reports about one provider. */
 interface Known {
   written: string | null
   writtenAt: number

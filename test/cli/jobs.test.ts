@@ -166,7 +166,7 @@ t.test('Ctrl-C cancels the job that a command has created', async t => {
   await until(() => world.slow.calls.some(({ method }) => method === 'read'))
   copy.process.kill('SIGINT')
   t.equal(await copy.exited, 130)
-  const [, id = ''] = /Job (\S+) is canceled\. What it has done stays\./.exec(copy.printed()) ?? []
+  const [, id = ''] = /Job (\S+) is canceled\. Its finished work stays\./.exec(copy.printed()) ?? []
   await hasState(world, id, 'CANCELED')
   release()
 })

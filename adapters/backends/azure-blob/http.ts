@@ -3,7 +3,7 @@ import type { ClientRequest, Agent as HttpAgent, IncomingMessage } from 'node:ht
 import { pipeline, Readable } from 'node:stream'
 import type { LinkHeaders, Network } from '../../contract.ts'
 
-/** The maximum number of connections. Downloads use separate ones, as slow readers can occupy theirs for long. */
+/** The maximum number of connections. Downloads use separate ones, because slow readers can occupy these for long. */
 const callSockets = 64
 const bodySockets = 1024
 

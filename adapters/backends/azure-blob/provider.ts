@@ -248,8 +248,8 @@ export interface LinkOptions {
 }
 
 /**
- * Signs a link. Sends no request. Returns null without an account key: whoever has only a signature, or a token, cannot sign a
- * narrower one.
+ * Signs a link. Sends no request. Returns null without an account key: a signature or a token
+ * alone cannot sign a narrower link.
  *
  * A write link can be used for this one blob alone. Its holder can add `x-ms-copy-source`, and Azure then asks for a signature
  * of that source, too. Other servers, such as the emulator, may not, so they get no write links.

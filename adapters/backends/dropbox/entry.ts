@@ -32,7 +32,7 @@ export function formatTime(time: Date): string {
 /** Characters (help.dropbox.com/organize/file-names). */
 const maxLength = 255
 
-/** Names that Dropbox would refuse or store as other ones. It knows more names that it refuses. */
+/** Names that Dropbox refuses, or stores under other names. Dropbox refuses more names than these. */
 export const nameTraits = {
   forbiddenInNames: '\\\u007f',
   forbiddenAtEndOfNames: whiteSpace,

@@ -40,7 +40,7 @@ export const defaultLimits: Limits = {
   staleProbeAge: 60 * 60_000,
 }
 
-/** The maximum number of connections. Downloads use separate ones, as slow readers can occupy theirs for long. */
+/** The maximum number of connections. Downloads use separate ones, because slow readers can occupy these for long. */
 const callSockets = 64
 const bodySockets = 1024
 

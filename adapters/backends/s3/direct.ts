@@ -1,6 +1,6 @@
 /**
  * Sends small requests with the signer and the connections of the SDK, but without the rest of it, which takes most of the
- * processor time of a small request. A request is sent once. What does not succeed is left to the SDK: it repeats requests,
+ * processor time of a small request. A request is sent once. If it fails, the SDK takes over: it repeats requests,
  * adopts the clock of the server, and explains errors.
  */
 import type { S3 } from '@aws-sdk/client-s3'

@@ -47,7 +47,7 @@ export class Authorization {
       const previous = this.#challenge
       this.#challenge = digest
       this.#count = 0
-      // A server that has forgotten its nonce sends another one. So does one that refuses the password.
+      // A server that has forgotten its nonce, or refuses the password, sends another one.
       return typeof previous !== 'object' || previous?.nonce !== digest.nonce
     }
     if (sent !== undefined || !/\bbasic\b/i.test(challenges)) return false

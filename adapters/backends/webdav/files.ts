@@ -34,7 +34,7 @@ import { chunkSize, writeInChunks } from './write-chunks.ts'
 /** Bytes of a name: more than any common file system takes. Servers do not say that a name is too long. */
 const maxNameBytes = 255
 
-/** What the server can do. */
+/** The features of the server. */
 export interface Features {
   isOwnCloud: boolean
   hasQuota: boolean

@@ -19,7 +19,7 @@ const runningOf = (job: 'waiting' | 'jobs') => sql<number>`(
 const isTakable = sql<SqlBool>`(waiting.state in ('QUEUED', 'RUNNING') and waiting.requested is null
   and (waiting.state = 'QUEUED' or waiting.lease_until < now()))`
 
-/** Whether another member, who has fewer running jobs, waits although the job has had its turn. */
+/** Whether the job has had its turn and another member, who has fewer running jobs, waits. */
 const isTurnOver = sql<boolean>`case when jobs.taken_at < now() - make_interval(secs => ${turnSeconds}) then exists (
   select from jobs as waiting where ${isTakable}
     and (waiting.workspace_id, waiting.user_id) <> (jobs.workspace_id, jobs.user_id)

@@ -8,7 +8,7 @@ const claimSeconds = 180
 
 export interface ShareEmail {
   id: string
-  /** Who gets the link; null for a message to the maker of the share about files that arrived. */
+  /** Who gets the link; null for a message to the creator of the share about files that arrived. */
   recipient: string | null
   /** Files that arrived. */
   files: number

@@ -1,4 +1,4 @@
-/** Shares as credentials: each with its maker, and with the API key that made it. */
+/** Shares as credentials: each with its creator, and with the API key that created it. */
 import { type RawBuilder, sql } from 'kysely'
 import { type ProviderAccess, restoreAccess } from '../../auth/access.ts'
 import type { Scope } from '../../auth/scopes.ts'
@@ -20,7 +20,7 @@ export interface OwnedShare {
   version: RightsVersion
 }
 
-/** Finds shares with their makers. The query is built only once, because every request with a share link runs it. */
+/** Finds shares with their creators. The query is built only once, because every request with a share link runs it. */
 export function prepareOwnedShares<Column extends 'token_hash' | 'id'>(
   db: Database,
   column: Column,

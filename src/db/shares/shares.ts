@@ -29,7 +29,7 @@ export interface ShareRecord extends Creator, Shared {
   receivedBytes: number
   /** The endings of names that a drop link accepts, in lower case and without a dot; empty accepts all. */
   fileTypes: string[]
-  /** Whether its maker gets emails about files that arrive through a drop link. */
+  /** Whether the creator gets emails about files that arrive through a drop link. */
   notify: boolean
   createdAt: Date
   revokedAt: Date | null

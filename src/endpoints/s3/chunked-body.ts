@@ -1,6 +1,6 @@
 /**
  * Decodes bodies with the content coding `aws-chunked`: chunks that carry their size and, if they are signed, a signature that
- * depends on the one before; then optional trailing headers.
+ * depends on the previous one, followed by optional trailing headers.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming-trailers.html
  */
 import { createHash, type Hash } from 'node:crypto'

@@ -1,4 +1,4 @@
-/** What the headers of an upload say: type, time, length, digests and conditions. */
+/** Reads the headers of an upload: type, time, length, digests and conditions. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'

@@ -250,7 +250,7 @@ export interface FolderWork {
 export interface FolderJobs {
   /** Starts a job, and returns its id. If it cannot, deletes a target folder that is new. @throws TOO_MANY_JOBS */
   start(viewer: Viewer | null, work: FolderWork): Promise<string>
-  /** Waits for the end of a job, which goes on if the signal aborts. @throws the reason why it failed */
+  /** Waits for the end of a job. If the signal aborts, the job continues. @throws the reason why the job failed */
   finish(id: string, signal: AbortSignal): Promise<void>
 }
 

@@ -7,7 +7,7 @@ import type { Audit, AuditFacts } from '../audit/index.ts'
 import { namedSources } from '../audit/sources.ts'
 import type { LocationInput } from '../files/entry.ts'
 
-/** Records the end of a job, unless it goes on, with its counts in place of one event per file. */
+/** Records the end of a job with its counts, instead of one event for each file, unless the job continues. */
 export type RecordEnd = (change: Change, job: JobRecord) => Promise<void>
 
 export function createJobAudit(audit: Audit): RecordEnd {

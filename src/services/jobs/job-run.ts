@@ -1,4 +1,4 @@
-/** What the steps of one run of a job share: its state, tallies, retries and progress, and the locations of its entries. */
+/** The common data of the steps of one run of a job: its state, tallies, retries and progress, and the locations of its entries. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { formatPath, isWithin, parsePath, type StoragePath } from '../../auth/path.ts'
 import type { Database } from '../../db/client.ts'

@@ -85,7 +85,7 @@ export function isVisible(
   return owns(viewer, job, [...job.sources, ...(job.target ? [job.target] : [])])
 }
 
-// The states of jobs that all subscriptions of this server were offered.
+// The states of jobs that all subscriptions of this server have received.
 
 /** The maximum number of characters in the paths of all complete states together. */
 const maxSize = 4 * 1024 * 1024
@@ -115,7 +115,7 @@ export class JobStates {
     }
   }
 
-  /** Notes a state that all subscriptions are offered. Returns whether it differs from the one before. */
+  /** Remembers the state that all subscriptions get. Returns whether it differs from the previous state. */
   note(job: JobRecord): boolean {
     const digest = hash('sha256', JSON.stringify(job), 'base64')
     if (this.#digests.get(job.id) === digest) return false

@@ -68,7 +68,7 @@ async function carryOut(
     tally.skipped += 1
     return undefined
   }
-  // A move deletes its source only after a copy of this run: only that shows whether both are one file.
+  // A move deletes its source only after a copy in the same run, because only that copy shows whether both are one file.
   const isCopied = decision === 'DONE' && job.kind !== 'MOVE'
   if (!isCopied && !job.dryRun) {
     const isNewTime = job.kind === 'MOVE' && (await prepareDeletion(entry, from.path, existing, signal))
@@ -219,7 +219,7 @@ export function copiedEntry(
   }
 }
 
-/** Returns what `copiedEntry` was given. */
+/** Returns the argument of `copiedEntry`. */
 export function versionsOf(copied: CopiedVersions | null): { seen: FileVersion; copy: FileVersion } {
   if (!copied) throw new Error('This entry of a job is not a copied file')
   return { seen: version(copied.seen), copy: version(copied.copy) }

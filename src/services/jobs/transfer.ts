@@ -148,7 +148,7 @@ async function transferPage(
   if (cursor === null && job.kind === 'SYNC' && job.deleteExtra && !hasFailed) {
     found.push({ ...entry, state: 'EXTRA', cursor: null })
   }
-  // Copies from a folder that is listed already can still be undone, and their sources deleted.
+  // Copies from a folder that has been listed can still be undone, and their sources can still be deleted.
   const isListed = (job.kind === 'MOVE' && !job.dryRun) || keepsAllOrNone(job)
   const end = isListed ? ({ kind: 'listed' } as const) : ({ kind: 'done' } as const)
   const following = cursor === null ? end : ({ kind: 'page', cursor } as const)

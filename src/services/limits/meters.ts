@@ -60,7 +60,7 @@ export function keyOf(rule: RateLimit, subject: string): Buffer {
   return hash('sha256', JSON.stringify([rule.name, subject]), 'buffer')
 }
 
-/** What there were too many of from one network. */
+/** The kind of requests that exceeded the limit of one network, as the error names it. */
 export const tooManyBad = 'Too many requests with bad credentials from this address'
 
 export function tooMany(what: string, retryAfterMs: number): AppError {

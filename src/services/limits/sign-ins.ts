@@ -136,7 +136,7 @@ interface Subjects {
   account: string
   network: string
   pair: string
-  /** What there were too many of. */
+  /** The kind of attempts that exceeded the limit, as the error names it. */
   what: string
 }
 

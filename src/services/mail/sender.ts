@@ -111,7 +111,7 @@ function invitation(
   return { subject, text: body(parts), replyTo: maker.email }
 }
 
-/** Tells the maker of a drop link that files arrived. File names come from strangers, so the message has none. */
+/** Tells the creator of a drop link that files arrived. File names come from strangers, so the message has none. */
 function arrivals(
   { share, files, bytes, providerName }: ShareEmail,
   publicUrl: string,

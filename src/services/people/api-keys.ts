@@ -181,7 +181,7 @@ function describeKey({ name, displayPrefix, userId }: ApiKey) {
   return { name, displayPrefix, ownerId: userId }
 }
 
-/** Checks that nothing made with a key outlives the key. What a session makes may outlive the session. */
+/** Checks that nothing made with a key outlives the key. Objects that a session makes may outlive the session. */
 export function requireEarlierExpiry(maker: Viewer, expiresAt: Date | null): void {
   if (maker.kind !== 'API_KEY' || !maker.expiresAt) return
   if (!expiresAt || expiresAt > maker.expiresAt) {

@@ -76,7 +76,7 @@ export function createPasswordResets({ db, audit }: { db: Database; audit: Audit
   }
 }
 
-/** Returns the member whom a link is for, if its maker could still make it. */
+/** Returns the member whom a link is for, if its creator could still create it. */
 async function targetOf(trx: Change, { workspaceId, userId, createdBy }: PasswordReset, origin: Origin) {
   const [target, maker] = [await findMember(trx, workspaceId, userId), await findMember(trx, workspaceId, createdBy)]
   if (!target || !maker) return null

@@ -136,7 +136,7 @@ async function acceptInvite(trx: Change, token: string, origin: Origin) {
   return { workspaceId: invite.workspaceId, role: invite.role, access: invite.access }
 }
 
-/** Checks that the maker of an invite could still make it. @throws INVALID_INVITE */
+/** Checks that the creator of an invite could still create it. @throws INVALID_INVITE */
 function requireStillCovers(maker: Viewer, given: Pick<Member, 'role' | 'access'>): void {
   try {
     requireMayAssign(maker, given)

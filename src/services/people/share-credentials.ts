@@ -1,4 +1,4 @@
-/** Share links as credentials. A link has the rights of its maker and of the API key that made it, limited to what is shared. */
+/** Share links as credentials. A link has the rights of its creator and of the API key that created it, limited to what is shared. */
 import { requireLive } from '../../auth/policy.ts'
 import { keyPermissions, memberPermissions, type Origin, sharePermissions, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'

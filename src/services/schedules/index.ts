@@ -119,7 +119,7 @@ export function createSchedules({
     },
 
     /**
-     * Changes the name or the times of a schedule, or enables or disables it. What the input omits stays.
+     * Changes the name or the times of a schedule, or enables or disables it. Omitted fields do not change.
      * @throws SCOPE_REQUIRED, NOT_FOUND, INVALID_INPUT; as `authorizeJob`
      */
     async update(viewer: Viewer | null, { id, ...input }: ScheduleChanges): Promise<Schedule> {

@@ -1,4 +1,4 @@
-/** Share links as their makers see and change them. `shared-files.ts` has what their recipients can do. */
+/** Share links as their creators see and change them. `shared-files.ts` has what their recipients can do. */
 import { randomUUID } from 'node:crypto'
 import { hashToken } from '../../auth/api-key.ts'
 import { isId, timeOrderedIds } from '../../auth/id.ts'

@@ -60,7 +60,7 @@ export interface SharedPage {
 
 /** Lookups at a back end that run at once. */
 const lookupsAtOnce = 8
-/** Reasons why one of several shared entries is left out: it was deleted, or its maker lost access to it. */
+/** Reasons why one of several shared entries is left out: it was deleted, or the creator of the share lost access to it. */
 const leftOut: ReadonlySet<Reason> = new Set(['NOT_FOUND', 'OUTSIDE_BASE_PATH'])
 
 export function createSharedFiles(options: {

@@ -1,5 +1,5 @@
 /**
- * What all subscriptions share: a bounded queue of changes for each, limits for each member, and one connection that
+ * The common parts of all subscriptions: a bounded queue of changes for each, limits for each member, and one connection that
  * listens to PostgreSQL.
  */
 import { type SlotOwners, slotOwners, type Viewer } from '../../auth/viewer.ts'

@@ -41,7 +41,7 @@ function withinOf(granted: BaseGrants<'write'>) {
 
 export type Trash = ReturnType<typeof createTrash>
 
-/** @param options.collects whether this server deletes for good what has expired */
+/** @param options.collects whether this server deletes expired items for good */
 export function createTrash(options: TrashServicesOptions & { audit: Audit; collects: boolean }) {
   const { db, storage, audit, collects } = options
   const collector = collects ? startTrashCollector(options) : null
@@ -79,7 +79,7 @@ export function createTrash(options: TrashServicesOptions & { audit: Audit; coll
     },
 
     /**
-     * Takes everything that was deleted at or below the viewer's base paths out of the list. A server then deletes it for good.
+     * Removes all entries that were deleted at or below the viewer's base paths from the list. A server then deletes them for good.
      * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND
      */
     async empty(viewer: Viewer | null, providerId: string): Promise<void> {

@@ -1,6 +1,5 @@
 /**
- * Decides about items whose state was changing, by looking where their entries are, and deletes for good what has
- * expired. One server at a time works on an item.
+ * Decides about items whose state was changing, by looking where their entries are, and deletes expired items for good. One server at a time works on an item.
  */
 import type { Database } from '../../db/client.ts'
 import { findJobs } from '../../db/jobs/jobs.ts'

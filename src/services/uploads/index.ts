@@ -231,7 +231,7 @@ export function createResumableUploads(context: UploadServices, members: Pick<Me
     },
 
     /**
-     * Ends the unfinished upload that reserves a path, whoever makes it, so that another can begin there.
+     * Ends the unfinished upload of any member that reserves a path, so that another upload can begin there.
      * @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND, UPLOAD_LOCKED
      */
     takeOver(

@@ -9,7 +9,7 @@ import { finish } from './finish.ts'
 import { BlockBudget, type ChecksumBuffer, memberLimits } from './limits.ts'
 
 /**
- * Receives a body block by block: it gathers one block while it sends the one before. The start of a block that exceeds
+ * Receives a body block by block: it gathers one block while it sends the previous one. The start of a block that exceeds
  * the memory budget waits in the database. Bytes received before the body breaks off are kept. The last byte makes the
  * file visible.
  *

@@ -245,10 +245,10 @@ export const pause = 1000
 /** Webhooks that are remembered. A webhook that is forgotten counts as a new one. */
 const maxKnown = 1000
 
-/** What a claim may take. */
+/** The deliveries that a claim may take. */
 interface Wanted {
   limit: number
-  /** What each of these webhooks may get. The first ones are preferred. */
+  /** The number of deliveries for each of these webhooks. The first ones are preferred. */
   allowances: readonly Allowance[]
   /** The maximum of each other webhook, which comes before them. */
   others: number

@@ -1,4 +1,4 @@
-/** Implements `stowage apply`: makes the workspace what a file declares, and reports what else differs. */
+/** Implements `stowage apply`: changes the workspace to match a file, and reports other differences. */
 import { randomUUID } from 'node:crypto'
 import type { Database } from '../../db/client.ts'
 import { type ListedMember, listMembers } from '../../db/members.ts'

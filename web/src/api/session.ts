@@ -142,7 +142,7 @@ export function usePermissions() {
     canRead: scopes.includes('read'),
     canWrite: scopes.includes('write'),
     isAdmin,
-    /** What concerns the whole workspace needs an administrator with access to all storages. */
+    /** True for an administrator with access to all storages, who may change the whole workspace. */
     isUnrestricted: isAdmin && providerAccess.all,
   }
 }

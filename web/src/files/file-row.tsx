@@ -134,7 +134,7 @@ export const FileRow = memo(function FileRow(props: Props) {
       onDoubleClick={() => wasTouched.current || onOpen(entry)}
       {...longPress}
       onPointerDown={event => {
-        // Dragging would take the long press.
+        // Otherwise a long press would start a drag.
         event.currentTarget.draggable = dragging !== null && event.pointerType !== 'touch'
         longPress.onPointerDown(event)
         wasTouched.current = event.pointerType === 'touch'

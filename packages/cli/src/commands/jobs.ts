@@ -108,5 +108,5 @@ function changeCommand(word: 'pause' | 'resume' | 'cancel' | 'retry', help: stri
 
 export const jobsPause = changeCommand('pause', 'Pause a job within a second.')
 export const jobsResume = changeCommand('resume', 'Continue a paused job.')
-export const jobsCancel = changeCommand('cancel', 'Cancel a job within a second. What it has done stays.')
+export const jobsCancel = changeCommand('cancel', 'Cancel a job within a second. Its finished work stays.')
 export const jobsRetry = changeCommand('retry', 'Start an ended job again for what failed.')

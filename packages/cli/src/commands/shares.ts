@@ -39,7 +39,7 @@ const createMutation = `mutation Share($input: CreateShareInput!) {
 export const shareCreate = command({
   name: 'share create',
   operands: '<path>...',
-  help: 'Share files and folders of one storage by a link, and print the link. Whoever has the link can use it.',
+  help: 'Share files and folders of one storage by a link, and print the link. Everybody who has the link can use it.',
   options: {
     drop: { help: 'Let the recipients add files to the folder, without seeing what is in it.' },
     password: { help: 'Ask for a password that the link requires, or read it from the standard input.' },

@@ -52,7 +52,7 @@ const restoreMutation = 'mutation Restore($input: RestoreInput!) { restore(input
 export const trashRestore = command({
   name: 'trash restore',
   operands: '<path>...',
-  help: 'Move files and folders from the trash to the paths at which they were deleted. Of several with one path, the one that was deleted last.',
+  help: 'Move files and folders from the trash to the paths at which they were deleted. If several were deleted at one path, the last one is restored.',
   options: {
     conflict: {
       value: 'behavior',

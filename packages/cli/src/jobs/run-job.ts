@@ -143,7 +143,7 @@ async function cancel({ server, output }: JobContext, id: string): Promise<void>
   try {
     const signal = AbortSignal.timeout(cancelTimeout)
     await server.stowage.graphql<object, object>(document, { id }, { signal })
-    output.warn(`Job ${id} is canceled. What it has done stays.`)
+    output.warn(`Job ${id} is canceled. Its finished work stays.`)
   } catch {
     output.warn(`Job ${id} may still run: see "stowage jobs show ${id}", and stop it with "stowage jobs cancel ${id}".`)
   }

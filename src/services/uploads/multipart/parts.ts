@@ -43,7 +43,7 @@ export async function appendPart(
   await forgetContent(db, id, part)
 }
 
-/** Milliseconds after which a request begins with no other part. Its client waits for the response meanwhile. */
+/** Milliseconds after which a request appends no further part, because its client waits for the response. */
 const appendTime = 5000
 
 /**

@@ -35,7 +35,7 @@ export function followFolder(
   const readSoon = () => {
     timer ??= setTimeout(() => {
       timer = undefined
-      // A reading that goes on may have passed the change, and would never end if each change began it again.
+      // A listing in progress may have missed the change. Starting it again at each change would never let it end.
       if (client.isFetching({ queryKey }) > 0) return readSoon()
       void client.invalidateQueries({ queryKey })
       void client.invalidateQueries({ queryKey: queryKeys.subfolders({ providerId, path }) })

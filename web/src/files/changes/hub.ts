@@ -22,7 +22,7 @@ const closedAfter = 4 * followInterval
 const settleTime = 100
 /** Milliseconds until a subscription that ended begins again, unless a page changes its folder before. */
 const retryTime = 30_000
-/** Milliseconds for which the previous subscription goes on, because its last changes may be on their way. */
+/** Milliseconds for which the previous subscription continues, because its last changes may still arrive. */
 const overlapTime = 1000
 
 const keyOf = ({ providerId, path }: StorageLocation) => `${providerId} ${path}`
