@@ -1207,7 +1207,7 @@ export interface UpdateProviderInput {
   name?: string | null
   /** The new name in the addresses of WebDAV and S3, with 3 to 63 characters: lowercase ASCII letters, digits, and hyphens between them. The old addresses stop working at once. */
   slug?: string | null
-  /** The number of days that deleted files stay in the trash, 0 to 3650; 0 deletes them at once, and null returns to the setting of the server. What is in the trash stays for the time that it got. */
+  /** The number of days that deleted files stay in the trash, 0 to 3650; 0 deletes them at once, and null returns to the setting of the server. Entries that are already in the trash keep their time. */
   trashDays?: number | null
 }
 

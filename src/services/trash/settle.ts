@@ -1,5 +1,6 @@
 /**
- * Decides about items whose state was changing, by looking where their entries are, and deletes expired items for good. One server at a time works on an item.
+ * Decides about items whose state was changing, by looking where their entries are, and deletes expired items for good. One
+ * server at a time works on an item.
  */
 import type { Database } from '../../db/client.ts'
 import { findJobs } from '../../db/jobs/jobs.ts'

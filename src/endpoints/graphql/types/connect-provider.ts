@@ -83,7 +83,7 @@ const UpdateProviderInput = builder.inputType('UpdateProviderInput', {
     }),
     jobLimits: t.field({ type: JobLimitsInput, description: 'The new limits, which replace both limits.' }),
     trashDays: t.int({
-      description: `The number of days that deleted files stay in the trash, 0 to ${maxTrashDays}; 0 deletes them at once, and null returns to the setting of the server. What is in the trash stays for the time that it got.`,
+      description: `The number of days that deleted files stay in the trash, 0 to ${maxTrashDays}; 0 deletes them at once, and null returns to the setting of the server. Entries that are already in the trash keep their time.`,
     }),
   }),
 })
