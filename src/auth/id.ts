@@ -52,7 +52,7 @@ export function parseTrashId(text: string): TrashPlace {
     const [id, providerId, path] = JSON.parse(Buffer.from(text, 'base64url').toString())
     if ([id, providerId, path].every(part => typeof part === 'string')) return { id, providerId, path }
   } catch {
-    // It is not JSON, or not a list.
+    // The text is not JSON, or not a list.
   }
   throw notInTrash()
 }

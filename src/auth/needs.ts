@@ -167,7 +167,7 @@ const locate: { readonly [At in keyof Inputs]: (input: Inputs[At]) => Location |
   sources: ({ sources }) => sources.map(({ providerId, path }) => ({ providerId, path: parsePath(path) })),
   morePaths: ({ providerId, morePaths }) => (morePaths ?? []).map(path => ({ providerId, path: parsePath(path) })),
   others: ({ others }) => (others ?? []).map(({ providerId, path }) => ({ providerId, path: parsePath(path) })),
-  // Its missing folders are created.
+  // Missing folders of the target are created.
   target: ({ target }) => (target ? [{ providerId: target.providerId, path: parseNewPath(target.path) }] : []),
 }
 

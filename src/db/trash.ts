@@ -159,7 +159,7 @@ export async function setRestoredTo(db: Database, id: string, path: string): Pro
 
 interface Within {
   providerId: string
-  /** Only entries that were deleted at one of these or below. */
+  /** Only entries that were deleted at or below one of these paths. */
   paths: readonly StoragePath[]
 }
 

@@ -40,7 +40,7 @@ export function checkTrashId(id: string): string {
 /** An entry in the trash. */
 export interface TrashedEntry {
   id: string
-  /** Its id in the trash of the back end; null in the reserved folder, where its name is `id`. */
+  /** The id of the entry in the trash of the back end; null in the reserved folder, where the name of the entry is `id`. */
   nativeId: string | null
 }
 

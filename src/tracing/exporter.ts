@@ -35,7 +35,7 @@ export interface TraceExport {
   close(): Promise<void>
 }
 
-/** Only one can exist in a process, because the library keeps the active span in a global variable. */
+/** Starts the export of traces. Only one can run in a process, because the library keeps the active span in a global variable. */
 export function startExport({ endpoint, ratio, warn }: TraceOptions): TraceExport {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   let warnedAt = Number.NEGATIVE_INFINITY

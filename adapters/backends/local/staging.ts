@@ -120,7 +120,7 @@ async function removeLeftover(path: string | Buffer, afterMs: number): Promise<b
     await rm(path, { recursive: true })
     return true
   } catch (error) {
-    // Its writer or another replica has just removed it.
+    // The writer of the file, or another replica, has just removed the file.
     if (hasErrno(error, 'ENOENT')) return false
     throw error
   }

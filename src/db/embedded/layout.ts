@@ -72,7 +72,7 @@ export function assertUsable(path: string, owner: Owner): void {
   )
 }
 
-/** Its message is one sentence that tells the person what to do; the start prints it and ends with status 1. */
+/** An error whose message is one sentence that tells the person what to do. The start prints it and ends with status 1. */
 export class EmbeddedPostgresError extends Error {
   override name = 'EmbeddedPostgresError'
 }

@@ -152,7 +152,7 @@ const overrideMethod: Operation = {
       schema: { type: 'string', enum: overrides },
     },
     ...always,
-    // Only PATCH requires it.
+    // Only PATCH requires this header.
     'Upload-Offset': { description: 'The bytes that the server has received, for PATCH.', schema: bytes },
     'Upload-Length': uploadLength,
     'Upload-Checksum': uploadChecksum,

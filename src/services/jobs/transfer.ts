@@ -41,7 +41,7 @@ export async function transferOne(run: JobRun, entry: JobEntry): Promise<void> {
       const earlier = earlierOf(run, entry, entry.isStarted || isRetry)
       const source = await statUnlessMoved(run, from, to, earlier)
       if (!source) {
-        // It was perhaps a folder.
+        // The source may have been a folder.
         run.progress.forgetTotals()
         tally.add(null)
         return

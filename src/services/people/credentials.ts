@@ -175,7 +175,7 @@ export function createCredentials({
   ): { viewer: Viewer; signature: T; hash: string } {
     if (!found) throw unknownAccessKey()
     const { key, hash } = found
-    // Only who knows the secret learns whether the key was revoked.
+    // Only a client that knows the secret learns whether the key was revoked.
     const signature = verify(() => secretAccessKeys(secrets, { id: key.id, hash }))
     return { viewer: keyViewer(found, origin, provider), signature, hash: hash.toString('hex') }
   }

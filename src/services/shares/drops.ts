@@ -114,7 +114,7 @@ function invalid(bound: string): AppError {
 
 /** A file that was stored through a link. */
 export interface DroppedFile {
-  /** As it was sent. */
+  /** The path as the client sent it. */
   path: string
   name: string
   /** Bytes; null if unknown. */

@@ -111,7 +111,7 @@ export function itemOf(name: string, stats: Stats): Item {
   return { name, kind, size: kind === 'file' ? stats.size : null, modifiedAt: stats.mtime }
 }
 
-/** Also for a link that leads to itself. */
+/** Returns null for a missing entry, and for a link that leads to itself. @throws any other error */
 function unlessMissing(error: NodeJS.ErrnoException): null {
   if (error.code === 'ENOENT' || error.code === 'ELOOP') return null
   throw error

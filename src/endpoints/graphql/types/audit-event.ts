@@ -192,7 +192,7 @@ const AuditEventFilter = builder.inputType('AuditEventFilter', {
     providerId: t.id({ description: 'The ID of the provider or of the destination provider.' }),
     pathPrefix: t.string({
       description: 'A file or folder of `providerId`, including everything below it.',
-      // It only narrows the result, which is limited to what the credential can access.
+      // This filter only narrows the result, which is limited to what the credential can access.
       ...notALocation,
     }),
     action: t.field({ type: AuditActionEnum, description: 'The action.' }),

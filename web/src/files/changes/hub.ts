@@ -14,7 +14,7 @@ const document = `subscription FolderChanges($providerId: ID!, $path: String!, $
 }`
 type Change = NonNullable<Notice['change']>
 
-/** As many locations as a subscription can have. */
+/** The maximum number of locations of one subscription. */
 const maxFolders = 50
 /** Milliseconds of silence after which a page counts as closed. */
 const closedAfter = 4 * followInterval
