@@ -1,6 +1,6 @@
 /**
- * Jobs that the server runs for a command: creates them, waits for them, and prints them. `copy-between.ts` decides whether a copy between storages
- * needs one.
+ * Jobs that the server runs for a command: creates them, waits for them, and prints them. `copy-between.ts` decides whether a copy
+ * between storages needs one.
  */
 import type { Job, schema } from '../../../client/src/index.ts'
 import { CommandError, exitCodeOf, exitCodes } from '../errors.ts'

@@ -1,3 +1,6 @@
+/**
+ * The terminal. `prompt.ts` asks questions, `bar.ts` makes the texts of progress, and all output leaves through the writer here.
+ */
 import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'

@@ -1,4 +1,7 @@
-/** A folder with everything below it, on this machine or in a storage. */
+/**
+ * The two sides of a transfer: a folder with everything below it, on this machine (`local-tree.ts`) or in a storage
+ * (`remote-tree.ts`). Names of entries enter as steps; listings and paths leave. `save-file.ts` stores a downloaded file.
+ */
 
 /** The names from the top of a tree down; empty for the top itself. */
 export type Steps = readonly string[]
