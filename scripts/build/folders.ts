@@ -1,4 +1,4 @@
-/** What the builds of the console and of the server share. */
+/** The common parts of the builds of the console and of the server. */
 import { chmod, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'

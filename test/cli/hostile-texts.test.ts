@@ -9,7 +9,7 @@ t.setTimeout(300_000)
 
 const attack = '\u001b]0;owned\u0007\u009b2J\u202e\nforged'
 const escaped = String.raw`\u001b]0;owned\u0007\u009b2J\u202e\u000aforged`
-/** What the attack would print. The command line itself prints other escape sequences on a terminal. */
+/** The text that the attack would print. The command line itself prints other escape sequences on a terminal. */
 const effects = ['\u001b]', '\u0007', '\u009b', '\u202e', '\nforged']
 
 const progress = {

@@ -7,7 +7,7 @@ const signedIn: Need = { who: 'anybody signed in' }
 const session: Need = { who: 'session' }
 const keyManager: Need = { who: 'key manager' }
 const admin: Need = { who: 'anybody signed in', scope: 'admin' }
-/** What concerns the whole workspace needs an administrator without restrictions. */
+/** Operations on the whole workspace need an administrator without restrictions. */
 export const workspaceAdmin: Need = { ...admin, where: 'every' }
 const wholeProvider: Need = { ...admin, where: 'whole' }
 const read: Need = { who: 'anybody signed in', scope: 'read' }

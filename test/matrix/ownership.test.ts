@@ -122,7 +122,7 @@ t.test(
     const wrong = await runAll(
       cases,
       async ({ name, thing, by, asks }) => {
-        // Of some things, a member can have only a hundred.
+        // A member can have only a hundred of some objects.
         await sql`with jobs_gone as (delete from jobs where ended_at is not null),
         hooks_gone as (delete from webhooks) delete from schedules`.execute(world.app.db)
         const { query, input } = thing.create(world)

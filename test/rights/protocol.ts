@@ -39,9 +39,9 @@ interface Version {
 interface Renewal {
   step: 'sent' | 'read' | 'committed'
   age: number
-  /** What the process had seen when it sent the renewal, and the epoch of that. */
+  /** The latest counter that the process had seen when it sent the renewal, and its epoch. */
   stores: { seen: number; epoch: number }
-  /** What the response says. */
+  /** The content of the response. */
   counter: number
   epoch: number
 }
@@ -118,7 +118,7 @@ function expiryAge(has: Has): number {
   return has('registrations expire later than leases by the difference of the clocks') ? lease + drift : lease
 }
 
-/** What the process does: it sends statements and takes their responses, in any order and after any pause. */
+/** The steps of the process: it sends statements and takes their responses, in any order and after any pause. */
 function processSteps(state: State, has: Has): State[] {
   const { fill, renewal } = state
   const next: State[] = []
@@ -164,7 +164,7 @@ function keep(state: State, version: Version, has: Has): State {
   return { ...see(state, version, has), kept: version }
 }
 
-/** What the database does with the statements of the process. */
+/** The effects of the statements of the process on the database. */
 function databaseSteps(state: State, has: Has): State[] {
   const { database, fill, renewal } = state
   const next: State[] = []

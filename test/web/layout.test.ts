@@ -1,4 +1,4 @@
-/** What is in reach in windows of different sizes. */
+/** The controls that can be reached in windows of different sizes. */
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { until } from '../support/until.ts'

@@ -62,7 +62,7 @@ function branches(table: Table): string {
 
 /**
  * Returns the shell code that finds the candidates for `current`. `passed` holds the words before it, without `stowage`.
- * It uses only what bash and zsh have in common.
+ * The code uses only features that bash and zsh have in common.
  */
 function finder({ words, options, values }: Completions): string {
   return `  local chosen='' previous='' candidates='' word
