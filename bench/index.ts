@@ -17,6 +17,7 @@ import { smallCalls } from './small-calls.ts'
 import { smallFiles } from './small-files.ts'
 import { start } from './start.ts'
 import { streams } from './streams.ts'
+import { thumbnails } from './thumbnails.ts'
 import { trees } from './trees.ts'
 import { webdav } from './webdav.ts'
 
@@ -33,6 +34,7 @@ const parts: Readonly<Record<string, Part>> = {
   's3-small-files': s3SmallFiles,
   webdav,
   's3-endpoint': s3Endpoint,
+  thumbnails,
   trees,
   'job-memory': jobMemory,
   attacks: attacked,

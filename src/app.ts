@@ -99,6 +99,9 @@ export async function buildApp(options: {
     mail: settings.mail,
     auditDays: settings.auditDays,
     workers: settings.workers,
+    dataFolder: settings.dataFolder,
+    thumbnailBytes: settings.thumbnailBytes,
+    searchPath: settings.searchPath,
     observeJob: traces?.observeJob ?? ((_job, run) => run()),
     onError,
     onAuditLoss(loss) {

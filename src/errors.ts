@@ -93,6 +93,11 @@ export const reasons = {
   ROOT_IS_FIXED: reason('BAD_USER_INPUT', 400, "A provider's root cannot be moved, renamed, copied over or deleted."),
   NOT_A_FILE: reason('BAD_USER_INPUT', 400, 'The path names a folder, and the operation requires a file.'),
   NOT_A_FOLDER: reason('BAD_USER_INPUT', 400, 'The path names a file, and the operation requires a folder.'),
+  NO_THUMBNAIL: reason(
+    'BAD_USER_INPUT',
+    404,
+    'The file has no thumbnail: its type has none, or its content is damaged or too large.',
+  ),
   NOT_TEXT: reason('BAD_USER_INPUT', 415, 'The file was requested as text, and is not text in UTF-8.'),
   INCOMPLETE_BODY: reason('BAD_USER_INPUT', 400, 'The body ended before it was complete.', true),
   METHOD_NOT_ALLOWED: reason('BAD_USER_INPUT', 405, 'The URL does not accept this HTTP method.'),

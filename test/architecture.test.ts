@@ -197,6 +197,7 @@ const openers = [
   'src/services/files/copying.ts',
   'src/services/files/links.ts',
   'src/services/jobs/transfer-file.ts',
+  'src/services/thumbnails/index.ts',
   'src/services/trash/moves.ts',
   // Reads only what the same upload may have stored, and sends nothing.
   'src/services/uploads/finish.ts',

@@ -13,14 +13,24 @@ const entries = [
   'src/main',
   'src/index',
   'src/start/server-process',
+  'src/services/thumbnails/decoder/process',
   'adapters/contract',
   'adapters/conformance/index',
   'adapters/bases/plain/index',
   'adapters/backends/local/small/thread',
 ]
 
-/** Packages with machine code, among them two that others load only if they are installed, and this package's own metadata. */
-const external = ['argon2', 'cpu-features', 'pg-native', /\.node$/, 'stowage/package.json']
+/** Packages with machine code or WebAssembly, among them two that others load only if they are installed, and this package's own metadata. */
+const external = [
+  '@hyzyla/pdfium',
+  'argon2',
+  'libheif-js',
+  'sharp',
+  'cpu-features',
+  'pg-native',
+  /\.node$/,
+  'stowage/package.json',
+]
 
 /** Resolves URLs relative to a source as before, although its code moves to a chunk in another folder. */
 const keepUrls: Plugin = {

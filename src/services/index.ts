@@ -33,6 +33,7 @@ import { startScheduler } from './schedules/runner.ts'
 import { createShares } from './shares/index.ts'
 import { createDownloadCounts, createSharedFiles } from './shares/shared-files.ts'
 import { createUnlocking } from './shares/unlocking.ts'
+import { createThumbnails } from './thumbnails/index.ts'
 import { createTrash, createTrashBin } from './trash/index.ts'
 import { createIdempotency } from './uploads/idempotency.ts'
 import { createResumableUploads } from './uploads/index.ts'
@@ -63,6 +64,12 @@ export function createServices(options: {
   auditDays: number
   /** Jobs that this server runs at once; 0 runs only those that its own requests wait for. */
   workers: number
+  /** The folder of this server, for the cache of thumbnails. */
+  dataFolder: string
+  /** Bytes of the cache of thumbnails; 0 switches thumbnails off. */
+  thumbnailBytes: number
+  /** The value of PATH. */
+  searchPath: string
   observeJob: ObserveJob
   onError: (error: unknown) => void
   onAuditLoss: (loss: LostEvents) => void
@@ -104,6 +111,16 @@ export function createServices(options: {
     entryData,
     maxUploadBytes,
     directSeconds: options.directSeconds,
+  })
+  const thumbnails = createThumbnails({
+    storage,
+    secrets,
+    credentials,
+    audit,
+    dataFolder: options.dataFolder,
+    maxCacheBytes: options.thumbnailBytes,
+    searchPath: options.searchPath,
+    onError,
   })
   const unlocking = createUnlocking({ secrets, audit, limits: limits.signIns })
   const counts = createDownloadCounts(db, onError)
@@ -149,9 +166,10 @@ export function createServices(options: {
     providers: createProviders({ db, secrets, storage, audit, uploads }),
     authorization: createAuthorization({ db, secrets, storage, credentials, audit }),
     files,
+    thumbnails,
     uploads,
     shares: createShares({ db, secrets, audit, storage, limits: limits.invitations, sendsEmail: mail !== null }),
-    sharedFiles: createSharedFiles({ db, storage, credentials, unlocking, counts, files, uploads }),
+    sharedFiles: createSharedFiles({ db, storage, credentials, unlocking, counts, files, uploads, thumbnails }),
     multipart: createMultipartUploads(sharedUploads),
     jobs,
     schedules: createSchedules({ db, audit, jobs }),
@@ -167,7 +185,7 @@ export function createServices(options: {
     /** Writes all data that is still queued. Do not use the services afterwards. */
     async close() {
       await stopJobs()
-      await Promise.all([authentication.close(), audit.close(), counts.close()])
+      await Promise.all([authentication.close(), audit.close(), counts.close(), thumbnails.close()])
     },
   }
 }

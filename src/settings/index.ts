@@ -178,6 +178,11 @@ export const definitions = {
     wholeNumber(0, 100),
     '2',
   ),
+  STOWAGE_THUMBNAIL_BYTES: define(
+    'Maximum size of the cache of [thumbnails](thumbnails.md) in `<data>/thumbnails`, in bytes; `0` switches thumbnails off',
+    wholeNumber(0, Number.MAX_SAFE_INTEGER),
+    '1073741824',
+  ),
   STOWAGE_METRICS_ADDRESS: define(
     'Address and port, such as `127.0.0.1:9464`, of the [metrics](operations.md#metrics) for Prometheus',
     hostAndPort,
@@ -259,6 +264,10 @@ export interface Settings {
   readonly processes: number
   /** Jobs that this server runs at once; 0 runs only those that its own requests wait for. */
   readonly workers: number
+  /** Bytes of the cache of thumbnails; 0 switches thumbnails off. */
+  readonly thumbnailBytes: number
+  /** The folders of programs, as in PATH. */
+  readonly searchPath: string
   /** Null if there are no metrics. */
   readonly metricsAddress: { host: string; port: number } | null
   /** The collector of the traces, without a trailing `/`; null if there are none. */
@@ -333,6 +342,8 @@ export function readSettings(environment: Record<string, string | undefined>): S
     trashDays: read('STOWAGE_TRASH_DAYS'),
     processes: read('STOWAGE_PROCESSES') ?? Math.min(4, Math.ceil(availableParallelism() / 2)),
     workers: read('STOWAGE_WORKERS'),
+    thumbnailBytes: read('STOWAGE_THUMBNAIL_BYTES'),
+    searchPath: environment.PATH ?? '',
     metricsAddress: read('STOWAGE_METRICS_ADDRESS'),
     traceEndpoint: read('OTEL_EXPORTER_OTLP_ENDPOINT'),
     traceRatio: read('OTEL_TRACES_SAMPLER_ARG'),

@@ -32,6 +32,7 @@ import {
   json,
   objectForm,
   redeem,
+  thumbnail,
   tool,
   tryCall,
   tus,
@@ -85,6 +86,7 @@ export async function tryPath(on: Attack, path: string, n: number): Promise<void
   if (on.backEnd.type === 'memory' || isThorough || n % 3 === 2) await tryShare(on, path)
   await download(on, path)
   await download(on, path, '&disposition=inline', 'HEAD')
+  await thumbnail(on, path)
   await archive(on, [path])
   await archive(on, [`${base}/seed.txt`, path])
   const ticket = json(await graphql(on, archiveTicket, { input: { providerId, paths: [path] } })).data?.archiveTicket
@@ -213,6 +215,7 @@ async function tryRawPath(on: Attack, raw: string): Promise<void> {
   const query = `?providerId=${on.providerId}&path=${raw.replace('%s', base)}`
   const headers = { 'content-type': 'application/octet-stream' }
   for (const method of ['GET', 'HEAD']) await tryCall(on, raw, { method, path: `/api/download/proxy${query}` })
+  await tryCall(on, raw, { method: 'GET', path: `/api/thumbnail${query}` })
   const davPath = `/dav/${on.providerId}${raw.replace('%s', base)}`
   for (const method of ['GET', 'PROPFIND', 'MKCOL'])
     await tryCall(on, raw, { method, path: davPath, headers: { depth: '0' } })

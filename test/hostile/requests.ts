@@ -124,6 +124,11 @@ export function download(on: Attack, path: string, more = '', method = 'GET'): P
   return tryCall(on, `${method} ${JSON.stringify(path.slice(0, 100))}`, call)
 }
 
+export function thumbnail(on: Attack, path: string): Promise<Answer> {
+  const call = { method: 'GET', path: `/api/thumbnail${address(on, path)}` }
+  return tryCall(on, `thumbnail ${JSON.stringify(path.slice(0, 100))}`, call)
+}
+
 /** Downloads an archive of these paths. */
 export async function archive(on: Attack, paths: readonly string[]): Promise<Answer> {
   const body = JSON.stringify({ providerId: on.providerId, paths })

@@ -284,6 +284,16 @@ function restCalls({ ids, links }: World): Record<string, (text: Buffer) => Call
       path: `/api/download/proxy?${at()}&disposition=${encoded(text)}`,
     }),
     'download ticket': text => ({ method: 'GET', path: `/api/download/proxy?ticket=${encoded(text)}` }),
+    'thumbnail providerId': text => ({
+      method: 'GET',
+      path: `/api/thumbnail?path=/folder&providerId=${encoded(text)}`,
+    }),
+    'thumbnail path': text => ({
+      method: 'GET',
+      path: `/api/thumbnail?providerId=${ids.provider}&path=${encoded(text)}`,
+    }),
+    'thumbnail size': text => ({ method: 'GET', path: `/api/thumbnail?${at()}&size=${encoded(text)}` }),
+    'thumbnail ticket': text => ({ method: 'GET', path: `/api/thumbnail?ticket=${encoded(text)}` }),
     'archive body': text => archive(text),
     'archive providerId': text => archive(named('{"paths":["/folder"],"providerId":"', text, '"}')),
     'archive paths': text => archive(named(`{"providerId":"${ids.provider}","paths":["/folder","`, text, '"]}')),

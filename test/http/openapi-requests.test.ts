@@ -64,6 +64,7 @@ async function start(t: Test): Promise<World> {
   const providerId = await app.connectProvider(token, 'memory', {})
   await app.upload(token, providerId, '/folder/new', 'content of another file')
   const stored = await app.upload(token, providerId, '/folder/file', 'content of the file')
+  await app.upload(token, providerId, picture, '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
   const { key: reader } = await app.createKey(token, { name: 'reader', scopes: ['read'] })
   const { key: writer } = await app.createKey(token, { name: 'writer', scopes: ['write'] })
   const { file } = await app.ask(
@@ -114,6 +115,9 @@ async function start(t: Test): Promise<World> {
 /** Returns the ID at the end of the address of an upload. */
 const idIn = (collection: string, address: string) =>
   address.startsWith(`${collection}/`) ? address.slice(collection.length + 1) : ''
+
+/** A file that has a thumbnail. */
+const picture = '/folder/picture.svg'
 
 const isTus = (path: string) => path.startsWith(tusPath) || path.includes('/uploads')
 const isDrop = (path: string) => /\/(?:files|uploads)/.test(path)
@@ -219,7 +223,10 @@ function form({ providerId }: World, name: string): string {
 
 /** Generates requests of an operation. Required parameters are missing seldom, others often. */
 function requests(world: World, { method, path, operation }: DescribedCall): fc.Arbitrary<RawCall & { who: string }> {
-  const known = samples(world)
+  const known = {
+    ...samples(world),
+    ...(path.endsWith('/thumbnail') && { path: [...often(picture, picture), ...paths] }),
+  }
   const parameters = operation.parameters?.filter(parameter => parameter.in !== 'path') ?? []
   const given = parameters.map(parameter => {
     // Without an entry, most requests would end early.

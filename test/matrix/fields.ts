@@ -570,6 +570,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     etag: own,
     checksums: own,
     downloadUrl: own,
+    thumbnailUrl: own,
   },
   Checksum: { algorithm: own, hex: own },
   Folder: {

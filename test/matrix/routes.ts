@@ -308,7 +308,9 @@ const unknownShare = (method: string, endpoint: string): RouteRow => ({
 })
 const shareRoutes = Object.fromEntries(
   [
-    ...['GET', 'HEAD'].flatMap(method => ['', '/entries', '/content'].map(endpoint => [method, endpoint])),
+    ...['GET', 'HEAD'].flatMap(method =>
+      ['', '/entries', '/content', '/thumbnail'].map(endpoint => [method, endpoint]),
+    ),
     ['POST', '/unlock'],
     ['POST', '/archive'],
     ['POST', '/files'],
@@ -466,6 +468,19 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   // Without a ticket. `test/matrix/at-once.test.ts` follows links.
   'GET /api/download/proxy/:name': { ...page('/api/download/proxy/seed.txt'), bounces: true },
   'HEAD /api/download/proxy/:name': { ...head('/api/download/proxy/seed.txt'), bounces: true },
+  // The files of the matrix are texts, which have no thumbnails. `test/thumbnails/` has pictures.
+  'GET /api/thumbnail': {
+    needs: readPaths,
+    takes: ['file'],
+    bounces: true,
+    call: target => ({ method: 'GET', path: query('/api/thumbnail', target) }),
+  },
+  'HEAD /api/thumbnail': {
+    needs: readPaths,
+    takes: ['file'],
+    bounces: true,
+    call: target => ({ method: 'HEAD', path: query('/api/thumbnail', target) }),
+  },
   'POST /api/download/archive': {
     needs: readPaths,
     takes: ['file'],

@@ -46,14 +46,25 @@ export interface TestAppOptions {
 
 export async function startApp(t: Test, options: TestAppOptions = {}): Promise<TestApp> {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-test-'))
-  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  for (const each of [folder, dataFolderOf(folder)]) t.teardown(() => rm(each, { recursive: true, force: true }))
   const { connectionString } = await testDatabase(t)
   return launch(t, connectionString, folder, options)
 }
 
+/** The data folder of a server, which replicas share. It exists once something is stored there. */
+function dataFolderOf(folder: string): string {
+  return `${folder}-data`
+}
+
 async function launch(t: Test, connectionString: string, folder: string, options: TestAppOptions): Promise<TestApp> {
   const settings: Settings = {
-    ...readSettings({ STOWAGE_LOCAL_ROOTS: folder, PORT: '0', LOG_LEVEL: 'debug' }),
+    ...readSettings({
+      STOWAGE_LOCAL_ROOTS: folder,
+      STOWAGE_DATA: dataFolderOf(folder),
+      PORT: '0',
+      LOG_LEVEL: 'debug',
+      PATH: process.env.PATH,
+    }),
     // A test sends all its requests from one address.
     processes: 1,
     rateLimit: 0,

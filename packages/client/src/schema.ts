@@ -484,6 +484,8 @@ export interface File {
   provider: StorageProvider
   /** The size in bytes, or null if the back end does not report it. */
   size: number | null
+  /** The address of a small image of the file, which needs no Authorization header. It works for 12 to 24 hours, and only while the credential that asked for it may read the file. Null if files with such a name have none; the address responds with NO_THUMBNAIL if the content cannot be shown. Requires the scope `read` at the path of this entry. */
+  thumbnailUrl: string | null
 }
 
 /** A folder. */

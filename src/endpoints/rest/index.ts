@@ -9,6 +9,7 @@ import { archiveRoute } from './archive.ts'
 import { oauthCallbackRoute, oauthStartRoute } from './consent.ts'
 import { downloadRoute } from './download.ts'
 import { registerShares } from './shares.ts'
+import { thumbnailRoute } from './thumbnail.ts'
 import { uploadRoute } from './upload.ts'
 
 /** Adds the REST endpoints for uploads, downloads, share links and OAuth. */
@@ -20,6 +21,7 @@ export async function registerRest(
   oauthCallbackRoute(app, services)
   downloadRoute(app, services, sendfile)
   archiveRoute(app, services)
+  thumbnailRoute(app, services)
   await app.register(scope => uploadRoute(scope, services))
   registerShares(app, { services, sendfile, basePath })
 }

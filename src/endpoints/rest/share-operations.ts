@@ -15,6 +15,7 @@ import {
 import { sharePasswordParameter, shareTokenParameter } from '../../http/share-link.ts'
 import { archive, selectedPaths } from './archive.ts'
 import { dispositions, download } from './download-operation.ts'
+import { imageConditions, imageResponses, sizeParameter } from './thumbnail-operations.ts'
 
 const tag = 'Share links'
 const reasons = ['SHARE_ENDED', 'SHARE_PASSWORD_REQUIRED', 'WRONG_SHARE_PASSWORD'] as const
@@ -44,6 +45,8 @@ export const contentParameters = {
     schema: { type: 'string', enum: dispositions },
   },
 } satisfies RequestParameters
+
+export const sharedThumbnailParameters = { path, ...sizeParameter } satisfies RequestParameters
 
 export const dropParameters = {
   path: {
@@ -228,4 +231,15 @@ function withRobots(responses: Operation['responses']): Operation['responses'] {
 /** All properties are present. */
 function required(schema: JsonSchema): JsonSchema {
   return { ...schema, required: Object.keys(Object(schema.properties)) }
+}
+
+export const thumbnailOfShared: Operation = {
+  ...common,
+  id: 'thumbnailOfShared',
+  summary: 'Returns a small image of a file of a share.',
+  description: 'A link with a limit of downloads has images of at most 256 pixels, which do not count.',
+  query: sharedThumbnailParameters,
+  headers: { ...common.headers, ...imageConditions },
+  responses: imageResponses,
+  reasons: [...reasonsAtPaths, ...reasons, 'NO_THUMBNAIL'],
 }

@@ -25,8 +25,11 @@ import {
   listParameters,
   listShare,
   maxEntries,
+  sharedThumbnailParameters,
+  thumbnailOfShared,
   unlockShare,
 } from './share-operations.ts'
+import { sendThumbnail, thumbnailRequest } from './thumbnail.ts'
 
 interface ShareRoutes {
   app: FastifyInstance
@@ -53,6 +56,7 @@ export function registerShares(
   listRoute(routes)
   contentRoute(routes, sendfile)
   archiveRoute(routes)
+  sharedThumbnailRoute(routes)
   dropRoute(routes)
 }
 
@@ -105,6 +109,17 @@ function contentRoute({ app, services, authenticate }: ShareRoutes, sendfile: Se
       })
       await asTransfer(app, serving)
     },
+  })
+}
+
+/** Serves `GET ?path=&size=`, a small image of a file. */
+function sharedThumbnailRoute({ app, services, authenticate }: ShareRoutes): void {
+  const config = { authenticate, operations: { GET: thumbnailOfShared } }
+  app.get(`${sharePath}/thumbnail`, { config }, async (request, reply) => {
+    const { path = '/', size } = parseQuery(request.raw.url ?? '', sharedThumbnailParameters)
+    const wanted = thumbnailRequest(request, size)
+    const thumbnail = await services.sharedFiles.thumbnail(openedShare(request), path, wanted, requestSignal(request))
+    return sendThumbnail(reply, thumbnail, wanted.format)
   })
 }
 

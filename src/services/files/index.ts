@@ -39,9 +39,9 @@ import {
   type DirectFile,
   directDownload,
   directUpload,
-  type LinkCreator,
   openLink,
   openSelection,
+  recallCreator,
   sealLink,
   sealSelection,
   type UploadTicket,
@@ -142,16 +142,6 @@ export function createFiles(options: {
     const name = entry.name || (await storage.record(granted)).name
     const items = (running: AbortSignal) => archives.items(granted.viewer, [{ location, entry, name }], running)
     return { entry, location, opened, name, items, ended }
-  }
-
-  /** Returns the viewer that created a link. @throws LINK_EXPIRED */
-  function creatorOf({ credential }: LinkCreator, origin: Origin): Promise<Viewer> {
-    return credentials.recall({ ...credential, origin }).catch(cause => {
-      if (!(cause instanceof AppError)) throw cause
-      throw new AppError('LINK_EXPIRED', 'The credential that made this link is no longer valid: ask for a new link.', {
-        cause,
-      })
-    })
   }
 
   /** Records a failed download only if it was forbidden. A missing file, for example, is not an event. */
@@ -379,7 +369,7 @@ export function createFiles(options: {
     /** Opens the archive of a ticket, if the credential that made it may still read all of it. @throws LINK_EXPIRED, as `archive` */
     async archiveLink<T>(sealed: string, origin: Origin, signal: AbortSignal, use: UseArchive<T>): Promise<T> {
       const input = openSelection(secrets, sealed)
-      const viewer = await creatorOf(input, origin)
+      const viewer = await recallCreator(credentials, input.credential, origin)
       return withSelection({ storage, archives, audit }, viewer, input, signal, use)
     },
 
@@ -407,7 +397,7 @@ export function createFiles(options: {
       use: UseDownload<T, Download & { inline: boolean }>,
     ): Promise<T> {
       const { inline, ...input } = openLink(secrets, sealed)
-      const viewer = await creatorOf(input, origin)
+      const viewer = await recallCreator(credentials, input.credential, origin)
       return download(viewer, input, requestSignal, open, (found, signal) => use({ ...found, inline }, signal))
     },
   }

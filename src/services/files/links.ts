@@ -7,12 +7,13 @@ import { type Asked, authorize, needs } from '../../auth/needs.ts'
 import { formatPath, root, type StoragePath } from '../../auth/path.ts'
 import { type Grant, grant } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
-import type { Viewer } from '../../auth/viewer.ts'
+import type { Origin, Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Presigned } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import type { Audit } from '../audit/index.ts'
+import type { Credentials } from '../people/credentials.ts'
 import type { SelectionInput } from './archive.ts'
 import { type ConflictBehavior, candidates, nameTaken, statOrNull } from './conflict.ts'
 import { contentDisposition, contentType } from './content.ts'
@@ -110,6 +111,7 @@ async function firstFree(
 const maxLifetime = 7 * 24 * 60 * 60
 /** Part of the signature, so that a ticket of one kind is not valid as one of the other. */
 const ofSelection = 'selection'
+const ofThumbnail = 'thumbnail'
 
 /** The credential that created a link. The link works only while it is valid and may read the files. */
 export interface LinkCreator {
@@ -154,6 +156,37 @@ export function openSelection(secrets: Secrets, sealed: string): LinkCreator & S
   const [kind, credentialId, providerId, paths, expires] = open(secrets, sealed, ofSelection)
   requireUnexpired(expires)
   return { credential: { kind, credentialId }, providerId, paths }
+}
+
+/** Seconds. Addresses stay the same for half of it, so that browsers can keep the images. */
+const thumbnailLifetime = 24 * 60 * 60
+
+export function sealThumbnailLink(secrets: Secrets, { viewer, providerId, path }: Grant<'read'>): string {
+  const step = thumbnailLifetime / 2
+  const expires = (Math.floor(Date.now() / 1000 / step) + 2) * step
+  const payload = [viewer.kind, viewer.credentialId, providerId, formatPath(path), expires]
+  return secrets.sign('download-link', JSON.stringify(payload), ofThumbnail)
+}
+
+/** @throws LINK_EXPIRED */
+export function openThumbnailLink(secrets: Secrets, sealed: string): LinkCreator & LocationInput {
+  const [kind, credentialId, providerId, path, expires] = open(secrets, sealed, ofThumbnail)
+  requireUnexpired(expires)
+  return { credential: { kind, credentialId }, providerId, path }
+}
+
+/** Returns the viewer that created a link. @throws LINK_EXPIRED */
+export function recallCreator(
+  credentials: Pick<Credentials, 'recall'>,
+  credential: LinkCreator['credential'],
+  origin: Origin,
+): Promise<Viewer> {
+  return credentials.recall({ ...credential, origin }).catch(cause => {
+    if (!(cause instanceof AppError)) throw cause
+    throw new AppError('LINK_EXPIRED', 'The credential that made this link is no longer valid: ask for a new link.', {
+      cause,
+    })
+  })
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the signature proves that this file wrote the values

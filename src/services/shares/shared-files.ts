@@ -18,6 +18,7 @@ import {
   type UseDownload,
 } from '../files/index.ts'
 import type { Credentials } from '../people/credentials.ts'
+import type { Thumbnail, ThumbnailRequest, Thumbnails } from '../thumbnails/index.ts'
 import type { ResumableUploads } from '../uploads/index.ts'
 import { createDrops } from './drops.ts'
 import { type OpenedShare, realPath, shownPath } from './opened-share.ts'
@@ -60,6 +61,8 @@ export interface SharedPage {
 
 /** Lookups at a back end that run at once. */
 const lookupsAtOnce = 8
+/** Pixels of the thumbnails of a link whose downloads are limited: larger ones could replace a download. */
+const maxUncountedPixels = 256
 /** Reasons why one of several shared entries is left out: it was deleted, or the creator of the share lost access to it. */
 const leftOut: ReadonlySet<Reason> = new Set(['NOT_FOUND', 'OUTSIDE_BASE_PATH'])
 
@@ -71,6 +74,7 @@ export function createSharedFiles(options: {
   counts: ReturnType<typeof createDownloadCounts>
   files: Files
   uploads: ResumableUploads
+  thumbnails: Thumbnails
 }) {
   const { db, storage, credentials, unlocking, counts, files } = options
 
@@ -173,6 +177,23 @@ export function createSharedFiles(options: {
         if (sending.counts) await countDownload(share, sending.isPart)
         return use(download, running)
       })
+    },
+
+    /**
+     * Returns the thumbnail of a file. A link with a limit of downloads has only small ones, which count as no download.
+     * @throws as `Thumbnails.read`
+     */
+    thumbnail(
+      { viewer, share }: OpenedShare,
+      path: string,
+      request: ThumbnailRequest,
+      signal: AbortSignal,
+    ): Promise<Thumbnail> {
+      const real = realPath(share, path)
+      if (real === null) throw new AppError('NOT_A_FILE')
+      const pixels = share.maxDownloads === null ? request.pixels : Math.min(request.pixels, maxUncountedPixels)
+      const location = { providerId: share.providerId, path: formatPath(real) }
+      return options.thumbnails.read(viewer, location, { ...request, pixels }, signal)
     },
 
     /**

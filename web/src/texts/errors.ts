@@ -81,6 +81,7 @@ export const wordsByReason: Readonly<Record<string, Words>> = {
   TOO_MANY_SUBSCRIPTIONS: later('Too many pages are open.'),
   RATE_LIMITED: later('There were too many requests.'),
 
+  NO_THUMBNAIL: 'No preview can be made of this file.',
   NOT_FOUND: detailed('This does not exist any more. Reload the page.'),
 
   INVALID_INPUT: detailed('Something that you entered is missing or not valid. Check what you entered.'),

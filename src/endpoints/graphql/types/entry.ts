@@ -155,6 +155,24 @@ FileRef.implement({
   }),
 })
 
+builder.objectField(FileRef, 'thumbnailUrl', t =>
+  t.string({
+    nullable: true,
+    description:
+      'The address of a small image of the file, which needs no Authorization header. It works for 12 to 24 hours, and only while the credential that asked for it may read the file. Null if files with such a name have none; the address responds with NO_THUMBNAIL if the content cannot be shown.',
+    authScopes: atEntry,
+    args: {
+      size: t.arg.int({ defaultValue: 256, description: 'The longest side in pixels, 64 to 1024.' }),
+    },
+    resolve: async ({ name }, args, context) => {
+      const { services, viewer, baseUrl } = context
+      const ticket = await services.thumbnails.link(viewer, authorizedBy(context, args, needs.read), name)
+      const size = String(args.size ?? 256)
+      return ticket && `${baseUrl}/api/thumbnail?${new URLSearchParams({ ticket, size })}`
+    },
+  }),
+)
+
 /** Each may list thousands of folders, so a document can ask for a few. */
 const usageCost = 25_000
 
