@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import type { Limits } from '../../adapters/backends/azure-blob/container.ts'
-import { maxFileSize } from '../../adapters/backends/azure-blob/write.ts'
+import type { Limits } from '../../adapters/backends/azure-blob/client.ts'
+import { maxFileSize } from '../../adapters/backends/azure-blob/uploads.ts'
 import {
   at,
   bodyOf,

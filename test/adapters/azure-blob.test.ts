@@ -1,6 +1,5 @@
 import t from 'tap'
 import { parseConfig } from '../../adapters/backends/azure-blob/config.ts'
-import type { AzureBlobProvider } from '../../adapters/backends/azure-blob/provider.ts'
 import { conformanceCases, type Harness } from '../../adapters/conformance/index.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { azureServer } from '../servers/azurite.ts'
@@ -14,7 +13,7 @@ const server = await azureServer(t)
 const { containerName } = await server.newContainer()
 const prefixes = new Map<StorageProvider, string>()
 
-async function open(account = server, prefix = `p ${prefixes.size}`): Promise<AzureBlobProvider> {
+async function open(account = server, prefix = `p ${prefixes.size}`): ReturnType<typeof openAzure> {
   const provider = await openAzure(account, containerName, { config: { prefix } })
   prefixes.set(provider, prefix)
   return provider

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import type { Limits } from '../../adapters/backends/azure-blob/client.ts'
 import { type AzureBlobConfig, parseConfig } from '../../adapters/backends/azure-blob/config.ts'
-import type { Limits } from '../../adapters/backends/azure-blob/container.ts'
-import { type AzureBlobProvider, openProvider } from '../../adapters/backends/azure-blob/provider.ts'
+import { openProvider } from '../../adapters/backends/azure-blob/provider.ts'
 import type { Host } from '../../adapters/contract.ts'
 import type { AzureAccount } from '../servers/azurite.ts'
 import { silentHost } from './host.ts'
@@ -26,7 +26,7 @@ export function openAzure(
   account: AzureAccount,
   container: string,
   options: { config?: Partial<AzureBlobConfig>; limits?: Partial<Limits>; host?: Host } = {},
-): Promise<AzureBlobProvider> {
+): ReturnType<typeof openProvider> {
   const config = azureConfigFor(account, container, { prefix: `p ${randomUUID()}`, ...options.config })
   const { limits, host = silentHost } = options
   return openProvider(parseConfig(config), host, { authority: 'http://127.0.0.1:9/', ...smallLimits, ...limits })

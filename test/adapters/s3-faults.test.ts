@@ -4,12 +4,11 @@ import { buffer } from 'node:stream/consumers'
 import { inspect } from 'node:util'
 import { DeleteBucketCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
-import { Bucket, defaultLimits } from '../../adapters/backends/s3/bucket.ts'
+import { Bucket, defaultLimits, noConditions } from '../../adapters/backends/s3/client.ts'
 import { parseConfig } from '../../adapters/backends/s3/config.ts'
 import { s3Adapter } from '../../adapters/backends/s3/index.ts'
 import { sign } from '../../adapters/backends/s3/links.ts'
-import { noConditions } from '../../adapters/backends/s3/probe.ts'
-import { S3Provider } from '../../adapters/backends/s3/provider.ts'
+import { providerOf } from '../../adapters/backends/s3/provider.ts'
 import { at, call, get, has, namesIn, pattern, put } from '../../adapters/conformance/kit.ts'
 import { type Fault, faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
@@ -257,7 +256,7 @@ t.test('a clock that is hours off is corrected, even in links', async t => {
     const settings = parseConfig(configFor(server, bucket, { prefix: `clock ${hours}` }))
     const own = new Bucket(settings, silentHost, defaultLimits)
     own.raw.config.systemClockOffset = hours * 3_600_000
-    const provider = new S3Provider(own, silentHost, { ...noConditions, put: true })
+    const provider = providerOf(own, silentHost, { ...noConditions, put: true })
     await put(provider, 'file', 'content')
     const link = await provider.presign(at('file'), { ...call(), method: 'GET', expiresIn: 60 })
     t.equal(await (await fetch(link?.url ?? '')).text(), 'content')

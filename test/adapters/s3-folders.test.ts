@@ -3,7 +3,7 @@ import { PutObjectCommand } from '@aws-sdk/client-s3'
 import fc from 'fast-check'
 import t from 'tap'
 import { decodeKey, Keys } from '../../adapters/backends/s3/entry.ts'
-import { compare } from '../../adapters/backends/s3/list.ts'
+import { compare } from '../../adapters/backends/s3/provider.ts'
 import {
   at,
   call,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { defaultLimits, type Limits } from '../../adapters/backends/s3/bucket.ts'
+import { defaultLimits, type Limits } from '../../adapters/backends/s3/client.ts'
 import { parseConfig, type S3Config } from '../../adapters/backends/s3/config.ts'
-import { openProvider, type S3Provider } from '../../adapters/backends/s3/provider.ts'
+import { openProvider } from '../../adapters/backends/s3/provider.ts'
 import type { Host } from '../../adapters/contract.ts'
 import type { S3Account } from '../servers/radosgw.ts'
 import { silentHost } from './host.ts'
@@ -20,11 +20,11 @@ export function openS3(
   account: S3Account,
   bucket: string,
   options: { config?: Partial<S3Config>; limits?: Partial<Limits>; host?: Host } = {},
-): Promise<S3Provider> {
+): ReturnType<typeof openProvider> {
   const config = configFor(account, bucket, { prefix: `p ${randomUUID()}`, ...options.config })
   return openProvider(parseConfig(config), options.host ?? silentHost, {
     ...defaultLimits,
-    abortRetryDelays: [100, 200],
+    abortBackoff: { first: 100, longest: 200, attempts: 3 },
     ...options.limits,
   })
 }

@@ -2,11 +2,10 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { HeadObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
-import { Bucket, defaultLimits, type Limits } from '../../adapters/backends/s3/bucket.ts'
+import { allConditions, Bucket, defaultLimits, type Limits } from '../../adapters/backends/s3/client.ts'
 import { parseConfig } from '../../adapters/backends/s3/config.ts'
-import { maxFileSize } from '../../adapters/backends/s3/multipart.ts'
-import { allConditions } from '../../adapters/backends/s3/probe.ts'
-import { S3Provider } from '../../adapters/backends/s3/provider.ts'
+import { providerOf } from '../../adapters/backends/s3/provider.ts'
+import { maxFileSize } from '../../adapters/backends/s3/uploads.ts'
 import { BodyReader, maxParts, planParts } from '../../adapters/bases/objects/parts.ts'
 import {
   at,
@@ -218,7 +217,7 @@ t.test('a refused repetition after a lost response counts as a success', async t
   const { endpoint } = proxy
   const settings = parseConfig(configFor({ ...server, endpoint }, await server.newBucket()))
   // This provider assumes a server like Amazon, which checks conditions in every request.
-  const provider = new S3Provider(
+  const provider = providerOf(
     new Bucket(settings, silentHost, { ...defaultLimits, ...smallParts }),
     silentHost,
     allConditions,

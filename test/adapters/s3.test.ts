@@ -1,6 +1,5 @@
 import t from 'tap'
 import { parseConfig, type S3Config } from '../../adapters/backends/s3/config.ts'
-import type { S3Provider } from '../../adapters/backends/s3/provider.ts'
 import { conformanceCases, type Harness } from '../../adapters/conformance/index.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { type Fault, faultProxy } from '../servers/fault-proxy.ts'
@@ -15,7 +14,7 @@ const server = await s3Server(t)
 const bucket = await server.newBucket()
 const prefixes = new Map<StorageProvider, string>()
 
-async function open(account = server, prefix = `p ${prefixes.size}`): Promise<S3Provider> {
+async function open(account = server, prefix = `p ${prefixes.size}`): ReturnType<typeof openS3> {
   const provider = await openS3(account, bucket, { config: { prefix } })
   prefixes.set(provider, prefix)
   return provider

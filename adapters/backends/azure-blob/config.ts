@@ -1,3 +1,4 @@
+import { parseEndpoint, parsePrefix } from '../../bases/objects/keys.ts'
 import { type ConfigSchema, StorageError } from '../../contract.ts'
 
 export type AzureBlobConfig = {
@@ -133,7 +134,7 @@ const azureDomain =
 export function parseConfig(config: AzureBlobConfig): AzureSettings {
   const { account, container, prefix } = config
   const credentials = parseCredentials(config)
-  const endpoint = parseEndpoint(config.endpoint || `https://${account}.blob.core.windows.net`)
+  const endpoint = endpointOf(config.endpoint || `https://${account}.blob.core.windows.net`)
   const isAzure = azureDomain.test(endpoint.hostname)
   const isToken = credentials.kind === 'application' || credentials.kind === 'person'
   if (isToken && endpoint.protocol === 'http:') {
@@ -145,7 +146,7 @@ export function parseConfig(config: AzureBlobConfig): AzureSettings {
     credentials,
     endpoint,
     dfsEndpoint: isAzure ? new URL(endpoint.href.replace('.blob.', '.dfs.')) : undefined,
-    base: parsePrefix(prefix),
+    base: parsePrefix(prefix, name => name !== '' && !/[\0\\]|\.$/.test(name), prefixRule),
     isAzure,
     storeId: `azure-blob:${endpoint.href}${container}/`,
   }
@@ -177,30 +178,15 @@ function missing(what: string): StorageError {
   return new StorageError('INVALID_CONFIG', `This kind of access needs ${what}: enter it, or choose another kind.`)
 }
 
-function parseEndpoint(text: string): URL {
-  const url = URL.parse(text)
-  const isPlain = url && !url.username && !url.password && !url.search && !url.hash
-  if (!isPlain || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
-    const message =
-      'The endpoint is an address such as https://teamfiles.blob.core.windows.net, without credentials, "?" or "#".'
-    throw new StorageError('INVALID_CONFIG', message)
-  }
+function endpointOf(text: string): URL {
+  const url = parseEndpoint(text, 'https://teamfiles.blob.core.windows.net')
   if (azureDomain.test(url.hostname)) url.hostname = url.hostname.replace('.dfs.', '.blob.')
   url.pathname = url.pathname.replace(/\/?$/, '/')
   return url
 }
 
-function parsePrefix(text: string): string {
-  if (text === '' || text === '/') return ''
-  const prefix = text.replace(/^\/|\/$/g, '')
-  const names = prefix.split('/')
-  if (!prefix.isWellFormed() || names.some(name => ['', '.', '..'].includes(name) || /[\0\\]|\.$/.test(name))) {
-    const message =
-      'The folder in the container is a list of names separated by "/". No name ends with "." or contains "\\" or a NUL.'
-    throw new StorageError('INVALID_CONFIG', message)
-  }
-  return `${prefix}/`
-}
+const prefixRule =
+  'The folder in the container is a list of names separated by "/". No name ends with "." or contains "\\" or a NUL.'
 
 /** @throws INVALID_CONFIG */
 function parseKey(text: string): Buffer {

@@ -1,9 +1,11 @@
+/** Tokens of Microsoft Entra, for people and applications. */
 import { property } from '../../bases/cloud/failure.ts'
 import { requestTokens } from '../../bases/cloud/grants.ts'
 import type { Vendor } from '../../bases/cloud/http.ts'
 import { type Backoff, usualBackoff } from '../../bases/cloud/repeat.ts'
-import type { Network, StorageErrorCode, Tokens } from '../../contract.ts'
-import type { EntraClient } from './config.ts'
+import { fromHost, fromRequests, type TokenSource } from '../../bases/cloud/tokens.ts'
+import type { Host, Network, StorageErrorCode, Tokens } from '../../contract.ts'
+import type { AzureSettings, EntraClient } from './config.ts'
 
 const consentEnded = 'The consent for Azure was withdrawn or has expired: connect it again.'
 const wrongSecret = 'Microsoft Entra refuses the client secret, or it has expired: make a new one and enter it.'
@@ -46,4 +48,21 @@ export async function requestEntraTokens(
     backoff,
     url: `${authority}${tenantId}/oauth2/v2.0/token`,
   })
+}
+
+/** The rights that an application has by itself (RFC 6749, section 4.4). */
+const grant = { grant_type: 'client_credentials', scope: 'https://storage.azure.com/.default' }
+
+/**
+ * @param options `authority` is the address that signs people and applications in
+ * @returns undefined for credentials that need no token
+ */
+export function tokenSource(
+  { credentials }: AzureSettings,
+  host: Host,
+  options: { authority: string; backoff: Backoff },
+): TokenSource | undefined {
+  if (credentials.kind === 'person') return fromHost(host)
+  if (credentials.kind !== 'application') return undefined
+  return fromRequests(() => requestEntraTokens(credentials, host.network, options, grant))
 }

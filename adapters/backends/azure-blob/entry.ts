@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { controlCharacters } from '../../bases/cloud/names.ts'
-import { type Entry, StorageError, type StoragePath, segmentsOf, type Traits } from '../../contract.ts'
+import type { NewFile } from '../../bases/objects/driver.ts'
+import { ObjectKeys } from '../../bases/objects/keys.ts'
+import type { Entry, Traits } from '../../contract.ts'
 
 /** The properties that Azure reports for a blob, in the headers of a response or in a listing. */
 export interface Described {
@@ -61,10 +63,6 @@ export function fileEntry(name: string, fileId: string, blob: Described): Entry 
   }
 }
 
-export function folderEntry(name: string, fileId: string): Entry {
-  return { name, kind: 'directory', size: null, modifiedAt: null, etag: null, mimeType: null, fileId }
-}
-
 /** Returns the time that the metadata has. */
 export function keptTime({ metadata }: Pick<Described, 'metadata'>): Date | null {
   return dateOf(metadata[timeKey])
@@ -80,13 +78,7 @@ export function dateOf(text: string | undefined): Date | null {
   return Number.isNaN(date.getTime()) ? null : date
 }
 
-/** Headers that describe a new file. */
-export interface FileHeaders {
-  mimeType: string | undefined
-  modifiedAt: Date | undefined
-}
-
-export function headersOf({ mimeType, modifiedAt }: FileHeaders): Record<string, string> {
+export function headersOf({ mimeType, modifiedAt }: NewFile): Record<string, string> {
   return {
     'x-ms-blob-content-type': mimeType ?? defaultType,
     ...timeHeader(modifiedAt),
@@ -106,38 +98,21 @@ export function metadataHeaders(metadata: Readonly<Record<string, string>>): Rec
 const maxKeyLength = 1024
 /** The maximum number of names in a path, with and without a hierarchical namespace. */
 const maxDepth = { flat: 254, hierarchical: 60 }
-/** Blobs whose parts are not yet joined to a file: see staging.ts. */
+/** Blobs whose parts are not yet joined to a file: see uploads.ts. */
 const stagingPrefix = '.stowage-upload-'
 
 /** Maps the paths of a provider to the names of blobs in its container. */
-export class Keys {
-  /** Empty, or ending in `/`. */
-  readonly base: string
-  readonly #maxDepth: number
-
+export class Keys extends ObjectKeys {
   constructor(base: string, isHierarchical: boolean) {
-    this.base = base
-    this.#maxDepth = isHierarchical ? maxDepth.hierarchical : maxDepth.flat
-  }
-
-  /** Returns the name of a blob, or of the marker of a folder. @throws INVALID_PATH, also for the root */
-  blob(path: StoragePath): string {
-    if (path === '') throw new StorageError('INVALID_PATH', 'This cannot be done to the root folder.')
-    for (const name of segmentsOf(path)) refuseName(name)
-    const key = this.base + path
-    if (key.length > maxKeyLength) {
-      const message = `The path is too long: with its prefix it can have at most ${maxKeyLength} characters.`
-      throw new StorageError('INVALID_PATH', message)
-    }
-    if (key.split('/').length > this.#maxDepth) {
-      throw new StorageError('INVALID_PATH', `A path can have at most ${this.#maxDepth} names in this account.`)
-    }
-    return key
-  }
-
-  /** Returns the prefix of every blob below a folder. @throws INVALID_PATH */
-  folder(path: StoragePath): string {
-    return path === '' ? this.base : `${this.blob(path)}/`
+    const depth = isHierarchical ? maxDepth.hierarchical : maxDepth.flat
+    super(base, (names, key) => {
+      const problem = names.map(problemOf).find(found => found !== undefined)
+      if (problem !== undefined) return problem
+      if (key.length > maxKeyLength) {
+        return `The path is too long: with its prefix it can have at most ${maxKeyLength} characters.`
+      }
+      return key.split('/').length > depth ? `A path can have at most ${depth} names in this account.` : undefined
+    })
   }
 
   /** @param id a UUID */
@@ -151,12 +126,6 @@ export const nameTraits = {
   forbiddenInNames: `\\\ue000\ufffe\uffff${controlCharacters}`,
   forbiddenAtEndOfNames: '.',
 } satisfies Partial<Traits>
-
-/** @throws INVALID_PATH */
-function refuseName(name: string): void {
-  const problem = problemOf(name)
-  if (problem !== undefined) throw new StorageError('INVALID_PATH', problem)
-}
 
 function problemOf(name: string): string | undefined {
   // The host refuses these, too. Check again, so that a bug there cannot escape the prefix.

@@ -1,6 +1,6 @@
 import type { Failure } from '../../bases/cloud/failure.ts'
+import { hasCode, isNetworkError, whyUnreachable } from '../../bases/errors.ts'
 import { StorageError, type StorageErrorCode } from '../../contract.ts'
-import { isNetworkError, whyUnreachable } from '../../unreachable.ts'
 import type { AzureSettings } from './config.ts'
 
 type Meaning = readonly [StorageErrorCode, string | ((settings: AzureSettings) => string)]
@@ -178,10 +178,6 @@ export function failureOf(error: unknown): Failure | undefined {
   return { status: refusalOf(error)?.status, reason, retryAfterMs, cause }
 }
 
-export function hasCode(error: unknown, ...codes: readonly StorageErrorCode[]): boolean {
-  return error instanceof StorageError && codes.includes(error.code)
-}
-
 export function missingContainer({ account, container }: AzureSettings): string {
   return `The account "${account}" has no container "${container}": correct the name, or create the container.`
 }
@@ -216,7 +212,3 @@ function faulty(status: number, { endpoint }: AzureSettings): Meaning {
     ? ['UNAVAILABLE', `The server at ${endpoint.host} refused a request (HTTP ${status}): check the endpoint.`]
     : ['UNAVAILABLE', `${endpoint.host} is failing (HTTP ${status}): try again later.`]
 }
-
-export const notFound = (cause?: unknown) => new StorageError('NOT_FOUND', nothing[1] as string, { cause })
-export const alreadyExists = (cause?: unknown) => new StorageError('ALREADY_EXISTS', exists[1] as string, { cause })
-export const notAFile = () => new StorageError('NOT_A_FILE', isFolder[1] as string)

@@ -1,3 +1,7 @@
+/**
+ * The adapter for Azure Blob Storage. A configuration enters, and a provider of one container leaves. `provider.ts` describes the
+ * requests for `bases/objects`, and `client.ts` sends them. Large files are joined under a hidden name: see `uploads.ts`.
+ */
 import type { AdapterDefinition } from '../../contract.ts'
 import { type AzureBlobConfig, authorityOf, configSchema, parseConfig } from './config.ts'
 import { oauthFlow } from './oauth.ts'

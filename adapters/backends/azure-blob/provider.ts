@@ -1,235 +1,111 @@
-import type { Readable } from 'node:stream'
-import { openObject, rangeHeader, sizeOf } from '../../bases/objects/read.ts'
-import {
-  type ByteRange,
-  type Call,
-  type Entry,
-  type Host,
-  type LinkHeaders,
-  type ListPage,
-  nameOf,
-  type ReadResult,
-  type ResumableWrites,
-  StorageError,
-  type StoragePath,
-  type StorageProvider,
-  type Traits,
-  type Unfinished,
-} from '../../contract.ts'
+import { hasCode, notAFile, rangeHeader } from '../../bases/errors.ts'
+import { inParallel } from '../../bases/limits.ts'
+import type { FolderPage, KeyPage, ObjectDriver, Selection } from '../../bases/objects/driver.ts'
+import { ObjectProvider } from '../../bases/objects/provider.ts'
+import { sizeOf } from '../../bases/objects/read.ts'
+import { type Host, type LinkHeaders, StorageError } from '../../contract.ts'
+import { Container, defaultLimits, type Limits } from './client.ts'
 import type { AzureSettings } from './config.ts'
-import { Container, defaultLimits, type Limits } from './container.ts'
-import { describe, Keys, nameTraits } from './entry.ts'
-import { alreadyExists, hasCode, notAFile, unreachable } from './errors.ts'
-import { Folders, removeEntry, removeTree, type Tree } from './folders.ts'
-import { probe } from './hierarchy.ts'
-import { type BlobLink, serviceSas } from './http.ts'
-import { listPage } from './list.ts'
-import { resumableWrites } from './resumable.ts'
-import { tokenSource } from './tokens.ts'
-import { copyBlob, moveEntry } from './transfer.ts'
-import { maxFileSize, writeBody } from './write.ts'
-
-type Overwrite = { overwrite: boolean }
+import { tokenSource } from './entra.ts'
+import { type Described, describe, fileEntry, folderMark, isName, isStaging, Keys, nameTraits } from './entry.ts'
+import { unreachable } from './errors.ts'
+import { makeDirectory, probe, removeDirectory, rename } from './hierarchy.ts'
+import { type BlobLink, serviceSas } from './signature.ts'
+import { fileStore, maxFileSize, uploadDriver } from './uploads.ts'
+import { copyBlob, md5Of, putWhole } from './write.ts'
 
 /** @throws INVALID_CONFIG; UNAVAILABLE during an outage */
 export async function openProvider(
   settings: AzureSettings,
   host: Host,
   { authority, ...limits }: Partial<Limits> & { authority: string },
-): Promise<AzureBlobProvider> {
+): Promise<ObjectProvider<Described>> {
   const own = { ...defaultLimits, ...limits }
   const token = tokenSource(settings, host, { authority, backoff: own.backoff })
   const container = new Container(settings, host, own, token)
   try {
     const { isHierarchical } = await probe(container, host.signal)
-    return new AzureBlobProvider(container, host, isHierarchical)
+    return new ObjectProvider(azureDriver(container, host, isHierarchical), host)
   } catch (error) {
     container.close()
     throw error
   }
 }
 
-export class AzureBlobProvider implements StorageProvider {
-  readonly traits: Traits = { emptyDirectories: true, maxFileSize, keepsModifiedAt: true, ...nameTraits }
-  readonly resumable: ResumableWrites
-  /** Undefined without a hierarchical namespace. */
-  readonly move?: NonNullable<StorageProvider['move']>
-  readonly #container: Container
-  readonly #host: Host
-  readonly #tree: Tree
+/** The number of concurrent deletions. */
+const removedAtOnce = 32
 
-  constructor(container: Container, host: Host, isHierarchical: boolean) {
-    const keys = new Keys(container.settings.base, isHierarchical)
-    const folders = new Folders(container, keys, isHierarchical)
-    this.#container = container
-    this.#host = host
-    this.#tree = { container, keys, folders, isHierarchical }
-    this.resumable = resumableWrites(container, keys, folders, this.#onUnfreed)
-    if (isHierarchical) this.move = (from, to, options) => moveEntry(this.#tree, { from, to }, options)
-  }
+/**
+ * With a hierarchical namespace, folders are real. Without one, the marker of an empty folder is an empty blob with the name of the
+ * folder and the metadata `hdi_isfolder`.
+ */
+function azureDriver(container: Container, host: Host, isHierarchical: boolean): ObjectDriver<Described> {
+  const { settings, limits } = container
+  const keys = new Keys(settings.base, isHierarchical)
+  const onUnfreed = (error: unknown) =>
+    host.warn('The parts of an upload remain in the container after the file was stored', { error })
+  return {
+    limits,
+    traits: { maxFileSize, keepsModifiedAt: true, ...nameTraits },
+    keys,
+    uploads: uploadDriver(container, keys, onUnfreed),
+    folderStyle: isHierarchical ? 'real' : 'beside',
+    fileId: key => container.fileId(key),
+    fileEntry: (name, key, blob) => fileEntry(name, container.fileId(key), blob),
+    isFolder: blob => blob.isFolder,
+    isName,
+    isHidden: isStaging,
 
-  async stat(path: StoragePath, { signal }: Call): Promise<Entry> {
-    return await this.#tree.folders.stat(path, signal)
-  }
+    head: (key, signal) => container.head(key, signal),
+    list: (prefix, options, signal) => container.list(prefix, options, signal),
+    page: selection => pageOf(container, isHierarchical, selection),
 
-  async list(
-    path: StoragePath,
-    { signal, cursor, limit }: Call & { cursor?: string; limit: number },
-  ): Promise<ListPage> {
-    const { keys, isHierarchical } = this.#tree
-    const folder = { folderKey: keys.folder(path), isHierarchical }
-    const { invalid, hidden, isMissing, ...page } = await listPage(this.#container, {
-      ...folder,
-      cursor,
-      limit,
-      signal,
-    })
-    // An empty folder has no blob below it.
-    if (isMissing && path !== '' && (await this.stat(path, { signal })).kind === 'file') {
-      throw new StorageError('NOT_A_DIRECTORY', 'There is a file at this path, not a folder.')
-    }
-    if (invalid.length > 0) {
-      const details = { path, count: invalid.length, example: invalid[0] }
-      this.#host.warn('A listing left out blobs whose names are not valid paths', details)
-    }
-    if (hidden.length > 0) {
-      const details = { path, count: hidden.length, example: hidden[0] }
-      this.#host.warn('A listing left out folders that have the same name as a file', details)
-    }
-    return page
-  }
-
-  async read(
-    path: StoragePath,
-    { signal, range, ifMatch }: Call & { range?: ByteRange; ifMatch?: string },
-  ): Promise<ReadResult> {
-    signal.throwIfAborted()
-    const { folders, keys } = this.#tree
-    if (path === '') throw notAFile()
-    const key = keys.blob(path)
-    const get = async (part: ByteRange | undefined, etag: string | null | undefined, callSignal: AbortSignal) => {
+    async get(key, range, etag, signal) {
       const headers = {
-        ...(part && { range: rangeHeader(part) }),
+        ...(range && { range: rangeHeader(range) }),
         ...(typeof etag === 'string' && { 'if-match': `"${etag}"` }),
       }
-      const stream = await this.#container.stream({ method: 'GET', key, headers }, callSignal)
+      const stream = await container.stream({ method: 'GET', key, headers }, signal)
       const { 'content-length': length, 'content-range': contentRange = '' } = stream.headers
       try {
         // The emulator responds to a range at the end with no bytes.
-        if (part && length === '0') throw pastEnd()
-        const size = sizeOf(part, length === undefined ? undefined : Number(length), contentRange)
-        const md5 = part ? (stream.headers['x-ms-blob-content-md5']?.toString() ?? null) : undefined
-        const blob = describe(stream.headers, size, md5)
-        if (blob.isFolder) throw notAFile()
-        return { stream, length: Number(length), etag: blob.etag, blob }
+        if (range && length === '0') throw pastEnd()
+        const size = sizeOf(range, length === undefined ? undefined : Number(length), contentRange)
+        const md5 = range ? (stream.headers['x-ms-blob-content-md5']?.toString() ?? null) : undefined
+        const facts = describe(stream.headers, size, md5)
+        if (facts.isFolder) throw notAFile()
+        return { stream, length: Number(length), etag: facts.etag, facts }
       } catch (error) {
         stream.destroy()
         throw error
       }
-    }
-    const { settings, limits } = this.#container
-    const source = { get, idleTime: limits.idleTime, unreachable: (error: Error) => unreachable(error, settings) }
-    const { opened, body } = await openObject(source, { range, ifMatch, signal }).catch(async error => {
-      // The blob of a folder is empty, so a range of it does not exist.
-      if (hasCode(error, 'RANGE_NOT_SATISFIABLE') && (await folders.stat(path, signal)).kind === 'directory') {
-        throw notAFile()
+    },
+
+    unreachable: error => unreachable(error, settings),
+    put: async (destination, file, bytes) => await putWhole(container, destination, file, bytes, await md5Of(bytes)),
+    fileStore: (destination, body, options) => fileStore(container, keys, destination, body, options, onUnfreed),
+    copy: (source, destination) => copyBlob(container, source, destination),
+    remove: (key, signal) => container.remove(key, signal),
+    removeAll: (all, signal) => inParallel(all, removedAtOnce, key => container.remove(key, signal)),
+
+    async makeFolder(path, signal) {
+      try {
+        if (isHierarchical) await makeDirectory(container, keys.file(path), signal)
+        else await makeMarker(container, keys.file(path), signal)
+        return true
+      } catch (error) {
+        if (hasCode(error, 'ALREADY_EXISTS', 'PRECONDITION_FAILED')) return false
+        throw error
       }
-      if (hasCode(error, 'NOT_FOUND')) return await folders.refuseNoFile(path, signal)
-      throw error
-    })
-    return { body, entry: folders.file(path, opened.blob) }
-  }
+    },
 
-  async write(
-    path: StoragePath,
-    body: Readable,
-    options: Call & Overwrite & { size?: number; mimeType?: string; modifiedAt?: Date; unfinished?: Unfinished },
-  ): Promise<Entry> {
-    const { signal, size, mimeType, modifiedAt, overwrite, unfinished } = options
-    const { folders, keys } = this.#tree
-    try {
-      signal.throwIfAborted()
-      const destination = { key: keys.blob(path), name: nameOf(path), overwrite }
-      await folders.refuseFolder(path, overwrite, signal)
-      const file = { mimeType, modifiedAt }
-      const onError = this.#onUnfreed
-      const entry = await writeBody(this.#container, destination, body, {
-        keys,
-        size,
-        file,
-        unfinished,
-        signal,
-        onError,
-      })
-      folders.noteFile(path)
-      return entry
-    } catch (error) {
-      body.destroy()
-      throw error
-    }
-  }
-
-  async delete(path: StoragePath, options: Call): Promise<void> {
-    options.signal.throwIfAborted()
-    if (await removeEntry(this.#tree, path, options)) await this.#keepParent(path)
-  }
-
-  async deleteTree(path: StoragePath, options: Call): Promise<void> {
-    options.signal.throwIfAborted()
-    if (await removeTree(this.#tree, path, options)) await this.#keepParent(path)
-  }
-
-  async mkdir(path: StoragePath, { signal, exclusive }: Call & { exclusive: boolean }): Promise<void> {
-    signal.throwIfAborted()
-    await this.#tree.folders.make(path, { exclusive, signal })
-  }
-
-  async copy(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & Overwrite): Promise<Entry> {
-    signal.throwIfAborted()
-    const { folders, keys } = this.#tree
-    const key = keys.blob(from)
-    const destination = { key: keys.blob(to), name: nameOf(to), overwrite }
-    const [blob] = await Promise.all([
-      this.#container.head(key, signal),
-      from === to ? undefined : folders.refuseFolder(to, overwrite, signal),
-    ])
-    if (!blob || blob.isFolder) return await folders.refuseNoFile(from, signal)
-    if (from === to) {
-      if (!overwrite) throw alreadyExists()
-      return folders.file(from, blob)
-    }
-    signal.throwIfAborted()
-    const entry = await copyBlob(this.#container, { key, blob }, destination).catch(error => {
-      if (!hasCode(error, 'PRECONDITION_FAILED')) throw error
-      throw new StorageError('UNAVAILABLE', 'The file changed while it was copied: try again.', { cause: error })
-    })
-    folders.noteFile(to)
-    return entry
-  }
-
-  async presign(
-    path: StoragePath,
-    { signal, ...options }: Call & LinkOptions & { responseHeaders?: LinkHeaders },
-  ): Promise<{ url: URL; headers: Record<string, string> } | null> {
-    signal.throwIfAborted()
-    return linkTo(this.#container, this.#tree.keys.blob(path), options)
-  }
-
-  async close(): Promise<void> {
-    this.#container.close()
-  }
-
-  async #keepParent(path: StoragePath): Promise<void> {
-    try {
-      await this.#tree.folders.keepParent(path)
-    } catch (error) {
-      // The deletion itself succeeded.
-      this.#host.warn('The parent folder may have disappeared with its last entry', { path, error })
-    }
-  }
-
-  readonly #onUnfreed = (error: unknown) => {
-    this.#host.warn('The parts of an upload remain in the container after the file was stored', { error })
+    ...(isHierarchical && {
+      removeFolder: (key: string, isRecursive: boolean, signal: AbortSignal) =>
+        removeDirectory(container, key, isRecursive, signal),
+      rename: (from: string, to: string, overwrite: boolean) => rename(container, from, to, overwrite),
+    }),
+    presign: async (key, options) => linkTo(container, key, options),
+    close: () => container.close(),
   }
 }
 
@@ -237,10 +113,60 @@ function pastEnd(): StorageError {
   return new StorageError('RANGE_NOT_SATISFIABLE', 'The range begins past the end of the file.')
 }
 
+async function makeMarker(container: Container, key: string, signal: AbortSignal | undefined): Promise<void> {
+  const headers = { 'x-ms-blob-type': 'BlockBlob', 'if-none-match': '*', [`x-ms-meta-${folderMark}`]: 'true' }
+  await container.call({ method: 'PUT', key, headers }, signal)
+}
+
+async function pageOf(
+  container: Container,
+  isHierarchical: boolean,
+  selection: Selection,
+): Promise<FolderPage<Described>> {
+  const { items, next } = await listAt(container, selection)
+  const [least = ''] = items.flatMap(({ key }) => key ?? []).toSorted()
+  return {
+    items,
+    cursor: cursorFor(next, items.at(-1)?.key?.slice(selection.folderKey.length) ?? ''),
+    mayBeEarlier: key => !isHierarchical && selection.cursor !== undefined && key < least,
+  }
+}
+
+/** The maximum length of a cursor. */
+const maxCursor = 1024
+/** Begins a cursor that is a marker of Azure, which stays valid while entries are added and removed. */
+const atMarker = 'at:'
+/** Begins a cursor that is the last name of the page, where the marker is too long. */
+const afterName = 'after:'
+/** This character sorts after nearly all others. */
+const last = '\u{10FFFF}'
+
+function cursorFor(marker: string | undefined, name: string): string | undefined {
+  if (marker === undefined) return undefined
+  if (marker.length <= maxCursor - atMarker.length) return atMarker + marker
+  const room = maxCursor - afterName.length
+  return afterName + (name.length > room ? name.slice(0, room - last.length) + last : name)
+}
+
+async function listAt(
+  container: Container,
+  { folderKey, cursor, limit, signal }: Selection,
+): Promise<KeyPage<Described>> {
+  const list = (after: string | undefined) => container.list(folderKey, { delimiter: '/', limit, after }, signal)
+  if (!cursor?.startsWith(afterName)) return await list(cursor?.slice(atMarker.length))
+  const end = folderKey + cursor.slice(afterName.length)
+  for (let marker: string | undefined; ; ) {
+    const page = await list(marker)
+    const items = page.items.filter(({ key }) => key === undefined || key > end)
+    if (items.length > 0 || page.next === undefined) return { items, next: page.next }
+    marker = page.next
+  }
+}
+
 /** Seconds: a week. */
 const maxExpiry = 7 * 24 * 3600
 
-export interface LinkOptions {
+interface LinkOptions {
   method: 'GET' | 'PUT'
   /** Seconds. */
   expiresIn: number
@@ -254,7 +180,7 @@ export interface LinkOptions {
  * A write link can be used for this one blob alone. Its holder can add `x-ms-copy-source`, and Azure then asks for a signature
  * of that source, too. Other servers, such as the emulator, may not, so they get no write links.
  */
-export function linkTo(
+function linkTo(
   container: Container,
   key: string,
   { method, expiresIn, responseHeaders }: LinkOptions,

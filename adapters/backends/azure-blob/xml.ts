@@ -1,20 +1,8 @@
 /** Reads and writes the few documents of the REST API. */
 import { SaxesParser } from 'saxes'
+import type { KeyPage } from '../../bases/objects/driver.ts'
 import { StorageError } from '../../contract.ts'
 import { type Described, dateOf, etagOf, isMarked } from './entry.ts'
-
-export interface ListedBlob {
-  /** Undefined for a name that is not UTF-8. A prefix ends in `/`. */
-  key: string | undefined
-  /** Undefined for a prefix. */
-  blob: Described | undefined
-}
-
-export interface ListedPage {
-  items: ListedBlob[]
-  /** The marker at which the next page begins; empty for the last page. */
-  marker: string
-}
 
 export interface Block {
   /** In base64, as it was given. */
@@ -26,13 +14,13 @@ export interface Block {
 type Texts = Map<string, string>
 
 /** https://learn.microsoft.com/rest/api/storageservices/list-blobs */
-export function parseListing(xml: string): ListedPage {
-  const page: ListedPage = { items: [], marker: '' }
-  forEachElement(xml, ['Blob', 'BlobPrefix', 'NextMarker'], (name, texts, encoded) => {
-    if (name === 'NextMarker') page.marker = texts.get('') ?? ''
+export function parseListing(xml: string): KeyPage<Described> {
+  const page: KeyPage<Described> = { items: [], next: undefined }
+  forEachElement(xml, ['Blob', 'BlobPrefix', 'NextMarker'], (name, texts, isEncoded) => {
+    if (name === 'NextMarker') page.next = texts.get('') || undefined
     else {
-      const key = encoded ? decoded(texts.get('Name') ?? '') : texts.get('Name')
-      page.items.push({ key, blob: name === 'Blob' ? described(texts) : undefined })
+      const key = isEncoded ? decoded(texts.get('Name') ?? '') : texts.get('Name')
+      page.items.push({ key, facts: name === 'Blob' ? described(texts) : undefined })
     }
   })
   return page

@@ -1,10 +1,10 @@
 import { PassThrough, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, type FileInfo, parseList } from 'basic-ftp'
+import { isNetworkError, unreachable } from '../../bases/errors.ts'
 import { ifRefused, isRefusal } from '../../bases/plain/errors.ts'
 import type { Facts, PlainFiles } from '../../bases/plain/files.ts'
 import { type Call, type Pool, StorageError, type StorageErrorCode, type StoragePath } from '../../contract.ts'
-import { isNetworkError, unreachable } from '../../unreachable.ts'
 import type { FtpSettings } from './config.ts'
 
 /** The abilities of the server. */

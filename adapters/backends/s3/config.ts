@@ -1,4 +1,6 @@
-import { type ConfigSchema, StorageError } from '../../contract.ts'
+import { parseEndpoint, parsePrefix } from '../../bases/objects/keys.ts'
+import type { ConfigSchema } from '../../contract.ts'
+import { isName } from './entry.ts'
 
 export type S3Config = {
   bucket: string
@@ -84,10 +86,13 @@ export interface S3Settings {
   endpointName: string
 }
 
+const prefixRule =
+  'The folder in the bucket is a list of names separated by "/". No name is ".", "..", or contains a NUL.'
+
 /** @throws INVALID_CONFIG */
 export function parseConfig(config: S3Config): S3Settings {
   const { bucket, region, accessKeyId, secretAccessKey, sessionToken, prefix, forcePathStyle } = config
-  const endpoint = config.endpoint ? parseEndpoint(config.endpoint) : undefined
+  const endpoint = config.endpoint ? parseEndpoint(config.endpoint, 'https://s3.example.com') : undefined
   const isAmazon = endpoint === undefined || /(^|\.)amazonaws\.com(\.cn)?$/.test(endpoint.hostname)
   return {
     bucket,
@@ -95,7 +100,7 @@ export function parseConfig(config: S3Config): S3Settings {
     endpoint: endpoint?.href,
     credentials: { accessKeyId, secretAccessKey, ...(sessionToken ? { sessionToken } : {}) },
     forcePathStyle: forcePathStyle && endpoint !== undefined,
-    base: parsePrefix(prefix),
+    base: parsePrefix(prefix, isName, prefixRule),
     isAmazon,
     storeId: `s3:${isAmazon ? `//${partitionOf(region)}/` : endpoint.href.replace(/\/?$/, '/')}${bucket}/`,
     endpointName: endpoint?.host ?? `Amazon S3 in ${region}`,
@@ -108,25 +113,4 @@ export function parseConfig(config: S3Config): S3Settings {
  */
 function partitionOf(region: string): string {
   return /^(cn|us-gov|us-iso[a-z]*|eu-isoe)-/.exec(region)?.[1] ?? 'aws'
-}
-
-function parseEndpoint(text: string): URL {
-  const url = URL.parse(text)
-  const isPlain = url && !url.username && !url.password && !url.search && !url.hash
-  if (!isPlain || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
-    const message = 'The endpoint is an address such as https://s3.example.com, without credentials, "?" or "#".'
-    throw new StorageError('INVALID_CONFIG', message)
-  }
-  return url
-}
-
-function parsePrefix(text: string): string {
-  if (text === '' || text === '/') return ''
-  const prefix = text.replace(/^\/|\/$/g, '')
-  if (!prefix.isWellFormed() || prefix.split('/').some(name => ['', '.', '..'].includes(name)) || /\0/.test(prefix)) {
-    const message =
-      'The folder in the bucket is a list of names separated by "/". No name is ".", "..", or contains a NUL.'
-    throw new StorageError('INVALID_CONFIG', message)
-  }
-  return `${prefix}/`
 }

@@ -1,30 +1,22 @@
 import type { CompletedPart } from '@aws-sdk/client-s3'
-import { maxParts } from '../../bases/objects/parts.ts'
-import { withGrace } from '../../bases/objects/send.ts'
+import { inParallel } from '../../bases/limits.ts'
+import type { Destination } from '../../bases/objects/driver.ts'
+import { maxParts, withGrace } from '../../bases/objects/parts.ts'
 import type { Entry, StoragePath, Unfinished } from '../../contract.ts'
-import type { Bucket } from './bucket.ts'
+import type { Bucket } from './client.ts'
 import { copySource, defaultType, etagOf, fileEntry, type Head } from './entry.ts'
-import { complete } from './multipart.ts'
-import type { Conditions } from './probe.ts'
-import { type Destination, publish, storedEntry } from './publish.ts'
-import { beginRecorded } from './write.ts'
+import { beginRecorded, complete } from './multipart.ts'
+import { publish, storedEntry } from './write.ts'
 
 /** The number of parts that the back end copies concurrently. */
 const atOnce = 8
 
-interface CopySource {
-  key: string
-  /** The facts about the source that a copy needs. A copy in parts also sets its headers. */
-  head: Head
-}
-
 /** Bytes. The back end copies such a file at once, so its response comes soon. */
 const maxDirectCopy = 8 * 1024 * 1024
 
-export interface CopyOptions {
+interface CopyOptions {
   /** The path of the destination. */
   path: StoragePath
-  signal: AbortSignal
   unfinished: Unfinished | undefined
 }
 
@@ -39,23 +31,20 @@ export function headOf({ kind, size, etag, mimeType, checksums }: Entry, maxByte
   return { ContentLength: size, ETag: `"${etag}"`, ContentType }
 }
 
-/** Copies inside the back end. Fails where the source changes after it was checked. */
+/** Copies inside the back end. Fails where the source changes after it was checked. A copy in parts also sets the headers of `facts`. */
 export async function copyObject(
   bucket: Bucket,
-  conditions: Conditions,
-  { key, head }: CopySource,
+  { key, facts }: { key: string; facts: Head },
   destination: Destination,
-  { path, signal, unfinished }: CopyOptions,
+  options: CopyOptions,
 ): Promise<Entry> {
-  const size = head.ContentLength ?? 0
-  const source = { CopySource: copySource(bucket.name, key), CopySourceIfMatch: head.ETag }
-  if (size > bucket.limits.copyBytes) {
-    return await copyInParts(bucket, conditions, { ...source, head }, destination, { path, signal, unfinished })
-  }
-  const copied = await publish(bucket, conditions, destination, 'copy', async condition => {
+  const size = facts.ContentLength ?? 0
+  const source = { CopySource: copySource(bucket.name, key), CopySourceIfMatch: facts.ETag }
+  if (size > bucket.limits.copyBytes) return await copyInParts(bucket, source, facts, destination, options)
+  const copied = await publish(bucket, destination, 'copy', async condition => {
     // Without a condition, the copy can be repeated.
     if (size <= maxDirectCopy && !condition.IfNoneMatch) {
-      const direct = await bucket.direct?.copy(destination.key, { source: source.CopySource, etag: head.ETag })
+      const direct = await bucket.direct?.copy(destination.key, { source: source.CopySource, etag: facts.ETag })
       if (typeof direct === 'object') {
         const { ServerSideEncryption, ...CopyObjectResult } = direct.value
         return { CopyObjectResult, ServerSideEncryption }
@@ -68,47 +57,39 @@ export async function copyObject(
   if (!result?.ETag || !result.LastModified) {
     return await storedEntry(bucket, destination, size, [etagOf(result?.ETag)])
   }
-  const described = { ...result, ServerSideEncryption, ContentType: head.ContentType }
+  const described = { ...result, ServerSideEncryption, ContentType: facts.ContentType }
   return fileEntry(destination.name, bucket.fileId(destination.key), size, described)
 }
 
 async function copyInParts(
   bucket: Bucket,
-  conditions: Conditions,
-  { head, ...source }: { CopySource: string; CopySourceIfMatch: string | undefined; head: Head },
+  source: { CopySource: string; CopySourceIfMatch: string | undefined },
+  facts: Head,
   destination: Destination,
-  { path, signal, unfinished }: CopyOptions,
+  { path, unfinished }: CopyOptions,
 ): Promise<Entry> {
-  const size = head.ContentLength ?? 0
+  const { signal } = destination
+  const size = facts.ContentLength ?? 0
   const partBytes = Math.max(bucket.limits.copyPartBytes, Math.ceil(size / maxParts))
   // A copy in one request keeps these by itself.
-  const { ContentType, ContentEncoding, ContentDisposition, ContentLanguage, CacheControl, Metadata } = head
+  const { ContentType, ContentEncoding, ContentDisposition, ContentLanguage, CacheControl, Metadata } = facts
   const headers = { ContentType, ContentEncoding, ContentDisposition, ContentLanguage, CacheControl, Metadata }
   const { upload, ended, free } = await beginRecorded(bucket, { path, key: destination.key, headers }, unfinished)
   const parts: CompletedPart[] = []
-  const failing = new AbortController()
-  const stopped = AbortSignal.any([signal, failing.signal])
-  const remaining = Array.from({ length: Math.ceil(size / partBytes) }, (_, i) => i).reverse()
-  const worker = async () => {
-    for (let index = remaining.pop(); index !== undefined; index = remaining.pop()) {
-      const start = index * partBytes
-      const CopySourceRange = `bytes=${start}-${Math.min(size, start + partBytes) - 1}`
-      const PartNumber = index + 1
-      const part = { ...upload, ...source, PartNumber, CopySourceRange }
-      const { CopyPartResult } = await withGrace(stopped, bucket.limits.graceTime, lateSignal =>
-        bucket.slowCall(lateSignal, (s3, options) => s3.uploadPartCopy(part, options)),
-      )
-      parts[index] = { PartNumber, ETag: CopyPartResult?.ETag }
-    }
+  const copyPart = async (index: number) => {
+    const start = index * partBytes
+    const CopySourceRange = `bytes=${start}-${Math.min(size, start + partBytes) - 1}`
+    const PartNumber = index + 1
+    const part = { ...upload, ...source, PartNumber, CopySourceRange }
+    const { CopyPartResult } = await withGrace(signal, bucket.limits.graceTime, late =>
+      bucket.slowCall(late, (s3, options) => s3.uploadPartCopy(part, options)),
+    )
+    parts[index] = { PartNumber, ETag: CopyPartResult?.ETag }
   }
-  const copyNext = () =>
-    worker().catch(error => {
-      failing.abort(error)
-    })
   try {
-    await Promise.all(Array.from({ length: atOnce }, copyNext))
-    stopped.throwIfAborted()
-    const entry = await complete(bucket, conditions, upload, destination, { parts, bytes: size })
+    await inParallel(Array.from({ length: Math.ceil(size / partBytes) }).keys(), atOnce, copyPart)
+    signal.throwIfAborted()
+    const entry = await complete(bucket, upload, destination, { parts, bytes: size })
     await ended()
     return entry
   } catch (error) {

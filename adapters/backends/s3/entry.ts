@@ -1,4 +1,5 @@
-import { type ChecksumAlgorithm, type Entry, StorageError, type StoragePath, segmentsOf } from '../../contract.ts'
+import { ObjectKeys } from '../../bases/objects/keys.ts'
+import type { ChecksumAlgorithm, Entry } from '../../contract.ts'
 
 /** The fields that responses to HEAD, GET and listings share. */
 export interface Described {
@@ -38,10 +39,6 @@ export function fileEntry(name: string, fileId: string, size: number, object: De
     fileId,
     ...(Object.keys(checksums).length > 0 ? { checksums } : {}),
   }
-}
-
-export function folderEntry(name: string, fileId: string): Entry {
-  return { name, kind: 'directory', size: null, modifiedAt: null, etag: null, mimeType: null, fileId }
 }
 
 /** Removes the quotes. Returns null for an empty etag, as in Ceph's response to a completed upload. */
@@ -90,38 +87,14 @@ export function headersOf({ mimeType, modifiedAt }: { mimeType?: string | undefi
 const maxKeyBytes = 1023
 
 /** Maps the paths of a provider to keys in its bucket. */
-export class Keys {
-  /** Empty, or ending in `/`. */
-  readonly base: string
-
+export class Keys extends ObjectKeys {
   constructor(base: string) {
-    this.base = base
-  }
-
-  /** Returns the key of a file. @throws INVALID_PATH, also for the root */
-  file(path: StoragePath): string {
-    if (path === '') throw new StorageError('INVALID_PATH', 'This cannot be done to the root folder.')
-    return this.#key(path)
-  }
-
-  /** Returns the prefix of every key below a folder, which is also the key of its marker. @throws INVALID_PATH */
-  folder(path: StoragePath): string {
-    return path === '' ? this.base : `${this.#key(path)}/`
-  }
-
-  #key(path: StoragePath): string {
-    // The host refuses these, too. Check again, so that a bug there cannot escape the prefix.
-    if (segmentsOf(path).some(name => !isName(name))) {
-      throw new StorageError('INVALID_PATH', 'The path has an empty, "." or ".." segment, or contains a NUL.')
-    }
-    const key = this.base + path
-    if (Buffer.byteLength(key) > maxKeyBytes) {
-      throw new StorageError(
-        'INVALID_PATH',
-        `The path is too long: with its prefix it can have at most ${maxKeyBytes} bytes.`,
-      )
-    }
-    return key
+    super(base, (names, key) => {
+      // The host refuses these, too. Check again, so that a bug there cannot escape the prefix.
+      if (!names.every(isName)) return 'The path has an empty, "." or ".." segment, or contains a NUL.'
+      if (Buffer.byteLength(key) <= maxKeyBytes) return undefined
+      return `The path is too long: with its prefix it can have at most ${maxKeyBytes} bytes.`
+    })
   }
 }
 

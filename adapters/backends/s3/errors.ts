@@ -1,6 +1,7 @@
 import type { S3ServiceException } from '@aws-sdk/client-s3'
+import { isNetworkError, whyUnreachable } from '../../bases/errors.ts'
+import { parseRetryAfter } from '../../bases/retry.ts'
 import { StorageError, type StorageErrorCode } from '../../contract.ts'
-import { isNetworkError, whyUnreachable } from '../../unreachable.ts'
 
 /** The names that messages mention. */
 export interface Where {
@@ -94,7 +95,7 @@ export function toStorageError(error: unknown, where: Where): unknown {
   const vendor = error as Vendor
   const status = vendor.$metadata?.httpStatusCode
   if (status === undefined) return isNetworkError(vendor) ? unreachable(vendor, where) : error
-  const wait = retryAfterOf(vendor)
+  const wait = parseRetryAfter(vendor.$response?.headers['retry-after'])
   const isBusy = status === 503 && wait !== undefined
   const [code, sentence] = meanings[codeOf(vendor)] ?? (isBusy ? busy : (statusMeanings[status] ?? faulty(status)))
   const message = typeof sentence === 'string' ? sentence : sentence(where, vendor)
@@ -166,12 +167,4 @@ function faulty(status: number): Meaning {
 export function unreachable(error: Error & { code?: string }, { endpointName }: Where): StorageError {
   const message = `${endpointName} cannot be reached: ${whyUnreachable(error)}. Check the endpoint, or try again.`
   return new StorageError('UNAVAILABLE', message, { cause: error })
-}
-
-/** Milliseconds. */
-function retryAfterOf({ $response }: Vendor): number | undefined {
-  const text = $response?.headers['retry-after']
-  if (text === undefined) return undefined
-  const milliseconds = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
-  return Number.isFinite(milliseconds) ? Math.max(0, milliseconds) : undefined
 }

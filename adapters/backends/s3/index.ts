@@ -1,3 +1,8 @@
+/**
+ * The adapter for S3 and services that speak its API. A configuration enters, and a provider of one bucket leaves, whose folders are
+ * prefixes. `provider.ts` describes the requests for `bases/objects`, `client.ts` sends them with the SDK, and `direct.ts` sends the
+ * small ones without it.
+ */
 import type { AdapterDefinition } from '../../contract.ts'
 import { configSchema, parseConfig, type S3Config } from './config.ts'
 

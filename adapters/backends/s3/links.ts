@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import { LruMap } from '../../bases/limits.ts'
 import type { LinkHeaders } from '../../contract.ts'
-import type { Bucket } from './bucket.ts'
+import type { Bucket } from './client.ts'
 import { copySource } from './entry.ts'
 import { probeKey, removeProbe } from './probe.ts'
 
@@ -12,8 +13,8 @@ const maxExpiry = 7 * 24 * 3600
 /** Milliseconds for each test request. */
 const timeout = 10_000
 
-/** True for each bucket whose server refuses unsigned headers, by endpoint and bucket; kept while the process runs. */
-const known = new Map<string, Promise<boolean>>()
+/** True for each bucket whose server refuses unsigned headers, by endpoint and bucket. */
+const known = new LruMap<string, Promise<boolean>>(1000)
 
 export async function linkToRead(bucket: Bucket, Key: string, seconds: number, headers?: LinkHeaders): Promise<URL> {
   const shown = headers && {

@@ -1,25 +1,15 @@
+/** What a server supports, found out with test objects. */
 import { randomUUID } from 'node:crypto'
-import type { Bucket } from './bucket.ts'
+import { LruMap } from '../../bases/limits.ts'
+import { allConditions, type Bucket, type Conditions, noConditions } from './client.ts'
 import { copySource, probePrefix } from './entry.ts'
 import { configFault, statusOf } from './errors.ts'
-
-/** The requests that can make a file visible: PutObject, CompleteMultipartUpload and CopyObject. */
-export type Step = 'put' | 'complete' | 'copy'
-
-/**
- * True for each step that honors `If-None-Match: *` and so never replaces a file. Ceph 16 ignores it except in
- * PutObject.
- */
-export type Conditions = Readonly<Record<Step, boolean>>
-
-export const allConditions: Conditions = { put: true, complete: true, copy: true }
-export const noConditions: Conditions = { put: false, complete: false, copy: false }
 
 /** Milliseconds. */
 const probeTimeout = 5_000
 
-/** Results by endpoint and bucket, kept while the process runs. */
-const known = new Map<string, Conditions>()
+/** Results by endpoint and bucket. */
+const known = new LruMap<string, Conditions>(1000)
 
 /**
  * Tests which steps honor `If-None-Match`. Returns undefined during an outage.

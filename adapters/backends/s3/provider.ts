@@ -1,279 +1,221 @@
 import type { Readable } from 'node:stream'
-import { openObject, rangeHeader, sizeOf } from '../../bases/objects/read.ts'
-import {
-  type ByteRange,
-  type Call,
-  type Entry,
-  type Host,
-  type LinkHeaders,
-  type ListPage,
-  nameOf,
-  type ReadResult,
-  type ResumableWrites,
-  StorageError,
-  type StoragePath,
-  type StorageProvider,
-  type Traits,
-  type Unfinished,
-} from '../../contract.ts'
-import { Bucket, defaultLimits, isPrecondition, type Limits } from './bucket.ts'
+import { hasCode, rangeHeader } from '../../bases/errors.ts'
+import { inParallel } from '../../bases/limits.ts'
+import type { FolderPage, ListedKey, ObjectDriver, Selection } from '../../bases/objects/driver.ts'
+import { ObjectProvider } from '../../bases/objects/provider.ts'
+import { sizeOf } from '../../bases/objects/read.ts'
+import type { Host } from '../../contract.ts'
+import { Bucket, type Conditions, defaultLimits, type Limits } from './client.ts'
 import type { S3Settings } from './config.ts'
 import { copyObject, headOf } from './copy.ts'
-import { fileEntry, type Head, Keys } from './entry.ts'
-import { unreachable } from './errors.ts'
-import { alreadyExists, Folders, removeAll, removeKey } from './folders.ts'
+import { fileEntry, type Head, isName, isProbe, Keys } from './entry.ts'
+import { codeOf, statusOf, toStorageError, unreachable } from './errors.ts'
 import { linkToRead, linkToWrite } from './links.ts'
-import { listPage, textBefore } from './list.ts'
-import { maxFileSize } from './multipart.ts'
-import { type Conditions, noConditions, probe } from './probe.ts'
-import { resumableWrites } from './resumable.ts'
-import { writeBody } from './write.ts'
-
-type Overwrite = { overwrite: boolean }
+import { probe } from './probe.ts'
+import { fileStore, maxFileSize, uploadDriver } from './uploads.ts'
+import { putWhole } from './write.ts'
 
 /** @throws INVALID_CONFIG */
 export async function openProvider(
   settings: S3Settings,
   host: Host,
   limits: Partial<Limits> = {},
-): Promise<S3Provider> {
+): Promise<ObjectProvider<Head>> {
   const bucket = new Bucket(settings, host, { ...defaultLimits, ...limits })
   try {
-    return new S3Provider(bucket, host, await probe(bucket))
+    return providerOf(bucket, host, await probe(bucket))
   } catch (error) {
     bucket.close()
     throw error
   }
 }
 
-export class S3Provider implements StorageProvider {
-  readonly traits: Traits = { emptyDirectories: true, maxFileSize, listOrder: 'keys' }
-  readonly resumable: ResumableWrites
-  readonly #bucket: Bucket
-  readonly #host: Host
-  readonly #keys: Keys
-  readonly #folders: Folders
-  #conditions: Conditions | undefined
+/** @param conditions undefined where the back end was down: they are tested before the first change */
+export function providerOf(
+  bucket: Bucket,
+  host: Pick<Host, 'warn'>,
+  conditions: Conditions | undefined,
+): ObjectProvider<Head> {
+  return new ObjectProvider(s3Driver(bucket, conditions), host)
+}
 
-  constructor(bucket: Bucket, host: Host, conditions: Conditions | undefined) {
-    this.#bucket = bucket
-    this.#host = host
-    this.#conditions = conditions
-    this.#keys = new Keys(bucket.settings.base)
-    this.#folders = new Folders(bucket, this.#keys)
-    this.resumable = resumableWrites(bucket, this.#keys, this.#folders, () => this.#testedConditions())
-  }
+function s3Driver(bucket: Bucket, conditions: Conditions | undefined): ObjectDriver<Head> {
+  const keys = new Keys(bucket.settings.base)
+  let isTested = conditions !== undefined
+  if (conditions) bucket.conditions = conditions
+  return {
+    limits: bucket.limits,
+    traits: { maxFileSize, listOrder: 'keys' },
+    keys,
+    uploads: uploadDriver(bucket, keys),
+    folderStyle: 'inside',
+    fileId: key => bucket.fileId(key),
+    fileEntry: (name, key, head) => fileEntry(name, bucket.fileId(key), head.ContentLength ?? 0, head),
+    isFolder: () => false,
+    isName,
+    isHidden: (name, isPrefix) => isPrefix && isProbe(name),
+    factsOf: entry => headOf(entry, bucket.limits.copyBytes),
 
-  async stat(path: StoragePath, { signal }: Call): Promise<Entry> {
-    return (await this.#folders.statFile(path, signal)) ?? (await this.#folders.stat(path, signal))
-  }
+    async prepare() {
+      if (isTested) return
+      const tested = await probe(bucket)
+      if (tested) bucket.conditions = tested
+      isTested = tested !== undefined
+    },
 
-  async list(
-    path: StoragePath,
-    { signal, cursor, from, limit }: Call & { cursor?: string; from?: string; limit: number },
-  ): Promise<ListPage> {
-    const folderKey = this.#keys.folder(path)
-    const after = cursor ?? (from ? textBefore(from) : undefined)
-    const { invalid, hidden, isMissing, ...page } = await listPage(this.#bucket, { folderKey, after, limit, signal })
-    if (isMissing && path !== '') {
-      if (!(await this.#folders.statFile(path, signal))) throw new StorageError('NOT_FOUND', 'There is no such folder.')
-      throw new StorageError('NOT_A_DIRECTORY', 'There is a file at this path, not a folder.')
-    }
-    if (invalid.length > 0) {
-      const details = { path, count: invalid.length, example: invalid[0] }
-      this.#host.warn('A listing left out keys that are not valid paths', details)
-    }
-    if (hidden.length > 0) {
-      const details = { path, count: hidden.length, example: hidden[0] }
-      this.#host.warn('A listing left out folders that have the same name as a file', details)
-    }
-    return page
-  }
+    head: (key, signal) => bucket.head(key, signal),
+    list: (prefix, { after, ...options }, signal) => bucket.list(prefix, { ...options, token: after }, signal),
+    page: selection => pageOf(bucket, selection),
 
-  async read(
-    path: StoragePath,
-    { signal, range, ifMatch }: Call & { range?: ByteRange; ifMatch?: string },
-  ): Promise<ReadResult> {
-    signal.throwIfAborted()
-    if (path === '') return await this.#folders.refuseNoFile(path, signal)
-    const object = { Bucket: this.#bucket.name, Key: this.#keys.file(path) }
-    const get = async (part: ByteRange | undefined, etag: string | null | undefined, callSignal: AbortSignal) => {
+    async get(Key, range, etag, signal) {
       const condition = {
-        ...(part && { Range: rangeHeader(part) }),
+        ...(range && { Range: rangeHeader(range) }),
         ...(typeof etag === 'string' && { IfMatch: `"${etag}"` }),
       }
-      const response = await this.#bucket.stream(callSignal, (s3, options) =>
-        s3.getObject({ ...object, ...condition }, options),
+      const response = await bucket.stream(signal, (s3, options) =>
+        s3.getObject({ Bucket: bucket.name, Key, ...condition }, options),
       )
       const stream = response.Body as Readable
-      const { ContentLength: length = 0, ContentRange = '' } = response
       try {
-        const size = sizeOf(part, response.ContentLength, ContentRange)
-        const entry = fileEntry(nameOf(path), this.#bucket.fileId(object.Key), size, response)
-        return { stream, length, etag: entry.etag, entry }
+        const size = sizeOf(range, response.ContentLength, response.ContentRange ?? '')
+        const facts = { ...response, ContentLength: size }
+        const { etag: version } = fileEntry('', '', size, facts)
+        return { stream, length: response.ContentLength ?? 0, etag: version, facts }
       } catch (error) {
         stream.destroy()
         throw error
       }
-    }
-    const source = {
-      get,
-      idleTime: this.#bucket.limits.idleTime,
-      unreachable: (error: Error) => unreachable(error, this.#bucket.where),
-    }
-    const { opened, body } = await openObject(source, { range, ifMatch, signal }).catch(error => {
-      if (error?.code === 'NOT_FOUND') return this.#folders.refuseNoFile(path, signal)
-      throw error
-    })
-    return { body, entry: opened.entry }
-  }
+    },
 
-  async write(
-    path: StoragePath,
-    body: Readable,
-    options: Call & Overwrite & { size?: number; mimeType?: string; modifiedAt?: Date; unfinished?: Unfinished },
-  ): Promise<Entry> {
-    const { signal, size, mimeType, modifiedAt, overwrite, unfinished } = options
-    try {
-      signal.throwIfAborted()
-      const destination = { key: this.#keys.file(path), name: nameOf(path), overwrite, signal }
-      if (size !== undefined && size > maxFileSize) {
-        throw new StorageError('QUOTA_EXCEEDED', `S3 stores files of at most ${maxFileSize} bytes.`)
-      }
-      const [conditions] = await Promise.all([
-        this.#testedConditions(),
-        this.#folders.refuseFolder(path, overwrite, signal),
-      ])
-      const entry = await writeBody(this.#bucket, conditions, destination, body, {
-        path,
-        size,
-        mimeType,
-        modifiedAt,
-        unfinished,
-        signal,
-      })
-      this.#folders.noteFile(path)
-      return entry
-    } catch (error) {
-      body.destroy()
-      throw error
-    }
-  }
+    unreachable: error => unreachable(error, bucket.where),
+    put: (destination, file, bytes) => putWhole(bucket, destination, file, bytes),
+    fileStore: (destination, body, options) => fileStore(bucket, destination, body, options),
+    copy: (source, destination, options) => copyObject(bucket, source, destination, options),
+    remove: (key, signal) => bucket.remove(key, signal),
+    removeAll: (all, signal) => removeAll(bucket, all, signal),
+    makeFolder: (path, signal) => makeMarker(bucket, keys.folder(path), signal),
 
-  async delete(path: StoragePath, { signal, entry }: Call & { entry?: Entry }): Promise<void> {
-    const key = await this.#keyToRemove(path, entry, signal)
-    if (key === undefined) return
-    await removeKey(this.#bucket, key, signal)
-    await this.#keepParent(path)
-  }
+    async presign(key, { method, expiresIn, responseHeaders }) {
+      const url =
+        method === 'GET'
+          ? await linkToRead(bucket, key, expiresIn, responseHeaders)
+          : await linkToWrite(bucket, key, expiresIn)
+      return url && { url, headers: {} }
+    },
 
-  /** Returns undefined for a missing path. @throws NOT_EMPTY */
-  async #keyToRemove(path: StoragePath, entry: Entry | undefined, signal: AbortSignal): Promise<string | undefined> {
-    const [key, folderKey] = [this.#keys.file(path), this.#keys.folder(path)]
-    if (entry?.kind === 'file' && (await this.#bucket.head(key, signal))) return key
-    const [file, below] = await Promise.all([this.#bucket.head(key, signal), this.#bucket.keys(folderKey, 2, signal)])
-    if (file) return key
-    if (below.some(found => found !== folderKey)) throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
-    return below.length === 0 ? undefined : folderKey
-  }
-
-  async deleteTree(path: StoragePath, { signal }: Call): Promise<void> {
-    const key = this.#keys.file(path)
-    // Keys below a file's name are hidden from clients, so deleting the file keeps them.
-    if (await this.#bucket.head(key, signal)) await removeKey(this.#bucket, key, signal)
-    else if (!(await removeAll(this.#bucket, this.#keys.folder(path), signal))) return
-    await this.#keepParent(path)
-  }
-
-  async mkdir(path: StoragePath, { signal, exclusive }: Call & { exclusive: boolean }): Promise<void> {
-    signal.throwIfAborted()
-    await this.#folders.make(path, { exclusive, signal, conditions: await this.#testedConditions() })
-  }
-
-  async copy(
-    from: StoragePath,
-    to: StoragePath,
-    options: Call & Overwrite & { unfinished?: Unfinished; entry?: Entry },
-  ): Promise<Entry> {
-    const { signal, overwrite, entry } = options
-    signal.throwIfAborted()
-    const key = this.#keys.file(from)
-    const known = entry && from !== to ? headOf(entry, this.#bucket.limits.copyBytes) : undefined
-    if (known) {
-      try {
-        return await this.#copy({ key, head: known }, to, options)
-      } catch (error) {
-        if (!hasChanged(error)) throw error
-      }
-    }
-    const head = await this.#bucket.head(key, signal)
-    if (!head) return await this.#folders.refuseNoFile(from, signal)
-    if (from === to) {
-      if (!overwrite) throw alreadyExists()
-      return fileEntry(nameOf(from), this.#bucket.fileId(key), head.ContentLength ?? 0, head)
-    }
-    return await this.#copy({ key, head }, to, options).catch(error => {
-      if (!isPrecondition(error)) throw error
-      throw new StorageError('UNAVAILABLE', 'The file changed while it was copied: try again.', { cause: error })
-    })
-  }
-
-  /** Fails with PRECONDITION_FAILED or NOT_FOUND where the source is no longer the one that `head` describes. */
-  async #copy(
-    source: { key: string; head: Head },
-    to: StoragePath,
-    { signal, overwrite, unfinished }: Call & Overwrite & { unfinished?: Unfinished },
-  ): Promise<Entry> {
-    const destination = { key: this.#keys.file(to), name: nameOf(to), overwrite, signal }
-    const [conditions] = await Promise.all([
-      this.#testedConditions(),
-      this.#folders.refuseFolder(to, overwrite, signal),
-    ])
-    const options = { path: to, signal, unfinished }
-    const entry = await copyObject(this.#bucket, conditions, source, destination, options)
-    this.#folders.noteFile(to)
-    return entry
-  }
-
-  async presign(
-    path: StoragePath,
-    {
-      signal,
-      method,
-      expiresIn,
-      responseHeaders,
-    }: Call & { method: 'GET' | 'PUT'; expiresIn: number; responseHeaders?: LinkHeaders },
-  ): Promise<{ url: URL; headers: Record<string, string> } | null> {
-    signal.throwIfAborted()
-    const key = this.#keys.file(path)
-    const url =
-      method === 'GET'
-        ? await linkToRead(this.#bucket, key, expiresIn, responseHeaders)
-        : await linkToWrite(this.#bucket, key, expiresIn)
-    return url && { url, headers: {} }
-  }
-
-  async close(): Promise<void> {
-    this.#bucket.close()
-  }
-
-  async #keepParent(path: StoragePath): Promise<void> {
-    try {
-      await this.#folders.keepParent(path, await this.#testedConditions())
-    } catch (error) {
-      // The deletion itself succeeded.
-      this.#host.warn('The parent folder may have disappeared with its last entry', { path, error })
-    }
-  }
-
-  /** Repeats the test if the back end was down when the provider was opened. */
-  async #testedConditions(): Promise<Conditions> {
-    this.#conditions ??= await probe(this.#bucket)
-    return this.#conditions ?? noConditions
+    close: () => bucket.close(),
   }
 }
 
-/** Returns whether a copy failed because its source is no longer the listed one. */
-function hasChanged(error: unknown): boolean {
-  return isPrecondition(error) || (error instanceof StorageError && error.code === 'NOT_FOUND')
+/** The maximum number of keys in one response. */
+const maxKeys = 1000
+/** This character sorts after everything that may follow a `/`, except repetitions of itself. */
+const last = '\u{10FFFF}'
+
+/**
+ * Returns one page of a folder with one request. Entries are sorted by key, where a folder's name ends in `/`. The cursor is the last
+ * name of the page, with `/` for a folder, so it stays valid while entries are added and removed.
+ */
+async function pageOf(
+  bucket: Bucket,
+  { folderKey, cursor, from, limit, signal }: Selection,
+): Promise<FolderPage<Head>> {
+  const after = cursor ?? (from ? textBefore(from) : undefined)
+  const startAfter = after?.endsWith('/') ? after + last : after
+  // The first page also gets the folder's own marker.
+  const count = Math.min(maxKeys, limit + (after === undefined ? 1 : 0))
+  const start = startAfter === undefined ? undefined : folderKey + startAfter
+  const { items, next } = await bucket.list(folderKey, { limit: count, delimiter: '/', startAfter: start }, signal)
+  const nameOf = ({ key }: ListedKey<Head>) => key?.slice(folderKey.length)
+  const names = items
+    .filter(item => !(after !== undefined && item.key !== undefined && compare(nameOf(item) ?? '', after) <= 0))
+    .sort((a, b) => compare(a.key ?? '', b.key ?? ''))
+  const marker = names.findIndex(item => nameOf(item) === '')
+  const page = names.slice(0, limit + (marker < 0 ? 0 : 1))
+  // A name that is not UTF-8 cannot be a cursor. Such names sort first here, so the last name of the page is valid.
+  const end = page.at(-1)
+  const isLast = next === undefined && names.length === page.length
+  return {
+    items: page,
+    cursor: end && !isLast ? nameOf(end) || undefined : undefined,
+    // Nothing else can sort between the name of a file and that of the folder on this page.
+    mayBeEarlier: key =>
+      after?.startsWith(key.slice(folderKey.length)) === true && compare(after, `${key}/`.slice(folderKey.length)) < 0,
+  }
+}
+
+/** Returns a text that sorts between `text` and all names that sort before it. */
+function textBefore(text: string): string {
+  const points = [...text]
+  const code = points.pop()?.codePointAt(0) ?? 0
+  const start = points.join('')
+  if (code === 0) return start
+  // There are no characters from U+D800 to U+DFFF.
+  const before = code === 0xe000 ? 0xd7ff : code - 1
+  return start + String.fromCodePoint(before) + last
+}
+
+/** Compares by the bytes of UTF-8, as servers do. JavaScript compares by UTF-16. */
+export function compare(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b))
+}
+
+/** Makes the marker of a folder. All markers are made here, so the condition of PutObject suffices. */
+async function makeMarker(bucket: Bucket, Key: string, signal: AbortSignal | undefined): Promise<boolean> {
+  const marker = { Bucket: bucket.name, Key, Body: Buffer.alloc(0), ContentType: 'application/x-directory' }
+  const put = (condition: object) =>
+    bucket.call(signal, (s3, options) => s3.putObject({ ...marker, ...condition }, options))
+  if (!bucket.conditions.put) {
+    return await bucket.exclusively(Key, signal, async () => {
+      if (await bucket.head(Key, signal)) return false
+      await put({})
+      return true
+    })
+  }
+  try {
+    await put({ IfNoneMatch: '*' })
+    return true
+  } catch (error) {
+    if (hasCode(error, 'PRECONDITION_FAILED')) return false
+    throw error
+  }
+}
+
+/** The number of concurrent deletions of single keys. */
+const removedAtOnce = 16
+/** Characters that XML 1.0 cannot contain: https://www.w3.org/TR/xml/#charsets */
+const noXml = /[^\t\n\u0020-\ufffd]/
+
+/** Deletes at most 1,000 keys. */
+async function removeAll(bucket: Bucket, keys: readonly string[], signal: AbortSignal): Promise<void> {
+  const inXml = keys.filter(key => !noXml.test(key))
+  const isDone = inXml.length === 0 || (await removeBatch(bucket, inXml, signal))
+  const left = isDone ? keys.filter(key => noXml.test(key)) : keys
+  await inParallel(left, removedAtOnce, key => bucket.remove(key, signal))
+}
+
+/**
+ * Deletes several keys with one request. Its status is 200 even if no key was deleted; the body lists each failure. Returns
+ * false if the server does not implement the request.
+ */
+async function removeBatch(bucket: Bucket, keys: readonly string[], signal: AbortSignal): Promise<boolean> {
+  const Delete = { Objects: keys.map(Key => ({ Key })), Quiet: true }
+  // Many other servers support no newer checksum for this request.
+  const checksum = bucket.settings.isAmazon ? {} : { ChecksumAlgorithm: 'MD5' as const }
+  const result = await bucket.call(signal, async (s3, options) => {
+    try {
+      return await s3.deleteObjects({ Bucket: bucket.name, Delete, ...checksum }, options)
+    } catch (error) {
+      if (statusOf(error) === 501 || codeOf(error) === 'NotImplemented') return null
+      throw error
+    }
+  })
+  if (!result) return false
+  const failure = result.Errors?.find(error => error.Code !== 'NoSuchKey')
+  if (!failure) return true
+  const cause = Object.assign(new Error(failure.Message ?? 'not deleted'), {
+    name: failure.Code ?? 'Unknown',
+    $metadata: { httpStatusCode: 500 },
+  })
+  throw toStorageError(cause, bucket.where)
 }

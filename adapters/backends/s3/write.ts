@@ -1,155 +1,109 @@
-import type { Readable } from 'node:stream'
-import { type FileStore, storeBody } from '../../bases/objects/store.ts'
-import { type Entry, StorageError, type StoragePath, type Unfinished } from '../../contract.ts'
-import { type Bucket, wasRepeated } from './bucket.ts'
-import { decodeKey, headersOf } from './entry.ts'
-import { statusOf } from './errors.ts'
-import { alreadyExists } from './folders.ts'
-import { abortUnrecorded, abortUpload, complete, formatRecord, sendBody, type Upload } from './multipart.ts'
-import type { Conditions } from './probe.ts'
-import { type Destination, putWhole } from './publish.ts'
+/** Writes that make a file visible: in one request, or at the end of an upload in parts. */
+import { createHash } from 'node:crypto'
+import { alreadyExists, hasCode } from '../../bases/errors.ts'
+import type { Destination, NewFile } from '../../bases/objects/driver.ts'
+import { type Entry, StorageError } from '../../contract.ts'
+import { type Bucket, type Step, wasRepeated } from './client.ts'
+import { maxDirectBody } from './direct.ts'
+import { defaultType, etagOf, fileEntry, headersOf } from './entry.ts'
 
-export interface WriteOptions {
-  path: StoragePath
-  size: number | undefined
-  mimeType: string | undefined
-  modifiedAt: Date | undefined
-  unfinished: Unfinished | undefined
-  signal: AbortSignal
-}
-
-export async function writeBody(
-  bucket: Bucket,
-  conditions: Conditions,
-  destination: Destination,
-  body: Readable,
-  { path, size, mimeType, modifiedAt, unfinished, signal }: WriteOptions,
-): Promise<Entry> {
-  const headers = headersOf({ mimeType, modifiedAt })
-  const store: FileStore = {
-    limits: bucket.limits,
-    putWhole: bytes => putWhole(bucket, conditions, destination, bytes, headers),
-    async begin() {
-      // Fail before reading a long body that cannot be stored.
-      if (!destination.overwrite && (await bucket.head(destination.key, signal))) throw alreadyExists()
-      const { upload, ended, free } = await beginRecorded(bucket, { path, key: destination.key, headers }, unfinished)
-      return {
-        async store(reader, options) {
-          const sent = await sendBody(bucket, upload, body, reader, options)
-          return await complete(bucket, conditions, upload, destination, sent)
-        },
-        ended,
-        free,
-      }
-    },
-  }
-  return await storeBody(store, body, { size, signal })
-}
+type Condition = { IfNoneMatch?: '*' }
 
 /**
- * The maximum difference between the clocks of S3 and this server, in milliseconds. The SDK corrects larger
- * differences.
+ * Runs the step that makes a file visible. Without `overwrite`, it never replaces a file.
+ *
+ * Where the server supports `If-None-Match` for every step, one request decides. Elsewhere writers of one key take turns. No
+ * placeholder object reserves the key, so a killed server leaves nothing that clients could see.
+ *
+ * @throws ALREADY_EXISTS
  */
-const clockTolerance = 5 * 60_000
-/** The maximum time to begin an upload, with all retries, in milliseconds. */
-const maxBeginTime = 10 * 60_000
-
-export interface Beginning {
-  path: StoragePath
-  key: string
-  headers: Record<string, unknown>
-}
-
-export interface BegunUpload {
-  upload: Upload
-  /** Set where a lost response to an earlier attempt may have named another upload: see `UploadRecord`. */
-  since: number | undefined
-}
-
-/** Begins an upload, which the host records before S3 creates it. An abort does not interrupt the request. */
-export async function begin(
+export async function publish<T>(
   bucket: Bucket,
-  { path, key, headers }: Beginning,
-  unfinished: Unfinished | undefined,
-): Promise<BegunUpload> {
-  const since = bucket.clock()
-  await unfinished?.began(formatRecord(path, undefined, since))
-  const object = { Bucket: bucket.name, Key: key }
-  try {
-    const request = { ...headers, ...object }
-    const { UploadId, $metadata } = await bucket.call(undefined, s3 => s3.createMultipartUpload(request))
-    if (!UploadId) throw new StorageError('UNAVAILABLE', 'The back end did not begin an upload: try again.')
-    return { upload: { ...object, UploadId }, since: $metadata.attempts === 1 ? undefined : since }
-  } catch (error) {
-    if (wasRefused(error)) await unfinished?.ended()
-    throw error
-  }
-}
-
-export interface RecordedUpload {
-  upload: Upload
-  /** Call this once the file is stored. */
-  ended(): Promise<void>
-  /** Frees the parts; never rejects. If it fails, the host frees them later from its record. */
-  free(): Promise<void>
-}
-
-/** Begins an upload that stays in the host's records until it ends. */
-export async function beginRecorded(
-  bucket: Bucket,
-  beginning: Beginning,
-  unfinished: Unfinished | undefined,
-): Promise<RecordedUpload> {
-  const { upload, since } = await begin(bucket, beginning, unfinished)
-  const ended = async () => {
-    if (since === undefined) await unfinished?.ended()
-  }
-  const freeWith = async (abort: typeof abortUpload) => {
-    await abort(bucket, upload).then(ended, () => {})
-  }
-  try {
-    await unfinished?.began(formatRecord(beginning.path, upload, since))
-  } catch (error) {
-    await freeWith(abortUnrecorded)
-    throw error
-  }
-  return { upload, ended, free: () => freeWith(unfinished ? abortUpload : abortUnrecorded) }
-}
-
-/** Returns true if S3 refused the first attempt, so no upload exists. */
-function wasRefused(error: unknown): boolean {
-  const status = statusOf((error as Error).cause)
-  return status !== undefined && status < 500 && !wasRepeated(error)
-}
-
-/**
- * Frees uploads whose ids were lost with a response: uploads of this key that began in the given time and have no part. Such
- * an upload never gets a part, whereas another writer's upload soon has one. The host calls this at least ten minutes after
- * the end of the write.
- */
-export async function freeLost(bucket: Bucket, Key: string, since: number): Promise<void> {
-  const [from, to] = [since - clockTolerance, since + clockTolerance + maxBeginTime]
-  let markers = {}
-  for (;;) {
-    const page = await bucket.call(undefined, s3 =>
-      s3.listMultipartUploads({ Bucket: bucket.name, Prefix: Key, EncodingType: 'url', ...markers }),
-    )
-    // The listing is sorted by key, so uploads of this key come first.
-    const own = (page.Uploads ?? []).filter(upload => decodeKey(upload.Key ?? '') === Key)
-    for (const { UploadId, Initiated } of own) {
-      const begun = Initiated?.getTime() ?? Number.NaN
-      if (UploadId && begun >= from && begun <= to) await freeIfEmpty(bucket, { Bucket: bucket.name, Key, UploadId })
+  { key, overwrite, signal }: Destination,
+  kind: Step,
+  step: (condition: Condition) => Promise<T>,
+): Promise<T> {
+  const { conditions } = bucket
+  const isConditional = !overwrite && conditions[kind]
+  const run = async () => {
+    try {
+      return await step(isConditional ? { IfNoneMatch: '*' } : {})
+    } catch (error) {
+      // The step may have failed on a condition of its own, such as the version of a copy's source.
+      throw isConditional && hasCode(error, 'PRECONDITION_FAILED') && (await bucket.head(key))
+        ? alreadyExists(error)
+        : error
     }
-    if (!page.IsTruncated || own.length < (page.Uploads?.length ?? 0)) return
-    markers = { KeyMarker: Key, UploadIdMarker: page.NextUploadIdMarker }
+  }
+  if (conditions.put && conditions.complete && conditions.copy) return await run()
+  return await bucket.exclusively(key, signal, async () => {
+    if (!overwrite && !isConditional && (await bucket.head(key))) throw alreadyExists()
+    return await run()
+  })
+}
+
+/** Bytes that are hashed at once to save a request. A HEAD costs less than to hash more. */
+const maxHashed = 1024 * 1024
+
+/** Stores a file in one request. @throws ALREADY_EXISTS; UNAVAILABLE where the stored file is incomplete */
+export async function putWhole(bucket: Bucket, destination: Destination, file: NewFile, bytes: Buffer): Promise<Entry> {
+  const headers = headersOf(file)
+  const object = { ...headers, Bucket: bucket.name, Key: destination.key, Body: bytes }
+  const md5 = bytes.length > maxHashed ? undefined : createHash('md5').update(bytes).digest('hex')
+  const stored = await publish(bucket, destination, 'put', async condition => {
+    const direct =
+      bytes.length > maxDirectBody
+        ? undefined
+        : await bucket.direct?.put(destination.key, toHttp(headers, condition), bytes)
+    if (typeof direct === 'object') return direct.value
+    try {
+      return await bucket.call(undefined, s3 => s3.putObject({ ...object, ...condition }))
+    } catch (error) {
+      // An earlier attempt may have stored the file although its response was lost. The existing file is then our own.
+      const isRepeated = direct === 'unknown' || wasRepeated(error)
+      const head = hasCode(error, 'PRECONDITION_FAILED') && isRepeated ? await bucket.head(destination.key) : undefined
+      if (!head || etagOf(head.ETag) !== (md5 ?? createHash('md5').update(bytes).digest('hex'))) throw error
+      return head
+    }
+  })
+  const etag = etagOf(stored.ETag)
+  if (etag !== md5) return await storedEntry(bucket, destination, bytes.length, [etag])
+  // The etag shows that the bytes arrived whole. The Date of the response may be later than the time of the file.
+  const described = { ...stored, LastModified: undefined, ContentType: headers.ContentType ?? defaultType }
+  return fileEntry(destination.name, bucket.fileId(destination.key), bytes.length, described)
+}
+
+function toHttp({ ContentType, Metadata }: ReturnType<typeof headersOf>, { IfNoneMatch }: Condition) {
+  return {
+    ...(ContentType !== undefined && { 'content-type': ContentType }),
+    ...(Metadata && { 'x-amz-meta-mtime': Metadata.mtime }),
+    ...(IfNoneMatch && { 'if-none-match': IfNoneMatch }),
   }
 }
 
-async function freeIfEmpty(bucket: Bucket, upload: Upload): Promise<void> {
-  try {
-    const { Parts = [] } = await bucket.call(undefined, s3 => s3.listParts({ ...upload, MaxParts: 1 }))
-    if (Parts.length === 0) await abortUpload(bucket, upload)
-  } catch (error) {
-    if ((error as StorageError).code !== 'NOT_FOUND') throw error
+/**
+ * Returns the entry of the file that was just stored, and compares its size with the bytes sent. It sends one HEAD, because
+ * the response to a write does not show that the file is complete.
+ *
+ * @param etags the etags that the file may have; with any other etag, it is another writer's file
+ * @throws UNAVAILABLE where the stored file is incomplete; it is removed first
+ */
+export async function storedEntry(
+  bucket: Bucket,
+  { key, name }: Destination,
+  size: number,
+  etags: readonly (string | null)[],
+): Promise<Entry> {
+  const head = await bucket.head(key)
+  const etag = head && etagOf(head.ETag)
+  if (!head || !etags.includes(etag ?? null)) {
+    // Another writer has replaced or deleted the file since.
+    return fileEntry(name, bucket.fileId(key), size, { ETag: etags.find(Boolean) ?? undefined })
   }
+  if (head.ContentLength !== size) {
+    await bucket.remove(key)
+    const message = `The back end stored ${head.ContentLength} of ${size} bytes, and the file was removed: try again.`
+    throw new StorageError('UNAVAILABLE', message)
+  }
+  return fileEntry(name, bucket.fileId(key), size, head)
 }

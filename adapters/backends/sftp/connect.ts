@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import ssh2, { type AnyAuthMethod, type Client, type SFTPWrapper } from 'ssh2'
+import { unreachable } from '../../bases/errors.ts'
 import { closeOnAbort } from '../../bases/plain/connect.ts'
 import { type Host, orAborted, StorageError, type StorageErrorCode } from '../../contract.ts'
-import { unreachable } from '../../unreachable.ts'
 import type { SftpSettings } from './config.ts'
 
 /** Milliseconds. */

@@ -1,6 +1,6 @@
 import { parseRetryAfter } from '../../bases/cloud/failure.ts'
+import { unreachable } from '../../bases/errors.ts'
 import { StorageError, type StorageErrorCode } from '../../contract.ts'
-import { unreachable } from '../../unreachable.ts'
 
 type Meaning = [StorageErrorCode, string]
 

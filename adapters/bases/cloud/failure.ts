@@ -1,5 +1,5 @@
 import { type Entry, StorageError, type StorageErrorCode } from '../../contract.ts'
-import { whyUnreachable } from '../../unreachable.ts'
+import { whyUnreachable } from '../errors.ts'
 
 /** A failed request to a vendor, described by its response, if any. */
 export interface Failure {

@@ -1,9 +1,9 @@
-import { StorageError } from '../../contract.ts'
-
 /**
  * The memory that buffers parts before they are sent. All writes of this process share it. A write of known size that gets
  * no memory streams its part unbuffered instead.
  */
+import { StorageError } from '../../contract.ts'
+import { Capacity } from '../limits.ts'
 
 const mib = 1024 * 1024
 /** The maximum number of bytes in use. */
@@ -20,20 +20,14 @@ export interface PartMemory {
   release(options: { reusable: boolean }): void
 }
 
-interface Waiting {
-  length: number
-  resolve(memory: PartMemory): void
-}
-
 /** Buffers that are free for reuse. */
 let idle: Buffer[] = []
 let used = 0
-const waiting: Waiting[] = []
+const capacity = new Capacity(budget)
 
 /** Returns memory, or undefined if none is free. */
 export function takeMemory(length: number): PartMemory | undefined {
-  const isFull = waiting.length > 0 || used + length > budget - reserve
-  return isFull && length > 0 ? undefined : lend(length)
+  return length === 0 || capacity.tryTake(length, reserve) ? lend(length) : undefined
 }
 
 /**
@@ -43,27 +37,13 @@ export function takeMemory(length: number): PartMemory | undefined {
  * @throws UNAVAILABLE after that time
  */
 export async function waitForMemory(length: number, signal: AbortSignal, time: number): Promise<PartMemory> {
-  signal.throwIfAborted()
-  if (waiting.length === 0 && used + length <= budget) return lend(length)
-  const { promise, resolve, reject } = Promise.withResolvers<PartMemory>()
-  const entry: Waiting = { length, resolve }
-  const leave = (reason: unknown) => {
-    const index = waiting.indexOf(entry)
-    // The caller already has its memory and releases it.
-    if (index === -1) return
-    waiting.splice(index, 1)
-    reject(reason)
-    serve()
-  }
-  const onAbort = () => leave(signal.reason)
-  waiting.push(entry)
-  signal.addEventListener('abort', onAbort, { once: true })
-  const timer = setTimeout(() => leave(noMemory()), time)
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(noMemory()), time)
   try {
-    return await promise
+    await capacity.take(length, AbortSignal.any([signal, late.signal]))
+    return lend(length)
   } finally {
     clearTimeout(timer)
-    signal.removeEventListener('abort', onAbort)
   }
 }
 
@@ -72,13 +52,7 @@ function noMemory(): StorageError {
   return new StorageError('UNAVAILABLE', message, { retryAfterMs: 30_000 })
 }
 
-function serve(): void {
-  for (let next = waiting[0]; next && used + next.length <= budget; next = waiting[0]) {
-    waiting.shift()
-    next.resolve(lend(next.length))
-  }
-}
-
+/** Returns a buffer for bytes that were taken from the capacity. */
 function lend(length: number): PartMemory {
   const found = idle.find(buffer => buffer.length === length)
   const bytes = found ?? Buffer.allocUnsafeSlow(length)
@@ -92,7 +66,7 @@ function lend(length: number): PartMemory {
       used -= length
       // Short buffers have many different lengths and are cheap to allocate.
       if (reusable && length >= mib) idle.push(bytes)
-      serve()
+      capacity.give(length)
     },
   }
 }

@@ -1,25 +1,27 @@
+/** Reads of objects, which continue over new connections when one is lost. */
 import { Readable } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type ByteRange, StorageError } from '../../contract.ts'
+import { hasCode } from '../errors.ts'
+import { type Backoff, delayBefore, pause } from '../retry.ts'
 
 /** A response that has begun. */
-interface Opened {
+export interface OpenedObject {
   stream: Readable
   /** Bytes of the response. */
   length: number
   etag: string | null
 }
 
-interface ObjectSource<T extends Opened> {
+interface ObjectSource<T extends OpenedObject> {
   /** @param etag the only version to read; undefined or null for any */
   get(range: ByteRange | undefined, etag: string | null | undefined, signal: AbortSignal): Promise<T>
   /** As in `BodySource`. */
   idleTime: number
-  unreachable(error: Error): StorageError
+  unreachable(error: Error): Error
 }
 
 /** Opens an object, or a range of it. The body continues over new connections while the object has the same version. */
-export async function openObject<T extends Opened>(
+export async function openObject<T extends OpenedObject>(
   { get, idleTime, unreachable }: ObjectSource<T>,
   { range, ifMatch, signal }: { range?: ByteRange | undefined; ifMatch?: string | undefined; signal: AbortSignal },
 ): Promise<{ opened: T; body: ObjectBody }> {
@@ -29,17 +31,12 @@ export async function openObject<T extends Opened>(
   const open = async (position: number, callSignal: AbortSignal) => {
     const rest = { offset: position, length: end - position }
     const again = await get(rest, opened.etag, callSignal).catch(error => {
-      if (!['PRECONDITION_FAILED', 'NOT_FOUND', 'RANGE_NOT_SATISFIABLE'].includes(error?.code)) throw error
+      if (!hasCode(error, 'PRECONDITION_FAILED', 'NOT_FOUND', 'RANGE_NOT_SATISFIABLE')) throw error
       throw new StorageError('UNAVAILABLE', 'The file changed while it was read: read it again.', { cause: error })
     })
     return again.stream
   }
   return { opened, body: new ObjectBody(opened.stream, { start, end }, { open, signal, idleTime, unreachable }) }
-}
-
-export function rangeHeader({ offset, length }: ByteRange): string {
-  const end = length === undefined ? Number.POSITIVE_INFINITY : offset + length - 1
-  return `bytes=${offset}-${end <= Number.MAX_SAFE_INTEGER ? end : ''}`
 }
 
 /**
@@ -63,13 +60,11 @@ export interface BodySource {
   /** Milliseconds without a byte, while the reader waits, after which the connection counts as dropped. */
   idleTime: number
   /** Returns the error for the last of several failures of the connection. */
-  unreachable(error: Error): StorageError
+  unreachable(error: Error): Error
 }
 
-/** The maximum number of connection failures in a row without a byte in between. */
-const maxAttempts = 4
-/** Milliseconds before the first retry; doubled each time. */
-const firstDelay = 100
+/** For connection failures in a row without a byte in between. */
+const backoff: Backoff = { first: 100, longest: 1_000, attempts: 4 }
 
 /** The bytes from `start` to `end`, exclusive. When a connection drops, it continues at the same byte over a new one. */
 class ObjectBody extends Readable {
@@ -161,9 +156,9 @@ class ObjectBody extends Readable {
 
   async #reopen(error: Error): Promise<void> {
     this.#attempts += 1
-    if (this.#attempts >= maxAttempts) throw this.#source.unreachable(error)
+    if (this.#attempts >= backoff.attempts) throw this.#source.unreachable(error)
     const { signal } = this.#closing
-    await sleep(firstDelay * 2 ** (this.#attempts - 1), undefined, { signal })
+    await pause(delayBefore(this.#attempts - 1, backoff), signal)
     this.#attach(await this.#source.open(this.#position, signal))
   }
 

@@ -1,5 +1,5 @@
 /** Published as `stowage/adapter/plain`. */
-export { unreachable } from '../../unreachable.ts'
+export { unreachable } from '../errors.ts'
 export {
   connectionsProperty,
   folderProperty,

@@ -1,5 +1,7 @@
+/** One bucket, with the SDK's client: connections, retries, and the errors of requests. */
 import { S3, type S3ClientConfig } from '@aws-sdk/client-s3'
-import type { PartLimits } from '../../bases/objects/parts.ts'
+import type { KeyPage, ObjectLimits } from '../../bases/objects/driver.ts'
+import type { Backoff } from '../../bases/retry.ts'
 import type { Exclusive, Host, Network } from '../../contract.ts'
 import type { S3Settings } from './config.ts'
 import { DirectRequests } from './direct.ts'
@@ -7,21 +9,12 @@ import { decodeKey, type Head } from './entry.ts'
 import { isSkewed, isUnexplained, statusOf, toStorageError, type Where } from './errors.ts'
 
 /** Limits, which tests set to lower values. */
-export interface Limits extends PartLimits {
-  /** Milliseconds that a part of a file of unknown size waits for memory. */
-  memoryTime: number
+export interface Limits extends ObjectLimits {
   /** Bytes above which a file is copied in parts: the limit of CopyObject. */
   copyBytes: number
   copyPartBytes: number
-  /** Milliseconds without a byte after which a connection counts as dropped. */
-  idleTime: number
-  /** Milliseconds that parts may continue after an abort. The host waits five seconds. */
-  graceTime: number
-  /**
-   * Milliseconds between attempts to abort an upload that the host has no record of. Each request also has its own
-   * retries.
-   */
-  abortRetryDelays: readonly number[]
+  /** For attempts to abort an upload that the host has no record of. Each request also has its own retries. */
+  abortBackoff: Backoff
   /** A test object (probe.ts) that is older than this many milliseconds belongs to a killed server. */
   staleProbeAge: number
 }
@@ -36,7 +29,7 @@ export const defaultLimits: Limits = {
   copyPartBytes: 128 * mib,
   idleTime: 60_000,
   graceTime: 4_000,
-  abortRetryDelays: [1_000, 4_000, 15_000],
+  abortBackoff: { first: 3_000, longest: 15_000, attempts: 4 },
   staleProbeAge: 60 * 60_000,
 }
 
@@ -50,6 +43,18 @@ const slowCallTime = 10 * 60_000
 /** Milliseconds until a connection is established. */
 const connectTime = 10_000
 
+/** The requests that can make a file visible: PutObject, CompleteMultipartUpload and CopyObject. */
+export type Step = 'put' | 'complete' | 'copy'
+
+/**
+ * True for each step that honors `If-None-Match: *` and so never replaces a file. Ceph 16 ignores it except in
+ * PutObject.
+ */
+export type Conditions = Readonly<Record<Step, boolean>>
+
+export const allConditions: Conditions = { put: true, complete: true, copy: true }
+export const noConditions: Conditions = { put: false, complete: false, copy: false }
+
 type CallOptions = { abortSignal?: AbortSignal }
 type Work<T> = (s3: S3, options: CallOptions) => Promise<T>
 
@@ -61,6 +66,8 @@ export class Bucket {
   readonly #bodies: S3
   readonly #slow: S3
   readonly #exclusively: Exclusive
+  /** Those of the server, once they are tested: see probe.ts. */
+  conditions: Conditions = noConditions
   /** False once the server has refused to be asked for checksums, as Backblaze B2 does. */
   #hasChecksums = true
   /** Undefined where only the SDK knows the addresses of objects. */
@@ -170,12 +177,49 @@ export class Bucket {
     })
   }
 
-  /** Returns the first `count` keys with this prefix. */
-  async keys(Prefix: string, count: number, signal?: AbortSignal): Promise<(string | undefined)[]> {
-    const { Contents = [] } = await this.call(signal, (s3, options) =>
-      s3.listObjectsV2({ Bucket: this.name, Prefix, MaxKeys: count, EncodingType: 'url' }, options),
+  /** Returns keys with this prefix, or after a name in it, in the order of their bytes. */
+  async list(
+    Prefix: string,
+    {
+      limit,
+      delimiter,
+      startAfter,
+      token,
+    }: { limit: number; delimiter?: '/' | undefined; startAfter?: string | undefined; token?: string | undefined },
+    signal?: AbortSignal,
+  ): Promise<KeyPage<Head>> {
+    const {
+      Contents = [],
+      CommonPrefixes = [],
+      ...page
+    } = await this.call(signal, (s3, options) =>
+      s3.listObjectsV2(
+        {
+          Bucket: this.name,
+          Prefix,
+          MaxKeys: limit,
+          EncodingType: 'url',
+          ...(delimiter && { Delimiter: delimiter }),
+          ...(startAfter !== undefined && { StartAfter: startAfter }),
+          ...(token && { ContinuationToken: token }),
+        },
+        options,
+      ),
     )
-    return Contents.map(object => decodeKey(object.Key ?? ''))
+    const items = [
+      ...Contents.map(object => ({
+        key: decodeKey(object.Key ?? ''),
+        facts: { ...object, ContentLength: object.Size },
+      })),
+      ...CommonPrefixes.map(({ Prefix: prefix }) => ({ key: decodeKey(prefix ?? ''), facts: undefined })),
+    ]
+    return { items, next: page.IsTruncated ? (page.NextContinuationToken ?? '') : undefined }
+  }
+
+  /** Deletes an object, whether it exists or not. */
+  async remove(Key: string, signal?: AbortSignal): Promise<void> {
+    if (signal && (await this.direct?.remove(Key, signal))) return
+    await this.call(signal, (s3, options) => s3.deleteObject({ Bucket: this.name, Key }, options))
   }
 
   close(): void {
@@ -210,10 +254,6 @@ export class Bucket {
       if (!isUnexplained(error)) throw error
     })
   }
-}
-
-export function isPrecondition(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'PRECONDITION_FAILED'
 }
 
 /**

@@ -1,8 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Entry } from '../../contract.ts'
 import { takeMemory, waitForMemory } from './part-memory.ts'
-import { BodyReader, type PartLimits, planParts } from './parts.ts'
-import { fillMemory, type SendLimits, type SendOptions } from './send.ts'
+import { BodyReader, fillMemory, type PartLimits, planParts, type SendLimits, type SendOptions } from './parts.ts'
 
 /** An upload in parts that the host has recorded. */
 export interface RecordedUpload {
@@ -19,25 +18,25 @@ export interface FileStore {
   /** Stores a file in one request. */
   putWhole(bytes: Buffer): Promise<Entry>
   begin(): Promise<RecordedUpload>
+  /** The bytes of the body, for a driver that looks at them. Default: the body. */
+  content?: AsyncIterable<unknown>
 }
 
 /**
  * Stores a body in one request if it fits into one part, otherwise in parts. An abort takes effect until the last byte
  * has arrived. After that the write continues to its end, and the caller gets its result.
- * @param content the bytes of the body, for a caller that looks at them
  */
 export async function storeBody(
   store: FileStore,
   body: Readable,
   { size, signal }: { size: number | undefined; signal: AbortSignal },
-  content: AsyncIterable<unknown> = body,
 ): Promise<Entry> {
   const onAbort = () => body.destroy(signal.reason)
   signal.addEventListener('abort', onAbort, { once: true })
   try {
     signal.throwIfAborted()
     const partPlan = planParts(size, store.limits)
-    const reader = new BodyReader(content)
+    const reader = new BodyReader(store.content ?? body)
     const length = Math.min(partPlan.partBytes, size ?? partPlan.partBytes)
     // The body may fail before it is read.
     body.on('error', () => {})

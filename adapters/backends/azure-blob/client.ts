@@ -1,20 +1,21 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
-import { type Failure, parseRetryAfter } from '../../bases/cloud/failure.ts'
-import { type Backoff, repeat, waitFor } from '../../bases/cloud/repeat.ts'
+/** One container: connections, retries, tokens, and the errors of requests. */
+import type { ClientRequest, Agent as HttpAgent, IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { pipeline, Readable } from 'node:stream'
+import type { Failure } from '../../bases/cloud/failure.ts'
+import { repeat, waitFor } from '../../bases/cloud/repeat.ts'
 import type { TokenSource } from '../../bases/cloud/tokens.ts'
-import type { PartLimits } from '../../bases/objects/parts.ts'
-import type { SendLimits } from '../../bases/objects/send.ts'
-import type { Host } from '../../contract.ts'
+import { hasCode } from '../../bases/errors.ts'
+import type { KeyPage, ObjectLimits } from '../../bases/objects/driver.ts'
+import { type Backoff, parseRetryAfter } from '../../bases/retry.ts'
+import type { Host, Network } from '../../contract.ts'
 import type { AzureSettings } from './config.ts'
 import { type Described, describe, encodeKey } from './entry.ts'
-import { failureOf, hasCode, type Refusal, refusalOf, refused, unreached } from './errors.ts'
-import { apiVersion, HttpClient, type HttpHeaders, sharedKey, textOf } from './http.ts'
+import { failureOf, type Refusal, refusalOf, refused, unreached } from './errors.ts'
+import { apiVersion, type HttpHeaders, sharedKey } from './signature.ts'
+import { parseListing } from './xml.ts'
 
-/** Limits, which tests set to lower values. Times are in milliseconds. */
-export interface Limits extends PartLimits, SendLimits {
-  /** Time without a byte after which a connection counts as dropped. */
-  idleTime: number
+/** Limits, which tests set to lower values. */
+export interface Limits extends ObjectLimits {
   backoff: Backoff
 }
 
@@ -115,6 +116,30 @@ export class Container {
     await this.call({ method: 'DELETE', key }, signal).catch(error => {
       if (!hasCode(error, 'NOT_FOUND')) throw error
     })
+  }
+
+  /** Sends one request for a listing, which is empty for a missing folder. */
+  async list(
+    prefix: string,
+    { limit, delimiter, after }: { limit: number; delimiter?: '/'; after?: string | undefined },
+    signal?: AbortSignal,
+  ): Promise<KeyPage<Described>> {
+    const query = {
+      restype: 'container',
+      comp: 'list',
+      include: 'metadata',
+      maxresults: String(limit),
+      ...(prefix && { prefix }),
+      ...(delimiter && { delimiter }),
+      ...(after && { marker: after }),
+    }
+    try {
+      const { text } = await this.call({ method: 'GET', query }, signal)
+      return parseListing(text)
+    } catch (error) {
+      if (hasCode(error, 'NOT_FOUND')) return { items: [], next: undefined }
+      throw error
+    }
   }
 
   /** Returns the address of a blob; with the shared access signature, if that is how it is read. */
@@ -233,4 +258,89 @@ function toRefusal({ statusCode = 0, headers }: IncomingMessage, attempts: numbe
  */
 export function wasRepeated(error: unknown): boolean {
   return (refusalOf(error)?.attempts ?? 1) > 1
+}
+
+/** The maximum number of connections. Downloads use separate ones, as slow readers can occupy theirs for long. */
+const callSockets = 64
+const bodySockets = 1024
+
+/** Milliseconds until a connection is established. */
+const connectTime = 10_000
+
+/** Bytes of a response that is not streamed: a page of a listing with long metadata. */
+const maxText = 32 * 1024 * 1024
+
+interface HttpRequest {
+  method: string
+  headers: HttpHeaders
+  body?: Buffer | Readable | undefined
+  signal?: AbortSignal | undefined
+  /** Milliseconds without a byte. */
+  timeout: number
+  /** True where the caller reads the body of the response itself, as slowly as it likes. */
+  isStreamed: boolean
+}
+
+/** Sends requests once, over connections that are reused. */
+class HttpClient {
+  readonly #network: Network
+  readonly #calls: HttpAgent
+  readonly #bodies: HttpAgent
+  readonly #uploads: HttpAgent
+
+  constructor(network: Network, protocol: string) {
+    this.#network = network
+    const options = { keepAlive: true, maxFreeSockets: 32, scheduling: 'lifo' as const }
+    const agent = (own: object) => (protocol === 'https:' ? network.httpsAgent(own) : network.httpAgent(own))
+    this.#calls = agent({ ...options, maxSockets: callSockets })
+    this.#bodies = agent({ ...options, maxSockets: bodySockets })
+    // A streamed body cannot be sent again if an idle connection turns out to be closed, so it gets a new one.
+    this.#uploads = agent({ maxSockets: bodySockets })
+  }
+
+  /** Resolves when the response begins. @throws errors of sockets; the error of the body */
+  send(url: URL, { method, headers, body, signal, timeout, isStreamed }: HttpRequest): Promise<IncomingMessage> {
+    const agent = body instanceof Readable ? this.#uploads : isStreamed ? this.#bodies : this.#calls
+    return new Promise((resolve, reject) => {
+      const request = this.#network.request(url, { method, headers, agent, signal, timeout })
+      request.on('error', reject)
+      request.on('timeout', () => {
+        request.destroy(Object.assign(new Error('no byte arrived in time'), { code: 'ETIMEDOUT' }))
+      })
+      request.on('response', response => {
+        // The reader of a stream has timers of its own.
+        if (isStreamed && (response.statusCode ?? 500) < 300) request.setTimeout(0)
+        resolve(response)
+      })
+      boundConnecting(request)
+      if (body instanceof Readable) pipeline(body, request, error => error && reject(error))
+      else request.end(body)
+    })
+  }
+
+  close(): void {
+    for (const agent of [this.#calls, this.#bodies, this.#uploads]) agent.destroy()
+  }
+}
+
+/** Reads a response to its end, so that its connection can be used again. @throws errors of sockets */
+async function textOf(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length > maxText) throw Object.assign(new Error('the response is too long'), { code: 'EMSGSIZE' })
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+function boundConnecting(request: ClientRequest): void {
+  request.on('socket', socket => {
+    if (!socket.connecting) return
+    const error = Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' })
+    const timer = setTimeout(() => request.destroy(error), connectTime)
+    socket.once('connect', () => clearTimeout(timer))
+    request.once('close', () => clearTimeout(timer))
+  })
 }
