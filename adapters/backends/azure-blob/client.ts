@@ -1,7 +1,7 @@
 /** One container: connections, retries, tokens, and the errors of requests. */
 import type { ClientRequest, Agent as HttpAgent, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { pipeline, Readable } from 'node:stream'
-import type { Failure } from '../../bases/cloud/failure.ts'
+import type { Failure } from '../../bases/cloud/errors.ts'
 import { repeat, waitFor } from '../../bases/cloud/repeat.ts'
 import type { TokenSource } from '../../bases/cloud/tokens.ts'
 import { hasCode } from '../../bases/errors.ts'

@@ -1,9 +1,11 @@
 /** Tokens of Microsoft Entra, for people and applications. */
-import { property } from '../../bases/cloud/failure.ts'
+
+import type { Vendor } from '../../bases/cloud/client.ts'
+import { property } from '../../bases/cloud/errors.ts'
 import { requestTokens } from '../../bases/cloud/grants.ts'
-import type { Vendor } from '../../bases/cloud/http.ts'
-import { type Backoff, usualBackoff } from '../../bases/cloud/repeat.ts'
+import { usualBackoff } from '../../bases/cloud/repeat.ts'
 import { fromHost, fromRequests, type TokenSource } from '../../bases/cloud/tokens.ts'
+import type { Backoff } from '../../bases/retry.ts'
 import type { Host, Network, StorageErrorCode, Tokens } from '../../contract.ts'
 import type { AzureSettings, EntraClient } from './config.ts'
 

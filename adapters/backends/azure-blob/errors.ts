@@ -1,4 +1,4 @@
-import type { Failure } from '../../bases/cloud/failure.ts'
+import type { Failure } from '../../bases/cloud/errors.ts'
 import { hasCode, isNetworkError, whyUnreachable } from '../../bases/errors.ts'
 import { StorageError, type StorageErrorCode } from '../../contract.ts'
 import type { AzureSettings } from './config.ts'

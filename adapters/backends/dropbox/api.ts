@@ -1,5 +1,5 @@
-import { property } from '../../bases/cloud/failure.ts'
-import { type HttpClient, type HttpRequest, type HttpResponse, RequestFailure } from '../../bases/cloud/http.ts'
+import { type HttpClient, type HttpRequest, type HttpResponse, RequestFailure } from '../../bases/cloud/client.ts'
+import { property } from '../../bases/cloud/errors.ts'
 import { type Call, StorageError } from '../../contract.ts'
 import type { Endpoints } from './config.ts'
 

@@ -1,13 +1,12 @@
 import { whiteSpace } from '../../bases/cloud/names.ts'
+import { folderEntry } from '../../bases/errors.ts'
 import { type Entry, StorageError, type StoragePath, segmentsOf, type Traits } from '../../contract.ts'
 import { isFolder, type Metadata } from './api.ts'
 
 /** @param name the name in the path, whose case can differ from that in Dropbox */
 export function toEntry(name: string, metadata: Metadata): Entry {
   const fileId = idOf(metadata)
-  if (isFolder(metadata)) {
-    return { name, kind: 'directory', size: null, modifiedAt: null, etag: null, mimeType: null, fileId }
-  }
+  if (isFolder(metadata)) return folderEntry(name, fileId)
   const modifiedAt = new Date(metadata.client_modified)
   // Two exports of one version can differ, so they have no etag.
   if (metadata.is_downloadable === false) {

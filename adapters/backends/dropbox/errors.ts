@@ -1,5 +1,5 @@
-import { type Failure, property } from '../../bases/cloud/failure.ts'
-import type { Vendor } from '../../bases/cloud/http.ts'
+import type { Vendor } from '../../bases/cloud/client.ts'
+import { type Failure, property } from '../../bases/cloud/errors.ts'
 import type { StorageErrorCode } from '../../contract.ts'
 
 const nothing = 'There is nothing at this path.'

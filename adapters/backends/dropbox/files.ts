@@ -1,5 +1,6 @@
-import { hasCode, toStorageError } from '../../bases/cloud/failure.ts'
-import { RequestFailure } from '../../bases/cloud/http.ts'
+import { RequestFailure } from '../../bases/cloud/client.ts'
+import { refuseTooLarge, toStorageError } from '../../bases/cloud/errors.ts'
+import { folderEntry, hasCode } from '../../bases/errors.ts'
 import { type Entry, nameOf, type Quota, StorageError, type StoragePath } from '../../contract.ts'
 import type { DeletedMetadata, DropboxApi, Metadata } from './api.ts'
 import { namespaceId, requireStorable, toEntry } from './entry.ts'
@@ -58,7 +59,7 @@ export class DropboxFiles {
     // Dropbox has no metadata for the top of a space.
     if (path === '' && this.#root === '') {
       const fileId = namespaceId(await this.api.rootNamespace(signal))
-      return { name: '', kind: 'directory', size: null, modifiedAt: null, etag: null, mimeType: null, fileId }
+      return folderEntry('', fileId)
     }
     const found = await this.find(path, signal)
     if (!found && path === '') throw missingRoot()
@@ -114,12 +115,10 @@ export class DropboxFiles {
     return { used: allocation.used, total: allocation.allocated }
   }
 
-  /** Checks the free space first, because Dropbox reports a full account only after the last byte. @throws QUOTA_EXCEEDED */
+  /** @throws QUOTA_EXCEEDED */
   async refuseTooLarge(size: number, signal: AbortSignal): Promise<void> {
-    const { used, total } = await this.quota(signal)
-    if (used === null || total === null || used + size <= total) return
     const message = 'The Dropbox account has too little free space for this file: free some space or buy more.'
-    throw new StorageError('QUOTA_EXCEEDED', message)
+    refuseTooLarge(await this.quota(signal), size, message)
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Backoff } from '../../bases/cloud/repeat.ts'
+import type { Backoff } from '../../bases/retry.ts'
 import type { Network, OAuthFlow, Tokens } from '../../contract.ts'
 import { type DropboxConfig, type Endpoints, scopes } from './config.ts'
 

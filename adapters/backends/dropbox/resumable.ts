@@ -1,11 +1,12 @@
-import type { Readable } from 'node:stream'
-import { type BlockOptions, requireWithin, unsent } from '../../bases/cloud/chunks.ts'
-import { alreadyExists, notAFile, property } from '../../bases/cloud/failure.ts'
-import { RequestFailure, withStorageErrors } from '../../bases/cloud/http.ts'
-import { nameOf, type ResumableWrites, StorageError, type StoragePath } from '../../contract.ts'
+import { type BlockOptions, endedEarly, requireWithin, unsent } from '../../bases/cloud/chunks.ts'
+import { RequestFailure } from '../../bases/cloud/client.ts'
+import { property } from '../../bases/cloud/errors.ts'
+import { alreadyExists, notAFile } from '../../bases/errors.ts'
+import { formatState, parseState } from '../../bases/upload-state.ts'
+import { nameOf, type ResumableWrites, type StoragePath } from '../../contract.ts'
 import { type FileMetadata, isFolder } from './api.ts'
 import { toEntry } from './entry.ts'
-import { dropbox, isRefusedFor } from './errors.ts'
+import { isRefusedFor } from './errors.ts'
 import type { DropboxFiles } from './files.ts'
 import { blockSize, chunkSize, commitInfo, commitOnce, contentHash, hashBlocks, once } from './write.ts'
 
@@ -21,39 +22,38 @@ export function resumableWrites(files: DropboxFiles): ResumableWrites {
   return {
     partSize: blockSize,
 
-    begin: (path, { signal, size, modifiedAt }) =>
-      withStorageErrors(dropbox, signal, async () => {
-        if (path === '') throw notAFile()
-        // Fail before the bytes are sent if they can never be stored.
-        const existing = await files.find(path, signal)
-        if (existing && isFolder(existing)) throw notAFile()
-        if (size !== undefined) await files.refuseTooLarge(size, signal)
-        const route = 'files/upload_session/start'
-        const started = await files.api.upload<{ session_id: string }>(route, {}, new Uint8Array(0), { signal })
-        return format({ path, session: started.session_id, time: modifiedAt?.getTime() })
-      }),
+    async begin(path, { signal, size, modifiedAt }) {
+      // Fail before the bytes are sent if they can never be stored.
+      const existing = await files.find(path, signal)
+      if (existing && isFolder(existing)) throw notAFile()
+      if (size !== undefined) await files.refuseTooLarge(size, signal)
+      const route = 'files/upload_session/start'
+      const started = await files.api.upload<{ session_id: string }>(route, {}, new Uint8Array(0), { signal })
+      return formatState({ path, session: started.session_id, time: modifiedAt?.getTime() } satisfies State)
+    },
 
-    append: (text, body, options) =>
-      reading(body, options.signal, async () => {
-        const sender = new Sender(files, parse(text), options)
-        for await (const { bytes } of unsent(body, { ...options, chunkSize }, options.offset)) await sender.send(bytes)
-        return text
-      }),
+    async append(text, body, options) {
+      const sender = new Sender(files, parse(text), options)
+      for await (const { bytes } of unsent(body, { ...options, chunkSize }, options.offset)) await sender.send(bytes)
+      return text
+    },
 
-    complete: (text, body, options) =>
-      reading(body, options.signal, async () => {
-        const state = parse(text)
-        const sender = new Sender(files, state, options)
-        for await (const { bytes, isLast } of unsent(body, { ...options, chunkSize }, options.offset)) {
-          if (!isLast) await sender.send(bytes)
-          else return toEntry(nameOf(state.path), await sender.finish(bytes, options.overwrite))
-        }
-        throw new StorageError('UNAVAILABLE', 'The upload ended early: try again.')
-      }),
+    async complete(text, body, options) {
+      const state = parse(text)
+      const sender = new Sender(files, state, options)
+      for await (const { bytes, isLast } of unsent(body, { ...options, chunkSize }, options.offset)) {
+        if (!isLast) await sender.send(bytes)
+        else return toEntry(nameOf(state.path), await sender.finish(bytes, options.overwrite))
+      }
+      throw endedEarly()
+    },
 
-    abort: (_, { signal }) => withStorageErrors(dropbox, signal, async () => {}),
+    async abort() {},
   }
 }
+
+/** @throws NOT_FOUND */
+const parse = (text: string) => parseState<State>(text, ({ session }) => typeof session === 'string')
 
 /** Sends the chunks of one call, without the bytes that an earlier call has sent. */
 class Sender {
@@ -135,32 +135,4 @@ function correctOffset(error: unknown): number | undefined {
   const detail = property(refusal, 'lookup_failed') ?? refusal
   const offset = property(detail, 'correct_offset') ?? property(property(detail, 'incorrect_offset'), 'correct_offset')
   return typeof offset === 'number' ? offset : undefined
-}
-
-/** Destroys the body when `work` fails. */
-async function reading<T>(body: Readable, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  try {
-    return await withStorageErrors(dropbox, signal, work)
-  } catch (error) {
-    body.destroy()
-    throw error
-  }
-}
-
-/** Encodes the path in base64url, since JSON could escape it to more than the maximum length of a state. */
-function format({ path, ...rest }: State): string {
-  return JSON.stringify({ path: Buffer.from(path).toString('base64url'), ...rest })
-}
-
-/** @throws NOT_FOUND */
-function parse(text: string): State {
-  try {
-    const { path, session, time } = JSON.parse(text)
-    if (typeof path === 'string' && typeof session === 'string') {
-      return { path: Buffer.from(path, 'base64url').toString() as StoragePath, session, time }
-    }
-  } catch {
-    // Refuse it below.
-  }
-  throw new StorageError('NOT_FOUND', 'There is no such upload: begin again.')
 }

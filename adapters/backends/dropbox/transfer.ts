@@ -1,21 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { isTransient, notAFile, notFound, refusalOver } from '../../bases/cloud/failure.ts'
-import { RequestFailure } from '../../bases/cloud/http.ts'
+import { RequestFailure } from '../../bases/cloud/client.ts'
+import { isTransient, refusalOver } from '../../bases/cloud/errors.ts'
 import { isSameName } from '../../bases/cloud/names.ts'
-import { type Call, childOf, type Entry, nameOf, parentOf, StorageError, type StoragePath } from '../../contract.ts'
+import type { Transfer } from '../../bases/cloud/provider.ts'
+import { notAFile, notFound } from '../../bases/errors.ts'
+import { childOf, type Entry, nameOf, parentOf, type StorageError } from '../../contract.ts'
 import { isFolder, type Metadata } from './api.ts'
 import { badName, toEntry } from './entry.ts'
 import { isRefusedFor } from './errors.ts'
 import type { DropboxFiles } from './files.ts'
 import { once } from './write.ts'
-
-interface Transfer extends Call {
-  from: StoragePath
-  to: StoragePath
-  overwrite: boolean
-  /** The source, as it was some time ago. */
-  entry?: Entry | undefined
-}
 
 /** Copies a file. Dropbox never copies over an existing file. */
 export async function copyFile(files: DropboxFiles, transfer: Transfer): Promise<Entry> {
@@ -39,7 +33,6 @@ export async function copyFile(files: DropboxFiles, transfer: Transfer): Promise
 /** Moves a file, or a folder with everything below it. Dropbox never moves over an existing entry. */
 export async function moveEntry(files: DropboxFiles, transfer: Transfer): Promise<Entry> {
   const { from, to, signal } = transfer
-  if (to.startsWith(`${from}/`)) throw new StorageError('INVALID_PATH', 'A folder cannot be moved into itself.')
   if (from !== to && isSameName(from, to)) return toEntry(nameOf(to), await changeCase(files, transfer))
   const moved = await relocate(files, 'files/move_v2', transfer, async () => {
     const [source, found] = await Promise.all([files.find(from, signal), files.find(to, signal)])

@@ -1,13 +1,13 @@
-/** Dropbox's content hash (www.dropbox.com/developers/reference/content-hash): the SHA-256 of the SHA-256 of each block. */
-
 import { createHash, webcrypto } from 'node:crypto'
 import { addAbortSignal, type Readable } from 'node:stream'
-import { chunksOf } from '../../bases/cloud/chunks.ts'
-import { alreadyExists, isTransient, notAFile } from '../../bases/cloud/failure.ts'
-import { RequestFailure } from '../../bases/cloud/http.ts'
+import { chunksOf, endedEarly } from '../../bases/cloud/chunks.ts'
+import { RequestFailure } from '../../bases/cloud/client.ts'
+import { isTransient } from '../../bases/cloud/errors.ts'
 import { isSameName } from '../../bases/cloud/names.ts'
-import { pause } from '../../bases/cloud/repeat.ts'
-import { type Call, nameOf, StorageError, type StoragePath } from '../../contract.ts'
+import type { Commit, WriteOptions } from '../../bases/cloud/provider.ts'
+import { alreadyExists, notAFile } from '../../bases/errors.ts'
+import { pause } from '../../bases/retry.ts'
+import { nameOf, StorageError } from '../../contract.ts'
 import { type FileMetadata, isFolder } from './api.ts'
 import { badName, formatTime } from './entry.ts'
 import { isRefusedFor } from './errors.ts'
@@ -15,10 +15,6 @@ import { type DropboxFiles, means } from './files.ts'
 
 /** The maximum number of chunks of one file that are sent at once. */
 const maxSending = 2
-
-export interface WriteOptions extends Commit {
-  size: number | undefined
-}
 
 /** Writes one file. Dropbox creates it with its parents, or replaces it, in one step after the last byte. */
 export class Write {
@@ -62,7 +58,7 @@ export class Write {
       this.#send(session, bytes, body)
       if (this.#sending.size >= maxSending) await Promise.race(this.#sending)
     }
-    throw new StorageError('UNAVAILABLE', 'The upload ended early: try again.')
+    throw endedEarly()
   }
 
   async #begin(): Promise<ConcurrentSession> {
@@ -91,15 +87,8 @@ export const chunkSize = 8 * 1024 * 1024
 /** The maximum size of a file: 2^41 - 2^22 bytes. */
 export const maxFileSize = 2 ** 41 - 2 ** 22
 
-/** The options of a write. */
-export interface Commit extends Call {
-  path: StoragePath
-  overwrite: boolean
-  modifiedAt?: Date | undefined
-}
-
 /** @throws INVALID_PATH */
-export function commitInfo(files: DropboxFiles, { path, overwrite, modifiedAt }: Commit): object {
+export function commitInfo(files: DropboxFiles, { path, overwrite, modifiedAt }: Omit<Commit, 'signal'>): object {
   return {
     path: files.pathOf(path),
     mode: overwrite ? 'overwrite' : 'add',
@@ -217,7 +206,7 @@ async function store(
   throw new StorageError('UNAVAILABLE', 'Dropbox stored other bytes than were sent: write the file again.')
 }
 
-/** Bytes. */
+/** Bytes. Dropbox's content hash is the SHA-256 of the SHA-256 of each block (www.dropbox.com/developers/reference/content-hash). */
 export const blockSize = 4 * 1024 * 1024
 
 /** Returns the hashes of all blocks, joined. Only the last piece of a file may have a size that is no multiple of a block. */

@@ -1,5 +1,5 @@
 import type { drive_v3 } from '@googleapis/drive'
-import { alreadyExists, notAFile } from '../../bases/cloud/failure.ts'
+import { alreadyExists, notAFile } from '../../bases/errors.ts'
 import { StorageError } from '../../contract.ts'
 import { notReplaceable } from './errors.ts'
 import type { DriveFiles } from './files.ts'
@@ -76,15 +76,6 @@ export function refuseOver(existing: DriveFile | undefined, overwrite: boolean):
   if (!overwrite) throw alreadyExists()
   if (isFolder(existing)) throw notAFile()
   if (isDoc(existing)) throw notReplaceable()
-}
-
-/** Checks the free space first, because Drive reports a full account only after the last byte. @throws QUOTA_EXCEEDED */
-export async function refuseTooLarge(files: DriveFiles, size: number, signal: AbortSignal): Promise<void> {
-  const { used, total } = await files.quota(signal)
-  if (used === null || total === null || used + size <= total) return
-  const message =
-    'The storage of the Google account has too little free space for this file: free some space or buy more.'
-  throw new StorageError('QUOTA_EXCEEDED', message)
 }
 
 /** Returns the file that takes the bytes: the existing one, or a new one with a reserved id. */

@@ -1,5 +1,6 @@
-import { causeForLog, type Failure, parseRetryAfter, property } from '../../bases/cloud/failure.ts'
-import type { Vendor } from '../../bases/cloud/http.ts'
+import type { Vendor } from '../../bases/cloud/client.ts'
+import { causeForLog, type Failure, property } from '../../bases/cloud/errors.ts'
+import { parseRetryAfter } from '../../bases/retry.ts'
 import { StorageError, type StorageErrorCode } from '../../contract.ts'
 
 /** Describes an error of Google's own client. */

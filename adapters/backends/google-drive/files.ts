@@ -1,6 +1,7 @@
 import type { drive_v3 } from '@googleapis/drive'
-import { hasCode, toStorageError } from '../../bases/cloud/failure.ts'
-import { type HttpClient, type HttpRequest, type HttpResponse, RequestFailure } from '../../bases/cloud/http.ts'
+import { type HttpClient, type HttpRequest, type HttpResponse, RequestFailure } from '../../bases/cloud/client.ts'
+import { refuseTooLarge, toStorageError } from '../../bases/cloud/errors.ts'
+import { hasCode } from '../../bases/errors.ts'
 import { type Quota, StorageError } from '../../contract.ts'
 import { google } from './errors.ts'
 import { type DriveFile, folderType, isFolder, shortcutType } from './names.ts'
@@ -215,6 +216,13 @@ export class DriveFiles {
     const { storageQuota } = await this.#json<drive_v3.Schema$About>({ url: 'drive/v3/about', query, signal })
     const bytes = (value: string | null | undefined) => (value ? Number(value) : null)
     return { used: bytes(storageQuota?.usage), total: bytes(storageQuota?.limit) }
+  }
+
+  /** @throws QUOTA_EXCEEDED */
+  async refuseTooLarge(size: number, signal: AbortSignal): Promise<void> {
+    const message =
+      'The storage of the Google account has too little free space for this file: free some space or buy more.'
+    refuseTooLarge(await this.quota(signal), size, message)
   }
 
   /** Returns an id for a new file. A create with such an id can be repeated: the second one is a conflict. */

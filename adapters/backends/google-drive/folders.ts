@@ -1,4 +1,4 @@
-import { alreadyExists, notADirectory } from '../../bases/cloud/failure.ts'
+import { alreadyExists, notADirectory } from '../../bases/errors.ts'
 import { orAborted, StorageError } from '../../contract.ts'
 import type { DriveFiles } from './files.ts'
 import type { PathIds } from './ids.ts'

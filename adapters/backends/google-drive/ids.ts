@@ -1,3 +1,4 @@
+import { LruMap } from '../../bases/limits.ts'
 import type { DriveFiles } from './files.ts'
 import type { DriveFile } from './names.ts'
 import { byRank, isFolder, parseTwinName, pick, plainName, storedNames } from './names.ts'
@@ -28,7 +29,7 @@ export interface LocatedFile {
 export class PathIds {
   readonly #files: DriveFiles
   readonly #trust: number
-  readonly #known = new Map<string, KnownFolder>()
+  readonly #known = new LruMap<string, KnownFolder>(maxKnown)
   /** The number of `forget` calls. A lookup that began before the last one is not cached. */
   #forgotten = 0
 
@@ -108,12 +109,7 @@ export class PathIds {
     const key = segments.join('/')
     const known = this.#known.get(key)
     if (known && known.id !== id) this.#drop(segments)
-    // Delete before `set`, so that the map is sorted by last use.
-    this.#known.delete(key)
     this.#known.set(key, { id, seen: performance.now() })
-    if (this.#known.size <= maxKnown) return
-    const [oldest] = this.#known.keys()
-    if (oldest !== undefined) this.#known.delete(oldest)
   }
 
   /** Call this after moving or deleting a folder: drops it and everything below it. */

@@ -1,9 +1,8 @@
 import type { Entry, ListPage } from '../../contract.ts'
 import { StorageError } from '../../contract.ts'
-import { toEntry } from './entry.ts'
 import { type DriveFiles, fileFields, inFolder } from './files.ts'
 import type { DriveFile } from './names.ts'
-import { byRank, isDoc, isTemporary, plainName, storedNames, toShown, toStored, twinName } from './names.ts'
+import { byRank, isDoc, isTemporary, plainName, storedNames, toEntry, toShown, toStored, twinName } from './names.ts'
 
 export interface Selection {
   cursor: string | undefined

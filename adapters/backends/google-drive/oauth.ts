@@ -25,12 +25,12 @@ export function oauthFlow(endpoints: Endpoints): OAuthFlow<GoogleDriveConfig> {
     },
 
     async exchange(config, code, network) {
-      const { exchangeCode } = await import('./grants.ts')
+      const { exchangeCode } = await import('./credentials.ts')
       return await exchangeCode(config, { endpoints, network }, code)
     },
 
     async refresh(config, refreshToken, network) {
-      const { refreshTokens } = await import('./grants.ts')
+      const { refreshTokens } = await import('./credentials.ts')
       return await refreshTokens(config, { endpoints, network }, refreshToken)
     },
   }

@@ -1,39 +1,33 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import { changed, notFound, pastEnd } from '../../bases/cloud/failure.ts'
-import { type ByteRange, type ReadResult, StorageError } from '../../contract.ts'
-import { etagOf, toEntry } from './entry.ts'
+import { changedMeanwhile } from '../../bases/cloud/errors.ts'
+import type { ReadOptions } from '../../bases/cloud/provider.ts'
+import { changed, hasCode, notFound, positionsOf } from '../../bases/errors.ts'
+import { type ReadResult, StorageError } from '../../contract.ts'
 import { asStorageError, common, type DriveFiles, fileUrl } from './files.ts'
 import type { DriveFile } from './names.ts'
-import { exportTypeOf, isDoc } from './names.ts'
+import { etagOf, exportTypeOf, isDoc, toEntry } from './names.ts'
 
-export interface ReadOptions {
+interface FileOptions extends ReadOptions {
+  /** The name in the path. */
   name: string
-  range: ByteRange | undefined
-  ifMatch: string | undefined
-  signal: AbortSignal
 }
-
-const changedMeanwhile = () => new StorageError('UNAVAILABLE', 'The file changed while it was being read: try again.')
 
 /** @param attempts how often the read begins again if the file changes before its first byte */
 export async function readFile(
   files: DriveFiles,
   file: DriveFile,
-  options: ReadOptions,
+  options: FileOptions,
   attempts = 3,
 ): Promise<ReadResult> {
   if (isDoc(file)) return await readDoc(files, file, options)
   const { name, range, ifMatch, signal } = options
   if (ifMatch !== undefined && ifMatch !== etagOf(file)) throw changed()
   const entry = toEntry(name, file)
-  const size = entry.size ?? 0
-  if (range && range.offset >= size) throw pastEnd(size)
-  const end = range?.length === undefined ? size : Math.min(size, range.offset + range.length)
-  const expected = end - (range?.offset ?? 0)
-  const headers = range ? { range: `bytes=${range.offset}-${end - 1}` } : {}
+  const { start, end } = positionsOf(entry.size ?? 0, range)
+  const headers = range ? { range: `bytes=${start}-${end - 1}` } : {}
   const { body, length } = await open(files, fileUrl(file.id), { alt: 'media' }, headers, signal)
-  if (length !== null && Number(length) !== expected) {
+  if (length !== null && Number(length) !== end - start) {
     body.destroy()
     if (ifMatch !== undefined) throw changed()
     const now = await files.find(file.id, signal)
@@ -54,7 +48,7 @@ export async function readFile(
 }
 
 /** Reads an export. Google exports no ranges, so this buffers the whole export, of at most 10 MB, and cuts it. */
-async function readDoc(files: DriveFiles, file: DriveFile, options: ReadOptions): Promise<ReadResult> {
+async function readDoc(files: DriveFiles, file: DriveFile, options: FileOptions): Promise<ReadResult> {
   const { name, range, ifMatch, signal } = options
   const mimeType = exportTypeOf(file.mimeType)
   if (mimeType === undefined) {
@@ -66,9 +60,8 @@ async function readDoc(files: DriveFiles, file: DriveFile, options: ReadOptions)
   const { body } = await open(files, `${fileUrl(file.id)}/export`, { mimeType }, {}, signal)
   if (!range) return { body, entry }
   const bytes = await buffer(body)
-  if (range.offset >= bytes.length) throw pastEnd(bytes.length)
-  const end = range.length === undefined ? bytes.length : range.offset + range.length
-  return { body: Readable.from([bytes.subarray(range.offset, end)], { objectMode: false }), entry }
+  const { start, end } = positionsOf(bytes.length, range)
+  return { body: Readable.from([bytes.subarray(start, end)], { objectMode: false }), entry }
 }
 
 async function open(
@@ -89,6 +82,6 @@ async function open(
     return { body, length: received.get('content-length') }
   } catch (error) {
     const failure = asStorageError(error)
-    throw failure instanceof StorageError && failure.code === 'NOT_FOUND' ? notFound() : failure
+    throw hasCode(failure, 'NOT_FOUND') ? notFound() : failure
   }
 }

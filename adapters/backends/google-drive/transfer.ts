@@ -1,13 +1,10 @@
-import { alreadyExists, hasCode, notADirectory, notAFile, notFound } from '../../bases/cloud/failure.ts'
-import { withStorageErrors } from '../../bases/cloud/http.ts'
+import { alreadyExists, hasCode, notADirectory, notAFile, notEmpty, notFound } from '../../bases/errors.ts'
 import { type Entry, type NativeTrash, nameOf, StorageError, segmentsOf } from '../../contract.ts'
 import { pathKey, settleNew, type Tree } from './destination.ts'
-import { toEntry } from './entry.ts'
-import { google, notReplaceable } from './errors.ts'
+import { notReplaceable } from './errors.ts'
 import type { FolderHold } from './folders.ts'
-import type { LocatedFile } from './ids.ts'
 import type { DriveFile } from './names.ts'
-import { extensionOf, isDoc, isFolder, toStored } from './names.ts'
+import { extensionOf, isDoc, isFolder, toEntry, toStored } from './names.ts'
 
 interface Transfer {
   from: readonly string[]
@@ -26,7 +23,7 @@ export async function moveEntry(tree: Tree, transfer: Transfer): Promise<DriveFi
     const source = await tree.ids.find(from, signal, 'verified')
     if (!source || source.file.id !== found.file.id) throw notFound()
     return await atDestination(tree, transfer, source.file, async (parent, existing) => {
-      const moved = await moveTo(tree, source, parent, nameFor(source.file, transfer.to), signal)
+      const moved = await moveTo(tree, source, parent, { name: nameFor(source.file, transfer.to) }, signal)
       if (isFolder(source.file)) for (const path of [from, transfer.to]) tree.ids.forget(path)
       if (existing) await tree.files.trash(existing.id, signal)
       return moved
@@ -34,22 +31,21 @@ export async function moveEntry(tree: Tree, transfer: Transfer): Promise<DriveFi
   })
 }
 
-/** Moves a file to another folder, renames it, or both. */
+/** Moves a file to another folder, renames it, restores it from the trash, or several of these. */
 export async function moveTo(
-  tree: Tree,
-  source: LocatedFile,
+  { files }: Tree,
+  { file, parent: from }: { file: DriveFile; parent: string | undefined },
   to: string,
-  name: string,
+  change: { name: string; trashed?: false },
   signal: AbortSignal,
 ): Promise<DriveFile> {
-  const { file, parent: from } = source
   try {
-    return await tree.files.update(file.id, { name }, signal, { from, to })
+    return await files.update(file.id, change, signal, { from, to })
   } catch (error) {
-    if (!(error instanceof StorageError && error.code === 'UNAVAILABLE')) throw error
+    if (!hasCode(error, 'UNAVAILABLE')) throw error
     // The move may have succeeded although its response was lost.
-    const now = await tree.files.find(file.id, signal)
-    if (now?.name === name && now.parents?.includes(to) && !now.trashed) return now
+    const now = await files.find(file.id, signal)
+    if (now?.name === change.name && now.parents?.includes(to) && !now.trashed) return now
     throw error
   }
 }
@@ -121,7 +117,7 @@ async function checkReplaceable(
     throw new StorageError('PERMISSION_DENIED', message)
   }
   if (isFolder(existing) && !(await tree.files.isEmpty(existing.id, signal))) {
-    throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
+    throw notEmpty()
   }
 }
 
@@ -145,57 +141,36 @@ export function driveTrash(tree: Tree): NativeTrash {
   }
 
   return {
-    identify: (path, { signal }) =>
-      withStorageErrors(google, signal, async () => {
-        const found = path === '' ? undefined : await ids.find(segmentsOf(path), signal, 'verified')
-        if (!found) throw notFound()
-        return found.file.id
-      }),
+    async identify(path, { signal }) {
+      const found = path === '' ? undefined : await ids.find(segmentsOf(path), signal, 'verified')
+      if (!found) throw notFound()
+      return found.file.id
+    },
 
-    put: (id, path, { signal }) =>
-      withStorageErrors(google, signal, async () => {
-        const file = await files.update(id, { trashed: true }, signal)
-        if (isFolder(file)) ids.forget(segmentsOf(path))
-      }),
+    async put(id, path, { signal }) {
+      const file = await files.update(id, { trashed: true }, signal)
+      if (isFolder(file)) ids.forget(segmentsOf(path))
+    },
 
-    has: (id, { signal }) => withStorageErrors(google, signal, async () => (await find(id, signal)) !== undefined),
+    has: async (id, { signal }) => (await find(id, signal)) !== undefined,
 
-    restore: (id, to, { signal }): Promise<Entry> =>
-      withStorageErrors(google, signal, async () => {
-        const file = await find(id, signal)
-        if (!file) throw notFound()
-        const transfer = { from: [], to: segmentsOf(to), overwrite: false, signal }
-        const restored = await atDestination(tree, transfer, file, parent =>
-          restoreTo(tree, file, parent, nameFor(file, transfer.to), signal),
-        )
-        return toEntry(nameOf(to), restored)
-      }),
+    async restore(id, to, { signal }): Promise<Entry> {
+      const file = await find(id, signal)
+      if (!file) throw notFound()
+      const transfer = { from: [], to: segmentsOf(to), overwrite: false, signal }
+      const source = { file, parent: file.parents?.[0] }
+      const restored = await atDestination(tree, transfer, file, parent =>
+        moveTo(tree, source, parent, { name: nameFor(file, transfer.to), trashed: false }, signal),
+      )
+      return toEntry(nameOf(to), restored)
+    },
 
-    remove: (id, { signal }) =>
-      withStorageErrors(google, signal, async () => {
-        if (!(await find(id, signal))) return
-        // Only the owner can delete a file at once. Drive deletes all others when it empties its trash.
-        await files.remove(id, signal).catch(error => {
-          if (!hasCode(error, 'PERMISSION_DENIED')) throw error
-        })
-      }),
-  }
-}
-
-async function restoreTo(
-  { files }: Tree,
-  file: DriveFile,
-  parent: string,
-  name: string,
-  signal: AbortSignal,
-): Promise<DriveFile> {
-  try {
-    return await files.update(file.id, { name, trashed: false }, signal, { from: file.parents?.[0], to: parent })
-  } catch (error) {
-    if (!(error instanceof StorageError && error.code === 'UNAVAILABLE')) throw error
-    // The file may be restored although the response was lost.
-    const now = await files.find(file.id, signal)
-    if (now?.name === name && now.parents?.includes(parent) && !now.trashed) return now
-    throw error
+    async remove(id, { signal }) {
+      if (!(await find(id, signal))) return
+      // Only the owner can delete a file at once. Drive deletes all others when it empties its trash.
+      await files.remove(id, signal).catch(error => {
+        if (!hasCode(error, 'PERMISSION_DENIED')) throw error
+      })
+    },
   }
 }

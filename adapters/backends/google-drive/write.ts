@@ -1,30 +1,25 @@
 import { addAbortSignal, type Readable } from 'node:stream'
-import { type Chunk, chunksOf } from '../../bases/cloud/chunks.ts'
+import { type Chunk, chunksOf, endedEarly } from '../../bases/cloud/chunks.ts'
+import type { WriteOptions } from '../../bases/cloud/provider.ts'
 import { StorageError } from '../../contract.ts'
-import { Destination, fileToWrite, refuseOver, refuseTooLarge, settleNew, type Tree } from './destination.ts'
+import { Destination, fileToWrite, refuseOver, settleNew, type Tree } from './destination.ts'
 import type { DriveFile } from './names.ts'
 import { toStored } from './names.ts'
 import { chunkSize, multipartLimit, UploadSession, uploadWhole, type WrittenFile } from './upload.ts'
 
-export interface WriteOptions {
-  size: number | undefined
-  mimeType: string | undefined
-  modifiedAt: Date | undefined
-  overwrite: boolean
-  signal: AbortSignal
-}
+type FileOptions = Omit<WriteOptions, 'path'>
 
 /** Writes one file. Drive has no atomic create, so the write looks for other files of the name before and after. */
 export class Write {
   readonly #tree: Tree
   readonly #segments: readonly string[]
-  readonly #options: WriteOptions
+  readonly #options: FileOptions
   readonly #destination: Destination
   #session: UploadSession | undefined
   /** The id of a new file, set before the request that may create it. */
   #creating: string | undefined
 
-  constructor(tree: Tree, segments: readonly string[], options: WriteOptions) {
+  constructor(tree: Tree, segments: readonly string[], options: FileOptions) {
     this.#tree = tree
     this.#segments = segments
     this.#options = options
@@ -63,7 +58,7 @@ export class Write {
         const { parent, existing } = await this.#destination.prepare()
         refuseOver(existing, overwrite)
         const written = await this.#fileToWrite(existing, parent)
-        if (size !== undefined) await refuseTooLarge(files, size, signal)
+        if (size !== undefined) await files.refuseTooLarge(size, signal)
         upload = { written, session: await UploadSession.begin(files, written, signal) }
         this.#session = upload.session
       }
@@ -71,7 +66,7 @@ export class Write {
       if (!chunk.isLast) await session.send(chunk, signal)
       else return await this.#exclusively((parent, existing) => this.#finish(written, session, chunk, parent, existing))
     }
-    throw new StorageError('UNAVAILABLE', 'The upload ended early: try again.')
+    throw endedEarly()
   }
 
   async #finish(

@@ -1,5 +1,5 @@
-import { property } from '../../bases/cloud/failure.ts'
-import { RequestFailure, type Vendor } from '../../bases/cloud/http.ts'
+import { RequestFailure, type Vendor } from '../../bases/cloud/client.ts'
+import { property } from '../../bases/cloud/errors.ts'
 import type { StorageErrorCode } from '../../contract.ts'
 
 const denied = 'The Microsoft account has no permission for this: check its access to the file or folder in OneDrive.'

@@ -1,8 +1,12 @@
+/**
+ * The adapter for OneDrive and SharePoint. A configuration enters, and a provider of one drive leaves. `provider.ts` describes the
+ * requests for `bases/cloud`, and `items.ts` finds, lists and deletes by path.
+ */
 import { usualBackoff } from '../../bases/cloud/repeat.ts'
 import type { AdapterDefinition } from '../../contract.ts'
 import { configSchema, drivePathOf, type Endpoints, microsoftEndpoints, type OneDriveConfig } from './config.ts'
 import { oauthFlow } from './oauth.ts'
-import type { ProviderOptions } from './open.ts'
+import type { ProviderOptions } from './provider.ts'
 
 export type { Endpoints, OneDriveConfig }
 
@@ -20,7 +24,7 @@ export function oneDriveAdapter(options: OneDriveOptions = {}): AdapterDefinitio
     async open(config, host) {
       drivePathOf(config)
       // Load the code only when it is used.
-      const { openProvider } = await import('./open.ts')
+      const { openProvider } = await import('./provider.ts')
       return openProvider(config, host, { ...options, endpoints })
     },
   }

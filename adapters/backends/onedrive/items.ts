@@ -1,5 +1,6 @@
-import { notADirectory, property } from '../../bases/cloud/failure.ts'
-import type { HttpClient, HttpRequest } from '../../bases/cloud/http.ts'
+import type { HttpClient, HttpRequest } from '../../bases/cloud/client.ts'
+import { property, refuseTooLarge } from '../../bases/cloud/errors.ts'
+import { notADirectory } from '../../bases/errors.ts'
 import { nameOf, parentOf, type Quota, StorageError, type StoragePath } from '../../contract.ts'
 import { type DriveItem, isFolder, isShown, itemFields, requireStorable } from './entry.ts'
 import { isRefused, isTaken } from './errors.ts'
@@ -112,11 +113,10 @@ export class DriveItems {
     return { used: bytes('used'), total: bytes('total') || null }
   }
 
-  /** Checks the free space first, because OneDrive reports a full drive only after the last byte. @throws QUOTA_EXCEEDED */
+  /** @throws QUOTA_EXCEEDED */
   async refuseTooLarge(size: number, signal: AbortSignal): Promise<void> {
-    const { used, total } = await this.quota(signal)
-    if (used === null || total === null || used + size <= total) return
-    throw new StorageError('QUOTA_EXCEEDED', 'The OneDrive has too little free space for this file: free some space.')
+    const message = 'The OneDrive has too little free space for this file: free some space.'
+    refuseTooLarge(await this.quota(signal), size, message)
   }
 }
 

@@ -1,5 +1,5 @@
 import { entraConsentUrl } from '../../bases/cloud/entra.ts'
-import type { Backoff } from '../../bases/cloud/repeat.ts'
+import type { Backoff } from '../../bases/retry.ts'
 import type { Network, OAuthFlow, Tokens } from '../../contract.ts'
 import { type Endpoints, type OneDriveConfig, scopesOf } from './config.ts'
 

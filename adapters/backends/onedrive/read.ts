@@ -1,15 +1,11 @@
 import { Readable } from 'node:stream'
-import { changed, notAFile, notFound, pastEnd } from '../../bases/cloud/failure.ts'
-import { type ByteRange, nameOf, type ReadResult, StorageError, type StoragePath } from '../../contract.ts'
+import { changedMeanwhile } from '../../bases/cloud/errors.ts'
+import type { ReadOptions } from '../../bases/cloud/provider.ts'
+import { changed, notAFile, notFound, positionsOf } from '../../bases/errors.ts'
+import { nameOf, type ReadResult, type StoragePath } from '../../contract.ts'
 import { type DriveItem, isFolder, isShown, toEntry } from './entry.ts'
 import { isRefused } from './errors.ts'
 import type { DriveItems } from './items.ts'
-
-interface ReadOptions {
-  range: ByteRange | undefined
-  ifMatch: string | undefined
-  signal: AbortSignal
-}
 
 /**
  * Reads a file from the address in its item, which is itself the permission.
@@ -27,12 +23,10 @@ export async function readFile(
   if (isFolder(item)) throw notAFile()
   const entry = toEntry(nameOf(path), item)
   if (ifMatch !== undefined && ifMatch !== entry.etag) throw changed()
-  const size = entry.size ?? 0
-  if (range && range.offset >= size) throw pastEnd(size)
-  const end = range?.length === undefined ? size : Math.min(size, range.offset + range.length)
-  const expected = end - (range?.offset ?? 0)
+  const { start, end } = positionsOf(entry.size ?? 0, range)
+  const expected = end - start
   if (expected === 0) return { body: Readable.from([], { objectMode: false }), entry }
-  const { body, length } = await open(items, item, range && `bytes=${range.offset}-${end - 1}`, signal)
+  const { body, length } = await open(items, item, range && `bytes=${start}-${end - 1}`, signal)
   if (length !== null && Number(length) !== expected) {
     body.destroy()
     if (ifMatch !== undefined) throw changed()
@@ -70,5 +64,3 @@ async function requireSame(items: DriveItems, { id, cTag }: DriveItem, signal: A
   })
   if ((data as DriveItem).cTag !== cTag) throw changed()
 }
-
-const changedMeanwhile = () => new StorageError('UNAVAILABLE', 'The file changed while it was being read: try again.')

@@ -1,32 +1,19 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import {
-  alreadyExists,
-  causeForLog,
-  isTransient,
-  notAFile,
-  notFound,
-  property,
-  refusalOver,
-} from '../../bases/cloud/failure.ts'
-import { RequestFailure } from '../../bases/cloud/http.ts'
-import { type Call, type Entry, nameOf, parentOf, StorageError, type StoragePath } from '../../contract.ts'
+import { RequestFailure } from '../../bases/cloud/client.ts'
+import { causeForLog, isTransient, property, refusalOver } from '../../bases/cloud/errors.ts'
+import type { Transfer } from '../../bases/cloud/provider.ts'
+import { alreadyExists, notAFile, notFound } from '../../bases/errors.ts'
+import { pause } from '../../bases/retry.ts'
+import { type Entry, nameOf, parentOf, StorageError, type StoragePath } from '../../contract.ts'
 import { type DriveItem, isFolder, toEntry } from './entry.ts'
 import { isRefused, isTaken, onedrive } from './errors.ts'
 import { type DriveItems, type MadeFolder, makeFolders } from './items.ts'
 import { timesOf } from './upload.ts'
-
-interface Transfer extends Call {
-  from: StoragePath
-  to: StoragePath
-  overwrite: boolean
-}
 
 const kindOf = (item: DriveItem): Entry['kind'] => (isFolder(item) ? 'directory' : 'file')
 
 /** Moves a file, or a folder with everything below it. OneDrive never moves over an existing entry. */
 export async function moveEntry(items: DriveItems, transfer: Transfer): Promise<Entry> {
   const { from, to, signal } = transfer
-  if (to.startsWith(`${from}/`)) throw new StorageError('INVALID_PATH', 'A folder cannot be moved into itself.')
   items.addressOf(to)
   for (let attempt = 0; attempt < 3; attempt += 1) {
     const source = await items.find(from, signal)
@@ -101,9 +88,7 @@ async function waitForCopy(items: DriveItems, url: string, interval: number, sig
     const status = property(data, 'status')
     if (status === 'completed') return
     if (status === 'failed' || status === 'deleteFailed') throw failureOf(data)
-    await delay(interval, undefined, { signal }).catch(() => {
-      throw signal.reason
-    })
+    await pause(interval, signal)
   }
 }
 

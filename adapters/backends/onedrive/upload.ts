@@ -1,8 +1,10 @@
-import { alreadyExists, isTransient, property } from '../../bases/cloud/failure.ts'
-import { type HttpRequest, type HttpResponse, RequestFailure } from '../../bases/cloud/http.ts'
+import { type HttpRequest, type HttpResponse, RequestFailure } from '../../bases/cloud/client.ts'
+import { isTransient, property } from '../../bases/cloud/errors.ts'
 import { isSameName } from '../../bases/cloud/names.ts'
-import { pause } from '../../bases/cloud/repeat.ts'
-import { nameOf, StorageError, type StoragePath } from '../../contract.ts'
+import type { Commit } from '../../bases/cloud/provider.ts'
+import { alreadyExists } from '../../bases/errors.ts'
+import { pause } from '../../bases/retry.ts'
+import { nameOf, StorageError } from '../../contract.ts'
 import { badName, type DriveItem, isFolder } from './entry.ts'
 import { isRefused, isTaken } from './errors.ts'
 import type { DriveItems } from './items.ts'
@@ -12,14 +14,6 @@ export const chunkSize = 32 * 320 * 1024
 
 /** The maximum size of a file: 250 GB. */
 export const maxFileSize = 250 * 1000 ** 3
-
-/** The options of a write. */
-export interface Commit {
-  path: StoragePath
-  overwrite: boolean
-  modifiedAt: Date | undefined
-  signal: AbortSignal
-}
 
 const behavior = '@microsoft.graph.conflictBehavior'
 const behaviorOf = ({ overwrite }: Commit) => (overwrite ? 'replace' : 'fail')

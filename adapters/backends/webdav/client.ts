@@ -1,4 +1,4 @@
-import { pause } from '../../bases/cloud/repeat.ts'
+import { pause } from '../../bases/retry.ts'
 import { type Call, type Network, StorageError } from '../../contract.ts'
 import { Authorization } from './authorization.ts'
 import type { WebdavSettings } from './config.ts'

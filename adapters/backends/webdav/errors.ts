@@ -1,5 +1,5 @@
-import { parseRetryAfter } from '../../bases/cloud/failure.ts'
 import { unreachable } from '../../bases/errors.ts'
+import { parseRetryAfter } from '../../bases/retry.ts'
 import { StorageError, type StorageErrorCode } from '../../contract.ts'
 
 type Meaning = [StorageErrorCode, string]

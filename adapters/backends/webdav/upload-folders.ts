@@ -5,9 +5,9 @@
  */
 
 import { randomUUID } from 'node:crypto'
-import { hasCode } from '../../bases/cloud/failure.ts'
-import { pause } from '../../bases/cloud/repeat.ts'
+import { hasCode } from '../../bases/errors.ts'
 import type { Facts } from '../../bases/plain/files.ts'
+import { pause } from '../../bases/retry.ts'
 import { type Call, StorageError, type StoragePath, type Unfinished } from '../../contract.ts'
 import { putHashed } from './body.ts'
 import type { DavClient } from './client.ts'

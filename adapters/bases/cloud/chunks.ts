@@ -1,3 +1,4 @@
+/** Bodies in chunks, for vendors that take one chunk after the other. */
 import { addAbortSignal, type Readable } from 'node:stream'
 import { type Call, StorageError } from '../../contract.ts'
 
@@ -30,6 +31,8 @@ export async function* chunksOf(body: Readable, chunkSize: number): AsyncGenerat
   buffered = []
   yield { bytes, isLast: true }
 }
+
+export const endedEarly = () => new StorageError('UNAVAILABLE', 'The upload ended early: try again.')
 
 /** One call of an upload: `size` bytes at `offset`. */
 export interface BlockOptions extends Call {

@@ -1,7 +1,8 @@
 import { type Network, StorageError, type Tokens } from '../../contract.ts'
-import { property } from './failure.ts'
-import { HttpClient, type Vendor, withStorageErrors } from './http.ts'
-import { type Backoff, usualTimeouts } from './repeat.ts'
+import type { Backoff } from '../retry.ts'
+import { HttpClient, type Vendor, withStorageErrors } from './client.ts'
+import { property } from './errors.ts'
+import { usualTimeouts } from './repeat.ts'
 
 /** Milliseconds for all attempts. */
 const timeout = 30_000

@@ -1,6 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises'
+/** Requests to a vendor that are sent again: after a refused token, for a rate limit, and after temporary failures. */
 import { orAborted } from '../../contract.ts'
-import { type Failure, isTransient, type Refusals } from './failure.ts'
+import { type Backoff, delayBefore, pause } from '../retry.ts'
+import { type Failure, isTransient, type Refusals } from './errors.ts'
 import type { TokenSource } from './tokens.ts'
 
 interface RepeatOptions {
@@ -39,15 +40,6 @@ export async function repeat<T>(
   }
 }
 
-/** Delays are in milliseconds. */
-export interface Backoff {
-  /** The delay before the first retry, doubled for each further one. */
-  first: number
-  /** The maximum delay before a retry. Where the vendor asks for more, the call fails with RATE_LIMITED or UNAVAILABLE. */
-  longest: number
-  attempts: number
-}
-
 export const usualBackoff: Backoff = { first: 500, longest: 20_000, attempts: 6 }
 
 /** Milliseconds. */
@@ -70,16 +62,10 @@ export function waitFor(
   attempt: number,
   options: { backoff: Backoff; isRateLimit: Refusals['isRateLimit']; repeatable: boolean },
 ): number | undefined {
-  const { first, longest, attempts } = options.backoff
+  const { longest, attempts } = options.backoff
   if (attempt + 1 >= attempts) return undefined
   if (!options.isRateLimit(failure) && !(options.repeatable && isTransient(failure))) return undefined
-  const own = Math.min(longest, first * 2 ** attempt * (0.75 + Math.random() / 2))
+  const own = Math.min(longest, delayBefore(attempt, options.backoff) * (0.75 + Math.random() / 2))
   const wait = Math.max(failure.retryAfterMs ?? 0, own)
   return wait > longest ? undefined : wait
-}
-
-export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return delay(ms, undefined, signal && { signal }).catch(() => {
-    throw signal?.reason
-  })
 }

@@ -1,8 +1,9 @@
 import { PassThrough, pipeline, Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { type Network, StorageError } from '../../contract.ts'
-import { causeForLog, type Failure, parseRetryAfter, type Refusals, toStorageError } from './failure.ts'
-import { type Backoff, repeat, type Timeouts, waitFor } from './repeat.ts'
+import { type Backoff, parseRetryAfter } from '../retry.ts'
+import { causeForLog, type Failure, type Refusals, toStorageError } from './errors.ts'
+import { repeat, type Timeouts, waitFor } from './repeat.ts'
 import type { TokenSource } from './tokens.ts'
 
 /** A vendor whose API returns JSON. */

@@ -1,5 +1,5 @@
-import { type Entry, StorageError, type StorageErrorCode } from '../../contract.ts'
-import { whyUnreachable } from '../errors.ts'
+import { type Entry, type Quota, StorageError, type StorageErrorCode } from '../../contract.ts'
+import { notADirectory, notAFile, notEmpty, whyUnreachable } from '../errors.ts'
 
 /** A failed request to a vendor, described by its response, if any. */
 export interface Failure {
@@ -57,26 +57,10 @@ function withoutSecrets(text: string): string {
   return text.replace(/\?[^\s"']*/g, '?...').replace(/[\w.~+/=%-]{40,}/g, '...')
 }
 
-/** Parses Retry-After: seconds or a date (RFC 9110, section 10.2.3). */
-export function parseRetryAfter(value: unknown): number | undefined {
-  if (typeof value !== 'string') return undefined
-  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
-  return Number.isFinite(ms) ? Math.max(0, ms) : undefined
-}
-
 /** Returns a property of parsed JSON; undefined if the value is not an object. */
 export function property(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 }
-
-export const notFound = () => new StorageError('NOT_FOUND', 'There is nothing at this path.')
-export const alreadyExists = () => new StorageError('ALREADY_EXISTS', 'There is something at this path already.')
-export const notAFile = () => new StorageError('NOT_A_FILE', 'There is a folder at this path.')
-export const notADirectory = () => new StorageError('NOT_A_DIRECTORY', 'Something on this path is not a folder.')
-export const rootIsFixed = () => new StorageError('INVALID_PATH', 'The root folder cannot be moved or deleted.')
-export const changed = () => new StorageError('PRECONDITION_FAILED', 'The file has changed since.')
-export const pastEnd = (size: number) =>
-  new StorageError('RANGE_NOT_SATISFIABLE', `The range begins past the end: the file has ${size} bytes.`)
 
 /**
  * Returns why a copy or a move cannot replace an existing entry; NOT_IN_ONE_STEP if only the vendor cannot, but the host can.
@@ -87,10 +71,14 @@ export async function refusalOver(
   isEmpty: () => Promise<boolean>,
 ): Promise<StorageError> {
   if (source !== existing) return source === 'file' ? notAFile() : notADirectory()
-  if (source === 'directory' && !(await isEmpty())) return new StorageError('NOT_EMPTY', 'The folder is not empty.')
+  if (source === 'directory' && !(await isEmpty())) return notEmpty()
   return new StorageError('NOT_IN_ONE_STEP', 'The storage cannot copy or move over an existing entry.')
 }
 
-export function hasCode(error: unknown, code: StorageErrorCode): boolean {
-  return error instanceof StorageError && error.code === code
+export const changedMeanwhile = () =>
+  new StorageError('UNAVAILABLE', 'The file changed while it was being read: try again.')
+
+/** Checks the free space first, because vendors report a full account only after the last byte. @throws QUOTA_EXCEEDED */
+export function refuseTooLarge({ used, total }: Quota, size: number, message: string): void {
+  if (used !== null && total !== null && used + size > total) throw new StorageError('QUOTA_EXCEEDED', message)
 }
