@@ -13,7 +13,6 @@ import {
   segmentsOf,
   type Traits,
 } from './contract.ts'
-import { withMethods } from './with-methods.ts'
 
 /** The effect of a method on an argument. */
 type Use =
@@ -159,4 +158,15 @@ function shown(character: string): string {
   if (character === '\r' || character === '\n') return 'a line break'
   if (!/[\p{C}\p{Z}]/u.test(character)) return `"${character}"`
   return `the character U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
+}
+
+/** Returns the object with other methods. The methods of a class keep their own `this`. */
+export function withMethods<T extends object>(object: T, methods: Partial<T>): T {
+  return new Proxy(object, {
+    get(target, name) {
+      if (name in methods) return Reflect.get(methods, name)
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
 }

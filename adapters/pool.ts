@@ -1,5 +1,6 @@
 /** The pool of connections behind `Host.pool`: bounded, in order, with retries of the connection itself. */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { Capacity } from './bases/limits.ts'
+import { delayBefore, pause } from './bases/retry.ts'
 import { type Call, type Lease, orAborted, type Pool, type PoolOptions, StorageError } from './contract.ts'
 
 /** Milliseconds after which an idle connection is checked before its next use. */
@@ -10,8 +11,8 @@ const defaultIdleTime = 60_000
 const openTime = 30_000
 /** Milliseconds: see `createPool`. */
 const retryTime = 5_000
-/** Milliseconds before the second attempt; each further wait is twice as long. */
-const firstDelay = 100
+/** Milliseconds between attempts. */
+const delays = { first: 100, longest: retryTime }
 
 interface Slot<Connection> {
   /** Undefined until it is open. */
@@ -32,14 +33,14 @@ class ConnectionPool<Connection> implements Pool<Connection> {
   readonly #options: Required<Omit<PoolOptions<Connection>, 'check'>> & Pick<PoolOptions<Connection>, 'check'>
   readonly #retry: number
   readonly #slots = new Set<Slot<Connection>>()
-  #free: number
-  readonly #waiting = new Set<() => void>()
+  /** The users that fit. Every user that gets a place finds a connection or room for a new one. */
+  readonly #users: Capacity
   readonly #closed = new AbortController()
 
   constructor(options: PoolOptions<Connection>, retry: number) {
     this.#options = { maxUsers: 1, idleTime: defaultIdleTime, toError: error => error, ...options }
     this.#retry = retry
-    this.#free = this.#options.max * this.#options.maxUsers
+    this.#users = new Capacity(this.#options.max * this.#options.maxUsers)
   }
 
   async use<T>({ signal }: Call, work: (connection: Connection) => Promise<T>): Promise<T> {
@@ -58,7 +59,9 @@ class ConnectionPool<Connection> implements Pool<Connection> {
   }
 
   async take({ signal }: Call): Promise<Lease<Connection>> {
-    await this.#turn(signal)
+    signal.throwIfAborted()
+    this.#closed.signal.throwIfAborted()
+    if (!this.#users.tryTake(1)) await this.#users.take(1, AbortSignal.any([signal, this.#closed.signal]))
     try {
       const { slot, connection } = await this.#slot(signal)
       let isHeld = true
@@ -68,11 +71,11 @@ class ConnectionPool<Connection> implements Pool<Connection> {
         slot.users -= 1
         if (isUsable) this.#rest(slot)
         else this.#drop(slot)
-        this.#leave()
+        this.#users.give(1)
       }
       return { connection, release: () => end(true), discard: () => end(false) }
     } catch (error) {
-      this.#leave()
+      this.#users.give(1)
       throw error
     }
   }
@@ -82,37 +85,10 @@ class ConnectionPool<Connection> implements Pool<Connection> {
     for (const slot of this.#slots) this.#drop(slot)
   }
 
-  /** Waits until one more user fits. Every user that `#turn` admits finds a connection or room for a new one. */
-  async #turn(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted()
-    this.#closed.signal.throwIfAborted()
-    if (this.#free > 0) {
-      this.#free -= 1
-      return
-    }
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#waiting.add(resolve)
-    try {
-      await orAborted(orAborted(promise, this.#closed.signal), signal)
-    } catch (error) {
-      // The turn may have come together with the abort.
-      if (!this.#waiting.delete(resolve)) this.#leave()
-      throw error
-    }
-  }
-
-  #leave(): void {
-    const [next] = this.#waiting
-    if (!next) this.#free += 1
-    else {
-      this.#waiting.delete(next)
-      next()
-    }
-  }
-
   async #slot(signal: AbortSignal): Promise<{ slot: Slot<Connection>; connection: Connection }> {
     const end = performance.now() + this.#retry
-    for (let delay = firstDelay; ; delay *= 2) {
+    for (let retry = 0; ; retry += 1) {
+      const delay = delayBefore(retry, delays)
       const slot = this.#choose()
       clearTimeout(slot.timer)
       slot.users += 1
@@ -124,9 +100,7 @@ class ConnectionPool<Connection> implements Pool<Connection> {
         this.#rest(slot)
         signal.throwIfAborted()
         if (!isTemporary(error) || performance.now() + delay > end) throw error
-        await sleep(delay, undefined, { signal }).catch(() => {
-          throw signal.reason
-        })
+        await pause(delay, signal)
       }
     }
   }

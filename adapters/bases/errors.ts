@@ -1,8 +1,10 @@
 /** Errors that adapters report in the same words, and why a server cannot be reached. */
 import { type ByteRange, type Entry, StorageError, type StorageErrorCode } from '../contract.ts'
 
+/** Not by `instanceof`, as two copies of the contract may be loaded. */
 export function hasCode(error: unknown, ...codes: readonly StorageErrorCode[]): boolean {
-  return error instanceof StorageError && codes.includes(error.code)
+  const isStorageError = error instanceof Error && error.name === 'StorageError' && 'code' in error
+  return isStorageError && codes.some(code => code === error.code)
 }
 
 export const notFound = (cause?: unknown) => new StorageError('NOT_FOUND', 'There is nothing at this path.', { cause })

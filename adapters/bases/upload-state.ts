@@ -12,13 +12,9 @@ export function tryParseState<State extends { path: StoragePath }>(
   text: string,
   isValid: (state: Record<string, unknown>) => boolean,
 ): State | undefined {
-  try {
-    const { path, ...rest } = JSON.parse(text)
-    if (typeof path !== 'string' || !isValid(rest)) return undefined
-    return { ...rest, path: Buffer.from(path, 'base64url').toString() as StoragePath }
-  } catch {
-    return undefined
-  }
+  const { path, ...rest } = parseJson(text)
+  if (typeof path !== 'string' || !isValid(rest)) return undefined
+  return { ...rest, path: Buffer.from(path, 'base64url').toString() } as State
 }
 
 /** @throws NOT_FOUND */
@@ -29,4 +25,13 @@ export function parseState<State extends { path: StoragePath }>(
   const state = tryParseState<State>(text, isValid)
   if (state) return state
   throw uploadNotFound()
+}
+
+/** Returns the JSON object in a text; an empty object for any other text. */
+export function parseJson(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text))
+  } catch {
+    return {}
+  }
 }

@@ -1,8 +1,7 @@
 /** The work that the host does around the calls of adapters that ask for it with their traits. */
 import { finished, Readable } from 'node:stream'
 import { orAborted, StorageError, type StorageProvider } from '../../adapters/contract.ts'
-import { nameRules, withNameRules } from '../../adapters/name-rules.ts'
-import { withMethods } from '../../adapters/with-methods.ts'
+import { nameRules, withMethods, withNameRules } from '../../adapters/name-rules.ts'
 import { trashFolder } from '../auth/path.ts'
 import { startDeadline } from '../lib/timeout.ts'
 import { fault } from './validate-entry.ts'

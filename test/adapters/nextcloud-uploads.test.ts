@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { minChunk } from '../../adapters/backends/webdav/upload-folders.ts'
-import { chunkSize } from '../../adapters/backends/webdav/write-chunks.ts'
+import { chunkSize } from '../../adapters/backends/webdav/write.ts'
 import {
   at,
   bodyOf,

@@ -4,8 +4,8 @@ import { readdir } from 'node:fs/promises'
 import { inspect } from 'node:util'
 import t from 'tap'
 import { oneDriveAdapter } from '../../adapters/backends/onedrive/index.ts'
-import { chunkSize } from '../../adapters/backends/onedrive/upload.ts'
 import { QuickXorHash } from '../../adapters/backends/onedrive/quick-xor-hash.ts'
+import { chunkSize } from '../../adapters/backends/onedrive/upload.ts'
 import { usualTimeouts } from '../../adapters/bases/cloud/repeat.ts'
 import {
   at,

@@ -6,7 +6,7 @@ import t from 'tap'
 import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import { at, bodyOf, call, namesIn, put } from '../../adapters/conformance/kit.ts'
 import { type StorageProvider, type Traits, windowsNames } from '../../adapters/contract.ts'
-import { withMethods } from '../../adapters/with-methods.ts'
+import { withMethods } from '../../adapters/name-rules.ts'
 import { checkProvider, withHostRules } from '../../src/storage/host-rules.ts'
 
 /** Opens a provider with these traits. `calls` names the calls that reached the adapter. */

@@ -1,3 +1,7 @@
+/**
+ * The adapter for FTP servers, with TLS or without. A configuration enters, and a provider of one folder leaves. `provider.ts` connects
+ * and asks what the server can do, and `files.ts` has the commands for `bases/plain`.
+ */
 import type { AdapterDefinition } from '../../contract.ts'
 import { configSchema, type FtpConfig, parseConfig } from './config.ts'
 
@@ -9,7 +13,7 @@ export const ftpAdapter: AdapterDefinition<FtpConfig> = {
   async open(config, host) {
     const settings = parseConfig(config)
     // Load the library only when it is used.
-    const { openProvider } = await import('./open.ts')
+    const { openProvider } = await import('./provider.ts')
     return await openProvider(settings, host)
   },
 }

@@ -46,7 +46,3 @@ export async function withStorageErrors<T>(call: () => Promise<T>): Promise<T> {
     throw toStorageError(error)
   }
 }
-
-export function notFound(cause?: unknown): StorageError {
-  return new StorageError('NOT_FOUND', 'There is nothing at this path.', { cause })
-}

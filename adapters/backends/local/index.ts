@@ -7,12 +7,12 @@ import { configSchema, type LocalConfig, type LocalOptions, resolveRoot } from '
 import { NameLists } from './list.ts'
 import { type Root, withDirectory } from './open.ts'
 import { LocalProvider } from './provider.ts'
-import { SmallFiles } from './small/index.ts'
+import { SmallFiles } from './small-files/index.ts'
 import { openStaging } from './staging.ts'
 
 export function localAdapter(options: LocalOptions): AdapterDefinition<LocalConfig> {
   // All local providers share the cache, so its bound holds for the whole process.
-  const shared = { lists: new NameLists(), small: new SmallFiles() }
+  const shared = { lists: new NameLists(), smallFiles: new SmallFiles() }
   return {
     type: 'local',
     apiVersion: 1,

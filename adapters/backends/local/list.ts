@@ -1,32 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { type FileHandle, lstat, readdir } from 'node:fs/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Capacity, LruMap } from '../../bases/limits.ts'
 import type { Entry, ListPage } from '../../contract.ts'
-import { toEntry } from './entry.ts'
 import { hasErrno } from './errors.ts'
-import { bytesOf, inside, isReserved, self } from './names.ts'
-
-/** Runs at most `width` calls at a time, in the order of their arrival. */
-class Semaphore {
-  #free: number
-  readonly #waiting: (() => void)[] = []
-
-  constructor(width: number) {
-    this.#free = width
-  }
-
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free -= 1
-    else await new Promise<void>(resolve => this.#waiting.push(resolve))
-    try {
-      return await work()
-    } finally {
-      const next = this.#waiting.shift()
-      if (next) next()
-      else this.#free += 1
-    }
-  }
-}
+import { bytesOf, inside, isReserved, self, toEntry } from './names.ts'
 
 /** The number of names to read beyond the limit, since some may be entries that the provider does not serve. */
 const spareNames = 32
@@ -36,7 +14,7 @@ const spareNames = 32
  * pool.
  */
 const statsAtOnce = 32
-const pageReads = new Semaphore(2)
+const pageReads = new Capacity(2)
 
 export interface Selection {
   cursor: string | undefined
@@ -72,10 +50,7 @@ export async function listPage(
     const batch = names.slice(checked, checked + Math.min(statsAtOnce, limit - entries.length))
     const valid = batch.filter(name => isUtf8(bytesOf(name)))
     if (valid.length < batch.length) invalid.push(...batch.map(bytesOf).filter(bytes => !isUtf8(bytes)))
-    const found = await pageReads.run(async () => {
-      signal.throwIfAborted()
-      return (await stats(valid)) ?? (await entriesOf(handle, valid))
-    })
+    const found = await pageReads.run(signal, async () => (await stats(valid)) ?? (await entriesOf(handle, valid)))
     for (const entry of found) if (entry) entries.push(entry)
     checked += batch.length
   }
@@ -171,13 +146,14 @@ interface Reading {
  * page. A walk uses a cached list only if the list includes all changes before the start of the walk, on any replica.
  */
 export class NameLists {
-  readonly #maxBytes: number
-  readonly #cached = new Map<string, CachedList>()
+  readonly #cached: LruMap<string, CachedList>
   readonly #reading = new Map<string, Reading>()
-  #bytes = 0
 
   constructor(maxBytes: number = defaultMaxBytes) {
-    this.#maxBytes = maxBytes
+    this.#cached = new LruMap(maxBytes, {
+      sizeOf: ({ names }) => names.length,
+      onDrop: ({ expiry }) => clearTimeout(expiry),
+    })
   }
 
   /**
@@ -199,9 +175,6 @@ export class NameLists {
   cached({ key }: Directory, since: bigint): NameList | undefined {
     const entry = this.#cached.get(key)
     if (!entry || entry.completeTo < since) return undefined
-    // Delete before `set`, so that the map is sorted by last use.
-    this.#cached.delete(key)
-    this.#cached.set(key, entry)
     entry.expiry.refresh()
     return entry
   }
@@ -209,22 +182,7 @@ export class NameLists {
   /** Caches a list for the next pages. */
   cache({ key }: Directory, list: NameList): void {
     if (this.#cached.get(key)?.names === list.names) return
-    this.#drop(key)
-    if (list.names.length > this.#maxBytes) return
-    for (const oldest of this.#cached.keys()) {
-      if (this.#bytes + list.names.length <= this.#maxBytes) break
-      this.#drop(oldest)
-    }
-    this.#bytes += list.names.length
-    this.#cached.set(key, { ...list, expiry: setTimeout(() => this.#drop(key), idleTime).unref() })
-  }
-
-  #drop(key: string): void {
-    const entry = this.#cached.get(key)
-    if (!entry) return
-    clearTimeout(entry.expiry)
-    this.#cached.delete(key)
-    this.#bytes -= entry.names.length
+    this.#cached.set(key, { ...list, expiry: setTimeout(() => this.#cached.delete(key), idleTime).unref() })
   }
 
   #begin(handle: FileHandle, directory: Directory): Promise<NameList> {

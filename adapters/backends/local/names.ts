@@ -1,5 +1,8 @@
+/** Paths, names and entries: what the provider serves, and how system calls name it. */
 import { isUtf8 } from 'node:buffer'
-import { joinSegments, StorageError, type StoragePath, segmentsOf } from '../../contract.ts'
+import type { BigIntStats } from 'node:fs'
+import { folderEntry } from '../../bases/errors.ts'
+import { type Entry, joinSegments, StorageError, type StoragePath, segmentsOf } from '../../contract.ts'
 
 /**
  * The folder of unfinished writes. It is hidden and refused at every level, as another provider's root may be below this
@@ -75,4 +78,22 @@ export function bytesOf(latin1Name: string): Buffer {
 /** Returns undefined for a name that is not UTF-8. */
 export function decodeName(bytes: Buffer): string | undefined {
   return isUtf8(bytes) ? bytes.toString('utf8') : undefined
+}
+
+/** Returns undefined for symbolic links, FIFOs, sockets and devices, which the provider does not serve. */
+export function toEntry(name: string, stats: BigIntStats): Entry | undefined {
+  // The id is the same through nested roots, bind mounts and other spellings of a name. Hard links count as one file.
+  const fileId = `local:${stats.dev}:${stats.ino}`
+  const modifiedAt = new Date(Number(stats.mtimeMs))
+  if (stats.isDirectory()) return { ...folderEntry(name, fileId), modifiedAt }
+  if (!stats.isFile()) return undefined
+  return { name, kind: 'file', size: Number(stats.size), modifiedAt, etag: etagOf(stats), mimeType: null, fileId }
+}
+
+/**
+ * Includes `ctimeNs`, which only the clock can set: `cp -p`, `rsync -t` and `touch -r` set an old `mtimeNs` on other bytes.
+ * Therefore the etag also changes with a rename or a chmod.
+ */
+function etagOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+  return [ino, size, mtimeNs, ctimeNs].map(part => part.toString(36)).join('-')
 }

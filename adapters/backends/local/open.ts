@@ -4,8 +4,9 @@
  */
 import type { BigIntStats } from 'node:fs'
 import { constants, type FileHandle, mkdir, open, readlink, rmdir, stat } from 'node:fs/promises'
+import { notFound } from '../../bases/errors.ts'
 import { StorageError } from '../../contract.ts'
-import { hasErrno, notFound } from './errors.ts'
+import { hasErrno } from './errors.ts'
 import { inside, self } from './names.ts'
 
 /** The folder of a provider, identified when the provider was opened. */

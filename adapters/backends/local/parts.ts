@@ -10,12 +10,12 @@
 import { randomUUID } from 'node:crypto'
 import { constants, type FileHandle, lstat, mkdir, open, readdir, readFile, rename, unlink } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
+import { requireBytes } from '../../bases/errors.ts'
 import { type Call, type PartWrites, StorageError } from '../../contract.ts'
 import { hasErrno, withStorageErrors } from './errors.ts'
 import { inside, self, splitPath } from './names.ts'
 import { openChild, type Root, syncDirectory } from './open.ts'
 import { FileBody } from './read.ts'
-import type { Staged } from './staging.ts'
 import {
   endFile,
   failMissing,
@@ -23,11 +23,11 @@ import {
   partsFolder,
   reading,
   removeUpload,
-  requireWhole,
   type UploadState,
   uploadId,
   withUploadFolder,
-} from './unfinished.ts'
+} from './resumable.ts'
+import type { Staged } from './staging.ts'
 import { publishAt, writeBody } from './write.ts'
 
 export function partWrites(root: Root): PartWrites {
@@ -142,7 +142,7 @@ async function fill(
   { signal, size, start }: Call & { size: number; start: number },
 ): Promise<void> {
   try {
-    requireWhole((await writeBody(handle, body, signal, start)) - start, size)
+    requireBytes((await writeBody(handle, body, signal, start)) - start, size)
     await handle.datasync()
   } finally {
     await handle.close()

@@ -1,6 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import { type FileHandle, lstat, statfs } from 'node:fs/promises'
 import { Readable } from 'node:stream'
+import { alreadyExists, intoItself, notAFolder, notFound, positionsOf } from '../../bases/errors.ts'
 import {
   type ByteRange,
   type Call,
@@ -16,16 +17,16 @@ import {
   type StorageProvider,
   type Traits,
 } from '../../contract.ts'
-import { toEntry } from './entry.ts'
-import { hasErrno, notFound, toStorageError, withStorageErrors } from './errors.ts'
+import { hasErrno, toStorageError, withStorageErrors } from './errors.ts'
 import { listPage, type NameLists } from './list.ts'
-import { inside, requireName, requireSegments, self, splitPath } from './names.ts'
-import { makeDirectory, nameDirectly, type Root, release, withCreatedDirectory, withDirectory } from './open.ts'
-import { BytesBody, FileBody, type OpenedFile, openFile, openNamed, positionsOf } from './read.ts'
+import { inside, requireName, requireSegments, self, splitPath, toEntry } from './names.ts'
+import { makeDirectory, nameDirectly, type Root, withCreatedDirectory, withDirectory } from './open.ts'
+import { partWrites } from './parts.ts'
+import { BytesBody, FileBody, type OpenedFile, openFile, openNamed } from './read.ts'
 import { removeEntry, removeTree } from './remove.ts'
 import { resumableWrites } from './resumable.ts'
-import type { SmallFiles } from './small/index.ts'
-import { type SmallFile, smallBytes } from './small/jobs.ts'
+import type { SmallFiles } from './small-files/index.ts'
+import { type SmallFile, smallBytes } from './small-files/jobs.ts'
 import { sweepStaging } from './staging.ts'
 import { copyBytes, moveEntry } from './transfer.ts'
 import { type Destination, store, takeWhole, writeAll, writeBody } from './write.ts'
@@ -40,16 +41,16 @@ export class LocalProvider implements StorageProvider {
   readonly #root: Root
   readonly #host: Host
   readonly #lists: NameLists
-  readonly #small: SmallFiles
+  readonly #smallFiles: SmallFiles
   readonly #closing = new AbortController()
   readonly #sweeping: Promise<void>
 
-  constructor(root: Root, host: Host, { lists, small }: { lists: NameLists; small: SmallFiles }) {
+  constructor(root: Root, host: Host, { lists, smallFiles }: { lists: NameLists; smallFiles: SmallFiles }) {
     this.#root = root
     this.#host = host
     this.#lists = lists
-    this.#small = small
-    this.resumable = resumableWrites(root)
+    this.#smallFiles = smallFiles
+    this.resumable = { ...resumableWrites(root), parts: partWrites(root) }
     this.#sweeping = this.#sweep()
   }
 
@@ -58,14 +59,9 @@ export class LocalProvider implements StorageProvider {
       if (path === '') return await this.#inDirectory([], signal, rootEntry)
       signal.throwIfAborted()
       const segments = requireSegments(path)
-      const known = await this.#small.stat(this.#root, segments, signal)
-      if (known) return known
-      const named = await nameDirectly(this.#root, segments)
-      if (named) {
-        release(named.handle)
-        return presentEntry(nameOf(path), named.stats)
-      }
-      return await this.#inParent(path, signal, entryAt)
+      return (
+        (await this.#smallFiles.stat(this.#root, segments, signal)) ?? (await this.#inParent(path, signal, entryAt))
+      )
     })
   }
 
@@ -81,14 +77,14 @@ export class LocalProvider implements StorageProvider {
       try {
         const selection = { cursor, from, limit, signal, lists: this.#lists, onInvalidNames }
         return await this.#inDirectory(requireSegments(path), signal, directory => {
-          const stats = (names: readonly string[]) => this.#small.stats(this.#root, directory, names, signal)
+          const stats = (names: readonly string[]) => this.#smallFiles.stats(this.#root, directory, names, signal)
           return listPage(directory, { ...selection, stats })
         })
       } catch (error) {
         if (!(error instanceof StorageError && hasErrno(error.cause, 'ENOTDIR'))) throw error
         // `stat` rejects for a missing path or a link. Otherwise the path is a file.
         await this.stat(path, { signal })
-        throw new StorageError('NOT_A_DIRECTORY', 'There is a file at this path, not a folder.', { cause: error })
+        throw notAFolder(error)
       }
     })
   }
@@ -130,7 +126,7 @@ export class LocalProvider implements StorageProvider {
     try {
       const destination = this.#destination(path, options)
       const content = size > smallBytes ? body : await takeWhole(body, size, signal)
-      const stored = content instanceof Readable ? null : await this.#small.write(destination, content)
+      const stored = content instanceof Readable ? null : await this.#smallFiles.write(destination, content)
       if (stored) return stored
       return await store(destination, handle =>
         content instanceof Readable ? writeBody(handle, content, signal) : writeAll(handle, [content], 0),
@@ -147,7 +143,7 @@ export class LocalProvider implements StorageProvider {
     return withStorageErrors(async () => {
       const destination = this.#destination(to, { signal, overwrite })
       const isSmall = (known?.size ?? 0) <= smallBytes
-      const copied = isSmall ? await this.#small.copy(requireSegments(from), destination) : null
+      const copied = isSmall ? await this.#smallFiles.copy(requireSegments(from), destination) : null
       if (copied) return copied
       const { handle, entry } = await this.#open(from, signal)
       try {
@@ -166,14 +162,14 @@ export class LocalProvider implements StorageProvider {
       signal.throwIfAborted()
       for (const name of names) requireName(name)
       const folders = { from: requireSegments(from), to: requireSegments(to) }
-      return await this.#small.copyAll(this.#root, folders, names, signal)
+      return await this.#smallFiles.copyAll(this.#root, folders, names, signal)
     })
   }
 
   move(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & Overwrite): Promise<Entry> {
     return withStorageErrors(async () => {
       const destination = splitPath(to)
-      if (to.startsWith(`${from}/`)) throw new StorageError('INVALID_PATH', 'A folder cannot be moved into itself.')
+      if (to.startsWith(`${from}/`)) throw intoItself()
       return await this.#inParent(from, signal, async (parent, name) => {
         const entry = await entryAt(parent, name)
         if (to === from && overwrite) return entry
@@ -189,12 +185,12 @@ export class LocalProvider implements StorageProvider {
     const make = (name: string) => async (parent: FileHandle) => {
       if (await makeDirectory(parent, name)) return
       if (!exclusive && (await lstat(inside(parent, name))).isDirectory()) return
-      throw new StorageError('ALREADY_EXISTS', 'There is something at this path already.')
+      throw alreadyExists()
     }
     return withStorageErrors(async () => {
       signal.throwIfAborted()
       if (path === '' && !exclusive) return
-      if (path === '') throw new StorageError('ALREADY_EXISTS', 'The root folder already exists.')
+      if (path === '') throw alreadyExists()
       const { parents, name } = splitPath(path)
       await withCreatedDirectory(this.#root, parents, signal, make(name))
     })
@@ -258,7 +254,7 @@ export class LocalProvider implements StorageProvider {
 
   async #readSmall(path: StoragePath, signal: AbortSignal, maxBytes = smallBytes): Promise<SmallFile | null> {
     signal.throwIfAborted()
-    return await this.#small.read(this.#root, requireSegments(path), { maxBytes, signal })
+    return await this.#smallFiles.read(this.#root, requireSegments(path), { maxBytes, signal })
   }
 
   #destination(path: StoragePath, { signal, overwrite, modifiedAt }: WriteOptions): Destination {

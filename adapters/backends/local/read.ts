@@ -1,10 +1,10 @@
 import type { BigIntStats } from 'node:fs'
 import { constants, type FileHandle, open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import { type ByteRange, type Entry, StorageError } from '../../contract.ts'
-import { toEntry } from './entry.ts'
-import { hasErrno, notFound, toStorageError } from './errors.ts'
-import { inside, self } from './names.ts'
+import { changed, notAFile, notFound } from '../../bases/errors.ts'
+import { type Entry, StorageError } from '../../contract.ts'
+import { hasErrno, toStorageError } from './errors.ts'
+import { inside, self, toEntry } from './names.ts'
 import { type Opened, release } from './open.ts'
 
 const chunkBytes = 1024 * 1024
@@ -47,20 +47,9 @@ export async function openNamed({ handle: named, stats }: Opened, name: string, 
 function requireFile(name: string, stats: BigIntStats, ifMatch: string | undefined): Entry {
   const entry = toEntry(name, stats)
   if (!entry) throw notFound()
-  if (entry.kind === 'directory') throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
-  if (ifMatch !== undefined && entry.etag !== ifMatch) {
-    throw new StorageError('PRECONDITION_FAILED', 'The file has changed since.')
-  }
+  if (entry.kind === 'directory') throw notAFile()
+  if (ifMatch !== undefined && entry.etag !== ifMatch) throw changed()
   return entry
-}
-
-/** @throws RANGE_NOT_SATISFIABLE */
-export function positionsOf(size: number, range: ByteRange | undefined): { start: number; end: number } {
-  if (!range) return { start: 0, end: size }
-  if (range.offset >= size) {
-    throw new StorageError('RANGE_NOT_SATISFIABLE', `The range begins past the end: the file has ${size} bytes.`)
-  }
-  return { start: range.offset, end: Math.min(size, range.offset + (range.length ?? size)) }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { type FileHandle, readdir, rmdir, unlink } from 'node:fs/promises'
+import { notEmpty } from '../../bases/errors.ts'
 import { StorageError } from '../../contract.ts'
 import { hasErrno } from './errors.ts'
 import { bytesOf, inside, self } from './names.ts'
@@ -18,7 +19,7 @@ const maxEmptied = 16
 export async function removeEntry(parent: FileHandle, name: string): Promise<void> {
   if (await removeUnlessFull(parent, name)) return
   if ((await clearStagingOf(parent, name)) && (await removeUnlessFull(parent, name))) return
-  throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
+  throw notEmpty()
 }
 
 /** Removes an entry. Returns false for a directory that is not empty. */

@@ -1,27 +1,101 @@
+/** Uploads that continue in later calls, in a staged file. `parts.ts` stores parts that arrive in any order. */
 import { randomUUID } from 'node:crypto'
-import { constants, type FileHandle, open } from 'node:fs/promises'
+import { constants, type FileHandle, open, rm } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
-import { type Call, type Entry, type ResumableWrites, StorageError } from '../../contract.ts'
-import { hasErrno, withStorageErrors } from './errors.ts'
+import { requireBytes, requireOffset, uploadNotFound } from '../../bases/errors.ts'
+import { parseJson } from '../../bases/upload-state.ts'
+import type { Call, Entry, ResumableWrites, StoragePath } from '../../contract.ts'
+import { hasErrno, toStorageError, withStorageErrors } from './errors.ts'
 import { inside, splitPath } from './names.ts'
 import { identityOf, openDeepest, type Root, withDirectory } from './open.ts'
-import { partWrites } from './parts.ts'
-import { create, removeStaging, type Staged, unfinishedPrefix } from './staging.ts'
-import {
-  endFile,
-  failMissing,
-  parseState,
-  reading,
-  removeUpload,
-  requireWhole,
-  type UploadState,
-  uploadNotFound,
-  withUploadFolder,
-} from './unfinished.ts'
+import { create, openStaging, removeStaging, type Staged, unfinishedPrefix, uniqueTime } from './staging.ts'
 import { publishAt, writeBody } from './write.ts'
 
+/** Follows `unfinishedPrefix`. */
+const idPattern = /^[0-9a-f-]{36}$/
+
+export interface UploadState {
+  path: StoragePath
+  /** The name of the staged file. */
+  name: string
+  /**
+   * True if it is staged in the parent folder, which is on another disk than the root; false if it is staged in the
+   * root.
+   */
+  beside: boolean
+  /** The number of bytes on the disk. */
+  offset: number
+  /** The modification time of the file, in milliseconds since 1970. */
+  time?: number
+}
+
+/** @throws NOT_FOUND */
+export function parseState(text: string): UploadState {
+  const { name, offset, ...rest } = parseJson(text)
+  const isNamed = typeof name === 'string' && name.startsWith(unfinishedPrefix) && idPattern.test(uploadId({ name }))
+  if (isNamed && Number.isSafeInteger(offset)) return { ...rest, name, offset } as UploadState
+  throw uploadNotFound()
+}
+
+/** Returns the id of an upload: a UUID. */
+export function uploadId({ name }: Pick<UploadState, 'name'>): string {
+  return name.slice(unfinishedPrefix.length)
+}
+
+/** The folder for the parts of an upload, next to its staged file. */
+export function partsFolder({ name }: UploadState): string {
+  return `${name}.parts`
+}
+
+/** Opens the staging folder of an upload for `use`. @param use.parent the directory with the staging folder */
+export async function withUploadFolder<T>(
+  root: Root,
+  { path, beside }: UploadState,
+  signal: AbortSignal,
+  use: (folder: FileHandle, parent: FileHandle) => Promise<T>,
+): Promise<T> {
+  return await withDirectory(root, beside ? splitPath(path).parents : [], signal, async parent => {
+    const folder = await openStaging(parent)
+    try {
+      return await use(folder, parent)
+    } finally {
+      await folder.close()
+    }
+  })
+}
+
+/** Cuts the staged file to `size` bytes, and syncs it with its modification time. */
+export async function endFile(handle: FileHandle, size: number, { time }: UploadState): Promise<void> {
+  // An earlier call, repeated with fewer bytes, may have left more bytes in the file.
+  await handle.truncate(size)
+  await handle.utimes(uniqueTime(), uniqueTime(time === undefined ? undefined : new Date(time)))
+  // fdatasync(2) need not store the times.
+  await (time === undefined ? handle.datasync() : handle.sync())
+}
+
+/** Removes what is left of an upload that has ended. */
+export async function removeUpload(folder: FileHandle, parent: FileHandle, state: UploadState): Promise<void> {
+  for (const name of [state.name, partsFolder(state)]) await rm(inside(folder, name), { recursive: true, force: true })
+  if (state.beside) await removeStaging(parent)
+}
+
+/** Destroys the body when `work` fails. Rejects with an error of the body unchanged. */
+export async function reading<T>(body: Readable, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    body.destroy()
+    throw error === body.errored ? error : toStorageError(error)
+  }
+}
+
+/** Reports a missing file of an upload as a missing upload. @throws NOT_FOUND; any other error unchanged */
+export function failMissing(error: unknown): never {
+  throw hasErrno(error, 'ENOENT') ? uploadNotFound(error) : error
+}
+
 /** Writes bytes once, to a staged file on the disk of the destination. Completing the upload renames that file. */
-export function resumableWrites(root: Root): ResumableWrites {
+export function resumableWrites(root: Root): Omit<ResumableWrites, 'parts'> {
   return {
     partSize: 1,
 
@@ -72,8 +146,6 @@ export function resumableWrites(root: Root): ResumableWrites {
       }).catch(error => {
         if (!hasErrno(error, 'NOT_FOUND')) throw error
       }),
-
-    parts: partWrites(root),
   }
 }
 
@@ -84,11 +156,9 @@ async function add(
   body: Readable,
   { signal, offset, size }: Call & { offset: number; size: number },
 ): Promise<number> {
-  if (offset !== state.offset) {
-    throw new StorageError('PRECONDITION_FAILED', `The upload has ${state.offset} bytes: continue from there.`)
-  }
+  requireOffset(offset, state.offset)
   const end = await writeBody(handle, body, signal, offset)
-  requireWhole(end - offset, size)
+  requireBytes(end - offset, size)
   return end
 }
 

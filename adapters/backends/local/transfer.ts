@@ -1,9 +1,9 @@
 import type { BigIntStats } from 'node:fs'
 import { constants, copyFile, type FileHandle, lstat, mkdir, rename, rmdir, unlink } from 'node:fs/promises'
-import { type Entry, StorageError } from '../../contract.ts'
-import { toEntry } from './entry.ts'
-import { hasErrno, notFound } from './errors.ts'
-import { inside, self } from './names.ts'
+import { alreadyExists, notFound } from '../../bases/errors.ts'
+import type { Entry } from '../../contract.ts'
+import { hasErrno } from './errors.ts'
+import { inside, self, toEntry } from './names.ts'
 import { isSame, syncDirectory } from './open.ts'
 import { FileBody } from './read.ts'
 import { clearStagingOf } from './staging.ts'
@@ -87,9 +87,7 @@ async function moveDirectory(source: SystemPath, { parent, name }: NamedEntry): 
     await rename(source, destination)
   } catch (error) {
     await rmdir(destination).catch(() => {})
-    throw hasErrno(error, 'ENOTEMPTY', 'EEXIST')
-      ? new StorageError('ALREADY_EXISTS', 'There is something at this path already.', { cause: error })
-      : error
+    throw hasErrno(error, 'ENOTEMPTY', 'EEXIST') ? alreadyExists(error) : error
   }
 }
 

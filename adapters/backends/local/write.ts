@@ -1,9 +1,9 @@
 import { type FileHandle, link, lstat, open, rename, unlink } from 'node:fs/promises'
 import { addAbortSignal, Readable } from 'node:stream'
-import { type Entry, StorageError } from '../../contract.ts'
-import { toEntry } from './entry.ts'
-import { hasErrno, notFound, toStorageError } from './errors.ts'
-import { inside, self } from './names.ts'
+import { alreadyExists, notAFile, notFound } from '../../bases/errors.ts'
+import type { Entry } from '../../contract.ts'
+import { hasErrno, toStorageError } from './errors.ts'
+import { inside, self, toEntry } from './names.ts'
 import {
   identityOf,
   isAt,
@@ -85,8 +85,8 @@ async function refuseExisting(parent: FileHandle, { name, overwrite }: Destinati
     if (hasErrno(error, 'ENOENT')) return undefined
     throw error
   })
-  if (stats && !overwrite) throw new StorageError('ALREADY_EXISTS', 'There is something at this path already.')
-  if (stats?.isDirectory()) throw new StorageError('NOT_A_FILE', 'There is a folder at this path.')
+  if (stats && !overwrite) throw alreadyExists()
+  if (stats?.isDirectory()) throw notAFile()
 }
 
 async function publish(staged: Staged, parent: FileHandle, { name, overwrite }: Destination): Promise<void> {

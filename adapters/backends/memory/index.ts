@@ -1,3 +1,7 @@
+/**
+ * The adapter for files in the memory of the server. Nothing but a limit enters, and a provider leaves: the smallest one that fulfils
+ * the contract.
+ */
 import type { AdapterDefinition } from '../../contract.ts'
 import { MemoryProvider } from './provider.ts'
 import { Budget, maxProviderBytes, sharedBytes } from './tree.ts'

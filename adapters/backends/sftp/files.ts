@@ -1,8 +1,8 @@
 import type { Attributes, OpenMode, SFTPWrapper } from 'ssh2'
 import type { Facts, PlainFiles } from '../../bases/plain/files.ts'
 import { type Call, orAborted, type Pool, StorageError, type StoragePath, segmentsOf } from '../../contract.ts'
+import { type Connection, toStorageError } from './client.ts'
 import type { SftpSettings } from './config.ts'
-import { type Connection, toStorageError } from './connect.ts'
 import {
   closed,
   confirmed,

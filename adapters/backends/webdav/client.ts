@@ -1,4 +1,4 @@
-import { pause } from '../../bases/retry.ts'
+import { delayBefore, pause } from '../../bases/retry.ts'
 import { type Call, type Network, StorageError } from '../../contract.ts'
 import { Authorization } from './authorization.ts'
 import type { WebdavSettings } from './config.ts'
@@ -9,8 +9,8 @@ import { type DavResource, decodeHref, resourcesIn } from './multistatus.ts'
 const maxDetails = 500
 /** Attempts to send one request: on another connection, with other credentials, to another path of a folder, or after the end of a lock. */
 const maxAttempts = 7
-/** Milliseconds before the first attempt after a lock, doubled for each further one: some servers lock each path that they change. */
-const lockTime = 20
+/** Milliseconds between attempts after a lock: some servers lock each path that they change. */
+const lockDelays = { first: 20, longest: 5_000 }
 
 export interface DavOptions extends Call {
   headers?: Record<string, string>
@@ -61,7 +61,7 @@ export class DavClient {
       if (attempt < maxAttempts && !isStream) {
         if (status === 401 && this.#authorization.answers(headers.get('www-authenticate'), authorization)) continue
         if (status === 423) {
-          await pause(lockTime * 2 ** attempt, options.signal)
+          await pause(delayBefore(attempt, lockDelays), options.signal)
           continue
         }
         if (method === 'PROPFIND' && this.#isFolderOf(target, headers.get('location'))) {

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
+import { changed, hasCode, notEmpty, requireOffset, uploadNotFound } from '../../bases/errors.ts'
 import type { Commit, Facts, PlainFiles, StoreOptions } from '../../bases/plain/files.ts'
 import { withSource } from '../../bases/plain/source.ts'
 import { isSameName, stagedAt, stagingFolder, stagingName } from '../../bases/plain/staging.ts'
+import { formatState } from '../../bases/upload-state.ts'
 import { type Call, childOf, type ResumableWrites, StorageError, type StoragePath, segmentsOf } from '../../contract.ts'
-import { prepareBody, putHashed, untilEnd } from './body.ts'
 import type { DavClient } from './client.ts'
 import type { WebdavSettings } from './config.ts'
 import { statusOf } from './errors.ts'
@@ -19,17 +20,16 @@ import {
   toQuota,
 } from './properties.ts'
 import {
-  formatState,
   maxChunks,
   minChunk,
   newUploadId,
   parseId,
-  parseState,
+  parseUpload,
+  putHashed,
   UploadFolders,
   type UploadState,
-  uploadNotFound,
 } from './upload-folders.ts'
-import { chunkSize, writeInChunks } from './write-chunks.ts'
+import { chunkSize, prepareBody, untilEnd, writeInChunks } from './write.ts'
 
 /** Bytes of a name: more than any common file system takes. Servers do not say that a name is too long. */
 const maxNameBytes = 255
@@ -92,7 +92,7 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
       return found ? withId(path, found.facts) : null
     } catch (error) {
       // A path below a file is malformed for some servers.
-      if (error instanceof StorageError && ['NOT_FOUND', 'INVALID_PATH'].includes(error.code)) return null
+      if (hasCode(error, 'NOT_FOUND', 'INVALID_PATH')) return null
       throw error
     }
   }
@@ -170,7 +170,7 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
 
     async removeFolder(path, call) {
       const refuse = async (folder: StoragePath) => {
-        if ((await list(folder, call)).length > 0) throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
+        if ((await list(folder, call)).length > 0) throw notEmpty()
       }
       await refuse(path)
       // A file may have arrived since. Nothing arrives at a name that nobody knows.
@@ -221,7 +221,7 @@ async function* receive(
   const isPart = response.status === 206
   if (!isSameVersion(facts, response.headers, isPart)) {
     await response.body?.cancel()
-    throw new StorageError('PRECONDITION_FAILED', 'The file has changed since.')
+    throw changed()
   }
   // Servers may send the whole file instead of a part.
   let skip = isPart ? 0 : start
@@ -255,10 +255,8 @@ function resumableUploads({ uploads, commit, addressOf }: Files): ResumableWrite
   const add = (text: string, body: Readable, { signal, offset, size }: Call & { offset: number; size: number }) =>
     withSource(body, signal, async (source): Promise<UploadState> => {
       signal.throwIfAborted()
-      const state = parseState(text)
-      if (offset !== state.offset) {
-        throw new StorageError('PRECONDITION_FAILED', `The upload has ${state.offset} bytes: continue from there.`)
-      }
+      const state = parseUpload(text)
+      requireOffset(offset, state.offset)
       const number = state.chunks + 1
       const chunk = untilEnd(source.stream.iterator({ destroyOnReturn: false }), { size })
       await uploads.put(state.id, number, chunk, { signal, size, total: state.size }).catch(error => {

@@ -1,3 +1,7 @@
+/**
+ * The adapter for WebDAV servers. A configuration enters, and a provider of one folder leaves. `provider.ts` asks what the server can
+ * do, `files.ts` has the commands for `bases/plain`, and `client.ts` sends them. Nextcloud and ownCloud take large files in chunks.
+ */
 import type { AdapterDefinition } from '../../contract.ts'
 import { configSchema, parseConfig, type WebdavConfig } from './config.ts'
 
@@ -9,7 +13,7 @@ export const webdavAdapter: AdapterDefinition<WebdavConfig> = {
   async open(config, host) {
     const settings = parseConfig(config)
     // Load the code only when it is used.
-    const { openProvider } = await import('./open.ts')
+    const { openProvider } = await import('./provider.ts')
     return await openProvider(settings, host)
   },
 }

@@ -4,12 +4,12 @@
  * header `Destination` in each request. Version 1, which ownCloud 10 has and to which Nextcloud falls back, ignores that.
  */
 
-import { randomUUID } from 'node:crypto'
-import { hasCode } from '../../bases/errors.ts'
+import { createHash, type Hash, randomUUID } from 'node:crypto'
+import { hasCode, uploadNotFound } from '../../bases/errors.ts'
 import type { Facts } from '../../bases/plain/files.ts'
-import { pause } from '../../bases/retry.ts'
+import { delayBefore, pause } from '../../bases/retry.ts'
+import { parseJson, parseState } from '../../bases/upload-state.ts'
 import { type Call, StorageError, type StoragePath, type Unfinished } from '../../contract.ts'
-import { putHashed } from './body.ts'
 import type { DavClient } from './client.ts'
 import type { WebdavSettings } from './config.ts'
 import { statusOf } from './errors.ts'
@@ -30,8 +30,8 @@ const proxyTimeouts: readonly number[] = [408, 502, 504, 524]
 const leastJoinTime = 10_000
 /** The number of bytes that a server joins in a millisecond, at least. */
 const joinSpeed = 20_000
-/** Milliseconds between two looks at an upload, doubled from the first to the last. */
-const lookInterval = { first: 100, last: 5_000 }
+/** Milliseconds between two looks at an upload. */
+const lookInterval = { first: 100, longest: 5_000 }
 
 export interface Assembly extends Call {
   /** The number of bytes of all chunks. */
@@ -120,7 +120,8 @@ export class UploadFolders {
    */
   async #ends(id: string, { signal, size }: Call & { size: number }): Promise<boolean> {
     const end = Date.now() + leastJoinTime + size / joinSpeed
-    for (let wait = lookInterval.first; ; wait = Math.min(2 * wait, lookInterval.last)) {
+    for (let look = 0; ; look += 1) {
+      const wait = delayBefore(look, lookInterval)
       if (await this.#isGone(id, { signal })) return true
       if (Date.now() + wait > end) return false
       await pause(wait, signal)
@@ -164,6 +165,34 @@ function isFault(error: unknown): boolean {
   return hasCode(error, 'PERMISSION_DENIED') && (statusOf(error) ?? 0) >= 500
 }
 
+/**
+ * Stores a body and compares its SHA-1 with the one that the server has computed, if it returns one: Nextcloud does for the
+ * header `X-Hash` (Nextcloud's developer manual, "Basic APIs").
+ * @throws UNAVAILABLE where the server has stored other bytes
+ */
+export async function putHashed(
+  client: DavClient,
+  path: string,
+  { signal, headers, body }: Call & { headers: Record<string, string>; body: Buffer | AsyncIterable<Buffer> },
+): Promise<void> {
+  const hash = createHash('sha1')
+  // Bytes in memory may be sent several times.
+  const sent = Buffer.isBuffer(body) ? body : hashed(body, hash)
+  if (Buffer.isBuffer(body)) hash.update(body)
+  const response = await client.run('PUT', path, { signal, headers: { ...headers, 'x-hash': 'sha1' }, body: sent })
+  const stored = response.headers.get('x-hash-sha1')
+  if (stored === null || stored.toLowerCase() === hash.digest('hex')) return
+  throw new StorageError('UNAVAILABLE', 'The server stored other bytes than were sent: send them again.')
+}
+
+/** Yields the same bytes, and adds them to a hash. */
+export async function* hashed(body: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer, void, undefined> {
+  for await (const bytes of body) {
+    hash.update(bytes)
+    yield bytes
+  }
+}
+
 const idPattern = /^stowage-[0-9a-f-]{36}$/
 
 export interface UploadState {
@@ -181,38 +210,24 @@ export interface UploadState {
 
 export const newUploadId = () => `stowage-${randomUUID()}`
 
-/** Encodes the path in base64url, since JSON could escape it to more than the maximum length of a state. */
-export function formatState({ path, ...rest }: UploadState): string {
-  return JSON.stringify({ ...rest, path: Buffer.from(path).toString('base64url') })
-}
-
 /** Returns the host's record of a write, with which `abort` can free it after a crash. */
 export function formatRecord(id: string): string {
   return JSON.stringify({ id })
 }
 
+const isId = (id: unknown) => typeof id === 'string' && idPattern.test(id)
+
 /** @throws NOT_FOUND */
-export function parseState(text: string): UploadState {
-  const { path, chunks, offset, ...rest } = parse(text)
-  if (typeof path !== 'string' || !Number.isSafeInteger(chunks) || !Number.isSafeInteger(offset)) throw uploadNotFound()
-  return { ...rest, chunks, offset, path: Buffer.from(path, 'base64url').toString() as StoragePath }
+export function parseUpload(text: string): UploadState {
+  return parseState<UploadState>(
+    text,
+    ({ id, chunks, offset }) => isId(id) && Number.isSafeInteger(chunks) && Number.isSafeInteger(offset),
+  )
 }
 
 /** Returns the id in a state or in a record. @throws NOT_FOUND */
 export function parseId(text: string): string {
-  return parse(text).id
-}
-
-export function uploadNotFound(): StorageError {
-  return new StorageError('NOT_FOUND', 'There is no such upload: begin again.')
-}
-
-function parse(text: string) {
-  try {
-    const parsed = JSON.parse(text)
-    if (idPattern.test(parsed.id)) return parsed
-  } catch {
-    // Refuse it below.
-  }
+  const { id } = parseJson(text)
+  if (typeof id === 'string' && isId(id)) return id
   throw uploadNotFound()
 }

@@ -2,6 +2,7 @@
 import type { Readable } from 'node:stream'
 import { type Call, type Entry, nameOf, type ResumableWrites, type StoragePath } from '../../contract.ts'
 import { requireBytes, requireOffset, uploadNotFound } from '../errors.ts'
+import { parseJson } from '../upload-state.ts'
 import type { Destination, NewFile, ObjectDriver, UploadRef } from './driver.ts'
 import type { Folders } from './folders.ts'
 import { BodyReader, maxParts, type PartLimits, planFor, planParts } from './parts.ts'
@@ -114,15 +115,6 @@ function parseState(text: string): State {
     return state as State
   }
   throw uploadNotFound()
-}
-
-/** Returns what a text of this adapter contains; an empty object for any other text. */
-export function parseJson(text: string): Record<string, unknown> {
-  try {
-    return Object(JSON.parse(text))
-  } catch {
-    return {}
-  }
 }
 
 /** Runs work that reads a body, and destroys the body when the work fails or the signal aborts. @throws the signal's reason */

@@ -11,12 +11,12 @@ import {
   type Quota,
   type ReadResult,
   type ResumableWrites,
-  StorageError,
   type StoragePath,
   type StorageProvider,
   type Traits,
 } from '../../contract.ts'
-import { ifRefused, isChanged, isRefusal, missing, refuseTarget } from './errors.ts'
+import { alreadyExists, changed, hasCode, notAFile, notAFolder, notEmpty, positionsOf } from '../errors.ts'
+import { ifRefused, isRefusal, missing, refuseTarget } from './errors.ts'
 import type { Facts, PlainFiles, RenameOptions, StoreOptions } from './files.ts'
 import { makeFolders, renameWithParents, withParents } from './folders.ts'
 import { resumableWrites } from './resumable.ts'
@@ -92,7 +92,8 @@ class PlainProvider implements StorageProvider {
         try {
           return await this.#read(path, known ?? (await this.#entry(path, options)), options)
         } catch (error) {
-          if (!isChanged(error) || (ifMatch !== undefined && !known) || attempt === maxReads) throw error
+          if (!hasCode(error, 'PRECONDITION_FAILED') || (ifMatch !== undefined && !known) || attempt === maxReads)
+            throw error
         }
       }
     })
@@ -128,7 +129,7 @@ class PlainProvider implements StorageProvider {
         const now = await this.#find(path, call)
         if (!now) return
         if (now.kind === 'directory' && (await this.#files.list(path, call)).length > 0) {
-          throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
+          throw notEmpty()
         }
         if (now.kind === known.kind) throw error
         await remove(now)
@@ -140,11 +141,11 @@ class PlainProvider implements StorageProvider {
     await this.#run(signal, async () => {
       refuseStaging(path)
       const made = await makeFolders(this.#files, path, { signal }).catch(async error => {
-        if (error.code === 'NOT_A_DIRECTORY') refuseTarget(await this.#find(path, { signal }), 'directory', false)
+        if (hasCode(error, 'NOT_A_DIRECTORY')) refuseTarget(await this.#find(path, { signal }), 'directory', false)
         throw error
       })
       if (!exclusive || made.includes(path)) return
-      throw new StorageError('ALREADY_EXISTS', 'There is a folder at this path already.')
+      throw alreadyExists()
     })
   }
 
@@ -172,14 +173,10 @@ class PlainProvider implements StorageProvider {
 
   /** Reads the version that `entry` describes. @throws PRECONDITION_FAILED where the server has another one */
   async #read(path: StoragePath, entry: Entry, { signal, range, ifMatch }: ReadOptions): Promise<ReadResult> {
-    if (entry.kind === 'directory') throw new StorageError('NOT_A_FILE', 'This is a folder, not a file.')
-    if (ifMatch !== undefined && ifMatch !== entry.etag) {
-      throw new StorageError('PRECONDITION_FAILED', 'The file has changed since.')
-    }
-    const [size, start] = [entry.size ?? 0, range?.offset ?? 0]
-    if (range && start >= size) throw new StorageError('RANGE_NOT_SATISFIABLE', `The file has ${size} bytes.`)
-    const end = Math.min(size, start + (range?.length ?? size))
-    return { body: await openBody(this.#files, path, { signal, start, end, facts: entry }), entry }
+    if (entry.kind === 'directory') throw notAFile()
+    if (ifMatch !== undefined && ifMatch !== entry.etag) throw changed()
+    const positions = positionsOf(entry.size ?? 0, range)
+    return { body: await openBody(this.#files, path, { signal, ...positions, facts: entry }), entry }
   }
 
   async #copy(
@@ -189,7 +186,7 @@ class PlainProvider implements StorageProvider {
   ): Promise<Entry> {
     return await this.#run(signal, async () => {
       const source = (await this.#find(from, { signal })) ?? missing()
-      if (source.kind === 'directory') throw new StorageError('NOT_A_FILE', 'This is a folder, not a file.')
+      if (source.kind === 'directory') throw notAFile()
       refuseTarget(await this.#find(to, { signal }), 'file', overwrite)
       const copy = async (staged: StoragePath) => this.#files.copy?.(from, staged, { signal })
       const staged = await this.#staging.fill({ signal }, randomUUID(), copy)
@@ -271,7 +268,7 @@ class PlainProvider implements StorageProvider {
 
   /** @throws NOT_EMPTY */
   async #removeEmpty(path: StoragePath, call: Call): Promise<void> {
-    if ((await this.#files.list(path, call)).length > 0) throw new StorageError('NOT_EMPTY', 'The folder is not empty.')
+    if ((await this.#files.list(path, call)).length > 0) throw notEmpty()
     await this.#files.removeFolder(path, call)
   }
 
@@ -282,7 +279,7 @@ class PlainProvider implements StorageProvider {
     // Some servers return an empty list for a missing folder and for a file.
     if (found.length === 0) {
       const { kind } = (await this.#find(path, call)) ?? missing()
-      if (kind === 'file') throw new StorageError('NOT_A_DIRECTORY', 'This is a file, not a folder.')
+      if (kind === 'file') throw notAFolder()
     }
     return found.filter(({ name }) => !isReserved(name))
   }

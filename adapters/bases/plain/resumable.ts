@@ -1,7 +1,9 @@
 /** Resumable uploads for servers that write into a file from an offset on. */
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { type Call, type Entry, type ResumableWrites, StorageError, type StoragePath } from '../../contract.ts'
+import type { Call, Entry, ResumableWrites, StoragePath } from '../../contract.ts'
+import { requireBytes, requireOffset, uploadNotFound } from '../errors.ts'
+import { parseJson } from '../upload-state.ts'
 import { isRefusal } from './errors.ts'
 import type { PlainFiles } from './files.ts'
 import { withSource } from './source.ts'
@@ -36,16 +38,13 @@ export function resumableWrites(
     withSource(body, signal, async source => {
       signal.throwIfAborted()
       const state = parse(text)
-      if (offset !== state.offset) {
-        throw new StorageError('PRECONDITION_FAILED', `The upload has ${state.offset} bytes: continue from there.`)
-      }
+      requireOffset(offset, state.offset)
       const staged = stagedAt(state.name)
       const found = await files.find(staged, { signal })
       if ((found?.size ?? -1) < offset) throw uploadNotFound()
       const time = isLast && state.time !== undefined && { modifiedAt: new Date(state.time) }
       await files.append(staged, source.stream, { signal, offset, ...time })
-      const { sent } = source
-      if (sent !== size) throw new StorageError('UNAVAILABLE', `${sent} of ${size} bytes arrived: send them again.`)
+      requireBytes(source.sent, size)
       return { state: { ...state, offset: offset + size }, staged }
     })
   return {
@@ -77,17 +76,11 @@ export function resumableWrites(
   }
 }
 
+/** @throws NOT_FOUND */
 function parse(text: string): State {
-  try {
-    const state = JSON.parse(text) as State
-    if (namePattern.test(state.name) && typeof state.path === 'string' && Number.isSafeInteger(state.offset))
-      return state
-  } catch {
-    // Reject below.
-  }
+  const { path, name, offset, ...rest } = parseJson(text)
+  const isNamed = typeof name === 'string' && namePattern.test(name)
+  if (isNamed && typeof path === 'string' && Number.isSafeInteger(offset))
+    return { ...rest, path, name, offset } as State
   throw uploadNotFound()
-}
-
-function uploadNotFound(): StorageError {
-  return new StorageError('NOT_FOUND', 'There is no such upload: begin again.')
 }

@@ -1,5 +1,6 @@
 import { addAbortSignal, pipeline, Readable, Transform } from 'node:stream'
 import { type Call, StorageError, type StoragePath } from '../../contract.ts'
+import { hasCode } from '../errors.ts'
 import type { Facts, PlainFiles } from './files.ts'
 
 /** Counts the bytes of a body, and remembers its error, which the caller reports as it is. */
@@ -79,13 +80,9 @@ async function* chunksOf(files: PlainFiles, path: StoragePath, content: Content)
       if (position < end) throw new StorageError('UNAVAILABLE', 'The file became shorter while it was read: try again.')
     } catch (error) {
       signal.throwIfAborted()
-      if (++tries > maxTries || !isUnavailable(error)) throw error
+      if (++tries > maxTries || !hasCode(error, 'UNAVAILABLE')) throw error
       const now = await files.find(path, { signal })
       if (now?.size !== facts.size || now?.modifiedAt?.getTime() !== facts.modifiedAt?.getTime()) throw error
     }
   }
-}
-
-function isUnavailable(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'UNAVAILABLE'
 }

@@ -10,9 +10,9 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs'
-import { toEntry } from '../entry.ts'
-import { hasErrno, notFound } from '../errors.ts'
-import { inside, stagingName } from '../names.ts'
+import { notFound } from '../../../bases/errors.ts'
+import { hasErrno } from '../errors.ts'
+import { inside, stagingName, toEntry } from '../names.ts'
 import { directoryFlags } from '../open.ts'
 import { fileFlags } from '../read.ts'
 import { uniqueTime } from '../staging.ts'

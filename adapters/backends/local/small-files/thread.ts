@@ -1,9 +1,8 @@
-import { isChange, type SmallJob, type SmallResult } from './jobs.ts'
+/** Runs in each thread of `SmallFileThreads`. A message is a list of jobs, and the response has one result for each. */
+import { parentPort } from 'node:worker_threads'
+import { isChange, type SmallJob, type SmallResult, slowSync } from './jobs.ts'
 import { readSmall, readStat, readStats } from './read.ts'
 import { copySmall, writeSmall } from './write.ts'
-
-/** Milliseconds. A disk that syncs more slowly syncs several files at once better in the thread pool of libuv. */
-export const slowSync = 0.5
 
 /** Milliseconds after which no further file of `SmallCopies` begins. */
 const copyTime = 5
@@ -38,3 +37,11 @@ function run(job: SmallJob, end: number): SmallResult {
   const file = readSmall(job.from)
   return file && writeSmall(job, file.bytes, file.entry.modifiedAt ?? undefined)
 }
+
+parentPort?.on('message', (jobs: readonly SmallJob[]) => {
+  const results = runJobs(jobs)
+  const buffers = results.flatMap(result => (result && 'bytes' in result ? [result.bytes.buffer] : []))
+  parentPort?.postMessage(results, buffers)
+})
+// The thread is ready.
+parentPort?.postMessage(null)

@@ -1,6 +1,10 @@
+/**
+ * The fast way for files of at most 64 KiB, in a thread with synchronous calls: a job enters, and an entry or null leaves. The
+ * provider takes the general way for null. `jobs.ts` has the messages, `threads.ts` the queue, and `thread.ts` runs in the thread.
+ */
 import { randomUUID } from 'node:crypto'
+import { notFound } from '../../../bases/errors.ts'
 import type { Entry } from '../../../contract.ts'
-import { notFound } from '../errors.ts'
 import { pathOf, type Root } from '../open.ts'
 import { nextMicroseconds } from '../staging.ts'
 import type { Destination } from '../write.ts'
@@ -11,9 +15,9 @@ import {
   type SmallResult,
   type SmallStored,
   type SmallTarget,
+  slowSync,
   smallBytes,
 } from './jobs.ts'
-import { slowSync } from './run.ts'
 import { SmallFileThreads } from './threads.ts'
 
 /** The threads of this process. They start with the first job. */

@@ -11,8 +11,7 @@ import {
   statSync,
 } from 'node:fs'
 import type { Entry } from '../../../contract.ts'
-import { toEntry } from '../entry.ts'
-import { bytesOf, decodeName, inside, self } from '../names.ts'
+import { bytesOf, decodeName, inside, self, toEntry } from '../names.ts'
 import { directoryFlags, isSame, nameFlags, type Root } from '../open.ts'
 import type { SmallEntries, SmallFile, SmallRead, SmallStat, SmallStats } from './jobs.ts'
 

@@ -5,6 +5,9 @@ import type { Root } from '../open.ts'
 /** The size of the largest small file, in bytes. */
 export const smallBytes = 64 * 1024
 
+/** Milliseconds. A disk that syncs more slowly syncs several files at once better in the thread pool of libuv. */
+export const slowSync = 0.5
+
 /** Reads a file, whole. */
 export interface SmallRead {
   kind: 'read'
