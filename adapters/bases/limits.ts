@@ -113,10 +113,13 @@ export class LruMap<Key, Value> {
     return value
   }
 
+  /** A value that is larger than the whole map is not kept. */
   set(key: Key, value: Value): void {
     this.delete(key)
+    const size = this.#sizeOf(value)
+    if (size > this.#max) return
     this.#entries.set(key, value)
-    this.#size += this.#sizeOf(value)
+    this.#size += size
     for (const oldest of this.#entries.keys()) {
       if (this.#size <= this.#max) return
       this.delete(oldest)

@@ -1,21 +1,22 @@
+/**
+ * The conformance kit, published as `stowage/adapter/conformance`: a harness that opens an adapter enters, and cases that any test
+ * runner can run leave. Each file has the cases about one part of the contract.
+ */
 import { orAborted, type StorageProvider } from '../contract.ts'
 import { abortCases } from './abort.ts'
 import { fileIdCases, modifiedAtCases } from './facts.ts'
 import { faultCases } from './faults.ts'
-import type { Harness } from './harness.ts'
-import { kindCases } from './kinds.ts'
+import { type Harness, watchCalls } from './harness.ts'
 import { type Case, Lacking } from './kit.ts'
 import { largeCases } from './large.ts'
+import { presignCases, trashCases } from './links-and-trash.ts'
 import { listCases } from './list.ts'
 import { nameCases } from './names.ts'
 import { optionalCases } from './optional.ts'
-import { overwriteCases } from './overwrite.ts'
 import { partCases } from './parts.ts'
-import { presignCases } from './presign.ts'
 import { rangeCases, roundTripCases } from './read.ts'
 import { resumableCases } from './resumable.ts'
-import { trashCases } from './trash.ts'
-import { watchCalls } from './watch-calls.ts'
+import { kindCases, overwriteCases } from './write.ts'
 
 export { networkFaults } from './faults.ts'
 export type { Faults, Harness, Undo } from './harness.ts'

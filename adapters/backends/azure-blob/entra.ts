@@ -1,8 +1,8 @@
 /** Tokens of Microsoft Entra, for people and applications. */
 
 import type { Vendor } from '../../bases/cloud/client.ts'
+import { requestTokens } from '../../bases/cloud/client.ts'
 import { property } from '../../bases/cloud/errors.ts'
-import { requestTokens } from '../../bases/cloud/grants.ts'
 import { usualBackoff } from '../../bases/cloud/repeat.ts'
 import { fromHost, fromRequests, type TokenSource } from '../../bases/cloud/tokens.ts'
 import type { Backoff } from '../../bases/retry.ts'

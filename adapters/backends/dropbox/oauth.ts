@@ -9,7 +9,7 @@ import { type DropboxConfig, type Endpoints, scopes } from './config.ts'
 export function oauthFlow(endpoints: Endpoints, backoff: Backoff): OAuthFlow<DropboxConfig> {
   async function request(form: Record<string, string | undefined>, network: Network): Promise<Tokens> {
     const [{ requestTokens }, { dropbox }] = await Promise.all([
-      import('../../bases/cloud/grants.ts'),
+      import('../../bases/cloud/client.ts'),
       import('./errors.ts'),
     ])
     return await requestTokens(form, { vendor: dropbox, network, backoff, url: endpoints.token })

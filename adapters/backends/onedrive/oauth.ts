@@ -14,7 +14,7 @@ export function oauthFlow({ login }: Endpoints, backoff: Backoff): OAuthFlow<One
     network: Network,
   ): Promise<Tokens> {
     const [{ requestTokens }, { onedrive }] = await Promise.all([
-      import('../../bases/cloud/grants.ts'),
+      import('../../bases/cloud/client.ts'),
       import('./errors.ts'),
     ])
     const { clientId, clientSecret, tenant = defaultTenant } = config
