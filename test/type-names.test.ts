@@ -32,6 +32,7 @@ for (const folder of [
   'adapters/backends/onedrive',
   'adapters/bases/cloud',
   'adapters/bases/plain',
+  'adapters/bases/objects',
   'adapters/backends/webdav',
 ]) {
   t.test(`each type name of ${folder} is declared once`, async t => {

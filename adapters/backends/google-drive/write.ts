@@ -7,19 +7,19 @@ import type { DriveFile } from './names.ts'
 import { toStored } from './names.ts'
 import { chunkSize, multipartLimit, UploadSession, uploadWhole, type WrittenFile } from './upload.ts'
 
-type FileOptions = Omit<WriteOptions, 'path'>
+type NewFileOptions = Omit<WriteOptions, 'path'>
 
 /** Writes one file. Drive has no atomic create, so the write looks for other files of the name before and after. */
 export class Write {
   readonly #tree: Tree
   readonly #segments: readonly string[]
-  readonly #options: FileOptions
+  readonly #options: NewFileOptions
   readonly #destination: Destination
   #session: UploadSession | undefined
   /** The id of a new file, set before the request that may create it. */
   #creating: string | undefined
 
-  constructor(tree: Tree, segments: readonly string[], options: FileOptions) {
+  constructor(tree: Tree, segments: readonly string[], options: NewFileOptions) {
     this.#tree = tree
     this.#segments = segments
     this.#options = options
