@@ -260,7 +260,7 @@ export function wasRepeated(error: unknown): boolean {
   return (refusalOf(error)?.attempts ?? 1) > 1
 }
 
-/** The maximum number of connections. Downloads use separate ones, as slow readers can occupy theirs for long. */
+/** The maximum number of connections. Downloads use separate ones, because slow readers can occupy these for long. */
 const callSockets = 64
 const bodySockets = 1024
 

@@ -1,5 +1,5 @@
 /** quickXorHash (learn.microsoft.com/onedrive/developer/code-snippets/quickxorhash), as all kinds of OneDrive compute it. */
-/** Bits by which each byte is shifted further than the one before. */
+/** Bits by which each byte is shifted further than the previous byte. */
 const shift = 11
 /** Bits of the hash. The shifts repeat after as many bytes. */
 const width = 160
