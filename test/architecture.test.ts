@@ -30,7 +30,7 @@ const mayImport: Record<string, readonly string[]> = {
   'src/start/adapter-test': ['adapters', 'src/storage', 'src/settings', 'src/errors.ts'],
   'src/start/compile-cache.ts': [],
   'src/start/data-folder.ts': ['adapters', 'src/settings', 'src/errors.ts'],
-  'src/log': ['src/settings'],
+  'src/log': ['src/settings', 'src/lib'],
   'src/metrics': ['src/settings', 'src/lib'],
   'src/tracing': ['src/lib'],
   adapters: [],

@@ -1,10 +1,11 @@
 /** Receives notifications of PostgreSQL on a connection outside of the pool. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type RetrySchedule, retryDelay } from '../lib/retry.ts'
 import { withTimeout } from '../lib/timeout.ts'
 import { connectionBeside, type Database } from './client.ts'
 
-/** Milliseconds before each attempt to connect again. The last delay repeats. */
-const retryDelays = [250, 1000, 5000]
+/** In milliseconds. */
+const reconnecting: RetrySchedule = { delays: [250, 1000, 5000], isEndless: true }
 /** Milliseconds for the connection to close. */
 const closeTimeout = 1000
 
@@ -50,9 +51,11 @@ export function listen(db: Database, { channel, onNotification, onListening, onE
       await listenOnce().catch(error => {
         if (!stop.signal.aborted) onError(error)
       })
-      const delay = retryDelays[Math.min(failures, retryDelays.length - 1)]
       failures += 1
-      await sleep(delay, undefined, { signal: stop.signal, ref: false }).catch(() => {})
+      await sleep(retryDelay(reconnecting, failures) ?? undefined, undefined, {
+        signal: stop.signal,
+        ref: false,
+      }).catch(() => {})
     }
   }
 

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { type RetrySchedule, retryDelay } from '../lib/retry.ts'
 import { withTimeout } from '../lib/timeout.ts'
 import { type Database, executePrepared } from './client.ts'
 
@@ -19,8 +20,8 @@ export interface RightsVersion {
 export const leaseTime = 1000
 /** Milliseconds until a registration counts as ended, on the clock of the database: clocks may differ by 5 percent. */
 const registrationTime = leaseTime * 1.05
-/** Milliseconds between two looks at the registrations. The last one repeats. */
-const waits = [2, 2, 4, 8, 16, 32, 50]
+/** Milliseconds between two looks at the registrations. */
+const lookSchedule: RetrySchedule = { delays: [2, 2, 4, 8, 16, 32, 50], isEndless: true }
 /** The channel of notifications. Their payload is the counter. */
 export const rightsChannel = 'rights'
 
@@ -95,7 +96,7 @@ async function changesRights(transaction: Database): Promise<boolean> {
 async function untilSeen(db: Database): Promise<void> {
   const end = performance.now() + registrationTime
   let counter: number | null = null
-  for (let attempt = 0; performance.now() < end; attempt++) {
+  for (let looks = 1; performance.now() < end; looks++) {
     const state: { counter: number; isSeen: boolean } | null = await withTimeout(
       readersBehind(db, counter),
       end - performance.now(),
@@ -103,8 +104,7 @@ async function untilSeen(db: Database): Promise<void> {
     ).catch(() => null)
     if (state?.isSeen) return
     counter ??= state?.counter ?? null
-    const wait = waits[Math.min(attempt, waits.length - 1)] ?? 0
-    await sleep(Math.min(wait, Math.max(end - performance.now(), 0)))
+    await sleep(Math.min(retryDelay(lookSchedule, looks) ?? 0, Math.max(end - performance.now(), 0)))
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { Reason } from '../errors.ts'
+import { claimRows, dueRows, isAnyDue, secondsFromNow } from './claims.ts'
 import type { Change, Database } from './client.ts'
 import { type Creator, creatorColumns, toCreator } from './creator.ts'
 import { lockMember } from './members.ts'
@@ -136,31 +137,27 @@ export async function deleteSchedule(db: Change, id: string): Promise<void> {
 /** Seconds after which another server decides about the run. */
 const claimSeconds = 30
 
-const isDue = sql<SqlBool>`next_run_at <= now() and (claimed_until is null or claimed_until < now())`
+const isDue = sql<SqlBool>`waiting.next_run_at <= now()
+  and (waiting.claimed_until is null or waiting.claimed_until < now())`
 
-/** Returns whether a run is due. Reads only, because every server asks every few seconds. */
-export async function isAnyDue(db: Database): Promise<boolean> {
-  const row = await db.selectFrom('schedules').select('id').where(isDue).limit(1).executeTakeFirst()
-  return row !== undefined
+export function isAnyScheduleDue(db: Database): Promise<boolean> {
+  return isAnyDue(db, 'schedules', isDue)
 }
 
 export interface DueSchedule extends ScheduleRecord {
+  claimId: string
   /** The time of the database. */
   now: Date
 }
 
 /** Claims the schedule whose run has been due for the longest time. */
-export async function claimDue(db: Database, claim: string): Promise<DueSchedule | null> {
-  const row = await db
-    .updateTable('schedules')
-    .set({ claim_id: claim, claimed_until: sql<Date>`now() + make_interval(secs => ${claimSeconds})` })
-    .where('id', '=', ({ selectFrom }) =>
-      selectFrom('schedules').select('id').where(isDue).orderBy('next_run_at').limit(1).forUpdate().skipLocked(),
-    )
-    .returningAll()
-    .returning(sql<Date>`now()`.as('now'))
-    .executeTakeFirst()
-  return row ? { ...toSchedule(row), now: row.now } : null
+export async function claimSchedule(db: Database, claimId: string): Promise<DueSchedule | null> {
+  const due = dueRows('schedules', { isDue, orderBy: sql`waiting.next_run_at` })
+  const set = sql`claim_id = ${claimId}, claimed_until = ${secondsFromNow(claimSeconds)}`
+  const [row] = await claimRows(db, 'schedules', { due, set })
+  if (!row) return null
+  const now = new Date(Number(row.claimed_until) - claimSeconds * 1000)
+  return { ...toSchedule(row), claimId, now }
 }
 
 /** The result of a due run. */
@@ -170,7 +167,11 @@ export type RunOutcome =
   | { kind: 'disabled'; error: NonNullable<ScheduleRecord['error']> }
 
 /** Ends a claim. Returns false and changes nothing if somebody changed the schedule, or another server has claimed it. */
-export async function settleRun(db: Database, id: string, claim: string, outcome: RunOutcome): Promise<boolean> {
+export async function settleRun(
+  db: Database,
+  { id, claimId }: Pick<DueSchedule, 'id' | 'claimId'>,
+  outcome: RunOutcome,
+): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('schedules')
     .set({
@@ -185,7 +186,7 @@ export async function settleRun(db: Database, id: string, claim: string, outcome
       }),
     })
     .where('id', '=', id)
-    .where('claim_id', '=', claim)
+    .where('claim_id', '=', claimId)
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }

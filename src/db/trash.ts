@@ -1,6 +1,7 @@
 /** The entries in the trash of the providers. A row is written before anything happens at a back end, and deleted after it. */
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import { formatPath, root, type StoragePath } from '../auth/path.ts'
+import { claimRows, dueRows, isAnyDue, secondsFromNow } from './claims.ts'
 import type { Change, Database } from './client.ts'
 import type { Schema, TrashState } from './schema.ts'
 
@@ -31,9 +32,9 @@ export type NewTrashItem = Pick<
 >
 
 /** A change that has not been renewed for this time counts as interrupted. */
-const leaseEnd = sql<Date>`now() + make_interval(mins => 2)`
+const leaseEnd = secondsFromNow(2 * 60)
 /** The time until a server looks again at what could not be finished. */
-const retryTime = sql<Date>`now() + make_interval(hours => 1)`
+const retryTime = secondsFromNow(60 * 60)
 
 const columnsOf = (item: NewTrashItem) => ({
   id: item.id,
@@ -195,39 +196,18 @@ export async function removeTrash(db: Change, within: Within): Promise<number> {
   return Number(numUpdatedRows)
 }
 
-/** Returns whether there is work for `takeDueItem`. Reads only, because every server asks every minute. */
-export async function isAnyDue(db: Database): Promise<boolean> {
-  const row = await db
-    .selectFrom('trash_items')
-    .select('id')
-    .where('due_at', '<=', sql<Date>`now()`)
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
+const isDue = sql<SqlBool>`waiting.due_at <= now()`
+
+export function isAnyItemDue(db: Database): Promise<boolean> {
+  return isAnyDue(db, 'trash_items', isDue)
 }
 
-/**
- * Takes the lease of an item that has expired or whose change was interrupted, as it is from now on: an expired one is REMOVING.
- * Concurrent calls get different items.
- */
-export async function takeDueItem(db: Database): Promise<TrashItem | null> {
-  const row = await db
-    .updateTable('trash_items')
-    .set({
-      state: sql<TrashState>`case when state = 'TRASHED' and expires_at <= now() then 'REMOVING' else state end`,
-      due_at: leaseEnd,
-    })
-    .where('id', '=', ({ selectFrom }) =>
-      selectFrom('trash_items as due')
-        .select('due.id')
-        .where('due.due_at', '<=', sql<Date>`now()`)
-        .orderBy('due.due_at')
-        .limit(1)
-        .forUpdate()
-        .skipLocked(),
-    )
-    .returningAll()
-    .executeTakeFirst()
+/** Claims an item that has expired or whose change was interrupted, as it is from now on: an expired one is REMOVING. */
+export async function claimItem(db: Database): Promise<TrashItem | null> {
+  const due = dueRows('trash_items', { isDue, orderBy: sql`waiting.due_at` })
+  const set = sql`due_at = ${leaseEnd},
+    state = case when trash_items.state = 'TRASHED' and trash_items.expires_at <= now() then 'REMOVING' else trash_items.state end`
+  const [row] = await claimRows(db, 'trash_items', { due, set })
   return row ? toItem(row) : null
 }
 

@@ -1,7 +1,7 @@
 /** Parses JSON from clients. The number of values is bounded first, because a value costs far more than its bytes. */
 import { isUtf8 } from 'node:buffer'
 import { AppError } from '../errors.ts'
-import { nextTurn } from '../lib/turns.ts'
+import { yieldToOthers } from '../lib/event-loop.ts'
 
 /** The maximum number of values, nested ones included: twice as many as the longest input that any operation accepts. */
 const maxValues = 20_000
@@ -12,7 +12,7 @@ const short = 16 * 1024
 
 /** Parses a body. Returns undefined for anything but JSON in UTF-8. @throws INVALID_INPUT for too many values or levels */
 export async function parseJsonBody(body: Buffer, values = maxValues): Promise<unknown> {
-  if (body.length > short) await nextTurn()
+  if (body.length > short) await yieldToOthers()
   return parseJson(body, values)
 }
 

@@ -2,7 +2,8 @@
 import type { FastifyRequest } from 'fastify'
 import { networkOf } from '../auth/network.ts'
 import type { Viewer } from '../auth/viewer.ts'
-import { ByteBudget } from '../lib/budget.ts'
+import { AppError } from '../errors.ts'
+import { ByteBudget } from '../lib/byte-budget.ts'
 import { ClientGone } from './connection/client-abort.ts'
 
 const mib = 1024 * 1024
@@ -10,12 +11,14 @@ const mib = 1024 * 1024
 /** All credentials of a member count together. */
 const members = new ByteBudget({ total: 128 * mib, ofOwner: 32 * mib, guaranteed: mib / 4 })
 /** Networks of clients without an account. The recipients of a share link count here, so that they cannot block its creator. */
-const networks = new ByteBudget({ total: 64 * mib, ofOwner: 16 * mib, guaranteed: 0 })
+const networks = new ByteBudget({ total: 64 * mib, ofOwner: 16 * mib })
 
 /** Bytes of a body or a response that are not counted. The bound on the slots of an owner covers them. */
 export const freeBytes = 16 * 1024
 /** Bytes that a growing response takes at a time. */
 const step = 64 * 1024
+/** Milliseconds after which a client that was refused memory should try again. */
+const retryAfterMs = 5000
 /** Milliseconds for a client to read a response that counts. */
 const readTimeout = 5 * 60_000
 
@@ -84,12 +87,22 @@ export class RequestMemory {
 
   #take(bytes: number): void {
     if (this.#isReleased) throw new ClientGone('The request has ended')
-    this.#budget.take(this.#owner, bytes)
+    const refusal = this.#budget.tryTake(this.#owner, bytes)
+    if (refusal) throw tooMuch(refusal, this.#budget.bounds.ofOwner)
     const isFirst = this.#taken === 0
     this.#taken += bytes
     // If the client has disconnected already, this releases what was taken.
     if (isFirst) this.#onFirst()
   }
+}
+
+function tooMuch(owner: 'owner' | 'all', ofOwner: number): AppError {
+  if (owner === 'owner') {
+    const message = `You have ${ofOwner / mib} MiB of requests and responses that are not complete: read the responses before you send more, or ask for smaller pages.`
+    return new AppError('RATE_LIMITED', message, { retryAfterMs })
+  }
+  const message = 'The server has too many large requests and responses: try again in a few seconds.'
+  return new AppError('UNAVAILABLE', message, { retryAfterMs })
 }
 
 const shared = new WeakSet<Uint8Array>()

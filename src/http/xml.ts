@@ -4,7 +4,7 @@
  */
 import { SaxesParser } from 'saxes'
 import { AppError } from '../errors.ts'
-import { nextTurn } from '../lib/turns.ts'
+import { yieldToOthers } from '../lib/event-loop.ts'
 
 export interface XmlElement {
   /** The URI; empty for none. */
@@ -102,7 +102,7 @@ export async function parseXml(
   parser.on('cdata', add)
   const decoder = new TextDecoder('utf-8', { fatal: true })
   for (let at = 0; at < bytes.length; at += step) {
-    if (bytes.length > step) await nextTurn()
+    if (bytes.length > step) await yieldToOthers()
     parser.write(decode(decoder, bytes.subarray(at, at + step)))
   }
   parser.write(decode(decoder)).close()

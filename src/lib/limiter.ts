@@ -1,4 +1,7 @@
-/** Runs at most `limit` pieces of work at once, in the order of the calls. */
+/**
+ * Runs at most `limit` pieces of work at once, in the order of the calls, for one owner or for one task: any number waits. `Slots`
+ * refuses instead of waiting, and `FairQueue` lets owners take turns.
+ */
 export class Limiter {
   #limit: number
   readonly #waiting: (() => void)[] = []
@@ -46,4 +49,16 @@ export async function allDone(work: readonly Promise<unknown>[]): Promise<void> 
   const results = await Promise.allSettled(work)
   const failed = results.find(result => result.status === 'rejected')
   if (failed) throw failed.reason
+}
+
+/** Applies `work` to all items, at most `limit` at once. Returns the results in the order of the items. @throws the first error */
+export async function mapAtMost<Item, Result>(
+  limit: number,
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const limiter = new Limiter(limit)
+  const running = items.map(item => limiter.run(() => work(item)))
+  await allDone(running)
+  return Promise.all(running)
 }

@@ -1,5 +1,8 @@
+/** Polling: searches for work again and again, because a table does not say when a row becomes due. */
+import { allDone } from './limiter.ts'
+
 export interface Polling {
-  /** Searches now, unless a search is running. */
+  /** Searches now, or once more after the search that is running. */
   wake(): void
   /** Aborts the signal of the search, and waits for its end. */
   stop(): Promise<void>
@@ -16,15 +19,20 @@ export function startPolling(options: {
 }): Polling {
   const { interval, search, onError } = options
   const stop = new AbortController()
+  let isWoken = false
   let searching: Promise<void> | null = null
 
+  async function searchWhileWoken(): Promise<void> {
+    while (isWoken && !stop.signal.aborted) {
+      isWoken = false
+      await search(stop.signal).catch(onError)
+    }
+    searching = null
+  }
+
   function wake(): void {
-    if (stop.signal.aborted) return
-    searching ??= search(stop.signal)
-      .catch(onError)
-      .finally(() => {
-        searching = null
-      })
+    isWoken = true
+    searching ??= searchWhileWoken()
   }
 
   const timer = setInterval(wake, interval).unref()
@@ -37,4 +45,34 @@ export function startPolling(options: {
       await searching
     },
   }
+}
+
+/**
+ * Polls for items that are due, and works on them one after another until none is left, on up to `atOnce` at the same time.
+ * @param options.isAnyDue reads only, because every server calls it at each interval
+ * @param options.claim returns an item that no other call has, or null
+ */
+export function startClaiming<Item>(options: {
+  interval: number
+  atOnce: number
+  isAnyDue: () => Promise<boolean>
+  claim: () => Promise<Item | null>
+  work: (item: Item, signal: AbortSignal) => Promise<void>
+  onError: (error: unknown) => void
+}): Polling {
+  const { interval, atOnce, isAnyDue, claim, work, onError } = options
+
+  async function workUntilDone(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const item = await claim()
+      if (item === null) return
+      await work(item, signal).catch(onError)
+    }
+  }
+
+  async function search(signal: AbortSignal): Promise<void> {
+    if (await isAnyDue()) await allDone(Array.from({ length: atOnce }, () => workUntilDone(signal)))
+  }
+
+  return startPolling({ interval, search, onError })
 }

@@ -1,13 +1,15 @@
 import type { AppError } from '../errors.ts'
+import { Counts } from './counts.ts'
 
 /**
- * Bounds what runs at the same time in this process: a number of slots for each owner, and a number for all owners together. A slot
- * can have several owners of different levels, such as an API key and its member, and counts for each of them.
+ * Bounds what runs at the same time in this process, and refuses the rest at once: a number of slots for each owner, and a number
+ * for all owners together. A slot can have several owners of different levels, such as an API key and its member, and counts for
+ * each of them. `Limiter` and `FairQueue` let the rest wait instead.
  */
 export class Slots<Level extends string> {
   readonly #limits: Readonly<Record<Level | 'all', number>>
-  /** The taken slots of each owner that has any. */
-  readonly #taken = new Map<string, number>()
+  /** The taken slots of each owner. */
+  readonly #taken = new Counts<string>()
 
   /** @param limits slots of each owner of a level, and of all owners together */
   constructor(limits: Readonly<Record<Level | 'all', number>>) {
@@ -26,13 +28,13 @@ export class Slots<Level extends string> {
     const keys = this.#keysOf(owners)
     const full = this.#full(keys)
     if (full) throw refusal(full, this.#limits[full])
-    return this.#add([...keys.values()])
+    return this.#hold([...keys.values()])
   }
 
   /** Takes a slot as `take` does. Returns null if there is none. */
   tryTake(owners: Readonly<Partial<Record<Level, string>>>): Disposable | null {
     const keys = this.#keysOf(owners)
-    return this.#full(keys) ? null : this.#add([...keys.values()])
+    return this.#full(keys) ? null : this.#hold([...keys.values()])
   }
 
   #keysOf(owners: Readonly<Partial<Record<Level, string>>>): Map<Level | 'all', string> {
@@ -41,19 +43,15 @@ export class Slots<Level extends string> {
   }
 
   #full(keys: ReadonlyMap<Level | 'all', string>): Level | 'all' | null {
-    for (const [level, key] of keys) if ((this.#taken.get(key) ?? 0) >= this.#limits[level]) return level
+    for (const [level, key] of keys) if (this.#taken.get(key) >= this.#limits[level]) return level
     return null
   }
 
-  #add(keys: string[]): Disposable {
-    for (const key of keys) this.#taken.set(key, (this.#taken.get(key) ?? 0) + 1)
+  #hold(keys: readonly string[]): Disposable {
+    const held = keys.map(key => this.#taken.hold(key))
     return {
       [Symbol.dispose]: () => {
-        for (const key of keys.splice(0)) {
-          const others = (this.#taken.get(key) ?? 1) - 1
-          if (others === 0) this.#taken.delete(key)
-          else this.#taken.set(key, others)
-        }
+        for (const each of held) each[Symbol.dispose]()
       },
     }
   }

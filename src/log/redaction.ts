@@ -2,6 +2,7 @@
  * Removes secrets from log lines by value. A library, an adapter, or a back end that echoes a request can put a secret into any
  * error.
  */
+import { LruMap } from '../lib/lru-map.ts'
 
 /**
  * The minimum length of a secret to redact, in UTF-16 code units. Shorter texts also occur by chance in harmless lines.
@@ -49,22 +50,26 @@ function formsOf(text: string): string[] {
   return [...new Set(forms)]
 }
 
-/** The maximum number of needles of released secrets, which is about a thousand secrets. The oldest are dropped first. */
+/** The maximum number of terms of released secrets, which is about a thousand secrets. The oldest are dropped first. */
 const maxReleased = 20_000
 
 interface KnownPart {
   /** The number of current holds; 0 after the release. */
   holders: number
-  needles: readonly string[]
+  terms: readonly string[]
 }
 
 export class Redaction {
-  readonly #needles = new Needles()
+  readonly #terms = new SearchTerms()
   /** The parts of secrets in use. */
   readonly #inUse = new Map<string, KnownPart>()
   /** Released parts, the oldest first. Late log lines, about an error that ended a request, can still contain them. */
-  readonly #released = new Map<string, KnownPart>()
-  #releasedNeedles = 0
+  readonly #released = new LruMap<string, KnownPart>(maxReleased, {
+    sizeOf: ({ terms }) => terms.length,
+    onForget: (_part, { terms }) => {
+      for (const term of terms) this.#terms.remove(term)
+    },
+  })
 
   /**
    * Redacts these secrets until the result is disposed of, and for a while after. Hold a secret while anything uses it. Ignores
@@ -84,12 +89,12 @@ export class Redaction {
 
   /** The number of texts to search for, which bounds the memory use. */
   get size(): number {
-    return this.#needles.size
+    return this.#terms.size
   }
 
   /** Replaces each secret with `[redacted]`, in time proportional to the length of the text. */
   redact = (text: string): string => {
-    const spans = this.#needles.find(text)
+    const spans = this.#terms.find(text)
     if (spans.length === 0) return text
     const kept = spans.map(({ start }, index) => text.slice(spans[index - 1]?.end ?? 0, start))
     return `${kept.join('[redacted]')}[redacted]${text.slice(spans.at(-1)?.end)}`
@@ -102,14 +107,13 @@ export class Redaction {
   }
 
   #add(part: string): KnownPart {
-    const needles = [...new Set(formsOf(part).flatMap(needlesOf))]
-    for (const needle of needles) this.#needles.add(needle)
-    return { holders: 0, needles }
+    const terms = [...new Set(formsOf(part).flatMap(termsOf))]
+    for (const term of terms) this.#terms.add(term)
+    return { holders: 0, terms }
   }
 
   #reclaim(part: string): KnownPart | undefined {
-    const known = this.#released.get(part)
-    if (known) this.#releasedNeedles -= known.needles.length
+    const known = this.#released.peek(part)
     this.#released.delete(part)
     return known
   }
@@ -119,39 +123,34 @@ export class Redaction {
     if (!known || --known.holders > 0) return
     this.#inUse.delete(part)
     this.#released.set(part, known)
-    this.#releasedNeedles += known.needles.length
-    for (const [oldest] of this.#released) {
-      if (this.#releasedNeedles <= maxReleased) return
-      for (const needle of this.#reclaim(oldest)?.needles ?? []) this.#needles.remove(needle)
-    }
   }
 }
 
-/** Splits a long text into needles, so that each comparison is short. The last two may overlap. */
-function needlesOf(form: string): string[] {
-  const needles: string[] = []
-  for (let start = 0; start < form.length; start += maxNeedleLength) {
-    const begin = Math.max(0, Math.min(start, form.length - maxNeedleLength))
-    needles.push(form.slice(begin, begin + maxNeedleLength))
+/** Splits a long text into terms, so that each comparison is short. The last two may overlap. */
+function termsOf(form: string): string[] {
+  const terms: string[] = []
+  for (let start = 0; start < form.length; start += maxTermLength) {
+    const begin = Math.max(0, Math.min(start, form.length - maxTermLength))
+    terms.push(form.slice(begin, begin + maxTermLength))
   }
-  return needles.filter(needle => needle.length >= minLength)
+  return terms.filter(term => term.length >= minLength)
 }
 
 /**
  * Finds any of many short texts in one pass over a longer text (Rabin and Karp, 1987). A rolling hash, as long as the shortest
- * needle, shows where a match is possible. Adding or removing a needle takes time in proportion to its length.
+ * term, shows where a match is possible. Adding or removing a term takes time in proportion to its length.
  */
 
 /** The number of UTF-16 code units in a hash. */
 const windowLength = 8
-/** The length of the longest needle, which bounds the cost of a comparison. */
-const maxNeedleLength = 64
+/** The length of the longest term, which bounds the cost of a comparison. */
+const maxTermLength = 64
 const base = 0x01000193
 /** `base` to the power of `windowLength`: the factor of the character that leaves the hash. */
 const oldest = Array.from({ length: windowLength }).reduce<number>(power => Math.imul(power, base), 1)
 const filterBits = 17
 
-interface Needle {
+interface SearchTerm {
   text: string
   /** The index in the text at which the hashed window begins. */
   offset: number
@@ -166,38 +165,38 @@ export interface Match {
   end: number
 }
 
-class Needles {
-  readonly #needles = new Map<string, Needle>()
-  readonly #byHash = new Map<number, Needle[]>()
-  /** The number of needles that share some bits of the hash. This filter rejects most windows. */
+class SearchTerms {
+  readonly #terms = new Map<string, SearchTerm>()
+  readonly #byHash = new Map<number, SearchTerm[]>()
+  /** The number of terms that share some bits of the hash. This filter rejects most windows. */
   readonly #filter = new Uint32Array(2 ** filterBits)
 
   get size(): number {
-    return this.#needles.size
+    return this.#terms.size
   }
 
   /** @param text of 8 to 64 characters */
   add(text: string): void {
-    const known = this.#needles.get(text)
+    const known = this.#terms.get(text)
     if (known) {
       known.count++
       return
     }
-    const needle = { text, ...this.#rarestWindow(text), count: 1 }
-    this.#needles.set(text, needle)
-    this.#byHash.set(needle.hash, [...(this.#byHash.get(needle.hash) ?? []), needle])
-    this.#count(needle.hash, 1)
+    const term = { text, ...this.#rarestWindow(text), count: 1 }
+    this.#terms.set(text, term)
+    this.#byHash.set(term.hash, [...(this.#byHash.get(term.hash) ?? []), term])
+    this.#count(term.hash, 1)
   }
 
   /** Reverts one `add`. */
   remove(text: string): void {
-    const needle = this.#needles.get(text)
-    if (!needle || --needle.count > 0) return
-    this.#needles.delete(text)
-    const others = (this.#byHash.get(needle.hash) ?? []).filter(other => other !== needle)
-    if (others.length > 0) this.#byHash.set(needle.hash, others)
-    else this.#byHash.delete(needle.hash)
-    this.#count(needle.hash, -1)
+    const term = this.#terms.get(text)
+    if (!term || --term.count > 0) return
+    this.#terms.delete(text)
+    const others = (this.#byHash.get(term.hash) ?? []).filter(other => other !== term)
+    if (others.length > 0) this.#byHash.set(term.hash, others)
+    else this.#byHash.delete(term.hash)
+    this.#count(term.hash, -1)
   }
 
   /** Returns the matches in order, and merges those that touch or overlap. */
@@ -210,15 +209,15 @@ class Needles {
       if (end >= windowLength) hash -= Math.imul(oldest, text.charCodeAt(end - windowLength))
       hash |= 0
       if (end < windowLength - 1 || this.#filter[slotOf(hash)] === 0) continue
-      for (const needle of this.#byHash.get(hash) ?? []) {
-        const start = end + 1 - windowLength - needle.offset
-        if (start >= 0 && text.startsWith(needle.text, start)) join(spans, start, start + needle.text.length)
+      for (const term of this.#byHash.get(hash) ?? []) {
+        const start = end + 1 - windowLength - term.offset
+        if (start >= 0 && text.startsWith(term.text, start)) join(spans, start, start + term.text.length)
       }
     }
     return spans
   }
 
-  /** Tokens of one vendor often have the same prefix, so the window is chosen where few other needles share its hash. */
+  /** Tokens of one vendor often have the same prefix, so the window is chosen where few other terms share its hash. */
   #rarestWindow(text: string): { offset: number; hash: number } {
     let rarest = { offset: 0, hash: hashOf(text, 0), sharing: Number.POSITIVE_INFINITY }
     for (let offset = 0; offset + windowLength <= text.length && rarest.sharing > 0; offset++) {

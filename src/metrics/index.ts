@@ -3,7 +3,7 @@
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { StorageError, type StorageProvider } from '../../adapters/contract.ts'
-import { type AnyCall, withObservedCalls } from '../lib/observed.ts'
+import { type AnyCall, wrapCalls } from '../lib/wrap-calls.ts'
 
 export type Metrics = ReturnType<typeof createMetrics>
 
@@ -109,7 +109,7 @@ export function createProviderMetrics(register: Registry) {
   return {
     /** Returns the provider with its calls measured. */
     observeProvider(provider: StorageProvider, { id, type }: ProviderLabels): StorageProvider {
-      return withObservedCalls(provider, (operation, call) => measured({ provider: id, type, operation }, call))
+      return wrapCalls(provider, (operation, call) => measured({ provider: id, type, operation }, call))
     },
   }
 }

@@ -140,8 +140,8 @@ export function createServices(options: {
         })
       : async () => {}
   async function stopJobs(): Promise<void> {
-    waits.close()
     await Promise.all([
+      waits.close(),
       stopScheduler(),
       stopSender(),
       stopMail(),

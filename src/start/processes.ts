@@ -6,13 +6,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { StartError } from '../errors.ts'
+import { type RetrySchedule, retryDelay } from '../lib/retry.ts'
 import type { Settings } from '../settings/index.ts'
 import type { Served, ServeTask } from './serve.ts'
 import type { ProcessReport } from './server-process.ts'
 
-/** Milliseconds before a process that ended is replaced. The delay doubles until a process has run for a minute. */
-const firstDelay = 250
-const maxDelay = 30_000
+/** In milliseconds, for the replacement of a process that ended. It begins again after a process has run for a minute. */
+const replacing: RetrySchedule = { delays: [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000], isEndless: true }
 const steadyTime = 60_000
 /** Milliseconds for the processes to stop by themselves. */
 const closeTimeout = 15_000
@@ -39,15 +39,15 @@ export async function superviseProcesses(task: ServeTask, log: Logger): Promise<
   /** Replaces the process whenever it ends. */
   async function replace(index: number, first: Worker): Promise<void> {
     let worker: Worker | null = first
-    let delay = firstDelay
+    let failures = 0
     while (!closing.signal.aborted) {
       const startedAt = performance.now()
       if (worker?.isDead() === false) await once(worker, 'exit')
       if (closing.signal.aborted) return
-      if (performance.now() - startedAt > steadyTime) delay = firstDelay
+      failures = performance.now() - startedAt > steadyTime ? 1 : failures + 1
+      const delay = retryDelay(replacing, failures) ?? undefined
       log.error({ pid: worker?.process.pid, delay }, 'A server process has ended; another one replaces it')
       await sleep(delay, undefined, { signal: closing.signal })
-      delay = Math.min(maxDelay, 2 * delay)
       const replaced = await fork(index).catch(err => log.error({ err }, 'A server process could not start'))
       worker = replaced?.worker ?? null
     }

@@ -6,6 +6,7 @@ import type { Database } from '../db/client.ts'
 import { deleteEndedLocks, releaseLocks, renewalInterval, renewLocks, takeLocks } from '../db/locks.ts'
 import { batched } from '../db/lookups.ts'
 import { toAppError } from '../errors.ts'
+import { LeaseKeeper } from '../lib/lease-keeper.ts'
 import { startDeadline } from '../lib/timeout.ts'
 
 /** Milliseconds between attempts to take a lock that another replica holds. */
@@ -21,7 +22,7 @@ export function createLocks(db: Database): Locks {
   const holder = randomUUID()
   /** The end of each key's queue in this process. Only the first caller in a queue asks the database for the lock. */
   const queues = new Map<string, Promise<void>>()
-  let renewal: NodeJS.Timeout | undefined
+  let keeper: LeaseKeeper | null = null
   let cleaned = false
 
   const take = batched(async (keys: readonly string[]) => {
@@ -42,12 +43,12 @@ export function createLocks(db: Database): Locks {
     const before = queues.get(key) ?? Promise.resolve()
     const last = before.then(() => end)
     queues.set(key, last)
-    renewal ??= setInterval(() => void renewLocks(db, holder).catch(() => {}), renewalInterval).unref()
+    keeper ??= new LeaseKeeper({ interval: renewalInterval, renew: () => renewLocks(db, holder) })
     last.then(() => {
       if (queues.get(key) === last) queues.delete(key)
       if (queues.size > 0) return
-      clearInterval(renewal)
-      renewal = undefined
+      keeper?.[Symbol.dispose]()
+      keeper = null
     })
     return before
   }

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Entry, PartWrites, ResumableWrites, Unfinished } from '../../adapters/contract.ts'
 import { nameOf, type StoragePath } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
+import { withRetries } from '../lib/retry.ts'
 import { callAdapterForChange } from './adapter-call.ts'
 import { runWithTimeout, type TransferTimeouts, writeWithTimeout } from './transfer-timeouts.ts'
 import { type CheckedEntry, checkEntry, fault } from './validate-entry.ts'
@@ -14,8 +14,8 @@ const maxTagLength = 256
 
 /** Milliseconds. */
 const abortTimeout = 30_000
-/** Milliseconds before each further attempt. */
-const abandonPauses = [1_000, 4_000, 15_000]
+/** In milliseconds. */
+const abortSchedule = { delays: [1_000, 4_000, 15_000] }
 
 /** Runs work that records what it stores at the back end: see `createWriteTracker`. */
 type Track = <T>(work: (unfinished: Unfinished) => Promise<T>) => Promise<T>
@@ -118,14 +118,7 @@ export class ResumableLocation {
 
   /** Aborts an upload whose state is not stored. Retries, because no sweep can do it later. */
   async #abandon(state: string): Promise<void> {
-    for (const pause of abandonPauses) {
-      try {
-        return await this.abort(state)
-      } catch {
-        await sleep(pause, undefined, { ref: false })
-      }
-    }
-    await this.abort(state)
+    await withRetries(abortSchedule, { leastDelay: () => 0 }, () => this.abort(state))
   }
 
   /** @param bytes the last `size` bytes of the file */

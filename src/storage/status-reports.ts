@@ -4,7 +4,7 @@ import { StorageError, type StorageProvider } from '../../adapters/contract.ts'
 import type { Database } from '../db/client.ts'
 import { followProviderStatus, type ProviderRecord } from '../db/providers.ts'
 import { AppError, type Reason } from '../errors.ts'
-import { withObservedCalls } from '../lib/observed.ts'
+import { wrapCalls } from '../lib/wrap-calls.ts'
 import { fromAdapter, isStorageError } from './adapter-call.ts'
 
 type Version = Pick<ProviderRecord, 'id' | 'version'>
@@ -85,7 +85,7 @@ export function createStatusReports({ db, onError }: { db: Database; onError: (e
 
     /** Returns the provider with its calls reported. */
     followed(provider: StorageProvider, record: ProviderRecord): StorageProvider {
-      return withObservedCalls(provider, (name, call) => async (...args) => {
+      return wrapCalls(provider, (name, call) => async (...args) => {
         try {
           const result = await call(...args)
           if (!callsWithoutPath.has(name)) report(record, null)

@@ -8,6 +8,7 @@ import type { Database } from '../db/client.ts'
 import { deleteUpload } from '../db/uploads/delete.ts'
 import { insertUnfinishedWrite, renewUnfinishedWrite } from '../db/uploads/single-request.ts'
 import { toAppError } from '../errors.ts'
+import { LeaseKeeper } from '../lib/lease-keeper.ts'
 
 /** Milliseconds. The lease survives ten missed heartbeats. */
 const heartbeat = 60_000
@@ -27,7 +28,7 @@ export function createWriteTracker({ db, secrets }: { db: Database; secrets: Sec
     ): Promise<T> {
       const id = randomBytes(24).toString('base64url')
       const lease = randomUUID()
-      let timer: NodeJS.Timeout | undefined
+      let keeper: LeaseKeeper | undefined
       let isStored = false
       let isOver = false
       const insert = (sealedState: Buffer) => {
@@ -44,7 +45,7 @@ export function createWriteTracker({ db, secrets }: { db: Database; secrets: Sec
             throw toAppError(error)
           })
           isStored = true
-          timer ??= setInterval(() => void renewUnfinishedWrite(db, id, lease).catch(() => {}), heartbeat).unref()
+          keeper ??= new LeaseKeeper({ interval: heartbeat, renew: () => renewUnfinishedWrite(db, id, lease) })
         },
         async ended() {
           isOver = true
@@ -53,7 +54,7 @@ export function createWriteTracker({ db, secrets }: { db: Database; secrets: Sec
       try {
         return await work(unfinished)
       } finally {
-        clearInterval(timer)
+        keeper?.[Symbol.dispose]()
         // If this fails, the sweep deletes the row later and finds nothing to free.
         if (isStored && isOver) await deleteUpload(db, id, lease).catch(() => {})
       }

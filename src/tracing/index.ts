@@ -3,7 +3,7 @@ import { SpanKind } from '@opentelemetry/api'
 import type { FastifyInstance } from 'fastify'
 import type { OperationDefinitionNode } from 'graphql'
 import type { StorageProvider } from '../../adapters/contract.ts'
-import { withObservedCalls } from '../lib/observed.ts'
+import { wrapCalls } from '../lib/wrap-calls.ts'
 import { startExport, type TraceOptions } from './exporter.ts'
 import { createObserveJob, createObserveQuery, observeBackEndRequests, observeRequests } from './instruments.ts'
 import { createInSpan } from './spans.ts'
@@ -32,7 +32,7 @@ export function startTraces(options: TraceOptions) {
     observeServices<T extends object>(services: T): T {
       const observed = Object.entries(services).map(([service, value]) => {
         if (typeof value !== 'object' || value === null) return [service, value]
-        const observe = withObservedCalls(value, (name, call) => {
+        const observe = wrapCalls(value, (name, call) => {
           return (...args) => inSpan(`${service}.${name}`, {}, () => call(...args))
         })
         return [service, observe]
@@ -43,7 +43,7 @@ export function startTraces(options: TraceOptions) {
     /** Returns the provider with its calls in spans such as `s3.read`. */
     observeProvider(provider: StorageProvider, { id, type }: { id: string; type: string }): StorageProvider {
       const attributes = { 'stowage.provider.id': id, 'stowage.provider.type': type }
-      return withObservedCalls(provider, (operation, call) => {
+      return wrapCalls(provider, (operation, call) => {
         return (...args) => inSpan(`${type}.${operation}`, { kind: SpanKind.CLIENT, attributes }, () => call(...args))
       })
     },

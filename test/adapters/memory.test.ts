@@ -1,6 +1,6 @@
 import { totalmem } from 'node:os'
 import { Readable } from 'node:stream'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
@@ -126,7 +126,7 @@ t.test('the counted bytes match the used memory for empty files, long names and 
 async function held(): Promise<number> {
   for (let round = 0; round < 3; round += 1) {
     collect()
-    await nextTurn()
+    await yieldToOthers()
   }
   const { heapUsed, external } = process.memoryUsage()
   return heapUsed + external

@@ -5,8 +5,9 @@ import { type ClientRequest, request } from 'node:http'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import t from 'tap'
+import { BudgetShare } from '../../src/lib/byte-budget.ts'
 import { createLeases } from '../../src/services/uploads/lease.ts'
-import { BlockBudget, ChecksumBuffer } from '../../src/services/uploads/limits.ts'
+import { BlockBudget, checksumBudget } from '../../src/services/uploads/limits.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 import { metadataHeader, reasonOf, type TusTarget, tus, tusPath } from './tus.ts'
@@ -193,8 +194,8 @@ t.test('bodies that wait for their checksum share one memory limit', async t => 
   const digest = createHash('sha256').update(bytes).digest('base64')
   const headers = { 'upload-offset': '0', 'upload-checksum': `sha256 ${digest}` }
   {
-    using others = new ChecksumBuffer()
-    others.add(128 * mib - 1)
+    using others = new BudgetShare(checksumBudget)
+    t.ok(others.tryTake(128 * mib - 1))
     const refused = await tus(target, 'PATCH', url, headers, bytes)
     t.equal(refused.status, 503)
     t.equal(await reasonOf(refused), 'UNAVAILABLE')

@@ -10,7 +10,8 @@ import {
 } from '@aws-sdk/client-s3'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
-import { PartBuffer } from '../../src/services/uploads/limits.ts'
+import { BudgetShare } from '../../src/lib/byte-budget.ts'
+import { partBudget } from '../../src/services/uploads/limits.ts'
 import { until } from '../support/until.ts'
 import { codeOf, createS3World } from './world.ts'
 
@@ -36,8 +37,8 @@ async function setUp(t: Test) {
   const { s3: credentials, key } = await world.createKey()
   const s3 = world.client(credentials)
   // Every part waits in the database from its first MiB on.
-  const others = new PartBuffer()
-  others.take(128 * mib)
+  const others = new BudgetShare(partBudget)
+  t.ok(others.tryTake(128 * mib))
   t.teardown(() => others.release())
   return {
     app,

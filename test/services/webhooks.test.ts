@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { isWithin, parsePath } from '../../src/auth/path.ts'
+import { deliverySchedule, retryDelay } from '../../src/lib/retry.ts'
 import { payloadOf, signedHeaders } from '../../src/services/webhooks/payload.ts'
-import { retryDelay } from '../../src/services/webhooks/retry.ts'
 import { isSigned, startReceiver } from '../servers/receiver.ts'
 import { startApp, type TestAppOptions } from '../support/app.ts'
 import type { Data } from '../support/client.ts'
@@ -199,7 +199,7 @@ t.test('a failed delivery is retried for days, and can be sent again after that'
 t.test('the delays grow to a day and end after three days', async t => {
   const delays: number[] = []
   for (let failures = 1; ; failures++) {
-    const delay = retryDelay(failures, null, () => 0.5)
+    const delay = retryDelay(deliverySchedule, failures, 0, () => 0.5)
     if (delay === null) break
     delays.push(delay)
   }
@@ -210,7 +210,7 @@ t.test('the delays grow to a day and end after three days', async t => {
   t.ok(delays[0] && delays[0] <= 10)
   const days = delays.reduce((sum, delay) => sum + delay, 0) / 86_400
   t.ok(days > 2 && days < 4, `${days} days`)
-  t.equal(retryDelay(1, 500), 500)
+  t.equal(retryDelay(deliverySchedule, 1, 500), 500)
 })
 
 t.test('two replicas deliver each event once, and one takes over what a killed one has claimed', async t => {

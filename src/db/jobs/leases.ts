@@ -1,12 +1,13 @@
 /** A lease lets one server at a time run a job. After a server is killed, another one continues within `leaseSeconds`. */
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { Reason } from '../../errors.ts'
+import { claimRows, dueRows, isAnyDue, secondsFromNow } from '../claims.ts'
 import type { Change, Database } from '../client.ts'
 import type { JobState, Schema } from '../schema.ts'
 import { type JobRecord, toJob } from './jobs.ts'
 
 const leaseSeconds = 15
-const leaseEnd = sql<Date>`now() + make_interval(secs => ${leaseSeconds})`
+const leaseEnd = secondsFromNow(leaseSeconds)
 /** Seconds that a job runs before it makes room for a job of another member. */
 const turnSeconds = 10
 
@@ -30,19 +31,16 @@ const isTurnOver = sql<boolean>`case when jobs.taken_at < now() - make_interval(
  * no source before everything is copied.
  */
 const isPendingDone = sql`kind = 'MOVE' and not is_atomic`
-const countedFiles = sql`files + case when ${isPendingDone} then pending_files else 0 end` as never
-const countedBytes = sql`bytes + case when ${isPendingDone} then pending_bytes else 0 end` as never
+const countedFiles = sql`files + case when ${isPendingDone} then pending_files else 0 end`
+const countedBytes = sql`bytes + case when ${isPendingDone} then pending_bytes else 0 end`
 
-/** Returns whether there is work for `endAbandoned` or `takeJob`. Reads only, because every server asks every few seconds. */
-export async function isAnyWaiting(db: Database): Promise<boolean> {
-  const row = await db
-    .selectFrom('jobs')
-    .select('id')
-    .where('state', 'in', ['QUEUED', 'RUNNING'])
-    .where(sql<SqlBool>`(state = 'QUEUED' or lease_until < now())`)
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
+/** Returns whether there is work for `endAbandoned` or `takeJob`. */
+export function isAnyWaiting(db: Database): Promise<boolean> {
+  return isAnyDue(
+    db,
+    'jobs',
+    sql`waiting.state = 'QUEUED' or (waiting.state = 'RUNNING' and waiting.lease_until < now())`,
+  )
 }
 
 /** Returns the number of jobs in each state, except those that have ended. */
@@ -76,37 +74,15 @@ export async function takeJob(
   lease: string,
   { id, except = [] }: { id?: string; except?: readonly string[] },
 ): Promise<JobRecord | null> {
-  const row = await db
-    .updateTable('jobs')
-    .set({
-      lease_id: lease,
-      lease_until: leaseEnd,
-      state: 'RUNNING',
-      files: countedFiles,
-      bytes: countedBytes,
-      pending_files: 0,
-      pending_bytes: 0,
-      started_at: sql`coalesce(started_at, now())`,
-      taken_at: sql`now()`,
-    })
-    .where('id', '=', ({ selectFrom }) =>
-      selectFrom('jobs as waiting')
-        .select('waiting.id')
-        .where(isTakable)
-        .where(sql<SqlBool>`waiting.user_id <> all(${except}::uuid[])`)
-        .$if(id !== undefined, query => query.where('waiting.id', '=', id as string))
-        .orderBy(runningOf('waiting'))
-        .orderBy(
-          sql`(select max(other.taken_at) from jobs as other where other.workspace_id = waiting.workspace_id
-            and other.user_id = waiting.user_id) nulls first`,
-        )
-        .orderBy('waiting.id')
-        .limit(1)
-        .forUpdate()
-        .skipLocked(),
-    )
-    .returningAll()
-    .executeTakeFirst()
+  const isDue = sql<SqlBool>`${isTakable} and waiting.user_id <> all(${except}::uuid[])
+    and ${id === undefined ? sql`true` : sql`waiting.id = ${id}`}`
+  const latestTurn = sql`(select max(other.taken_at) from jobs as other
+    where other.workspace_id = waiting.workspace_id and other.user_id = waiting.user_id)`
+  const orderBy = sql`${runningOf('waiting')}, ${latestTurn} nulls first, waiting.id`
+  const set = sql`lease_id = ${lease}, lease_until = ${leaseEnd}, state = 'RUNNING',
+    files = ${countedFiles}, bytes = ${countedBytes}, pending_files = 0, pending_bytes = 0,
+    started_at = coalesce(started_at, now()), taken_at = now()`
+  const [row] = await claimRows(db, 'jobs', { due: dueRows('jobs', { isDue, orderBy }), set })
   return row ? toJob(row) : null
 }
 

@@ -1,5 +1,6 @@
 /** The limits of shares. Each decision is one statement, so that concurrent requests to several servers cannot exceed a limit. */
 import { type SqlBool, sql } from 'kysely'
+import { secondsFromNow } from '../claims.ts'
 import type { Database } from '../client.ts'
 
 /** Seconds after which an unfinished claim lapses, unless it is renewed. */
@@ -77,4 +78,4 @@ export async function addDownloads(db: Database, counts: ReadonlyMap<string, num
     where shares.id = counted.id`.execute(db)
 }
 
-const claimEnd = sql`now() + make_interval(secs => ${claimSeconds})`
+const claimEnd = secondsFromNow(claimSeconds)

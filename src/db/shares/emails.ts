@@ -1,5 +1,6 @@
 /** The outbox of emails about shares. A claim lets one server at a time send a message, and ends by itself if that server fails. */
-import { sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
+import { claimRows, dueRows, isAnyDue, secondsFromNow } from '../claims.ts'
 import type { Change, Database } from '../client.ts'
 import { type ShareRecord, shareColumns, toShare } from './shares.ts'
 
@@ -8,6 +9,7 @@ const claimSeconds = 180
 
 export interface ShareEmail {
   id: string
+  claimId: string
   /** Who gets the link; null for a message to the creator of the share about files that arrived. */
   recipient: string | null
   /** Files that arrived. */
@@ -16,7 +18,7 @@ export interface ShareEmail {
   /** Attempts that have failed. */
   attempts: number
   share: ShareRecord
-  maker: { email: string; name: string | null }
+  creator: { email: string; name: string | null }
   providerName: string
 }
 
@@ -29,53 +31,52 @@ export async function insertInvitations(
   await db.insertInto('share_emails').values(rows).execute()
 }
 
-/** Returns whether a message is due. Reads only, because every server asks every second. */
-export async function isAnyEmailDue(db: Database): Promise<boolean> {
-  const { rows } = await sql`select 1 from share_emails where next_attempt_at <= now() limit 1`.execute(db)
-  return rows.length > 0
+const isDue = sql<SqlBool>`waiting.next_attempt_at <= now()`
+
+export function isAnyEmailDue(db: Database): Promise<boolean> {
+  return isAnyDue(db, 'share_emails', isDue)
 }
 
-/** Claims up to `limit` messages that have been due for the longest time. */
-export async function claimEmails(db: Database, claim: string, limit: number): Promise<ShareEmail[]> {
-  const rows = await db
-    .with('claimed', trx =>
-      trx
-        .updateTable('share_emails')
-        .set({ claim_id: claim, next_attempt_at: sql<Date>`now() + make_interval(secs => ${claimSeconds})` })
-        .where(sql<boolean>`id in (
-          select id from share_emails where next_attempt_at <= now()
-          order by next_attempt_at limit ${limit} for update skip locked)`)
-        .returningAll(),
-    )
-    .selectFrom('claimed')
-    .innerJoin('shares', 'shares.id', 'claimed.share_id')
+/** Claims the message that has been due for the longest time. */
+export async function claimEmail(db: Database, claimId: string): Promise<ShareEmail | null> {
+  const due = dueRows('share_emails', { isDue, orderBy: sql`waiting.next_attempt_at` })
+  const set = sql`claim_id = ${claimId}, next_attempt_at = ${secondsFromNow(claimSeconds)}`
+  const [claimed] = await claimRows(db, 'share_emails', { due, set })
+  if (!claimed) return null
+  const row = await db
+    .selectFrom('shares')
     .innerJoin('users', 'users.id', 'shares.user_id')
     .innerJoin('providers', 'providers.id', 'shares.provider_id')
     .select(shareColumns)
-    .select(['claimed.id as email_id', 'claimed.recipient', 'claimed.files', 'claimed.bytes', 'claimed.attempts'])
     .select(['users.email', 'users.name', 'providers.name as provider_name'])
-    .execute()
-  return rows.map(row => ({
-    id: row.email_id,
-    recipient: row.recipient,
-    files: row.files,
-    bytes: Number(row.bytes),
-    attempts: row.attempts,
-    share: toShare(row),
-    maker: { email: row.email, name: row.name },
+    .where('shares.id', '=', claimed.share_id)
+    .executeTakeFirst()
+  // Messages are deleted with their share.
+  if (!row) return null
+  const { id, recipient, files, bytes, attempts } = claimed
+  const creator = { email: row.email, name: row.name }
+  const share = toShare(row)
+  return {
+    id,
+    claimId,
+    recipient,
+    files,
+    bytes: Number(bytes),
+    attempts,
+    share,
+    creator,
     providerName: row.provider_name,
-  }))
+  }
 }
 
 /** Ends a claim: the message is attempted again after a time or, for null, removed. */
 export async function settleEmail(
   db: Database,
-  { id }: Pick<ShareEmail, 'id'>,
-  claim: string,
+  { id, claimId }: Pick<ShareEmail, 'id' | 'claimId'>,
   retrySeconds: number | null,
 ): Promise<void> {
   if (retrySeconds === null) {
-    await db.deleteFrom('share_emails').where('id', '=', id).where('claim_id', '=', claim).execute()
+    await db.deleteFrom('share_emails').where('id', '=', id).where('claim_id', '=', claimId).execute()
     return
   }
   // The claim stays, because a message that was attempted collects no more files.
@@ -83,9 +84,9 @@ export async function settleEmail(
     .updateTable('share_emails')
     .set(eb => ({
       attempts: eb('attempts', '+', 1),
-      next_attempt_at: sql<Date>`now() + make_interval(secs => ${retrySeconds})`,
+      next_attempt_at: secondsFromNow(retrySeconds),
     }))
     .where('id', '=', id)
-    .where('claim_id', '=', claim)
+    .where('claim_id', '=', claimId)
     .execute()
 }

@@ -4,6 +4,7 @@
  * exactly once.
  */
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { claimRows, dueRows } from '../claims.ts'
 import type { Database } from '../client.ts'
 import { isUnleased, leaseEnd, toUpload, type UploadRecord } from './record.ts'
 
@@ -35,43 +36,32 @@ async function deleteWhere(db: Database, condition: RawBuilder<unknown>): Promis
   return rows.length > 0
 }
 
-/** Matches uploads that have expired, and unfinished ones whose credential has ended. */
-const isDead = sql<SqlBool>`(
-  u.expires_at <= now()
-  or (u.stored_path is null and u.credential_kind = 'SESSION' and not exists (
-    select from sessions s where s.id = u.credential_id and s.revoked_at is null and s.expires_at > now()))
-  or (u.stored_path is null and u.credential_kind = 'API_KEY' and not exists (
-    select from api_keys k where k.id = u.credential_id and k.revoked_at is null
+/** Matches rows `waiting` of uploads that have expired, and unfinished ones whose credential has ended. */
+const isAbandoned = sql<SqlBool>`(
+  waiting.expires_at <= now()
+  or (waiting.stored_path is null and waiting.credential_kind = 'SESSION' and not exists (
+    select from sessions s where s.id = waiting.credential_id and s.revoked_at is null and s.expires_at > now()))
+  or (waiting.stored_path is null and waiting.credential_kind = 'API_KEY' and not exists (
+    select from api_keys k where k.id = waiting.credential_id and k.revoked_at is null
       and (k.expires_at is null or k.expires_at > now())))
-  or (u.stored_path is null and u.credential_kind = 'SHARE' and not exists (
-    select from shares s where s.id = u.credential_id and s.revoked_at is null
+  or (waiting.stored_path is null and waiting.credential_kind = 'SHARE' and not exists (
+    select from shares s where s.id = waiting.credential_id and s.revoked_at is null
       and (s.expires_at is null or s.expires_at > now())))
 )`
 
 /**
  * Takes the lease of an upload that no client can resume, or of any upload to `providerId`, unless a request has its lease.
- * Concurrent calls get different uploads.
  */
-export async function takeDeadUpload(
+export async function claimAbandonedUpload(
   db: Database,
   lease: string,
   { providerId, except }: { providerId?: string | undefined; except: readonly string[] },
 ): Promise<UploadRecord | null> {
-  const row = await db
-    .updateTable('uploads')
-    .set({ lease_id: lease, lease_until: leaseEnd, lease_wanted: false })
-    .where('id', '=', ({ selectFrom }) =>
-      selectFrom('uploads as u')
-        .select('u.id')
-        .where(isUnleased)
-        .where(sql<SqlBool>`u.id <> all(${except})`)
-        .where(providerId === undefined ? isDead : sql<SqlBool>`u.provider_id = ${providerId}`)
-        .orderBy('u.expires_at')
-        .limit(1)
-        .forUpdate()
-        .skipLocked(),
-    )
-    .returningAll()
-    .executeTakeFirst()
+  const isDue = sql<SqlBool>`${isUnleased} and waiting.id <> all(${except})
+    and ${providerId === undefined ? isAbandoned : sql`waiting.provider_id = ${providerId}`}`
+  const [row] = await claimRows(db, 'uploads', {
+    due: dueRows('uploads', { isDue, orderBy: sql`waiting.expires_at` }),
+    set: sql`lease_id = ${lease}, lease_until = ${leaseEnd}, lease_wanted = false`,
+  })
   return row ? toUpload(row) : null
 }

@@ -1,6 +1,7 @@
 /** The row of an upload over several requests, and the helpers that all queries of its table share. */
 import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import type { CredentialKind } from '../../auth/viewer.ts'
+import { secondsFromNow } from '../claims.ts'
 import type { Schema } from '../schema.ts'
 
 export interface UploadRecord {
@@ -48,7 +49,7 @@ const shortLifetimeMinutes = 10
 /** The block size that marks a write in one request. Resumable uploads have longer blocks. */
 export const noBlock = 1
 
-export const leaseEnd = sql<Date>`now() + make_interval(secs => ${leaseSeconds})`
+export const leaseEnd = secondsFromNow(leaseSeconds)
 export const isUnleased = sql<SqlBool>`(lease_id is null or lease_until < now())`
 export const expiry = sql<Date>`now() + make_interval(hours => ${lifetimeHours})`
 const shortExpiry = sql<Date>`now() + make_interval(mins => ${shortLifetimeMinutes})`

@@ -2,9 +2,10 @@
  * Deliveries as people see them, and as servers attempt them. A claim lets one server at a time attempt a delivery. It
  * ends by itself if that server fails.
  */
-import { type Selectable, type SqlBool, sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
+import { claimRows, isAnyDue, secondsFromNow } from '../claims.ts'
 import type { Change, Database } from '../client.ts'
-import type { OutboxEvent, Schema } from '../schema.ts'
+import type { OutboxEvent } from '../schema.ts'
 import { type DeliveryRecord, toDelivery, toWebhook, type WebhookRecord } from './webhooks.ts'
 
 export type DeliveryState = DeliveryRecord['state']
@@ -96,16 +97,12 @@ export async function deleteDeliveriesEndedBefore(db: Database, days: number, li
 /** Seconds after which another server attempts the delivery. */
 const claimSeconds = 60
 
-/**
- * Returns whether a delivery is due. Reads only, because every server asks every second. An event that is recorded while its
- * webhook is being disabled is due, but waits.
- */
-export async function isAnyDue(db: Database): Promise<boolean> {
-  const { rows } = await sql`
-    select 1 from webhook_deliveries where ended_at is null and next_attempt_at <= now()
-      and webhook_id in (select webhooks.id from webhooks where is_enabled)
-    limit 1`.execute(db)
-  return rows.length > 0
+/** An event that is recorded while its webhook is being disabled is due, but waits. */
+const isDue = sql<SqlBool>`waiting.ended_at is null and waiting.next_attempt_at <= now()
+  and waiting.webhook_id in (select webhooks.id from webhooks where is_enabled)`
+
+export function isAnyDeliveryDue(db: Database): Promise<boolean> {
+  return isAnyDue(db, 'webhook_deliveries', isDue)
 }
 
 /** The number of deliveries that one webhook may get. */
@@ -119,7 +116,7 @@ export interface Allowance {
  * @param of.allowances the first webhooks are preferred
  * @param of.others the number for each other webhook, which is preferred to them
  */
-export async function claimDue(
+export async function claimDeliveries(
   db: Database,
   claim: string,
   of: { limit: number; allowances: readonly Allowance[]; others: number },
@@ -127,22 +124,19 @@ export async function claimDue(
   const ids = of.allowances.map(({ webhookId }) => webhookId)
   const limits = of.allowances.map(({ limit }) => limit)
   // The inner order is that of the index of the pending deliveries, so other webhooks with many of them cost nothing.
-  const { rows } = await sql<Selectable<Schema['webhook_deliveries']>>`
-    with due as materialized (
-      select pending.webhook_id, pending.id from webhooks
-      left join unnest(${ids}::uuid[], ${limits}::int[]) with ordinality as known (id, most, place)
-        on known.id = webhooks.id
-      cross join lateral (
-        select webhook_id, id from webhook_deliveries
-        where webhook_id = webhooks.id and ended_at is null and next_attempt_at <= now()
-        order by ended_at, id limit coalesce(known.most, ${of.others}::int) for update skip locked
-      ) pending
-      where webhooks.is_enabled and coalesce(known.most, ${of.others}::int) > 0
-      order by known.place nulls first, pending.id limit ${of.limit}
-    )
-    update webhook_deliveries set claim_id = ${claim}, next_attempt_at = now() + make_interval(secs => ${claimSeconds})
-    from due where webhook_deliveries.webhook_id = due.webhook_id and webhook_deliveries.id = due.id
-    returning webhook_deliveries.*`.execute(db)
+  const due = sql`
+    select pending.webhook_id, pending.id from webhooks
+    left join unnest(${ids}::uuid[], ${limits}::int[]) with ordinality as known (id, most, rank)
+      on known.id = webhooks.id
+    cross join lateral (
+      select webhook_id, id from webhook_deliveries
+      where webhook_id = webhooks.id and ended_at is null and next_attempt_at <= now()
+      order by ended_at, id limit coalesce(known.most, ${of.others}::int) for update skip locked
+    ) pending
+    where webhooks.is_enabled and coalesce(known.most, ${of.others}::int) > 0
+    order by known.rank nulls first, pending.id limit ${of.limit}`
+  const set = sql`claim_id = ${claim}, next_attempt_at = ${secondsFromNow(claimSeconds)}`
+  const rows = await claimRows(db, 'webhook_deliveries', { due, set, key: ['webhook_id', 'id'] })
   return rows.map(toDelivery)
 }
 
@@ -172,7 +166,7 @@ export async function settleAttempt(
     .updateTable('webhook_deliveries')
     .set(eb => ({
       claim_id: null,
-      next_attempt_at: sql<Date>`now() + make_interval(secs => ${delay})`,
+      next_attempt_at: secondsFromNow(delay),
       ...(outcome.kind !== 'interrupted' && {
         attempts: eb('attempts', '+', 1),
         status: outcome.status,

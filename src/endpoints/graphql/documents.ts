@@ -16,6 +16,7 @@ import {
   visit,
 } from 'graphql'
 import { AppError } from '../../errors.ts'
+import { LruMap } from '../../lib/lru-map.ts'
 import { maxErrors, RequestRefused } from './error-formatter.ts'
 
 /** A valid document within the limits. */
@@ -34,20 +35,14 @@ export const cacheSize = 100
 
 /** Caches the documents that were used last, so that they are parsed and validated only once. */
 export function createDocumentCache(schema: GraphQLSchema): DocumentCache {
-  const known = new Map<string, CheckedDocument>()
-  let latest: string | undefined
+  const known = new LruMap<string, CheckedDocument>(cacheSize)
   return {
     get(source) {
-      const found = known.get(source) ?? check(schema, source)
-      // This is the most common case, and writing to the Map on each request would burden the garbage collector.
-      if (source === latest) return found
-      latest = source
-      // Moves the document to the end, so the first one is the least recently used.
-      known.delete(source)
-      known.set(source, found)
-      const [oldest] = known.keys()
-      if (known.size > cacheSize && oldest !== undefined) known.delete(oldest)
-      return found
+      const found = known.get(source)
+      if (found) return found
+      const checked = check(schema, source)
+      known.set(source, checked)
+      return checked
     },
   }
 }

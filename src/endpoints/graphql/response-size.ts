@@ -14,7 +14,7 @@ import {
 } from 'graphql'
 import { AppError } from '../../errors.ts'
 import type { RequestMemory } from '../../http/memory.ts'
-import { nextTurn } from '../../lib/turns.ts'
+import { yieldToOthers } from '../../lib/event-loop.ts'
 
 const mib = 1024 * 1024
 
@@ -85,7 +85,7 @@ function countFieldsOf(type: GraphQLObjectType): void {
     }
     const inTurn: typeof count = (context, value, info) =>
       Array.isArray(value) && value.length >= longList
-        ? nextTurn().then(() => count(context, value, info))
+        ? yieldToOthers().then(() => count(context, value, info))
         : count(context, value, info)
     field.resolve = (source, args, context: CountedContext, info) => {
       // An error for each of many thousand fields would itself be large.

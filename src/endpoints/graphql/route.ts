@@ -5,7 +5,7 @@ import { asTransfer } from '../../http/connection/graceful-close.ts'
 import { sendEvents } from '../../http/event-stream.ts'
 import { parseJsonBody } from '../../http/json.ts'
 import { memoryOf, RequestMemory } from '../../http/memory.ts'
-import { nextTurn } from '../../lib/turns.ts'
+import { yieldToOthers } from '../../lib/event-loop.ts'
 import { GraphqlContext, type GraphqlOptions } from './context.ts'
 import { formatRefusal } from './error-formatter.ts'
 import type { Execute, GraphqlResponse, Subscribe, Subscribing } from './execute.ts'
@@ -112,7 +112,7 @@ export function graphqlRoute(
     if (kind === 'subscription') return stream(request, reply, subscribe(subscribing))
     const executing = options.observe(prepared.operation, () => execute(subscribing))
     const body = await (request.method === 'POST' ? asTransfer(app, executing) : executing)
-    if (memoryOf(request).isTaken) await nextTurn()
+    if (memoryOf(request).isTaken) await yieldToOthers()
     return prefersEvents(accept) ? stream(request, reply, only(body)) : sendOne(request, reply, body)
   }
 
@@ -126,7 +126,7 @@ export function graphqlRoute(
   app.post<{ Body: Buffer | undefined }>('/graphql', { config: { body } }, async (request, reply) => {
     if (!request.body) throw new AppError('INVALID_INPUT', 'The body must be a JSON object with a "query".')
     const parameters = checkParameters(await parseJsonBody(request.body))
-    if (request.body.length > shortBody) await nextTurn()
+    if (request.body.length > shortBody) await yieldToOthers()
     return respond(request, reply, parameters)
   })
 

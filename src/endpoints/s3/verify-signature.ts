@@ -3,6 +3,7 @@
  * signed.
  */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { LruMap } from '../../lib/lru-map.ts'
 import { SignatureError } from './errors.ts'
 import {
   hashCanonicalRequest,
@@ -132,7 +133,7 @@ const maxRemembered = 1000
  * of an access key do not change while the server runs.
  */
 export class SigningKeys {
-  readonly #remembered = new Map<string, readonly KeyObject[]>()
+  readonly #remembered = new LruMap<string, readonly KeyObject[]>(maxRemembered)
 
   /**
    * Returns what `verify` returns. The keys are cached only if it does not throw, so a client that does not know a secret cannot
@@ -151,8 +152,6 @@ export class SigningKeys {
     if (remembered) return verify(remembered)
     const keys = secrets().map(secret => deriveSigningKey(secret, signature))
     const verified = verify(keys)
-    const [oldest] = this.#remembered.keys()
-    if (this.#remembered.size >= maxRemembered && oldest !== undefined) this.#remembered.delete(oldest)
     this.#remembered.set(name, keys)
     return verified
   }

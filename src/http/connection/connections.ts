@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { networkOf } from '../../auth/network.ts'
+import { Counts } from '../../lib/counts.ts'
 import type { IsProxy } from './proxies.ts'
 
 /** The total limit, as a multiple of the limit for one network. */
@@ -20,7 +21,7 @@ export function limitConnections(
   { limit, isProxy, log }: { limit: number; isProxy: IsProxy; log: FastifyBaseLogger },
 ): void {
   if (limit === 0) return
-  const open = new Map<string, number>()
+  const open = new Counts<string>()
   let loggedAt = Number.NEGATIVE_INFINITY
 
   const warn = (facts: object) => {
@@ -37,18 +38,13 @@ export function limitConnections(
     const address = socket.remoteAddress
     if (address === undefined || isProxy(address)) return
     const network = networkOf(address)
-    const others = open.get(network) ?? 0
-    if (others >= limit) {
+    if (open.get(network) >= limit) {
       socket.destroy()
       warn({ address })
       return
     }
-    open.set(network, others + 1)
-    socket.once('close', () => {
-      const remaining = (open.get(network) ?? 1) - 1
-      if (remaining === 0) open.delete(network)
-      else open.set(network, remaining)
-    })
+    open.add(network)
+    socket.once('close', () => open.add(network, -1))
   })
 }
 

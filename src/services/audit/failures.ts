@@ -7,20 +7,19 @@
  */
 import { networkOf } from '../../auth/network.ts'
 import type { AuditEvent } from '../../db/audit-events.ts'
+import { Counts } from '../../lib/counts.ts'
 
 /** The maximum number of events per batch and credential that name their locations. */
 const maxInBatch = 100
 
 export class BatchFailures {
-  readonly #named = new Map<string, number>()
+  readonly #named = new Counts<string>()
 
   /** Returns the event, without its locations if the credential has failed too often. */
   limit(event: AuditEvent): AuditEvent {
     if (!isFailure(event)) return event
     const key = event.credentialId ?? event.address
-    const count = (this.#named.get(key) ?? 0) + 1
-    this.#named.set(key, count)
-    return count <= maxInBatch ? event : withoutLocations(event)
+    return this.#named.add(key) <= maxInBatch ? event : withoutLocations(event)
   }
 
   endBatch(): void {
@@ -59,7 +58,7 @@ export function isOfShare(event: AuditEvent): boolean {
 }
 
 export class ShareFailures {
-  readonly #named = new Map<string, number>()
+  readonly #named = new Counts<string>()
   readonly #rows = new Map<string, CountedFailures>()
   readonly #grown = new Set<CountedFailures>()
   #windowEnd = Number.NEGATIVE_INFINITY
@@ -69,9 +68,7 @@ export class ShareFailures {
     const { action, result, credentialId, at, address } = failure
     if (at.getTime() >= this.#windowEnd) this.#begin(at)
     const share = credentialId ?? ''
-    const named = this.#named.get(share) ?? 0
-    this.#named.set(share, named + 1)
-    if (named < maxOfShare) return failure
+    if (this.#named.add(share) <= maxOfShare) return failure
     const key = JSON.stringify([share, action, result])
     const known = this.#rows.get(key)
     if (!known) {
@@ -134,8 +131,8 @@ export function isStrangers({ result, credentialId, userId, address }: AuditEven
 export function createStrangerEvents(): StrangerEvents {
   let endsAt = Number.NEGATIVE_INFINITY
   const rows = new Map<string, Row>()
-  const rowsOfLevel = new Map<Level, number>()
-  const namedOfNetwork = new Map<string, number>()
+  const rowsOfLevel = new Counts<Level>()
+  const namedOfNetwork = new Counts<string>()
   const grown = new Set<Row>()
 
   function begin(now: number): void {
@@ -145,13 +142,13 @@ export function createStrangerEvents(): StrangerEvents {
 
   function hasRoom(level: Level, network: string): boolean {
     if (level === 'rest') return true
-    if ((rowsOfLevel.get(level) ?? 0) >= maxOfLevel) return false
-    return !isNamed(level) || (namedOfNetwork.get(budgetOf(level, network)) ?? 0) < maxOfNetwork
+    if (rowsOfLevel.get(level) >= maxOfLevel) return false
+    return !isNamed(level) || namedOfNetwork.get(budgetOf(level, network)) < maxOfNetwork
   }
 
   function open(level: Level, network: string, failure: AuditEvent): Row {
-    increase(rowsOfLevel, level)
-    if (isNamed(level)) increase(namedOfNetwork, budgetOf(level, network))
+    rowsOfLevel.add(level)
+    if (isNamed(level)) namedOfNetwork.add(budgetOf(level, network))
     return { level, event: { ...failure, count: 0 }, emails: new Set(), networks: new Set() }
   }
 
@@ -222,8 +219,4 @@ function toEvent({ level, event, emails, networks }: Row, { details }: AuditEven
 
 function note(known: Set<string>, text: string): void {
   if (known.size < maxDistinct) known.add(text)
-}
-
-function increase<Key>(counts: Map<Key, number>, key: Key): void {
-  counts.set(key, (counts.get(key) ?? 0) + 1)
 }

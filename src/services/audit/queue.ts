@@ -2,6 +2,7 @@
 import { type AuditEvent, insertAuditEvents } from '../../db/audit-events.ts'
 import type { Database } from '../../db/client.ts'
 import { toAppError } from '../../errors.ts'
+import { Counts } from '../../lib/counts.ts'
 import { withTimeout } from '../../lib/timeout.ts'
 import {
   BatchFailures,
@@ -59,9 +60,9 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
   const shareFailures = new ShareFailures()
   const strangers = createStrangerEvents()
   /** The number of times that the database rejected each event, by id. */
-  const refusals = new Map<string, number>()
+  const refusals = new Counts<string>()
   let isClosed = false
-  let noRoom = new Map<string, number>()
+  let noRoom = new Counts<string>()
   let timer: NodeJS.Timeout | undefined
   let recountTimer: NodeJS.Timeout | undefined
   let writing = Promise.resolve()
@@ -74,7 +75,7 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
     remove(waiting.get(event.id))
     const size = weigh(event)
     if (weight + size > maxWaiting) {
-      noRoom.set(event.action, (noRoom.get(event.action) ?? 0) + event.count)
+      noRoom.add(event.action, event.count)
       return
     }
     weight += size
@@ -103,16 +104,15 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
     return true
   }
 
-  function reportLoss(lost: ReadonlyMap<string, number>, details: Omit<LostEvents, 'lost'> = {}): void {
-    if (lost.size > 0) onLoss({ lost: Object.fromEntries(lost), ...details })
+  function reportLoss(counts: Counts<string>, details: Omit<LostEvents, 'lost'> = {}): void {
+    const lost = Object.fromEntries(counts)
+    if (Object.keys(lost).length > 0) onLoss({ lost, ...details })
   }
 
   /** Returns whether to try the event again. */
   function isRetried({ event, error }: Unwritable): boolean {
-    const count = (refusals.get(event.id) ?? 0) + 1
-    refusals.set(event.id, count)
-    if (count < maxAttempts) return true
-    refusals.delete(event.id)
+    if (refusals.add(event.id) < maxAttempts) return true
+    refusals.add(event.id, -maxAttempts)
     reportLoss(countActions([event]), { event, err: error })
     return false
   }
@@ -121,7 +121,7 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
   async function write(): Promise<boolean> {
     batchFailures.endBatch()
     const full = noRoom
-    noRoom = new Map()
+    noRoom = new Counts()
     reportLoss(full)
     const retried: AuditEvent[] = []
     while (waiting.size > 0) {
@@ -211,9 +211,9 @@ function weigh({ path, toPath, details }: AuditEvent): number {
   return 500 + (path?.length ?? 0) + (toPath?.length ?? 0) + JSON.stringify(details).length
 }
 
-function countActions(events: readonly AuditEvent[]): Map<string, number> {
-  const counts = new Map<string, number>()
-  for (const { action, count } of events) counts.set(action, (counts.get(action) ?? 0) + count)
+function countActions(events: readonly AuditEvent[]): Counts<string> {
+  const counts = new Counts<string>()
+  for (const { action, count } of events) counts.add(action, count)
   return counts
 }
 

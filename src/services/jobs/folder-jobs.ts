@@ -7,6 +7,7 @@ import { listFailures } from '../../db/jobs/failures.ts'
 import { findJobs, type JobRecord } from '../../db/jobs/jobs.ts'
 import type { ScheduledJob, StoredLocation } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
+import { startPolling } from '../../lib/polling.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { Audit } from '../audit/index.ts'
 import { deleteIfEmpty } from '../files/copying.ts'
@@ -114,7 +115,7 @@ interface JobWaits {
   wait(id: string, signal: AbortSignal): Promise<JobRecord>
   /** Call this when a job may have ended. */
   check(): void
-  close(): void
+  close(): Promise<void>
 }
 
 /** @param runNow is called every second for each job that has not ended, because its server may have been killed */
@@ -125,43 +126,27 @@ export function createJobWaits(options: {
 }): JobWaits {
   const { db, runNow, onError } = options
   const waits = new Map<string, Set<Wait>>()
-  let timer: NodeJS.Timeout | undefined
-  let isReading = false
-  let isDue = false
   let isClosed = false
 
-  async function read(): Promise<void> {
+  async function search(): Promise<void> {
+    if (waits.size === 0) return
     for (const job of await findJobs(db, [...waits.keys()])) {
       if (job.state === 'QUEUED' || job.state === 'RUNNING') runNow(job)
       else for (const each of waits.get(job.id) ?? []) each.resolve(job)
     }
   }
 
-  /** A call while a query runs causes another one, because the first may have missed the change. */
-  async function check(): Promise<void> {
-    isDue = true
-    if (isReading) return
-    isReading = true
-    while (isDue && waits.size > 0) {
-      isDue = false
-      await read().catch(onError)
-    }
-    isReading = false
-  }
+  const polling = startPolling({ interval, search, onError })
 
   function add(id: string, each: Wait): void {
     const others = waits.get(id) ?? new Set<Wait>()
     waits.set(id, others.add(each))
-    timer ??= setInterval(() => void check(), interval).unref()
   }
 
   function remove(id: string, each: Wait): void {
     const others = waits.get(id)
     others?.delete(each)
     if (others?.size === 0) waits.delete(id)
-    if (waits.size > 0) return
-    clearInterval(timer)
-    timer = undefined
   }
 
   return {
@@ -173,7 +158,7 @@ export function createJobWaits(options: {
       signal.addEventListener('abort', onAbort, { once: true })
       add(id, each)
       // The job may have ended before.
-      void check()
+      polling.wake()
       try {
         return await each.promise
       } finally {
@@ -182,11 +167,12 @@ export function createJobWaits(options: {
       }
     },
 
-    check: () => void check(),
+    check: polling.wake,
 
-    close() {
+    async close() {
       isClosed = true
       for (const [id, all] of waits) for (const each of all) each.reject(stopping(id))
+      await polling.stop()
     },
   }
 }

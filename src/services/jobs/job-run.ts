@@ -1,11 +1,11 @@
 /** The common data of the steps of one run of a job: its state, tallies, retries and progress, and the locations of its entries. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { formatPath, isWithin, parsePath, type StoragePath } from '../../auth/path.ts'
 import type { Database } from '../../db/client.ts'
 import { type Done, LeaseLost, type NewFailure, type NewJobEntry, type RunId } from '../../db/jobs/entries.ts'
 import type { JobProgress, JobRecord } from '../../db/jobs/jobs.ts'
 import type { Totals } from '../../db/jobs/leases.ts'
 import { AppError, reasons, toAppError } from '../../errors.ts'
+import { type RetrySchedule, withRetries } from '../../lib/retry.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import { WriteLocation } from '../../storage/write-location.ts'
 import type { TrashBin } from '../files/transfer.ts'
@@ -38,13 +38,27 @@ export interface JobRun extends RunId {
 }
 
 /** Milliseconds to wait before each retry of an entry whose back end is overloaded or down. */
-const retryDelays = [500, 2000, 8000]
+const entrySchedule: RetrySchedule = { delays: [500, 2000, 8000] }
+/** The maximum of the delay that a back end asks for, in milliseconds. */
+const maxLeastDelay = 30_000
 /** Retries of a job that a mutation waits for. */
 const maxAwaitedRetries = 2
 
-/** Returns the delays that the job waits, which are fewer if a mutation waits for it. */
-export function delaysOf({ isAtomic }: JobRecord, delays: readonly number[]): readonly number[] {
-  return isAtomic ? delays.slice(0, maxAwaitedRetries) : delays
+/**
+ * Returns a function that retries work while its back end is overloaded or down. The retries are fewer if a mutation waits for the
+ * job. It throws the reason of the signal, or the last error.
+ */
+export function retryBackEnd({ isAtomic }: JobRecord, signal: AbortSignal, { delays }: RetrySchedule) {
+  const schedule = { delays: isAtomic ? delays.slice(0, maxAwaitedRetries) : delays }
+  return <T>(work: (isRetry: boolean) => Promise<T>): Promise<T> =>
+    withRetries(schedule, { signal, leastDelay: leastDelayAfter }, work)
+}
+
+/** Returns null after an error that is final. */
+function leastDelayAfter(error: unknown): number | null {
+  const { reason, retryAfterMs } = toAppError(error)
+  if (error instanceof LeaseLost || !reasons[reason].retryable) return null
+  return Math.min(retryAfterMs ?? 0, maxLeastDelay)
 }
 
 /** Returns whether the job keeps all of its copies or none. */
@@ -84,7 +98,7 @@ export class Tally implements Done {
     work: (isRetry: boolean) => Promise<T>,
   ): Promise<T | undefined> {
     try {
-      return await withRetries(run.signal, delaysOf(run.job, retryDelays), work)
+      return await retryBackEnd(run.job, run.signal, entrySchedule)(work)
     } catch (error) {
       if (run.signal.aborted) throw run.signal.reason
       if (error instanceof LeaseLost) throw error
@@ -94,31 +108,6 @@ export class Tally implements Done {
       this.failures.push({ ...entry, isStarted: true, reason, message })
       run.progress.hasFailed = true
       return undefined
-    }
-  }
-}
-
-/**
- * Repeats work after each of the delays, in milliseconds, while a back end is overloaded or down.
- * @throws the reason of the signal, or the last error
- */
-export async function withRetries<T>(
-  signal: AbortSignal,
-  delays: readonly number[],
-  work: (isRetry: boolean) => Promise<T>,
-): Promise<T> {
-  for (let tries = 0; ; tries += 1) {
-    try {
-      return await work(tries > 0)
-    } catch (error) {
-      // An abort can first show as an error of the back end.
-      signal.throwIfAborted()
-      const failure = toAppError(error)
-      const delay = reasons[failure.reason].retryable ? delays[tries] : undefined
-      if (delay === undefined || error instanceof LeaseLost) throw error
-      await sleep(Math.max(delay, Math.min(failure.retryAfterMs ?? 0, 30_000)), undefined, { signal }).catch(() => {
-        throw signal.reason
-      })
     }
   }
 }

@@ -8,6 +8,8 @@ import type { JobRecord } from '../../db/jobs/jobs.ts'
 import { endRun, hasFailed, renewJob, type Totals } from '../../db/jobs/leases.ts'
 import type { JobState } from '../../db/schema.ts'
 import { AppError, type Reason, toAppError } from '../../errors.ts'
+import { LeaseKeeper } from '../../lib/lease-keeper.ts'
+import type { RetrySchedule } from '../../lib/retry.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
@@ -16,7 +18,7 @@ import type { TrashBin } from '../files/transfer.ts'
 import { children, requireDepth } from '../files/tree.ts'
 import type { Credentials } from '../people/credentials.ts'
 import type { RecordEnd } from './audit.ts'
-import { delaysOf, type JobRun, keepsAllOrNone, RunProgress, withRetries } from './job-run.ts'
+import { type JobRun, keepsAllOrNone, RunProgress, retryBackEnd } from './job-run.ts'
 import { ProviderLimits } from './limits.ts'
 import { settle, walk } from './walk.ts'
 
@@ -27,7 +29,7 @@ const leaseTimeout = 10_000
 /** Milliseconds before a job that met a failure of the database is queued again. */
 const requeueDelay = 2000
 /** Milliseconds to wait before each attempt to open the locations of a job, whose servers may just be starting. */
-const startDelays = [500, 2000, 8000, 30_000, 60_000]
+const startSchedule: RetrySchedule = { delays: [500, 2000, 8000, 30_000, 60_000] }
 
 export interface RunContext {
   db: Database
@@ -71,23 +73,17 @@ export async function runJob(
   else stop.addEventListener('abort', onStop, { once: true })
   const progress = new RunProgress(job.progress)
   const limits = new ProviderLimits([...job.sources, ...(job.target ? [job.target] : [])].map(each => each.providerId))
-  let renewedAt = lease.takenAt
-  let beating: Promise<void> | null = null
-  const timer = setInterval(() => {
-    // Check this first, because a query to an unreachable database may hang.
-    if (performance.now() - renewedAt > leaseTimeout)
-      controller.abort(new LeaseLost('The lease was not renewed in time'))
-    beating ??= renew().finally(() => {
-      beating = null
-    })
-  }, heartbeat).unref()
+  const keeper = new LeaseKeeper({
+    interval: heartbeat,
+    timeout: leaseTimeout,
+    takenAt: lease.takenAt,
+    renew,
+    onLost: () => controller.abort(new LeaseLost('The lease was not renewed in time, or another server has it')),
+  })
 
-  async function renew(): Promise<void> {
-    const sentAt = performance.now()
-    const renewed = await renewJob(db, job.id, lease.id, progress.measure(sentAt)).catch(() => undefined)
-    if (renewed === undefined) return
-    if (renewed === null) controller.abort(new LeaseLost('Another server has the lease'))
-    else renewedAt = sentAt
+  /** Returns whether the run still has the lease. */
+  async function renew(): Promise<boolean> {
+    const renewed = await renewJob(db, job.id, lease.id, progress.measure(performance.now()))
     if (renewed?.isTurnOver && onTurnOver && !turn.signal.aborted) {
       turn.abort(new Interruption('QUEUED'))
       onTurnOver()
@@ -95,6 +91,7 @@ export async function runJob(
     if (renewed?.requested) controller.abort(new Interruption(renewed.requested === 'PAUSE' ? 'PAUSED' : 'CANCELED'))
     // The renewal shows whether the database fails.
     await limits.refresh(db).catch(() => {})
+    return renewed !== null
   }
 
   const steps = { progress, limits, turn: turn.signal }
@@ -102,10 +99,8 @@ export async function runJob(
     failed => ended(failed ? 'FAILED' : 'SUCCEEDED'),
     (error: unknown) => outcomeOf(controller.signal.aborted ? controller.signal.reason : error),
   )
-  clearInterval(timer)
-  // Store the last counts, even those of steps that did not finish.
-  await beating
-  await renew()
+  // Stores the last counts, even those of steps that did not finish.
+  await keeper.end()
   stop.removeEventListener('abort', onStop)
   if (!outcome) return null
   if (outcome.cause !== undefined) context.onError(outcome.cause)
@@ -153,8 +148,8 @@ async function work(
   const { sources, target } = authorizeJob(viewer, job)
   const grants = target ? [...sources, target] : sources
   return storage.activeGrants.run(grants, signal, async granted => {
-    const delays = delaysOf(job, startDelays)
-    const locations = await withRetries(granted, delays, () => open(storage, job, { sources, target }, granted))
+    const retried = retryBackEnd(job, granted, startSchedule)
+    const locations = await retried(() => open(storage, job, { sources, target }, granted))
     for (const location of [...locations.sources, ...(locations.target ? [locations.target] : [])]) {
       limits.bound(location)
     }

@@ -5,6 +5,7 @@ import { owns, requireScope } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { JobRecord } from '../../db/jobs/jobs.ts'
 import { AppError } from '../../errors.ts'
+import { LruMap } from '../../lib/lru-map.ts'
 import { maxUnread, Subscription } from '../subscriptions/index.ts'
 
 /** A job that was created or has changed, and the viewer with the rights that they have now. */
@@ -95,24 +96,16 @@ const baseSize = 1024
 /** Keeps a digest of each state, and the latest states whole as far as they fit, because a job can name many paths. */
 export class JobStates {
   readonly #digests = new Map<string, string>()
-  /** In the order in which they were kept. */
-  readonly #states = new Map<string, JobRecord>()
-  #size = 0
+  readonly #states = new LruMap<string, JobRecord>(maxSize, { sizeOf })
 
   /** Returns the latest state of a job, or null if it is not kept. */
   latest(id: string): JobRecord | null {
     return this.#states.get(id) ?? null
   }
 
-  /** Keeps the latest state of a job in place of the oldest ones. */
+  /** Keeps the latest state of a job in place of those that were used least recently. */
   keep(job: JobRecord): void {
-    this.#drop(job.id)
     this.#states.set(job.id, job)
-    this.#size += sizeOf(job)
-    for (const id of this.#states.keys()) {
-      if (this.#size <= maxSize) return
-      this.#drop(id)
-    }
   }
 
   /** Remembers the state that all subscriptions get. Returns whether it differs from the previous state. */
@@ -126,14 +119,7 @@ export class JobStates {
   /** Forgets all jobs but these. */
   retain(ids: ReadonlySet<string>): void {
     for (const id of this.#digests.keys()) if (!ids.has(id)) this.#digests.delete(id)
-    for (const id of this.#states.keys()) if (!ids.has(id)) this.#drop(id)
-  }
-
-  #drop(id: string): void {
-    const job = this.#states.get(id)
-    if (!job) return
-    this.#states.delete(id)
-    this.#size -= sizeOf(job)
+    for (const [id] of this.#states) if (!ids.has(id)) this.#states.delete(id)
   }
 }
 

@@ -7,6 +7,7 @@ import { changeWithOwnEvents } from '../../db/audit-events.ts'
 import type { JobRecord } from '../../db/jobs/jobs.ts'
 import { endAbandoned, isAnyWaiting, takeJob } from '../../db/jobs/leases.ts'
 import type { JobState } from '../../db/schema.ts'
+import { startPolling } from '../../lib/polling.ts'
 import { Slots } from '../../lib/slots.ts'
 import { type RunContext, runJob } from './run.ts'
 
@@ -99,7 +100,8 @@ export function startJobWorker(
     if (slots > 0 && !isTaking && !stop.signal.aborted) taking = take()
   }
 
-  async function poll(): Promise<void> {
+  /** Looks for jobs that another server has queued, or was killed with. */
+  async function search(): Promise<void> {
     if (slots === 0 || !(await isAnyWaiting(db))) return
     const ended = await changeWithOwnEvents(db, async change => {
       const jobs = await endAbandoned(change)
@@ -110,8 +112,7 @@ export function startJobWorker(
     wake()
   }
 
-  const timer = setInterval(() => void poll().catch(onError), pollInterval).unref()
-  void poll().catch(onError)
+  const polling = startPolling({ interval: pollInterval, search, onError })
   return {
     wake,
     runNow({ id, userId }) {
@@ -127,8 +128,8 @@ export function startJobWorker(
       awaited.set(id, run)
     },
     async close() {
-      clearInterval(timer)
       stop.abort()
+      await polling.stop()
       await taking
       await Promise.all([...Array.from(running, ({ ended }) => ended), ...awaited.values()])
     },

@@ -8,6 +8,7 @@ import { hash } from 'node:crypto'
 import type { Database } from '../../db/client.ts'
 import { addHits } from '../../db/rate-limits.ts'
 import { AppError } from '../../errors.ts'
+import { LruMap } from '../../lib/lru-map.ts'
 
 export interface RateLimit {
   /** The limit's name in the database. */
@@ -90,7 +91,7 @@ interface Count {
   endsAt: number
 }
 
-/** The maximum number of subjects per rule. Beyond it, the oldest are forgotten. */
+/** The maximum number of subjects per rule. */
 const maxSubjects = 10_000
 /** Rows in one statement. */
 const maxRows = 1000
@@ -102,13 +103,13 @@ const expectedWait = 1000
 const notableShare = 0.01
 
 export function createMeters(db: Database, onError: (error: unknown) => void) {
-  const due = new Set<Count>()
+  const unwritten = new Set<Count>()
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> | undefined
   let lastWrite = Number.NEGATIVE_INFINITY
 
   function schedule(): void {
-    if (timer || writing || due.size === 0) return
+    if (timer || writing || unwritten.size === 0) return
     const delay = Math.max(0, lastWrite + writeInterval - performance.now())
     timer = setTimeout(() => {
       timer = undefined
@@ -121,8 +122,8 @@ export function createMeters(db: Database, onError: (error: unknown) => void) {
   }
 
   async function write(): Promise<void> {
-    const taken = [...due].slice(0, maxRows)
-    for (const count of taken) due.delete(count)
+    const taken = [...unwritten].slice(0, maxRows)
+    for (const count of taken) unwritten.delete(count)
     const counts = taken.filter(({ endsAt }) => endsAt > performance.now())
     const added = counts.map(({ rule, subject, own }) => ({
       key: keyOf(rule, subject),
@@ -143,7 +144,7 @@ export function createMeters(db: Database, onError: (error: unknown) => void) {
   }
 
   function meter(rule: RateLimit): Meter {
-    const counts = new Map<string, Count>()
+    const counts = new LruMap<string, Count>(maxSubjects, { onForget: (_subject, count) => unwritten.delete(count) })
     const notable = Math.max(1, Math.floor(rule.limit * notableShare))
 
     function find(subject: string): Count | null {
@@ -152,18 +153,11 @@ export function createMeters(db: Database, onError: (error: unknown) => void) {
     }
 
     function begin(subject: string): Count {
-      forget(subject)
-      if (counts.size >= maxSubjects) forget(counts.keys().next().value ?? subject)
+      const ended = counts.get(subject)
+      if (ended) unwritten.delete(ended)
       const count = { rule, subject, shared: 0, own: 0, endsAt: performance.now() + rule.window }
       counts.set(subject, count)
       return count
-    }
-
-    function forget(subject: string): void {
-      const count = counts.get(subject)
-      if (!count) return
-      counts.delete(subject)
-      due.delete(count)
     }
 
     return {
@@ -178,7 +172,7 @@ export function createMeters(db: Database, onError: (error: unknown) => void) {
         const count = find(subject) ?? begin(subject)
         count.own += 1
         if (count.own < notable) return
-        due.add(count)
+        unwritten.add(count)
         schedule()
       },
     }
@@ -189,7 +183,7 @@ export function createMeters(db: Database, onError: (error: unknown) => void) {
     /** Waits for the running write. Discards counts that are not written yet. */
     async close(): Promise<void> {
       clearTimeout(timer)
-      due.clear()
+      unwritten.clear()
       await writing
     },
   }

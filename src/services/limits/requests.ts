@@ -5,6 +5,8 @@
  */
 import { networkOf } from '../../auth/network.ts'
 import type { ClientConnection, Origin, Viewer } from '../../auth/viewer.ts'
+import { Counts } from '../../lib/counts.ts'
+import { LruMap } from '../../lib/lru-map.ts'
 import { type Meter, type RateLimit, requestRules, tooMany, tooManyBad } from './meters.ts'
 
 export interface RequestLimits {
@@ -44,9 +46,9 @@ export function createRequestLimits(perMinute: number, meter: (rule: RateLimit) 
   const members = meter(rules.member)
   const anonymous = meter(rules.anonymous)
   const failures = meter(rules.badCredential)
-  const validKeys = new Set<string>()
+  const validKeys = new LruMap<string, true>(maxValidKeys)
   /** Keys that are being looked up, by network. */
-  const trying = new Map<string, number>()
+  const trying = new Counts<string>()
   const turns = new LookupTurns()
 
   function requireWithinLimit(meter: Meter, subject: string, what: string): void {
@@ -56,17 +58,6 @@ export function createRequestLimits(perMinute: number, meter: (rule: RateLimit) 
 
   function requireWithinLimitForCredential(credential: string): void {
     requireWithinLimit(credentials, credential, 'Too many requests with this credential')
-  }
-
-  function begin(network: string): Disposable {
-    trying.set(network, (trying.get(network) ?? 0) + 1)
-    return {
-      [Symbol.dispose]() {
-        const others = (trying.get(network) ?? 1) - 1
-        if (others === 0) trying.delete(network)
-        else trying.set(network, others)
-      },
-    }
   }
 
   return {
@@ -83,18 +74,16 @@ export function createRequestLimits(perMinute: number, meter: (rule: RateLimit) 
 
     async tryKey(hash, { address, connection = { destroyed: false } }) {
       requireWithinLimitForCredential(hash)
-      if (validKeys.has(hash)) return known
+      if (validKeys.get(hash)) return known
       const network = networkOf(address)
       if (failures.wait(network, trying.get(network)) !== null) await turns.take(hash, network, connection)
-      return begin(network)
+      return trying.hold(network)
     },
 
     countKey(hash) {
       requireWithinLimitForCredential(hash)
       credentials.add(hash)
-      if (validKeys.has(hash)) return
-      if (validKeys.size >= maxValidKeys) validKeys.clear()
-      validKeys.add(hash)
+      if (!validKeys.get(hash)) validKeys.set(hash, true)
     },
 
     countMember({ kind, member: { userId } }) {

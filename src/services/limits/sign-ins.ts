@@ -8,6 +8,7 @@ import type { Database } from '../../db/client.ts'
 import { addHits, forgetHits, hasHits, removeHits, type Total } from '../../db/rate-limits.ts'
 import { emailKey } from '../../db/users.ts'
 import { AppError, type Reason } from '../../errors.ts'
+import { LruMap } from '../../lib/lru-map.ts'
 import { withTimeout } from '../../lib/timeout.ts'
 import { keyOf, type RateLimit, signInRules, tooMany } from './meters.ts'
 
@@ -51,7 +52,7 @@ export function createSignIns({
   const rules = signInRules(limit)
   const attempts = createAttempts(db)
   /** The networks that are over their limit, with times of `performance.now()`. */
-  const refused = new Map<string, { until: number; endsAt: number }>()
+  const refused = new LruMap<string, { until: number; endsAt: number }>(maxRefused)
 
   async function require(rule: RateLimit, subject: string, what: string): Promise<void> {
     const wait = await attempts.take(rule, subject)
@@ -59,9 +60,8 @@ export function createSignIns({
   }
 
   function tooManyOf(network: string, endsAt: number): AppError {
-    if (refused.size >= maxRefused) refused.clear()
     const now = performance.now()
-    if (!refused.has(network)) refused.set(network, { until: now + refusedTime, endsAt })
+    if (!refused.get(network)) refused.set(network, { until: now + refusedTime, endsAt })
     return tooMany('Too many wrong passwords from this address', endsAt - now)
   }
 

@@ -6,9 +6,9 @@ import { randomUUID } from 'node:crypto'
 import { formatPath, nameOf, root } from '../../auth/path.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Database } from '../../db/client.ts'
-import { claimEmails, isAnyEmailDue, type ShareEmail, settleEmail } from '../../db/shares/emails.ts'
-import { startPolling } from '../../lib/polling.ts'
-import { retryDelay } from '../webhooks/retry.ts'
+import { claimEmail, isAnyEmailDue, type ShareEmail, settleEmail } from '../../db/shares/emails.ts'
+import { startClaiming } from '../../lib/polling.ts'
+import { deliverySchedule, retryDelay } from '../../lib/retry.ts'
 import { faultOf, type MailFault, type SendMail } from './transport.ts'
 
 /** Milliseconds between two searches for due messages. */
@@ -40,16 +40,14 @@ export function startMailSender(context: MailSenderContext): () => Promise<void>
   const { db, onError } = context
   const cut = new AbortController()
 
-  async function search(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && (await isAnyEmailDue(db))) {
-      const claim = randomUUID()
-      const emails = await claimEmails(db, claim, maxAtOnce)
-      if (emails.length === 0) return
-      await Promise.all(emails.map(email => attempt(context, email, claim, cut.signal).catch(onError)))
-    }
-  }
-
-  const polling = startPolling({ interval: pollInterval, search, onError })
+  const polling = startClaiming({
+    interval: pollInterval,
+    atOnce: maxAtOnce,
+    isAnyDue: () => isAnyEmailDue(db),
+    claim: () => claimEmail(db, randomUUID()),
+    work: email => attempt(context, email, cut.signal),
+    onError,
+  })
   return async () => {
     const timer = setTimeout(() => cut.abort(), stopTimeout)
     await polling.stop()
@@ -57,25 +55,20 @@ export function startMailSender(context: MailSenderContext): () => Promise<void>
   }
 }
 
-async function attempt(
-  context: MailSenderContext,
-  email: ShareEmail,
-  claim: string,
-  signal: AbortSignal,
-): Promise<void> {
+async function attempt(context: MailSenderContext, email: ShareEmail, signal: AbortSignal): Promise<void> {
   const { db, send, onMailFailure } = context
   try {
     const message = messageOf(context, email)
-    if (message) await send({ id: email.id, to: email.recipient ?? email.maker.email, ...message }, signal)
+    if (message) await send({ id: email.id, to: email.recipient ?? email.creator.email, ...message }, signal)
   } catch (error) {
     const { isRefused, ...fault } = faultOf(error)
     const attempts = email.attempts + 1
-    const retrySeconds = isRefused ? null : retryDelay(attempts, null)
-    await settleEmail(db, email, claim, retrySeconds)
+    const retrySeconds = isRefused ? null : retryDelay(deliverySchedule, attempts)
+    await settleEmail(db, email, retrySeconds)
     onMailFailure({ shareId: email.share.id, attempts, retrySeconds, ...fault })
     return
   }
-  await settleEmail(db, email, claim, null)
+  await settleEmail(db, email, null)
 }
 
 /** Returns null for an invitation to a link that has ended meanwhile. */
@@ -93,11 +86,11 @@ const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu
 
 /** The invitation to use a link. */
 function invitation(
-  { share, maker, providerName }: ShareEmail,
+  { share, creator, providerName }: ShareEmail,
   url: string,
 ): { subject: string; text: string; replyTo: string } {
   const { kind, note, expiresAt, passwordHash } = share
-  const who = oneLine(maker.name ?? maker.email)
+  const who = oneLine(creator.name ?? creator.email)
   const what = sharedName(share.paths, providerName)
   const parts = [
     kind === 'VIEW' ? `${who} shares ${what} with you:` : `${who} asks you to send files to ${what}:`,
@@ -108,7 +101,7 @@ function invitation(
     'Anyone who has the link can use it. You do not need an account.',
   ]
   const subject = kind === 'VIEW' ? `${who} shares ${what} with you` : `${who} asks you for files`
-  return { subject, text: body(parts), replyTo: maker.email }
+  return { subject, text: body(parts), replyTo: creator.email }
 }
 
 /** Tells the creator of a drop link that files arrived. File names come from strangers, so the message has none. */

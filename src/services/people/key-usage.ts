@@ -1,5 +1,7 @@
 import { type ApiKey, touchApiKeys } from '../../db/api-keys.ts'
 import type { Database } from '../../db/client.ts'
+import { DelayedWrites } from '../../lib/delayed-writes.ts'
+import { LruMap } from '../../lib/lru-map.ts'
 
 export interface KeyUsage {
   note(key: Pick<ApiKey, 'id' | 'lastUsedAt'>, now: Date): void
@@ -11,41 +13,27 @@ export interface KeyUsage {
 const precision = 60_000
 /** Milliseconds that a use waits, to be written together with others. */
 const writeDelay = 500
+const maxRemembered = 10_000
 
 export function createKeyUsage(db: Database, onError: (error: unknown) => void): KeyUsage {
-  let pending = new Map<string, Date>()
   /** The time at which this server last recorded each key. With it, a burst of requests writes only once. */
-  const written = new Map<string, number>()
-  let timer: NodeJS.Timeout | undefined
-  let writing = Promise.resolve()
-
-  async function write(uses: Map<string, Date>): Promise<void> {
+  const written = new LruMap<string, number>(maxRemembered)
+  const writes = new DelayedWrites<Date>(writeDelay, async uses => {
     try {
       await touchApiKeys(db, uses)
     } catch (error) {
       for (const id of uses.keys()) written.delete(id)
       onError(error)
     }
-  }
-
-  function flush(): Promise<void> {
-    clearTimeout(timer)
-    timer = undefined
-    const uses = pending
-    pending = new Map()
-    if (uses.size > 0) writing = writing.then(() => write(uses))
-    return writing
-  }
+  })
 
   return {
     note(key, now) {
       const last = Math.max(key.lastUsedAt?.getTime() ?? 0, written.get(key.id) ?? 0)
       if (now.getTime() - last < precision) return
-      if (written.size >= 10_000) written.clear()
       written.set(key.id, now.getTime())
-      pending.set(key.id, now)
-      timer ??= setTimeout(flush, writeDelay).unref()
+      writes.put(key.id, () => now)
     },
-    close: flush,
+    close: () => writes.flush(),
   }
 }

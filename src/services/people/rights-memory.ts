@@ -8,6 +8,7 @@ import { randomUUID } from 'node:crypto'
 import type { Database } from '../../db/client.ts'
 import { listen } from '../../db/listen.ts'
 import { leaseTime, type RightsVersion, removeReader, renewReader, rightsChannel } from '../../db/rights.ts'
+import { LruMap } from '../../lib/lru-map.ts'
 
 /** Milliseconds between renewals while rights are used. */
 const renewalInterval = leaseTime * 0.4
@@ -43,8 +44,7 @@ export interface RightsMemory {
 
 export function createRightsMemory(db: Database, onError: (error: unknown) => void): RightsMemory {
   const id = randomUUID()
-  /** The least recently used is first. */
-  const kept = new Map<string, Versioned>()
+  const kept = new LruMap<string, Versioned>(maxKept)
   let seen: RightsVersion | null = null
   let lease: MemoryLease | null = null
   let isUsed = false
@@ -116,11 +116,7 @@ export function createRightsMemory(db: Database, onError: (error: unknown) => vo
   function keep(key: string, found: Versioned): void {
     see(found.version)
     if (seen && found.version.counter < seen.counter) return
-    kept.delete(key)
     kept.set(key, found)
-    if (kept.size <= maxKept) return
-    const [oldest] = kept.keys()
-    if (oldest !== undefined) kept.delete(oldest)
   }
 
   return {
@@ -133,11 +129,7 @@ export function createRightsMemory(db: Database, onError: (error: unknown) => vo
         const name = `${kind} ${key}`
         if (hasLease()) {
           const known = kept.get(name) as Found | undefined
-          if (known) {
-            kept.delete(name)
-            kept.set(name, known)
-            return known
-          }
+          if (known) return known
         } else startRenewal()
         const found = await find(key)
         if (found && hasLease() && isComplete(found, key)) keep(name, found)

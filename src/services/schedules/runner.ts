@@ -5,9 +5,9 @@ import { ownOrigin } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { findJob } from '../../db/jobs/jobs.ts'
 import { findMember } from '../../db/members.ts'
-import { claimDue, type DueSchedule, isAnyDue, settleRun } from '../../db/schedules.ts'
+import { claimSchedule, type DueSchedule, isAnyScheduleDue, settleRun } from '../../db/schedules.ts'
 import { AppError, reasons } from '../../errors.ts'
-import { startPolling } from '../../lib/polling.ts'
+import { startClaiming } from '../../lib/polling.ts'
 import type { Audit } from '../audit/index.ts'
 import { creatorOf } from '../creator.ts'
 import type { Jobs } from '../jobs/index.ts'
@@ -28,42 +28,40 @@ interface SchedulerContext {
 export function startScheduler(context: SchedulerContext): () => Promise<void> {
   const { db, onError } = context
 
-  async function search(signal: AbortSignal): Promise<void> {
-    if (!(await isAnyDue(db))) return
-    while (!signal.aborted) {
-      const claim = randomUUID()
-      const due = await claimDue(db, claim)
-      if (!due) return
-      // After a failure of the server, the claim ends by itself, and the run is tried again.
-      await run(context, due, claim).catch(onError)
-    }
-  }
-
-  return startPolling({ interval: pollInterval, search, onError }).stop
+  const polling = startClaiming({
+    interval: pollInterval,
+    atOnce: 1,
+    isAnyDue: () => isAnyScheduleDue(db),
+    claim: () => claimSchedule(db, randomUUID()),
+    // After a failure of the server, the claim ends by itself, and the run is tried again.
+    work: schedule => run(context, schedule),
+    onError,
+  })
+  return polling.stop
 }
 
 /** Starts, skips or refuses one run. Runs that were missed while no server ran count as one. */
-async function run(context: SchedulerContext, schedule: DueSchedule, claim: string): Promise<void> {
+async function run(context: SchedulerContext, schedule: DueSchedule): Promise<void> {
   const { db, credentials, jobs } = context
-  const { id, workspaceId, lastJobId } = schedule
+  const { workspaceId, lastJobId } = schedule
   try {
     const nextRunAt = nextTime(schedule, schedule.now)
     const last = lastJobId === null ? null : await findJob(db, workspaceId, lastJobId)
     if (last && last.endedAt === null) {
-      await settleRun(db, id, claim, { kind: 'skipped', nextRunAt })
+      await settleRun(db, schedule, { kind: 'skipped', nextRunAt })
       return
     }
     const viewer = await creatorOf(credentials, schedule, ownOrigin)
     await jobs.create(viewer, schedule.job, {
-      id,
+      id: schedule.id,
       async onCreated(change, jobId) {
-        if (await settleRun(change, id, claim, { kind: 'started', jobId, nextRunAt })) return
+        if (await settleRun(change, schedule, { kind: 'started', jobId, nextRunAt })) return
         throw new AppError('PRECONDITION_FAILED', 'The schedule was changed, so this run does not start.')
       },
     })
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    await refuse(context, schedule, claim, error)
+    await refuse(context, schedule, error)
   }
 }
 
@@ -71,15 +69,14 @@ async function run(context: SchedulerContext, schedule: DueSchedule, claim: stri
 async function refuse(
   { db, audit }: SchedulerContext,
   schedule: DueSchedule,
-  claim: string,
   { reason, message }: AppError,
 ): Promise<void> {
   const { id, workspaceId, userId, job } = schedule
   if (reasons[reason].retryable || reason === 'TOO_MANY_JOBS') {
-    await settleRun(db, id, claim, { kind: 'skipped', nextRunAt: nextTime(schedule, schedule.now) })
+    await settleRun(db, schedule, { kind: 'skipped', nextRunAt: nextTime(schedule, schedule.now) })
     return
   }
-  if (!(await settleRun(db, id, claim, { kind: 'disabled', error: { reason, message } }))) return
+  if (!(await settleRun(db, schedule, { kind: 'disabled', error: { reason, message } }))) return
   const user = await findMember(db, workspaceId, userId)
   const [location] = job.sources
   const facts = {

@@ -28,6 +28,7 @@ import {
 } from '../../db/shares/claims.ts'
 import type { ShareRecord } from '../../db/shares/shares.ts'
 import { AppError, type Reason } from '../../errors.ts'
+import { LeaseKeeper } from '../../lib/lease-keeper.ts'
 import type { Storage } from '../../storage/index.ts'
 import { candidates, isTaken, longestSuffix, nameTaken } from '../files/conflict.ts'
 import type { Files, UploadInput } from '../files/index.ts'
@@ -234,22 +235,20 @@ async function withSpace<T extends { size: number | null }>(
       await dropClaim(db, claim.id)
       throw error
     })
-    .finally(claim.stop)
+    .finally(() => claim.lease[Symbol.dispose]())
   // The claim has lapsed if this server did not run for a while.
   if (!(await settleClaim(db, claim.id))) await addBytes(db, share.id, size)
   return stored
 }
 
-async function take(db: Database, share: Limited, bytes: number): Promise<{ id: string; stop: () => void }> {
+async function take(db: Database, share: Limited, bytes: number): Promise<{ id: string; lease: Disposable }> {
   const claim = { id: randomUUID(), shareId: share.id, bytes }
   const isTaken = (await claimBytes(db, claim)) || ((await returnLapsedClaims(db)) && (await claimBytes(db, claim)))
   if (!isTaken) {
     throw new AppError('TOO_LARGE', `All files that this link accepts can have ${share.maxBytes} bytes together.`)
   }
-  // A renewal that fails is repeated by the next one.
-  const renew = () => void renewClaim(db, claim.id).catch(() => {})
-  const timer = setInterval(renew, (claimSeconds * 1000) / 3).unref()
-  return { id: claim.id, stop: () => clearInterval(timer) }
+  const lease = new LeaseKeeper({ interval: (claimSeconds * 1000) / 3, renew: () => renewClaim(db, claim.id) })
+  return { id: claim.id, lease }
 }
 
 /** @throws INVALID_INPUT */

@@ -23,7 +23,7 @@ import {
   updateShare,
 } from '../../db/shares/shares.ts'
 import { AppError } from '../../errors.ts'
-import { allDone, Limiter } from '../../lib/limiter.ts'
+import { mapAtMost } from '../../lib/limiter.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
 import { namedSources } from '../audit/sources.ts'
@@ -78,11 +78,11 @@ export function createShares(options: {
 
   /** Returns whether the granted paths are one folder. @throws as `ReadLocation.stat`; INVALID_INPUT */
   async function requireShareable(kind: ShareKind, granted: readonly Grant[], signal: AbortSignal): Promise<boolean> {
-    const limiter = new Limiter(lookupsAtOnce)
-    const kinds: string[] = []
-    const look = (each: Grant) =>
-      limiter.run(async () => kinds.push((await (await storage.readAt(each)).stat(signal)).kind))
-    await allDone(granted.map(look))
+    const kinds = await mapAtMost(
+      lookupsAtOnce,
+      granted,
+      async each => (await (await storage.readAt(each)).stat(signal)).kind,
+    )
     const isFolder = kinds.length === 1 && kinds[0] === 'directory'
     if (kind === 'DROP' && !isFolder) throw new AppError('INVALID_INPUT', 'A share of the kind DROP is one folder.')
     if (new Set(granted.map(({ path }) => nameOf(path))).size < granted.length) {

@@ -1,11 +1,12 @@
 /** The operations of the recipients of a share link. Each function takes the share that `open` returns, and shows only paths within it. */
-import { formatPath, nameOf, type StoragePath } from '../../auth/path.ts'
+import { formatPath, nameOf } from '../../auth/path.ts'
 import type { Origin } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { addDownloads, claimDownload } from '../../db/shares/claims.ts'
 import { findShare, type ShareRecord } from '../../db/shares/shares.ts'
 import { AppError, type Reason } from '../../errors.ts'
-import { Limiter } from '../../lib/limiter.ts'
+import { DelayedWrites } from '../../lib/delayed-writes.ts'
+import { mapAtMost } from '../../lib/limiter.ts'
 import type { Storage } from '../../storage/index.ts'
 import {
   type ArchiveItem,
@@ -86,18 +87,16 @@ export function createSharedFiles(options: {
 
   /** Returns the entries of a share that has no folder of its own, which are at most `maxSharedPaths`. */
   async function topEntries({ viewer, share }: OpenedShare, signal: AbortSignal): Promise<SharedEntry[]> {
-    const limiter = new Limiter(lookupsAtOnce)
-    const { providerId } = share
-    const look = (path: StoragePath) =>
-      limiter.run(async () => {
-        try {
-          return [shown(share, await files.stat(viewer, { providerId, path: formatPath(path) }, signal))]
-        } catch (error) {
-          if (error instanceof AppError && leftOut.has(error.reason)) return []
-          throw error
-        }
-      })
-    return (await Promise.all(share.paths.map(look))).flat()
+    const { providerId, paths } = share
+    const found = await mapAtMost(lookupsAtOnce, paths, async path => {
+      try {
+        return [shown(share, await files.stat(viewer, { providerId, path: formatPath(path) }, signal))]
+      } catch (error) {
+        if (error instanceof AppError && leftOut.has(error.reason)) return []
+        throw error
+      }
+    })
+    return found.flat()
   }
 
   async function countDownload({ id, maxDownloads }: ShareRecord, isPart: boolean): Promise<void> {
@@ -240,25 +239,10 @@ const writeDelay = 500
 
 /** Counts the downloads of shares without a limit, which need no decision and so no write for each request. */
 export function createDownloadCounts(db: Database, onError: (error: unknown) => void) {
-  let pending = new Map<string, number>()
-  let timer: NodeJS.Timeout | undefined
-  let writing = Promise.resolve()
-
-  function flush(): Promise<void> {
-    clearTimeout(timer)
-    timer = undefined
-    const counts = pending
-    pending = new Map()
-    if (counts.size > 0) writing = writing.then(() => addDownloads(db, counts)).catch(onError)
-    return writing
-  }
-
+  const writes = new DelayedWrites<number>(writeDelay, counts => addDownloads(db, counts).catch(onError))
   return {
-    add(shareId: string): void {
-      pending.set(shareId, (pending.get(shareId) ?? 0) + 1)
-      timer ??= setTimeout(flush, writeDelay).unref()
-    },
+    add: (shareId: string): void => writes.put(shareId, (count = 0) => count + 1),
     /** Writes the pending counts. */
-    close: flush,
+    close: () => writes.flush(),
   }
 }

@@ -5,6 +5,7 @@ import type { Secrets } from '../../auth/secrets.ts'
 import type { Origin } from '../../auth/viewer.ts'
 import type { ShareRecord } from '../../db/shares/shares.ts'
 import { AppError } from '../../errors.ts'
+import { LruMap } from '../../lib/lru-map.ts'
 import type { Audit } from '../audit/index.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
 
@@ -33,14 +34,13 @@ export function createUnlocking({
 }) {
   const ownKey = randomBytes(32)
   /** Passwords that were right, and until when, in milliseconds of `performance.now()`. */
-  const remembered = new Map<string, number>()
+  const remembered = new LruMap<string, number>(maxRemembered)
 
   function isRemembered(key: string): boolean {
     return (remembered.get(key) ?? 0) > performance.now()
   }
 
   function remember(key: string): void {
-    if (remembered.size >= maxRemembered) remembered.clear()
     remembered.set(key, performance.now() + rememberedTime)
   }
 

@@ -6,17 +6,17 @@ import type { Database } from '../../db/client.ts'
 import { findJobs } from '../../db/jobs/jobs.ts'
 import { findProviders } from '../../db/providers.ts'
 import {
+  claimItem,
   deleteTrashItem,
   forgetTrashItem,
-  isAnyDue,
+  isAnyItemDue,
   markTrashed,
   postponeTrashItem,
   renewTrashItem,
   type TrashItem,
-  takeDueItem,
 } from '../../db/trash.ts'
-import { allDone } from '../../lib/limiter.ts'
-import { type Polling, startPolling } from '../../lib/polling.ts'
+import { LeaseKeeper } from '../../lib/lease-keeper.ts'
+import { type Polling, startClaiming } from '../../lib/polling.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { ProviderTrash, TrashTraits } from '../../storage/trash.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
@@ -39,8 +39,7 @@ export interface TrashChangeContext extends TrashContext {
 
 /** Renews the lease of an item until it is disposed of. */
 export function keepLease(db: Database, { id }: TrashItem): Disposable {
-  const timer = setInterval(() => void renewTrashItem(db, id).catch(() => {}), heartbeat).unref()
-  return { [Symbol.dispose]: () => clearInterval(timer) }
+  return new LeaseKeeper({ interval: heartbeat, renew: () => renewTrashItem(db, id) })
 }
 
 /** Returns how the trash of a location works, as its provider is set now. */
@@ -85,19 +84,15 @@ const collectTimeout = 60_000
 const itemsAtOnce = 4
 
 export function startTrashCollector(context: TrashChangeContext): Polling {
-  const { onError } = context
-  return startPolling({ interval: pollInterval, search: signal => collect(context, signal), onError })
-}
-
-async function collect(context: TrashChangeContext, signal: AbortSignal): Promise<void> {
-  const { db } = context
-  if (!(await isAnyDue(db))) return
-  const work = async () => {
-    for (let item = await takeDueItem(db); item && !signal.aborted; item = await takeDueItem(db)) {
-      await collectOne(context, item, signal)
-    }
-  }
-  await allDone(Array.from({ length: itemsAtOnce }, work))
+  const { db, onError } = context
+  return startClaiming({
+    interval: pollInterval,
+    atOnce: itemsAtOnce,
+    isAnyDue: () => isAnyItemDue(db),
+    claim: () => claimItem(db),
+    work: (item, signal) => collectOne(context, item, signal),
+    onError,
+  })
 }
 
 /** A failure is often one of the back end, so the next attempt is later. */

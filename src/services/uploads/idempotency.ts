@@ -11,9 +11,10 @@ import {
   storeUploadResponse,
 } from '../../db/idempotent-uploads.ts'
 import { AppError } from '../../errors.ts'
+import { LeaseKeeper } from '../../lib/lease-keeper.ts'
 
 /** Milliseconds between renewals; a third of the time after which the key of a silent server is released. */
-const holdInterval = 20_000
+const renewalInterval = 20_000
 /** The minimum time between two sweeps, in milliseconds. */
 const sweepInterval = 24 * 60 * 60 * 1000
 
@@ -50,7 +51,11 @@ export function createIdempotency({ db, onError }: { db: Database; onError: (err
         if (!record.response) throw new AppError('REQUEST_UNDER_WAY')
         return { response: record.response as T, isRepeated: true }
       }
-      const timer = setInterval(() => void renewUpload(db, at, attempt).catch(onError), holdInterval).unref()
+      using _lease = new LeaseKeeper({
+        interval: renewalInterval,
+        renew: () => renewUpload(db, at, attempt),
+        onError,
+      })
       try {
         const response = await work()
         // The file is stored, so return success even if the result cannot be saved.
@@ -59,8 +64,6 @@ export function createIdempotency({ db, onError }: { db: Database; onError: (err
       } catch (error) {
         await releaseUpload(db, at, attempt).catch(onError)
         throw error
-      } finally {
-        clearInterval(timer)
       }
     },
   }

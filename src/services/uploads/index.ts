@@ -7,6 +7,7 @@ import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { UploadRecord } from '../../db/uploads/record.ts'
 import { findFinishingEmpty, findReserving, findUpload } from '../../db/uploads/uploads.ts'
 import { AppError } from '../../errors.ts'
+import { BudgetShare } from '../../lib/byte-budget.ts'
 import { timeToKeep } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { type ConflictBehavior, candidates, isMissing, nameTaken, statOrNull } from '../files/conflict.ts'
@@ -15,7 +16,7 @@ import { requireFits, uploadUnderWay } from '../files/upload.ts'
 import type { Members } from '../people/members.ts'
 import { finish } from './finish.ts'
 import type { Lease } from './lease.ts'
-import { blockFor, ChecksumBuffer, isUploadId, newUploadId } from './limits.ts'
+import { blockFor, checksumBudget, isUploadId, newUploadId } from './limits.ts'
 import { type Checksum, receive, verifyChecksum } from './receive.ts'
 import { abortAtBackEnd, isUnfinished, noteEnded, sweep, unfinishedFacts } from './sweep.ts'
 import type { UploadServices } from './upload-services.ts'
@@ -92,7 +93,7 @@ export function createResumableUploads(context: UploadServices, members: Pick<Me
         using active = storage.activeGrants.register([location.grant], lease.lost)
         const stop = AbortSignal.any([signal, lease.wanted, active.signal])
         using work = workSignal(signal, active.signal)
-        using buffer = new ChecksumBuffer()
+        using buffer = new BudgetShare(checksumBudget)
         const verified = checksum ? await verifyChecksum(body, checksum, buffer, stop) : body
         if (lease.record.storedPath === null) await receive(upload, verified, work.signal, stop)
         return lease.record.received

@@ -16,6 +16,7 @@ import { LimitExceeded } from '../../db/uploads/limits.ts'
 import type { UploadRecord } from '../../db/uploads/record.ts'
 import { insertUpload, type NewUpload } from '../../db/uploads/uploads.ts'
 import { AppError } from '../../errors.ts'
+import { LeaseKeeper } from '../../lib/lease-keeper.ts'
 import { memberLimits } from './limits.ts'
 
 /** Milliseconds. A request that waits on another server is noticed within one heartbeat. */
@@ -32,16 +33,13 @@ export class Lease implements AsyncDisposable {
   readonly #db: Database
   readonly #id: string
   readonly #running: Map<string, Lease>
-  readonly #timer: NodeJS.Timeout
+  readonly #keeper: LeaseKeeper
   readonly #wanted = new AbortController()
   readonly #lost = new AbortController()
   readonly #ended = new AbortController()
   #record: UploadRecord
   /** The offset at which the body of the request ends; null if it is unknown. A request for the bytes from there waits. */
   end: number | null = null
-  /** The time at which the last successful heartbeat was sent. The lease runs from then. */
-  #renewedAt = performance.now()
-  #renewing = false
 
   constructor(db: Database, id: string, record: UploadRecord, running: Map<string, Lease>) {
     this.#db = db
@@ -49,7 +47,12 @@ export class Lease implements AsyncDisposable {
     this.#record = record
     this.#running = running
     running.set(record.id, this)
-    this.#timer = setInterval(() => void this.#renew(), heartbeat).unref()
+    this.#keeper = new LeaseKeeper({
+      interval: heartbeat,
+      timeout: leaseTimeout,
+      renew: () => this.#renew(),
+      onLost: () => this.#lost.abort(locked()),
+    })
   }
 
   /** The upload as of the last `save`. */
@@ -86,7 +89,7 @@ export class Lease implements AsyncDisposable {
       this.#lost.abort(locked())
       throw locked()
     }
-    this.#renewedAt = sentAt
+    this.#keeper.renewed(sentAt)
     this.#record = saved
   }
 
@@ -101,29 +104,18 @@ export class Lease implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#timer)
+    this.#keeper[Symbol.dispose]()
     if (this.#running.get(this.#record.id) === this) this.#running.delete(this.#record.id)
     // If this fails, the lease expires by itself.
     await dropLease(this.#db, this.#record.id, this.#id).catch(() => {})
     this.#ended.abort()
   }
 
-  async #renew(): Promise<void> {
-    const sentAt = performance.now()
-    // Check this first, because a query to an unreachable database may hang.
-    if (sentAt - this.#renewedAt > leaseTimeout) this.#lost.abort(locked())
-    if (this.#renewing) return
-    this.#renewing = true
-    try {
-      const isWanted = await renewLease(this.#db, this.#record.id, this.#id)
-      if (isWanted === null) this.#lost.abort(locked())
-      else this.#renewedAt = Math.max(this.#renewedAt, sentAt)
-      if (isWanted) this.want()
-    } catch {
-      // The next heartbeat tries again until `leaseTimeout`.
-    } finally {
-      this.#renewing = false
-    }
+  /** Returns whether the request still has the lease. */
+  async #renew(): Promise<boolean> {
+    const isWanted = await renewLease(this.#db, this.#record.id, this.#id)
+    if (isWanted) this.want()
+    return isWanted !== null
   }
 }
 

@@ -1,7 +1,7 @@
 /** Bounds the memory that all uploads of this process use together, however many or slow they are. */
 import { randomBytes } from 'node:crypto'
 import type { UploadLimits } from '../../db/uploads/limits.ts'
-import { AppError } from '../../errors.ts'
+import { ByteBudget } from '../../lib/byte-budget.ts'
 import type { ResumableLocation } from '../../storage/resumable-write.ts'
 
 const mib = 1024 * 1024
@@ -53,49 +53,10 @@ export class BlockBudget implements Disposable {
   }
 }
 
-/** Bytes of all bodies whose checksum is not yet verified. */
-const waitingBytes = 128 * mib
-let waiting = 0
-
-/** The memory of one request whose body is buffered until its checksum is verified and it is stored. */
-export class ChecksumBuffer implements Disposable {
-  #bytes = 0
-
-  /** @throws UNAVAILABLE */
-  add(bytes: number): void {
-    if (waiting + bytes > waitingBytes) {
-      throw new AppError('UNAVAILABLE', 'Too many uploads with checksums are in progress: try again in a few seconds.')
-    }
-    this.#bytes += bytes
-    waiting += bytes
-  }
-
-  [Symbol.dispose](): void {
-    waiting -= this.#bytes
-  }
-}
-
-/** Bytes of all parts in memory that wait for their turn or are being appended. */
-const partBytes = 128 * mib
-let inParts = 0
-
-/** The memory of one part. */
-export class PartBuffer {
-  #bytes = 0
-
-  /** Returns false if all parts together would need too much memory. */
-  take(bytes: number): boolean {
-    if (inParts + bytes > partBytes) return false
-    this.#bytes += bytes
-    inParts += bytes
-    return true
-  }
-
-  release(): void {
-    inParts -= this.#bytes
-    this.#bytes = 0
-  }
-}
+/** Bodies that are buffered until their checksum is verified and they are stored. */
+export const checksumBudget = new ByteBudget({ total: 128 * mib })
+/** Parts in memory that wait for their turn or are being appended. */
+export const partBudget = new ByteBudget({ total: 128 * mib })
 
 const bytes = 24
 const pattern = /^[\w-]{32}$/

@@ -2,11 +2,12 @@
 import { createHash } from 'node:crypto'
 import { addAbortSignal, Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
+import type { BudgetShare } from '../../lib/byte-budget.ts'
 import { detach } from '../../storage/body-streams.ts'
 import { tooLarge } from '../files/upload.ts'
 import { type ActiveUpload, append } from './active-upload.ts'
 import { finish } from './finish.ts'
-import { BlockBudget, type ChecksumBuffer, memberLimits } from './limits.ts'
+import { BlockBudget, memberLimits } from './limits.ts'
 
 /**
  * Receives a body block by block: it gathers one block while it sends the previous one. The start of a block that exceeds
@@ -113,7 +114,7 @@ const maxBytes = 16 * 1024 * 1024
 export async function verifyChecksum(
   body: Readable,
   { algorithm, digest }: Checksum,
-  buffer: ChecksumBuffer,
+  buffer: BudgetShare,
   stop: AbortSignal,
 ): Promise<Readable> {
   const hash = createHash(algorithm)
@@ -123,7 +124,7 @@ export async function verifyChecksum(
     for await (const chunk of addAbortSignal(stop, detach(body))) {
       bytes += chunk.length
       if (bytes > maxBytes) throw new AppError('TOO_LARGE', `A request with a checksum has at most ${maxBytes} bytes.`)
-      buffer.add(chunk.length)
+      if (!buffer.tryTake(chunk.length)) throw tooManyChecksums()
       hash.update(chunk)
       chunks.push(chunk)
     }
@@ -134,4 +135,8 @@ export async function verifyChecksum(
     throw new AppError('CHECKSUM_MISMATCH', 'The bytes do not match the Upload-Checksum: send them again.')
   }
   return Readable.from(chunks, { objectMode: false })
+}
+
+function tooManyChecksums(): AppError {
+  return new AppError('UNAVAILABLE', 'Too many uploads with checksums are in progress: try again in a few seconds.')
 }

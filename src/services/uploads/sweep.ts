@@ -4,7 +4,7 @@ import type { Secrets } from '../../auth/secrets.ts'
 import type { Database } from '../../db/client.ts'
 import { findMember } from '../../db/members.ts'
 import { findProviders } from '../../db/providers.ts'
-import { takeDeadUpload } from '../../db/uploads/delete.ts'
+import { claimAbandonedUpload } from '../../db/uploads/delete.ts'
 import type { UploadRecord } from '../../db/uploads/record.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Audit, AuditFacts } from '../audit/index.ts'
@@ -35,7 +35,7 @@ export async function sweep(
   const failed: string[] = []
   const until = performance.now() + time
   while (performance.now() < until && !signal?.aborted) {
-    await using lease = await leases.takeAny(id => takeDeadUpload(db, id, { providerId, except: failed }))
+    await using lease = await leases.takeAny(id => claimAbandonedUpload(db, id, { providerId, except: failed }))
     if (!lease && providerId !== undefined && (await leases.wantAll(providerId, failed))) {
       await sleep(pollInterval)
       continue

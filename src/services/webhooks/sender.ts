@@ -11,21 +11,23 @@ import { findMember } from '../../db/members.ts'
 import {
   type Allowance,
   type AttemptOutcome,
-  claimDue,
+  claimDeliveries,
   findClaimedWebhooks,
   hasMorePending,
-  isAnyDue,
+  isAnyDeliveryDue,
   settleAttempt,
 } from '../../db/webhooks/deliveries.ts'
 import { type DeliveryRecord, disableWebhook, type WebhookRecord } from '../../db/webhooks/webhooks.ts'
 import { AppError, type Reason, reasons, toAppError } from '../../errors.ts'
+import { Counts } from '../../lib/counts.ts'
+import { LruMap } from '../../lib/lru-map.ts'
 import { startPolling } from '../../lib/polling.ts'
+import { deliverySchedule, retryDelay } from '../../lib/retry.ts'
 import { isClosedAddress } from '../../storage/network/index.ts'
 import type { Audit } from '../audit/index.ts'
 import { creatorOf } from '../creator.ts'
 import type { Credentials } from '../people/credentials.ts'
 import { openSecrets, payloadOf, signedHeaders } from './payload.ts'
-import { retryDelay } from './retry.ts'
 
 /** Milliseconds for the whole request to a receiver. */
 const timeout = 15_000
@@ -108,15 +110,12 @@ export function startWebhookSender(context: SenderContext): () => Promise<void> 
   const { db, onError } = context
   const running = new Set<Promise<void>>()
   const slots = new WebhookSlots()
-  let ended = 0
 
   async function search(signal: AbortSignal): Promise<void> {
-    if (!(await isAnyDue(db))) return
-    while (!signal.aborted) {
-      const before = ended
-      if ((await claimAll(slots.healthy(), signal)) || (await claimAll(slots.failing(), signal))) continue
-      // The slot of a request that ended meanwhile is free, and a search that is running ignores `wake`.
-      if (ended === before) return
+    if (!(await isAnyDeliveryDue(db))) return
+    let hasClaimed = true
+    while (hasClaimed && !signal.aborted) {
+      hasClaimed = (await claimAll(slots.healthy(), signal)) || (await claimAll(slots.failing(), signal))
     }
   }
 
@@ -124,7 +123,7 @@ export function startWebhookSender(context: SenderContext): () => Promise<void> 
   async function claimAll(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
     if (wanted.limit <= 0 || (wanted.others === 0 && wanted.allowances.length === 0)) return false
     const claim = randomUUID()
-    const claimed = await claimDue(db, claim, wanted)
+    const claimed = await claimDeliveries(db, claim, wanted)
     const webhooks = await findClaimedWebhooks(db, [...new Set(claimed.map(({ webhookId }) => webhookId))])
     for (const delivery of claimed) {
       const webhook = webhooks.find(({ id }) => id === delivery.webhookId)
@@ -149,7 +148,6 @@ export function startWebhookSender(context: SenderContext): () => Promise<void> 
       .then(isAccepted => {
         slots.end(webhook.id, isAccepted)
         running.delete(attempt)
-        ended++
         polling.wake()
       })
     running.add(attempt)
@@ -192,7 +190,7 @@ async function deliver(
     await settle({ kind: 'delivered', status })
     return true
   }
-  const retrySeconds = retryDelay(delivery.attempts + 1, retryAfter)
+  const retrySeconds = retryDelay(deliverySchedule, delivery.attempts + 1, retryAfter ?? 0)
   await settle({ kind: 'failed', status, error: error ?? '', retrySeconds })
   if (status === 410) await disable(context, webhook, 'NOT_FOUND', 'The receiver responded with the status 410 (Gone).')
   else if (await hasMorePending(db, webhook.id, maxPending)) {
@@ -255,34 +253,28 @@ interface Wanted {
 }
 
 export class WebhookSlots {
-  readonly #running = new Map<string, number>()
+  readonly #running = new Counts<string>()
   /**
    * When the latest attempt failed, in milliseconds of `performance.now()`; null after a success. The webhook that was attempted
    * least recently is first.
    */
-  readonly #latest = new Map<string, number | null>()
+  readonly #latest = new LruMap<string, number | null>(maxKnown)
 
   begin(webhookId: string): void {
-    this.#running.set(webhookId, this.#runningOf(webhookId) + 1)
+    this.#running.add(webhookId)
   }
 
   /** @param isAccepted null if the attempt says nothing about the receiver */
   end(webhookId: string, isAccepted: boolean | null, now = performance.now()): void {
-    const running = this.#runningOf(webhookId) - 1
-    if (running > 0) this.#running.set(webhookId, running)
-    else this.#running.delete(webhookId)
-    if (isAccepted === null) return
-    this.#latest.delete(webhookId)
-    this.#latest.set(webhookId, isAccepted ? null : now)
-    const [oldest] = this.#latest.keys()
-    if (this.#latest.size > maxKnown && oldest !== undefined) this.#latest.delete(oldest)
+    this.#running.add(webhookId, -1)
+    if (isAccepted !== null) this.#latest.set(webhookId, isAccepted ? null : now)
   }
 
   /** Returns what new webhooks, and those whose latest attempt succeeded, may get now. */
   healthy(): Wanted {
-    const ids = new Set([...this.#latest.keys(), ...this.#running.keys()])
+    const ids = new Set([...this.#latest, ...this.#running].map(([webhookId]) => webhookId))
     const allowances = [...ids].map(webhookId => {
-      const limit = this.#latest.get(webhookId) === null ? maxOfWebhook - this.#runningOf(webhookId) : 0
+      const limit = this.#latest.peek(webhookId) === null ? maxOfWebhook - this.#running.get(webhookId) : 0
       return { webhookId, limit }
     })
     return { limit: this.#free(), allowances, others: 1 }
@@ -294,17 +286,14 @@ export class WebhookSlots {
     const allowances: Allowance[] = []
     for (const [webhookId, failedAt] of this.#latest) {
       if (failedAt === null) continue
-      running += this.#runningOf(webhookId)
-      if (!this.#running.has(webhookId) && now - failedAt >= pause) allowances.push({ webhookId, limit: 1 })
+      const runningNow = this.#running.get(webhookId)
+      running += runningNow
+      if (runningNow === 0 && now - failedAt >= pause) allowances.push({ webhookId, limit: 1 })
     }
     return { limit: Math.min(this.#free(), maxOfFailing - running), allowances, others: 0 }
   }
 
-  #runningOf(webhookId: string): number {
-    return this.#running.get(webhookId) ?? 0
-  }
-
   #free(): number {
-    return [...this.#running.values()].reduce((free, count) => free - count, maxAtOnce)
+    return Array.from(this.#running).reduce((free, [, count]) => free - count, maxAtOnce)
   }
 }

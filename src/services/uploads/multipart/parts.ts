@@ -16,9 +16,10 @@ import {
 } from '../../../db/uploads/parts.ts'
 import type { UploadRecord } from '../../../db/uploads/record.ts'
 import { AppError } from '../../../errors.ts'
+import { BudgetShare } from '../../../lib/byte-budget.ts'
 import { type ActiveUpload, bytesOf } from '../active-upload.ts'
 import { withinLimits } from '../lease.ts'
-import { memberLimits, PartBuffer } from '../limits.ts'
+import { memberLimits, partBudget } from '../limits.ts'
 import { receive } from '../receive.ts'
 import { endedUpload, missingPart } from './native-parts.ts'
 
@@ -88,7 +89,7 @@ const chunkBytes = 1024 * 1024
 export class ReceivedPart implements AsyncDisposable {
   readonly #db: Database
   readonly #upload: UploadRecord
-  readonly #buffer = new PartBuffer()
+  readonly #buffer = new BudgetShare(partBudget)
   #gathered: Buffer[] = []
   #stored = 0
   #content: string | null = null
@@ -114,7 +115,7 @@ export class ReceivedPart implements AsyncDisposable {
       signal.throwIfAborted()
       this.#gathered.push(chunk)
       const waiting = bytesOf(this.#gathered)
-      const mayGather = this.#content === null && waiting <= maxGathered && this.#buffer.take(chunk.length)
+      const mayGather = this.#content === null && waiting <= maxGathered && this.#buffer.tryTake(chunk.length)
       if (!mayGather && waiting >= chunkBytes) await this.#store()
     }
   }
