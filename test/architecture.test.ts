@@ -24,7 +24,7 @@ const mayImport: Record<string, readonly string[]> = {
   'src/lib': ['src/errors.ts'],
   'src/errors.ts': [],
   'src/settings': ['src/errors.ts'],
-  'src/start/background.ts': ['src/services'],
+  'src/start/background.ts': ['src/services', 'src/lib'],
   'src/start/doctor': ['src/services', 'src/db', 'src/auth', 'src/lib', 'src/settings', 'src/start/data-folder.ts'],
   'src/start/apply': ['src/services', 'src/db', 'src/auth', 'src/errors.ts'],
   'src/start/adapter-test': ['adapters', 'src/storage', 'src/settings', 'src/errors.ts'],

@@ -61,6 +61,30 @@ CREATE UNIQUE INDEX audit_events_pkey ON public.audit_events USING btree (id)
 CREATE TRIGGER audit_events_arrivals AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION collect_arrivals()
 CREATE TRIGGER audit_events_entries AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION notify_of_entries()
 CREATE TRIGGER audit_events_webhooks AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION enqueue_webhooks()
+entry_locks.token uuid not null
+entry_locks.provider_id uuid not null
+entry_locks.path text not null
+entry_locks.workspace_id uuid not null
+entry_locks.user_id uuid not null
+entry_locks.is_exclusive boolean not null
+entry_locks.is_deep boolean not null
+entry_locks.owner text not null
+entry_locks.expires_at timestamp with time zone not null
+entry_locks: entry_locks_pkey PRIMARY KEY (token)
+entry_locks: entry_locks_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+entry_locks: entry_locks_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
+CREATE INDEX webdav_locks_expiry ON public.entry_locks USING btree (expires_at)
+CREATE INDEX webdav_locks_member ON public.entry_locks USING btree (workspace_id, user_id)
+CREATE INDEX webdav_locks_path ON public.entry_locks USING btree (provider_id, "left"(path, 400) COLLATE "C")
+CREATE UNIQUE INDEX entry_locks_pkey ON public.entry_locks USING btree (token)
+CREATE TRIGGER webdav_locks_rights_created AFTER INSERT ON public.entry_locks REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION webdav_locks_rights_change()
+entry_properties.provider_id uuid not null
+entry_properties.path text not null
+entry_properties.name text not null
+entry_properties.xml text not null
+entry_properties: entry_properties_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+CREATE INDEX webdav_properties_path ON public.entry_properties USING btree (provider_id, "left"(path, 400) COLLATE "C")
+CREATE UNIQUE INDEX webdav_properties_name ON public.entry_properties USING btree (provider_id, md5(path), md5(name))
 idempotent_uploads.credential_id uuid not null
 idempotent_uploads.key_hash bytea not null
 idempotent_uploads.fingerprint bytea not null
@@ -495,30 +519,6 @@ CREATE UNIQUE INDEX users_pkey ON public.users USING btree (id)
 CREATE TRIGGER users_rights_changed AFTER UPDATE OF email, name ON public.users FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER users_rights_deleted AFTER DELETE ON public.users FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER users_rights_truncated AFTER TRUNCATE ON public.users FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
-webdav_locks.token uuid not null
-webdav_locks.provider_id uuid not null
-webdav_locks.path text not null
-webdav_locks.workspace_id uuid not null
-webdav_locks.user_id uuid not null
-webdav_locks.is_exclusive boolean not null
-webdav_locks.is_deep boolean not null
-webdav_locks.owner text not null
-webdav_locks.expires_at timestamp with time zone not null
-webdav_locks: webdav_locks_pkey PRIMARY KEY (token)
-webdav_locks: webdav_locks_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
-webdav_locks: webdav_locks_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
-CREATE INDEX webdav_locks_expiry ON public.webdav_locks USING btree (expires_at)
-CREATE INDEX webdav_locks_member ON public.webdav_locks USING btree (workspace_id, user_id)
-CREATE INDEX webdav_locks_path ON public.webdav_locks USING btree (provider_id, "left"(path, 400) COLLATE "C")
-CREATE UNIQUE INDEX webdav_locks_pkey ON public.webdav_locks USING btree (token)
-CREATE TRIGGER webdav_locks_rights_created AFTER INSERT ON public.webdav_locks REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION webdav_locks_rights_change()
-webdav_properties.provider_id uuid not null
-webdav_properties.path text not null
-webdav_properties.name text not null
-webdav_properties.xml text not null
-webdav_properties: webdav_properties_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
-CREATE INDEX webdav_properties_path ON public.webdav_properties USING btree (provider_id, "left"(path, 400) COLLATE "C")
-CREATE UNIQUE INDEX webdav_properties_name ON public.webdav_properties USING btree (provider_id, md5(path), md5(name))
 webhook_deliveries.webhook_id uuid not null
 webhook_deliveries.id uuid not null
 webhook_deliveries.action text not null

@@ -1,4 +1,6 @@
-import { hash, randomBytes } from 'node:crypto'
+import { createHmac, hash, randomBytes } from 'node:crypto'
+import { isId } from './id.ts'
+import type { Secrets } from './secrets.ts'
 
 const keyPrefix = 'stw_'
 const keyPattern = /^stw_[0-9a-f]{40}$/
@@ -48,4 +50,40 @@ function startOfJwt(word: string): number {
 export function hashToken(token: string): Buffer {
   // `hash` is cheaper than `createHash`, whose object would outlive young garbage collections on every request.
   return hash('sha256', token, 'buffer')
+}
+
+// The S3 credentials of an API key. The access key id names the key, and the secret is derived from the server's secret and
+// the key's hash, so that the database alone opens nothing.
+
+const accessKeyPrefix = 'STW'
+const accessKeyIdPattern = /^STW[0-9A-F]{32}$/
+/** Begins like an API key, so that the same pattern removes it from the log. */
+const secretPrefix = 'stw_s3_'
+/** 160 bits, as in an API key. */
+const secretBytes = 20
+
+/** Returns the access key id of the API key with this id. */
+export function accessKeyIdOf(apiKeyId: string): string {
+  return accessKeyPrefix + apiKeyId.replaceAll('-', '').toUpperCase()
+}
+
+/** Returns the id of the API key; null if the text is not an access key id of this server. */
+export function apiKeyIdOf(accessKeyId: string): string | null {
+  if (!accessKeyIdPattern.test(accessKeyId)) return null
+  const hex = accessKeyId.slice(accessKeyPrefix.length).toLowerCase()
+  const id = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+  return isId(id) ? id : null
+}
+
+/** Returns the secret access keys of an API key: the current one, then one for each other secret that is still accepted. */
+export function secretAccessKeys(secrets: Secrets, key: { id: string; hash: Buffer }): readonly [string, ...string[]] {
+  const [current, ...others] = secrets.keys('s3')
+  const derive = (secret: Buffer) =>
+    secretPrefix +
+    createHmac('sha256', secret)
+      .update(key.id)
+      .update(key.hash)
+      .digest('hex')
+      .slice(0, 2 * secretBytes)
+  return [derive(current), ...others.map(derive)]
 }

@@ -32,7 +32,7 @@ export interface Grant<S extends Scope = Scope> {
 }
 
 /** The rights that an operation needs at one location. `isNew`: it adds an entry there, and replaces nothing. */
-export interface LocationNeed<S extends Scope = Scope> {
+interface LocationNeed<S extends Scope = Scope> {
   scope: S
   providerId: string
   path: StoragePath
@@ -169,7 +169,7 @@ export function wayDown(viewer: Viewer | null, providerId: string, path: Storage
 }
 
 /** Something that is kept for a member, and the credential that created it. */
-export interface Owned {
+interface Owned {
   workspaceId: string
   userId: string
   credentialKind: CredentialKind

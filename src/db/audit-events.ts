@@ -4,10 +4,9 @@ import { firstIdAt } from '../auth/id.ts'
 import { formatPath, root, type StoragePath } from '../auth/path.ts'
 import type { AuditGrant } from '../auth/policy.ts'
 import type { CredentialKind } from '../auth/viewer.ts'
-import type { Change, Database } from './client.ts'
+import { type Change, type Database, storableJson } from './client.ts'
 import { changeRights } from './rights.ts'
 import type { AuditAction, AuditResult, Schema } from './schema.ts'
-import { storableJson } from './storable.ts'
 
 /**
  * One event: who did what to which object, with which credential, from where, and with which result. It keeps the names

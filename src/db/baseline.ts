@@ -666,5 +666,30 @@ create trigger shares_rights_truncated after truncate on shares for each stateme
 create trigger shares_rights_deleted after delete on shares for each statement execute function rights_change();
 create trigger providers_rights_changed after update of workspace_id, slug, version on providers for each statement execute function rights_change();
 create trigger providers_rights_truncated after truncate on providers for each statement execute function rights_change();
-create trigger providers_rights_deleted after delete on providers for each statement execute function rights_change()
+create trigger providers_rights_deleted after delete on providers for each statement execute function rights_change();
+alter table webdav_locks rename to entry_locks;
+alter table webdav_properties rename to entry_properties;
+alter index webdav_locks_path rename to entry_locks_path;
+alter index webdav_locks_member rename to entry_locks_member;
+alter index webdav_locks_expiry rename to entry_locks_expiry;
+alter index webdav_locks_pkey rename to entry_locks_pkey;
+alter index webdav_properties_name rename to entry_properties_name;
+alter index webdav_properties_path rename to entry_properties_path;
+alter table entry_locks rename constraint webdav_locks_provider_id_fkey to entry_locks_provider_id_fkey;
+alter table entry_locks rename constraint webdav_locks_workspace_id_user_id_fkey to entry_locks_workspace_id_user_id_fkey;
+alter table entry_properties rename constraint webdav_properties_provider_id_fkey to entry_properties_provider_id_fkey;
+alter trigger webdav_locks_rights_created on entry_locks rename to entry_locks_rights_created;
+alter function webdav_locks_rights_change() rename to entry_locks_rights_change;
+create or replace function entry_locks_rights_change() returns trigger language plpgsql as $$
+    begin
+      if exists (
+        select from new_rows where not exists (
+          select from entry_locks l where l.provider_id = new_rows.provider_id
+            and l.expires_at > now() + interval '5 minutes' and l.token not in (select token from new_rows)
+        )
+      ) then
+        perform note_change_of_rights();
+      end if;
+      return null;
+    end $$
 `

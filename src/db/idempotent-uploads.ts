@@ -4,13 +4,13 @@ import type { Database } from './client.ts'
 /** Uses the clock of the database, because the clocks of replicas differ. */
 const hold = sql<Date>`now() + interval '60 seconds'`
 
-export interface UploadKey {
+interface UploadKey {
   credentialId: string
   /** SHA-256. */
   keyHash: Buffer
 }
 
-export interface IdempotentUpload {
+interface IdempotentUpload {
   fingerprint: Buffer
   /** The id of the attempt that has the key. A different id means that another attempt took over. */
   attempt: string

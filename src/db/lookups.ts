@@ -76,7 +76,7 @@ export const seenProviderColumns = [
   'providers.id as seen_id',
   'providers.version as seen_version',
   'providers.slug as seen_slug',
-  sql<boolean>`exists (select from webdav_locks where provider_id = providers.id and expires_at > now())`.as(
+  sql<boolean>`exists (select from entry_locks where provider_id = providers.id and expires_at > now())`.as(
     'seen_has_locks',
   ),
 ] as const

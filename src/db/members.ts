@@ -56,7 +56,7 @@ export async function findMember(db: Database, workspaceId: string, userId: stri
   return (await findMembers(db, workspaceId, [userId]))[0] ?? null
 }
 
-export async function findMembers(db: Database, workspaceId: string, userIds: readonly string[]): Promise<Member[]> {
+async function findMembers(db: Database, workspaceId: string, userIds: readonly string[]): Promise<Member[]> {
   const rows = await selectMembers(db)
     .where('members.workspace_id', '=', workspaceId)
     .where('members.user_id', 'in', userIds)

@@ -15,7 +15,7 @@ const folder = new URL('../../migrations/', import.meta.url)
 const oldestServer = 14
 
 /** The last step whose result `baseline.ts` contains. */
-export const lastOfBaseline = '2026-11-24T30-rights'
+export const lastOfBaseline = '2026-11-25T10-entry-metadata'
 
 /** Migrations have the names of their files, which begin with date and time. They never change after a release. */
 export async function migrationNames(): Promise<string[]> {

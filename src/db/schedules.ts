@@ -46,7 +46,7 @@ function toSchedule(row: Selectable<Schema['schedules']>): ScheduleRecord {
   }
 }
 
-export type NewSchedule = Omit<ScheduleRecord, 'error' | 'lastJobId' | 'lastSkippedAt' | 'createdAt'>
+type NewSchedule = Omit<ScheduleRecord, 'error' | 'lastJobId' | 'lastSkippedAt' | 'createdAt'>
 
 /** Returns null and inserts nothing if the member already has `max` schedules. */
 export async function insertSchedule(db: Change, schedule: NewSchedule, max: number): Promise<ScheduleRecord | null> {
@@ -161,7 +161,7 @@ export async function claimSchedule(db: Database, claimId: string): Promise<DueS
 }
 
 /** The result of a due run. */
-export type RunOutcome =
+type RunOutcome =
   | { kind: 'started'; jobId: string; nextRunAt: Date | null }
   | { kind: 'skipped'; nextRunAt: Date | null }
   | { kind: 'disabled'; error: NonNullable<ScheduleRecord['error']> }

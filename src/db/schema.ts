@@ -100,8 +100,8 @@ export interface Schema {
   webhook_deliveries: WebhookDeliveryTable
   rights_counter: RightsCounterTable
   rights_readers: RightsReaderTable
-  webdav_locks: WebdavLockTable
-  webdav_properties: WebdavPropertyTable
+  entry_locks: EntryLockTable
+  entry_properties: EntryPropertyTable
   trash_items: TrashItemTable
   shares: ShareTable
   share_claims: ShareClaimTable
@@ -605,10 +605,10 @@ interface WebhookDeliveryTable {
   ended_at: ColumnType<Date | null, never, Date | null>
 }
 
-interface WebdavLockTable {
+interface EntryLockTable {
   token: string
   provider_id: string
-  /** Ends with "/": see `db/webdav/paths.ts`. */
+  /** Ends with "/": see `db/entry-locks.ts`. */
   path: string
   workspace_id: string
   user_id: string
@@ -620,9 +620,9 @@ interface WebdavLockTable {
   expires_at: ColumnType<Date, Date, Date>
 }
 
-interface WebdavPropertyTable {
+interface EntryPropertyTable {
   provider_id: string
-  /** Ends with "/": see `db/webdav/paths.ts`. */
+  /** Ends with "/": see `db/entry-locks.ts`. */
   path: string
   /** `{namespace}name` */
   name: string

@@ -26,10 +26,7 @@ export interface TrashItem {
   expiresAt: Date
 }
 
-export type NewTrashItem = Pick<
-  TrashItem,
-  'id' | 'providerId' | 'path' | 'kind' | 'size' | 'nativeId' | 'userId' | 'jobId'
->
+type NewTrashItem = Pick<TrashItem, 'id' | 'providerId' | 'path' | 'kind' | 'size' | 'nativeId' | 'userId' | 'jobId'>
 
 /** A change that has not been renewed for this time counts as interrupted. */
 const leaseEnd = secondsFromNow(2 * 60)

@@ -1,6 +1,6 @@
 import type { Change, Database } from './client.ts'
 
-export interface UserPassword {
+interface UserPassword {
   userId: string
   passwordHash: string
 }

@@ -6,7 +6,7 @@ import { isId } from '../auth/id.ts'
 import type { Origin, ProviderName, Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
 import type { Services } from '../services/index.ts'
-import { isSlug } from '../services/providers/slug.ts'
+import { isSlug } from '../services/providers/settings.ts'
 import { cookieToken } from './session-cookie.ts'
 import { findBelow } from './url.ts'
 

@@ -4,6 +4,9 @@ import type { FastifyRequest } from 'fastify'
 import type { Settings } from '../settings/index.ts'
 import { type CanonicalAddress, splitUrl } from './url.ts'
 
+/** The region in which all buckets are: the default of most clients. */
+export const s3Region = 'us-east-1'
+
 /** The path of the S3 endpoint. Requests to the S3 domain are rewritten to it. */
 export const s3Path = '/s3'
 

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../auth/viewer.ts'
 import type { Services } from '../services/index.ts'
-import type { OpenedShare } from '../services/shares/opened-share.ts'
+import type { OpenedShare } from '../services/shares/opening.ts'
 import { originOf } from './authentication.ts'
 import { requestSignal } from './connection/client-abort.ts'
 import type { RequestParameters } from './openapi/operation.ts'

@@ -15,7 +15,7 @@ export interface QueueSlot extends Disposable {
   run<T>(work: () => Promise<T>): Promise<T>
 }
 
-export interface QueueBounds {
+interface QueueBounds {
   /** The number of pieces of work that run at once. */
   running: number
   /** The same for one owner. Default: as many as for all. */

@@ -16,10 +16,10 @@ const minLineLength = 24
 
 /** Returns the whole secret and, if it has several lines or words, each of the longer ones. */
 function partsOf(secret: string): string[] {
-  const whole = secret.trim()
-  if (whole.length < minLength) return []
-  const lines = whole.split(/\\n|\s+/)
-  return [whole, ...(lines.length > 1 ? lines.filter(line => line.length >= minLineLength) : [])]
+  const text = secret.trim()
+  if (text.length < minLength) return []
+  const lines = text.split(/\\n|\s+/)
+  return [text, ...(lines.length > 1 ? lines.filter(line => line.length >= minLineLength) : [])]
 }
 
 /**
@@ -30,9 +30,9 @@ function formsOf(text: string): string[] {
   const bytes = Buffer.from(text)
   const inJson = JSON.stringify(text).slice(1, -1)
   const base64 = [0, 1, 2].map(before => {
-    const whole = Buffer.concat([Buffer.alloc(before), bytes])
+    const shifted = Buffer.concat([Buffer.alloc(before), bytes])
     // Leaves out characters that also encode neighboring bytes.
-    return whole.toString('base64').slice(Math.ceil((before * 4) / 3), Math.floor((whole.length * 4) / 3))
+    return shifted.toString('base64').slice(Math.ceil((before * 4) / 3), Math.floor((shifted.length * 4) / 3))
   })
   const hex = bytes.toString('hex')
   const forms = [

@@ -5,8 +5,8 @@ import type { JobState } from '../db/schema.ts'
 import type { Storage } from '../storage/index.ts'
 import { createAudit } from './audit/index.ts'
 import type { LostEvents } from './audit/queue.ts'
-import { createWebdavLocks } from './entry-metadata/locks.ts'
-import { createEntryData, createWebdavProperties, followJob } from './entry-metadata/properties.ts'
+import { createEntryLocks } from './entry-metadata/locks.ts'
+import { createEntryMetadata, createEntryProperties, followJob } from './entry-metadata/properties.ts'
 import { createEntryFeed, createEvents } from './events/index.ts'
 import { Reservations } from './files/conflict.ts'
 import { createFiles } from './files/index.ts'
@@ -15,8 +15,7 @@ import { createJobFeed } from './jobs/feed.ts'
 import { createFolderJobs, createJobWaits } from './jobs/folder-jobs.ts'
 import { createJobs } from './jobs/index.ts'
 import { type ObserveJob, startJobWorker } from './jobs/worker.ts'
-import { type MailFailure, startMailSender } from './mail/sender.ts'
-import { createMailTransport, type MailSettings } from './mail/transport.ts'
+import { createMailTransport, type MailFailure, type MailSettings, startMailSender } from './mail/index.ts'
 import { createAccounts } from './people/accounts.ts'
 import { createApiKeys } from './people/api-keys.ts'
 import type { Authentication } from './people/authentication.ts'
@@ -28,17 +27,16 @@ import { createWorkspaces } from './people/workspaces.ts'
 import { createProviders } from './providers/index.ts'
 import { createAuthorization } from './providers/oauth-consent.ts'
 import { createRotation } from './providers/secret-rotation.ts'
-import { createSchedules } from './schedules/index.ts'
-import { startScheduler } from './schedules/runner.ts'
+import { createSchedules, startScheduler } from './schedules/index.ts'
 import { createShares } from './shares/index.ts'
+import { createUnlocking } from './shares/opening.ts'
 import { createDownloadCounts, createSharedFiles } from './shares/shared-files.ts'
-import { createUnlocking } from './shares/unlocking.ts'
 import { createThumbnails } from './thumbnails/index.ts'
 import { createTrash, createTrashBin } from './trash/index.ts'
+import { createUploadServices } from './uploads/active-upload.ts'
 import { createIdempotency } from './uploads/idempotency.ts'
 import { createResumableUploads } from './uploads/index.ts'
 import { createMultipartUploads } from './uploads/multipart/index.ts'
-import { createUploadServices } from './uploads/upload-services.ts'
 import { createWebhooks } from './webhooks/index.ts'
 import { startWebhookSender } from './webhooks/sender.ts'
 
@@ -83,9 +81,9 @@ export function createServices(options: {
   const members = createMembers({ db, audit })
   const uploads = createResumableUploads(sharedUploads, members)
   const recordEnd = createJobAudit(audit)
-  const entryData = createEntryData({ db, onError })
+  const entryMetadata = createEntryMetadata({ db, onError })
   const onEnd = async (job: JobRecord, state: JobState) => {
-    await followJob(entryData, job, state)
+    await followJob(entryMetadata, job, state)
     waits.check()
   }
   const trashBin = createTrashBin({ db, storage, onError })
@@ -108,7 +106,7 @@ export function createServices(options: {
     reservations,
     folderJobs,
     trash: trashBin,
-    entryData,
+    entryMetadata,
     maxUploadBytes,
     directSeconds: options.directSeconds,
   })
@@ -175,8 +173,8 @@ export function createServices(options: {
     schedules: createSchedules({ db, audit, jobs }),
     events: createEvents({ storage, feed: entryFeed }),
     trash,
-    webdavLocks: createWebdavLocks({ db }),
-    webdavProperties: createWebdavProperties({ db, storage, audit }),
+    entryLocks: createEntryLocks({ db }),
+    entryProperties: createEntryProperties({ db, storage, audit }),
     webhooks: createWebhooks({ db, secrets, audit, storage }),
     rotation: createRotation({ db, secrets }),
     idempotency: createIdempotency({ db, onError }),

@@ -1,5 +1,6 @@
 /** The work that a server does in the background: it deletes old rows, frees unfinished uploads, and finishes a rotation. */
 import type { Logger } from 'pino'
+import { startPolling } from '../lib/polling.ts'
 import type { Services } from '../services/index.ts'
 
 /** Milliseconds. */
@@ -12,14 +13,14 @@ const uploadSweepInterval = 10 * 60 * 1000
  * @returns a function that ends the work
  */
 export function startBackgroundWork(services: Services, isRotating: boolean, log: Logger): () => Promise<void> {
-  const { accounts, authorization, audit, jobs, shares, uploads, webdavLocks, webhooks } = services
+  const { accounts, authorization, audit, jobs, shares, uploads, entryLocks, webhooks } = services
   const sweep = (signal: AbortSignal) =>
     Promise.all([
       accounts.sweep(),
       authorization.sweep(),
       jobs.sweep(signal),
       webhooks.sweep(signal),
-      webdavLocks.sweep(),
+      entryLocks.sweep(),
       audit.sweep(signal),
     ])
   const stops = [
@@ -37,17 +38,9 @@ function sweepEvery(
   work: (signal: AbortSignal) => Promise<unknown>,
   log: Logger,
 ): () => Promise<unknown> {
-  const stop = new AbortController()
-  const sweep = () => work(stop.signal).catch(err => log.error({ err }, 'Old rows could not be removed'))
-  let sweeping: Promise<unknown> = sweep()
-  const timer = setInterval(() => {
-    sweeping = sweep()
-  }, interval).unref()
-  return () => {
-    clearInterval(timer)
-    stop.abort()
-    return sweeping
-  }
+  const onError = (err: unknown) => log.error({ err }, 'Old rows could not be removed')
+  const search = async (signal: AbortSignal) => void (await work(signal))
+  return startPolling({ interval, search, onError }).stop
 }
 
 /** Encrypts all stored values with the current secret, in the background. Returns a function that ends it. */

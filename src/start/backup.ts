@@ -3,7 +3,8 @@
  */
 import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { backupEmbedded, startEmbeddedPostgres } from '../db/embedded/index.ts'
+import { backupEmbedded } from '../db/embedded/backup.ts'
+import { startEmbeddedPostgres } from '../db/embedded/index.ts'
 import { StartError } from '../errors.ts'
 import type { Settings } from '../settings/index.ts'
 import { hasDatabase, previousSecretFile, secretFile } from './data-folder.ts'

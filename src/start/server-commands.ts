@@ -1,6 +1,5 @@
 /** The commands of the operator, which run on the machine of the server. */
-
-import { EmbeddedPostgresError } from '../db/embedded/index.ts'
+import { EmbeddedPostgresError } from '../db/embedded/layout.ts'
 import { AppError, StartError } from '../errors.ts'
 import { readSettings } from '../settings/index.ts'
 import { backUp } from './backup.ts'

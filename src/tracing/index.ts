@@ -1,12 +1,27 @@
 /** Traces for OpenTelemetry: each request and each run of a job, with calls of services, queries and back-end calls. */
-import { SpanKind } from '@opentelemetry/api'
+import { context, SpanKind, type Tracer } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { setGlobalErrorHandler } from '@opentelemetry/core'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
+import {
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
 import type { FastifyInstance } from 'fastify'
 import type { OperationDefinitionNode } from 'graphql'
 import type { StorageProvider } from '../../adapters/contract.ts'
+import { withTimeout } from '../lib/timeout.ts'
 import { wrapCalls } from '../lib/wrap-calls.ts'
-import { startExport, type TraceOptions } from './exporter.ts'
-import { createObserveJob, createObserveQuery, observeBackEndRequests, observeRequests } from './instruments.ts'
-import { createInSpan } from './spans.ts'
+import {
+  createInSpan,
+  createObserveJob,
+  createObserveQuery,
+  observeBackEndRequests,
+  observeRequests,
+} from './instruments.ts'
 
 export type Traces = ReturnType<typeof startTraces>
 
@@ -30,14 +45,14 @@ export function startTraces(options: TraceOptions) {
 
     /** Returns the services with their calls in spans such as `files.download`. */
     observeServices<T extends object>(services: T): T {
-      const observed = Object.entries(services).map(([service, value]) => {
+      const wrapped = Object.entries(services).map(([service, value]) => {
         if (typeof value !== 'object' || value === null) return [service, value]
-        const observe = wrapCalls(value, (name, call) => {
+        const traced = wrapCalls(value, (name, call) => {
           return (...args) => inSpan(`${service}.${name}`, {}, () => call(...args))
         })
-        return [service, observe]
+        return [service, traced]
       })
-      return Object.fromEntries(observed)
+      return Object.fromEntries(wrapped)
     },
 
     /** Returns the provider with its calls in spans such as `s3.read`. */
@@ -61,6 +76,65 @@ export function startTraces(options: TraceOptions) {
     async close(): Promise<void> {
       stop()
       await close()
+    },
+  }
+}
+
+export interface TraceOptions {
+  /** The address of the collector, without a trailing `/`. */
+  endpoint: string
+  /** The share of requests to trace, from 0 to 1, if the caller does not decide it. */
+  ratio: number
+  warn: (message: string, error: unknown) => void
+}
+
+/** Spans that wait to be sent. Further ones are dropped. */
+const maxQueueSize = 2048
+/** Milliseconds between two exports, unless a batch is full. */
+const exportInterval = 1000
+/** Milliseconds for one export with its retries. A stop waits for the last one. */
+const exportTimeout = 2000
+/** Milliseconds between two warnings. */
+const warnInterval = 60_000
+
+export interface TraceExport {
+  tracer: Tracer
+  /** Sends what is queued, for at most some seconds. */
+  close(): Promise<void>
+}
+
+/** Starts the export of traces. Only one can run in a process, because the library keeps the active span in a global variable. */
+export function startExport({ endpoint, ratio, warn }: TraceOptions): TraceExport {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  let warnedAt = Number.NEGATIVE_INFINITY
+  setGlobalErrorHandler(error => {
+    if (performance.now() - warnedAt < warnInterval) return
+    warnedAt = performance.now()
+    warn('Traces could not be sent to OTEL_EXPORTER_OTLP_ENDPOINT', error)
+  })
+  const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: exportTimeout })
+  const provider = new TracerProvider({
+    // The operator can set OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
+    resource: resourceFromAttributes({ 'service.name': 'stowage' }).merge(
+      detectResources({ detectors: [envDetector] }),
+    ),
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
+    spanLimits: { attributeValueLengthLimit: 2000 },
+    spanProcessors: [
+      new BatchSpanProcessor({
+        exporter,
+        maxQueueSize,
+        scheduledDelayMillis: exportInterval,
+        exportTimeoutMillis: 2 * exportTimeout,
+      }),
+    ],
+  })
+  return {
+    tracer: provider.getTracer('stowage'),
+    async close() {
+      const late = () => new Error('The collector does not respond in time.')
+      await withTimeout(provider.shutdown(), exportTimeout, late).catch(error => warn('Traces were lost', error))
+      context.disable()
     },
   }
 }

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import type { AuditEvent } from '../../src/db/audit-events.ts'
 import { AppError } from '../../src/errors.ts'
-import { createStrangerEvents } from '../../src/services/audit/failures.ts'
+import { createAnonymousFailures } from '../../src/services/audit/failures.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 
 const settings = { trustedProxies: ['127.0.0.1'], signInLimit: 100 }
@@ -147,7 +147,7 @@ t.test('the stored details of a try are bounded', async t => {
 
 t.test('each window starts a new event, and a growing count is written again', async t => {
   const app = await startApp(t, { settings })
-  const strangers = createStrangerEvents()
+  const strangers = createAnonymousFailures()
   const failure = (n: number, at: number): AuditEvent => ({
     ...({ subjectId: null, count: 1, address: '192.0.2.1', action: 'LOGIN', result: 'RATE_LIMITED' } as AuditEvent),
     id: `${n}`,

@@ -1,7 +1,7 @@
 /** The states of jobs that the feed of subscriptions keeps in memory. */
 import t from 'tap'
 import type { JobRecord } from '../../src/db/jobs/jobs.ts'
-import { JobStates } from '../../src/services/jobs/subscription.ts'
+import { JobStates } from '../../src/services/jobs/feed.ts'
 
 const count = 1000
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { GetObjectCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
 import type { AppError } from '../../src/errors.ts'
-import { LookupTurns, lookupsInRound, roundInterval } from '../../src/services/limits/requests.ts'
+import { LookupRounds, lookupsInRound, roundInterval } from '../../src/services/limits/requests.ts'
 import { createS3World } from '../s3/world.ts'
 import { startFlood } from '../support/flood.ts'
 import { makeShare, sharePath } from '../support/shares.ts'
@@ -20,7 +20,7 @@ const reasonOf = (taking: Promise<void>) =>
   )
 
 t.test('a round admits a bounded number of lookups, of each network in turn', async t => {
-  const turns = new LookupTurns()
+  const turns = new LookupRounds()
   const admitted: string[] = []
   const start = performance.now()
   const enter = (network: string, number: number) =>
@@ -38,7 +38,7 @@ t.test('a round admits a bounded number of lookups, of each network in turn', as
 })
 
 t.test('a connection waits for one credential, and the number of waiting connections is bounded', async t => {
-  const turns = new LookupTurns()
+  const turns = new LookupRounds()
   const own = connection()
   const first = turns.take('a', 'network', own)
   const again = turns.take('a', 'network', own)

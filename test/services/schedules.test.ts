@@ -1,10 +1,9 @@
 /** Schedules create jobs at their times: each run on one server, and never two at once. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { CompiledQuery } from 'kysely'
-import { type RawBuilder, sql } from 'kysely'
+import { type CompiledQuery, type RawBuilder, sql } from 'kysely'
 import t, { type Test } from 'tap'
-import { nextTime } from '../../src/services/schedules/runner.ts'
+import { nextTime } from '../../src/services/schedules/index.ts'
 import { startApp, type TestApp, type TestAppOptions } from '../support/app.ts'
 import type { Data } from '../support/client.ts'
 import { holdLocks } from '../support/held-locks.ts'

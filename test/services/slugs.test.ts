@@ -4,7 +4,7 @@ import { Migrator } from 'kysely/migration'
 import t from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { noProvider } from '../../src/services/providers/index.ts'
-import { freeSlug, isSlug, slugOf } from '../../src/services/providers/slug.ts'
+import { freeSlug, isSlug, slugOf } from '../../src/services/providers/settings.ts'
 import { testDatabase } from '../servers/postgres.ts'
 import { startApp } from '../support/app.ts'
 

@@ -1,6 +1,6 @@
 /** The choices of the dialog for schedules, and the cron patterns that they stand for. */
 import t from 'tap'
-import { nextTime } from '../../src/services/schedules/runner.ts'
+import { nextTime } from '../../src/services/schedules/index.ts'
 import { cronOf, defaultTimes, describeTimes, type Frequency, timesOf } from '../../web/src/jobs/schedules/times.ts'
 
 t.test('the choices have a pattern that the server accepts, and the pattern has these choices', async t => {

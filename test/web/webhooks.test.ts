@@ -33,7 +33,7 @@ t.test('a webhook is created, tested, changed and deleted', async t => {
   await page.getByRole('heading', { name: 'Copy the secret now' }).waitFor()
   t.match(await page.locator('code.secret').textContent(), /^whsec_/)
   await isAccessible('the secret')
-  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('button', { name: 'StepResults' }).click()
 
   const row = page.getByRole('row', { name: /Index/ })
   await row.getByText('in Team disk: /reports').waitFor()
@@ -53,7 +53,7 @@ t.test('a webhook is created, tested, changed and deleted', async t => {
   await renamed.getByRole('button', { name: 'New secret' }).click()
   await page.getByRole('button', { name: 'Create secret' }).click()
   await page.getByRole('heading', { name: 'Copy the secret now' }).waitFor()
-  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('button', { name: 'StepResults' }).click()
   await renamed.getByRole('button', { name: 'Edit' }).click()
   await page.getByRole('switch', { name: 'Enabled' }).press('Space')
   await isAccessible('an edited webhook')

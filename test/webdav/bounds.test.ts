@@ -86,7 +86,7 @@ t.test('properties', async t => {
     await mkdir(join(root, 'earlier'))
     const names = Array.from({ length: entries }, (_, n) => `${n}`)
     await Promise.all(names.map(name => writeFile(join(root, 'earlier', name), '')))
-    await sql`insert into webdav_properties (provider_id, path, name, xml)
+    await sql`insert into entry_properties (provider_id, path, name, xml)
       select ${files}, '/earlier/' || n || '/', '{urn:x}p' || p,
         '<x:p' || p || ' xmlns:x="urn:x">' || repeat('x', 16000) || '</x:p' || p || '>'
       from generate_series(0, ${entries - 1}) n, generate_series(1, 100) p`.execute(app.db)
@@ -153,7 +153,7 @@ t.test('locks', async t => {
     const refused = await lock('/files/folder/inner', '0', ownedBy('x'.repeat(1100)))
     t.match(refused, { status: 413, reason: 'TOO_LARGE' })
     const { rows } = await sql<{ token: string }>`
-      insert into webdav_locks (token, provider_id, path, workspace_id, user_id, is_exclusive, is_deep, owner, expires_at)
+      insert into entry_locks (token, provider_id, path, workspace_id, user_id, is_exclusive, is_deep, owner, expires_at)
       select gen_random_uuid(), p.id, '/folder/inner/', p.workspace_id, m.user_id, false, false,
         '<x:owner xmlns:x="DAV:">' || repeat('x', 4000) || '</x:owner>', now() + interval '1 hour'
       from generate_series(1, 20) n, providers p, members m where p.id = ${files}

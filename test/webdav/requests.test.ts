@@ -280,15 +280,15 @@ t.test('WebDAV', async t => {
     t.equal((await there('PUT', '/files/team/reports/a.txt', { body: 'a' })).status, 204, 'it is gone with the folder')
     t.equal((await dav('UNLOCK', '/files/team', { headers: { 'lock-token': `<${tokenOf(folder)}>` } })).status, 409)
 
-    await sql`insert into webdav_locks (token, provider_id, path, workspace_id, user_id, is_exclusive, is_deep, owner, expires_at)
+    await sql`insert into entry_locks (token, provider_id, path, workspace_id, user_id, is_exclusive, is_deep, owner, expires_at)
       select gen_random_uuid(), p.id, '/flood-' || n || '/', p.workspace_id, m.user_id, true, false, '', now() + interval '1 hour'
       from generate_series(1, 1000) n, providers p, members m
       where p.id = ${files} and m.role = 'OWNER'`.execute(app.db)
     t.match(await dav('LOCK', '/files/finder.txt', { body: lockInfo() }), { status: 403, reason: 'TOO_MANY_LOCKS' })
-    await sql`update webdav_locks set expires_at = now()`.execute(app.db)
+    await sql`update entry_locks set expires_at = now()`.execute(app.db)
     const last = await dav('LOCK', '/files/finder.txt', { body: lockInfo() })
     t.equal(last.status, 200, 'expired locks do not count')
-    const { rows } = await sql`select 1 from webdav_locks`.execute(app.db)
+    const { rows } = await sql`select 1 from entry_locks`.execute(app.db)
     t.equal(rows.length, 1, 'nor do they fill the table')
     await dav('UNLOCK', '/files/finder.txt', { headers: { 'lock-token': `<${tokenOf(last)}>` } })
   })
@@ -337,7 +337,7 @@ t.test('WebDAV', async t => {
     })
     t.match(refused.text, /403 Forbidden.*cannot-modify-protected-property.*424 Failed Dependency/s)
     t.match(await dav('PROPPATCH', '/files/nothing', { body: setProperty('<a xmlns="urn:x"/>') }), { status: 404 })
-    const { rows } = await sql`select 1 from webdav_properties where path = '/moved/'`.execute(app.db)
+    const { rows } = await sql`select 1 from entry_properties where path = '/moved/'`.execute(app.db)
     t.equal(rows.length, 0, 'a refused change leaves nothing')
   })
 

@@ -24,8 +24,7 @@ import {
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { EmbeddedPostgresError, isErrno, type Layout } from './layout.ts'
-import { canRead, type RunUser } from './user.ts'
+import { canRead, EmbeddedPostgresError, isErrno, type Layout, type RunUser } from './layout.ts'
 
 /** FHS 3.0, 5.5: "data which the application must be able to regenerate". Only root uses this, and root can write to it. */
 const CACHE = '/var/cache/stowage'

@@ -3,12 +3,11 @@ import { once } from 'node:events'
 import { chown, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
+import { SUPERUSER } from './connection.ts'
 import { EmbeddedPostgresError, isErrno } from './layout.ts'
 import { processesIn, signalIfAlive, waitForEnd } from './processes.ts'
 import { type Host, listen, program, spawnSupervised } from './programs.ts'
 
-/** PostgreSQL's superuser, for administration only. Stowage itself uses the role `stowage`, which is no superuser. */
-export const SUPERUSER = 'postgres'
 /** The first major version with the built-in locale provider, which does not depend on the system's C library. */
 const BUILTIN_LOCALES = 17
 /** The first major version that can sync a whole file system, which is one call instead of one for each of its 1,000 files. */

@@ -1,7 +1,6 @@
 /** Connects clients to the server of a cluster, through the Unix socket in the cluster's folder. */
 import { open } from 'node:fs/promises'
 import pg from 'pg'
-import { SUPERUSER } from './cluster.ts'
 import { EmbeddedPostgresError } from './layout.ts'
 
 /** The options for `pg`, where `host` is a folder. */
@@ -17,6 +16,8 @@ export interface Address {
   close(): Promise<void>
 }
 
+/** PostgreSQL's superuser, for administration only. Stowage itself uses the role `stowage`, which is no superuser. */
+export const SUPERUSER = 'postgres'
 /** Part of the socket's name only. Clusters share it, because each has its own folder. */
 export const PORT = 5432
 const NAME = 'stowage'

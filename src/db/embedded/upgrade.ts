@@ -9,14 +9,13 @@ import type { Client } from 'pg'
 import { type Binaries, findBinaries, findOlderBinaries, olderPackage } from './binaries.ts'
 import { clusterVersion, initialiseFresh, renameDurably } from './cluster.ts'
 import { addressOf, asSuperuser, type ClusterConnection, ensureDatabase, withClient } from './connection.ts'
-import { launch } from './launch.ts'
 import { EmbeddedPostgresError, type Layout } from './layout.ts'
-import { type Host, seenByServer } from './programs.ts'
+import { type Host, launch, seenByServer } from './programs.ts'
 
 /** Updates the tables of a database, from an empty one or from any earlier version. */
 export type Migrate = (connection: ClusterConnection) => Promise<void>
 
-export interface UpgradeOptions {
+interface UpgradeOptions {
   migrate?: Migrate
   olderBinaries?: string
 }

@@ -1,9 +1,8 @@
 /** The entries that a job still has to work on. Only the server that has the job's lease changes them. */
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Reason } from '../../errors.ts'
-import { type Database, executePrepared } from '../client.ts'
-import type { JobEntryState, Schema, StoredVersion } from '../schema.ts'
-import { storableJson } from '../storable.ts'
+import { type Database, executePrepared, storableJson } from '../client.ts'
+import type { JobEntryState, JobOutcome, Schema, StoredVersion } from '../schema.ts'
 
 export interface NewJobEntry {
   state: JobEntryState
@@ -44,7 +43,7 @@ export interface NewFailure extends NewJobEntry {
 }
 
 /** The results of one step of a job, apart from its entries. */
-export interface Done {
+export interface StepResults {
   files: number
   bytes: number
   skipped: number
@@ -166,7 +165,7 @@ export async function commitStep(
   db: Database,
   run: RunId,
   { id }: JobEntry,
-  { next, found, done }: { next: Next; found: readonly NewJobEntry[]; done: Done },
+  { next, found, done }: { next: Next; found: readonly NewJobEntry[]; done: StepResults },
 ): Promise<void> {
   const flags = { hasFailed: done.failures.length > 0, hasSkipped: done.skipped > 0 }
   if (next.kind === 'done') await commit(db, run, done, { found, ended: [id] })
@@ -179,7 +178,7 @@ export async function finishEntries(
   db: Database,
   run: RunId,
   ids: readonly string[],
-  { kept, done }: { kept: readonly string[]; done: Done },
+  { kept, done }: { kept: readonly string[]; done: StepResults },
 ): Promise<void> {
   const isKept = new Set(kept)
   const ended = ids.filter(id => !isKept.has(id))
@@ -209,7 +208,7 @@ interface EntryChanges {
 async function commit(
   db: Database,
   { job: { id }, lease }: RunId,
-  { files, bytes, skipped, deleted, failures, copied }: Done,
+  { files, bytes, skipped, deleted, failures, copied }: StepResults,
   { found = [], ended = [], changed = { ids: [] } }: EntryChanges,
 ): Promise<void> {
   const [known, others] = [
@@ -245,8 +244,8 @@ async function commit(
   if (rows.length === 0) throw new LeaseLost(`Another server runs the job ${id}`)
 }
 
-/** Returns which of the folders contain something that the job has left in place: what failed, or what it skipped. */
-export async function foldersWithRest(db: Database, jobId: string, ids: readonly string[]): Promise<Set<string>> {
+/** Returns the folders that still contain entries because these have failed, or because the job has skipped them. */
+export async function findFoldersLeft(db: Database, jobId: string, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   // An index holds the first 400 characters, in the order of their bytes.
   const { rows } = await sql<{ id: string }>`
@@ -284,4 +283,92 @@ export function toEntry(row: Selectable<Schema['job_entries']>): JobEntry {
     cursor: row.cursor,
     copied: row.copied,
   }
+}
+
+// The end of atomic jobs: they keep all of their copies or none.
+
+/**
+ * Decides once what a job does with its copies: it undoes them if anything has failed. A decision stays even if a later
+ * step of the job fails. @throws LeaseLost
+ */
+export async function decideOutcome(db: Database, { job: { id }, lease }: RunId): Promise<JobOutcome> {
+  const { rows } = await sql<{ outcome: JobOutcome }>`
+    update jobs set outcome = coalesce(outcome, case when failed > 0 then 'UNDO' else 'KEEP' end)
+    where id = ${id} and lease_id = ${lease} returning outcome`.execute(db)
+  if (!rows[0]) throw new LeaseLost(`Another server runs the job ${id}`)
+  return rows[0].outcome
+}
+
+/** Returns copied files. */
+export async function nextCopied(db: Database, jobId: string, limit: number): Promise<JobEntry[]> {
+  const rows = await db
+    .selectFrom('job_entries')
+    .selectAll()
+    .where('job_id', '=', jobId)
+    .where('state', '=', 'COPIED')
+    .where('reason', 'is', null)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map(toEntry)
+}
+
+/** Lets a retry delete the folders that were not empty before. */
+export async function listKeptFolders(db: Database, jobId: string): Promise<void> {
+  await sql`update job_entries set state = 'LISTED' where job_id = ${jobId} and state = 'FOLDER' and reason is null`.execute(
+    db,
+  )
+}
+
+/** Makes all folders that the job has created at the target listed ones, so that `deepestListed` returns them. */
+export async function listNewFolders(db: Database, jobId: string): Promise<void> {
+  await db.transaction().execute(async tx => {
+    await sql`
+      insert into job_entries (job_id, state, provider_id, path, target_path, depth, is_new_target)
+        select job_id, 'LISTED', provider_id, path, target_path, depth, true from job_entries
+        where job_id = ${jobId} and state = 'FOLDER' and is_new_target`.execute(tx)
+    // Failures stay, to be shown.
+    await sql`delete from job_entries where job_id = ${jobId} and state <> 'LISTED' and state <> 'COPIED'
+      and reason is null`.execute(tx)
+    await sql`update job_entries set is_new_target = false where job_id = ${jobId} and state = 'FOLDER'`.execute(tx)
+  })
+}
+
+/** Resets the counts of a job that has undone everything. @throws LeaseLost */
+export async function forgetCounts(db: Database, { job: { id }, lease }: RunId): Promise<void> {
+  const { rows } = await sql`
+    update jobs set files = 0, bytes = 0 where id = ${id} and lease_id = ${lease} returning id`.execute(db)
+  if (rows.length === 0) throw new LeaseLost(`Another server runs the job ${id}`)
+}
+
+// The entries that a job could not process. Failed entries stay in the database, so that a retry works on all of them.
+
+export interface JobFailure {
+  id: string
+  providerId: string
+  path: string
+  reason: Reason
+  message: string
+}
+
+/** Returns failures in the order in which the job found their entries, starting after the id `after`. */
+export async function listFailures(
+  db: Database,
+  jobId: string,
+  page: { limit: number; after: string | null },
+): Promise<JobFailure[]> {
+  let query = db
+    .selectFrom('job_entries')
+    .select(['id', 'provider_id as providerId', 'path', 'reason', 'message'])
+    .where('job_id', '=', jobId)
+  if (page.after !== null) query = query.where('id', '>', page.after)
+  return query.where('reason', 'is not', null).orderBy('id').limit(page.limit).$narrowType<JobFailure>().execute()
+}
+
+/** Lets the job work on what failed, and on the folders that are left because something in them failed. */
+export async function retryEntries(db: Database, jobId: string): Promise<void> {
+  await sql`
+    update job_entries set reason = null, message = null, has_failed = false, is_started = true,
+      state = case when state = 'KEPT' then 'LISTED' else state end
+    where job_id = ${jobId} and (reason is not null or state = 'KEPT')`.execute(db)
 }

@@ -87,7 +87,7 @@ export function toJob(row: Selectable<Schema['jobs']>): JobRecord {
   }
 }
 
-export type NewJob = Pick<
+type NewJob = Pick<
   JobRecord,
   | 'id'
   | 'workspaceId'
@@ -215,12 +215,12 @@ export async function queueAgain(db: Change, id: string): Promise<JobRecord | nu
 
 /**
  * Queues an ended job again. Returns null if it has not ended.
- * @param isWhole whether the job works on all of its sources again, so that it counts from zero
+ * @param isRestart whether the job begins again with all of its sources, so that it counts from zero
  */
 export async function queueAfterEnd(
   db: Change,
   job: JobRecord,
-  { isWhole }: { isWhole: boolean },
+  { isRestart }: { isRestart: boolean },
 ): Promise<JobRecord | null> {
   const row = await db
     .updateTable('jobs')
@@ -231,7 +231,7 @@ export async function queueAfterEnd(
       error_reason: null,
       error_message: null,
       failed: zero,
-      ...(isWhole && {
+      ...(isRestart && {
         files: zero,
         bytes: zero,
         skipped: zero,

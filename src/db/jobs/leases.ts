@@ -153,7 +153,7 @@ export async function hasFailed(db: Database, id: string): Promise<boolean> {
 }
 
 /** The limits of a provider, and the number of jobs that share them now. */
-export interface SharedLimits {
+interface SharedLimits {
   filesAtOnce: number
   /** Null is no limit. */
   bytesPerSecond: number | null

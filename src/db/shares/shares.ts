@@ -1,10 +1,14 @@
-/** Shares as people see and change them. */
-import { type Selectable, type SqlBool, sql } from 'kysely'
+/** Shares as people see and change them, and as credentials. */
+import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
+import { type ProviderAccess, restoreAccess } from '../../auth/access.ts'
 import type { StoragePath } from '../../auth/path.ts'
-import type { Shared } from '../../auth/viewer.ts'
+import type { Scope } from '../../auth/scopes.ts'
+import type { Member, SeenProvider, Shared } from '../../auth/viewer.ts'
 import type { Change, Database } from '../client.ts'
 import { type Creator, creatorColumns, toCreator } from '../creator.ts'
-import { lockMember } from '../members.ts'
+import { prepareLookups, seenProviderColumns, toSeenProvider } from '../lookups.ts'
+import { lockMember, memberColumns, toMember } from '../members.ts'
+import { type RightsVersion, toVersion, versionColumns } from '../rights.ts'
 import type { Schema } from '../schema.ts'
 
 /** A share, and who made it with which credential. */
@@ -192,4 +196,68 @@ export async function revokeShare(db: Change, id: string): Promise<ShareRecord |
     .returning(shareColumns)
     .executeTakeFirst()
   return row ? toShare(row) : null
+}
+
+// Shares as credentials: each with its creator, and with the API key that created it.
+
+export interface OwnedShare {
+  share: ShareRecord
+  tokenHash: Buffer
+  creator: Member
+  /** The rights of the API key that made the share; null if a session made it, or if the key was revoked. */
+  key: { scopes: Scope[]; access: ProviderAccess; expiresAt: Date | null } | null
+  /** The provider of the share. */
+  seenProvider: SeenProvider | null
+  version: RightsVersion
+}
+
+/** Finds shares with their creators. The query is built only once, because every request with a share link runs it. */
+export function prepareOwnedShares<Column extends 'token_hash' | 'id'>(
+  db: Database,
+  column: Column,
+): (values: readonly (Column extends 'id' ? string : Buffer)[]) => Promise<OwnedShare[]> {
+  const find = prepareLookups(db, [column === 'id' ? 'uuid' : 'bytea'], (asked: RawBuilder<{ value: unknown }>) =>
+    db
+      .selectFrom(asked.as<'asked'>(sql`asked (value)`))
+      .innerJoin('shares', join => join.on(sql<boolean>`${sql.ref(`shares.${column}`)} = asked.value`))
+      .innerJoin('members', join =>
+        join.onRef('members.workspace_id', '=', 'shares.workspace_id').onRef('members.user_id', '=', 'shares.user_id'),
+      )
+      .innerJoin('users', 'users.id', 'shares.user_id')
+      .leftJoin('api_keys', join =>
+        join
+          .onRef('api_keys.id', '=', 'shares.credential_id')
+          .on('shares.credential_kind', '=', sql.lit('API_KEY'))
+          .on('api_keys.revoked_at', 'is', null),
+      )
+      .innerJoin('providers', 'providers.id', 'shares.provider_id')
+      .innerJoin('rights_counter', join => join.onTrue())
+      .select(versionColumns)
+      .select(shareColumns)
+      .select('shares.token_hash')
+      .select(memberColumns)
+      .select([
+        'api_keys.scopes as key_scopes',
+        'api_keys.provider_access as key_access',
+        'api_keys.expires_at as key_expires_at',
+      ])
+      .select(seenProviderColumns)
+      .compile(),
+  )
+  return async values => {
+    const rows = await find(values.map((value): [unknown] => [value]))
+    return rows.map(row => ({
+      share: toShare(row),
+      tokenHash: row.token_hash,
+      creator: toMember(row),
+      key: row.key_scopes &&
+        row.key_access && {
+          scopes: row.key_scopes,
+          access: restoreAccess(row.key_access),
+          expiresAt: row.key_expires_at,
+        },
+      seenProvider: toSeenProvider(row),
+      version: toVersion(row),
+    }))
+  }
 }

@@ -2,8 +2,7 @@
 import { type Selectable, sql } from 'kysely'
 import { type Database, isForeignKeyViolation } from '../client.ts'
 import type { Schema } from '../schema.ts'
-import { requireBytesFit, type UploadLimits, type UploadOwner } from './limits.ts'
-import { expiry, toUpload, type UploadRecord } from './record.ts'
+import { expiry, requireBytesFit, toUpload, type UploadLimits, type UploadOwner, type UploadRecord } from './record.ts'
 
 /** The number of chunks of one DELETE, which locks the row of their upload: its lease must be renewed meanwhile. */
 const chunksAtOnce = 64

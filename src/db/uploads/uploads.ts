@@ -1,12 +1,14 @@
-/** Uploads over several requests. */
+/** Uploads over several requests, and writes in one request that use storage at a back end. */
 import { type SqlBool, sql } from 'kysely'
 import { type Database, isUniqueViolation } from '../client.ts'
-import { requireRoomForOne, type UploadLimits } from './limits.ts'
 import {
   isUnleased,
   leaseEnd,
+  noBlock,
+  requireRoomForOne,
   targetColumns,
   toUpload,
+  type UploadLimits,
   type UploadRecord,
   type UploadTarget,
   unfinishedExpiry,
@@ -111,7 +113,7 @@ export async function findUpload(
 }
 
 /** Finds an upload of an empty file by the same credential with the same metadata whose completion is unknown. */
-export async function findFinishingEmpty(
+export async function findUnfinishedEmptyUpload(
   db: Database,
   created: Pick<UploadRecord, 'providerId' | 'metadata' | 'credentialKind' | 'credentialId'>,
 ): Promise<UploadRecord | null> {
@@ -130,4 +132,51 @@ export async function findFinishingEmpty(
     .limit(1)
     .executeTakeFirst()
   return row ? toUpload(row) : null
+}
+
+// Writes in one request, recorded so that the sweep can free what a killed server left at a back end.
+
+/** Minutes without renewal after which a write in one request counts as orphaned by a killed server. */
+const orphanedMinutes = 10
+const orphanedAt = sql<Date>`now() + make_interval(mins => ${orphanedMinutes})`
+
+/**
+ * Records the storage that a write in one request uses at a back end. The row cannot be resumed, and expires soon
+ * without renewal.
+ */
+export async function insertUnfinishedWrite(
+  db: Database,
+  values: UploadTarget & Pick<UploadRecord, 'sealedState'>,
+  lease: string,
+): Promise<void> {
+  await db
+    .insertInto('uploads')
+    .values({
+      ...targetColumns(values),
+      // The write itself ensures that the path is free.
+      conflict: 'REPLACE',
+      reserves: false,
+      metadata: '',
+      block: noBlock,
+      state: values.sealedState,
+      expires_at: orphanedAt,
+      lease_id: lease,
+      lease_until: orphanedAt,
+    })
+    .execute()
+}
+
+/** @param sealedState replaces the stored one */
+export async function renewUnfinishedWrite(
+  db: Database,
+  id: string,
+  lease: string,
+  sealedState?: Buffer,
+): Promise<void> {
+  await db
+    .updateTable('uploads')
+    .set({ expires_at: orphanedAt, lease_until: orphanedAt, ...(sealedState && { state: sealedState }) })
+    .where('id', '=', id)
+    .where('lease_id', '=', lease)
+    .execute()
 }

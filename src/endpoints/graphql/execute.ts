@@ -14,7 +14,7 @@ import type { AuditAction } from '../../db/schema.ts'
 import { AppError, publicError, toAppError } from '../../errors.ts'
 import type { AuditFacts } from '../../services/audit/index.ts'
 import { siblingOf } from '../../services/files/index.ts'
-import { factsOfPlace } from '../../services/trash/index.ts'
+import { factsOfItem } from '../../services/trash/index.ts'
 import type { GraphqlContext } from './context.ts'
 import { causeOf, type FormattedError, formatExecution, formatRefusal, maxErrors } from './error-formatter.ts'
 import type { PreparedOperation } from './prepare.ts'
@@ -115,7 +115,7 @@ function objectsIn(node: FieldNode, variables: Record<string, unknown>, action: 
   const webhookId = text('webhookId') ?? (action.startsWith('WEBHOOK_') ? id : undefined)
   if (webhookId !== undefined) return { subject: { kind: 'WEBHOOK', id: webhookId } }
   if (id !== undefined && action === 'LOGOUT') return { subject: { kind: 'SESSION', id } }
-  if (id !== undefined && action === 'RESTORE') return factsOfPlace(id)
+  if (id !== undefined && action === 'RESTORE') return factsOfItem(id)
   if (userId !== undefined && action.startsWith('MEMBER_')) return { subject: { kind: 'MEMBER', id: userId } }
   const job: { sources?: unknown; target?: unknown } = Object(args.job ?? args)
   const [source] = Array.isArray(job.sources) ? job.sources.map(locationIn) : []

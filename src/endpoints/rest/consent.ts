@@ -3,7 +3,7 @@
  * browser from the first page to the second.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { createBrowserKey, isBrowserKey } from '../../auth/oauth-state.ts'
+import { createBrowserKey, isBrowserKey } from '../../auth/tokens.ts'
 import type { Reason } from '../../errors.ts'
 import { originOf } from '../../http/authentication.ts'
 import { type Operation, text } from '../../http/openapi/operation.ts'

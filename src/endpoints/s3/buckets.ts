@@ -1,6 +1,7 @@
 /** Operations on buckets, which are the providers that the viewer can access. */
-import { s3Region } from '../../auth/s3-keys.ts'
+
 import type { Viewer } from '../../auth/viewer.ts'
+import { s3Region } from '../../http/s3-target.ts'
 import { explainBucket, S3Error } from './errors.ts'
 import { parseLimit } from './list-objects.ts'
 import type { BucketCall, S3Call, S3Operation } from './operation.ts'

@@ -8,7 +8,7 @@ import { includesScope } from '../../auth/scopes.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { formatTag } from '../../http/content/conditions.ts'
 import { escapeXml } from '../../http/xml.ts'
-import type { WebdavLock } from '../../services/entry-metadata/locks.ts'
+import type { EntryLock } from '../../services/entry-metadata/locks.ts'
 import { contentType, entryId, type FileEntry } from '../../services/files/index.ts'
 import { activeLock, supportedLock } from './lock.ts'
 import { davNamespace, ocNamespace, type PropertyName, propertyName } from './multistatus.ts'
@@ -23,8 +23,8 @@ export interface PropertySource {
   displayName: string
   viewer: Viewer
   /** The locks that hold for the entry. */
-  locks: readonly WebdavLock[]
-  hrefOf(lock: WebdavLock): string
+  locks: readonly EntryLock[]
+  hrefOf(lock: EntryLock): string
   /** Null if it is unknown or was not requested. */
   quota: { used: number | null; available: number | null } | null
 }

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { formatPath } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
 import { childNamed, elementsOf, escapeXml, parseXml, xmlDeclaration } from '../../http/xml.ts'
-import type { NewLock, WebdavLock } from '../../services/entry-metadata/locks.ts'
+import type { EntryLock, NewLock } from '../../services/entry-metadata/locks.ts'
 import { davError, xmlType } from './errors.ts'
 import { formatToken, parseDepth, parseLockToken, parseTimeout } from './headers.ts'
 import { davNamespace, serialize } from './multistatus.ts'
@@ -22,7 +22,7 @@ export async function lock(dav: DavRequest): Promise<void> {
   const existing = await entryOrNull(dav, target)
   await requirePreconditions(dav, existing ? [] : [{ location: target, isTree: false, isMember: true }])
   if (!existing) await requireParent(dav, target)
-  const created = await options.services.webdavLocks
+  const created = await options.services.entryLocks
     .create(viewer, target, { ...info, isDeep, timeout: parseTimeout(request.headers) })
     .catch(error => failLocked(error, dav, target, 'no-conflicting-lock'))
   if (!existing) await createEmptyFile(dav, created)
@@ -32,7 +32,7 @@ export async function lock(dav: DavRequest): Promise<void> {
 
 export async function unlock({ request, reply, viewer, target, options }: DavRequest): Promise<void> {
   const token = parseLockToken(request.headers)
-  await options.services.webdavLocks.release(viewer, target, token).catch(error => {
+  await options.services.entryLocks.release(viewer, target, token).catch(error => {
     if (!(error instanceof AppError)) throw error
     if (error.reason === 'LOCKED') throw davError(403, 'LOCKED', error.message, { cause: error })
     if (error.reason !== 'INVALID_INPUT') throw error
@@ -43,23 +43,23 @@ export async function unlock({ request, reply, viewer, target, options }: DavReq
 }
 
 /** A lock of a name that is free creates an empty file: section 7.3. */
-async function createEmptyFile({ viewer, target, options, signal }: DavRequest, created: WebdavLock): Promise<void> {
-  const { files, webdavLocks } = options.services
+async function createEmptyFile({ viewer, target, options, signal }: DavRequest, created: EntryLock): Promise<void> {
+  const { files, entryLocks } = options.services
   const body = Readable.from([], { objectMode: false })
   await files.upload(viewer, { ...target, conflict: 'FAIL', body, size: 0 }, signal).catch(async error => {
-    await webdavLocks.release(viewer, target, created.token)
+    await entryLocks.release(viewer, target, created.token)
     throw error
   })
 }
 
 /** The token comes in the If header: section 9.10.2. */
-async function refresh(dav: DavRequest): Promise<WebdavLock> {
+async function refresh(dav: DavRequest): Promise<EntryLock> {
   const { request, viewer, target, options } = dav
   const [token] = submittedTokens(dav)
   if (token === undefined) {
     throw new AppError('INVALID_INPUT', 'LOCK needs a "lockinfo" element, or an If header with the lock to refresh.')
   }
-  return options.services.webdavLocks
+  return options.services.entryLocks
     .refresh(viewer, target, { token, timeout: parseTimeout(request.headers) })
     .catch(error => {
       if (!(error instanceof AppError) || error.reason !== 'INVALID_INPUT') throw error
@@ -68,7 +68,7 @@ async function refresh(dav: DavRequest): Promise<WebdavLock> {
     })
 }
 
-function sendLock({ reply, options, target }: DavRequest, held: WebdavLock): void {
+function sendLock({ reply, options, target }: DavRequest, held: EntryLock): void {
   const href = hrefOf(options, { slug: target.slug, path: formatPath(held.path) }, false)
   const xml = `<D:prop xmlns:D="DAV:"><D:lockdiscovery>${activeLock(held, href)}</D:lockdiscovery></D:prop>\n`
   reply.header('Content-Type', xmlType).send(xmlDeclaration + xml)
@@ -82,7 +82,7 @@ const entryOf = (scope: string) =>
   `<D:lockentry><D:lockscope><D:${scope}/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockentry>`
 export const supportedLock = entryOf('exclusive') + entryOf('shared')
 
-export function activeLock(lock: WebdavLock, href: string): string {
+export function activeLock(lock: EntryLock, href: string): string {
   const seconds = Math.max(0, Math.ceil((lock.expiresAt.getTime() - Date.now()) / 1000))
   const scope = lock.isExclusive ? 'exclusive' : 'shared'
   return `<D:activelock><D:locktype><D:write/></D:locktype><D:lockscope><D:${scope}/></D:lockscope><D:depth>${lock.isDeep ? 'infinity' : '0'}</D:depth>${lock.owner}<D:timeout>Second-${seconds}</D:timeout><D:locktoken><D:href>${formatToken(lock.token)}</D:href></D:locktoken><D:lockroot><D:href>${escapeXml(href)}</D:href></D:lockroot></D:activelock>`

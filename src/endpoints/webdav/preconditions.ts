@@ -22,7 +22,7 @@ export async function requirePreconditions(dav: DavRequest, changes: readonly Da
     : new AppError('PRECONDITION_FAILED', 'No list of the If header holds.')
   if (failed && tokens.size === 0) throw failed
   for (const change of changes) {
-    await dav.options.services.webdavLocks
+    await dav.options.services.entryLocks
       .requireUnlocked(dav.viewer, change, tokens)
       .catch(error => failLocked(error, dav, change.location, 'lock-token-submitted'))
   }
@@ -36,13 +36,13 @@ async function holdsAny(dav: DavRequest, lists: readonly IfList[]): Promise<bool
 
 async function holds(dav: DavRequest, { resource, conditions }: IfList): Promise<boolean> {
   const { viewer, options, signal } = dav
-  const { files, webdavLocks } = options.services
+  const { files, entryLocks } = options.services
   // A resource that the client cannot see has no state that the client could know.
   const target = resource === null ? dav.target : await referencedTarget(dav, resource).catch(toNull)
   if (!target) return conditions.every(({ isNegated }) => isNegated)
   const needsEtag = conditions.some(({ kind }) => kind === 'etag')
   const etag = needsEtag ? ((await files.stat(viewer, target, signal).catch(toNull))?.etag ?? null) : null
-  const locks = await webdavLocks.covering(viewer, target).catch(toNull)
+  const locks = await entryLocks.covering(viewer, target).catch(toNull)
   const tokens = new Set(locks?.map(lock => lock.token))
   return conditions.every(({ isNegated, kind, value }) => {
     const isTrue = kind === 'etag' ? etag !== null && value === formatTag(etag) : tokens.has(parseToken(value) ?? '')

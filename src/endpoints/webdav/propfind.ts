@@ -8,10 +8,10 @@ import { AppError } from '../../errors.ts'
 import type { Serve } from '../../http/admission.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
 import { childNamed, elementsOf, parseXml } from '../../http/xml.ts'
-import type { WebdavLock } from '../../services/entry-metadata/locks.ts'
+import type { EntryLock } from '../../services/entry-metadata/locks.ts'
 import {
-  type DeadProperties,
-  type DeadProperty,
+  type EntryProperties,
+  type EntryProperty,
   noProperties,
   type PropertyReader,
 } from '../../services/entry-metadata/properties.ts'
@@ -151,7 +151,7 @@ async function* entryResponses(
   const { properties, sourceOf } = await loadFacts(dav, entry, wanted)
   const respond = entryResponder(wanted)
 
-  function* write(entries: readonly FileEntry[], dead: DeadProperties): Generator<string> {
+  function* write(entries: readonly FileEntry[], dead: EntryProperties): Generator<string> {
     for (const each of entries) {
       const href = hrefOf(options, { slug: target.slug, path: formatPath(each.path) }, each.kind === 'directory')
       yield respond(href, sourceOf(each), dead.get(each.path) ?? [])
@@ -180,7 +180,7 @@ async function* entryResponses(
 }
 
 /** The properties of entries in a multi-status response. */
-type EntryResponder = (href: string, source: PropertySource, dead: readonly DeadProperty[]) => string
+type EntryResponder = (href: string, source: PropertySource, dead: readonly EntryProperty[]) => string
 
 /** Returns a function that writes the response for one entry. It is called for every entry of a folder. */
 function entryResponder(wanted: WantedProperties): EntryResponder {
@@ -223,11 +223,11 @@ function plan(name: PropertyName): PlannedProperty {
   }
 }
 
-function deadXml(dead: readonly DeadProperty[], name: PropertyName): string {
+function deadXml(dead: readonly EntryProperty[], name: PropertyName): string {
   return dead.find(property => property.name === name)?.xml ?? ''
 }
 
-function namesOf(source: PropertySource, dead: readonly DeadProperty[]): Propstat {
+function namesOf(source: PropertySource, dead: readonly EntryProperty[]): Propstat {
   const live = [...liveProperties].filter(([, property]) => property.value(source) !== null).map(([name]) => name)
   const names = [...live, ...dead.map(({ name }) => name)]
   return { status: 200, properties: names.map(name => propertyElement(name, '')).join('') }
@@ -242,14 +242,14 @@ interface PropfindFacts {
 /** Loads only what is wanted. */
 async function loadFacts(dav: DavRequest, entry: FileEntry, wanted: WantedProperties): Promise<PropfindFacts> {
   const { viewer, target, options } = dav
-  const { providers, webdavProperties } = options.services
+  const { providers, entryProperties } = options.services
   const names = wanted.kind === 'some' ? wanted.names : wanted.kind === 'all' ? wanted.include : []
   const wantsDead = wanted.kind !== 'some' || names.some(name => !liveProperties.has(name))
   const wantsQuota = names.some(name => quotaProperties.includes(name))
   const [record, locksOf, properties] = await Promise.all([
     wantsQuota || entry.path === root ? providers.get(viewer, target.providerId) : null,
     wanted.kind === 'all' || names.includes(lockDiscovery) ? findLocks(dav, entry) : () => [],
-    wantsDead ? webdavProperties.reader(viewer, target) : noProperties,
+    wantsDead ? entryProperties.reader(viewer, target) : noProperties,
   ])
   const quota = wantsQuota && record ? await providers.quota(viewer, record, dav.signal) : null
   const used = quota?.used ?? null
@@ -271,12 +271,9 @@ async function loadFacts(dav: DavRequest, entry: FileEntry, wanted: WantedProper
 async function findLocks(
   { viewer, target, options }: DavRequest,
   entry: FileEntry,
-): Promise<(path: StoragePath) => WebdavLock[]> {
-  const { webdavLocks } = options.services
-  const [covering, within] = await Promise.all([
-    webdavLocks.covering(viewer, target),
-    webdavLocks.within(viewer, target),
-  ])
+): Promise<(path: StoragePath) => EntryLock[]> {
+  const { entryLocks } = options.services
+  const [covering, within] = await Promise.all([entryLocks.covering(viewer, target), entryLocks.within(viewer, target)])
   const deep = covering.filter(({ isDeep }) => isDeep)
   const byPath = Map.groupBy(within, ({ path }) => path)
   return path => {

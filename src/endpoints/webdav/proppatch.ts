@@ -2,7 +2,7 @@
 import { AppError } from '../../errors.ts'
 import { elementsOf, parseXml, type XmlElement } from '../../http/xml.ts'
 import {
-  type DeadProperty,
+  type EntryProperty,
   maxPropertiesSize,
   type PropertyChanges,
   tooManyProperties,
@@ -50,7 +50,7 @@ async function change({ viewer, target, options, signal }: DavRequest, changes: 
     return failed(names, { ...stat(403, refused), error: '<D:cannot-modify-protected-property/>' }, refused)
   }
   try {
-    await options.services.webdavProperties.update(viewer, target, toPropertyChanges(changes), signal)
+    await options.services.entryProperties.update(viewer, target, toPropertyChanges(changes), signal)
     return [stat(200, names)]
   } catch (error) {
     if (!(error instanceof AppError) || error.reason !== 'QUOTA_EXCEEDED') throw error
@@ -84,7 +84,7 @@ async function parseChanges(body: Buffer): Promise<RequestedChanges> {
 
 /** @throws QUOTA_EXCEEDED */
 function toPropertyChanges(changes: RequestedChanges): PropertyChanges {
-  const set: DeadProperty[] = []
+  const set: EntryProperty[] = []
   const remove: PropertyName[] = []
   let left = maxPropertiesSize
   for (const [name, element] of changes) {

@@ -1,4 +1,6 @@
 /** Creates audit events from an explicit list of facts, so that no secret gets into one by accident. */
+
+import { includesPath, type ProviderAccess } from '../../auth/access.ts'
 import { redactTokens } from '../../auth/api-key.ts'
 import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { formatPath, parsePath } from '../../auth/path.ts'
@@ -28,22 +30,22 @@ export interface AuditFacts {
   details?: Record<string, unknown>
 }
 
-/** Somebody without a credential. */
-export interface Stranger {
+/** A client without a credential. */
+export interface AnonymousClient {
   origin: Origin
 }
 
 /** The maximum length of text from a client, in UTF-16 code units. */
 const maxText = 1000
 /** The maximum length of text from a client without a credential: the length of an email. */
-const maxStrangerText = 254
+const maxAnonymousText = 254
 /** Characters of the longest IPv6 address. A misconfigured proxy may send any text. */
 const maxAddress = 45
 
 const nextId = timeOrderedIds()
 
 export function createEvent(
-  by: Viewer | Stranger,
+  by: Viewer | AnonymousClient,
   action: AuditAction,
   facts: AuditFacts,
   result: AuditResult,
@@ -85,7 +87,7 @@ export function createEvent(
 }
 
 function shortened(details: Record<string, unknown>): Record<string, unknown> {
-  const short = (value: unknown) => (typeof value === 'string' ? value.slice(0, maxStrangerText) : value)
+  const short = (value: unknown) => (typeof value === 'string' ? value.slice(0, maxAnonymousText) : value)
   return Object.fromEntries(Object.entries(details).map(([name, value]) => [name, short(value)]))
 }
 
@@ -122,4 +124,56 @@ function pathOf(text: string): string | null {
 /** Bounds a text from a client, and redacts credentials in it. */
 export function cut(text: string): string {
   return redactTokens(text.slice(0, maxText))
+}
+
+interface NamedSource {
+  providerId: string
+  path: string
+}
+
+/** Characters of the sources that an event names. */
+const maxNamed = 10_000
+
+/**
+ * Returns how many sources an action has, and all but the first, whose paths have up to `maxNamed` characters together. The
+ * first source is the location of the event.
+ */
+export function namedSources(sources: readonly NamedSource[]): { sources: number; otherSources?: NamedSource[] } {
+  const otherSources: NamedSource[] = []
+  let length = 0
+  for (const { providerId, path } of sources.slice(1)) {
+    const named = { providerId: cut(providerId), path: cut(path) }
+    length += named.providerId.length + named.path.length
+    if (length > maxNamed) break
+    otherSources.push(named)
+  }
+  return { sources: sources.length, ...(otherSources.length > 0 && { otherSources }) }
+}
+
+/**
+ * Returns whether an event names all of its sources but the first, and all of these are accessible. The counts and bytes of an event
+ * cover all sources, so they are for those who may access all of them.
+ */
+export function hasVisibleSources(
+  { action, details }: { action: AuditAction | 'TEST'; details: Record<string, unknown> },
+  access: ProviderAccess,
+): boolean {
+  if (access.all) return true
+  // Old events about the end of a job do not name its sources.
+  const { sources = action === 'JOB_END' ? null : 1, otherSources = [] } = details
+  return (
+    Array.isArray(otherSources) &&
+    sources === otherSources.length + 1 &&
+    otherSources.every(each => isVisible(each, access))
+  )
+}
+
+function isVisible({ providerId, path }: { providerId: string; path: string }, access: ProviderAccess): boolean {
+  try {
+    return includesPath(access, providerId, parsePath(path))
+  } catch (error) {
+    // A path that was too long for the event was cut, perhaps after a dot.
+    if (error instanceof AppError) return false
+    throw error
+  }
 }

@@ -1,6 +1,6 @@
 /**
  * Bounds how many events failures write, so that no client can make the audit log grow without bound. A credential names
- * at most 100 locations of failures in one batch. Failures through share links, which strangers can have, are counted
+ * at most 100 locations of failures in one batch. Failures through share links, which anybody with the link can cause, are counted
  * together beyond the first ones of a window. Failures without a credential have one event per account or email that a
  * network tries, then one per network, and finally one per kind of failure; existing accounts have separate bounds, so
  * that invented emails never hide them.
@@ -107,7 +107,7 @@ const maxOfLevel = 100
 /** The highest count of distinct emails or networks in an event. */
 const maxDistinct = 100
 
-export interface StrangerEvents {
+export interface AnonymousFailures {
   /** Counts a failure. Returns an event to write, or null if an earlier event of the window counts it. */
   add(failure: AuditEvent): AuditEvent | null
   /** Returns events whose counts increased since the last call. They replace the written ones. */
@@ -124,11 +124,11 @@ interface Row {
 }
 
 /** Returns whether a client without a credential caused the failure. */
-export function isStrangers({ result, credentialId, userId, address }: AuditEvent): boolean {
+export function isAnonymous({ result, credentialId, userId, address }: AuditEvent): boolean {
   return result !== 'OK' && credentialId === null && userId === null && address !== ''
 }
 
-export function createStrangerEvents(): StrangerEvents {
+export function createAnonymousFailures(): AnonymousFailures {
   let endsAt = Number.NEGATIVE_INFINITY
   const rows = new Map<string, Row>()
   const rowsOfLevel = new Counts<Level>()

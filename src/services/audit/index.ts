@@ -17,9 +17,8 @@ import { AppError } from '../../errors.ts'
 import { parsePageSize } from '../input.ts'
 import { encodeIdCursor, visiblePage } from '../paging.ts'
 import type { Credentials } from '../people/credentials.ts'
-import { type AuditFacts, createEvent, resultOf, type Stranger } from './event.ts'
+import { type AnonymousClient, type AuditFacts, createEvent, hasVisibleSources, resultOf } from './event.ts'
 import { createAuditQueue, type LostEvents } from './queue.ts'
-import { hasVisibleSources } from './sources.ts'
 
 export type { AuditFacts } from './event.ts'
 
@@ -71,17 +70,17 @@ export function createAudit({
   return {
     /**
      * Runs an action and records it, whether it succeeds or fails. Without `commit`, or after a failure, the event is written
-     * in the background within a second. Without a credential, only actions of a `Stranger` are recorded.
+     * in the background within a second. Without a credential, only actions of a `AnonymousClient` are recorded.
      */
     async recorded<T>(
-      by: Viewer | Stranger | null,
+      by: Viewer | AnonymousClient | null,
       action: AuditAction,
       given: AuditFacts,
       work: (recording: Recording) => Promise<T>,
     ): Promise<T> {
       let facts = given
       let isWritten = false
-      const event = (by: Viewer | Stranger) => createEvent(by, action, facts, 'OK')
+      const event = (by: Viewer | AnonymousClient) => createEvent(by, action, facts, 'OK')
       const recording: Recording = {
         add(more) {
           facts = { ...facts, ...more, details: { ...facts.details, ...more.details } }

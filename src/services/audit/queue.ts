@@ -5,15 +5,15 @@ import { toAppError } from '../../errors.ts'
 import { Counts } from '../../lib/counts.ts'
 import { withTimeout } from '../../lib/timeout.ts'
 import {
+  type AnonymousFailures,
   BatchFailures,
-  createStrangerEvents,
+  createAnonymousFailures,
+  isAnonymous,
   isOfShare,
-  isStrangers,
   ShareFailures,
-  type StrangerEvents,
 } from './failures.ts'
 
-export interface AuditQueue {
+interface AuditQueue {
   /** The number of waiting events. */
   readonly size: number
   /** Queues an event without waiting or failing. Events beyond the limit are lost, and their number is logged. */
@@ -58,7 +58,7 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
   const alike = new Map<string, AuditEvent>()
   const batchFailures = new BatchFailures()
   const shareFailures = new ShareFailures()
-  const strangers = createStrangerEvents()
+  const anonymousFailures = createAnonymousFailures()
   /** The number of times that the database rejected each event, by id. */
   const refusals = new Counts<string>()
   let isClosed = false
@@ -140,10 +140,10 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
   function putGrown(): void {
     clearTimeout(recountTimer)
     recountTimer = undefined
-    for (const event of [...strangers.grown(), ...shareFailures.grown()]) put(event)
+    for (const event of [...anonymousFailures.grown(), ...shareFailures.grown()]) put(event)
   }
 
-  function count(counter: Pick<StrangerEvents, 'add'>, event: AuditEvent): void {
+  function count(counter: Pick<AnonymousFailures, 'add'>, event: AuditEvent): void {
     const first = counter.add(event)
     if (first) put(first)
     else {
@@ -177,7 +177,7 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
       return waiting.size
     },
     add(event) {
-      if (isStrangers(event)) count(strangers, event)
+      if (isAnonymous(event)) count(anonymousFailures, event)
       else if (isOfShare(event)) count(shareFailures, event)
       else if (event.result !== 'OK' || event.action === 'DOWNLOAD') merge(event)
       else put(event)

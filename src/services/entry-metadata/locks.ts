@@ -1,4 +1,7 @@
-/** Locks of WebDAV clients (RFC 4918, section 6), which all replicas share. They bind only requests of WebDAV. */
+/**
+ * Locks that clients put on entries, which all replicas share. They have the semantics of RFC 4918, section 6, and bind the requests of the
+ * front ends that call `requireUnlocked`.
+ */
 import { randomUUID } from 'node:crypto'
 import { isId } from '../../auth/id.ts'
 import { authorize, needs } from '../../auth/needs.ts'
@@ -9,15 +12,15 @@ import {
   batchedLocks,
   deleteExpiredLocks,
   deleteLock,
+  type EntryLock,
   insertLock,
   listLocksWithin,
   refreshLock,
-  type WebdavLock,
-} from '../../db/webdav/locks.ts'
+} from '../../db/entry-locks.ts'
 import { AppError } from '../../errors.ts'
 import type { LocationInput } from '../files/entry.ts'
 
-export type { WebdavLock } from '../../db/webdav/locks.ts'
+export type { EntryLock } from '../../db/entry-locks.ts'
 
 /** The maximum number of locks of one member. */
 const maxLocks = 1000
@@ -44,18 +47,18 @@ export interface LockedChange {
   isMember: boolean
 }
 
-export function createWebdavLocks({ db }: { db: Database }) {
+export function createEntryLocks({ db }: { db: Database }) {
   const locksAround = batchedLocks(db)
 
   /** Returns the locks that hold for a location: its own, and the deep ones of the folders around it. */
-  async function covering(viewer: Viewer | null, location: LocationInput): Promise<WebdavLock[]> {
+  async function covering(viewer: Viewer | null, location: LocationInput): Promise<EntryLock[]> {
     const [{ providerId, path }] = authorize(viewer, needs.read, location)
     const around = await locksAround(providerId, path)
     return around.filter(lock => lock.isDeep || lock.path === path)
   }
 
   /** @throws INVALID_INPUT if the token is of no lock that holds for the location; LOCKED if it is another member's */
-  async function own(viewer: Viewer | null, location: LocationInput, token: string): Promise<WebdavLock> {
+  async function own(viewer: Viewer | null, location: LocationInput, token: string): Promise<EntryLock> {
     const [granted] = authorize(viewer, needs.delete, location)
     const lock = (await covering(viewer, location)).find(each => each.token === token)
     if (!lock) throw new AppError('INVALID_INPUT', 'The lock token is not that of a lock of this resource.')
@@ -68,7 +71,7 @@ export function createWebdavLocks({ db }: { db: Database }) {
     covering,
 
     /** Returns the locks at a location and below it. @throws as `Files.stat` */
-    async within(viewer: Viewer | null, location: LocationInput): Promise<WebdavLock[]> {
+    async within(viewer: Viewer | null, location: LocationInput): Promise<EntryLock[]> {
       const [{ providerId, path }] = authorize(viewer, needs.read, location)
       return listLocksWithin(db, providerId, path, maxLocks)
     },
@@ -89,16 +92,16 @@ export function createWebdavLocks({ db }: { db: Database }) {
       const around = await locksAround(providerId, path)
       const holding = around.filter(lock => lock.isDeep || lock.path === path || (isMember && lock.path === parent))
       const below = isTree ? await listLocksWithin(db, providerId, path, maxLocks) : []
-      const isOpened = (lock: WebdavLock) => lock.userId === present.member.userId && tokens.has(lock.token)
+      const isHeldByClient = (lock: EntryLock) => lock.userId === present.member.userId && tokens.has(lock.token)
       // One of several shared locks is enough to write.
       const groups = Map.groupBy([...holding, ...below], lock => lock.path)
       for (const locks of groups.values()) {
-        if (!locks.some(isOpened)) throw lockedBy(locks[0]?.path ?? path, path)
+        if (!locks.some(isHeldByClient)) throw lockedBy(locks[0]?.path ?? path, path)
       }
     },
 
     /** Creates a lock. @throws LOCKED, TOO_MANY_LOCKS, as `Files.delete` */
-    async create(viewer: Viewer | null, location: LocationInput, lock: NewLock): Promise<WebdavLock> {
+    async create(viewer: Viewer | null, location: LocationInput, lock: NewLock): Promise<EntryLock> {
       const [{ providerId, path, workspaceId, viewer: present }] = authorize(viewer, needs.delete, location)
       const { userId } = present.member
       const timeout = Math.min(lock.timeout, maxLockTime)
@@ -115,7 +118,7 @@ export function createWebdavLocks({ db }: { db: Database }) {
       viewer: Viewer | null,
       location: LocationInput,
       { token, timeout }: { token: string; timeout: number },
-    ): Promise<WebdavLock> {
+    ): Promise<EntryLock> {
       await own(viewer, location, token)
       const refreshed = await refreshLock(db, token, Math.min(timeout, maxLockTime))
       if (!refreshed) throw new AppError('INVALID_INPUT', 'The lock has expired: lock the resource again.')

@@ -1,31 +1,31 @@
 /**
- * Dead properties: XML that WebDAV clients attach to entries (RFC 4918, section 4), which the server does not interpret.
- * Properties and locks follow the entries that they belong to, whichever front end changes those.
+ * Properties that clients attach to entries: XML that the server stores and does not interpret. Properties and locks follow their
+ * entries, whichever front end changes those.
  */
 import { authorize, needs } from '../../auth/needs.ts'
 import { parsePath, type StoragePath } from '../../auth/path.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import type { JobRecord } from '../../db/jobs/jobs.ts'
-import type { JobState, StoredLocation } from '../../db/schema.ts'
-import { deleteLocksWithin } from '../../db/webdav/locks.ts'
+import { deleteLocksWithin } from '../../db/entry-locks.ts'
 import {
   copyProperties,
-  type DeadProperty,
   deletePropertiesWithin,
+  type EntryProperty,
   hasPropertiesWithin,
   listProperties,
   lockProperties,
   removeProperties,
   setProperties,
-} from '../../db/webdav/properties.ts'
+} from '../../db/entry-properties.ts'
+import type { JobRecord } from '../../db/jobs/jobs.ts'
+import type { JobState, StoredLocation } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import { cut } from '../audit/event.ts'
 import type { Audit } from '../audit/index.ts'
 import type { LocationInput } from '../files/entry.ts'
 
-export type { DeadProperty } from '../../db/webdav/properties.ts'
+export type { EntryProperty } from '../../db/entry-properties.ts'
 
 /** The maximum number of properties of an entry. */
 const maxProperties = 100
@@ -35,18 +35,18 @@ export const maxPropertiesSize = 64 * 1024
 const maxBatch = 1024 * 1024
 
 export interface PropertyChanges {
-  set: readonly DeadProperty[]
+  set: readonly EntryProperty[]
   remove: readonly string[]
 }
 
 type Located = { path: StoragePath }
 
 /** The properties of the entries that have any. */
-export type DeadProperties = ReadonlyMap<StoragePath, readonly DeadProperty[]>
+export type EntryProperties = ReadonlyMap<StoragePath, readonly EntryProperty[]>
 
 interface PropertyBatch<Entry extends Located> {
   entries: readonly Entry[]
-  properties: DeadProperties
+  properties: EntryProperties
 }
 
 /** Finds the properties of entries below a location. */
@@ -55,7 +55,7 @@ export interface PropertyReader {
   batches<Entry extends Located>(entries: readonly Entry[]): AsyncIterable<PropertyBatch<Entry>>
 }
 
-const none: DeadProperties = new Map()
+const none: EntryProperties = new Map()
 
 /** Finds no properties. */
 export const noProperties: PropertyReader = {
@@ -64,7 +64,7 @@ export const noProperties: PropertyReader = {
   },
 }
 
-export function createWebdavProperties({ db, storage, audit }: { db: Database; storage: Storage; audit: Audit }) {
+export function createEntryProperties({ db, storage, audit }: { db: Database; storage: Storage; audit: Audit }) {
   return {
     /**
      * Returns a reader that needs one query for each batch, and none if nothing there has properties. The entries of one call are
@@ -117,26 +117,32 @@ export function tooManyProperties(): AppError {
   )
 }
 
-interface DataOwner {
+interface MetadataLocation {
   providerId: string
   path: StoragePath
 }
 
 /** Call these after the change. */
-export interface EntryData {
-  deleted(at: DataOwner): Promise<void>
-  copied(from: DataOwner, to: DataOwner): Promise<void>
-  moved(from: DataOwner, to: DataOwner): Promise<void>
+export interface EntryMetadata {
+  deleted(at: MetadataLocation): Promise<void>
+  copied(from: MetadataLocation, to: MetadataLocation): Promise<void>
+  moved(from: MetadataLocation, to: MetadataLocation): Promise<void>
 }
 
 /** A failure does not undo the change of the entry, so it is only reported. */
-export function createEntryData({ db, onError }: { db: Database; onError: (error: unknown) => void }): EntryData {
-  async function deleted(at: DataOwner): Promise<void> {
+export function createEntryMetadata({
+  db,
+  onError,
+}: {
+  db: Database
+  onError: (error: unknown) => void
+}): EntryMetadata {
+  async function deleted(at: MetadataLocation): Promise<void> {
     await deleteLocksWithin(db, at.providerId, at.path)
     await deletePropertiesWithin(db, at)
   }
 
-  async function copied(from: DataOwner, to: DataOwner): Promise<void> {
+  async function copied(from: MetadataLocation, to: MetadataLocation): Promise<void> {
     await deletePropertiesWithin(db, to)
     await copyProperties(db, from, to)
   }
@@ -155,7 +161,7 @@ export function createEntryData({ db, onError }: { db: Database; onError: (error
  * Lets locks and properties follow what a job has done. A mutation's job has one source and its exact target. Other jobs can give
  * their entries new names, so the properties of what they move end with it.
  */
-export async function followJob(data: EntryData, job: JobRecord, state: JobState): Promise<void> {
+export async function followJob(data: EntryMetadata, job: JobRecord, state: JobState): Promise<void> {
   if (state !== 'SUCCEEDED' || job.dryRun) return
   const [source] = job.sources
   const target = job.isAtomic && job.target

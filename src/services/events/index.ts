@@ -30,7 +30,7 @@ export interface EntryChange extends EntryLocation {
 }
 
 /** The change at the first and at the second location of an event. */
-const kinds: Partial<Record<AuditAction, [EntryChangeKind | null, EntryChangeKind | null]>> = {
+const changesOfAction: Partial<Record<AuditAction, [EntryChangeKind | null, EntryChangeKind | null]>> = {
   UPLOAD: ['WRITTEN', null],
   FOLDER_CREATE: ['WRITTEN', null],
   RENAME: ['REMOVED', 'WRITTEN'],
@@ -44,7 +44,7 @@ const kinds: Partial<Record<AuditAction, [EntryChangeKind | null, EntryChangeKin
 function changesOf(event: AuditEvent, job: JobRecord | null): EntryChange[] {
   const { action, at } = event
   if (action === 'JOB_END') return job ? changesOfJob(job, at) : []
-  const [kind, toKind] = kinds[action] ?? [null, null]
+  const [kind, toKind] = changesOfAction[action] ?? [null, null]
   return [
     ...changeAt(kind, event.providerId, event.path, at),
     ...changeAt(toKind, event.toProviderId, event.toPath, at),
@@ -203,10 +203,10 @@ export function createEntryFeed(options: {
   return {
     open(grants, signal) {
       if (isClosed) throw stopping()
-      const place = open.add(grants[0].viewer)
+      const slot = open.add(grants[0].viewer)
       const work = activeGrants.register(grants, signal)
       const subscription = new EntrySubscription(grants, () => {
-        place[Symbol.dispose]()
+        slot[Symbol.dispose]()
         work[Symbol.dispose]()
         subscriptions.delete(subscription)
         if (subscriptions.size === 0) listener.stopLater()

@@ -7,8 +7,8 @@ import { Slots } from '../../lib/slots.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import { namedSources } from '../audit/event.ts'
 import type { Audit } from '../audit/index.ts'
-import { namedSources } from '../audit/sources.ts'
 import { children, depthError } from './tree.ts'
 
 /** An entry at the top of an archive. */

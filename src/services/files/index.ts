@@ -10,8 +10,8 @@ import type { Origin, Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
-import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
-import type { EntryData } from '../entry-metadata/properties.ts'
+import type { Audit, Recording } from '../audit/index.ts'
+import type { EntryMetadata } from '../entry-metadata/properties.ts'
 import { parsePageSize } from '../input.ts'
 import type { Credentials } from '../people/credentials.ts'
 import {
@@ -25,15 +25,7 @@ import {
 import { type FolderUsage, type FoundEntries, type SearchInput, search, usageOf } from './bounded-walk.ts'
 import type { ConflictBehavior, Reservations } from './conflict.ts'
 import { type OpenedFile, type OpenFirst, openUnlessOther } from './content.ts'
-import {
-  type AskedToRead,
-  entryAt,
-  type FileEntry,
-  type LocationInput,
-  locationOf,
-  siblingOf,
-  unknownFolder,
-} from './entry.ts'
+import { type AskedToRead, entryAt, type FileEntry, type LocationInput, locationOf, unknownFolder } from './entry.ts'
 import { type KeyPage, type KeyQuery, listKeys } from './keys.ts'
 import {
   type DirectFile,
@@ -91,22 +83,6 @@ export type UseArchive<T> = (archive: Archive, signal: AbortSignal) => Promise<T
 
 export type Files = ReturnType<typeof createFiles>
 
-/** Returns both locations of an input, for the audit log. */
-function locationsOf(
-  input: transfer.RenameInput | transfer.TransferInput | transfer.CopyInput,
-): Pick<AuditFacts, 'location' | 'to'> {
-  if ('authorized' in input) {
-    const [location, to] = input.authorized.locations
-    return { location, ...(to && { to }) }
-  }
-  const { providerId, path } = input
-  const to =
-    'name' in input
-      ? { providerId, path: siblingOf(path, input.name) }
-      : { providerId: input.toProviderId || providerId, path: input.toPath }
-  return { location: { providerId, path }, to }
-}
-
 /** Creates the file operations. Each authorizes the viewer first; aborting `signal` cancels the work at the back end. */
 export function createFiles(options: {
   storage: Storage
@@ -116,13 +92,13 @@ export function createFiles(options: {
   reservations: Reservations
   folderJobs: transfer.FolderJobs
   trash: transfer.TrashBin
-  entryData: EntryData
+  entryMetadata: EntryMetadata
   /** Bytes. */
   maxUploadBytes: number
   /** The maximum lifetime of direct links to a back end, in seconds; 0 disables them. */
   directSeconds: number
 }) {
-  const { storage, secrets, credentials, audit, reservations, folderJobs, trash, entryData } = options
+  const { storage, secrets, credentials, audit, reservations, folderJobs, trash, entryMetadata } = options
   const uploads = { storage, reservations, maxBytes: options.maxUploadBytes }
 
   const archives = new Archives()
@@ -186,9 +162,9 @@ export function createFiles(options: {
     input: transfer.RenameInput | transfer.TransferInput | transfer.CopyInput,
     work: (context: transfer.TransferContext) => Promise<FileEntry>,
   ): Promise<FileEntry> {
-    const facts = { ...locationsOf(input), details: { conflict: input.conflict } }
+    const facts = { ...transfer.locationsOf(input), details: { conflict: input.conflict } }
     return audit.recorded(viewer, action, facts, async recording => {
-      const entry = await work({ storage, trash, run: runFor(viewer, recording), entryData })
+      const entry = await work({ storage, trash, run: runFor(viewer, recording), entryMetadata })
       recording.add({ to: { providerId: entry.providerId, path: formatPath(entry.path) }, bytes: entry.size })
       return entry
     })
@@ -310,7 +286,7 @@ export function createFiles(options: {
                 transfer.removeEntry(context, location, entry, { permanent, signal: running }),
               )
           if (item) recording.add({ details: { trashed: true } })
-          await entryData.deleted(granted)
+          await entryMetadata.deleted(granted)
           return { path: formatPath(granted.path), item }
         },
       )

@@ -12,10 +12,11 @@ import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
-import type { EntryData } from '../entry-metadata/properties.ts'
+import type { AuditFacts } from '../audit/index.ts'
+import type { EntryMetadata } from '../entry-metadata/properties.ts'
 import { type ConflictBehavior, resolveConflict, statOrNull, type Taken, taken, unlessTaken } from './conflict.ts'
 import { copyAndDelete, copyFile, isSameObject, requireOutside } from './copying.ts'
-import { entryAt, type FileEntry } from './entry.ts'
+import { entryAt, type FileEntry, siblingOf } from './entry.ts'
 import { children } from './tree.ts'
 
 export type RenameInput = Asked<typeof needs.rename> & Pick<TransferOptions, 'conflict'>
@@ -36,10 +37,24 @@ export type CopyInput = Asked<typeof needs.copy> &
     only?: FileEntry['kind'] | undefined
   }
 
+/** Returns both locations of an input, for the audit log. */
+export function locationsOf(input: RenameInput | TransferInput | CopyInput): Pick<AuditFacts, 'location' | 'to'> {
+  if ('authorized' in input) {
+    const [location, to] = input.authorized.locations
+    return { location, ...(to && { to }) }
+  }
+  const { providerId, path } = input
+  const to =
+    'name' in input
+      ? { providerId, path: siblingOf(path, input.name) }
+      : { providerId: input.toProviderId || providerId, path: input.toPath }
+  return { location: { providerId, path }, to }
+}
+
 /** The services that a transfer uses. */
 export interface TransferContext extends DeleteContext {
   storage: Storage
-  entryData: EntryData
+  entryMetadata: EntryMetadata
 }
 
 export async function rename(
@@ -65,7 +80,7 @@ export async function move(
 }
 
 export async function copy(
-  { storage, trash, run, entryData }: TransferContext,
+  { storage, trash, run, entryMetadata }: TransferContext,
   viewer: Viewer | null,
   input: CopyInput,
   requestSignal: AbortSignal,
@@ -89,7 +104,7 @@ export async function copy(
       if (entry.kind === 'file') {
         const copied = await copyFile(source, entry, destination, { overwrite, signal })
         if (copied === taken) return taken
-        await entryData.copied(source, destination)
+        await entryMetadata.copied(source, destination)
         return entryAt(destination, copied.copy)
       }
       if (input.isShallow) return makeFolder(destination, existing, signal)
@@ -100,7 +115,7 @@ export async function copy(
 }
 
 async function moveEntry(
-  { storage, trash, run, entryData }: TransferContext,
+  { storage, trash, run, entryMetadata }: TransferContext,
   viewer: Viewer | null,
   granted: GrantsOf<typeof needs.move>,
   { conflict, replacesTree = false }: Pick<TransferInput, 'conflict' | 'replacesTree'>,
@@ -121,7 +136,7 @@ async function moveEntry(
       const there = moved ?? (await moveInSteps(source, entry, { destination, overwrite }, { run, signal }))
       if (there === taken) return taken
       // The end of a job has moved the data of a folder.
-      if (moved || entry.kind === 'file') await entryData.moved(source, destination)
+      if (moved || entry.kind === 'file') await entryMetadata.moved(source, destination)
       return entryAt(destination, there)
     })
   })

@@ -46,8 +46,8 @@ export class CursorCheck {
 
 /** Deletes a folder and everything below it. @throws NOT_EMPTY if an entry was added meanwhile or was not listed */
 export async function deleteTree(folder: WriteLocation, signal: AbortSignal, depth = 0): Promise<void> {
-  const whole = folder.deleteTree(signal)
-  if (whole) return whole
+  const deletion = folder.deleteTree(signal)
+  if (deletion) return deletion
   requireDepth(depth)
   for await (const entry of children(folder, signal)) {
     const child = folder.child(entry.name)

@@ -2,9 +2,8 @@ import type { Change } from '../../db/client.ts'
 import type { JobRecord } from '../../db/jobs/jobs.ts'
 import { findMember } from '../../db/members.ts'
 import type { ScheduledJob } from '../../db/schema.ts'
-import { cut } from '../audit/event.ts'
+import { cut, namedSources } from '../audit/event.ts'
 import type { Audit, AuditFacts } from '../audit/index.ts'
-import { namedSources } from '../audit/sources.ts'
 import type { LocationInput } from '../files/entry.ts'
 
 /** Records the end of a job with its counts, instead of one event for each file, unless the job continues. */

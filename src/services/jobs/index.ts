@@ -9,8 +9,14 @@ import { formatPath, isWithin, parseNewName, parsePath, root } from '../../auth/
 import { type Grant, isUnrestricted, requireScope } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
-import { deleteEntries, insertEntries, type NewJobEntry } from '../../db/jobs/entries.ts'
-import { type JobFailure, listFailures, retryEntries } from '../../db/jobs/failures.ts'
+import {
+  deleteEntries,
+  insertEntries,
+  type JobFailure,
+  listFailures,
+  type NewJobEntry,
+  retryEntries,
+} from '../../db/jobs/entries.ts'
 import {
   countActive,
   deleteJobsEndedBefore,
@@ -31,8 +37,7 @@ import type { LocationInput } from '../files/entry.ts'
 import { parsePageSize, requireShortPaths } from '../input.ts'
 import { encodeIdCursor, visiblePage } from '../paging.ts'
 import { factsOf, type RecordEnd } from './audit.ts'
-import type { JobFeed } from './feed.ts'
-import { isVisible, type JobSubscription, notFound } from './subscription.ts'
+import { isVisible, type JobFeed, type JobSubscription, notFound } from './feed.ts'
 import { targetPathOf } from './transfer.ts'
 
 export interface NewJobInput {
@@ -223,11 +228,11 @@ export function createJobs(options: {
       change(viewer, 'JOB_RETRY', id, async (trx, job) => {
         // A SYNC deletes extra entries only in folders without a failure, so it has to find those again.
         // A job that has undone its copies makes them again.
-        const isWhole = job.kind === 'SYNC' || job.outcome === 'UNDO'
-        const changed = await queueAfterEnd(trx, job, { isWhole })
+        const isRestart = job.kind === 'SYNC' || job.outcome === 'UNDO'
+        const changed = await queueAfterEnd(trx, job, { isRestart })
         if (!changed) return null
         await requireFewJobs(trx, changed)
-        if (isWhole) {
+        if (isRestart) {
           await deleteEntries(trx, job.id)
           await insertEntries(trx, job.id, job.isAtomic ? repeatedEntriesOf(job) : entriesOf(job))
         } else await retryEntries(trx, job.id)
@@ -285,10 +290,10 @@ function requireComplete({ kind, sources, target, deleteExtra }: NewJobInput): v
  * @throws INVALID_INPUT
  */
 function requireSeparate(sources: readonly Grant[], target: NewJobInput['target']): void {
-  const places = target
+  const targets = target
     ? sources.map(({ path }) => ({ providerId: target.providerId, path: parsePath(targetPathOf(path, target)) }))
     : sources
-  for (const list of [sources, places]) {
+  for (const list of [sources, targets]) {
     const overlap = list.some((a, index) =>
       list.some((b, other) => index !== other && a.providerId === b.providerId && isWithin(a.path, b.path)),
     )

@@ -1,7 +1,7 @@
 /** The common data of the steps of one run of a job: its state, tallies, retries and progress, and the locations of its entries. */
 import { formatPath, isWithin, parsePath, type StoragePath } from '../../auth/path.ts'
 import type { Database } from '../../db/client.ts'
-import { type Done, LeaseLost, type NewFailure, type NewJobEntry, type RunId } from '../../db/jobs/entries.ts'
+import { LeaseLost, type NewFailure, type NewJobEntry, type RunId, type StepResults } from '../../db/jobs/entries.ts'
 import type { JobProgress, JobRecord } from '../../db/jobs/jobs.ts'
 import type { Totals } from '../../db/jobs/leases.ts'
 import { AppError, reasons, toAppError } from '../../errors.ts'
@@ -72,7 +72,7 @@ export function isPointless({ job, progress }: JobRun): boolean {
 }
 
 /** Collects what a step does until it is committed. */
-export class Tally implements Done {
+export class Tally implements StepResults {
   files = 0
   bytes = 0
   skipped = 0

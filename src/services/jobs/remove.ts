@@ -3,8 +3,8 @@ import { childOf, isWithin, parsePath } from '../../auth/path.ts'
 import {
   commitStep,
   deepestListed,
+  findFoldersLeft,
   finishEntries,
-  foldersWithRest,
   type JobEntry,
   type NewJobEntry,
 } from '../../db/jobs/entries.ts'
@@ -49,12 +49,12 @@ export async function removeOne(run: JobRun, entry: JobEntry): Promise<void> {
         if (entry.isStarted && isMissing(error)) return null
         throw error
       })
-      const isWhole =
+      const isOneStep =
         !source ||
         source.kind === 'file' ||
         location.canDeleteTree ||
         (!run.job.permanent && (await run.trash.isOn(location)))
-      if (!isWhole) found.push({ ...entry, state: 'FOLDER' })
+      if (!isOneStep) found.push({ ...entry, state: 'FOLDER' })
       else if (source) await removeTree(run, tally, location, source)
       else tally.deleted += 1
     })
@@ -100,11 +100,11 @@ async function removeChild(
   { child, found }: { child: CheckedEntry; found: NewJobEntry[] },
 ): Promise<void> {
   const path = childPath(parsePath(folder), child.name)
-  const place = { providerId, path, targetPath: null, depth: depth + 1, isNewTarget: false }
-  if (child.kind === 'directory') found.push({ ...place, state: 'FOLDER' })
+  const at = { providerId, path, targetPath: null, depth: depth + 1, isNewTarget: false }
+  if (child.kind === 'directory') found.push({ ...at, state: 'FOLDER' })
   else {
-    await tally.attempt(run, { ...place, state: 'FILE' }, () =>
-      run.limits.run([providerId], () => removeTree(run, tally, writable(sourceAt(run, place)), child)),
+    await tally.attempt(run, { ...at, state: 'FILE' }, () =>
+      run.limits.run([providerId], () => removeTree(run, tally, writable(sourceAt(run, at)), child)),
     )
   }
 }
@@ -134,7 +134,7 @@ async function removeLevel(run: JobRun, tally: Tally, level: readonly JobEntry[]
     ),
   )
   const ids = (entries: readonly JobEntry[]) => entries.map(({ id }) => id)
-  const kept = await foldersWithRest(run.db, run.job.id, ids(notEmpty))
+  const kept = await findFoldersLeft(run.db, run.job.id, ids(notEmpty))
   for (const entry of notEmpty.filter(({ id }) => !kept.has(id))) {
     const message = `"${entry.path}" is not empty: it contains an entry that was added meanwhile, or one that the back end does not list.`
     tally.failures.push({ ...entry, state: 'FOLDER', cursor: null, reason: 'NOT_EMPTY', message })

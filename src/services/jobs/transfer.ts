@@ -116,20 +116,20 @@ async function transferPage(
     folder.pages.read(folder.from, { cursor: at.cursor, isRetry }, signal),
   )
   const { entries, cursor } = listed ?? { entries: [], cursor: null }
-  const copySmall = startSmallCopies(run, folder, entries)
+  const copyInBatch = startBatchCopies(run, folder, entries)
   let isCut = false
   await allDone(
     entries.map(child => {
       const path = childPath(folder.from.path, child.name)
-      const place = {
+      const location = {
         providerId: entry.providerId,
         path,
         targetPath: childPath(folder.to.path, child.name),
         depth: entry.depth + 1,
       }
       const state = child.kind === 'file' ? ('FILE' as const) : ('SOURCE' as const)
-      return tally.attempt(run, { ...place, state, isNewTarget: entry.isNewTarget }, async isRetry => {
-        if (!isRetry && (await copySmall(tally, child))) return
+      return tally.attempt(run, { ...location, state, isNewTarget: entry.isNewTarget }, async isRetry => {
+        if (!isRetry && (await copyInBatch(tally, child))) return
         await run.limits.run([entry.providerId, folder.to.providerId], async () => {
           signal.throwIfAborted()
           // A first attempt may have made a copy, which has to be found.
@@ -138,7 +138,7 @@ async function transferPage(
             return
           }
           const opened = await transferChild(run, tally, entry, folder, { child, isRetry })
-          if (opened) found.push({ ...place, ...opened })
+          if (opened) found.push({ ...location, ...opened })
         })
       })
     }),
@@ -202,13 +202,17 @@ interface BatchFolders {
 }
 
 /** Copies a file together with others. Returns false if it has to be copied by itself. */
-type CopySmall = (tally: Tally, file: CheckedEntry) => Promise<boolean>
+type CopyInBatch = (tally: Tally, file: CheckedEntry) => Promise<boolean>
 
 /**
  * Starts the copies of the small files of one page whose names are free at the target, where the back end is faster if it copies them
  * together.
  */
-function startSmallCopies(run: JobRun, { from, to, names }: BatchFolders, entries: readonly CheckedEntry[]): CopySmall {
+function startBatchCopies(
+  run: JobRun,
+  { from, to, names }: BatchFolders,
+  entries: readonly CheckedEntry[],
+): CopyInBatch {
   const { job } = run
   if (job.kind === 'MOVE' || job.dryRun || !to.canCopySmallFrom(from)) return async () => false
   const files = entries.filter(({ name, size }) => size !== null && size <= smallBytes && names.isFree(name))

@@ -3,15 +3,19 @@
  * copies of an atomic job.
  */
 import {
+  decideOutcome,
   deepestListed,
   deleteEntries,
   finishEntries,
+  forgetCounts,
   hasEntries,
   type JobEntry,
+  listKeptFolders,
+  listNewFolders,
   markStarted,
+  nextCopied,
   nextEntries,
 } from '../../db/jobs/entries.ts'
-import { decideOutcome, forgetCounts, listKeptFolders, listNewFolders, nextCopied } from '../../db/jobs/outcome.ts'
 import { AppError } from '../../errors.ts'
 import { allDone } from '../../lib/limiter.ts'
 import { statOrNull } from '../files/conflict.ts'

@@ -24,8 +24,8 @@ export interface RequestLimits {
   /** Counts a request with a valid key. @throws RATE_LIMITED */
   countKey(hash: string): void
   /**
-   * Counts a request of an authenticated viewer for the member. Those with share links count apart, so that strangers who use them
-   * refuse nothing to the member. @throws RATE_LIMITED
+   * Counts a request of an authenticated viewer for the member. Those with share links count apart, so that the use of the links
+   * refuses nothing to the member. @throws RATE_LIMITED
    */
   countMember(viewer: Pick<Viewer, 'kind' | 'member'>): void
   /** Counts a malformed credential. @throws RATE_LIMITED */
@@ -49,7 +49,7 @@ export function createRequestLimits(perMinute: number, meter: (rule: RateLimit) 
   const validKeys = new LruMap<string, true>(maxValidKeys)
   /** Keys that are being looked up, by network. */
   const trying = new Counts<string>()
-  const turns = new LookupTurns()
+  const rounds = new LookupRounds()
 
   function requireWithinLimit(meter: Meter, subject: string, what: string): void {
     const wait = meter.wait(subject)
@@ -76,7 +76,7 @@ export function createRequestLimits(perMinute: number, meter: (rule: RateLimit) 
       requireWithinLimitForCredential(hash)
       if (validKeys.get(hash)) return known
       const network = networkOf(address)
-      if (failures.wait(network, trying.get(network)) !== null) await turns.take(hash, network, connection)
+      if (failures.wait(network, trying.get(network)) !== null) await rounds.take(hash, network, connection)
       return trying.hold(network)
     },
 
@@ -105,7 +105,7 @@ export function createRequestLimits(perMinute: number, meter: (rule: RateLimit) 
   }
 }
 
-interface Turn {
+interface WaitingLookup {
   credential: string
   wait: PromiseWithResolvers<void>
 }
@@ -123,20 +123,20 @@ const retryAfter = 1000
  * Admits a bounded number of lookups in each round. Networks take turns, and so do the connections of each: a connection waits for
  * one credential at a time, so many requests on one connection do not delay those on others.
  */
-export class LookupTurns {
+export class LookupRounds {
   /** The next network is first, and so is the next connection of each. */
-  readonly #networks = new Map<string, Map<ClientConnection, Turn>>()
+  readonly #networks = new Map<string, Map<ClientConnection, WaitingLookup>>()
   /** A round is due while this is not 0. */
   #waiting = 0
 
   /** Resolves when the lookup may start. @throws RATE_LIMITED if too many wait */
   async take(credential: string, network: string, connection: ClientConnection): Promise<void> {
-    const turns = this.#networks.get(network) ?? new Map<ClientConnection, Turn>()
-    const earlier = turns.get(connection)
+    const connections = this.#networks.get(network) ?? new Map<ClientConnection, WaitingLookup>()
+    const earlier = connections.get(connection)
     if (earlier?.credential === credential) return earlier.wait.promise
-    if (earlier || turns.size >= maxWaitingOfNetwork || this.#waiting >= maxWaiting) throw tooManyWaiting()
+    if (earlier || connections.size >= maxWaitingOfNetwork || this.#waiting >= maxWaiting) throw tooManyWaiting()
     const wait = Promise.withResolvers<void>()
-    this.#networks.set(network, turns.set(connection, { credential, wait }))
+    this.#networks.set(network, connections.set(connection, { credential, wait }))
     if (this.#waiting === 0) setTimeout(() => this.#round(), roundInterval)
     this.#waiting += 1
     return wait.promise
@@ -146,11 +146,11 @@ export class LookupTurns {
     for (let admitted = 0; admitted < lookupsInRound; ) {
       const [next] = this.#networks
       if (!next) return
-      const [network, turns] = next
+      const [network, connections] = next
       // The network goes to the end of the line.
       this.#networks.delete(network)
-      for (const [connection, { wait }] of turns) {
-        turns.delete(connection)
+      for (const [connection, { wait }] of connections) {
+        connections.delete(connection)
         this.#waiting -= 1
         if (connection.destroyed) wait.reject(tooManyWaiting())
         else {
@@ -159,7 +159,7 @@ export class LookupTurns {
           break
         }
       }
-      if (turns.size > 0) this.#networks.set(network, turns)
+      if (connections.size > 0) this.#networks.set(network, connections)
     }
     if (this.#waiting > 0) setTimeout(() => this.#round(), roundInterval)
   }

@@ -1,5 +1,5 @@
 import { storeAccess } from '../../auth/access.ts'
-import { describeApiKey, generateApiKey, hashToken } from '../../auth/api-key.ts'
+import { accessKeyIdOf, describeApiKey, generateApiKey, hashToken, secretAccessKeys } from '../../auth/api-key.ts'
 import { isId } from '../../auth/id.ts'
 import {
   isUnrestricted,
@@ -8,7 +8,6 @@ import {
   requireMayAssign,
   requireWorkspaceAdmin,
 } from '../../auth/policy.ts'
-import { accessKeyIdOf, secretAccessKeys } from '../../auth/s3-keys.ts'
 import { highestScope, type Scope, scopes } from '../../auth/scopes.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
@@ -86,7 +85,7 @@ export function createApiKeys({ db, secrets, audit }: { db: Database; secrets: S
      */
     create(viewer: Viewer | null, input: CreateApiKey, value?: string): Promise<CreatedApiKey> {
       return audit.recorded(viewer, 'API_KEY_CREATE', {}, async recording => {
-        const maker = requireKeyManager(viewer)
+        const creator = requireKeyManager(viewer)
         const name = parseName(input.name, 'The name of a key')
         const given = scopes.filter(scope => input.scopes.includes(scope))
         if (given.length === 0)
@@ -94,11 +93,11 @@ export function createApiKeys({ db, secrets, audit }: { db: Database; secrets: S
         const access = parseKeyAccess(input.providerAccess)
         const expiresAt = input.expiresAt ? parseFuture(input.expiresAt, 'The expiry of a key') : null
         // "All providers" means all providers of the owner, so it never exceeds the owner's access.
-        requireCovers(maker, { scope: highestScope(given), access: access.all ? maker.access : access })
-        requireEarlierExpiry(maker, expiresAt)
-        await requireProviders(db, maker.member.workspaceId, access)
+        requireCovers(creator, { scope: highestScope(given), access: access.all ? creator.access : access })
+        requireEarlierExpiry(creator, expiresAt)
+        await requireProviders(db, creator.member.workspaceId, access)
         const { key, keyHash, displayPrefix } = value === undefined ? generateApiKey() : describeApiKey(value)
-        const { userId, workspaceId } = maker.member
+        const { userId, workspaceId } = creator.member
         const values = { workspaceId, userId, name, hash: keyHash, displayPrefix, scopes: given, access, expiresAt }
         const providerAccess = storeAccess(access)
         recording.add({ details: { name, displayPrefix, scopes: given, providerAccess, expiresAt } })
@@ -182,12 +181,12 @@ function describeKey({ name, displayPrefix, userId }: ApiKey) {
 }
 
 /** Checks that nothing made with a key outlives the key. Objects that a session makes may outlive the session. */
-export function requireEarlierExpiry(maker: Viewer, expiresAt: Date | null): void {
-  if (maker.kind !== 'API_KEY' || !maker.expiresAt) return
-  if (!expiresAt || expiresAt > maker.expiresAt) {
+export function requireEarlierExpiry(creator: Viewer, expiresAt: Date | null): void {
+  if (creator.kind !== 'API_KEY' || !creator.expiresAt) return
+  if (!expiresAt || expiresAt > creator.expiresAt) {
     throw new AppError(
       'EXCEEDS_OWN_REACH',
-      `Nothing made with this key can outlive it: give an expiresAt up to ${maker.expiresAt.toISOString()}.`,
+      `Nothing made with this key can outlive it: give an expiresAt up to ${creator.expiresAt.toISOString()}.`,
     )
   }
 }

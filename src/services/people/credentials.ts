@@ -1,5 +1,5 @@
-import { hashToken, isApiKey } from '../../auth/api-key.ts'
-import { apiKeyIdOf, secretAccessKeys } from '../../auth/s3-keys.ts'
+import { apiKeyIdOf, hashToken, isApiKey, secretAccessKeys } from '../../auth/api-key.ts'
+import { requireLive } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import { isShareToken, type SessionTokens } from '../../auth/tokens.ts'
 import {
@@ -9,20 +9,19 @@ import {
   memberViewer,
   type Origin,
   type ProviderName,
+  sharePermissions,
   type Viewer,
 } from '../../auth/viewer.ts'
 import { type OwnedApiKey, prepareOwnedApiKeys } from '../../db/api-keys.ts'
 import type { Database } from '../../db/client.ts'
+import { batched } from '../../db/lookups.ts'
 import { batchedMembers } from '../../db/members.ts'
 import { prepareSessions, type Session } from '../../db/sessions.ts'
-import type { OwnedShare } from '../../db/shares/live-shares.ts'
-import type { ShareRecord } from '../../db/shares/shares.ts'
+import { type OwnedShare, prepareOwnedShares, type ShareRecord } from '../../db/shares/shares.ts'
 import { AppError } from '../../errors.ts'
 import type { RequestLimits } from '../limits/requests.ts'
-import { rememberedLookups } from './credential-lookups.ts'
 import type { KeyUsage } from './key-usage.ts'
-import type { RightsMemory } from './rights-memory.ts'
-import { createShareLookups, shareViewer, unknownShare } from './share-credentials.ts'
+import { type RightsMemory, rememberedLookups } from './rights-memory.ts'
 
 export interface Credentials {
   /**
@@ -315,4 +314,60 @@ function sessionViewer(session: Session | null, origin: Origin, namedProvider: P
 
 function sessionEnded(): AppError {
   return new AppError('SESSION_ENDED', 'This session has ended: sign in again.')
+}
+
+// Share links as credentials. A link has the rights of its creator and of the API key that created it, limited to what is shared.
+
+/** Finds shares. Lookups that arrive together share a query. */
+export function createShareLookups(db: Database, memory: RightsMemory) {
+  const findByHash = prepareOwnedShares(db, 'token_hash')
+  const findById = prepareOwnedShares(db, 'id')
+  return {
+    /** @param hash hexadecimal */
+    byHash: memory.remembering(
+      'share by hash',
+      batched(async (hashes: readonly string[]) => {
+        const found = await findByHash(hashes.map(hash => Buffer.from(hash, 'hex')))
+        return new Map(found.map(each => [each.tokenHash.toString('hex'), each]))
+      }),
+    ),
+    byId: memory.remembering(
+      'share by id',
+      batched(async (ids: readonly string[]) => {
+        const found = await findById(ids)
+        return new Map(found.map(each => [each.share.id, each]))
+      }),
+    ),
+  }
+}
+
+/** Returns the viewer of a share, which may have expired. @throws SHARE_ENDED */
+export function shareViewer(found: OwnedShare | null, origin: Origin): Viewer {
+  if (!found || found.share.revokedAt) throw new AppError('SHARE_ENDED', 'This share link was revoked.')
+  const { share, creator, key, seenProvider } = found
+  const hasKey = key !== null && (!key.expiresAt || key.expiresAt > new Date())
+  if (share.credentialKind === 'API_KEY' && !hasKey) {
+    throw new AppError('SHARE_ENDED', 'This share link has ended with the API key that made it.')
+  }
+  const { kind, providerId, paths } = share
+  const shared = { kind, providerId, paths }
+  const viewer: Viewer = {
+    kind: 'SHARE',
+    credentialId: share.id,
+    outlivesSession: false,
+    displayPrefix: null,
+    shared,
+    member: creator,
+    expiresAt: share.expiresAt,
+    confirmedAt: performance.now(),
+    seenProvider,
+    origin,
+    ...sharePermissions(key ? keyPermissions(creator, key) : memberPermissions(creator), shared),
+  }
+  requireLive(viewer)
+  return viewer
+}
+
+export function unknownShare(): AppError {
+  return new AppError('INVALID_CREDENTIAL', 'This share link is unknown: check that it is complete.')
 }

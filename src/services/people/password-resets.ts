@@ -78,10 +78,10 @@ export function createPasswordResets({ db, audit }: { db: Database; audit: Audit
 
 /** Returns the member whom a link is for, if its creator could still create it. */
 async function targetOf(trx: Change, { workspaceId, userId, createdBy }: PasswordReset, origin: Origin) {
-  const [target, maker] = [await findMember(trx, workspaceId, userId), await findMember(trx, workspaceId, createdBy)]
-  if (!target || !maker) return null
+  const [target, creator] = [await findMember(trx, workspaceId, userId), await findMember(trx, workspaceId, createdBy)]
+  if (!target || !creator) return null
   try {
-    requireMayAssign(memberViewer(maker, maker.userId, origin), target)
+    requireMayAssign(memberViewer(creator, creator.userId, origin), target)
   } catch (error) {
     if (error instanceof AppError) return null
     throw error

@@ -127,9 +127,9 @@ export function createRegistration(options: {
 /** Redeems an invite if the person or the key that made it could still make it. @throws INVALID_INVITE */
 async function acceptInvite(trx: Change, token: string, origin: Origin) {
   const invite = await redeemInvite(trx, hashToken(token))
-  const maker = invite?.createdBy ? await findMember(trx, invite.workspaceId, invite.createdBy) : null
-  if (!invite || !maker) throw new AppError('INVALID_INVITE')
-  requireStillCovers(memberViewer(maker, maker.userId, origin), invite)
+  const creator = invite?.createdBy ? await findMember(trx, invite.workspaceId, invite.createdBy) : null
+  if (!invite || !creator) throw new AppError('INVALID_INVITE')
+  requireStillCovers(memberViewer(creator, creator.userId, origin), invite)
   // An invite made by a key is valid only while the key is.
   const key = invite.apiKeyId === null ? null : await findApiKey(trx, invite.workspaceId, invite.apiKeyId)
   if (key && apiKeyState(key) !== 'active') throw new AppError('INVALID_INVITE')
@@ -137,9 +137,9 @@ async function acceptInvite(trx: Change, token: string, origin: Origin) {
 }
 
 /** Checks that the creator of an invite could still create it. @throws INVALID_INVITE */
-function requireStillCovers(maker: Viewer, given: Pick<Member, 'role' | 'access'>): void {
+function requireStillCovers(creator: Viewer, given: Pick<Member, 'role' | 'access'>): void {
   try {
-    requireMayAssign(maker, given)
+    requireMayAssign(creator, given)
   } catch (cause) {
     throw new AppError(
       'INVALID_INVITE',

@@ -33,14 +33,17 @@ import type { Audit } from '../audit/index.ts'
 import { parseName } from '../input.ts'
 import type { ResumableUploads } from '../uploads/index.ts'
 import {
+  insertWithSlug,
+  isSlug,
   mergeConfig,
   parseChanges,
   parseJobLimits,
+  parseSlug,
   parseTrashDays,
   propertiesOf,
   requireSecretsAgain,
+  slugTaken,
 } from './settings.ts'
-import { insertWithSlug, isSlug, parseSlug, slugTaken } from './slug.ts'
 
 export type { TrashTraits } from '../../storage/trash.ts'
 

@@ -1,8 +1,7 @@
 /**
- * Files that strangers send through a drop link. They are always new, and a taken name is numbered. The link shows each file
+ * Files that recipients send through a drop link. They are always new, and a taken name is numbered. The link shows each file
  * under the name that was sent, so that nobody learns which names are taken.
  */
-
 import { randomUUID } from 'node:crypto'
 import { authorize, needs } from '../../auth/needs.ts'
 import {
@@ -33,7 +32,7 @@ import type { Storage } from '../../storage/index.ts'
 import { candidates, isTaken, longestSuffix, nameTaken } from '../files/conflict.ts'
 import type { Files, UploadInput } from '../files/index.ts'
 import type { NewResumableUpload, NextBytes, OpenUpload, ResumableUploads } from '../uploads/index.ts'
-import { type OpenedShare, realPath } from './opened-share.ts'
+import { type OpenedShare, realPath } from './opening.ts'
 import { requireFileType } from './settings.ts'
 
 /** Reasons why there is no entry at a path. The folder above it may be a file. */
@@ -87,9 +86,9 @@ async function freeFolder(
   return childOf(found.folder, nameOf(granted.path))
 }
 
-/** The number of names in a path that strangers send. Each missing folder of it costs a request to the back end. */
+/** The number of names in a path that a recipient sends. Each missing folder of it costs a request to the back end. */
 const maxNames = 100
-/** Bytes of UTF-8 in a path that strangers send. */
+/** Bytes of UTF-8 in a path that a recipient sends. */
 const maxBytes = 1024
 /** Bytes of UTF-8 in each of its names. Most back ends allow 255, which leaves room for the suffix of a taken name. */
 const maxNameBytes = 240
@@ -155,8 +154,8 @@ export function createDrops({
     return { providerId, path: formatPath(free), conflict: 'RENAME' }
   }
 
-  /** An open upload that keeps account of the space. */
-  function opened(share: ShareRecord, upload: OpenUpload): OpenUpload {
+  /** Counts the bytes of an upload towards the limit of the link. */
+  function counting(share: ShareRecord, upload: OpenUpload): OpenUpload {
     return {
       get record() {
         return upload.record
@@ -192,10 +191,10 @@ export function createDrops({
           const upload = await silent(() => uploads.create(viewer, { ...input, ...location }, signal))
           return { upload, size: upload.record.size }
         })
-        return opened(share, upload)
+        return counting(share, upload)
       },
       open: async (id: string, signal: AbortSignal, next?: NextBytes): Promise<OpenUpload> =>
-        opened(share, await uploads.open(viewer, id, signal, next)),
+        counting(share, await uploads.open(viewer, id, signal, next)),
     }),
   }
 }

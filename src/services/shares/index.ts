@@ -25,8 +25,8 @@ import {
 import { AppError } from '../../errors.ts'
 import { mapAtMost } from '../../lib/limiter.ts'
 import type { Storage } from '../../storage/index.ts'
+import { namedSources } from '../audit/event.ts'
 import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
-import { namedSources } from '../audit/sources.ts'
 import { asCreator } from '../creator.ts'
 import { parsePageSize, requireShortPaths } from '../input.ts'
 import type { Invitations } from '../limits/index.ts'
@@ -78,12 +78,12 @@ export function createShares(options: {
 
   /** Returns whether the granted paths are one folder. @throws as `ReadLocation.stat`; INVALID_INPUT */
   async function requireShareable(kind: ShareKind, granted: readonly Grant[], signal: AbortSignal): Promise<boolean> {
-    const kinds = await mapAtMost(
+    const entryKinds = await mapAtMost(
       lookupsAtOnce,
       granted,
       async each => (await (await storage.readAt(each)).stat(signal)).kind,
     )
-    const isFolder = kinds.length === 1 && kinds[0] === 'directory'
+    const isFolder = entryKinds.length === 1 && entryKinds[0] === 'directory'
     if (kind === 'DROP' && !isFolder) throw new AppError('INVALID_INPUT', 'A share of the kind DROP is one folder.')
     if (new Set(granted.map(({ path }) => nameOf(path))).size < granted.length) {
       throw new AppError('INVALID_INPUT', 'Two of the paths have the same name: share their folder, or each by itself.')
@@ -148,17 +148,17 @@ export function createShares(options: {
         }
         requireShortPaths([path, ...(morePaths ?? [])], 'share their folder, or create several shares')
         const granted = authorizeShare(viewer, input)
-        const [{ viewer: maker }] = granted
+        const [{ viewer: creator }] = granted
         const settings = { ...noSettings, ...parseSettings(kind, input) }
         const recipients = parseRecipients(input.recipients ?? [])
         if (recipients.length > 0 || input.notify) requireEmail()
         const isFolder = await requireShareable(kind, granted, signal)
-        if (input.password != null) settings.passwordHash = await hashed(input.password, maker, signal)
+        if (input.password != null) settings.passwordHash = await hashed(input.password, creator, signal)
         const token = generateShareToken()
         const id = nextId(new Date())
         const share = {
           id,
-          ...asCreator(maker),
+          ...asCreator(creator),
           kind,
           providerId,
           paths: granted.map(each => each.path),
@@ -168,7 +168,7 @@ export function createShares(options: {
           ...settings,
         }
         recording.add({ subject: { kind: 'SHARE', id }, details: { ...described(settings), recipients } })
-        await limits.countInvitations(maker.member.userId, recipients.length)
+        await limits.countInvitations(creator.member.userId, recipients.length)
         return recording.commit(async trx => {
           const created = await insertShare(trx, share, maxActiveShares)
           if (!created) throw tooManyShares()

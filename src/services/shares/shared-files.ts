@@ -22,8 +22,7 @@ import type { Credentials } from '../people/credentials.ts'
 import type { Thumbnail, ThumbnailRequest, Thumbnails } from '../thumbnails/index.ts'
 import type { ResumableUploads } from '../uploads/index.ts'
 import { createDrops } from './drops.ts'
-import { type OpenedShare, realPath, shownPath } from './opened-share.ts'
-import type { createUnlocking, ShareKey } from './unlocking.ts'
+import { type createUnlocking, type OpenedShare, realPath, type ShareKey, shownPath } from './opening.ts'
 
 /** A file or folder as a link shows it. */
 interface SharedEntry {

@@ -14,10 +14,10 @@ import type { FileEntry } from '../files/entry.ts'
 import type { TrashBin } from '../files/transfer.ts'
 import { parsePageSize } from '../input.ts'
 import { decodeIdCursor, encodeIdCursor } from '../paging.ts'
-import { factsOfPlace, putInTrash, type RestoreInput, restoreFromTrash } from './moves.ts'
+import { factsOfItem, putInTrash, type RestoreInput, restoreFromTrash } from './moves.ts'
 import { startTrashCollector, trashTraitsAt } from './settle.ts'
 
-export { factsOfPlace, type RestoreInput } from './moves.ts'
+export { factsOfItem, type RestoreInput } from './moves.ts'
 
 export const maxTrashPage = 100
 
@@ -72,7 +72,7 @@ export function createTrash(options: TrashServicesOptions & { audit: Audit; coll
      * @throws NOT_FOUND, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, ALREADY_EXISTS, NOT_EMPTY
      */
     restore(viewer: Viewer | null, input: RestoreInput, signal: AbortSignal): Promise<FileEntry> {
-      const facts = { ...factsOfPlace(input.id), details: { conflict: input.conflict } }
+      const facts = { ...factsOfItem(input.id), details: { conflict: input.conflict } }
       return audit.recorded(viewer, 'RESTORE', facts, recording =>
         restoreFromTrash(options, viewer, input, { recording, signal }),
       )

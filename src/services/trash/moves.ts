@@ -96,13 +96,13 @@ async function move(
     await location.discard(nativeId, signal)
     return true
   }
-  const place = location.inTrash(id)
+  const inTrash = location.inTrash(id)
   // Nothing else has this id, so this replaces nothing. A back end can need fewer steps if it does not have to check that.
-  const moved = await location.moveTo(place, signal, { overwrite: true, seen: entry })
+  const moved = await location.moveTo(inTrash, signal, { overwrite: true, seen: entry })
   if (moved) return true
-  if (entry.kind === 'file') await copyAndDelete(location, entry, place, { existing: null, overwrite: true, signal })
+  if (entry.kind === 'file') await copyAndDelete(location, entry, inTrash, { existing: null, overwrite: true, signal })
   else if (jobId === null) return false
-  else await moveTree(location, place, { overwrite: true, signal })
+  else await moveTree(location, inTrash, { overwrite: true, signal })
   return true
 }
 
@@ -114,8 +114,8 @@ export interface RestoreInput {
   conflict: ConflictBehavior
 }
 
-/** Returns the place that an id names, for the audit log; nothing for a text that is no id. */
-export function factsOfPlace(id: string): AuditFacts {
+/** Returns the location that an id names, for the audit log; nothing for a text that is no id. */
+export function factsOfItem(id: string): AuditFacts {
   try {
     const { providerId, path } = parseTrashId(id)
     return { location: { providerId, path } }

@@ -1,15 +1,17 @@
-import type { Secrets } from '../../auth/secrets.ts'
-import { SecretMismatch } from '../../auth/secrets.ts'
+/** An upload that one request works on, the services that its steps need, and its bytes at the back end. */
+import { SecretMismatch, type Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { readChunks } from '../../db/uploads/leases.ts'
 import type { UploadRecord } from '../../db/uploads/record.ts'
 import { AppError } from '../../errors.ts'
+import type { Storage } from '../../storage/index.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import type { Audit } from '../audit/index.ts'
 import type { Reservations } from '../files/conflict.ts'
-import type { Lease } from './lease.ts'
+import { createLeases, type Lease } from './lease.ts'
+import { maxFileBytes, maxHeldBytes } from './limits.ts'
 
 /** An upload that one request works on, with everything that its steps need. */
 export interface ActiveUpload {
@@ -102,4 +104,42 @@ export function openState(secrets: Secrets, { id, sealedState }: Pick<UploadReco
 
 export function missingUpload(cause?: unknown): AppError {
   return new AppError('NOT_FOUND', 'The back end no longer has this upload: begin a new one.', { cause })
+}
+
+export interface UploadOptions {
+  db: Database
+  secrets: Secrets
+  storage: Storage
+  reservations: Reservations
+  audit: Audit
+  /** Bytes. */
+  maxUploadBytes: number
+  onError: (error: unknown) => void
+}
+
+export type UploadServices = ReturnType<typeof createUploadServices>
+
+export function createUploadServices(options: UploadOptions) {
+  const { db, secrets, reservations, audit } = options
+
+  function maxBytesAt({ traits, resumable }: WriteLocation): number {
+    const here = resumable ? maxFileBytes(resumable) : maxHeldBytes
+    return Math.min(options.maxUploadBytes, traits.maxFileSize ?? Number.MAX_SAFE_INTEGER, here)
+  }
+
+  return {
+    ...options,
+    leases: createLeases(db),
+    maxBytesAt,
+    activate: (viewer: Viewer, lease: Lease, location: WriteLocation): ActiveUpload => ({
+      db,
+      secrets,
+      reservations,
+      audit,
+      viewer,
+      lease,
+      location,
+      maxBytes: maxBytesAt(location),
+    }),
+  }
 }

@@ -1,3 +1,4 @@
+/** Makes the file of a complete upload visible. */
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { formatPath } from '../../auth/path.ts'
@@ -5,8 +6,7 @@ import { AppError } from '../../errors.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { isMissing, isTaken, statOrNull } from '../files/conflict.ts'
 import { uploadUnderWay } from '../files/upload.ts'
-import { type ActiveUpload, complete, openState, pendingBytes, readPending } from './active-upload.ts'
-import { completeNativeParts, type NativePart } from './multipart/native-parts.ts'
+import { type ActiveUpload, complete, missingUpload, openState, pendingBytes, readPending } from './active-upload.ts'
 
 /** Milliseconds by which the clocks of a back end and of the database may differ. */
 const clockDifference = 60_000
@@ -112,4 +112,27 @@ async function abortLeftovers({ lease, location, secrets }: ActiveUpload): Promi
   if (!lease.record.sealedState) return
   // The back end deletes leftovers by itself later.
   await location.resumable?.abort(openState(secrets, lease.record)).catch(() => {})
+}
+
+/** A part as the back end names it. */
+export interface NativePart {
+  number: number
+  tag: string
+}
+
+/** Makes the file of these parts visible. Safe to repeat. @throws PART_MISSING, NOT_FOUND */
+export async function completeNativeParts(
+  { lease, secrets, location }: ActiveUpload,
+  parts: readonly NativePart[],
+  work: AbortSignal,
+  options: { size: number; overwrite: boolean },
+): Promise<CheckedEntry> {
+  const { resumable } = location
+  if (!resumable) throw missingUpload()
+  try {
+    return await resumable.completeParts(work, openState(secrets, lease.record), parts, options)
+  } catch (error) {
+    if (!(error instanceof AppError) || error.reason !== 'PRECONDITION_FAILED') throw error
+    throw new AppError('PART_MISSING', undefined, { cause: error })
+  }
 }

@@ -5,7 +5,7 @@ import { formatPath, root, type StoragePath } from '../../auth/path.ts'
 import { grant } from '../../auth/policy.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { UploadRecord } from '../../db/uploads/record.ts'
-import { findFinishingEmpty, findReserving, findUpload } from '../../db/uploads/uploads.ts'
+import { findReserving, findUnfinishedEmptyUpload, findUpload } from '../../db/uploads/uploads.ts'
 import { AppError } from '../../errors.ts'
 import { BudgetShare } from '../../lib/byte-budget.ts'
 import { timeToKeep } from '../../storage/validate-entry.ts'
@@ -14,12 +14,12 @@ import { type ConflictBehavior, candidates, isMissing, nameTaken, statOrNull } f
 import { type LocationInput, locationOf } from '../files/entry.ts'
 import { requireFits, uploadUnderWay } from '../files/upload.ts'
 import type { Members } from '../people/members.ts'
+import type { UploadServices } from './active-upload.ts'
 import { finish } from './finish.ts'
 import type { Lease } from './lease.ts'
 import { blockFor, checksumBudget, isUploadId, newUploadId } from './limits.ts'
 import { type Checksum, receive, verifyChecksum } from './receive.ts'
 import { abortAtBackEnd, isUnfinished, noteEnded, sweep, unfinishedFacts } from './sweep.ts'
-import type { UploadServices } from './upload-services.ts'
 
 export type { UploadRecord } from '../../db/uploads/record.ts'
 
@@ -168,7 +168,7 @@ export function createResumableUploads(context: UploadServices, members: Pick<Me
     { providerId, metadata }: NewResumableUpload,
     signal: AbortSignal,
   ): Promise<Lease | null> {
-    const find = () => findFinishingEmpty(db, { providerId, metadata, credentialKind: kind, credentialId })
+    const find = () => findUnfinishedEmptyUpload(db, { providerId, metadata, credentialKind: kind, credentialId })
     const earlier = await find()
     if (!earlier) return null
     try {

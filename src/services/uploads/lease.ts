@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../db/client.ts'
-import { deleteLongExpired, deleteUpload } from '../../db/uploads/delete.ts'
 import {
+  deleteLongExpired,
+  deleteUpload,
   dropLease,
   type Progress,
   renewLease,
@@ -12,8 +13,7 @@ import {
   takeLease,
   wantLeases,
 } from '../../db/uploads/leases.ts'
-import { LimitExceeded } from '../../db/uploads/limits.ts'
-import type { UploadRecord } from '../../db/uploads/record.ts'
+import { LimitExceeded, type UploadRecord } from '../../db/uploads/record.ts'
 import { insertUpload, type NewUpload } from '../../db/uploads/uploads.ts'
 import { AppError } from '../../errors.ts'
 import { LeaseKeeper } from '../../lib/lease-keeper.ts'

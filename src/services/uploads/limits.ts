@@ -1,6 +1,6 @@
 /** Bounds the memory that all uploads of this process use together, however many or slow they are. */
 import { randomBytes } from 'node:crypto'
-import type { UploadLimits } from '../../db/uploads/limits.ts'
+import type { UploadLimits } from '../../db/uploads/record.ts'
 import { ByteBudget } from '../../lib/byte-budget.ts'
 import type { ResumableLocation } from '../../storage/resumable-write.ts'
 

@@ -7,22 +7,20 @@ import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { type Database, isForeignKeyViolation } from '../../db/client.ts'
 import {
+  type DeliveryRecord,
   type DeliveryState,
   deleteDeliveriesEndedBefore,
-  insertTest,
-  listDeliveries,
-  replay,
-} from '../../db/webhooks/deliveries.ts'
-import {
-  type DeliveryRecord,
   deleteWebhook,
   findWebhook,
+  insertTest,
   insertWebhook,
+  listDeliveries,
   listWebhooks,
   lockWebhook,
+  replay,
   updateWebhook,
   type WebhookRecord,
-} from '../../db/webhooks/webhooks.ts'
+} from '../../db/webhooks.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import { cut } from '../audit/event.ts'
@@ -30,8 +28,17 @@ import type { Audit, Recording } from '../audit/index.ts'
 import { asCreator } from '../creator.ts'
 import { parseName, parsePageSize } from '../input.ts'
 import { decodeIdCursor, encodeIdCursor } from '../paging.ts'
-import { actionsOf, parseEvents, parseUrl, type WebhookEvent } from './events.ts'
-import { isSecret, newSecret, openSecrets, overlap, sealSecrets } from './payload.ts'
+import {
+  actionsOf,
+  isSecret,
+  newSecret,
+  openSecrets,
+  overlap,
+  parseEvents,
+  parseUrl,
+  sealSecrets,
+  type WebhookEvent,
+} from './messages.ts'
 
 /** The maximum number of webhooks of a workspace. */
 export const maxWebhooks = 100

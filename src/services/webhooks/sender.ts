@@ -12,12 +12,14 @@ import {
   type Allowance,
   type AttemptOutcome,
   claimDeliveries,
+  type DeliveryRecord,
+  disableWebhook,
   findClaimedWebhooks,
   hasMorePending,
   isAnyDeliveryDue,
   settleAttempt,
-} from '../../db/webhooks/deliveries.ts'
-import { type DeliveryRecord, disableWebhook, type WebhookRecord } from '../../db/webhooks/webhooks.ts'
+  type WebhookRecord,
+} from '../../db/webhooks.ts'
 import { AppError, type Reason, reasons, toAppError } from '../../errors.ts'
 import { Counts } from '../../lib/counts.ts'
 import { LruMap } from '../../lib/lru-map.ts'
@@ -27,7 +29,7 @@ import { isClosedAddress } from '../../storage/network/index.ts'
 import type { Audit } from '../audit/index.ts'
 import { creatorOf } from '../creator.ts'
 import type { Credentials } from '../people/credentials.ts'
-import { openSecrets, payloadOf, signedHeaders } from './payload.ts'
+import { openSecrets, payloadOf, signedHeaders } from './messages.ts'
 
 /** Milliseconds for the whole request to a receiver. */
 const timeout = 15_000

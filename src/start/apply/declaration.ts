@@ -7,7 +7,7 @@ import { type Registration, registrations } from '../../db/schema.ts'
 import { emailKey } from '../../db/users.ts'
 import { StartError } from '../../errors.ts'
 import { maxTrashDays } from '../../services/providers/settings.ts'
-import { type WebhookEvent, webhookEvents } from '../../services/webhooks/events.ts'
+import { type WebhookEvent, webhookEvents } from '../../services/webhooks/messages.ts'
 
 export interface Declaration {
   /** The first account. Ignored once the workspace has an owner. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { WebhookRecord } from '../../db/webhooks/webhooks.ts'
-import { eventsOf } from '../../services/webhooks/events.ts'
+import type { WebhookRecord } from '../../db/webhooks.ts'
+import { eventsOf } from '../../services/webhooks/messages.ts'
 import { type ApplyContext, change, create, drift, idOfProvider, onlyNamed, type Step } from './context.ts'
 import { type DeclaredWebhook, readSecretOf } from './declaration.ts'
 

@@ -2,7 +2,7 @@ import { cp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { backupEmbedded } from '../../../src/db/embedded/index.ts'
+import { backupEmbedded } from '../../../src/db/embedded/backup.ts'
 import { cluster, preparedFolder, query, serverProcess, start, temporaryFolder } from './harness.ts'
 
 t.test('a backup under load, from another process, restores every commit made before it', async t => {

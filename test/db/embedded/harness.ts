@@ -8,9 +8,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import top, { type Test } from 'tap'
-import { type ClusterConnection, type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/db/embedded/index.ts'
+import type { ClusterConnection } from '../../../src/db/embedded/connection.ts'
+import {
+  type EmbeddedPostgres,
+  type EmbeddedPostgresOptions,
+  startEmbeddedPostgres,
+} from '../../../src/db/embedded/index.ts'
 import { processesIn } from '../../../src/db/embedded/processes.ts'
-import type { EmbeddedPostgresOptions } from '../../../src/db/embedded/start.ts'
 import type { ServerMessage, ServerProcessOptions } from './server-process.ts'
 
 /** Settings for tests that start and kill many servers, possibly on a busy machine. */

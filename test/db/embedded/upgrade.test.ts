@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import t from 'tap'
 import { connect } from '../../../src/db/client.ts'
-import type { ClusterConnection } from '../../../src/db/embedded/index.ts'
+import type { ClusterConnection } from '../../../src/db/embedded/connection.ts'
 import { migrate as migrateDatabase } from '../../../src/db/migrate.ts'
 import { cluster, preparedFolder, query, start, temporaryFolder } from './harness.ts'
 

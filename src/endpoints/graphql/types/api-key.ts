@@ -1,6 +1,6 @@
-import { s3Region } from '../../../auth/s3-keys.ts'
 import { requireViewer } from '../../../auth/viewer.ts'
 import type { ApiKey } from '../../../db/api-keys.ts'
+import { s3Region } from '../../../http/s3-target.ts'
 import {
   apiKeyState,
   type CreatedApiKey,

@@ -5,8 +5,8 @@ import {
   maxFilesAtOnce,
   maxTrashDays,
   minBytesPerSecond,
+  slugRule,
 } from '../../../services/providers/settings.ts'
-import { slugRule } from '../../../services/providers/slug.ts'
 import { builder } from '../builder.ts'
 import { backEndCost } from '../cost.ts'
 import { StorageProviderRef } from '../refs.ts'

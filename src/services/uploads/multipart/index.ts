@@ -27,18 +27,16 @@ import {
   verifyCondition,
   type WriteCondition,
 } from '../../files/upload.ts'
-import type { ActiveUpload } from '../active-upload.ts'
+import type { ActiveUpload, UploadServices } from '../active-upload.ts'
 import { finish } from '../finish.ts'
 import { locked } from '../lease.ts'
 import { blockFor, isUploadId, newUploadId } from '../limits.ts'
 import { abortAtBackEnd, isUnfinished, unfinishedFacts } from '../sweep.ts'
-import type { UploadServices } from '../upload-services.ts'
-import { endedUpload, missingPart } from './native-parts.ts'
-import { createNativeUploads } from './native-upload.ts'
+import { createNativeUploads, endedUpload, missingPart } from './native-upload.ts'
 import { appendPart, appendWaiting, ReceivedPart } from './parts.ts'
 
 export type { UploadPart } from '../../../db/uploads/parts.ts'
-export { isEndedUpload } from './native-parts.ts'
+export { isEndedUpload } from './native-upload.ts'
 
 export const maxParts = 10_000
 /** Bytes: 5 GiB. */

@@ -1,14 +1,12 @@
-/** Uploads whose back end keeps the parts: each passes through without a lease. */
+/** Uploads whose back end keeps the parts, in any order and at once: each passes through without a lease. */
 import type { Grant } from '../../../auth/policy.ts'
-import { listParts, recordNativePart } from '../../../db/uploads/parts.ts'
+import { listParts, recordNativePart, type UploadPart } from '../../../db/uploads/parts.ts'
 import type { UploadRecord } from '../../../db/uploads/record.ts'
 import { AppError } from '../../../errors.ts'
 import type { ConflictBehavior } from '../../files/conflict.ts'
 import { type CheckedBody, requireFits } from '../../files/upload.ts'
-import { type ActiveUpload, begin, missingUpload, openState } from '../active-upload.ts'
-import { finish } from '../finish.ts'
-import type { UploadServices } from '../upload-services.ts'
-import { endedUpload, selectNativeParts } from './native-parts.ts'
+import { type ActiveUpload, begin, missingUpload, openState, type UploadServices } from '../active-upload.ts'
+import { finish, type NativePart } from '../finish.ts'
 
 export function createNativeUploads({ db, secrets, storage }: UploadServices) {
   return {
@@ -62,4 +60,44 @@ export function createNativeUploads({ db, secrets, storage }: UploadServices) {
       await finish(upload, [], signal, parts)
     },
   }
+}
+
+/**
+ * Returns the parts that the client lists, and their size in bytes together.
+ * @param wanted each number with the MD5 that the client got for the part
+ * @throws PART_MISSING, PART_TOO_SMALL
+ */
+export function selectNativeParts(
+  stored: readonly UploadPart[],
+  wanted: readonly { number: number; md5: string }[],
+  minSize: number,
+): { parts: NativePart[]; size: number } {
+  const byNumber = new Map(stored.map(part => [part.number, part]))
+  const parts: NativePart[] = []
+  let size = 0
+  for (const [index, { number, md5 }] of wanted.entries()) {
+    const part = byNumber.get(number)
+    if (!part || part.tag === null || part.md5.toString('hex') !== md5) throw missingPart(number)
+    if (part.size < minSize && index < wanted.length - 1) {
+      throw new AppError('PART_TOO_SMALL', `Part ${number} has ${part.size} bytes: all but the last need ${minSize}.`)
+    }
+    parts.push({ number, tag: part.tag })
+    size += part.size
+  }
+  return { parts, size }
+}
+
+class EndedUpload extends AppError {}
+
+export function endedUpload(): AppError {
+  return new EndedUpload('NOT_FOUND', 'There is no such upload, or it has ended: begin a new one.')
+}
+
+/** Returns whether the error is about the upload, and not about the source of a copied part. */
+export function isEndedUpload(error: unknown): boolean {
+  return error instanceof EndedUpload
+}
+
+export function missingPart(number: number): AppError {
+  return new AppError('PART_MISSING', `Part ${number} is missing or is another version: send it again.`)
 }

@@ -21,7 +21,7 @@ import { type ActiveUpload, bytesOf } from '../active-upload.ts'
 import { withinLimits } from '../lease.ts'
 import { memberLimits, partBudget } from '../limits.ts'
 import { receive } from '../receive.ts'
-import { endedUpload, missingPart } from './native-parts.ts'
+import { endedUpload, missingPart } from './native-upload.ts'
 
 /** @param gathered the bytes of the part, unless they are in the database */
 export async function appendPart(

@@ -1,11 +1,11 @@
-/** Dead properties: XML that WebDAV clients attach to entries (RFC 4918, section 4). */
+/** Properties that clients attach to entries: each is an XML element. */
 import { sql } from 'kysely'
-import type { StoragePath } from '../../auth/path.ts'
-import type { Change, Database } from '../client.ts'
-import { isAtAny, isWithinPath, restoredPath, storedPath } from './locks.ts'
+import type { StoragePath } from '../auth/path.ts'
+import type { Change, Database } from './client.ts'
+import { isAtAny, isWithinPath, restoredPath, storedPath } from './entry-locks.ts'
 
 /** A property name as `{namespace}name`, with the element that has this name. */
-export interface DeadProperty {
+export interface EntryProperty {
   name: string
   xml: string
 }
@@ -19,12 +19,12 @@ export async function listProperties(
   providerId: string,
   paths: readonly StoragePath[],
   maxBytes: number,
-): Promise<{ properties: Map<StoragePath, DeadProperty[]>; isAll: boolean }> {
+): Promise<{ properties: Map<StoragePath, EntryProperty[]>; isAll: boolean }> {
   const bytes = sql`octet_length(path) + octet_length(name) + octet_length(xml)`
   const { rows } = await sql<{ path: string; name: string; xml: string; total: string }>`
     select path, name, xml, total from (
       select path, name, xml, sum(${bytes}) over (order by path) as total, sum(${bytes}) over (partition by path) as own
-      from webdav_properties
+      from entry_properties
       where provider_id = ${providerId} and ${isAtAny(paths.map(storedPath))}
     ) as found
     where total - own < ${maxBytes}
@@ -39,7 +39,7 @@ export async function listProperties(
 /** Returns whether anything at the path or below it has properties. */
 export async function hasPropertiesWithin(db: Database, providerId: string, path: StoragePath): Promise<boolean> {
   const row = await db
-    .selectFrom('webdav_properties')
+    .selectFrom('entry_properties')
     .select('provider_id')
     .where('provider_id', '=', providerId)
     .where(isWithinPath(storedPath(path)))
@@ -60,25 +60,25 @@ export async function lockProperties(
 }
 
 /**
- * Sets properties of an entry, under `lockProperties`. Returns false if the entry has more of them, or of their XML, than `max` afterwards; undo the
- * change then.
+ * Sets properties of an entry, under `lockProperties`. Returns false if the entry then has more of them, or of their XML, than `max`. The
+ * caller undoes the change.
  */
 export async function setProperties(
   db: Change,
   { providerId, path }: { providerId: string; path: StoragePath },
-  properties: readonly DeadProperty[],
+  properties: readonly EntryProperty[],
   max: { count: number; bytes: number },
 ): Promise<boolean> {
   if (properties.length === 0) return true
   const [names, xmls] = [properties.map(({ name }) => name), properties.map(({ xml }) => xml)]
   await sql`
-    insert into webdav_properties (provider_id, path, name, xml)
+    insert into entry_properties (provider_id, path, name, xml)
     select ${providerId}, ${storedPath(path)}, given.name, given.xml
     from unnest(${names}::text[], ${xmls}::text[]) as given (name, xml)
     order by given.name
     on conflict (provider_id, md5(path), md5(name)) do update set name = excluded.name, xml = excluded.xml`.execute(db)
   const { count, bytes } = await db
-    .selectFrom('webdav_properties')
+    .selectFrom('entry_properties')
     .select(({ fn }) => [fn.countAll<string>().as('count'), sql<string>`sum(octet_length(xml))`.as('bytes')])
     .where('provider_id', '=', providerId)
     .where(isAtAny([storedPath(path)]))
@@ -93,34 +93,34 @@ export async function removeProperties(
 ): Promise<void> {
   if (names.length === 0) return
   await db
-    .deleteFrom('webdav_properties')
+    .deleteFrom('entry_properties')
     .where('provider_id', '=', providerId)
     .where(isAtAny([storedPath(path)]))
     .where('name', 'in', names)
     .execute()
 }
 
-interface Place {
+interface MetadataLocation {
   providerId: string
   path: StoragePath
 }
 
 /** Deletes the properties at a path and below it. */
-export async function deletePropertiesWithin(db: Database, { providerId, path }: Place): Promise<void> {
+export async function deletePropertiesWithin(db: Database, { providerId, path }: MetadataLocation): Promise<void> {
   await db
-    .deleteFrom('webdav_properties')
+    .deleteFrom('entry_properties')
     .where('provider_id', '=', providerId)
     .where(isWithinPath(storedPath(path)))
     .execute()
 }
 
 /** Copies the properties at a path and below it. Those that the target has are replaced. */
-export async function copyProperties(db: Database, from: Place, to: Place): Promise<void> {
+export async function copyProperties(db: Database, from: MetadataLocation, to: MetadataLocation): Promise<void> {
   const [source, target] = [storedPath(from.path), storedPath(to.path)]
   await sql`
-    insert into webdav_properties (provider_id, path, name, xml)
+    insert into entry_properties (provider_id, path, name, xml)
     select ${to.providerId}, ${target} || substr(path, length(${source}) + 1), name, xml
-    from webdav_properties
+    from entry_properties
     where provider_id = ${from.providerId} and ${isWithinPath(source)}
     on conflict (provider_id, md5(path), md5(name)) do update set name = excluded.name, xml = excluded.xml`.execute(db)
 }

@@ -1,16 +1,16 @@
 /**
- * Locks of WebDAV clients: RFC 4918, section 6. Expired ones count as missing. Paths in the tables of WebDAV end with
- * "/", so that one path is at or below another if it starts with it.
+ * Locks that clients put on entries. Expired ones count as missing. Paths in the tables of locks and properties end with "/", so that one
+ * path is at or below another if it starts with it.
  */
 import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
-import { ancestorsOf, type StoragePath } from '../../auth/path.ts'
-import type { Database } from '../client.ts'
-import { batched } from '../lookups.ts'
-import { lockMember } from '../members.ts'
-import { changeRights } from '../rights.ts'
-import type { Schema } from '../schema.ts'
+import { ancestorsOf, type StoragePath } from '../auth/path.ts'
+import type { Database } from './client.ts'
+import { batched } from './lookups.ts'
+import { lockMember } from './members.ts'
+import { changeRights } from './rights.ts'
+import type { Schema } from './schema.ts'
 
-export interface WebdavLock {
+export interface EntryLock {
   /** A UUID. */
   token: string
   providerId: string
@@ -24,7 +24,7 @@ export interface WebdavLock {
   expiresAt: Date
 }
 
-export interface NewWebdavLock extends Omit<WebdavLock, 'expiresAt'> {
+interface NewEntryLock extends Omit<EntryLock, 'expiresAt'> {
   workspaceId: string
   /** Seconds. */
   timeout: number
@@ -36,7 +36,7 @@ const isActive = sql<boolean>`expires_at > now()`
  * Returns a function that finds the locks at a path, and those at the folders around it whether they are deep or not. Lookups of
  * one turn of the event loop share a query.
  */
-export function batchedLocks(db: Database): (providerId: string, path: StoragePath) => Promise<WebdavLock[]> {
+export function batchedLocks(db: Database): (providerId: string, path: StoragePath) => Promise<EntryLock[]> {
   const find = batched(async (keys: readonly string[]) => {
     const wanted = keys.map(key => {
       const providerId = key.slice(0, key.indexOf('/'))
@@ -45,7 +45,7 @@ export function batchedLocks(db: Database): (providerId: string, path: StoragePa
     })
     const paths = [...new Set(wanted.flatMap(each => [...each.paths]))]
     const rows = await db
-      .selectFrom('webdav_locks')
+      .selectFrom('entry_locks')
       .selectAll()
       .where('provider_id', 'in', [...new Set(wanted.map(({ providerId }) => providerId))])
       .where(isAtAny(paths))
@@ -67,9 +67,9 @@ export async function listLocksWithin(
   providerId: string,
   path: StoragePath,
   limit: number,
-): Promise<WebdavLock[]> {
+): Promise<EntryLock[]> {
   const rows = await db
-    .selectFrom('webdav_locks')
+    .selectFrom('entry_locks')
     .selectAll()
     .where('provider_id', '=', providerId)
     .where(isWithinPath(storedPath(path)))
@@ -88,15 +88,15 @@ export async function listLocksWithin(
  */
 export function insertLock(
   db: Database,
-  lock: NewWebdavLock,
+  lock: NewEntryLock,
   max: { member: number; shared: number },
-): Promise<{ lock: WebdavLock } | { conflicts: WebdavLock[] } | { reached: 'member' | 'shared' }> {
+): Promise<{ lock: EntryLock } | { conflicts: EntryLock[] } | { reached: 'member' | 'shared' }> {
   return changeRights(db, async trx => {
     await sql`select id from providers where id = ${lock.providerId} for no key update`.execute(trx)
     await lockMember(trx, lock)
     // Otherwise, locks that expire at once could fill the table.
     await trx
-      .deleteFrom('webdav_locks')
+      .deleteFrom('entry_locks')
       .where('workspace_id', '=', lock.workspaceId)
       .where('user_id', '=', lock.userId)
       .where('expires_at', '<=', sql<Date>`now()`)
@@ -111,14 +111,14 @@ export function insertLock(
     if (conflicts.length > 0) return { conflicts }
     if (others.length >= max.shared) return { reached: 'shared' }
     const { count } = await trx
-      .selectFrom('webdav_locks')
+      .selectFrom('entry_locks')
       .select(({ fn }) => fn.countAll<string>().as('count'))
       .where('workspace_id', '=', lock.workspaceId)
       .where('user_id', '=', lock.userId)
       .executeTakeFirstOrThrow()
     if (Number(count) >= max.member) return { reached: 'member' }
     const row = await trx
-      .insertInto('webdav_locks')
+      .insertInto('entry_locks')
       .values({
         token: lock.token,
         provider_id: lock.providerId,
@@ -137,9 +137,9 @@ export function insertLock(
 }
 
 /** Returns null if the lock has ended. @param timeout seconds */
-export async function refreshLock(db: Database, token: string, timeout: number): Promise<WebdavLock | null> {
+export async function refreshLock(db: Database, token: string, timeout: number): Promise<EntryLock | null> {
   const row = await db
-    .updateTable('webdav_locks')
+    .updateTable('entry_locks')
     .set({ expires_at: endAfter(timeout) })
     .where('token', '=', token)
     .where(isActive)
@@ -149,27 +149,27 @@ export async function refreshLock(db: Database, token: string, timeout: number):
 }
 
 export async function deleteLock(db: Database, token: string): Promise<void> {
-  await db.deleteFrom('webdav_locks').where('token', '=', token).execute()
+  await db.deleteFrom('entry_locks').where('token', '=', token).execute()
 }
 
 /** Deletes the locks at a path and below it. */
 export async function deleteLocksWithin(db: Database, providerId: string, path: StoragePath): Promise<void> {
   await db
-    .deleteFrom('webdav_locks')
+    .deleteFrom('entry_locks')
     .where('provider_id', '=', providerId)
     .where(isWithinPath(storedPath(path)))
     .execute()
 }
 
 export async function deleteExpiredLocks(db: Database): Promise<void> {
-  await db.deleteFrom('webdav_locks').where('expires_at', '<=', sql<Date>`now()`).execute()
+  await db.deleteFrom('entry_locks').where('expires_at', '<=', sql<Date>`now()`).execute()
 }
 
 function endAfter(seconds: number) {
   return sql<Date>`now() + make_interval(secs => ${seconds})`
 }
 
-function toLock(row: Selectable<Schema['webdav_locks']>): WebdavLock {
+function toLock(row: Selectable<Schema['entry_locks']>): EntryLock {
   return {
     token: row.token,
     providerId: row.provider_id,
