@@ -13,6 +13,7 @@ import { keepResults, load, section } from './results.ts'
 import { s3 } from './s3.ts'
 import { s3Endpoint } from './s3-endpoint.ts'
 import { s3SmallFiles } from './s3-small-files.ts'
+import { scaling } from './scaling.ts'
 import { smallCalls } from './small-calls.ts'
 import { smallFiles } from './small-files.ts'
 import { start } from './start.ts'
@@ -30,6 +31,7 @@ const parts: Readonly<Record<string, Part>> = {
   folders,
   memory,
   start,
+  scaling,
   s3,
   's3-small-files': s3SmallFiles,
   webdav,
