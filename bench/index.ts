@@ -9,6 +9,7 @@ import { jobMemory } from './job-memory.ts'
 import { memory } from './memory.ts'
 import { observation } from './observation.ts'
 import type { Part } from './part.ts'
+import { run } from './processes.ts'
 import { keepResults, load, section } from './results.ts'
 import { s3 } from './s3.ts'
 import { s3Endpoint } from './s3-endpoint.ts'
@@ -55,6 +56,7 @@ if (unknown !== undefined) {
   process.exit(2)
 }
 
+await run(process.execPath, [new URL('../scripts/start.js', import.meta.url).pathname, '--help']) // builds the server
 const sections = new Map<string, string>()
 const loadBefore = load()
 const begin = performance.now()

@@ -92,7 +92,7 @@ export async function startBare(folder: string): Promise<Peer> {
   return startPeer(process.execPath, [script('bare-server.ts'), String(port), folder], { port })
 }
 
-/** Starts Stowage like `npm start`, with its data in `<folder>/data`. */
+/** Starts the built server, which `npm start` runs, with its data in `<folder>/data`. */
 export async function startStowage(folder: string, settings: Readonly<Record<string, string>> = {}): Promise<Peer> {
   const port = await freePort()
   const environment = {
@@ -103,7 +103,7 @@ export async function startStowage(folder: string, settings: Readonly<Record<str
     // Requests are counted as usual but never limited.
     STOWAGE_RATE_LIMIT: '1000000000',
   }
-  return startPeer(process.execPath, [script('../scripts/start.js')], { port, path: '/readyz', environment })
+  return startPeer(process.execPath, [script('../dist/src/main.js')], { port, path: '/readyz', environment })
 }
 
 /** Starts rclone, which serves the folder and accepts PUT. */

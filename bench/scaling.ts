@@ -6,7 +6,7 @@ import { interleave } from './rounds.ts'
 import type { Row } from './table.ts'
 import { callsPerSecond, wrkScript } from './wrk.ts'
 
-const connections = 64
+const connections = 24
 const seconds = 3
 
 export const scaling: Part = {

@@ -46,7 +46,7 @@ export async function callsPerSecond(
   url: string,
   { connections, seconds }: { connections: number; seconds: number },
 ): Promise<number> {
-  const { stdout } = await run(wrk, ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, url])
+  const { stdout } = await run(wrk, ['-t1', '--timeout', '30s', `-c${connections}`, `-d${seconds}s`, '-s', script, url])
   const [, perSecond, failed] = /FIGURES (\S+) (\d+)/.exec(stdout) ?? []
   if (failed !== '0') throw new Error(`Requests failed: ${stdout}`)
   return Number(perSecond)
