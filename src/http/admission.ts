@@ -3,13 +3,13 @@
  * Then it gets a slot of its member, or of its network if it has no account, and memory for its body. Only then is the body
  * read. No other code reads a body into memory.
  */
-import type { Readable } from 'node:stream'
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
 import { FairQueue, type QueueSlot } from '../lib/fair-queue.ts'
-import { requestSignal } from './connection/client-abort.ts'
-import { countPayload, freeBytes, memoryOf, onceEnded, ownerOf } from './memory.ts'
+import { exchangeOf, requestSignal } from './connection/client-abort.ts'
+import { countPayload, freeBytes, memoryOf, ownerOf } from './memory.ts'
 
 /** Throws unless the request may send a body, as far as its URL and its headers tell. */
 export type Authorize = (request: FastifyRequest, reply: FastifyReply) => unknown
@@ -80,11 +80,12 @@ export function admitRequests(app: FastifyInstance): void {
   app.decorateRequest('slot', null)
   app.decorateRequest('memory', null)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) => {
-    if (!isParsed(request)) return undefined
-    const body = await readWhole(payload, request.routeOptions.bodyLimit)
-    request.memory?.keepBody(body.length)
-    return body
+  app.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage, done) => {
+    if (!isParsed(request)) return done(null, undefined)
+    readBody(payload, request.routeOptions.bodyLimit, app.bodyTimeout, (error, body) => {
+      if (body) request.memory?.keepBody(body.length)
+      done(error, body)
+    })
   })
   app.addHook('onRoute', route => {
     const rule = route.config?.body
@@ -98,17 +99,27 @@ export function admitRequests(app: FastifyInstance): void {
     route.bodyLimit = rule.maxBytes
     if (rule.type !== undefined) route.onRequest.push(requireType(rule.type))
   })
-  app.addHook('preParsing', async (request, _reply, payload) => {
+  app.addHook('preParsing', (request, _reply, payload, done) => {
     const { config, bodyLimit } = request.routeOptions
-    if (config?.unlimited || isFile(request)) return payload
-    request.slot = queue.enter(ownerOf(request.viewer, request.ip))
-    onceEnded(request, () => releaseSlot(request))
-    if (isParsed(request)) memoryOf(request).takeBody(Math.min(bodyLength(request), bodyLimit))
-    return payload
+    if (config?.unlimited || isFile(request)) return done(null, payload)
+    try {
+      request.slot = queue.enter(ownerOf(request.viewer, request.ip))
+      exchangeOf(request.raw).atEnd(() => releaseSlot(request))
+      if (isParsed(request)) memoryOf(request).takeBody(Math.min(bodyLength(request), bodyLimit))
+    } catch (error) {
+      return done(error as Error)
+    }
+    done(null, payload)
   })
   // The work begins only now, so that bodies that arrive slowly keep nobody waiting.
-  app.addHook('preValidation', async request => {
-    if (request.slot && !request.slot.begin()) await waitFor(request.slot, requestSignal(request))
+  app.addHook('preValidation', (request, _reply, done) => {
+    const { slot } = request
+    try {
+      if (slot && !slot.begin()) waitFor(slot, requestSignal(request)).then(() => done(), done)
+      else done()
+    } catch (error) {
+      done(error as Error)
+    }
   })
   app.addHook('onSend', (request, _reply, payload, done) => {
     // The slot itself counts until the client has read the response.
@@ -170,23 +181,44 @@ export function bodyLength({ raw: { headers }, routeOptions }: FastifyRequest): 
   return Number(headers['content-length'] ?? 0)
 }
 
-/** Resolves with all bytes. @throws TOO_LARGE, and the error of the stream */
-function readWhole(body: Readable, limit: number): Promise<Buffer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+/**
+ * Reads a body into memory and passes it to `done`, or TOO_LARGE, INCOMPLETE_BODY or the error of the stream. A short body has mostly
+ * arrived with the headers. After an error, the rest of the body stays unread.
+ * @param timeout milliseconds from the headers to the end of the body
+ */
+function readBody(
+  body: IncomingMessage,
+  limit: number,
+  timeout: number,
+  done: (error: Error | null, body?: Buffer) => void,
+): void {
+  if (body.complete && body.readableLength <= limit) {
+    const bytes: unknown = body.read()
+    done(null, bytes instanceof Buffer ? bytes : Buffer.alloc(0))
+    return
+  }
   const chunks: Buffer[] = []
   let bytes = 0
-  const end = () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks))
+  const settle = (error: Error | null) => {
+    clearTimeout(timer)
+    body.off('data', onData).off('end', onEnd).off('error', settle).off('close', onClose)
+    if (error) body.pause()
+    done(error, error ? undefined : Buffer.concat(chunks))
+  }
   const onData = (chunk: Buffer) => {
     bytes += chunk.length
     if (bytes <= limit) chunks.push(chunk)
-    else {
-      body.off('data', onData).off('end', end)
-      reject(new AppError('TOO_LARGE', `The body has more than ${limit} bytes, which this endpoint does not accept.`))
-    }
+    else
+      settle(new AppError('TOO_LARGE', `The body has more than ${limit} bytes, which this endpoint does not accept.`))
   }
-  body.on('data', onData).once('end', end).once('error', reject)
-  body.once('close', () => reject(new AppError('INCOMPLETE_BODY', 'The body ended too early.')))
-  return promise
+  const onEnd = () => settle(null)
+  const onClose = () => settle(new AppError('INCOMPLETE_BODY', 'The body ended too early.'))
+  const timer = setTimeout(
+    () => settle(new AppError('INCOMPLETE_BODY', `The body did not arrive within ${timeout / 1000} seconds.`)),
+    exchangeOf(body).begunAt + timeout - performance.now(),
+  )
+  body.on('data', onData).once('end', onEnd).once('error', settle).once('close', onClose)
+  if (body.destroyed) onClose()
 }
 
 function requireType(type: string) {

@@ -3,7 +3,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isId } from '../auth/id.ts'
-import type { Origin, ProviderName, Viewer } from '../auth/viewer.ts'
+import { freshness, type Origin, type ProviderName, type Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
 import type { Services } from '../services/index.ts'
 import { isSlug } from '../services/providers/settings.ts'
@@ -67,8 +67,13 @@ export function authenticateRequests(app: FastifyInstance, { credentials, reques
     }
     request.viewer = await credentials.authenticate(token, originOf(request), namedProvider(request))
   })
-  app.addHook('preHandler', async request => {
-    if (request.viewer) request.viewer = await credentials.confirm(request.viewer)
+  app.addHook('preHandler', (request, _reply, done) => {
+    const { viewer } = request
+    if (!viewer || performance.now() - viewer.confirmedAt < freshness) return done()
+    credentials.confirm(viewer).then(confirmed => {
+      request.viewer = confirmed
+      done()
+    }, done)
   })
 }
 

@@ -4,7 +4,7 @@ import { networkOf } from '../auth/network.ts'
 import type { Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
 import { ByteBudget } from '../lib/byte-budget.ts'
-import { ClientGone } from './connection/client-abort.ts'
+import { ClientGone, exchangeOf } from './connection/client-abort.ts'
 
 const mib = 1024 * 1024
 
@@ -117,7 +117,7 @@ export function sharedPayload(text: string): Buffer {
 /** Returns the memory of a request, which is released when the client has read the response or has disconnected. */
 export function memoryOf(request: FastifyRequest): RequestMemory {
   request.memory ??= new RequestMemory(request.viewer, request.ip, () =>
-    onceEnded(request, () => request.memory?.release()),
+    exchangeOf(request.raw).atEnd(() => request.memory?.release()),
   )
   return request.memory
 }
@@ -140,20 +140,5 @@ export function countPayload(request: FastifyRequest, payload: unknown): unknown
 /** Closes the connection of a client that does not read its response in time. */
 function closeIfUnread(request: FastifyRequest): void {
   const timer = setTimeout(() => request.raw.socket.destroy(), readTimeout).unref()
-  onceEnded(request, () => clearTimeout(timer))
-}
-
-/** Calls `end` once, when the response is sent or its connection is closed. */
-export function onceEnded(
-  { raw: { socket }, response }: Pick<FastifyRequest, 'raw' | 'response'>,
-  end: () => void,
-): void {
-  const emitters: NodeJS.EventEmitter[] = response ? [response, socket] : [socket]
-  const once = () => {
-    for (const each of emitters) each.off('close', once)
-    end()
-  }
-  if (socket.destroyed) once()
-  // A response that waits behind others in a pipeline never emits `close` when the client disconnects.
-  else for (const each of emitters) each.once('close', once)
+  exchangeOf(request.raw).atEnd(() => clearTimeout(timer))
 }

@@ -74,7 +74,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     loggerInstance: requestLog(log),
     logController: new RequestLogController(),
     genReqId: requestId,
-    trustProxy: isProxy,
+    trustProxy: settings.trustedProxies.length > 0 && isProxy,
     bodyLimit: defaultBodyLimit,
     keepAliveTimeout,
     requestTimeout: 0,
@@ -88,7 +88,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     frameworkErrors: handleFrameworkError,
     clientErrorHandler: (error, socket) => clientErrors.handle(error, socket),
   })
-  clientErrors.watch(app.server)
+  watchClients(app)
   acceptErrorFormats(app)
   handleErrors(app, services)
   if (settings.trustedProxies.length === 0) warnOfUntrustedProxy(app, log)
@@ -96,7 +96,6 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   limitPipelines(app)
   admitRequests(app)
   boundBodies(app, bodyTimeout)
-  watchClients(app)
   cutStalledClients(app, settings.stallTimeout * 1000)
   observe?.(app)
   sendStandardHeaders(app)

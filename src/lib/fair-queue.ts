@@ -88,7 +88,7 @@ export class FairQueue {
       },
       [Symbol.dispose]: () => {
         holder.isLost = true
-        this.#leave(owner, holder, tooMany(this.#bounds.refusals.owner))
+        if (holder.wait) this.#leave(owner, holder, tooMany(this.#bounds.refusals.owner))
         end()
         this.#remove(name, owner, holder)
       },

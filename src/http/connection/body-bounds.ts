@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { AppError } from '../../errors.ts'
-import { detach } from '../../storage/body-streams.ts'
-import { bodyLength, isFile, isParsed } from '../admission.ts'
+import { bodyLength, isFile } from '../admission.ts'
+import { type Exchange, exchangeOf } from './client-abort.ts'
 import { isBodyComing } from './lingering-close.ts'
 
 declare module 'fastify' {
@@ -26,31 +26,44 @@ export const defaultBodyTimeout = 30_000
 const closeDelay = 2000
 
 /**
- * Bounds the time of every body, even if the route does not read it, unless the body is a file. Register it before
- * the hooks that refuse requests, so that it covers these, too.
+ * Bounds the time of every body, even if the route does not read it, unless the body is a file. Register it before the hooks that refuse
+ * requests, so that it covers these, too.
  */
 export function boundBodies(app: FastifyInstance, timeout: number): void {
   app.decorate('bodyTimeout', timeout)
-  app.addHook('onRequest', (request, reply, done) => {
+  // One timer for all bodies: most have arrived long before it would end.
+  const incoming = new Set<Exchange>()
+  let isTimerSet = false
+  const closeLate = () => {
+    isTimerSet = false
+    for (const exchange of incoming) {
+      const remaining = exchange.begunAt + timeout + closeDelay - performance.now()
+      if (remaining > 0 && !exchange.request.complete) {
+        startTimer(remaining)
+        return
+      }
+      incoming.delete(exchange)
+      if (!exchange.request.complete) exchange.request.socket.destroy()
+    }
+  }
+  const startTimer = (delay: number) => {
+    isTimerSet = true
+    setTimeout(closeLate, delay).unref()
+  }
+  app.addHook('onRequest', (request, _reply, done) => {
     const { raw } = request
     if (isBodyComing(raw)) {
-      reply.raw.once('close', () => closeAfter(raw, closeDelay))
-      if (!isFile(request)) closeAfter(raw, timeout + closeDelay)
+      const exchange = exchangeOf(raw)
+      exchange.atEnd(() => {
+        if (!raw.complete) closeAfter(raw, closeDelay)
+        else incoming.delete(exchange)
+      })
+      if (!isFile(request)) {
+        incoming.add(exchange)
+        if (!isTimerSet) startTimer(timeout + closeDelay)
+      }
     }
     done()
-  })
-  app.addHook('preParsing', (request, reply, payload, done) => {
-    const { raw } = request
-    if (isFile(request)) return done(null, payload)
-    if (!isBodyComing(raw) || !isParsed(request)) return done(null, payload)
-    const body = detach(raw)
-    const timer = setTimeout(() => {
-      body.destroy(new AppError('INCOMPLETE_BODY', `The body did not arrive within ${timeout / 1000} seconds.`))
-    }, timeout)
-    body.once('close', () => clearTimeout(timer))
-    // A refused request never reads its body.
-    reply.raw.once('close', () => clearTimeout(timer))
-    done(null, body)
   })
 }
 

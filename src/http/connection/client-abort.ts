@@ -1,5 +1,9 @@
-/** Ends the work for a request when its client disconnects, and cuts a response that cannot be completed. */
+/**
+ * The exchanges of each connection: a request and its response, until the client has read the response or has disconnected. Work for a
+ * request ends with its exchange.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
 
@@ -8,53 +12,122 @@ export class ClientGone extends Error {
   override name = 'ClientGone'
 }
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** The response that `requestSignal` watches. */
-    response: ServerResponse | null
+/** One request and its response. A listener for each use would cost more than the use. */
+export class Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** `performance.now()` when the headers had arrived. */
+  readonly begunAt = performance.now()
+  #controller: AbortController | null = null
+  #atEnd: (() => void)[] = []
+  #isOver = false
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    this.request = request
+    this.response = response
+  }
+
+  /** Aborts when the client disconnects before the response is complete. */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      if (this.#isOver && !this.response.writableFinished) this.#abort()
+    }
+    return this.#controller.signal
+  }
+
+  /** Aborts the work for the request. @param reason becomes the response @returns false if no work has a signal */
+  abort(reason: Error): boolean {
+    this.#controller?.abort(reason)
+    return this.#controller !== null
+  }
+
+  /** Calls `end` once, when the response is sent or its connection is closed. */
+  atEnd(end: () => void): void {
+    if (this.#isOver) end()
+    else this.#atEnd.push(end)
+  }
+
+  /** @param isComplete the client has read the response */
+  end(isComplete: boolean): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    if (!isComplete) this.#abort()
+    for (const end of this.#atEnd) end()
+    this.#atEnd = []
+  }
+
+  #abort(): void {
+    this.#controller?.abort(new ClientGone('The client closed the connection'))
   }
 }
 
-const controllers = new WeakMap<IncomingMessage, AbortController>()
+interface Connection {
+  /** The exchanges that have not ended, in the order of their requests. Only clients that pipeline have several. */
+  open: Set<Exchange>
+  /** The exchange that began last, which may have ended. */
+  latest: Exchange | null
+}
 
-/** Makes `requestSignal` work in all routes. Call this before you add any route. */
+const connections = new WeakMap<Socket, Connection>()
+
+const exchangeKey = Symbol('exchange')
+
+interface Watched extends IncomingMessage {
+  [exchangeKey]?: Exchange
+}
+
+function connectionOf(socket: Socket): Connection {
+  const known = connections.get(socket)
+  if (known) return known
+  const connection: Connection = { open: new Set(), latest: null }
+  connections.set(socket, connection)
+  // A response that waits behind others in a pipeline has no socket yet and never emits `close`.
+  socket.once('close', () => {
+    for (const exchange of connection.open) exchange.end(false)
+    connection.open.clear()
+  })
+  return connection
+}
+
+/** Makes `exchangeOf` work in all routes. Call this before you add any route. */
 export function watchClients(app: FastifyInstance): void {
-  app.decorateRequest('response', null)
   // Each pipelined request adds a listener, so Node's warning about eleven listeners would be a false alarm.
   app.server.on('connection', socket => socket.setMaxListeners(0))
-  app.addHook('onRequest', (request, reply, done) => {
-    request.response = reply.raw
-    done()
+  app.server.prependListener('request', (request: Watched, response) => {
+    const connection = connectionOf(request.socket)
+    const exchange = new Exchange(request, response)
+    request[exchangeKey] = exchange
+    connection.open.add(exchange)
+    connection.latest = exchange
+    response.once('close', () => {
+      connection.open.delete(exchange)
+      exchange.end(response.writableFinished)
+    })
+    if (request.socket.destroyed) exchange.end(false)
   })
+}
+
+/** Returns the exchange of a request. */
+export function exchangeOf(request: Watched): Exchange {
+  const exchange = request[exchangeKey]
+  if (!exchange) throw new Error('The server does not watch its clients')
+  return exchange
+}
+
+/** Returns the exchange that began last on a connection, which may have ended; null before the first. */
+export function latestExchange(socket: Socket): Exchange | null {
+  return connections.get(socket)?.latest ?? null
+}
+
+/** Returns the number of requests on a connection that have no complete response. */
+export function openExchanges(socket: Socket): number {
+  return connections.get(socket)?.open.size ?? 0
 }
 
 /** Returns a signal that aborts when the client disconnects before the response is complete. Pass it to all work. */
-export function requestSignal(request: FastifyRequest): AbortSignal {
-  const known = controllers.get(request.raw)
-  if (known) return known.signal
-  const controller = new AbortController()
-  controllers.set(request.raw, controller)
-  const { response } = request
-  const { socket } = request.raw
-  const abort = () => controller.abort(new ClientGone('The client closed the connection'))
-  if (!response || socket.destroyed) {
-    abort()
-    return controller.signal
-  }
-  // A response that waits behind others in a pipeline has no socket yet and never emits `close`.
-  socket.once('close', abort)
-  response.once('close', () => {
-    socket.off('close', abort)
-    if (!response.writableFinished) abort()
-  })
-  return controller.signal
-}
-
-/** Aborts the work for a request. @param reason becomes the response @returns false if no work has a signal */
-export function abortWork(request: IncomingMessage, reason: Error): boolean {
-  const controller = controllers.get(request)
-  controller?.abort(reason)
-  return controller !== undefined
+export function requestSignal({ raw }: Pick<FastifyRequest, 'raw'>): AbortSignal {
+  return exchangeOf(raw).signal
 }
 
 /**

@@ -1,23 +1,17 @@
 /** Handles clients that send invalid HTTP, and clients that stop sending or reading. */
 import { randomUUID } from 'node:crypto'
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { AppError, publicError } from '../../errors.ts'
-import { abortWork } from './client-abort.ts'
+import { type Exchange, exchangeOf, latestExchange } from './client-abort.ts'
 import { isBodyComing } from './lingering-close.ts'
 
 /** Milliseconds for the client to read the error. */
 const closeDelay = 1000
 
-interface LatestExchange {
-  request: IncomingMessage
-  response: ServerResponse
-}
-
 /** Reports invalid HTTP in the same shape as all errors, without interrupting a response that is being sent. */
 export function createClientErrorHandler(log: FastifyBaseLogger) {
-  const latest = new WeakMap<Socket, LatestExchange>()
   const failed = new WeakSet<Socket>()
 
   function sendError(socket: Socket, error: Error & { code?: string }): void {
@@ -37,10 +31,6 @@ export function createClientErrorHandler(log: FastifyBaseLogger) {
   }
 
   return {
-    watch(server: Server): void {
-      server.prependListener('request', (request, response) => latest.set(request.socket, { request, response }))
-    },
-
     handle(error: Error & { code?: string }, socket: Socket): void {
       if (socket.destroyed) return
       if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -50,7 +40,7 @@ export function createClientErrorHandler(log: FastifyBaseLogger) {
       // The parser emits an error for every later chunk, too.
       if (failed.has(socket)) return
       failed.add(socket)
-      const exchange = latest.get(socket)
+      const exchange = latestExchange(socket)
       if (!exchange || exchange.response.writableFinished) sendError(socket, error)
       else if (exchange.request.complete) exchange.response.once('close', () => closeSoon(socket))
       else if (!exchange.response.headersSent) sendError(socket, error)
@@ -80,11 +70,10 @@ function describe({ code }: { code?: string }): { status: number; problem: AppEr
   return { status: 400, problem: new AppError('INVALID_INPUT', 'This is not a valid HTTP request.') }
 }
 
-interface OpenExchange {
-  request: IncomingMessage
-  response: ServerResponse
-  /** The time (`performance.now()`) at which the route last started or resumed reading the body. */
-  readSince: number
+/** How a route reads the body of an exchange. */
+interface BodyReading {
+  /** The time (`performance.now()`) at which the route last started or resumed reading. */
+  since: number
   hasError: boolean
 }
 
@@ -94,31 +83,33 @@ interface OpenExchange {
  * end does not count. An upload fails with INCOMPLETE_BODY first.
  */
 export function cutStalledClients({ server }: FastifyInstance, timeout: number): void {
-  const exchanges = new WeakMap<Socket, OpenExchange>()
-  server.prependListener('request', (request, response) => {
-    const exchange: OpenExchange = { request, response, readSince: performance.now(), hasError: false }
-    exchanges.set(request.socket, exchange)
+  const readings = new WeakMap<Exchange, BodyReading>()
+  server.on('request', request => {
     if (!isBodyComing(request)) return
+    const reading: BodyReading = { since: performance.now(), hasError: false }
+    readings.set(exchangeOf(request), reading)
     request.on('resume', () => {
-      exchange.readSince = performance.now()
+      reading.since = performance.now()
     })
   })
   // The socket's own timeout restarts with each byte in either direction, even in the middle of a chunk.
   server.setTimeout(timeout, (socket: Socket) => {
-    const exchange = exchanges.get(socket)
+    const exchange = latestExchange(socket)
     // The connection was idle, or the client does not read the response.
     if (!exchange || exchange.response.writableFinished || socket.writableLength > 0) {
       socket.destroy()
       return
     }
-    const { request, readSince } = exchange
-    if (isBodyComing(request) && request.readableFlowing === true && performance.now() - readSince >= timeout) {
+    const { request } = exchange
+    const reading = readings.get(exchange)
+    const isStalled = reading && request.readableFlowing === true && performance.now() - reading.since >= timeout
+    if (isStalled && isBodyComing(request)) {
       const error = new AppError('INCOMPLETE_BODY', `No byte of the body arrived for ${timeout / 1000} seconds.`)
-      if (exchange.hasError || !abortWork(request, error)) {
+      if (reading.hasError || !exchange.abort(error)) {
         socket.destroy()
         return
       }
-      exchange.hasError = true
+      reading.hasError = true
     }
     socket.setTimeout(timeout)
   })

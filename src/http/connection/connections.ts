@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { networkOf } from '../../auth/network.ts'
 import { Counts } from '../../lib/counts.ts'
+import { openExchanges } from './client-abort.ts'
 import type { IsProxy } from './proxies.ts'
 
 /** The total limit, as a multiple of the limit for one network. */
@@ -56,18 +57,11 @@ const maxPipelined = 8
  * memory for a chunk of small requests would be a thousand times its size. Register this before any other hook.
  */
 export function limitPipelines(app: FastifyInstance): void {
-  const open = new WeakMap<Socket, number>()
   app.addHook('onRequest', ({ raw: { socket } }, reply, done) => {
-    const requests = (open.get(socket) ?? 0) + 1
-    if (requests > maxPipelined) socket.destroy()
-    if (socket.destroyed) {
-      // Nobody gets a response, so no other hook needs to run.
-      reply.hijack()
-      return
-    }
-    open.set(socket, requests)
-    reply.raw.once('close', () => open.set(socket, (open.get(socket) ?? 1) - 1))
-    done()
+    if (openExchanges(socket) > maxPipelined) socket.destroy()
+    // Nobody gets a response, so no other hook needs to run.
+    if (socket.destroyed) reply.hijack()
+    else done()
   })
 }
 

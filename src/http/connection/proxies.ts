@@ -8,6 +8,7 @@ export type IsProxy = (address: string | undefined) => boolean
 
 /** @param networks addresses, or networks in CIDR notation */
 export function trustedProxies(networks: readonly string[]): IsProxy {
+  if (networks.length === 0) return () => false
   const list = new BlockList()
   for (const network of networks) {
     const [address = '', prefix] = network.split('/')
