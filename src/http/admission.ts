@@ -182,9 +182,8 @@ export function bodyLength({ raw: { headers }, routeOptions }: FastifyRequest): 
 }
 
 /**
- * Reads a body into memory and passes it to `done`, or TOO_LARGE, INCOMPLETE_BODY or the error of the stream. A short body has mostly
- * arrived with the headers. After an error, the rest of the body stays unread.
- * @param timeout milliseconds from the headers to the end of the body
+ * Reads a body into memory and passes it to `done`, or TOO_LARGE or INCOMPLETE_BODY. After an error, the rest of the body stays unread.
+ * @param timeout milliseconds from the headers to the end of the body, for the message
  */
 function readBody(
   body: IncomingMessage,
@@ -192,18 +191,16 @@ function readBody(
   timeout: number,
   done: (error: Error | null, body?: Buffer) => void,
 ): void {
-  if (body.complete && body.readableLength <= limit) {
-    const bytes: unknown = body.read()
-    done(null, bytes instanceof Buffer ? bytes : Buffer.alloc(0))
-    return
-  }
+  const exchange = exchangeOf(body)
   const chunks: Buffer[] = []
   let bytes = 0
+  let isSettled = false
   const settle = (error: Error | null) => {
-    clearTimeout(timer)
-    body.off('data', onData).off('end', onEnd).off('error', settle).off('close', onClose)
-    if (error) body.pause()
-    done(error, error ? undefined : Buffer.concat(chunks))
+    isSettled = true
+    exchange.onLateBody = null
+    if (error) body.off('data', onData).pause()
+    const [first] = chunks
+    done(error, error ? undefined : chunks.length === 1 ? first : Buffer.concat(chunks))
   }
   const onData = (chunk: Buffer) => {
     bytes += chunk.length
@@ -211,14 +208,15 @@ function readBody(
     else
       settle(new AppError('TOO_LARGE', `The body has more than ${limit} bytes, which this endpoint does not accept.`))
   }
-  const onEnd = () => settle(null)
-  const onClose = () => settle(new AppError('INCOMPLETE_BODY', 'The body ended too early.'))
-  const timer = setTimeout(
-    () => settle(new AppError('INCOMPLETE_BODY', `The body did not arrive within ${timeout / 1000} seconds.`)),
-    exchangeOf(body).begunAt + timeout - performance.now(),
-  )
-  body.on('data', onData).once('end', onEnd).once('error', settle).once('close', onClose)
-  if (body.destroyed) onClose()
+  exchange.onLateBody = () =>
+    settle(new AppError('INCOMPLETE_BODY', `The body did not arrive within ${timeout / 1000} seconds.`))
+  exchange.atEnd(() => {
+    if (!isSettled) settle(new AppError('INCOMPLETE_BODY', 'The body ended too early.'))
+  })
+  body.on('data', onData)
+  body.on('end', () => {
+    if (!isSettled) settle(null)
+  })
 }
 
 function requireType(type: string) {

@@ -31,24 +31,24 @@ const closeDelay = 2000
  */
 export function boundBodies(app: FastifyInstance, timeout: number): void {
   app.decorate('bodyTimeout', timeout)
-  // One timer for all bodies: most have arrived long before it would end.
+  // One timer for all bodies: most have arrived long before it would end. The first to arrive is the first to be late.
   const incoming = new Set<Exchange>()
   let isTimerSet = false
-  const closeLate = () => {
-    isTimerSet = false
-    for (const exchange of incoming) {
-      const remaining = exchange.begunAt + timeout + closeDelay - performance.now()
-      if (remaining > 0 && !exchange.request.complete) {
-        startTimer(remaining)
-        return
-      }
-      incoming.delete(exchange)
-      if (!exchange.request.complete) exchange.request.socket.destroy()
-    }
-  }
   const startTimer = (delay: number) => {
     isTimerSet = true
-    setTimeout(closeLate, delay).unref()
+    setTimeout(findLate, delay).unref()
+  }
+  const findLate = () => {
+    isTimerSet = false
+    for (const exchange of incoming) {
+      if (!exchange.request.complete) {
+        const remaining = exchange.begunAt + timeout - performance.now()
+        if (remaining > 0) return startTimer(remaining)
+        exchange.onLateBody?.()
+        closeAfter(exchange.request, closeDelay)
+      }
+      incoming.delete(exchange)
+    }
   }
   app.addHook('onRequest', (request, _reply, done) => {
     const { raw } = request
@@ -60,7 +60,7 @@ export function boundBodies(app: FastifyInstance, timeout: number): void {
       })
       if (!isFile(request)) {
         incoming.add(exchange)
-        if (!isTimerSet) startTimer(timeout + closeDelay)
+        if (!isTimerSet) startTimer(timeout)
       }
     }
     done()

@@ -18,6 +18,10 @@ export class Exchange {
   readonly response: ServerResponse
   /** `performance.now()` when the headers had arrived. */
   readonly begunAt = performance.now()
+  /** `performance.now()` when the route last started or resumed reading the body. */
+  readSince = this.begunAt
+  /** Called if the body has not arrived in time. */
+  onLateBody: (() => void) | null = null
   #controller: AbortController | null = null
   #atEnd: (() => void)[] = []
   #isOver = false

@@ -70,26 +70,18 @@ function describe({ code }: { code?: string }): { status: number; problem: AppEr
   return { status: 400, problem: new AppError('INVALID_INPUT', 'This is not a valid HTTP request.') }
 }
 
-/** How a route reads the body of an exchange. */
-interface BodyReading {
-  /** The time (`performance.now()`) at which the route last started or resumed reading. */
-  since: number
-  hasError: boolean
-}
-
 /**
  * Disconnects a client that reads no byte of a response, or sends no byte of a body that the server waits for, for
  * `timeout` milliseconds. Every byte restarts the timeout, so a slow client is not affected. Time spent waiting for a back
  * end does not count. An upload fails with INCOMPLETE_BODY first.
  */
 export function cutStalledClients({ server }: FastifyInstance, timeout: number): void {
-  const readings = new WeakMap<Exchange, BodyReading>()
+  const failed = new WeakSet<Exchange>()
   server.on('request', request => {
     if (!isBodyComing(request)) return
-    const reading: BodyReading = { since: performance.now(), hasError: false }
-    readings.set(exchangeOf(request), reading)
+    const exchange = exchangeOf(request)
     request.on('resume', () => {
-      reading.since = performance.now()
+      exchange.readSince = performance.now()
     })
   })
   // The socket's own timeout restarts with each byte in either direction, even in the middle of a chunk.
@@ -100,16 +92,14 @@ export function cutStalledClients({ server }: FastifyInstance, timeout: number):
       socket.destroy()
       return
     }
-    const { request } = exchange
-    const reading = readings.get(exchange)
-    const isStalled = reading && request.readableFlowing === true && performance.now() - reading.since >= timeout
-    if (isStalled && isBodyComing(request)) {
+    const { request, readSince } = exchange
+    if (isBodyComing(request) && request.readableFlowing === true && performance.now() - readSince >= timeout) {
       const error = new AppError('INCOMPLETE_BODY', `No byte of the body arrived for ${timeout / 1000} seconds.`)
-      if (reading.hasError || !exchange.abort(error)) {
+      if (failed.has(exchange) || !exchange.abort(error)) {
         socket.destroy()
         return
       }
-      reading.hasError = true
+      failed.add(exchange)
     }
     socket.setTimeout(timeout)
   })
