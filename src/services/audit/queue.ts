@@ -88,16 +88,18 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
   }
 
   function merge(event: AuditEvent): void {
-    if (increaseAlike(event)) return
+    const likenessOfEvent = likeness(event)
+    if (increaseAlike(event, likenessOfEvent)) return
     const limited = batchFailures.limit(event)
-    if (limited !== event && increaseAlike(limited)) return
-    alike.set(likeness(limited), limited)
+    const likenessOfLimited = limited === event ? likenessOfEvent : likeness(limited)
+    if (limited !== event && increaseAlike(limited, likenessOfLimited)) return
+    alike.set(likenessOfLimited, limited)
     put(limited)
   }
 
   /** Returns whether a waiting event now counts this one too. */
-  function increaseAlike(event: AuditEvent): boolean {
-    const known = alike.get(likeness(event))
+  function increaseAlike(event: AuditEvent, likenessOfEvent: string): boolean {
+    const known = alike.get(likenessOfEvent)
     if (!known) return false
     known.count += event.count
     if (event.bytes !== null) known.bytes = (known.bytes ?? 0) + event.bytes
@@ -195,16 +197,33 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
   }
 }
 
-/** Returns the fields that merged events have in common. */
-function likeness({
-  id: _id,
-  at: _at,
-  requestId: _requestId,
-  bytes: _bytes,
-  count: _count,
-  ...rest
-}: AuditEvent): string {
-  return JSON.stringify(rest)
+/** The fields that merged events have in common. */
+const commonFields: Record<Exclude<keyof AuditEvent, 'id' | 'at' | 'requestId' | 'bytes' | 'count'>, true> = {
+  workspaceId: true,
+  action: true,
+  result: true,
+  userId: true,
+  userEmail: true,
+  userName: true,
+  credentialKind: true,
+  credentialId: true,
+  credentialPrefix: true,
+  address: true,
+  providerId: true,
+  providerName: true,
+  path: true,
+  toProviderId: true,
+  toProviderName: true,
+  toPath: true,
+  subjectKind: true,
+  subjectId: true,
+  details: true,
+}
+const commonNames = Object.keys(commonFields) as (keyof typeof commonFields)[]
+
+/** Returns a text that is the same for all events that can be merged. */
+function likeness(event: AuditEvent): string {
+  return JSON.stringify(commonNames.map(name => event[name]))
 }
 
 function weigh({ path, toPath, details }: AuditEvent): number {
