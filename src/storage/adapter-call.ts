@@ -35,16 +35,24 @@ const abortTimeout = 5000
  */
 export async function callAdapterForChange<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted()
-  const delayed = new AbortController()
+  const late = Promise.withResolvers<never>()
+  let isLate = false
   let timer: NodeJS.Timeout | undefined
   const onAbort = () => {
-    timer = setTimeout(() => delayed.abort(signal.reason), abortTimeout)
+    timer = setTimeout(() => {
+      isLate = true
+      late.reject(signal.reason)
+    }, abortTimeout)
   }
   signal.addEventListener('abort', onAbort, { once: true })
+  const working = (async () => work())()
+  // After the race, a failure of the adapter has no other listener.
+  working.catch(() => {})
   try {
-    return await callAdapter(delayed.signal, work)
+    return await Promise.race([working, late.promise])
   } catch (error) {
-    throw fromAdapter(error, signal)
+    // What the adapter itself reports in this time counts, unless it is the abort.
+    throw fromAdapter(isLate || error === signal.reason ? error : fromAdapter(error), signal)
   } finally {
     signal.removeEventListener('abort', onAbort)
     clearTimeout(timer)

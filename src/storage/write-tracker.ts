@@ -26,26 +26,28 @@ export function createWriteTracker({ db, secrets }: { db: Database; secrets: Sec
       path: StoragePath,
       work: (unfinished: Unfinished) => Promise<T>,
     ): Promise<T> {
-      const id = randomBytes(24).toString('base64url')
-      const lease = randomUUID()
-      let keeper: LeaseKeeper | undefined
-      let isStored = false
+      let row: { id: string; lease: string; keeper: LeaseKeeper } | null = null
       let isOver = false
-      const insert = (sealedState: Buffer) => {
+      const insert = async (state: string) => {
         const { kind: credentialKind, credentialId, member } = viewer
         const { workspaceId, userId } = member
         const owner = { workspaceId, userId, credentialKind, credentialId }
-        return insertUnfinishedWrite(db, { id, ...owner, providerId, path, sealedState }, lease)
+        const [id, lease] = [randomBytes(24).toString('base64url'), randomUUID()]
+        await insertUnfinishedWrite(
+          db,
+          { id, ...owner, providerId, path, sealedState: secrets.seal('upload', id, state) },
+          lease,
+        )
+        const renew = () => renewUnfinishedWrite(db, id, lease)
+        row = { id, lease, keeper: new LeaseKeeper({ interval: heartbeat, renew }) }
       }
       const unfinished: Unfinished = {
         async began(state) {
-          const sealedState = secrets.seal('upload', id, state)
-          const store = () => (isStored ? renewUnfinishedWrite(db, id, lease, sealedState) : insert(sealedState))
+          const store = () =>
+            row ? renewUnfinishedWrite(db, row.id, row.lease, secrets.seal('upload', row.id, state)) : insert(state)
           await store().catch(error => {
             throw toAppError(error)
           })
-          isStored = true
-          keeper ??= new LeaseKeeper({ interval: heartbeat, renew: () => renewUnfinishedWrite(db, id, lease) })
         },
         async ended() {
           isOver = true
@@ -54,9 +56,10 @@ export function createWriteTracker({ db, secrets }: { db: Database; secrets: Sec
       try {
         return await work(unfinished)
       } finally {
-        keeper?.[Symbol.dispose]()
+        const stored = row as { id: string; lease: string; keeper: LeaseKeeper } | null
+        stored?.keeper[Symbol.dispose]()
         // If this fails, the sweep deletes the row later and finds nothing to free.
-        if (isStored && isOver) await deleteUpload(db, id, lease).catch(() => {})
+        if (stored && isOver) await deleteUpload(db, stored.id, stored.lease).catch(() => {})
       }
     },
   }

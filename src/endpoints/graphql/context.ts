@@ -28,8 +28,9 @@ export class GraphqlContext {
   readonly response: ResponseBudget
   readonly #settings: GraphqlOptions['settings']
   readonly #request: FastifyRequest
-  readonly #providers = new Map<string, Promise<ProviderRecord>>()
-  readonly #accessible = new Map<Viewer, Promise<ReadonlyMap<string, ProviderRecord>>>()
+  // Most documents need neither.
+  #providers: Map<string, Promise<ProviderRecord>> | null = null
+  #accessible: Map<Viewer, Promise<ReadonlyMap<string, ProviderRecord>>> | null = null
 
   /** @param viewer the viewer of the request; for an event of a subscription, the viewer at that time */
   constructor(
@@ -68,12 +69,14 @@ export class GraphqlContext {
 
   /** Returns the provider; looks it up once per request. @throws as `services.providers.get` */
   provider(id: string): Promise<ProviderRecord> {
+    this.#providers ??= new Map()
     return memoize(this.#providers, id, () => this.services.providers.get(this.viewer, id))
   }
 
   /** Returns the providers that the viewer can access, by ID, in one query. Empty without the scope `read`. */
   accessibleProviders(viewer: Viewer | null): Promise<ReadonlyMap<string, ProviderRecord>> {
     if (!viewer || viewer.scope === null) return Promise.resolve(new Map())
+    this.#accessible ??= new Map()
     return memoize(this.#accessible, viewer, async () => {
       const records = await this.services.providers.list(viewer)
       return new Map(records.map(record => [record.id, record]))
@@ -82,8 +85,8 @@ export class GraphqlContext {
 
   /** Call this after a mutation changes a provider, so that later mutations of the document see the change. */
   forgetProviders(): void {
-    this.#providers.clear()
-    this.#accessible.clear()
+    this.#providers = null
+    this.#accessible = null
   }
 }
 

@@ -132,22 +132,27 @@ export function end(response: ServerResponse, chunk: Uint8Array, signal: AbortSi
       reject(signal.reason)
       return
     }
+    const isSent = () => {
+      sentBytes.set(response, bytesWritten(response) + chunk.length)
+      resolve()
+    }
+    response.end(chunk)
+    // The kernel has mostly taken a small response at once, and then nothing more can happen to it.
+    const { socket } = response
+    if (socket && socket.writableLength === 0 && !socket.destroyed) {
+      isSent()
+      return
+    }
     const settle = (settled: () => void) => () => {
       signal.removeEventListener('abort', onAbort)
-      response.off('close', onClose)
+      response.off('close', onClose).off('finish', onFinish)
       settled()
     }
     const onAbort = settle(() => reject(signal.reason))
     const onClose = settle(() => reject(new ClientGone('The connection broke')))
+    const onFinish = settle(isSent)
     signal.addEventListener('abort', onAbort, { once: true })
-    response.once('close', onClose)
-    response.end(
-      chunk,
-      settle(() => {
-        sentBytes.set(response, bytesWritten(response) + chunk.length)
-        resolve()
-      }),
-    )
+    response.once('close', onClose).once('finish', onFinish)
   })
 }
 
