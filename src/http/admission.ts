@@ -8,6 +8,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
 import { FairQueue, type QueueSlot } from '../lib/fair-queue.ts'
+import { settle } from '../lib/settle.ts'
 import { exchangeOf, requestSignal } from './connection/client-abort.ts'
 import { countPayload, freeBytes, memoryOf, ownerOf } from './memory.ts'
 
@@ -115,7 +116,7 @@ export function admitRequests(app: FastifyInstance): void {
   app.addHook('preValidation', (request, _reply, done) => {
     const { slot } = request
     try {
-      if (slot && !slot.begin()) waitFor(slot, requestSignal(request)).then(() => done(), done)
+      if (slot && !slot.begin()) void settle(waitFor(slot, requestSignal(request)), done)
       else done()
     } catch (error) {
       done(error as Error)

@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isId } from '../auth/id.ts'
 import { freshness, type Origin, type ProviderName, type Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
+import { settle } from '../lib/settle.ts'
 import type { Services } from '../services/index.ts'
 import { isSlug } from '../services/providers/settings.ts'
 import { cookieToken } from './session-cookie.ts'
@@ -67,13 +68,13 @@ export function authenticateRequests(app: FastifyInstance, { credentials, reques
     }
     request.viewer = await credentials.authenticate(token, originOf(request), namedProvider(request))
   })
+  const confirm = async (request: FastifyRequest, viewer: Viewer) => {
+    request.viewer = await credentials.confirm(viewer)
+  }
   app.addHook('preHandler', (request, _reply, done) => {
     const { viewer } = request
-    if (!viewer || performance.now() - viewer.confirmedAt < freshness) return done()
-    credentials.confirm(viewer).then(confirmed => {
-      request.viewer = confirmed
-      done()
-    }, done)
+    if (!viewer || performance.now() - viewer.confirmedAt < freshness) done()
+    else void settle(confirm(request, viewer), done)
   })
 }
 

@@ -6,6 +6,7 @@ import { root, type StoragePath } from '../../auth/path.ts'
 import { grant } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
+import { settle } from '../../lib/settle.ts'
 import { detach } from '../../storage/body-streams.ts'
 import type { Storage } from '../../storage/index.ts'
 import { timeToKeep } from '../../storage/validate-entry.ts'
@@ -206,16 +207,6 @@ export function checkedBody(
     },
   })
   return { body: detach(body, check), hashes: () => hashes }
-}
-
-/** Calls `done` when the work ends, with its error if it fails. */
-export async function settle(work: Promise<void>, done: (error?: Error | null) => void): Promise<void> {
-  try {
-    await work
-  } catch (error) {
-    return done(error instanceof Error ? error : new Error('The final check failed', { cause: error }))
-  }
-  done()
 }
 
 /** Returns whether the entry at a path has the etag that the client expects; undefined means there is no entry. */
