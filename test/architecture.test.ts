@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
+import { entries } from '../scripts/build/server.ts'
 
 /**
  * The folders that each folder may import, besides itself and the adapter contract. Front ends do not import each other.
@@ -300,4 +301,17 @@ t.test('bodies are read in one place', async t => {
   const files = (await Promise.all(layers.map(sources))).flat()
   t.ok(files.length > 50)
   for (const file of files) t.notMatch(await readFile(join(root, file), 'utf8'), forbidden, file)
+})
+
+t.test('the bundle has every file that the server opens by name', async t => {
+  const found: string[] = []
+  for (const file of [...(await sources('src')), ...(await sources('adapters'))]) {
+    const names = (await readFile(join(root, file), 'utf8')).matchAll(
+      /new URL\(`(\.[^`$]+)\$\{extname\(import\.meta\.url\)\}`/g,
+    )
+    for (const [, name = ''] of names) found.push(normalize(join(dirname(file), name)))
+  }
+  t.ok(found.length > 2, found.join())
+  for (const name of found) t.ok(entries.includes(name), `${name} is in \`entries\` of scripts/build/server.ts`)
+  for (const name of entries) await readFile(join(root, `${name}.ts`))
 })

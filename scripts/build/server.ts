@@ -9,7 +9,7 @@ import { type Plugin, rolldown } from 'rolldown'
 import { replaceFolder, root } from './folders.ts'
 
 /** The files that a program or a package opens by name. They keep their paths. */
-const entries = [
+export const entries = [
   'src/main',
   'src/index',
   'src/start/server-process',
@@ -17,7 +17,7 @@ const entries = [
   'adapters/contract',
   'adapters/conformance/index',
   'adapters/bases/plain/index',
-  'adapters/backends/local/small/thread',
+  'adapters/backends/local/small-files/thread',
 ]
 
 /** Packages with machine code or WebAssembly, among them two that others load only if they are installed, and this package's own metadata. */
