@@ -18,8 +18,7 @@ const probe = new URL('support/footprint-probe.js', import.meta.url).href
 interface Footprint {
   /** The packages that an installation contains, the bundle and the console. */
   installedBytes: number
-  /** Modules that a start loads. */
-  codeFiles: number
+  /** The modules that a start loads. Their number is not bounded, because the bundler divides the same code differently. */
   codeBytes: number
   /** The heap of an idle server after a garbage collection. */
   heapBytes: number

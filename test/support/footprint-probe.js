@@ -1,5 +1,5 @@
 /**
- * Preloaded into a server: on SIGUSR2 it writes the number and the bytes of the modules loaded so far and the bytes of the
+ * Preloaded into a server: on SIGUSR2 it writes the bytes of the modules loaded so far and the bytes of the
  * heap after a collection to $FOOTPRINT. It is JavaScript, so that it loads nothing itself.
  */
 import { renameSync, statSync, writeFileSync } from 'node:fs'
@@ -19,6 +19,6 @@ process.on('SIGUSR2', () => {
   const { heapUsed, external } = process.memoryUsage()
   const codeBytes = [...loaded].reduce((sum, file) => sum + statSync(file).size, 0)
   const file = process.env.FOOTPRINT
-  writeFileSync(`${file}.new`, JSON.stringify({ codeFiles: loaded.size, codeBytes, heapBytes: heapUsed + external }))
+  writeFileSync(`${file}.new`, JSON.stringify({ codeBytes, heapBytes: heapUsed + external }))
   renameSync(`${file}.new`, file)
 })
