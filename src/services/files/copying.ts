@@ -78,10 +78,16 @@ export async function requireCopied(
   copied: CheckedEntry,
   { isDeletable, signal }: { isDeletable: boolean; signal: AbortSignal },
 ): Promise<void> {
-  const isOther = differing(copied, sumsOf(seen)).length > 0
+  const isOther = !hasSameChecksums(copied, seen)
   // The back end may have copied a version that is newer than the listing.
   const version = (isOther && (await statOrNull(source, signal))) || seen
   await requireStored(destination, copied, sumsOf(version), { isNew: isDeletable })
+}
+
+/** Returns whether all checksums that both have are equal. */
+export function hasSameChecksums(copy: CheckedEntry, seen: CheckedEntry): boolean {
+  const others: Readonly<Record<string, string>> = seen.checksums
+  return Object.entries(copy.checksums).every(([name, sum]) => (others[name] ?? sum) === sum)
 }
 
 function sumsOf({ checksums }: CheckedEntry): ReadonlyMap<string, string> {

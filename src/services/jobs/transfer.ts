@@ -8,7 +8,7 @@ import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { candidates, isMissing, nameTaken, statOrNull, taken, unlessTaken } from '../files/conflict.ts'
 import { smallBytes } from '../files/content.ts'
-import { requireCopied, requireOutside } from '../files/copying.ts'
+import { hasSameChecksums, requireCopied, requireOutside } from '../files/copying.ts'
 import { requireDepth } from '../files/tree.ts'
 import { FolderNames, openFolder, PageReader, type TargetFolder } from './folders.ts'
 import {
@@ -116,33 +116,45 @@ async function transferPage(
     folder.pages.read(folder.from, { cursor: at.cursor, isRetry }, signal),
   )
   const { entries, cursor } = listed ?? { entries: [], cursor: null }
-  const copyInBatch = startBatchCopies(run, folder, entries)
   let isCut = false
-  await allDone(
-    entries.map(child => {
-      const path = childPath(folder.from.path, child.name)
-      const location = {
-        providerId: entry.providerId,
-        path,
-        targetPath: childPath(folder.to.path, child.name),
-        depth: entry.depth + 1,
-      }
-      const state = child.kind === 'file' ? ('FILE' as const) : ('SOURCE' as const)
-      return tally.attempt(run, { ...location, state, isNewTarget: entry.isNewTarget }, async isRetry => {
-        if (!isRetry && (await copyInBatch(tally, child))) return
-        await run.limits.run([entry.providerId, folder.to.providerId], async () => {
-          signal.throwIfAborted()
-          // A first attempt may have made a copy, which has to be found.
-          if (isPointless(run) && !isRetry) {
-            isCut = true
-            return
-          }
-          const opened = await transferChild(run, tally, entry, folder, { child, isRetry })
-          if (opened) found.push({ ...location, ...opened })
-        })
+  const transferAlone = (child: CheckedEntry, copy?: () => Promise<CheckedEntry | null>) => {
+    const location = {
+      providerId: entry.providerId,
+      path: childPath(folder.from.path, child.name),
+      targetPath: childPath(folder.to.path, child.name),
+      depth: entry.depth + 1,
+    }
+    const state = child.kind === 'file' ? ('FILE' as const) : ('SOURCE' as const)
+    return tally.attempt(run, { ...location, state, isNewTarget: entry.isNewTarget }, async isRetry => {
+      const made = isRetry ? null : await copy?.()
+      if (made) return finishCopy(run, tally, folder, child, made)
+      await run.limits.run([entry.providerId, folder.to.providerId], async () => {
+        signal.throwIfAborted()
+        // A first attempt may have made a copy, which has to be found.
+        if (isPointless(run) && !isRetry) {
+          isCut = true
+          return
+        }
+        const opened = await transferChild(run, tally, entry, folder, { child, isRetry })
+        if (opened) found.push({ ...location, ...opened })
       })
-    }),
-  )
+    })
+  }
+  const batches = startBatchCopies(run, folder, entries)
+  const isInBatch = new Set(batches.flatMap(({ files }) => files))
+  const alone = entries.filter(child => !isInBatch.has(child)).map(child => transferAlone(child))
+  const together = batches.map(async ({ files, copies }) => {
+    // Each file reports the error.
+    const made = await copies.catch(() => [])
+    const others: Promise<unknown>[] = []
+    for (const [index, file] of files.entries()) {
+      const copy = made[index]
+      if (copy && !keepsAllOrNone(job) && hasSameChecksums(copy, file)) tally.add(file.size)
+      else others.push(transferAlone(file, async () => (await copies)[index] ?? null))
+    }
+    await allDone(others)
+  })
+  await allDone([...alone, ...together])
   const hasFailed = at.hasFailed || tally.failures.length > 0
   // In a folder with a failure, an entry that looks extra may belong to an entry that failed.
   if (cursor === null && job.kind === 'SYNC' && job.deleteExtra && !hasFailed) {
@@ -201,39 +213,46 @@ interface BatchFolders {
   names: FolderNames
 }
 
-/** Copies a file together with others. Returns false if it has to be copied by itself. */
-type CopyInBatch = (tally: Tally, file: CheckedEntry) => Promise<boolean>
+/** Files that are copied together. A copy is null for a file that has to be copied by itself. */
+interface Batch {
+  files: readonly CheckedEntry[]
+  copies: Promise<readonly (CheckedEntry | null)[]>
+}
 
 /**
  * Starts the copies of the small files of one page whose names are free at the target, where the back end is faster if it copies them
  * together.
  */
-function startBatchCopies(
-  run: JobRun,
-  { from, to, names }: BatchFolders,
-  entries: readonly CheckedEntry[],
-): CopyInBatch {
+function startBatchCopies(run: JobRun, { from, to, names }: BatchFolders, entries: readonly CheckedEntry[]): Batch[] {
   const { job } = run
-  if (job.kind === 'MOVE' || job.dryRun || !to.canCopySmallFrom(from)) return async () => false
-  const files = entries.filter(({ name, size }) => size !== null && size <= smallBytes && names.isFree(name))
-  const copies = new Map<string, { batch: Promise<readonly (CheckedEntry | null)[]>; index: number }>()
-  for (let start = 0; start < files.length; start += filesPerBatch) {
-    const together = files.slice(start, start + filesPerBatch).map(({ name }) => name)
-    const batch = copyTogether(run, from, to, together)
-    // Each file reports the error.
-    batch.catch(() => {})
-    for (const [index, name] of together.entries()) copies.set(name, { batch, index })
+  if (job.kind === 'MOVE' || job.dryRun || !to.canCopySmallFrom(from)) return []
+  const small = entries.filter(({ name, size }) => size !== null && size <= smallBytes && names.isFree(name))
+  const batches: Batch[] = []
+  for (let start = 0; start < small.length; start += filesPerBatch) {
+    const files = small.slice(start, start + filesPerBatch)
+    const copies = copyTogether(
+      run,
+      from,
+      to,
+      files.map(({ name }) => name),
+    )
+    batches.push({ files, copies })
   }
-  return async (tally, file) => {
-    const started = copies.get(file.name)
-    const copy = started && (await started.batch)[started.index]
-    if (!copy) return false
-    const [source, target] = [from.child(file.name), to.child(file.name)]
-    await requireCopied(source, file, target, copy, { isDeletable: true, signal: run.signal })
-    if (keepsAllOrNone(job)) tally.copied.push(copiedEntry(source, target, { seen: file, copy }))
-    tally.add(file.size)
-    return true
-  }
+  return batches
+}
+
+/** Compares a copy with its source, and counts it. @throws BACK_END_FAULT if they differ */
+async function finishCopy(
+  run: JobRun,
+  tally: Tally,
+  { from, to }: BatchFolders,
+  file: CheckedEntry,
+  copy: CheckedEntry,
+): Promise<void> {
+  const [source, target] = [from.child(file.name), to.child(file.name)]
+  await requireCopied(source, file, target, copy, { isDeletable: true, signal: run.signal })
+  if (keepsAllOrNone(run.job)) tally.copied.push(copiedEntry(source, target, { seen: file, copy }))
+  tally.add(file.size)
 }
 
 /** A batch counts as one file of the limits, because the back end copies one file of it after the other. */

@@ -89,17 +89,25 @@ export function readSmall({ root, path, name, maxBytes }: SmallRead): SmallFile 
   return bytes && { entry, bytes }
 }
 
-/** Returns the bytes of one version of a file, or null if the file is being changed. @param stats of the file */
-export function readWhole(file: Descriptor, stats: BigIntStats): Uint8Array<ArrayBuffer> | null {
-  const bytes = readAll(file, Number(stats.size))
+/**
+ * Returns the bytes of one version of a file, or null if the file is being changed.
+ * @param stats of the file
+ * @param buffer gets the bytes, if it is given
+ */
+export function readWhole(
+  file: Descriptor,
+  stats: BigIntStats,
+  buffer?: Uint8Array<ArrayBuffer>,
+): Uint8Array<ArrayBuffer> | null {
+  const size = Number(stats.size)
+  const bytes = readAll(file, buffer ? buffer.subarray(0, size) : new Uint8Array(size))
   return bytes && isUnchanged(file, stats) ? bytes : null
 }
 
 /** Returns null if the file has become shorter. */
-function readAll({ fd }: Descriptor, size: number): Uint8Array<ArrayBuffer> | null {
-  const bytes = new Uint8Array(size)
-  for (let position = 0; position < size; ) {
-    const count = readSync(fd, bytes, position, size - position, position)
+function readAll({ fd }: Descriptor, bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | null {
+  for (let position = 0; position < bytes.length; ) {
+    const count = readSync(fd, bytes, position, bytes.length - position, position)
     if (count === 0) return null
     position += count
   }
