@@ -1,8 +1,10 @@
 /** Finds patterns that let a test pass without testing anything. */
 import { spawnSync } from 'node:child_process'
-import { readdir, readFile } from 'node:fs/promises'
+import { glob, readdir, readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import t from 'tap'
+import { parse } from 'yaml'
+import { filesTogether } from './support/together.ts'
 
 const root = import.meta.dirname
 const own = relative(root, import.meta.filename)
@@ -60,6 +62,32 @@ t.test('no test file breaks a rule', async t => {
     }
     t.same(wrong, [], why)
   }
+})
+
+t.test('npm test runs each file once, alone or together with others', async t => {
+  const { include } = parse(await readFile(join(root, '../.taprc'), 'utf8'))
+  const run: string[] = []
+  for await (const name of glob(include, { cwd: join(root, '..') })) run.push(name)
+  const entries = run.filter(name => name.startsWith('test/together/'))
+  const [folders, parts] = [new Set<string>(), new Set<string>()]
+  for (const entry of entries) {
+    const [, list = '', part = '0', of = '1'] =
+      /together\(\[(.*)\](?:, (\d), (\d))?\)/.exec(await readFile(join(root, '..', entry), 'utf8')) ?? []
+    for (const folder of list.replaceAll("'", '').split(', ')) folders.add(folder)
+    parts.add(`${list} ${part} of ${of}`)
+  }
+  for (const each of parts) {
+    const of = Number(each.split(' ').at(-1))
+    const list = each.split(' ').slice(0, -3).join(' ')
+    for (let part = 0; part < of; part += 1) t.ok(parts.has(`${list} ${part} of ${of}`), `${list}: ${part} of ${of}`)
+  }
+  const together = (await Promise.all([...folders].map(filesTogether))).flat()
+  const once = [
+    ...run.filter(name => !entries.includes(name)),
+    ...together.map(path => relative(join(root, '..'), path)),
+  ]
+  const wanted = files.filter(name => name.endsWith('.test.ts') && !/^(?:nightly|together)\//.test(name))
+  t.same(once.toSorted(), [`test/${own}`, ...wanted.map(name => `test/${name}`)].toSorted())
 })
 
 t.test('an uncaught error fails its file', async t => {

@@ -4,6 +4,7 @@ import { conformanceCases, type Harness } from '../../adapters/conformance/index
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { azureServer } from '../servers/azurite.ts'
 import { type Fault, faultProxy } from '../servers/fault-proxy.ts'
+import { extent } from '../support/extent.ts'
 import { azureConfigFor, openAzure } from './azure-provider.ts'
 import { faults, runConformance } from './conformance.ts'
 
@@ -24,7 +25,7 @@ const harness: Harness = {
   reopen: provider => open(server, prefixes.get(provider) ?? ''),
   openFolder: (provider, path) => open(server, `${prefixes.get(provider)}/${path}`),
   // This number is enough for several pages, and the emulator is slow.
-  manyEntries: 200,
+  manyEntries: extent({ gate: 100, nightly: 200 }),
   largeFileSize: 80_000_000,
 }
 runConformance('azure-blob', harness, [

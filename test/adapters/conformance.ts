@@ -1,6 +1,9 @@
 import t, { type Test } from 'tap'
 import { conformanceCases, type Harness, type Undo } from '../../adapters/conformance/index.ts'
+import { extent } from '../support/extent.ts'
 import { documentedRow, documentRow, rowOf } from './back-ends-table.ts'
+
+type Case = ReturnType<typeof conformanceCases>[number]
 
 /** Most back ends have none, so no list has to name it. */
 const ownTrash = 'a trash of its own'
@@ -53,10 +56,23 @@ export async function runFaultCases(t: Test, { open }: Harness, unavailable: () 
   }
 }
 
-/** Runs the cases that `tried` names. @param fails cases that the server fails, which the README of the adapter lists */
+/** Numbers the further servers of a test file. */
+let servers = 0
+const shares = 3
+
+/** Returns the cases of one more server: in `npm test` a third, another one for the next server of the same test file. */
+export function casesOfServer(cases: Case[]): Case[] {
+  const turn = servers++ % shares
+  return extent({ gate: cases.filter((_, index) => index % shares === turn), nightly: cases })
+}
+
+/**
+ * Runs the cases that `tried` names, of which `npm test` runs a third.
+ * @param fails cases that the server fails, which the README of the adapter lists
+ */
 export async function runChosenCases(t: Test, harness: Harness, tried: RegExp, fails = /^$/): Promise<void> {
-  for (const { name, run } of conformanceCases(harness)) {
-    if (!tried.test(name) || fails.test(name)) continue
+  const chosen = conformanceCases(harness).filter(({ name }) => tried.test(name) && !fails.test(name))
+  for (const { name, run } of casesOfServer(chosen)) {
     await t.test(name, async t => {
       await run()
       t.pass(name)

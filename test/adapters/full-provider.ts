@@ -14,6 +14,7 @@ import {
   type StoragePath,
   type StorageProvider,
 } from '../../adapters/contract.ts'
+import { extent } from '../support/extent.ts'
 import { MemoryTrash } from '../support/native-trash.ts'
 
 interface Upload {
@@ -217,7 +218,7 @@ export function harness(change: (original: StorageProvider) => StorageProvider =
       backEndOf(provider).server?.closeAllConnections()
     },
     partSize,
-    manyEntries: 500,
+    manyEntries: extent({ gate: 200, nightly: 500 }),
     largeFileSize: 80_000_000,
     inMemory: true,
     faults: {

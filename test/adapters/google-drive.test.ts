@@ -3,6 +3,7 @@ import { googleDriveAdapter } from '../../adapters/backends/google-drive/index.t
 import { chunkSize } from '../../adapters/backends/google-drive/upload.ts'
 import type { Harness } from '../../adapters/conformance/index.ts'
 import { GoogleDrive } from '../servers/google-drive/index.ts'
+import { extent } from '../support/extent.ts'
 import { cloudFaults } from './cloud-faults.ts'
 import { runConformance } from './conformance.ts'
 import { endpointsOf, oauthHost } from './google-drive-world.ts'
@@ -22,7 +23,8 @@ const harness: Harness = {
   inMemory: true,
   hasCreateRaces: true,
   // google-drive-list.test.ts lists 10,000. Lower than the default, because writing each file takes four requests.
-  manyEntries: 2000,
+  // More than a page.
+  manyEntries: extent({ gate: 1100, nightly: 2000 }),
   partSize: chunkSize,
   faults: cloudFaults(fake, { rateLimit: 'userRateLimitExceeded', unavailable: 'backendError' }),
   async open() {

@@ -38,6 +38,7 @@ import {
 import { oddNames } from '../../adapters/conformance/names.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { builtInAdapters } from '../../adapters/index.ts'
+import { extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { faults, runConformance } from './conformance.ts'
 import { silentHost } from './host.ts'
@@ -57,6 +58,7 @@ const harness: Harness = {
   },
   reopen: provider => openRoot(roots.get(provider) ?? ''),
   openFolder: (provider, path) => openRoot(join(roots.get(provider) ?? '', path)),
+  manyEntries: extent({ gate: 2500, nightly: 10_000 }),
 }
 runConformance('local', harness, ['hasCreateRaces in the harness', 'the method presign', ...faults])
 

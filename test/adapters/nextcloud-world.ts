@@ -3,6 +3,7 @@ import type { Harness } from '../../adapters/conformance/index.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { type Kind, type Nextcloud, startNextcloud } from '../servers/nextcloud/index.ts'
 import { isForbidden } from '../servers/nextcloud/names.ts'
+import { extent } from '../support/extent.ts'
 import { cloudFaults } from './cloud-faults.ts'
 import { silentHost } from './host.ts'
 
@@ -30,7 +31,7 @@ export function harnessOf(fake: Nextcloud): Harness {
   return {
     inMemory: true,
     refuses: name => isForbidden(name) || name !== name.normalize('NFC'),
-    manyEntries: 300,
+    manyEntries: extent({ gate: 100, nightly: 300 }),
     // More than a chunk.
     largeFileSize: 80_000_000,
     faults: {

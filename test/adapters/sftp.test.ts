@@ -10,6 +10,7 @@ import { at, call, get, namesIn, put } from '../../adapters/conformance/kit.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { startFakeSsh } from '../servers/fake-ssh.ts'
 import { startSshd } from '../servers/sshd.ts'
+import { extent } from '../support/extent.ts'
 import { memoryFolder } from '../support/memory-folder.ts'
 import { faults, runConformance, runFaultCases } from './conformance.ts'
 import { impatientHost, sharingHost } from './host.ts'
@@ -40,7 +41,7 @@ const harness: Harness = {
   reopen: provider => open(folders.get(provider) ?? ''),
   openFolder: (provider, path) => open(`${folders.get(provider)}/${path}`),
   // More than the server sends in one response.
-  manyEntries: 250,
+  manyEntries: extent({ gate: 100, nightly: 250 }),
   largeFileSize: 80_000_000,
 }
 runConformance('sftp', harness, [

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { conformanceCases, type Harness, testHost } from '../../adapters/conformance/index.ts'
 import { type StorageProvider, windowsNames } from '../../adapters/contract.ts'
+import { extent } from '../support/extent.ts'
 import { smbAdapter } from '../support/smb-adapter.ts'
 import { runChosenCases } from './conformance.ts'
 
@@ -25,7 +26,7 @@ function harnessWith(traits?: Parameters<typeof smbAdapter>[0]): Harness {
     },
     reopen: provider => openOn(shares.get(provider) ?? ''),
     cleanUp: provider => rm(shares.get(provider) ?? '', { recursive: true }),
-    manyEntries: 300,
+    manyEntries: extent({ gate: 100, nightly: 300 }),
   }
 }
 

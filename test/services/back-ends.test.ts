@@ -11,6 +11,7 @@ import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { startApp } from '../support/app.ts'
 import { Brake } from '../support/brake.ts'
+import { extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { type ProviderClient, providerClient, transfers } from './transfers.ts'
 
@@ -41,7 +42,9 @@ t.test('local, S3 and Google Drive', async t => {
   const pairs = Object.entries(providers).flatMap(([from, source]) =>
     Object.entries(providers).map(([to, target]) => ({ name: `${from} to ${to}`, source, target })),
   )
-  for (const { name, source, target } of pairs) {
+  // Each back end at least once as the source and as the target.
+  const tried = extent({ gate: pairs.filter((_, index) => [0, 1, 5, 6].includes(index)), nightly: pairs })
+  for (const { name, source, target } of tried) {
     const folder = `/${name.replaceAll(' ', '-')}`
     await t.test(name, t => transfers(t, within(source, folder), within(target, folder)))
   }
@@ -58,7 +61,7 @@ t.test('local, S3 and Google Drive', async t => {
     return response.status === 200 ? hash.digest('hex') : null
   }
 
-  for (const { name, source, target } of pairs.filter(({ source, target }) => source !== target)) {
+  for (const { name, source, target } of tried.filter(({ source, target }) => source !== target)) {
     for (const [where, at] of Object.entries({
       'in the middle': bytes.length / 2,
       'at its last bytes': bytes.length - 1,

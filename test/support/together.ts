@@ -1,0 +1,107 @@
+/**
+ * Runs several test files in one process, because each process takes a second of processor time to load the server. Each file
+ * is a subtest with its own timeout and teardown.
+ */
+import { readdir } from 'node:fs/promises'
+import { registerHooks } from 'node:module'
+import { join, relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import t, { type Test } from 'tap'
+
+const root = join(import.meta.dirname, '..')
+const cheapPasswords = new URL('cheap-passwords.ts', import.meta.url).href
+const scheme = 'together:'
+/** Milliseconds for a file that sets no timeout, as in `.taprc`. */
+const timeout = 120_000
+const tests = new Map<string, Test>()
+
+/**
+ * The folders whose files run together, and their files that run alone: they measure memory, time or descriptors, hash passwords
+ * at the real cost, or take long. `.taprc` lists the same.
+ */
+export const alone: Readonly<Record<string, readonly string[]>> = {
+  auth: [],
+  graphql: ['abuse', 'response-size', 'subscriptions'],
+  http: [
+    'back-end-stalls',
+    'clock',
+    'close',
+    'connection-limit',
+    'download',
+    'linear-front-ends',
+    'linear-time',
+    'lost-grants',
+    'member-limits',
+    'memory',
+    'openapi-requests',
+    'rate-limits',
+    'resumable-replicas',
+    'sockets',
+    'stall',
+    'xml',
+  ],
+  lib: [],
+  log: ['redaction'],
+  mcp: ['limits', 'search'],
+  s3: ['clients', 'forms', 'part-bounds'],
+  services: [
+    'accounts',
+    'aliases',
+    'interrupted',
+    'job-limits',
+    'job-turns',
+    'lookup-turns',
+    'meters',
+    'one-query',
+    'sign-in-limits',
+    'sign-in-queue',
+  ],
+  storage: ['locks', 'network'],
+  webdav: ['clients', 'memory'],
+}
+
+/** Returns the paths of those files of a folder that run together, in their order. */
+export async function filesTogether(folder: string): Promise<string[]> {
+  const own = new Set(alone[folder]?.map(name => `${name}.test.ts`))
+  const names = await readdir(join(root, folder))
+  return names
+    .filter(name => name.endsWith('.test.ts') && !own.has(name))
+    .toSorted()
+    .map(name => join(root, folder, name))
+}
+
+/** Returns the `tap` of a test file, for the modules that the hook makes. */
+export function testOf(url: string): Test {
+  const test = tests.get(url)
+  if (!test) throw new Error(`${url} does not run together with others.`)
+  return test
+}
+
+registerHooks({
+  resolve(specifier, context, next) {
+    const { parentURL = '' } = context
+    if (specifier === 'argon2' && parentURL !== cheapPasswords)
+      return { url: cheapPasswords, format: 'module-typescript', shortCircuit: true }
+    if (specifier !== 'tap' || !tests.has(parentURL)) return next(specifier, context)
+    return { url: `${scheme}${parentURL}`, format: 'module', shortCircuit: true }
+  },
+  load(url, context, next) {
+    if (!url.startsWith(scheme)) return next(url, context)
+    const file = JSON.stringify(url.slice(scheme.length))
+    const source = `import { testOf } from ${JSON.stringify(import.meta.url)}\nexport default testOf(${file})`
+    return { format: 'module', source, shortCircuit: true }
+  },
+})
+
+/** Runs every `of`-th file of the folders, beginning with the one of number `part`, from 0. */
+export async function together(folders: readonly string[], part = 0, of = 1): Promise<void> {
+  const files = (await Promise.all(folders.map(filesTogether))).flat()
+  t.setTimeout(1_200_000)
+  for (const path of files.filter((_, index) => index % of === part)) {
+    const url = pathToFileURL(path).href
+    await t.test(relative(process.cwd(), path), { timeout }, async t => {
+      tests.set(url, t)
+      await import(url)
+    })
+  }
+}
