@@ -21,7 +21,7 @@ export default defineConfig({
             { name: 'libraries', test: /node_modules\/(?:react|react-dom|react-router|scheduler|@tanstack)\// },
             {
               name: 'folder',
-              test: /\/web\/src\/(?:texts\/files|files\/(?:file-table|file-row|sort|selection|listing|operations|actions|view|long-press|use-providers|dragging|focus-return|download\/save|upload\/(?:drop-area|dropped-files|waiting-uploads)|preview\/kinds))\.tsx?$/,
+              test: /\/web\/src\/(?:texts\/files|files\/(?:file-table|file-row|sort|selection|listing|operations|actions|view|dragging|upload\/(?:choose-files|waiting-uploads)|preview\/kinds))\.tsx?$/,
             },
           ],
         },

@@ -1,5 +1,4 @@
-import type { Node } from '../cloud/tree.ts'
-import { randomId } from '../cloud/tree.ts'
+import { type Node, randomId } from '../cloud/tree.ts'
 import { badRequest, type DropboxError, refused, uploadRefused } from './errors.ts'
 import { contentHashOf, type Files } from './files.ts'
 

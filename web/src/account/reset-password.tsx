@@ -2,12 +2,12 @@ import { useMutation } from '@tanstack/react-query'
 import { Form } from 'react-aria-components'
 import { Link, useLocation } from 'react-router'
 import { resetPassword } from '../api/session.ts'
-import { texts } from '../texts/account.tsx'
+import { texts } from '../texts/app.tsx'
 import { common } from '../texts/common.ts'
 import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
-import { NewPasswordField } from '../ui/field.tsx'
-import { Welcome } from './sign-in.tsx'
+import { NewPasswordField, submitting } from '../ui/field.tsx'
+import { Welcome } from '../ui/welcome.tsx'
 
 /** Sets a new password with the token of a link, which comes after "#". */
 export function ResetPassword() {
@@ -29,12 +29,7 @@ export function ResetPassword() {
       {token === '' ? (
         <p>{texts.resetWithoutToken}</p>
       ) : (
-        <Form
-          onSubmit={event => {
-            event.preventDefault()
-            submit.mutate(new FormData(event.currentTarget))
-          }}
-        >
+        <Form onSubmit={submitting(submit.mutate)}>
           <NewPasswordField label={texts.newPassword} name="password" autoFocus description={texts.passwordHelp} />
           {submit.error && <ErrorBox error={submit.error} />}
           <Button type="submit" variant="primary" isPending={submit.isPending}>

@@ -1,17 +1,15 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
 import { Form } from 'react-aria-components'
 import { Link, Navigate, useNavigate, useSearchParams } from 'react-router'
 import { queryKeys } from '../api/query-keys.ts'
 import { installation, register, signIn, useClearCache } from '../api/session.ts'
-import { texts } from '../texts/account.tsx'
+import { texts } from '../texts/app.tsx'
 import { common } from '../texts/common.ts'
 import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
-import { NewPasswordField, TextField } from '../ui/field.tsx'
+import { NewPasswordField, submitting, TextField } from '../ui/field.tsx'
 import { Loading } from '../ui/loading.tsx'
-import { Logo } from '../ui/logo.tsx'
-import { PageTitle } from '../ui/page-title.tsx'
+import { Welcome } from '../ui/welcome.tsx'
 
 export function SignIn() {
   const { data, isPending } = useQuery({ queryKey: queryKeys.installation, queryFn: installation })
@@ -36,12 +34,7 @@ export function SignIn() {
   if (data && !data.hasOwner) return <Navigate to="/register" replace />
   return (
     <Welcome title={texts.signInTitle}>
-      <Form
-        onSubmit={event => {
-          event.preventDefault()
-          submit.mutate(new FormData(event.currentTarget))
-        }}
-      >
+      <Form onSubmit={submitting(submit.mutate)}>
         <TextField label={texts.email} name="email" type="email" autoComplete="username" isRequired autoFocus />
         <TextField label={texts.password} name="password" type="password" autoComplete="current-password" isRequired />
         {submit.error && <ErrorBox error={submit.error} />}
@@ -107,12 +100,7 @@ export function Register() {
       {isClosed ? (
         <p>{data.registration === 'INVITE' ? texts.inviteOnly : texts.closed}</p>
       ) : (
-        <Form
-          onSubmit={event => {
-            event.preventDefault()
-            submit.mutate(new FormData(event.currentTarget))
-          }}
-        >
+        <Form onSubmit={submitting(submit.mutate)}>
           <TextField label={texts.email} name="email" type="email" autoComplete="username" isRequired autoFocus />
           <TextField label={texts.nameOptional} name="name" autoComplete="name" description={texts.nameHelp} />
           <NewPasswordField label={texts.password} name="password" description={texts.passwordHelp} />
@@ -140,22 +128,5 @@ export function Register() {
         </p>
       )}
     </Welcome>
-  )
-}
-
-/** The frame of the pages for people who are not signed in. */
-export function Welcome({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <main className="welcome">
-      <div className="welcome-card">
-        <div className="welcome-brand">
-          <Logo />
-          <span>{common.product}</span>
-        </div>
-        <PageTitle>{title}</PageTitle>
-        <h1>{title}</h1>
-        {children}
-      </div>
-    </main>
   )
 }

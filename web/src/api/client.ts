@@ -1,7 +1,14 @@
 import type { TadaDocumentNode } from 'gql.tada'
 import { ShareLink, Stowage, type StowageError } from '../../../packages/client/src/index.ts'
-import { basePath, urlOf } from './base-path.ts'
 import { sessionClient } from './server.ts'
+
+/** The path below which a proxy serves Stowage, such as "/stowage"; empty at the root. The server writes it into the page. */
+export const basePath = document.querySelector<HTMLMetaElement>('meta[name="base-path"]')?.content ?? ''
+
+/** Returns the URL of a path of the server. */
+export function urlOf(path: string): string {
+  return basePath + path
+}
 
 export { StowageError, sourcesOfJobs, type UploadOptions } from '../../../packages/client/src/index.ts'
 

@@ -1,4 +1,4 @@
-import type { StorageLocation } from './paths.ts'
+import type { StorageLocation } from './locations.ts'
 
 /** The keys of cached data. Invalidating `providers` also invalidates every key that starts with it. */
 export const queryKeys = {

@@ -2,14 +2,12 @@ import { QueryCache, QueryClient, QueryClientProvider, useQueryClient } from '@t
 import { useEffect, useState } from 'react'
 import { RouterProvider as AriaRouter } from 'react-aria-components'
 import { createBrowserRouter, Outlet, RouterProvider, useHref, useNavigate } from 'react-router'
-import { basePath } from '../api/base-path.ts'
-import { StowageError } from '../api/client.ts'
+import { basePath, StowageError } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { onSignInElsewhere } from '../api/session.ts'
-import { texts } from '../texts/shell.tsx'
+import { texts } from '../texts/app.tsx'
 import { Toasts } from '../ui/toasts.tsx'
-import { ErrorPage } from './error-page.tsx'
-import { routes } from './routes.tsx'
+import { ErrorPage, routes } from './routes.tsx'
 
 /** Milliseconds between two attempts while the server cannot be reached. */
 const retryInterval = 5000

@@ -1,21 +1,51 @@
-import { Navigate, type RouteObject } from 'react-router'
+import type { ComponentType } from 'react'
+import { isRouteErrorResponse, Navigate, type RouteObject, useRouteError } from 'react-router'
 import { Register, SignIn } from '../account/sign-in.tsx'
-import { loadPart } from '../api/load-part.ts'
-import { ErrorPage, NotFound } from './error-page.tsx'
+import { urlOf } from '../api/client.ts'
+import { loadPart } from '../lib/load-part.ts'
+import { texts } from '../texts/app.tsx'
+import { ErrorBox } from '../ui/error-box.tsx'
 import { Shell } from './shell.tsx'
+
+/** Shown for unexpected errors, and when a page's script cannot be loaded. */
+export function ErrorPage() {
+  const error = useRouteError()
+  if (isRouteErrorResponse(error) && error.status === 404) return <NotFound />
+  return (
+    <main className="narrow-page">
+      <h1>{texts.pageFailed}</h1>
+      <ErrorBox error={error} retry={() => location.reload()} />
+    </main>
+  )
+}
+
+function NotFound() {
+  return (
+    <main className="page">
+      <h1>{texts.notFound}</h1>
+      <p>
+        {texts.notFoundHelp(text => (
+          <a href={urlOf('/files')}>{text}</a>
+        ))}
+      </p>
+    </main>
+  )
+}
+
+/** Returns the loader of a page. */
+function page(load: () => Promise<ComponentType>) {
+  return async () => ({ Component: await loadPart(load()) })
+}
 
 /** Each page is loaded on the first visit. The server serves the same addresses: src/endpoints/console/pages.ts. */
 export const routes: RouteObject[] = [
   { path: '/sign-in', element: <SignIn /> },
   { path: '/register', element: <Register /> },
-  {
-    path: '/reset-password',
-    lazy: async () => ({ Component: (await loadPart(import('../account/reset-password.tsx'))).ResetPassword }),
-  },
+  { path: '/reset-password', lazy: page(async () => (await import('../account/reset-password.tsx')).ResetPassword) },
   {
     path: '/s/:token',
     errorElement: <ErrorPage />,
-    lazy: async () => ({ Component: (await loadPart(import('../files/shared/page.tsx'))).SharedPage }),
+    lazy: page(async () => (await import('../files/shared/page.tsx')).SharedPage),
   },
   {
     element: <Shell />,
@@ -25,73 +55,34 @@ export const routes: RouteObject[] = [
         errorElement: <ErrorPage />,
         children: [
           { index: true, element: <Navigate to="/files" replace /> },
-          {
-            path: '/connect',
-            lazy: async () => ({ Component: (await loadPart(import('../storages/connect-page.tsx'))).ConnectPage }),
-          },
-          {
-            path: '/files',
-            lazy: async () => ({ Component: (await loadPart(import('../files/home.tsx'))).FilesHome }),
-          },
+          { path: '/connect', lazy: page(async () => (await import('../storages/connect-page.tsx')).ConnectPage) },
+          { path: '/files', lazy: page(async () => (await import('../files/home.tsx')).FilesHome) },
           {
             path: '/files/:providerId/*',
-            lazy: async () => ({ Component: (await loadPart(import('../files/folder/page.tsx'))).FolderPage }),
+            lazy: page(async () => (await import('../files/folder/page.tsx')).FolderPage),
           },
-          {
-            path: '/trash/:providerId',
-            lazy: async () => ({ Component: (await loadPart(import('../files/trash/page.tsx'))).TrashPage }),
-          },
+          { path: '/trash/:providerId', lazy: page(async () => (await import('../files/trash/page.tsx')).TrashPage) },
           {
             path: '/settings',
-            lazy: async () => ({ Component: (await loadPart(import('../settings/layout.tsx'))).SettingsLayout }),
+            lazy: page(async () => (await import('../settings/layout.tsx')).SettingsLayout),
             children: [
               { index: true, element: <Navigate to="/settings/profile" replace /> },
-              {
-                path: 'profile',
-                lazy: async () => ({ Component: (await loadPart(import('../settings/profile/page.tsx'))).Profile }),
-              },
-              {
-                path: 'api-keys',
-                lazy: async () => ({
-                  Component: (await loadPart(import('../settings/api-keys/page.tsx'))).ApiKeysPage,
-                }),
-              },
-              {
-                path: 'jobs',
-                lazy: async () => ({ Component: (await loadPart(import('../jobs/page.tsx'))).JobsPage }),
-              },
-              {
-                path: 'schedules',
-                lazy: async () => ({ Component: (await loadPart(import('../jobs/schedules/page.tsx'))).SchedulesPage }),
-              },
-              {
-                path: 'shares',
-                lazy: async () => ({ Component: (await loadPart(import('../shares/page.tsx'))).SharesPage }),
-              },
+              { path: 'profile', lazy: page(async () => (await import('../settings/profile.tsx')).Profile) },
+              { path: 'api-keys', lazy: page(async () => (await import('../settings/api-keys/page.tsx')).ApiKeysPage) },
+              { path: 'jobs', lazy: page(async () => (await import('../jobs/page.tsx')).JobsPage) },
+              { path: 'schedules', lazy: page(async () => (await import('../jobs/schedules/page.tsx')).SchedulesPage) },
+              { path: 'shares', lazy: page(async () => (await import('../shares/page.tsx')).SharesPage) },
               {
                 path: 'storages',
-                lazy: async () => ({
-                  Component: (await loadPart(import('../storages/storages-page.tsx'))).StoragesPage,
-                }),
+                lazy: page(async () => (await import('../storages/storages-page.tsx')).StoragesPage),
               },
-              {
-                path: 'members',
-                lazy: async () => ({ Component: (await loadPart(import('../settings/members/page.tsx'))).MembersPage }),
-              },
+              { path: 'members', lazy: page(async () => (await import('../settings/members/page.tsx')).MembersPage) },
               {
                 path: 'webhooks',
-                lazy: async () => ({
-                  Component: (await loadPart(import('../settings/webhooks/page.tsx'))).WebhooksPage,
-                }),
+                lazy: page(async () => (await import('../settings/webhooks/page.tsx')).WebhooksPage),
               },
-              {
-                path: 'audit',
-                lazy: async () => ({ Component: (await loadPart(import('../settings/audit/page.tsx'))).AuditPage }),
-              },
-              {
-                path: 'workspace',
-                lazy: async () => ({ Component: (await loadPart(import('../settings/workspace.tsx'))).WorkspacePage }),
-              },
+              { path: 'audit', lazy: page(async () => (await import('../settings/audit/page.tsx')).AuditPage) },
+              { path: 'workspace', lazy: page(async () => (await import('../settings/workspace.tsx')).WorkspacePage) },
             ],
           },
           { path: '*', element: <NotFound /> },

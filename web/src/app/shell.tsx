@@ -1,27 +1,26 @@
-import { lazy, Suspense, useState } from 'react'
+import { Suspense, useState } from 'react'
 import { Navigate, NavLink, Outlet, useLocation, useNavigate } from 'react-router'
-import { loadPart } from '../api/load-part.ts'
 import { SessionContext, signOut, useClearCache, useSessionQuery } from '../api/session.ts'
-import { DownloadDock } from '../files/download/dock.tsx'
+import { DownloadDock, UploadDock } from '../files/docks.tsx'
 import { forgetOpened } from '../files/sidebar/recent-files.ts'
-import { UploadDock } from '../files/upload/dock.tsx'
 import { hasActiveUploads } from '../files/upload/waiting-uploads.ts'
 import { JobDock } from '../jobs/dock.tsx'
 import type { AnnounceEnd } from '../jobs/panel.tsx'
+import { lazyPart, loadPart } from '../lib/load-part.ts'
+import { texts } from '../texts/app.tsx'
 import { common } from '../texts/common.ts'
-import { texts } from '../texts/shell.tsx'
 import { Button } from '../ui/button.tsx'
 import { Dock } from '../ui/dock.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
-import { Logo } from '../ui/logo.tsx'
+import { Logo } from '../ui/welcome.tsx'
 
 const announceEnd: AnnounceEnd = async (...end) => {
   const undo = await loadPart(import('../files/undo.ts'))
   await undo.announceEnd(...end)
 }
 
-const Confirm = lazy(async () => ({ default: (await loadPart(import('../ui/confirm.tsx'))).Confirm }))
+const Confirm = lazyPart(async () => (await import('../ui/dialog.tsx')).Confirm)
 
 /** The frame of every page for people who are signed in. Visitors are sent to the sign-in page and then back. */
 export function Shell() {

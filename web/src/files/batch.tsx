@@ -1,8 +1,14 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { Label, ProgressBar } from 'react-aria-components'
+import { sourcesOfJobs } from '../api/client.ts'
+import { childPath, type StorageLocation } from '../api/locations.ts'
+import { queryKeys } from '../api/query-keys.ts'
+import { noteJob } from '../api/started-jobs.ts'
+import { workConcurrently } from '../lib/concurrency.ts'
 import { texts } from '../texts/files.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
-import type { Entry } from './operations.ts'
+import { createJob, type Entry, type JobConflict } from './operations.ts'
 
 export function BatchProgress({ label, done, total }: { label: string; done: number; total: number }) {
   return (
@@ -27,9 +33,9 @@ const maxShown = 5
 export function BatchFailures({ failures }: { failures: readonly Failure[] }) {
   return (
     <div className="batch-failures">
-      {failures.slice(0, maxShown).map(({ entry, error }) => (
-        <div key={`${entry.__typename}/${entry.name}`}>
-          <p className="batch-name">{entry.name}</p>
+      {failures.slice(0, maxShown).map(({ item: { __typename, name }, error }) => (
+        <div key={`${__typename}/${name}`}>
+          <p className="batch-name">{name}</p>
           <ErrorBox error={error} />
         </div>
       ))}
@@ -41,12 +47,12 @@ export function BatchFailures({ failures }: { failures: readonly Failure[] }) {
 const concurrency = 3
 
 export interface Failure {
-  entry: Entry
+  item: Entry
   error: unknown
 }
 
 /** Runs one action on several entries, a few at a time. A failure does not stop the others. */
-export function useBatch(work: (entry: Entry, signal: AbortSignal) => Promise<unknown>) {
+export function useBatch(act: (entry: Entry, signal: AbortSignal) => Promise<unknown>) {
   const [doneCount, setDoneCount] = useState(0)
   const [total, setTotal] = useState(0)
   const [isRunning, setRunning] = useState(false)
@@ -60,25 +66,39 @@ export function useBatch(work: (entry: Entry, signal: AbortSignal) => Promise<un
     setDoneCount(0)
     setTotal(entries.length)
     setRunning(true)
-    const done: Entry[] = []
-    const failures: Failure[] = []
-    // All workers take their entries from one iterator.
-    const remaining = entries.values()
-    const worker = async () => {
-      for (const entry of remaining) {
-        if (signal.aborted) return
-        try {
-          await work(entry, signal)
-          done.push(entry)
-          setDoneCount(done.length)
-        } catch (error) {
-          if (!signal.aborted) failures.push({ entry, error })
-        }
-      }
+    let count = 0
+    const work = async (entry: Entry) => {
+      await act(entry, signal)
+      count += 1
+      setDoneCount(count)
     }
-    await Promise.all(Array.from({ length: concurrency }, worker))
+    const outcome = await workConcurrently(entries, concurrency, work, signal)
     setRunning(false)
-    return { done, failures }
+    return outcome
   }
   return { run, stop: () => controller.current?.abort(), isRunning, doneCount, total }
+}
+
+interface Work {
+  kind: 'COPY' | 'MOVE' | 'DELETE'
+  entries: readonly Entry[]
+  target?: StorageLocation
+  conflict?: JobConflict
+}
+
+/** Starts jobs on entries of a folder. The panel of jobs shows their progress. */
+export function useStartJobs(folder: StorageLocation) {
+  const client = useQueryClient()
+  /** Entries whose jobs have started. Another attempt continues after them. */
+  const startedCount = useRef(0)
+  return useMutation({
+    mutationFn: async ({ entries, ...work }: Work) => {
+      const all = entries.map(({ name }) => ({ ...folder, path: childPath(folder.path, name) }))
+      for (const sources of sourcesOfJobs(all.slice(startedCount.current))) {
+        noteJob(await createJob({ ...work, sources }))
+        startedCount.current += sources.length
+      }
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: queryKeys.jobs }),
+  })
 }

@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
-import { childPath, type StorageLocation } from '../api/paths.ts'
+import { childPath, type StorageLocation } from '../api/locations.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/files.tsx'
 import { formatBytes } from '../texts/format.ts'
@@ -9,9 +9,8 @@ import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { notify } from '../ui/toasts.tsx'
-import { BatchFailures, BatchProgress, type Failure, useBatch } from './batch.tsx'
+import { BatchFailures, BatchProgress, type Failure, useBatch, useStartJobs } from './batch.tsx'
 import { type Entry, remove } from './operations.ts'
-import { useStartJobs } from './start-jobs.ts'
 import { restore, trashTraits, useStorageTrash } from './trash/operations.ts'
 import { offerUndo } from './undo.ts'
 
@@ -71,7 +70,7 @@ export function DeleteDialog({
     if (failures.length === 0) return onClose()
     onFailed()
     setFailures(failures)
-    setRemaining(failures.map(({ entry }) => entry))
+    setRemaining(failures.map(({ item }) => item))
   }
   const folders = remaining.filter(entry => entry.__typename === 'Folder').length
   const bytes = remaining.reduce((sum, entry) => sum + (entry.__typename === 'File' ? (entry.size ?? 0) : 0), 0)

@@ -1,6 +1,8 @@
-import type { DragEvent } from 'react'
-import { childPath, isWithin, type StorageLocation } from '../api/paths.ts'
+import { type DragEvent, useCallback, useMemo } from 'react'
+import { childPath, isWithin, type StorageLocation } from '../api/locations.ts'
+import { entryKey } from './listing.ts'
 import type { Entry } from './operations.ts'
+import type { useSelection } from './selection.ts'
 
 /** Entries that are dragged within this page. A browser does not show the data of a drag before it is dropped. */
 interface Drag {
@@ -16,13 +18,13 @@ export interface DroppedEntries extends Drag {
 const type = 'application/x-stowage-entries'
 let current: Drag | null = null
 
-export function startDrag(event: DragEvent, drag: Drag): void {
+function startDrag(event: DragEvent, drag: Drag): void {
   current = drag
   event.dataTransfer.effectAllowed = 'copyMove'
   event.dataTransfer.setData(type, String(drag.entries.length))
 }
 
-export function endDrag(): void {
+function endDrag(): void {
   current = null
 }
 
@@ -61,4 +63,50 @@ export function dropTarget(target: StorageLocation, onDrop: (dropped: DroppedEnt
       onDrop({ ...drag, kind: kindOf(event), target })
     },
   }
+}
+
+export interface RowDragging {
+  onStart: (index: number, event: DragEvent) => void
+  onEnd: () => void
+  /** Returns the handlers of a folder that accepts dragged entries. */
+  targetOf: (entry: Entry) => Partial<ReturnType<typeof dropTarget>>
+}
+
+/** Lets people drag entries of a folder onto other folders of its storage. */
+export function useDragging({
+  canWrite,
+  folder,
+  shown,
+  selection: { selectedKeys, selectedEntries, pick },
+  onDrop,
+}: {
+  canWrite: boolean
+  folder: StorageLocation
+  shown: readonly Entry[]
+  selection: ReturnType<typeof useSelection>
+  onDrop: (dropped: DroppedEntries) => void
+}) {
+  const { providerId, path } = folder
+  const targetOf = useCallback(
+    (target: string) => (canWrite ? dropTarget({ providerId, path: target }, onDrop) : {}),
+    [canWrite, providerId, onDrop],
+  )
+  const rows = useMemo(
+    (): RowDragging | null =>
+      canWrite
+        ? {
+            onStart(index: number, event: DragEvent) {
+              const entry = shown[index]
+              if (!entry) return
+              const isSelected = selectedKeys.has(entryKey(entry))
+              if (!isSelected) pick(index, 'only')
+              startDrag(event, { folder, entries: isSelected ? selectedEntries : [entry] })
+            },
+            onEnd: endDrag,
+            targetOf: ({ name }: Entry) => targetOf(childPath(path, name)),
+          }
+        : null,
+    [canWrite, shown, selectedKeys, selectedEntries, pick, folder, path, targetOf],
+  )
+  return { targetOf, rows }
 }

@@ -1,7 +1,5 @@
-import './entry-icon.css'
 import { Icon, type IconName } from '../ui/icons.tsx'
-import { languageOf } from './preview/code/language-of.ts'
-import { previewKind, type TypedEntry } from './preview/kinds.ts'
+import { languageOf, previewKind, type TypedEntry } from './preview/kinds.ts'
 
 /** Files whose media type is not known. */
 const endings: readonly [pattern: RegExp, icon: IconName][] = [

@@ -1,5 +1,4 @@
 import {
-  type DragEvent,
   type MouseEvent,
   memo,
   type PointerEvent,
@@ -7,11 +6,11 @@ import {
   useEffect,
   useRef,
 } from 'react'
-import { urlOf } from '../api/base-path.ts'
+import { urlOf } from '../api/client.ts'
 import { texts } from '../texts/files.tsx'
 import { formatBytes, formatMinute, formatRecent } from '../texts/format.ts'
 import { Icon } from '../ui/icons.tsx'
-import type { dropTarget } from './dragging.ts'
+import type { RowDragging } from './dragging.ts'
 import { EntryIcon } from './entry-icon.tsx'
 import type { Entry } from './operations.ts'
 import type { PickMode } from './selection.ts'
@@ -82,13 +81,6 @@ interface Props {
   onContextMenu: (index: number, event: MouseEvent) => void
   /** Null if entries cannot be dragged. */
   dragging: RowDragging | null
-}
-
-export interface RowDragging {
-  onStart: (index: number, event: DragEvent) => void
-  onEnd: () => void
-  /** Returns the handlers of a folder that accepts dragged entries. */
-  targetOf: (entry: Entry) => Partial<ReturnType<typeof dropTarget>>
 }
 
 const pickModeOf = ({ shiftKey, ctrlKey, metaKey }: MouseEvent): PickMode =>

@@ -6,10 +6,10 @@ import { Loading } from '../ui/loading.tsx'
 import { folderHref } from './addresses.ts'
 import './files.css'
 import { Icon } from '../ui/icons.tsx'
-import { PageTitle } from '../ui/page-title.tsx'
+import { PageTitle } from '../ui/page.tsx'
 import { providerStatuses, statusHelp } from '../ui/provider-status.ts'
+import { useProviders } from './listing.ts'
 import type { Provider } from './operations.ts'
-import { useProviders } from './use-providers.ts'
 
 export function FilesHome() {
   const { data, error, refetch } = useProviders()

@@ -5,9 +5,10 @@ import {
   useQueryClient,
 } from '@tanstack/react-query'
 import { useMemo } from 'react'
-import { nameOfPath, parentPath, type StorageLocation } from '../api/paths.ts'
+import { nameOfPath, parentPath, type StorageLocation } from '../api/locations.ts'
 import { queryKeys } from '../api/query-keys.ts'
-import { type Entry, listFolder, type Page } from './operations.ts'
+import { usePermissions } from '../api/session.ts'
+import { type Entry, listFolder, listProviders, type Page } from './operations.ts'
 
 interface Listing {
   pages: readonly (readonly Entry[])[]
@@ -108,5 +109,17 @@ export function updateListing(
     )
     pages.push(fresh)
     return { pages, count: pages.reduce((sum, page) => sum + page.length, 0), isComplete: true }
+  })
+}
+
+/** Returns the topmost folders of all providers that the viewer may use; none if the viewer may not read. */
+export function useProviders() {
+  const { canRead } = usePermissions()
+  return useQuery({
+    queryKey: [...queryKeys.providers, 'files', canRead],
+    queryFn: ({ signal }) => (canRead ? listProviders(signal) : []),
+    staleTime: 30_000,
+    // The status follows what the calls of everybody show.
+    refetchInterval: 30_000,
   })
 }

@@ -1,9 +1,7 @@
 /** The GraphQL operations of the file pages. */
-
 import { ask } from '../api/client.ts'
 import { graphql, type ResultOf } from '../api/graphql.ts'
-import type { StorageLocation } from '../api/paths.ts'
-import { perRoot } from '../api/storages.ts'
+import { perRoot, type StorageLocation } from '../api/locations.ts'
 
 const ProvidersQuery = graphql(`
   query Providers {
@@ -31,6 +29,12 @@ const EntriesQuery = graphql(`
         pageInfo { hasNextPage endCursor }
       }
     }
+  }
+`)
+
+const UsageQuery = graphql(`
+  query FolderUsage($providerId: ID!, $path: String!) {
+    folder(providerId: $providerId, path: $path) { usage { files folders bytes isComplete } }
   }
 `)
 
@@ -120,6 +124,11 @@ export async function* listFolder(folder: StorageLocation, signal: AbortSignal):
     page = await pageAfter(page.pageInfo.endCursor)
   }
   yield { entries: page.nodes, isLast: true }
+}
+
+/** Counts what is in a folder. @throws StowageError */
+export async function folderUsage(folder: StorageLocation, signal: AbortSignal) {
+  return (await ask(UsageQuery, { ...folder }, { signal })).folder.usage
 }
 
 /** Returns a link to the content of a file that needs no header. @throws StowageError */

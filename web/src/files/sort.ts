@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useMemo, useState } from 'react'
+import { recall, remember } from '../lib/local-storage.ts'
 import { texts } from '../texts/files.tsx'
 import type { Entry } from './operations.ts'
 
@@ -45,23 +46,14 @@ export function useSortOrder(): [SortOrder, (order: SortOrder) => void] {
   const [order, setOrder] = useState(storedOrder)
   const change = useCallback((order: SortOrder) => {
     setOrder(order)
-    try {
-      localStorage.setItem(storageKey, `${order.column} ${order.descending ? 'descending' : 'ascending'}`)
-    } catch {
-      // The browser does not allow it. The order holds until the folder is left.
-    }
+    remember(storageKey, `${order.column} ${order.descending ? 'descending' : 'ascending'}`)
   }, [])
   return [order, change]
 }
 
 function storedOrder(): SortOrder {
-  try {
-    const [column, direction] = localStorage.getItem(storageKey)?.split(' ') ?? []
-    if (isSortColumn(column)) return { column, descending: direction === 'descending' }
-  } catch {
-    // The browser does not allow it.
-  }
-  return byNameAscending
+  const [column, direction] = recall(storageKey)?.split(' ') ?? []
+  return isSortColumn(column) ? { column, descending: direction === 'descending' } : byNameAscending
 }
 
 function isSortColumn(column: string | undefined): column is SortColumn {

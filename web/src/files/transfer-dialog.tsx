@@ -2,22 +2,20 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useEffectEvent, useRef, useState } from 'react'
 import { Link } from 'react-router'
 import { StowageError } from '../api/client.ts'
-import { childPath, isWithin, nameOfPath, type StorageLocation, validateName } from '../api/paths.ts'
+import { childPath, isWithin, nameOfPath, type StorageLocation, validateName } from '../api/locations.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/files.tsx'
 import { texts as trashTexts } from '../texts/trash.tsx'
 import { Button } from '../ui/button.tsx'
-import { Dialog } from '../ui/dialog.tsx'
+import { Dialog, NameDialog } from '../ui/dialog.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { FolderPicker } from '../ui/folder-picker.tsx'
-import { NameDialog } from '../ui/name-dialog.tsx'
 import { Select } from '../ui/select.tsx'
 import { notify } from '../ui/toasts.tsx'
 import { folderHref } from './addresses.ts'
-import { BatchFailures, BatchProgress, type Failure, useBatch } from './batch.tsx'
+import { BatchFailures, BatchProgress, type Failure, useBatch, useStartJobs } from './batch.tsx'
 import { type Conflict, createFolder, type Entry, type JobConflict, type Provider, transfer } from './operations.ts'
-import { useStartJobs } from './start-jobs.ts'
 import { useStorageTrash } from './trash/operations.ts'
 import { offerUndo } from './undo.ts'
 
@@ -98,7 +96,7 @@ export function TransferDialog({
     }
     if (failures.length === 0) return onClose()
     setFailures(failures)
-    setRemaining(failures.map(({ entry }) => entry))
+    setRemaining(failures.map(({ item }) => item))
   }
 
   const isHere = destination?.providerId === folder.providerId && destination.path === folder.path

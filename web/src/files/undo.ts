@@ -1,7 +1,8 @@
 import type { QueryClient } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { parentPath, type StorageLocation } from '../api/paths.ts'
+import { parentPath, type StorageLocation } from '../api/locations.ts'
 import { queryKeys } from '../api/query-keys.ts'
+import { workConcurrently } from '../lib/concurrency.ts'
 import { texts } from '../texts/trash.tsx'
 import { notify, notifyError } from '../ui/toasts.tsx'
 import { restore, trashedBy } from './trash/operations.ts'
@@ -23,12 +24,10 @@ export function offerUndo(
   steps: readonly (() => Promise<unknown>)[],
 ): void {
   const undo = async () => {
-    try {
-      await runAll(steps)
-      notify(texts.undone)
-    } catch (error) {
-      notifyError(error)
-    }
+    const { failures } = await workConcurrently(steps, concurrency, step => step())
+    const [first] = failures
+    if (first) notifyError(first.error)
+    else notify(texts.undone)
     await Promise.all([
       ...folders.map(folder => client.invalidateQueries({ queryKey: queryKeys.listing(folder) })),
       ...folders.map(folder => client.invalidateQueries({ queryKey: queryKeys.subfolders(folder) })),
@@ -51,15 +50,4 @@ export async function announceEnd(client: QueryClient, { id, kind, sources }: En
     folders,
     items.map(item => () => restore(item.id)),
   )
-}
-
-/** A failure does not stop the other steps. @throws the first error */
-async function runAll(steps: readonly (() => Promise<unknown>)[]): Promise<void> {
-  const remaining = steps.values()
-  const errors: unknown[] = []
-  const work = async () => {
-    for (const step of remaining) await step().catch(error => errors.push(error))
-  }
-  await Promise.all(Array.from({ length: concurrency }, work))
-  if (errors.length > 0) throw errors[0]
 }

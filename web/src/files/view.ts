@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useState } from 'react'
+import { recall, remember } from '../lib/local-storage.ts'
 import { texts } from '../texts/files.tsx'
 import { useIsPhone } from '../ui/window-size.ts'
 
@@ -14,13 +15,8 @@ const minTileWidth = 144
 const storageKey = 'stowage.view'
 
 function storedView(): View {
-  try {
-    const stored = localStorage.getItem(storageKey)
-    if (stored === 'compact' || stored === 'tiles') return stored
-  } catch {
-    // The browser does not allow it.
-  }
-  return 'list'
+  const stored = recall(storageKey)
+  return stored === 'compact' || stored === 'tiles' ? stored : 'list'
 }
 
 /** The view of all folders, which this browser remembers. Phones always show a list, whose lines fit a finger. */
@@ -29,11 +25,7 @@ export function useView(): [View, (view: View) => void] {
   const [view, setView] = useState(storedView)
   const change = useCallback((view: View) => {
     setView(view)
-    try {
-      localStorage.setItem(storageKey, view)
-    } catch {
-      // The view holds until the folder is left.
-    }
+    remember(storageKey, view)
   }, [])
   return [isPhone ? 'list' : view, change]
 }

@@ -1,17 +1,16 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { lazy, Suspense, useState } from 'react'
-import { loadPart } from '../api/load-part.ts'
+import { Suspense, useState } from 'react'
 import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions } from '../api/session.ts'
+import { lazyPart } from '../lib/load-part.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/jobs.ts'
+import { ProgressBar } from '../ui/progress-bar.tsx'
 import { notifyError } from '../ui/toasts.tsx'
-import { actionsOf } from './describe.ts'
-import { control, type Job, type JobAction } from './operations.ts'
+import { actionsOf, percentOf } from './describe.ts'
+import { control, type Job, type JobAction } from './jobs.ts'
 
-const FailuresDialog = lazy(async () => ({
-  default: (await loadPart(import('./failures-dialog.tsx'))).FailuresDialog,
-}))
+const FailuresDialog = lazyPart(async () => (await import('./failures-dialog.tsx')).FailuresDialog)
 
 /** The actions for a job as links in a row. */
 export function JobActions({ job, title }: { job: Job; title: string }) {
@@ -44,4 +43,8 @@ export function JobActions({ job, title }: { job: Job; title: string }) {
       )}
     </span>
   )
+}
+
+export function JobProgressBar({ job, label }: { job: Job; label: string }) {
+  return <ProgressBar label={label} percent={percentOf(job)} state={job.state.toLowerCase()} />
 }

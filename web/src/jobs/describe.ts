@@ -1,11 +1,11 @@
 /** Describes jobs in words. */
 
-import { nameOfPath } from '../api/paths.ts'
+import { nameOfPath } from '../api/locations.ts'
 import { common } from '../texts/common.ts'
 import { errorText } from '../texts/errors.ts'
 import { formatBytes } from '../texts/format.ts'
 import { texts } from '../texts/jobs.ts'
-import type { Job, JobAction, JobStateName } from './operations.ts'
+import type { Job, JobAction, JobStateName } from './jobs.ts'
 
 export const stateTitles: Record<JobStateName, string> = texts.states
 

@@ -1,14 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense, useState } from 'react'
-import { loadPart } from '../api/load-part.ts'
+import { Suspense, useState } from 'react'
 import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions, useSession } from '../api/session.ts'
 import { useStartedJobs } from '../api/started-jobs.ts'
+import { lazyPart } from '../lib/load-part.ts'
 import { isUnfinished } from './describe.ts'
+import { latestJobs } from './jobs.ts'
 import type { AnnounceEnd } from './panel.tsx'
-import { latestJobs } from './use-jobs.ts'
 
-const JobPanel = lazy(async () => ({ default: (await loadPart(import('./panel.tsx'))).JobPanel }))
+const JobPanel = lazyPart(async () => (await import('./panel.tsx')).JobPanel)
 
 /** Shows the panel of jobs on every page, once there is a job to show. */
 export function JobDock({ announceEnd }: { announceEnd: AnnounceEnd }) {

@@ -1,26 +1,21 @@
-import { useInfiniteQuery } from '@tanstack/react-query'
 import { common } from '../texts/common.ts'
 import { errorText } from '../texts/errors.ts'
 import { texts } from '../texts/jobs.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { Details, ErrorBox } from '../ui/error-box.tsx'
-import { Loading } from '../ui/loading.tsx'
-import { type Job, listFailures } from './operations.ts'
+import { Details } from '../ui/error-box.tsx'
+import { LoadState } from '../ui/loading.tsx'
+import { ShowMore, usePages } from '../ui/pages.tsx'
+import { type Job, listFailures } from './jobs.ts'
 
 /** Lists what a job could not process, with the reasons. */
 export function FailuresDialog({ job, title, onClose }: { job: Job; title: string; onClose: () => void }) {
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
-    queryKey: ['job-failures', job.id, job.progress.failed],
-    queryFn: ({ signal, pageParam }) => listFailures(job.id, pageParam, signal),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ pageInfo }) => (pageInfo.hasNextPage ? pageInfo.endCursor : null),
-  })
-  const failures = data?.pages.flatMap(({ nodes }) => nodes) ?? []
+  const { query, nodes: failures = [] } = usePages(['job-failures', job.id, job.progress.failed], (after, signal) =>
+    listFailures(job.id, after, signal),
+  )
   return (
     <Dialog title={texts.failuresOf(title)} onClose={onClose} size="large">
-      {error && <ErrorBox error={error} retry={refetch} />}
-      {!data && !error && <Loading label={texts.loadingFailures} />}
+      <LoadState query={query} label={texts.loadingFailures} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the list scrolls */}
       <ul className="failure-list" tabIndex={0} aria-label={texts.failures}>
         {failures.map(({ path, reason, message }, index) => (
@@ -33,11 +28,7 @@ export function FailuresDialog({ job, title, onClose }: { job: Job; title: strin
         ))}
       </ul>
       <div className="dialog-actions">
-        {hasNextPage && (
-          <Button className="at-start" onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
-            {common.showMore}
-          </Button>
-        )}
+        <ShowMore query={query} className="at-start" />
         <Button onPress={onClose} autoFocus>
           {common.close}
         </Button>

@@ -1,23 +1,19 @@
-import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions } from '../api/session.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/jobs.ts'
-import { Button } from '../ui/button.tsx'
-import { ErrorBox } from '../ui/error-box.tsx'
-import { Loading } from '../ui/loading.tsx'
-import { PageTitle } from '../ui/page-title.tsx'
+import { LoadState } from '../ui/loading.tsx'
+import { PageHead } from '../ui/page.tsx'
+import { ShowMore, usePages } from '../ui/pages.tsx'
 import { RowTable } from '../ui/row-table.tsx'
 import { Select } from '../ui/select.tsx'
 import { Time } from '../ui/time.tsx'
-import { JobActions } from './actions.tsx'
+import { JobActions, JobProgressBar } from './actions.tsx'
 import { isUnfinished, stateTitles, statusOf, titleOf } from './describe.ts'
 import './jobs.css'
-import { type Job, type JobStateName, listJobs } from './operations.ts'
-import { useStorageNames } from './panel.tsx'
-import { JobProgressBar } from './progress-bar.tsx'
-import { useJobs } from './use-jobs.ts'
+import { type Job, type JobStateName, listJobs, useJobs, useStorageNames } from './jobs.ts'
 
 type Filter = JobStateName | 'ALL'
 
@@ -32,32 +28,26 @@ export function JobsPage() {
   const client = useQueryClient()
   const [filter, setFilter] = useState<Filter>('ALL')
   const latest = useJobs()
-  const { data: storages = new Map<string, string>() } = useStorageNames()
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
-    queryKey: [...queryKeys.jobHistory, filter],
-    queryFn: ({ signal, pageParam }) => listJobs(pageParam, filter === 'ALL' ? null : filter, signal),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ pageInfo }) => (pageInfo.hasNextPage ? pageInfo.endCursor : null),
-  })
+  const storages = useStorageNames()
+  const { query, nodes } = usePages([...queryKeys.jobHistory, filter], (after, signal) =>
+    listJobs(after, filter === 'ALL' ? null : filter, signal),
+  )
   const states = latest.map(({ id, state }) => `${id} ${state}`).join()
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new job, or a new state, changes the pages
   useEffect(() => {
     void client.invalidateQueries({ queryKey: queryKeys.jobHistory })
   }, [client, states])
   const newest = new Map(latest.map(job => [job.id, job]))
-  const jobs = data?.pages.flatMap(({ nodes }) => nodes.map(job => newest.get(job.id) ?? job)) ?? []
+  const jobs = nodes?.map(job => newest.get(job.id) ?? job)
   return (
     <>
-      <PageTitle>{texts.jobs}</PageTitle>
-      <div className="page-head">
-        <h1>{texts.jobs}</h1>
+      <PageHead title={texts.jobs}>
         <Select label={common.status} options={filters} value={filter} onChange={setFilter} />
-      </div>
+      </PageHead>
       <p className="help">{texts.jobsHelp}</p>
-      {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label={texts.loadingJobs} />}
-      {data && jobs.length === 0 && <p>{texts.noJobs}</p>}
-      {jobs.length > 0 && (
+      <LoadState query={query} label={texts.loadingJobs} />
+      {jobs?.length === 0 && <p>{texts.noJobs}</p>}
+      {jobs && jobs.length > 0 && (
         <RowTable
           label={texts.jobs}
           columns={[texts.job, texts.progress, ...(isUnrestricted ? [texts.createdBy] : []), common.created]}
@@ -67,11 +57,7 @@ export function JobsPage() {
           ))}
         </RowTable>
       )}
-      {hasNextPage && (
-        <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
-          {common.showMore}
-        </Button>
-      )}
+      <ShowMore query={query} />
     </>
   )
 }

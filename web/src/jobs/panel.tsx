@@ -1,19 +1,16 @@
-import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { Link } from 'react-router'
-import { queryKeys } from '../api/query-keys.ts'
 import { useStartedJobs } from '../api/started-jobs.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/jobs.ts'
 import { Button } from '../ui/button.tsx'
-import { PanelHead } from '../ui/panel-head.tsx'
+import { DockPanel } from '../ui/dock-panel.tsx'
 import { notifyError } from '../ui/toasts.tsx'
-import { JobActions } from './actions.tsx'
+import { JobActions, JobProgressBar } from './actions.tsx'
 import { isUnfinished, stateTitles, statusOf, titleOf } from './describe.ts'
 import './jobs.css'
-import { type Job, storageNames } from './operations.ts'
-import { JobProgressBar } from './progress-bar.tsx'
-import { useJobs } from './use-jobs.ts'
+import { type Job, useJobs, useStorageNames } from './jobs.ts'
 
 /** Says that a job has ended, in the words of `text`. */
 export type AnnounceEnd = (client: QueryClient, job: Job, text: string) => Promise<void>
@@ -22,10 +19,9 @@ export type AnnounceEnd = (client: QueryClient, job: Job, text: string) => Promi
 export function JobPanel({ userId, announceEnd }: { userId: string; announceEnd: AnnounceEnd }) {
   const started = useStartedJobs()
   const jobs = useJobs().filter(({ createdBy }) => createdBy?.id === userId)
-  const { data: storages = new Map<string, string>() } = useStorageNames()
+  const storages = useStorageNames()
   const [met, setMet] = useState<ReadonlySet<string>>(new Set())
   const [dismissed, setDismissed] = useState<ReadonlySet<string>>(new Set())
-  const [isCollapsed, setCollapsed] = useState(false)
   const added = jobs.filter(job => !met.has(job.id) && (isUnfinished(job) || started.includes(job.id)))
   if (added.length > 0) setMet(new Set([...met, ...added.map(({ id }) => id)]))
   const shown = jobs.filter(job => met.has(job.id) && (isUnfinished(job) || !dismissed.has(job.id)))
@@ -33,35 +29,23 @@ export function JobPanel({ userId, announceEnd }: { userId: string; announceEnd:
   if (shown.length === 0) return null
   const ended = shown.filter(job => !isUnfinished(job))
   return (
-    <section className="dock-panel" aria-label={texts.jobs}>
-      <PanelHead title={headline(shown)} isCollapsed={isCollapsed} onCollapse={setCollapsed} />
-      {!isCollapsed && (
-        <>
-          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the list scrolls */}
-          <ul className="job-list" tabIndex={0} aria-label={texts.jobs}>
-            {shown.map(job => (
-              <Row key={job.id} job={job} title={titleOf(job, storages)} />
-            ))}
-          </ul>
-          <div className="dock-actions">
-            <Link to="/settings/jobs">{texts.allJobs}</Link>
-            {ended.length > 0 && (
-              <Button
-                variant="quiet"
-                onPress={() => setDismissed(new Set([...dismissed, ...ended.map(({ id }) => id)]))}
-              >
-                {ended.length === shown.length ? common.close : texts.clearCompleted}
-              </Button>
-            )}
-          </div>
-        </>
-      )}
-    </section>
+    <DockPanel label={texts.jobs} title={headline(shown)}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the list scrolls */}
+      <ul className="job-list" tabIndex={0} aria-label={texts.jobs}>
+        {shown.map(job => (
+          <Row key={job.id} job={job} title={titleOf(job, storages)} />
+        ))}
+      </ul>
+      <div className="dock-actions">
+        <Link to="/settings/jobs">{texts.allJobs}</Link>
+        {ended.length > 0 && (
+          <Button variant="quiet" onPress={() => setDismissed(new Set([...dismissed, ...ended.map(({ id }) => id)]))}>
+            {ended.length === shown.length ? common.close : texts.clearCompleted}
+          </Button>
+        )}
+      </div>
+    </DockPanel>
   )
-}
-
-export function useStorageNames() {
-  return useQuery({ queryKey: [...queryKeys.providers, 'names'], queryFn: ({ signal }) => storageNames(signal) })
 }
 
 function Row({ job, title }: { job: Job; title: string }) {

@@ -7,11 +7,11 @@ import { queryKeys } from '../api/query-keys.ts'
 import { useSession } from '../api/session.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/settings.tsx'
-import { AdminOnly } from '../ui/admin-only.tsx'
 import { Button } from '../ui/button.tsx'
 import { type Choice, Choices } from '../ui/choices.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
-import { TextField } from '../ui/field.tsx'
+import { NameField, submitting } from '../ui/field.tsx'
+import { AdminOnly } from '../ui/page.tsx'
 import { notify } from '../ui/toasts.tsx'
 
 const UpdateWorkspaceMutation = graphql(`
@@ -50,22 +50,8 @@ function WorkspaceForm() {
     onSuccess: () => notify(common.saved),
   })
   return (
-    <Form
-      className="card"
-      onSubmit={event => {
-        event.preventDefault()
-        save.mutate()
-      }}
-    >
-      <TextField
-        label={common.name}
-        description={texts.nameHelp}
-        value={name}
-        onChange={setName}
-        isRequired
-        maxLength={200}
-        autoComplete="off"
-      />
+    <Form className="card" onSubmit={submitting(() => save.mutate())}>
+      <NameField description={texts.nameHelp} value={name} onChange={setName} />
       <Choices label={texts.whoRegisters} choices={registrations} value={registration} onChange={setRegistration} />
       {save.error && <ErrorBox error={save.error} />}
       <div className="row-of">

@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask } from '../api/client.ts'
 import { graphql, type ResultOf } from '../api/graphql.ts'
@@ -7,14 +7,12 @@ import { usePermissions, useSession } from '../api/session.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/shares.tsx'
 import { Button } from '../ui/button.tsx'
-import { Checkbox } from '../ui/checkbox.tsx'
-import { Choices } from '../ui/choices.tsx'
-import { Confirm } from '../ui/confirm.tsx'
+import { Checkbox, Choices } from '../ui/choices.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
-import { ErrorBox } from '../ui/error-box.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
-import { Loading } from '../ui/loading.tsx'
-import { PageTitle } from '../ui/page-title.tsx'
+import { Confirm, FormDialog } from '../ui/dialog.tsx'
+import { LoadState } from '../ui/loading.tsx'
+import { PageHead } from '../ui/page.tsx'
+import { ShowMore, usePages } from '../ui/pages.tsx'
 import { RowTable } from '../ui/row-table.tsx'
 import { changedSettings, ShareFields, useShareTexts } from '../ui/share-fields.tsx'
 import { Time } from '../ui/time.tsx'
@@ -31,20 +29,14 @@ export function SharesPage() {
   const [editing, setEditing] = useState<Share | null>(null)
   const [revoking, setRevoking] = useState<Share | null>(null)
   const ofUser = whose === 'mine' ? user.id : null
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
-    queryKey: [...queryKeys.shares, ofUser, includeInactive],
-    queryFn: ({ signal, pageParam }) => ask(SharesQuery, { ofUser, includeInactive, after: pageParam }, { signal }),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ shares }) => (shares.pageInfo.hasNextPage ? shares.pageInfo.endCursor : null),
+  const { query, nodes: shares } = usePages([...queryKeys.shares, ofUser, includeInactive], async (after, signal) => {
+    const { shares, providers } = await ask(SharesQuery, { ofUser, includeInactive, after }, { signal })
+    return { ...shares, providers }
   })
-  const shares = data?.pages.flatMap(page => page.shares.nodes)
-  const storageNames = new Map(data?.pages.at(-1)?.providers.map(({ id, name }) => [id, name]))
+  const storageNames = new Map(query.data?.pages.at(-1)?.providers.map(({ id, name }) => [id, name]))
   return (
     <>
-      <PageTitle>{texts.shares}</PageTitle>
-      <div className="page-head">
-        <h1>{texts.shares}</h1>
-      </div>
+      <PageHead title={texts.shares} />
       <p className="help">{texts.help}</p>
       <div className="filters">
         {isUnrestricted && (
@@ -63,8 +55,7 @@ export function SharesPage() {
           {texts.showEnded}
         </Checkbox>
       </div>
-      {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label={texts.loading} />}
+      <LoadState query={query} label={texts.loading} />
       {shares?.length === 0 && (
         <div className="empty">
           <p>{texts.none}</p>
@@ -80,11 +71,7 @@ export function SharesPage() {
           onRevoke={setRevoking}
         />
       )}
-      {hasNextPage && (
-        <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
-          {common.showMore}
-        </Button>
-      )}
+      <ShowMore query={query} />
       {editing && <EditShareDialog share={editing} onClose={() => setEditing(null)} />}
       {revoking && (
         <Confirm
@@ -112,7 +99,7 @@ interface Actions {
   onRevoke: (share: Share) => void
 }
 
-export function ShareTable({ shares, ...actions }: Actions & { shares: readonly Share[] }) {
+function ShareTable({ shares, ...actions }: Actions & { shares: readonly Share[] }) {
   return (
     <RowTable
       label={texts.shares}
@@ -179,7 +166,7 @@ function Row({ share, ownId, storageNames, onEdit, onRevoke }: Actions & { share
 }
 
 /** Edits the settings of a share link. Only changed settings are sent. */
-export function EditShareDialog({ share, onClose }: { share: Share; onClose: () => void }) {
+function EditShareDialog({ share, onClose }: { share: Share; onClose: () => void }) {
   const { id, kind, paths, hasPassword } = share
   const client = useQueryClient()
   const { sendsEmail } = useSession().workspace
@@ -211,7 +198,7 @@ export function EditShareDialog({ share, onClose }: { share: Share; onClose: () 
   )
 }
 
-export const SharesQuery = graphql(`
+const SharesQuery = graphql(`
   query Shares($ofUser: ID, $includeInactive: Boolean!, $after: String) {
     shares(first: 50, ofUser: $ofUser, includeInactive: $includeInactive, after: $after) {
       nodes {
@@ -224,16 +211,16 @@ export const SharesQuery = graphql(`
   }
 `)
 
-export const RevokeShareMutation = graphql(`
+const RevokeShareMutation = graphql(`
   mutation RevokeShare($id: ID!) {
     revokeShare(id: $id) { id }
   }
 `)
 
-export const UpdateShareMutation = graphql(`
+const UpdateShareMutation = graphql(`
   mutation UpdateShare($input: UpdateShareInput!) {
     updateShare(input: $input) { id }
   }
 `)
 
-export type Share = ResultOf<typeof SharesQuery>['shares']['nodes'][number]
+type Share = ResultOf<typeof SharesQuery>['shares']['nodes'][number]

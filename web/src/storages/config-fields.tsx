@@ -3,7 +3,7 @@ import { Disclosure, DisclosurePanel, Heading, Button as PlainButton } from 'rea
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/storages.tsx'
 import { Button } from '../ui/button.tsx'
-import { Switch } from '../ui/checkbox.tsx'
+import { Switch } from '../ui/choices.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
 import { type Config, type ConfigField, type FieldValue, initialValues, readSchema } from './config-schema.ts'

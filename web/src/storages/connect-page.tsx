@@ -2,8 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Form } from 'react-aria-components'
 import { Link, useNavigate } from 'react-router'
-import { urlOf } from '../api/base-path.ts'
-import { ask } from '../api/client.ts'
+import { ask, urlOf } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions } from '../api/session.ts'
 import { common } from '../texts/common.ts'
@@ -12,9 +11,9 @@ import { Button } from '../ui/button.tsx'
 import { Choices } from '../ui/choices.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
-import { TextField } from '../ui/field.tsx'
-import { Loading } from '../ui/loading.tsx'
-import { PageTitle } from '../ui/page-title.tsx'
+import { NameField, submitting } from '../ui/field.tsx'
+import { LoadState } from '../ui/loading.tsx'
+import { PageTitle } from '../ui/page.tsx'
 import { notify } from '../ui/toasts.tsx'
 import { ConfigFields, problemsOf, suggestionsOf, useConfigForm } from './config-fields.tsx'
 import { toConfig } from './config-schema.ts'
@@ -42,7 +41,7 @@ export function ConnectPage() {
 }
 
 function Connecting() {
-  const { data, error, refetch } = useQuery({
+  const query = useQuery({
     queryKey: [...queryKeys.providers, 'types'],
     queryFn: ({ signal }) => ask(ProviderTypesQuery, {}, { signal }),
     // A refetch while the form is open would discard what was typed.
@@ -55,8 +54,8 @@ function Connecting() {
   const [awaitingConsent, setAwaitingConsent] = useState<{ provider: ConnectedProvider; type: ProviderType } | null>(
     null,
   )
-  if (error && !data) return <ErrorBox error={error} retry={refetch} />
-  if (!data) return <Loading label={texts.loadingTypes} />
+  const { data } = query
+  if (!data) return <LoadState query={query} label={texts.loadingTypes} />
 
   const types = data.providerTypes
   const type = types.find(({ type }) => type === chosenType) ?? types[0]
@@ -116,7 +115,7 @@ function Connecting() {
 }
 
 /** Connects a storage. The server tests it first, and stores nothing if the test fails. */
-export function ConnectForm({
+function ConnectForm({
   type,
   onConnected,
 }: {
@@ -132,23 +131,8 @@ export function ConnectForm({
   })
   const problems = problemsOf(connect.error)
   return (
-    <Form
-      className="card connect-form"
-      validationErrors={problems}
-      onSubmit={event => {
-        event.preventDefault()
-        connect.mutate()
-      }}
-    >
-      <TextField
-        label={common.name}
-        description={texts.nameHelp}
-        value={name}
-        onChange={setName}
-        isRequired
-        maxLength={200}
-        autoComplete="off"
-      />
+    <Form className="card connect-form" validationErrors={problems} onSubmit={submitting(() => connect.mutate())}>
+      <NameField description={texts.nameHelp} value={name} onChange={setName} />
       {type.needsAuthorization && <RedirectAddress />}
       <ConfigFields
         fields={fields}

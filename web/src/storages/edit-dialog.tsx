@@ -1,16 +1,16 @@
-import { useMutation } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask } from '../api/client.ts'
+import { queryKeys } from '../api/query-keys.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/storages.tsx'
-import { Checkbox } from '../ui/checkbox.tsx'
-import { TextField } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
+import { texts as trashTexts } from '../texts/trash.tsx'
+import { Checkbox } from '../ui/choices.tsx'
+import { FormDialog } from '../ui/dialog.tsx'
+import { NameField, TextField } from '../ui/field.tsx'
 import { ConfigFields, problemsOf, suggestionsOf, useConfigForm } from './config-fields.tsx'
 import { type Config, fieldsThatResetSecrets, toChanges } from './config-schema.ts'
-import { JobLimitFields, useJobLimits } from './job-limits.tsx'
-import { type ManagedProvider, UpdateMutation } from './operations.ts'
-import { parseDays, TrashField } from './trash-field.tsx'
+import { type ManagedProvider, TrashCostQuery, UpdateMutation } from './operations.ts'
 
 const pattern = /^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/
 
@@ -86,7 +86,7 @@ export function EditDialog({
       problems={problems}
       onClose={onClose}
     >
-      <TextField label={common.name} value={name} onChange={setName} isRequired maxLength={200} autoComplete="off" />
+      <NameField value={name} onChange={setName} />
       <SlugField stored={provider.slug} value={slug} onChange={setSlug} />
       {changedTitles.length > 0 && (hasSecrets || provider.type.needsAuthorization) && (
         <p className="notice" role="status">
@@ -119,4 +119,110 @@ export function EditDialog({
       <JobLimitFields limits={limits} />
     </FormDialog>
   )
+}
+
+const maxDays = 3650
+
+/** Returns the days that a text means: null for an empty one, and NaN for one that is no number of days. */
+function parseDays(text: string): number | null {
+  const plain = text.trim()
+  if (plain === '') return null
+  const days = /^\d{1,4}$/.test(plain) ? Number(plain) : Number.NaN
+  return days <= maxDays ? days : Number.NaN
+}
+
+/** The field for the time that deleted files stay in the trash of a storage. It says what that costs. */
+function TrashField({
+  providerId,
+  value,
+  onChange,
+}: {
+  providerId: string
+  value: string
+  onChange: (days: string) => void
+}) {
+  const { data } = useQuery({
+    queryKey: [...queryKeys.providers, 'trash-cost', providerId],
+    queryFn: ({ signal }) => ask(TrashCostQuery, { id: providerId }, { signal }),
+  })
+  const days = parseDays(value)
+  const usual = data?.provider.trashDays === null ? data.provider.trash.days : null
+  return (
+    <>
+      <TextField
+        label={trashTexts.days}
+        description={trashTexts.daysHelp(usual)}
+        value={value}
+        onChange={onChange}
+        inputMode="numeric"
+        autoComplete="off"
+        validate={text => (Number.isNaN(parseDays(text)) ? trashTexts.wrongDays(maxDays) : null)}
+      />
+      {data && !data.provider.trash.isOneStep && days !== null && days > 0 && (
+        <p className="notice" role="status">
+          {trashTexts.costs}
+        </p>
+      )}
+    </>
+  )
+}
+
+type StoredLimits = ManagedProvider['jobLimits']
+
+const megabyte = 1_000_000
+/** The least bytes per second that the server accepts. */
+const minRate = 65_536
+const maxFiles = 128
+
+/** The state of the fields. `changes` are null if the limits are as stored. */
+function useJobLimits(stored: StoredLimits) {
+  const [files, setFiles] = useState(String(stored.filesAtOnce))
+  const [rate, setRate] = useState(stored.bytesPerSecond === null ? '' : String(stored.bytesPerSecond / megabyte))
+  const limits: StoredLimits = { filesAtOnce: Number(files), bytesPerSecond: bytesOf(rate) }
+  const isChanged = limits.filesAtOnce !== stored.filesAtOnce || limits.bytesPerSecond !== stored.bytesPerSecond
+  return { files, setFiles, rate, setRate, changes: isChanged ? limits : null }
+}
+
+/** The limits of jobs at a storage. */
+function JobLimitFields({ limits }: { limits: ReturnType<typeof useJobLimits> }) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset brings its own border and legend
+    <div role="group" aria-label={texts.jobLimits} className="job-limits">
+      <h3>{texts.jobLimits}</h3>
+      <p className="help">{texts.jobLimitsHelp}</p>
+      <TextField
+        label={texts.filesAtOnce}
+        value={limits.files}
+        onChange={limits.setFiles}
+        isRequired
+        inputMode="numeric"
+        autoComplete="off"
+        validate={text =>
+          isWholeNumber(text) && Number(text) >= 1 && Number(text) <= maxFiles ? null : texts.wrongFiles(maxFiles)
+        }
+      />
+      <TextField
+        label={texts.speed}
+        description={texts.speedHelp}
+        value={limits.rate}
+        onChange={limits.setRate}
+        inputMode="decimal"
+        autoComplete="off"
+        validate={text => {
+          const bytes = bytesOf(text)
+          return bytes === null || bytes >= minRate ? null : texts.wrongSpeed
+        }}
+      />
+    </div>
+  )
+}
+
+function isWholeNumber(text: string): boolean {
+  return /^\d{1,9}$/.test(text.trim())
+}
+
+/** Returns null for an empty text, and NaN for one that is no number. */
+function bytesOf(text: string): number | null {
+  const plain = text.trim().replace(',', '.')
+  return plain === '' ? null : Math.round(Number(plain) * megabyte)
 }

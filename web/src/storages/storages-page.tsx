@@ -8,12 +8,11 @@ import { usePermissions } from '../api/session.ts'
 import { common } from '../texts/common.ts'
 import { formatBytes } from '../texts/format.ts'
 import { texts } from '../texts/storages.tsx'
-import { AdminOnly } from '../ui/admin-only.tsx'
 import { Button } from '../ui/button.tsx'
-import { Confirm } from '../ui/confirm.tsx'
-import { Dialog } from '../ui/dialog.tsx'
+import { Confirm, Dialog } from '../ui/dialog.tsx'
 import { ErrorBox, errorMessage } from '../ui/error-box.tsx'
-import { Loading } from '../ui/loading.tsx'
+import { LoadState } from '../ui/loading.tsx'
+import { AdminOnly, PageHead } from '../ui/page.tsx'
 import { providerStatuses, statusHelp } from '../ui/provider-status.ts'
 import { Time } from '../ui/time.tsx'
 import { notify } from '../ui/toasts.tsx'
@@ -37,33 +36,32 @@ export function StoragesPage() {
 
 function Storages() {
   const { isUnrestricted } = usePermissions()
-  const { data, error, refetch } = useQuery({
+  const query = useQuery({
     queryKey: [...queryKeys.providers, 'managed'],
     queryFn: ({ signal }) => ask(ManagedProvidersQuery, {}, { signal }),
     // The status follows what the calls of everybody show.
     refetchInterval: 15_000,
   })
+  const providers = query.data?.providers
   const [open, setOpen] = useState<{ action: StorageAction; provider: ManagedProvider } | null>(null)
   return (
     <>
-      <div className="page-head">
-        <h1>{texts.storages}</h1>
+      <PageHead title={texts.storages}>
         {isUnrestricted && (
           <Link className="button primary" to="/connect">
             {texts.addStorage}
           </Link>
         )}
-      </div>
+      </PageHead>
       <p className="help">{texts.storagesHelp}</p>
-      {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label={texts.loadingStorages} />}
-      {data?.providers.length === 0 && (
+      <LoadState query={query} label={texts.loadingStorages} />
+      {providers?.length === 0 && (
         <div className="empty">
           <p>{texts.noStorage}</p>
           <p>{texts.noStorageHelp}</p>
         </div>
       )}
-      {data?.providers.map(provider => (
+      {providers?.map(provider => (
         <StorageCard key={provider.id} provider={provider} onAction={action => setOpen({ action, provider })} />
       ))}
       {open && <ActionDialog {...open} onClose={() => setOpen(null)} />}
@@ -150,15 +148,9 @@ function QuotaBar({ providerId, isDisk }: { providerId: string; isDisk: boolean 
   )
 }
 
-export type StorageAction = 'edit' | 'authorize' | 'disconnect'
+type StorageAction = 'edit' | 'authorize' | 'disconnect'
 
-export function StorageCard({
-  provider,
-  onAction,
-}: {
-  provider: ManagedProvider
-  onAction: (action: StorageAction) => void
-}) {
+function StorageCard({ provider, onAction }: { provider: ManagedProvider; onAction: (action: StorageAction) => void }) {
   const client = useQueryClient()
   const { id, name, type, status, createdAt } = provider
   const { title, badge, consentLabel } = providerStatuses[status]

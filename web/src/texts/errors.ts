@@ -1,7 +1,7 @@
 import { formatBytes, formatDuration } from './format.ts'
 
 /** An error of the server: of a request, or of a job. */
-export interface ErrorFacts {
+interface ErrorFacts {
   reason: string
   message: string
   /** Milliseconds. */

@@ -1,5 +1,13 @@
 import type { ReactNode } from 'react'
-import { formatCount, formatNumber } from './format.ts'
+import { formatBytes, formatCount, formatNumber } from './format.ts'
+
+interface FolderUsage {
+  files: number
+  folders: number
+  bytes: number
+  /** Whether everything in the folder was counted. */
+  isComplete: boolean
+}
 
 /** The pages of files. */
 export const texts = {
@@ -106,9 +114,8 @@ export const texts = {
   contents: 'Contents',
   counting: 'Counting…',
   usageUnknown: 'Unknown, because the folder cannot be read completely.',
-  usage: (files: number, folders: number, size: string) =>
-    `${formatCount(files, 'file')} and ${formatCount(folders, 'folder')}, ${size}`,
-  atLeast: (usage: string) => `At least ${usage}`,
+  usage: ({ files, folders, bytes, isComplete }: FolderUsage) =>
+    `${isComplete ? '' : 'At least '}${formatCount(files, 'file')} and ${formatCount(folders, 'folder')}, ${formatBytes(bytes)}`,
   history: 'History',
   noHistory: 'Nothing was recorded yet.',
   allHistory: 'All of the history',

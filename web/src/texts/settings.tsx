@@ -138,6 +138,20 @@ export const texts = {
   tryIt: 'Try it',
   copyExample: 'Copy example',
 
+  // The S3 credentials of a new key
+  s3: {
+    use: 'Use it with programs that speak S3',
+    buckets: 'Each storage is a bucket. Its name is the one in the address of the storage.',
+    endpoint: 'Endpoint',
+    region: 'Region',
+    accessKeyId: 'Access key ID',
+    secretAccessKey: 'Secret access key',
+    program: 'Program',
+    copyCommands: 'Copy commands',
+    resticNeedsDomain:
+      'restic needs an endpoint without a path: ask the operator of the server to set STOWAGE_S3_DOMAIN.',
+  },
+
   // Members
   registrationHelp: {
     OPEN: 'Anyone can register, but has no access until an administrator grants it. An invite grants access at once.',
@@ -244,17 +258,3 @@ export const texts = {
   ),
   sendAgain: 'Send again',
 } as const
-
-/** The S3 credentials of a new key. */
-export const s3Texts = {
-  use: 'Use it with programs that speak S3',
-  buckets: 'Each storage is a bucket. Its name is the one in the address of the storage.',
-  endpoint: 'Endpoint',
-  region: 'Region',
-  accessKeyId: 'Access key ID',
-  secretAccessKey: 'Secret access key',
-  program: 'Program',
-  copyCommands: 'Copy commands',
-  resticNeedsDomain:
-    'restic needs an endpoint without a path: ask the operator of the server to set STOWAGE_S3_DOMAIN.',
-}

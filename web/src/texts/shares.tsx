@@ -81,5 +81,4 @@ export const texts = {
   onlyTypes: (types: readonly string[]) => `Only ${types.map(type => `.${type}`).join(', ')} files.`,
   chooseFiles: 'Choose files',
   chooseFolder: 'Choose a folder',
-  top: 'Top',
 } as const

@@ -1,6 +1,14 @@
 import { type ReactNode, useId } from 'react'
-import { Label, Radio, RadioGroup, Text } from 'react-aria-components'
-import './native-controls.css'
+import {
+  Checkbox as AriaCheckbox,
+  Switch as AriaSwitch,
+  type CheckboxProps,
+  Label,
+  Radio,
+  RadioGroup,
+  type SwitchProps,
+} from 'react-aria-components'
+import './choices.css'
 import './parts.css'
 
 export interface Choice<Value extends string> {
@@ -12,14 +20,12 @@ export interface Choice<Value extends string> {
 /** Radio buttons, as cards with an explanation each or as short labels in a row. */
 export function Choices<Value extends string>({
   label,
-  description,
   choices,
   value,
   onChange,
   layout = 'cards',
 }: {
   label: string
-  description?: ReactNode
   choices: readonly Choice<Value>[]
   value: Value | null
   onChange: (value: Value) => void
@@ -33,11 +39,6 @@ export function Choices<Value extends string>({
       orientation={layout === 'row' ? 'horizontal' : 'vertical'}
     >
       <Label className={layout === 'row' ? 'visually-hidden' : 'label'}>{label}</Label>
-      {description && (
-        <Text slot="description" className="help">
-          {description}
-        </Text>
-      )}
       <div className="choice-list">
         {choices.map(choice => (
           <ChoiceCard key={choice.value} {...choice} />
@@ -63,5 +64,23 @@ function ChoiceCard({ value, title, help }: Choice<string>) {
         </span>
       )}
     </Radio>
+  )
+}
+
+export function Checkbox({ children, ...props }: CheckboxProps & { children: ReactNode }) {
+  return (
+    <AriaCheckbox {...props} className="check">
+      <span className="check-box" aria-hidden="true" />
+      <span>{children}</span>
+    </AriaCheckbox>
+  )
+}
+
+export function Switch({ children, ...props }: SwitchProps & { children: ReactNode }) {
+  return (
+    <AriaSwitch {...props} className="check">
+      <span className="switch-track" aria-hidden="true" />
+      <span>{children}</span>
+    </AriaSwitch>
   )
 }

@@ -1,6 +1,5 @@
 import type { ReactNode } from 'react'
-import { basePath, urlOf } from '../api/base-path.ts'
-import { StowageError } from '../api/client.ts'
+import { basePath, StowageError, urlOf } from '../api/client.ts'
 import { common } from '../texts/common.ts'
 import { errorText } from '../texts/errors.ts'
 import { texts } from '../texts/ui.ts'

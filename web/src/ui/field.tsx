@@ -1,4 +1,4 @@
-import { type ReactNode, use, useState } from 'react'
+import { type FormEvent, type ReactNode, use, useState } from 'react'
 import {
   TextField as AriaTextField,
   FieldError,
@@ -9,6 +9,7 @@ import {
   type TextFieldProps,
   type ValidationResult,
 } from 'react-aria-components'
+import { common } from '../texts/common.ts'
 import { texts } from '../texts/ui.ts'
 
 export function TextField({
@@ -68,9 +69,24 @@ function messageOf(
   return validationErrors.join(' ')
 }
 
+/** A field for the name that people give to something. */
+export function NameField(
+  props: Pick<TextFieldProps, 'value' | 'onChange' | 'autoFocus'> & { description?: ReactNode },
+) {
+  return <TextField {...props} label={common.name} isRequired maxLength={200} autoComplete="off" />
+}
+
 /** A field for a password that an account is to have. The bounds are those of the server. */
 export function NewPasswordField(
   props: Pick<TextFieldProps, 'name' | 'value' | 'onChange' | 'autoFocus'> & { label: string; description: ReactNode },
 ) {
   return <TextField {...props} type="password" autoComplete="new-password" minLength={12} maxLength={256} isRequired />
+}
+
+/** Returns the handler of a form that passes what was entered to `run`. */
+export function submitting(run: (entered: FormData) => void) {
+  return (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault()
+    run(new FormData(event.currentTarget))
+  }
 }

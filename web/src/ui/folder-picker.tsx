@@ -1,22 +1,17 @@
-import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { ancestors, childPath, type StorageLocation } from '../api/paths.ts'
-import { queryKeys } from '../api/query-keys.ts'
-import { storageAt } from '../api/storages.ts'
+import { ancestors, childPath, type StorageLocation, storageAt } from '../api/locations.ts'
 import { texts } from '../texts/ui.ts'
 import { Button } from './button.tsx'
-import { ErrorBox } from './error-box.tsx'
 import './folder-picker.css'
 import { common } from '../texts/common.ts'
 import { Dialog } from './dialog.tsx'
 import { Icon } from './icons.tsx'
-import { Loading } from './loading.tsx'
-import { listSubfolders } from './subfolders.ts'
+import { LoadState } from './loading.tsx'
+import { useSubfolders } from './subfolders.ts'
 
 const maxShown = 500
 /** Folders with more subfolders than this show a filter. */
 const filterThreshold = 15
-const collator = new Intl.Collator(undefined, { numeric: true })
 
 export interface PickableProvider {
   id: string
@@ -92,12 +87,9 @@ function Step({ label, isCurrent, onPress }: { label: string; isCurrent: boolean
 
 function Subfolders({ folder, onOpen }: { folder: StorageLocation; onOpen: (folder: StorageLocation) => void }) {
   const [filter, setFilter] = useState('')
-  const { data, error, refetch } = useQuery({
-    queryKey: queryKeys.subfolders(folder),
-    queryFn: async ({ signal }) => (await listSubfolders(folder, signal)).sort(collator.compare),
-  })
-  if (error && !data) return <ErrorBox error={error} retry={refetch} />
-  if (!data) return <Loading label={texts.loadingFolders} />
+  const query = useSubfolders(folder, 5000)
+  const { data } = query
+  if (!data) return <LoadState query={query} label={texts.loadingFolders} />
   const matches = filter === '' ? data : data.filter(name => name.toLowerCase().includes(filter.toLowerCase()))
   return (
     <>

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import { Select as AriaSelect, Button, Label, ListBox, ListBoxItem, Popover, SelectValue } from 'react-aria-components'
 import { FieldNote } from './field.tsx'
-import './parts.css'
+import './choices.css'
 
 export function Select<Value extends string>({
   label,
@@ -9,28 +9,25 @@ export function Select<Value extends string>({
   options,
   value,
   onChange,
-  name,
 }: {
   label: string
   description?: ReactNode
   options: readonly { value: Value; title: string }[]
   value: Value | null
   onChange: (value: Value) => void
-  name?: string
 }) {
   return (
     <AriaSelect
       className="field"
       value={value}
       onChange={picked => picked !== null && onChange(String(picked) as Value)}
-      {...(name !== undefined && { name })}
     >
       <Label>{label}</Label>
       <Button className="select-button">
         <SelectValue />
         <span aria-hidden="true">▾</span>
       </Button>
-      {(description || name !== undefined) && <FieldNote description={description} />}
+      {description && <FieldNote description={description} />}
       <Popover className="popover select-popover">
         <ListBox>
           {options.map(option => (

@@ -1,12 +1,12 @@
 import { useState } from 'react'
 import { texts } from '../texts/shares.tsx'
-import { Checkbox } from './checkbox.tsx'
+import { Checkbox } from './choices.tsx'
 import { TextField } from './field.tsx'
 
 const megabyte = 1_000_000
 
 /** The settings of a share, as people enter them. */
-export interface ShareTexts {
+interface ShareTexts {
   password: string
   /** "2026-11-22" in the time zone of the browser; empty for a link that does not expire. */
   lastDay: string

@@ -1,6 +1,8 @@
+import { useQuery } from '@tanstack/react-query'
 import { ask } from '../api/client.ts'
 import { graphql } from '../api/graphql.ts'
-import type { StorageLocation } from '../api/paths.ts'
+import type { StorageLocation } from '../api/locations.ts'
+import { queryKeys } from '../api/query-keys.ts'
 
 const SubfoldersQuery = graphql(`
   query Subfolders($providerId: ID!, $path: String!, $after: String) {
@@ -13,8 +15,10 @@ const SubfoldersQuery = graphql(`
   }
 `)
 
-/** Returns the names of the folders in a folder. @throws StowageError */
-export async function listSubfolders(folder: StorageLocation, signal: AbortSignal): Promise<string[]> {
+const collator = new Intl.Collator(undefined, { numeric: true })
+
+/** Returns the sorted names of the folders in a folder. @throws StowageError */
+async function listSubfolders(folder: StorageLocation, signal: AbortSignal): Promise<string[]> {
   const pageAfter = async (after: string | null) =>
     (await ask(SubfoldersQuery, { ...folder, after }, { signal })).folder.entries
   const names: string[] = []
@@ -24,5 +28,14 @@ export async function listSubfolders(folder: StorageLocation, signal: AbortSigna
     after = pageInfo.endCursor
     isLast = !pageInfo.hasNextPage
   }
-  return names
+  return names.sort(collator.compare)
+}
+
+/** Reads the sorted names of the folders in a folder. @param staleTime milliseconds in which they are not read again */
+export function useSubfolders(folder: StorageLocation, staleTime: number) {
+  return useQuery({
+    queryKey: queryKeys.subfolders(folder),
+    queryFn: ({ signal }) => listSubfolders(folder, signal),
+    staleTime,
+  })
 }

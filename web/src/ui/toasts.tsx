@@ -17,7 +17,7 @@ interface Message {
   action: ToastAction | null
 }
 
-export interface ToastAction {
+interface ToastAction {
   label: string
   run: () => void
 }

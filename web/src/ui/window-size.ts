@@ -15,3 +15,9 @@ export const useIsPhone = mediaHook('(max-width: 40rem)')
 
 /** Returns whether the window is as low as a phone that is held sideways, or as a small screen at a zoom of 200 %. */
 export const useIsLow = mediaHook('(max-height: 32rem)')
+
+/** Returns whether the window has room for a sidebar beside the content. */
+export const useIsWide = mediaHook('(min-width: 64rem)')
+
+/** Returns whether the window has so much room that a sidebar is open from the start. */
+export const useIsVeryWide = mediaHook('(min-width: 90rem)')

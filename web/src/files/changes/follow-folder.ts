@@ -1,7 +1,7 @@
 /** Follows the changes of a folder through the worker. Loaded after the folder is shown. */
 import type { QueryClient } from '@tanstack/react-query'
-import { basePath } from '../../api/base-path.ts'
-import { isWithin, type StorageLocation } from '../../api/paths.ts'
+import { basePath } from '../../api/client.ts'
+import { isWithin, type StorageLocation } from '../../api/locations.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { type Follow, followInterval, type Notice } from './messages.ts'
 

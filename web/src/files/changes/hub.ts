@@ -1,5 +1,5 @@
 /** One subscription to the folders of all pages of this browser, because HTTP/1.1 has six connections to a server. */
-import type { StorageLocation } from '../../api/paths.ts'
+import type { StorageLocation } from '../../api/locations.ts'
 import { StowageError, sessionClient } from '../../api/server.ts'
 import { type Follow, followInterval, type Notice } from './messages.ts'
 

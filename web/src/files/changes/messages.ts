@@ -1,4 +1,4 @@
-import type { StorageLocation } from '../../api/paths.ts'
+import type { StorageLocation } from '../../api/locations.ts'
 
 /** Sent by a page: what it shows now, or null. Repeated, because nothing tells that a page was closed. */
 export interface Follow {

@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import type { StorageLocation } from '../../api/paths.ts'
+import type { StorageLocation } from '../../api/locations.ts'
 
 /** Milliseconds between two readings because of changes; of a folder with many entries, more. */
 const readInterval = 1000

@@ -1,11 +1,8 @@
-import { useSyncExternalStore } from 'react'
 import { stowage } from '../../api/client.ts'
-import { save } from './save.ts'
+import { Notifier, useNotifier } from '../../lib/notifier.ts'
 
 /** Bytes. Collected parts of this size become blobs, which browsers can move from memory to the disk. */
 const partSize = 8 * 1024 * 1024
-/** Milliseconds between two updates of the page. */
-const updateInterval = 200
 /** Milliseconds after which the browser has surely begun to save a file. */
 const saveTime = 60_000
 
@@ -73,30 +70,20 @@ export class ArchiveDownload {
 }
 
 let downloads: readonly ArchiveDownload[] = []
-let version = 0
-let timer: ReturnType<typeof setTimeout> | undefined
-const listeners = new Set<() => void>()
-
-function update(): void {
-  clearTimeout(timer)
-  timer = undefined
-  version += 1
-  for (const listener of listeners) listener()
-}
+const changes = new Notifier()
 
 /** Starts a download and shows it in the dock. */
 export function addDownload(download: ArchiveDownload): void {
   downloads = [...downloads, download]
-  update()
-  const onProgress = () => {
-    timer ??= setTimeout(update, updateInterval)
-  }
-  void download.run(onProgress).then(() => (download.isCanceled ? removeDownload(download) : update()))
+  changes.notify()
+  void download
+    .run(() => changes.notifySoon())
+    .then(() => (download.isCanceled ? removeDownload(download) : changes.notify()))
 }
 
 export function removeDownload(...removed: readonly ArchiveDownload[]): void {
   downloads = downloads.filter(download => !removed.includes(download))
-  update()
+  changes.notify()
 }
 
 export function cancelDownloads(): void {
@@ -106,12 +93,40 @@ export function cancelDownloads(): void {
 
 /** Returns the downloads since the page was loaded, without those that were closed. */
 export function useDownloads(): readonly ArchiveDownload[] {
-  useSyncExternalStore(
-    listener => {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    () => version,
-  )
+  useNotifier(changes)
   return downloads
+}
+
+/** The server limits the number of entries of an archive. */
+export const maxSelected = 1000
+
+/** Lets the browser save what an address serves. @param name empty to let the server choose it */
+export function save(url: string, name: string): void {
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+}
+
+/** Lets the browser save the response to a form. @param onFailed called if the response is not a download */
+export function saveByForm(url: string, fields: Readonly<Record<string, string>>, onFailed: () => void): void {
+  const frame = document.createElement('iframe')
+  frame.name = `download-${Date.now()}`
+  frame.hidden = true
+  const form = document.createElement('form')
+  Object.assign(form, { method: 'post', action: url, target: frame.name, hidden: true })
+  for (const [name, value] of Object.entries(fields)) {
+    const input = document.createElement('input')
+    Object.assign(input, { type: 'hidden', name, value })
+    form.append(input)
+  }
+  document.body.append(frame, form)
+  // A download leaves the frame empty, so anything else that it loads is an error.
+  frame.addEventListener('load', () => {
+    if (frame.contentDocument?.URL === 'about:blank') return
+    frame.remove()
+    onFailed()
+  })
+  form.submit()
+  form.remove()
 }

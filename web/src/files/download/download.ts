@@ -1,10 +1,9 @@
-import { urlOf } from '../../api/base-path.ts'
-import { childPath, type StorageLocation } from '../../api/paths.ts'
+import { urlOf } from '../../api/client.ts'
+import { childPath, type StorageLocation } from '../../api/locations.ts'
 import { texts } from '../../texts/downloads.ts'
 import { notify, notifyError } from '../../ui/toasts.tsx'
 import { archiveTicket, type Entry, fileLink, folderLink } from '../operations.ts'
-import { ArchiveDownload, addDownload } from './archive-download.ts'
-import { maxSelected, save, saveByForm } from './save.ts'
+import { ArchiveDownload, addDownload, maxSelected, save, saveByForm } from './archive-download.ts'
 
 /** Bytes. Browsers may keep a file that a page saves in memory, so they download larger ones themselves. */
 const maxInPage = 500_000_000

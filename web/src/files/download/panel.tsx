@@ -1,9 +1,8 @@
-import { useState } from 'react'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/downloads.ts'
 import { Button } from '../../ui/button.tsx'
+import { DockPanel } from '../../ui/dock-panel.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
-import { PanelHead } from '../../ui/panel-head.tsx'
 import { ProgressBar } from '../../ui/progress-bar.tsx'
 import { type ArchiveDownload, removeDownload, useDownloads } from './archive-download.ts'
 import './download.css'
@@ -11,30 +10,24 @@ import './download.css'
 /** Shows the progress of archives in a corner of every page. */
 export function DownloadPanel() {
   const downloads = useDownloads()
-  const [isCollapsed, setCollapsed] = useState(false)
   const ended = downloads.filter(({ state }) => state !== 'running')
   return (
-    <section className="dock-panel" aria-label={texts.downloads}>
-      <PanelHead title={headline(downloads)} isCollapsed={isCollapsed} onCollapse={setCollapsed} />
-      {!isCollapsed && (
-        <>
-          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the list scrolls */}
-          <ul className="download-list" tabIndex={0} aria-label={texts.downloads}>
-            {downloads.map((download, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: two downloads can have the same name
-              <Row key={index} download={download} />
-            ))}
-          </ul>
-          <div className="dock-actions">
-            {ended.length > 0 && (
-              <Button variant="quiet" onPress={() => removeDownload(...ended)}>
-                {ended.length === downloads.length ? common.close : texts.clearCompleted}
-              </Button>
-            )}
-          </div>
-        </>
-      )}
-    </section>
+    <DockPanel label={texts.downloads} title={headline(downloads)}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the list scrolls */}
+      <ul className="download-list" tabIndex={0} aria-label={texts.downloads}>
+        {downloads.map((download, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: two downloads can have the same name
+          <Row key={index} download={download} />
+        ))}
+      </ul>
+      <div className="dock-actions">
+        {ended.length > 0 && (
+          <Button variant="quiet" onPress={() => removeDownload(...ended)}>
+            {ended.length === downloads.length ? common.close : texts.clearCompleted}
+          </Button>
+        )}
+      </div>
+    </DockPanel>
   )
 }
 

@@ -1,27 +1,22 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { lazy } from 'react'
-import { urlOf } from '../../api/base-path.ts'
-import { loadPart } from '../../api/load-part.ts'
-import { childPath, type StorageLocation, validateName } from '../../api/paths.ts'
+import { urlOf } from '../../api/client.ts'
+import { childPath, type StorageLocation, validateName } from '../../api/locations.ts'
 import { queryKeys } from '../../api/query-keys.ts'
+import { lazyPart } from '../../lib/load-part.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/files.tsx'
 import { texts as trashTexts } from '../../texts/trash.tsx'
-import { NameDialog } from '../../ui/name-dialog.tsx'
+import { NameDialog } from '../../ui/dialog.tsx'
 import { DeleteDialog } from '../delete-dialog.tsx'
 import type { DroppedEntries } from '../dragging.ts'
 import { updateListing, useRefreshFolder } from '../listing.ts'
 import { createFolder, type Entry, type Provider, rename } from '../operations.ts'
 import { offerUndo } from '../undo.ts'
 
-const TransferDialog = lazy(async () => ({
-  default: (await loadPart(import('../transfer-dialog.tsx'))).TransferDialog,
-}))
-const DetailsDialog = lazy(async () => ({
-  default: (await loadPart(import('../details/details-dialog.tsx'))).DetailsDialog,
-}))
-const KeyboardHelp = lazy(async () => ({ default: (await loadPart(import('../keyboard-help.tsx'))).KeyboardHelp }))
-const ShareDialog = lazy(async () => ({ default: (await loadPart(import('../share/share-dialog.tsx'))).ShareDialog }))
+const TransferDialog = lazyPart(async () => (await import('../transfer-dialog.tsx')).TransferDialog)
+const DetailsDialog = lazyPart(async () => (await import('../details-dialog.tsx')).DetailsDialog)
+const KeyboardHelp = lazyPart(async () => (await import('../keyboard-help.tsx')).KeyboardHelp)
+const ShareDialog = lazyPart(async () => (await import('../share-dialog.tsx')).ShareDialog)
 
 export type DialogKind = 'new-folder' | 'share' | 'rename' | 'move' | 'copy' | 'delete' | 'details' | 'keyboard'
 

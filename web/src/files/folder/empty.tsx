@@ -10,7 +10,7 @@ import { Button } from '../../ui/button.tsx'
 import { Details, errorDetails, errorMessage } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import type { Provider } from '../operations.ts'
-import { chooseFiles } from '../upload/buttons.tsx'
+import { chooseFiles } from '../upload/choose-files.tsx'
 
 /** Takes the place of the table in a folder that shows no entries. */
 export function Empty(props: {

@@ -1,9 +1,9 @@
-import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react'
+import { Suspense, useCallback, useEffect, useMemo, useState } from 'react'
 import { Link, useSearchParams } from 'react-router'
 import { StowageError } from '../../api/client.ts'
-import { loadPart } from '../../api/load-part.ts'
-import { childPath, nameOfPath, type StorageLocation } from '../../api/paths.ts'
+import { childPath, nameOfPath, type StorageLocation } from '../../api/locations.ts'
 import { usePermissions, useSession } from '../../api/session.ts'
+import { lazyPart } from '../../lib/load-part.ts'
 import { texts } from '../../texts/files.tsx'
 import { texts as trashTexts } from '../../texts/trash.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
@@ -14,25 +14,23 @@ import { actionsFor } from '../actions.ts'
 import { folderHref, trashHref } from '../addresses.ts'
 import { useChanges } from '../changes/use-changes.ts'
 import { downloadEntries } from '../download/download.ts'
-import type { DroppedEntries } from '../dragging.ts'
+import { type DroppedEntries, useDragging } from '../dragging.ts'
 import { FileTable } from '../file-table.tsx'
 import { entryKey, useListing } from '../listing.ts'
 import type { Entry, Provider } from '../operations.ts'
-import { keepPlace } from '../places.ts'
-import { useSelection } from '../selection.ts'
+import { keepPlace, useSelection } from '../selection.ts'
 import { noteOpened } from '../sidebar/recent-files.ts'
 import { type SortColumn, useSorted, useSortOrder } from '../sort.ts'
-import { DropArea, type FileSelection } from '../upload/drop-area.tsx'
+import { DropArea, type FileSelection } from '../upload/choose-files.tsx'
 import { uploadFiles } from '../upload/waiting-uploads.ts'
 import { useView } from '../view.ts'
-import { Breadcrumb, useNavigation } from './breadcrumb.tsx'
 import { type DialogKind, DropDialog, FolderDialog } from './dialogs.tsx'
 import { Empty, isStorageTrouble, StorageTrouble, useCurrentStatus } from './empty.tsx'
+import { Breadcrumb, useNavigation } from './navigation.tsx'
 import { SelectionBar, Toolbar } from './toolbar.tsx'
-import { useDragging } from './use-dragging.ts'
 
-const EntryMenu = lazy(async () => ({ default: (await loadPart(import('../entry-menu.tsx'))).EntryMenu }))
-const Preview = lazy(async () => ({ default: (await loadPart(import('../preview/preview.tsx'))).Preview }))
+const EntryMenu = lazyPart(async () => (await import('../entry-menu.tsx')).EntryMenu)
+const Preview = lazyPart(async () => (await import('../preview/preview.tsx')).Preview)
 
 export function Folder({
   provider,

@@ -4,8 +4,7 @@ import { Icon } from '../../ui/icons.tsx'
 import type { EntryAction } from '../actions.ts'
 import { useSidebar } from '../sidebar/sidebar-frame.tsx'
 import { columnTitles, type SortColumn, type SortOrder } from '../sort.ts'
-import { UploadButtons } from '../upload/buttons.tsx'
-import type { FileSelection } from '../upload/drop-area.tsx'
+import { type FileSelection, UploadButtons } from '../upload/choose-files.tsx'
 import { type View, viewTitles } from '../view.ts'
 
 /** Actions of one entry that need no place on the screen all the time. */

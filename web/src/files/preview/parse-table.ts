@@ -4,7 +4,7 @@ const delimiters = [',', ';', '\t', '|'] as const
 const maxColumns = 100
 const maxCells = 20_000
 
-export interface Table {
+interface Table {
   rows: string[][]
   /** The number of columns in these rows that are left out. */
   hiddenColumns: number

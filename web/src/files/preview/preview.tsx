@@ -1,22 +1,23 @@
 import { useQuery } from '@tanstack/react-query'
-import { type KeyboardEvent, useMemo, useState } from 'react'
+import { type KeyboardEvent, Suspense, useMemo, useState } from 'react'
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { useBlocker } from 'react-router'
-import { childPath, type StorageLocation } from '../../api/paths.ts'
+import { childPath, type StorageLocation } from '../../api/locations.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/files.tsx'
 import { formatBytes } from '../../texts/format.ts'
 import { Button } from '../../ui/button.tsx'
-import { Confirm } from '../../ui/confirm.tsx'
+import { Confirm } from '../../ui/dialog.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { type Entry, fileLink } from '../operations.ts'
-import { DocumentView } from './document.tsx'
 import { type PreviewKind, previewKind } from './kinds.ts'
 import { Media } from './media.tsx'
-import { PdfFrame, PdfView } from './pdf/pdf-view.tsx'
+import { DocumentView } from './text.tsx'
 import './preview.css'
+import { stowage } from '../../api/client.ts'
+import { lazyPart } from '../../lib/load-part.ts'
 import { TableView } from './table.tsx'
 
 /** The browser shows these by a link; the others are read by the page. */
@@ -175,5 +176,39 @@ function NoPreview({ onDownload }: { onDownload: () => void }) {
         {texts.download}
       </Button>
     </div>
+  )
+}
+
+/** Bytes. The file is loaded into memory. */
+const maxSize = 100 * 1024 * 1024
+
+const PdfPages = lazyPart(async () => (await import('./pdf-pages.tsx')).PdfPages)
+
+async function loadPdf(file: StorageLocation, signal: AbortSignal): Promise<Blob> {
+  const { body } = await stowage.files.download({ ...file, signal })
+  return new Response(body, { headers: { 'content-type': 'application/pdf' } }).blob()
+}
+
+/** Shows a PDF file with the viewer of the browser, which reads the title from the address of the frame. */
+function PdfFrame({ link, name }: { link: string; name: string }) {
+  return <iframe src={link.replace('?', () => `/${encodeURIComponent(name)}?`)} title={name} />
+}
+
+/** Draws the pages of a PDF file for browsers without a viewer, as those of phones. */
+function PdfView({ file, name, size }: { file: StorageLocation; name: string; size: number | null }) {
+  const isTooLarge = size === null || size > maxSize
+  const { data, error, refetch } = useQuery({
+    queryKey: ['pdf', file],
+    queryFn: ({ signal }) => loadPdf(file, signal),
+    enabled: !isTooLarge,
+    gcTime: 0,
+  })
+  if (isTooLarge) return <p className="preview-note">{texts.pdfTooLarge(formatBytes(maxSize))}</p>
+  if (error) return <ErrorBox error={error} retry={refetch} />
+  if (!data) return <Loading label={common.loading} />
+  return (
+    <Suspense fallback={<Loading label={common.loading} />}>
+      <PdfPages content={data} name={name} />
+    </Suspense>
   )
 }

@@ -1,12 +1,12 @@
 import { useMemo } from 'react'
-import type { StorageLocation } from '../../api/paths.ts'
+import type { StorageLocation } from '../../api/locations.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/files.tsx'
 import { formatNumber } from '../../texts/format.ts'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
-import { useBeginning } from './beginning.ts'
 import { parseTable } from './parse-table.ts'
+import { useBeginning } from './text.tsx'
 
 const maxRows = 1000
 

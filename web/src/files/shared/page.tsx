@@ -1,23 +1,22 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { lazy, type ReactNode, Suspense, useMemo, useState } from 'react'
+import { type ReactNode, Suspense, useMemo, useState } from 'react'
 import { useParams } from 'react-router'
 import { type SharedFacts, type ShareLink, StowageError, shareLinkOf } from '../../api/client.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/shares.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
-import { Logo } from '../../ui/logo.tsx'
-import { PageTitle } from '../../ui/page-title.tsx'
+import { PageTitle } from '../../ui/page.tsx'
+import { Brand, Welcome } from '../../ui/welcome.tsx'
 import { SharedFolder } from './shared-folder.tsx'
 import '../../ui/parts.css'
 import './shared.css'
 import { Form } from 'react-aria-components'
-import { loadPart } from '../../api/load-part.ts'
+import { lazyPart } from '../../lib/load-part.ts'
 import { Button } from '../../ui/button.tsx'
-import { TextField } from '../../ui/field.tsx'
+import { submitting, TextField } from '../../ui/field.tsx'
 import '../../ui/dock.css'
-import { UploadButtons } from '../upload/buttons.tsx'
-import { DropArea, type FileSelection } from '../upload/drop-area.tsx'
+import { DropArea, type FileSelection, UploadButtons } from '../upload/choose-files.tsx'
 import type { UploadTarget } from '../upload/target.ts'
 import { uploadFiles, useUploadRequested } from '../upload/waiting-uploads.ts'
 
@@ -53,10 +52,7 @@ function Frame({ facts, children }: { facts: SharedFacts; children: ReactNode })
     <div className="shared-page">
       <PageTitle>{texts.pageOf(name)}</PageTitle>
       <header className="shared-head">
-        <div className="welcome-brand">
-          <Logo />
-          <span>{common.product}</span>
-        </div>
+        <Brand />
         {sharedBy !== null && <p>{texts.sharedBy(sharedBy)}</p>}
         {note !== '' && <p className="shared-note">{note}</p>}
         {expiresAt !== null && <p className="help">{texts.expiresAt(expiresAt)}</p>}
@@ -68,13 +64,9 @@ function Frame({ facts, children }: { facts: SharedFacts; children: ReactNode })
 
 function Notice({ title, help }: { title: string; help: string }) {
   return (
-    <main className="welcome">
-      <div className="welcome-card">
-        <PageTitle>{title}</PageTitle>
-        <h1>{title}</h1>
-        <p>{help}</p>
-      </div>
-    </main>
+    <Welcome title={title} hasBrand={false}>
+      <p>{help}</p>
+    </Welcome>
   )
 }
 
@@ -83,39 +75,30 @@ function UnlockForm({ token, onUnlocked }: { token: string; onUnlocked: () => vo
   const [password, setPassword] = useState('')
   const unlock = useMutation({ mutationFn: () => shareLinkOf(token, password).unlock(), onSuccess: onUnlocked })
   return (
-    <main className="welcome">
-      <div className="welcome-card">
-        <PageTitle>{texts.locked}</PageTitle>
-        <h1>{texts.locked}</h1>
-        <Form
-          onSubmit={event => {
-            event.preventDefault()
-            unlock.mutate()
-          }}
-        >
-          <TextField
-            label={texts.passwordLabel}
-            type="password"
-            autoComplete="off"
-            value={password}
-            onChange={setPassword}
-            isRequired
-            autoFocus
-          />
-          {unlock.error && <ErrorBox error={unlock.error} />}
-          <Button type="submit" variant="primary" isPending={unlock.isPending}>
-            {texts.open}
-          </Button>
-        </Form>
-      </div>
-    </main>
+    <Welcome title={texts.locked} hasBrand={false}>
+      <Form onSubmit={submitting(() => unlock.mutate())}>
+        <TextField
+          label={texts.passwordLabel}
+          type="password"
+          autoComplete="off"
+          value={password}
+          onChange={setPassword}
+          isRequired
+          autoFocus
+        />
+        {unlock.error && <ErrorBox error={unlock.error} />}
+        <Button type="submit" variant="primary" isPending={unlock.isPending}>
+          {texts.open}
+        </Button>
+      </Form>
+    </Welcome>
   )
 }
 
-const UploadPanel = lazy(async () => ({ default: (await loadPart(import('../upload/panel.tsx'))).UploadPanel }))
+const UploadPanel = lazyPart(async () => (await import('../upload/panel.tsx')).UploadPanel)
 
 /** Sends files through a drop link, with the upload queue of the console. */
-export function DropPage({ token, link, facts }: { token: string; link: ShareLink; facts: SharedFacts }) {
+function DropPage({ token, link, facts }: { token: string; link: ShareLink; facts: SharedFacts }) {
   const target = useMemo(() => targetOf(link), [link])
   const wasRequested = useUploadRequested()
   const name = facts.name ?? texts.pageOf(null)

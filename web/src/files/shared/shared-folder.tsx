@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense, useCallback, useMemo, useState } from 'react'
+import { Suspense, useCallback, useMemo, useState } from 'react'
 import { Link, useNavigate, useSearchParams } from 'react-router'
 import type { SharedEntry, SharedFacts, ShareLink } from '../../api/client.ts'
-import { loadPart } from '../../api/load-part.ts'
-import { ancestors, childPath, parentPath } from '../../api/paths.ts'
+import { ancestors, childPath, parentPath } from '../../api/locations.ts'
+import { lazyPart } from '../../lib/load-part.ts'
 import { texts as downloadTexts } from '../../texts/downloads.ts'
 import { texts as fileTexts } from '../../texts/files.tsx'
 import { texts } from '../../texts/shares.tsx'
@@ -13,17 +13,18 @@ import { Icon } from '../../ui/icons.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { notifyError } from '../../ui/toasts.tsx'
 import type { EntryAction } from '../actions.ts'
-import { maxSelected, save, saveByForm } from '../download/save.ts'
+import { maxSelected, save, saveByForm } from '../download/archive-download.ts'
 import { FileTable } from '../file-table.tsx'
 import '../files.css'
+import { Dialog, DialogEnd } from '../../ui/dialog.tsx'
 import { entryKey } from '../listing.ts'
 import type { Entry } from '../operations.ts'
 import { previewKind } from '../preview/kinds.ts'
+import { Media } from '../preview/media.tsx'
 import { useSelection } from '../selection.ts'
 import { useSorted, useSortOrder } from '../sort.ts'
-import { type MediaKind, SharedPreview } from './shared-preview.tsx'
 
-const EntryMenu = lazy(async () => ({ default: (await loadPart(import('../entry-menu.tsx'))).EntryMenu }))
+const EntryMenu = lazyPart(async () => (await import('../entry-menu.tsx')).EntryMenu)
 
 /** One folder of a share, with the table of the console. */
 export function SharedFolder({ token, link, facts }: { token: string; link: ShareLink; facts: SharedFacts }) {
@@ -201,4 +202,35 @@ function asEntry({ kind, name, size, mimeType, modifiedAt }: SharedEntry): Entry
 function mediaOf(entry: Entry, isLimited: boolean): MediaKind | undefined {
   const kind = isLimited ? null : previewKind(entry)
   return kind === 'image' || kind === 'video' || kind === 'audio' ? kind : undefined
+}
+
+type MediaKind = 'image' | 'video' | 'audio'
+
+/** Shows an image, a video or a sound of a share. */
+function SharedPreview({
+  kind,
+  name,
+  url,
+  onDownload,
+  onClose,
+}: {
+  kind: MediaKind
+  name: string
+  url: string
+  onDownload: () => void
+  onClose: () => void
+}) {
+  return (
+    <Dialog title={name} onClose={onClose} size="large">
+      <div className="shared-media">
+        <Media kind={kind} link={url} name={name} />
+      </div>
+      <DialogEnd onClose={onClose}>
+        <Button onPress={onDownload}>
+          <Icon name="download" />
+          {fileTexts.download}
+        </Button>
+      </DialogEnd>
+    </Dialog>
+  )
 }

@@ -1,11 +1,14 @@
-import { lazy, Suspense, useSyncExternalStore } from 'react'
+import { Suspense } from 'react'
 import { Dialog, Modal, ModalOverlay } from 'react-aria-components'
-import { loadPart } from '../../api/load-part.ts'
-import type { StorageLocation } from '../../api/paths.ts'
+import type { StorageLocation } from '../../api/locations.ts'
+import { lazyPart } from '../../lib/load-part.ts'
+import { recall, remember } from '../../lib/local-storage.ts'
+import { Notifier, useNotifier } from '../../lib/notifier.ts'
 import { texts } from '../../texts/files.tsx'
+import { useIsVeryWide, useIsWide } from '../../ui/window-size.ts'
 import type { Provider } from '../operations.ts'
 
-const Sidebar = lazy(async () => ({ default: (await loadPart(import('./sidebar.tsx'))).Sidebar }))
+const Sidebar = lazyPart(async () => (await import('./sidebar.tsx')).Sidebar)
 
 /** Shows the sidebar beside the files, or over them in a narrow window. */
 export function SidebarFrame({ providers, current }: { providers: readonly Provider[]; current: StorageLocation }) {
@@ -31,57 +34,25 @@ export function SidebarFrame({ providers, current }: { providers: readonly Provi
   )
 }
 
-/** Beside the files from this width; below it, the sidebar covers them. */
-const dockable = matchMedia('(min-width: 64rem)')
-/** Windows of this width have room for the sidebar from the start. */
-const roomy = matchMedia('(min-width: 90rem)')
 const storageKey = 'stowage.sidebar'
 
-/** The choice of the person for wide windows; null if nothing yet. */
-let choice = readChoice()
+/** The choice of the person for wide windows, "open" or "closed"; null if there is none yet. */
+let choice = recall(storageKey)
 let isDrawerOpen = false
-let version = 0
-const listeners = new Set<() => void>()
+const changes = new Notifier()
 
-function update(): void {
-  version += 1
-  for (const listener of listeners) listener()
-}
-
-function subscribe(listener: () => void): () => void {
-  if (listeners.size === 0) for (const query of [dockable, roomy]) query.addEventListener('change', update)
-  listeners.add(listener)
-  return () => {
-    listeners.delete(listener)
-    if (listeners.size === 0) for (const query of [dockable, roomy]) query.removeEventListener('change', update)
-  }
-}
-
-function readChoice(): 'open' | 'closed' | null {
-  try {
-    const stored = localStorage.getItem(storageKey)
-    return stored === 'open' || stored === 'closed' ? stored : null
-  } catch {
-    return null
-  }
-}
-
-function set(isOpen: boolean): void {
-  if (dockable.matches) {
-    choice = isOpen ? 'open' : 'closed'
-    try {
-      localStorage.setItem(storageKey, choice)
-    } catch {
-      // The choice lasts until the page is closed.
-    }
-  } else isDrawerOpen = isOpen
-  update()
-}
-
-/** Whether the sidebar is open, which this browser remembers for wide windows. */
+/** Whether the sidebar is open, which this browser remembers for wide windows. In others it is a drawer over the files. */
 export function useSidebar() {
-  useSyncExternalStore(subscribe, () => version)
-  const isDocked = dockable.matches
-  const isOpen = isDocked ? (choice === null ? roomy.matches : choice === 'open') : isDrawerOpen
+  useNotifier(changes)
+  const isDocked = useIsWide()
+  const isVeryWide = useIsVeryWide()
+  const set = (isOpen: boolean) => {
+    if (isDocked) {
+      choice = isOpen ? 'open' : 'closed'
+      remember(storageKey, choice)
+    } else isDrawerOpen = isOpen
+    changes.notify()
+  }
+  const isOpen = isDocked ? (choice === null ? isVeryWide : choice === 'open') : isDrawerOpen
   return { isOpen, isDocked, set }
 }

@@ -1,23 +1,19 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link, NavLink } from 'react-router'
-import { childPath, isWithin, parentPath, type StorageLocation } from '../../api/paths.ts'
-import { queryKeys } from '../../api/query-keys.ts'
+import { childPath, isWithin, parentPath, type StorageLocation } from '../../api/locations.ts'
 import { useSession } from '../../api/session.ts'
 import { texts } from '../../texts/files.tsx'
-import { formatBytes } from '../../texts/format.ts'
 import { Button } from '../../ui/button.tsx'
 import { Icon } from '../../ui/icons.tsx'
-import { listSubfolders } from '../../ui/subfolders.ts'
+import { useSubfolders } from '../../ui/subfolders.ts'
 import { folderHref } from '../addresses.ts'
-import { folderUsage } from '../details/operations.ts'
-import type { Provider } from '../operations.ts'
+import { folderUsage, type Provider } from '../operations.ts'
 import { useRecentFiles } from './recent-files.ts'
 import './sidebar.css'
 
 /** The maximum number of folders shown in one folder. */
 const maxShown = 200
-const collator = new Intl.Collator(undefined, { numeric: true })
 
 /** Storages with their folders, the files that were opened last, and the size of the open folder. */
 export function Sidebar({
@@ -88,11 +84,7 @@ function Branch({ name, icon, folder, current, onOpen }: BranchProps) {
 }
 
 function Branches({ folder, current, onOpen }: Omit<BranchProps, 'name' | 'icon'>) {
-  const { data, error, refetch } = useQuery({
-    queryKey: queryKeys.subfolders(folder),
-    queryFn: async ({ signal }) => (await listSubfolders(folder, signal)).sort(collator.compare),
-    staleTime: 30_000,
-  })
+  const { data, error, refetch } = useSubfolders(folder, 30_000)
   if (error && !data) {
     return (
       <p className="tree-note">
@@ -166,13 +158,8 @@ function FolderSize({ folder }: { folder: StorageLocation }) {
       <p role="status">
         {isFetching && texts.counting}
         {error && !isFetching && texts.usageUnknown}
-        {data && !isFetching && describe(data)}
+        {data && !isFetching && texts.usage(data)}
       </p>
     </section>
   )
-}
-
-function describe({ files, folders, bytes, isComplete }: Awaited<ReturnType<typeof folderUsage>>): string {
-  const text = texts.usage(files, folders, formatBytes(bytes))
-  return isComplete ? text : texts.atLeast(text)
 }

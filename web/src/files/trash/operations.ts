@@ -44,7 +44,7 @@ const EmptyTrashMutation = graphql(`
 type TrashedByJob = ResultOf<typeof TrashOfJobQuery>['trash']['nodes'][number]
 export type TrashedItem = ResultOf<typeof TrashQuery>['trash']['nodes'][number]
 /** Says what happens to files that are deleted in a storage, and to folders that are moved within it. */
-export interface StorageTrash {
+interface StorageTrash {
   days: number
   isOneStep: boolean
   movesInOneStep: boolean

@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link, useParams } from 'react-router'
 import { ask } from '../../api/client.ts'
@@ -9,18 +9,19 @@ import { texts as fileTexts } from '../../texts/files.tsx'
 import { formatBytes } from '../../texts/format.ts'
 import { texts } from '../../texts/trash.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Confirm } from '../../ui/confirm.tsx'
+import { Confirm } from '../../ui/dialog.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
-import { Loading } from '../../ui/loading.tsx'
-import { PageTitle } from '../../ui/page-title.tsx'
+import { LoadState } from '../../ui/loading.tsx'
+import { PageHead } from '../../ui/page.tsx'
+import { ShowMore, usePages } from '../../ui/pages.tsx'
 import { Time } from '../../ui/time.tsx'
 import { notify } from '../../ui/toasts.tsx'
 import { folderHref } from '../addresses.ts'
 import { EntryIcon } from '../entry-icon.tsx'
 import '../files.css'
+import { useProviders } from '../listing.ts'
 import type { Provider } from '../operations.ts'
-import { useProviders } from '../use-providers.ts'
 import { emptyTrash, restore, type TrashedItem, TrashQuery, useStorageTrash } from './operations.ts'
 import './trash.css'
 
@@ -28,14 +29,14 @@ import './trash.css'
 export function TrashPage() {
   const { providerId = '' } = useParams()
   const { canWrite } = usePermissions()
-  const { data: providers, error, refetch } = useProviders()
+  const query = useProviders()
+  const { data: providers } = query
   const provider = providers?.find(({ id }) => id === providerId)
   if (provider && canWrite) return <Trash provider={provider} />
   return (
     <main className="page">
       <h1>{providers ? fileTexts.storageNotFound : texts.trash}</h1>
-      {error && !providers && <ErrorBox error={error} retry={refetch} />}
-      {!error && !providers && <Loading label={texts.loading} />}
+      {!providers && <LoadState query={query} label={texts.loading} />}
     </main>
   )
 }
@@ -44,28 +45,22 @@ function Trash({ provider: { id, name, root } }: { provider: Provider }) {
   const client = useQueryClient()
   const [isEmptying, setEmptying] = useState(false)
   const { data: trash } = useStorageTrash(id)
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
-    queryKey: [...queryKeys.trash, id],
-    queryFn: ({ signal, pageParam }) => ask(TrashQuery, { providerId: id, after: pageParam }, { signal }),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ trash }) => (trash.pageInfo.hasNextPage ? trash.pageInfo.endCursor : null),
-  })
-  const items = data?.pages.flatMap(({ trash }) => trash.nodes)
+  const { query, nodes: items } = usePages(
+    [...queryKeys.trash, id],
+    async (after, signal) => (await ask(TrashQuery, { providerId: id, after }, { signal })).trash,
+  )
   const reload = () => client.invalidateQueries({ queryKey: [...queryKeys.trash, id] })
   return (
     <main className="page">
-      <PageTitle>{texts.trashOf(name)}</PageTitle>
-      <div className="page-head">
-        <h1>{texts.trashOf(name)}</h1>
+      <PageHead title={texts.trashOf(name)}>
         {items && items.length > 0 && (
           <Button variant="danger" onPress={() => setEmptying(true)}>
             {texts.emptyTrash}
           </Button>
         )}
-      </div>
+      </PageHead>
       <p>{texts.backTo(<Link to={folderHref(id, root.path)}>{name}</Link>)}</p>
-      {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !items && <Loading label={texts.loading} />}
+      <LoadState query={query} label={texts.loading} />
       {items?.length === 0 && (
         <div className="empty">
           <Icon name="trash" />
@@ -80,11 +75,7 @@ function Trash({ provider: { id, name, root } }: { provider: Provider }) {
           ))}
         </ul>
       )}
-      {hasNextPage && (
-        <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
-          {common.showMore}
-        </Button>
-      )}
+      <ShowMore query={query} />
       {isEmptying && (
         <Confirm
           title={texts.emptyTitle}

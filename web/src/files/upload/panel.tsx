@@ -1,9 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { useCallback, useEffect, useRef, useState } from 'react'
+import { useNotifier } from '../../lib/notifier.ts'
 import { texts } from '../../texts/uploads.ts'
 import { Button } from '../../ui/button.tsx'
-import { PanelHead } from '../../ui/panel-head.tsx'
+import { DockPanel } from '../../ui/dock-panel.tsx'
 import { ProgressBar } from '../../ui/progress-bar.tsx'
 import { notifyError } from '../../ui/toasts.tsx'
 import { useIsPhone } from '../../ui/window-size.ts'
@@ -54,8 +55,7 @@ function useQueue(userId: string, target: UploadTarget): UploadQueue | null {
 }
 
 function OpenPanel({ queue }: { queue: UploadQueue }) {
-  useSyncExternalStore(queue.subscribe, queue.version)
-  const [isCollapsed, setCollapsed] = useState(false)
+  useNotifier(queue.changes)
   const take = useCallback(
     ({ selection, providerId, folder }: UploadRequest) => {
       queue.add(selection, providerId, folder).catch(notifyError)
@@ -66,17 +66,11 @@ function OpenPanel({ queue }: { queue: UploadQueue }) {
   const totals = queue.totals()
   if (totals.count === 0) return null
   return (
-    <section className="dock-panel" aria-label={texts.uploads}>
-      <PanelHead title={headline(totals)} isCollapsed={isCollapsed} onCollapse={setCollapsed} />
-      <Progress totals={totals} />
-      {!isCollapsed && (
-        <>
-          {totals.states.conflict > 1 && <Conflicts queue={queue} count={totals.states.conflict} />}
-          <Rows queue={queue} />
-          <PanelActions queue={queue} totals={totals} />
-        </>
-      )}
-    </section>
+    <DockPanel label={texts.uploads} title={headline(totals)} summary={<Progress totals={totals} />}>
+      {totals.states.conflict > 1 && <Conflicts queue={queue} count={totals.states.conflict} />}
+      <Rows queue={queue} />
+      <PanelActions queue={queue} totals={totals} />
+    </DockPanel>
   )
 }
 

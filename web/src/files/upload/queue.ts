@@ -1,9 +1,9 @@
 import { StowageError } from '../../api/client.ts'
-import { childPath } from '../../api/paths.ts'
+import { childPath } from '../../api/locations.ts'
+import { Notifier } from '../../lib/notifier.ts'
 import type { Conflict } from '../operations.ts'
-import type { FileSelection } from './drop-area.tsx'
-import { isReserved, type NameHolder } from './name-holder.ts'
-import { members, type UploadTarget } from './target.ts'
+import type { FileSelection } from './choose-files.tsx'
+import { isReserved, members, type NameHolder, type UploadTarget } from './target.ts'
 import { Speed, Transfer } from './transfer.ts'
 import { forgetUnfinished, lockedFingerprints, unfinishedOf } from './unfinished-uploads.ts'
 
@@ -67,8 +67,6 @@ const activeStates: ReadonlySet<UploadState> = new Set([
   'conflict',
   'reserved',
 ])
-/** Milliseconds between two updates of the page. */
-const updateInterval = 200
 /** Bytes. If the first progress of an upload is larger, it does not count for the speed. */
 const maxFirstProgress = 4 * 1024 * 1024
 
@@ -82,13 +80,11 @@ const isLarge = ({ size }: QueuedUpload): boolean => size > smallFile
 
 export class UploadQueue {
   uploads: QueuedUpload[] = []
+  readonly changes = new Notifier()
   readonly userId: string
   readonly #onStored: StoredListener
   readonly #target: UploadTarget
-  readonly #listeners = new Set<() => void>()
   readonly #speed = new Speed()
-  #version = 0
-  #timer: ReturnType<typeof setTimeout> | null = null
   #nextId = 1
   #isClosed = false
   /** The resolution for later conflicts; null asks the person. */
@@ -113,13 +109,6 @@ export class UploadQueue {
     this.uploads = []
     this.#isClosed = true
   }
-
-  subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
-
-  version = (): number => this.#version
 
   totals(): Totals {
     const states: Totals['states'] = {
@@ -230,7 +219,7 @@ export class UploadQueue {
   takeOver(upload: QueuedUpload, { id }: NameHolder): void {
     const { providerId, path } = upload
     Object.assign(upload, { state: 'uploading', error: null, sent: 0 })
-    this.#scheduleUpdate()
+    this.changes.notifySoon()
     const ifWaiting = (act: () => void) => () => {
       // Meanwhile, the person may have paused or canceled the upload.
       if (upload.state === 'uploading' && this.uploads.includes(upload)) act()
@@ -270,7 +259,7 @@ export class UploadQueue {
         unfinishedKey: key,
       })
     }
-    this.#scheduleUpdate()
+    this.changes.notifySoon()
   }
 
   #createUpload(providerId: string, path: string, size: number, file: File | null): QueuedUpload {
@@ -293,7 +282,7 @@ export class UploadQueue {
       free -= 1
       this.#start(upload, upload.file)
     }
-    this.#scheduleUpdate()
+    this.changes.notifySoon()
   }
 
   #start(upload: QueuedUpload, file: File): void {
@@ -309,11 +298,11 @@ export class UploadQueue {
         // The first progress of a resumed upload includes bytes that were sent earlier.
         if (upload.sent > 0 || sent < maxFirstProgress) this.#speed.add(Math.max(0, sent - upload.sent))
         Object.assign(upload, { state: 'uploading', error: null, sent })
-        this.#scheduleUpdate()
+        this.changes.notifySoon()
       },
       onRetry: error => {
         Object.assign(upload, { state: 'retrying', error })
-        this.#scheduleUpdate()
+        this.changes.notifySoon()
       },
       onDone: storedPath => {
         Object.assign(upload, { state: 'done', sent: upload.size, path: storedPath, transfer: null })
@@ -343,14 +332,5 @@ export class UploadQueue {
 
   #warn = (event: BeforeUnloadEvent): void => {
     if (this.hasActive()) event.preventDefault()
-  }
-
-  #scheduleUpdate(): void {
-    if (this.#timer !== null) return
-    this.#timer = setTimeout(() => {
-      this.#timer = null
-      this.#version += 1
-      for (const listener of this.#listeners) listener()
-    }, updateInterval)
   }
 }

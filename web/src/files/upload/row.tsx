@@ -1,13 +1,13 @@
 import { useRef, useState } from 'react'
 import { StowageError } from '../../api/client.ts'
-import { nameOfPath, parentPath } from '../../api/paths.ts'
+import { nameOfPath, parentPath } from '../../api/locations.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/uploads.ts'
 import { errorDetails, errorMessage } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import { ProgressBar } from '../../ui/progress-bar.tsx'
-import { holderOf, type NameHolder } from './name-holder.ts'
 import type { QueuedUpload, Resolution, UploadQueue } from './queue.ts'
+import { holderOf, type NameHolder } from './target.ts'
 
 /** One upload with its progress and the actions for it. */
 export function UploadRow({ upload, queue, top }: { upload: QueuedUpload; queue: UploadQueue; top: number }) {

@@ -2,6 +2,7 @@
  * Remembers the addresses of unfinished uploads, so that they continue after a reload. An address alone grants nothing:
  * the server accepts bytes only from the session that started the upload.
  */
+import { recall, remember } from '../../lib/local-storage.ts'
 
 const prefix = 'stowage.upload.'
 /** Milliseconds. The server keeps unfinished uploads for a day. */
@@ -67,11 +68,8 @@ export function urlOfUnfinished(fingerprint: string): string | undefined {
 
 export function rememberUnfinished(fingerprint: string, url: string, { providerId, path, file }: Upload): void {
   const upload: Unfinished = { url, providerId, path, size: file.size, startedAt: Date.now() }
-  try {
-    localStorage.setItem(fingerprint, JSON.stringify(upload))
-  } catch {
-    // Storage is full or not allowed. The upload continues, but cannot resume after a reload.
-  }
+  // Without room for it, the upload continues, but cannot resume after a reload.
+  remember(fingerprint, JSON.stringify(upload))
 }
 
 export function forgetUnfinished(fingerprint: string): void {
@@ -81,7 +79,7 @@ export function forgetUnfinished(fingerprint: string): void {
 /** Returns null if there is no such upload, or the server no longer keeps it. */
 function read(key: string): Unfinished | null {
   try {
-    const upload: Unfinished | null = JSON.parse(localStorage.getItem(key) ?? 'null')
+    const upload: Unfinished | null = JSON.parse(recall(key) ?? 'null')
     return upload && Date.now() - upload.startedAt < lifetime ? upload : null
   } catch {
     return null

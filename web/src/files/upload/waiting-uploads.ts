@@ -1,5 +1,6 @@
-import { useDeferredValue, useEffect, useSyncExternalStore } from 'react'
-import type { FileSelection } from './drop-area.tsx'
+import { useDeferredValue, useEffect } from 'react'
+import { Notifier, useNotifier } from '../../lib/notifier.ts'
+import type { FileSelection } from './choose-files.tsx'
 
 /** Files that a person chose to upload. They wait here until the upload queue, which loads on first use, takes them. */
 export interface UploadRequest {
@@ -10,29 +11,26 @@ export interface UploadRequest {
 
 let waiting: UploadRequest[] = []
 let wasRequested = false
-const listeners = new Set<() => void>()
-const subscribe = (listener: () => void) => {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
+const changes = new Notifier()
 
 export function uploadFiles(request: UploadRequest): void {
   const { files, emptyFolders } = request.selection
   if (files.length === 0 && emptyFolders.length === 0) return
   waiting = [...waiting, request]
   wasRequested = true
-  for (const listener of listeners) listener()
+  changes.notify()
 }
 
 /** Hands the waiting uploads to `take`. */
 export function useWaitingUploads(take: (request: UploadRequest) => void): void {
-  const requests = useSyncExternalStore(subscribe, () => waiting)
+  useNotifier(changes)
+  const requests = waiting
   useEffect(() => {
     if (requests.length === 0) return
     const taken = waiting
     waiting = []
     taken.forEach(take)
-  }, [requests, take])
+  }, [take])
 }
 
 const queues = new Set<{ hasActive(): boolean }>()
@@ -48,7 +46,8 @@ export function registerQueue(queue: { hasActive(): boolean }): () => void {
  * replaces the fallback of a `Suspense` by 300 ms, and a deferred value shows no fallback.
  */
 export function useUploadRequested(): boolean {
-  return useDeferredValue(useSyncExternalStore(subscribe, () => wasRequested))
+  useNotifier(changes)
+  return useDeferredValue(wasRequested)
 }
 
 export function hasActiveUploads(): boolean {

@@ -2,8 +2,8 @@
 
 import { ask } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
-import { perRoot } from '../../api/storages.ts'
-import { JobFields } from '../operations.ts'
+import { perRoot } from '../../api/locations.ts'
+import { JobFields } from '../jobs.ts'
 
 const SchedulesQuery = graphql(
   `

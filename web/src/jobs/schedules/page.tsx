@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
@@ -7,16 +7,16 @@ import { common } from '../../texts/common.ts'
 import { errorText } from '../../texts/errors.ts'
 import { texts } from '../../texts/jobs.ts'
 import { Button } from '../../ui/button.tsx'
-import { Confirm } from '../../ui/confirm.tsx'
-import { ErrorBox } from '../../ui/error-box.tsx'
-import { Loading } from '../../ui/loading.tsx'
-import { PageTitle } from '../../ui/page-title.tsx'
+import { Confirm } from '../../ui/dialog.tsx'
+import { LoadState } from '../../ui/loading.tsx'
+import { PageHead } from '../../ui/page.tsx'
+import { ShowMore, usePages } from '../../ui/pages.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { notifyError } from '../../ui/toasts.tsx'
 import { JobActions } from '../actions.tsx'
 import { statusOf, titleOf } from '../describe.ts'
-import { useStorageNames } from '../panel.tsx'
+import { useStorageNames } from '../jobs.ts'
 import {
   DeleteScheduleMutation,
   type ListedSchedule,
@@ -27,7 +27,6 @@ import {
 import { EditScheduleDialog, NewScheduleDialog } from './schedule-dialog.tsx'
 import { describeTimes, ownTimeZone } from './times.ts'
 import '../jobs.css'
-import './schedules.css'
 
 /** Milliseconds between two queries, because runs start by themselves. */
 const refreshInterval = 10_000
@@ -38,14 +37,8 @@ type OpenSchedule = { kind: 'new' } | { kind: 'edit' | 'delete'; schedule: Liste
 export function SchedulesPage() {
   const { canWrite } = usePermissions()
   const client = useQueryClient()
-  const { data: storages = new Map<string, string>() } = useStorageNames()
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
-    queryKey: queryKeys.schedules,
-    queryFn: ({ signal, pageParam }) => listSchedules(pageParam, signal),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ pageInfo }) => (pageInfo.hasNextPage ? pageInfo.endCursor : null),
-    refetchInterval: refreshInterval,
-  })
+  const storages = useStorageNames()
+  const { query, nodes: schedules } = usePages(queryKeys.schedules, listSchedules, refreshInterval)
   const [open, setOpen] = useState<OpenSchedule | null>(null)
   const close = () => setOpen(null)
   const reload = () => client.invalidateQueries({ queryKey: queryKeys.schedules })
@@ -67,28 +60,24 @@ export function SchedulesPage() {
     if (action === 'edit' || action === 'delete') setOpen({ kind: action, schedule })
     else if (!change.isPending) change.mutate({ schedule, action })
   }
-  const schedules = data?.pages.flatMap(({ nodes }) => nodes) ?? []
   return (
     <>
-      <PageTitle>{texts.schedules}</PageTitle>
-      <div className="page-head">
-        <h1>{texts.schedules}</h1>
+      <PageHead title={texts.schedules}>
         {canWrite && (
           <Button variant="primary" onPress={() => setOpen({ kind: 'new' })}>
             {texts.newSchedule}
           </Button>
         )}
-      </div>
+      </PageHead>
       <p className="help">{texts.schedulesHelp}</p>
-      {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label={texts.loadingSchedules} />}
-      {data && schedules.length === 0 && (
+      <LoadState query={query} label={texts.loadingSchedules} />
+      {schedules?.length === 0 && (
         <div className="empty">
           <p>{texts.noSchedules}</p>
           {canWrite && <p>{texts.noSchedulesHelp}</p>}
         </div>
       )}
-      {schedules.length > 0 && (
+      {schedules && schedules.length > 0 && (
         <RowTable label={texts.schedules} columns={[texts.schedule, texts.times, texts.lastRun, texts.nextRun]}>
           {schedules.map(schedule => (
             <ScheduleRow
@@ -100,11 +89,7 @@ export function SchedulesPage() {
           ))}
         </RowTable>
       )}
-      {hasNextPage && (
-        <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
-          {common.showMore}
-        </Button>
-      )}
+      <ShowMore query={query} />
       {open?.kind === 'new' && <NewScheduleDialog onSaved={reload} onClose={close} />}
       {open?.kind === 'edit' && (
         <EditScheduleDialog
@@ -131,9 +116,9 @@ export function SchedulesPage() {
   )
 }
 
-export type ScheduleAction = 'run' | 'edit' | 'enable' | 'delete'
+type ScheduleAction = 'run' | 'edit' | 'enable' | 'delete'
 
-export function ScheduleRow({
+function ScheduleRow({
   schedule,
   title,
   onAction,

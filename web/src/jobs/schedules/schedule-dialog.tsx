@@ -1,19 +1,18 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useId, useState } from 'react'
 import { ask } from '../../api/client.ts'
-import { nameOfPath, type StorageLocation } from '../../api/paths.ts'
+import { nameOfPath, type StorageLocation, storageAt } from '../../api/locations.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/jobs.ts'
-import { Checkbox } from '../../ui/checkbox.tsx'
+import { Checkbox } from '../../ui/choices.tsx'
+import { FormDialog } from '../../ui/dialog.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
-import { TextField } from '../../ui/field.tsx'
-import { FormDialog } from '../../ui/form-dialog.tsx'
+import { NameField, TextField } from '../../ui/field.tsx'
 import { Select } from '../../ui/select.tsx'
 import { CreateScheduleMutation, folderProviders, type ListedSchedule, UpdateScheduleMutation } from './operations.ts'
 import { cronOf, defaultTimes, type Frequency, ownTimeZone, type RunTimes, timesOf, weekdayNames } from './times.ts'
-import './schedules.css'
-import { storageAt } from '../../api/storages.ts'
+import '../jobs.css'
 import { Button } from '../../ui/button.tsx'
 import { FolderDialog, type PickableProvider } from '../../ui/folder-picker.tsx'
 
@@ -41,16 +40,7 @@ export function NewScheduleDialog({ onSaved, onClose }: { onSaved: () => Promise
   return (
     <FormDialog title={texts.newSchedule} size="large" action={texts.createSchedule} submit={create} onClose={onClose}>
       {error && <ErrorBox error={error} />}
-      <TextField
-        label={common.name}
-        description={texts.scheduleNameHelp}
-        value={name}
-        onChange={setName}
-        isRequired
-        maxLength={200}
-        autoFocus
-        autoComplete="off"
-      />
+      <NameField description={texts.scheduleNameHelp} value={name} onChange={setName} autoFocus />
       <FolderField label={texts.source} providers={providers} value={source} onChange={setSource} />
       <FolderField
         label={texts.target}
@@ -100,7 +90,7 @@ export function EditScheduleDialog({
       onClose={onClose}
     >
       <p className="help">{texts.otherFolders(title)}</p>
-      <TextField label={common.name} value={name} onChange={setName} isRequired maxLength={200} autoComplete="off" />
+      <NameField value={name} onChange={setName} />
       <TimesFields times={times} onTimes={setTimes} timeZone={timeZone} onTimeZone={setTimeZone} />
     </FormDialog>
   )

@@ -2,18 +2,18 @@ import { useQuery } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { ask } from '../../api/client.ts'
 import { graphql } from '../../api/graphql.ts'
+import { perRoot } from '../../api/locations.ts'
 import { queryKeys } from '../../api/query-keys.ts'
-import { perRoot } from '../../api/storages.ts'
 import { common } from '../../texts/common.ts'
+import { formatDay } from '../../texts/format.ts'
 import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Checkbox } from '../../ui/checkbox.tsx'
-import { Choices } from '../../ui/choices.tsx'
-import { ErrorBox } from '../../ui/error-box.tsx'
+import { Checkbox, Choices } from '../../ui/choices.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { FolderDialog } from '../../ui/folder-picker.tsx'
-import { Loading } from '../../ui/loading.tsx'
-import type { AccessDraft } from './draft.ts'
+import { LoadState } from '../../ui/loading.tsx'
+import { Select } from '../../ui/select.tsx'
+import type { AccessDraft } from './access.tsx'
 
 const AccessibleProvidersQuery = graphql(`
   query AccessibleProviders {
@@ -52,12 +52,12 @@ export function AccessEditor({ allHelp, ...props }: EditorProps & { allHelp: str
 }
 
 function ProviderList({ access, onChange, hasSeveral = false }: EditorProps) {
-  const { data, error, refetch } = useQuery({
+  const query = useQuery({
     queryKey: [...queryKeys.providers, 'accessible'],
     queryFn: ({ signal }) => ask(AccessibleProvidersQuery, {}, { signal }),
   })
-  if (error && !data) return <ErrorBox error={error} retry={refetch} />
-  if (!data) return <Loading label={texts.loadingStorages} />
+  const { data } = query
+  if (!data) return <LoadState query={query} label={texts.loadingStorages} />
   if (data.providers.length === 0) return <p className="notice">{texts.noStorage}</p>
 
   const set = (id: string, paths: readonly string[]) => {
@@ -151,4 +151,67 @@ function FolderList({
       )}
     </>
   )
+}
+
+type Preset = keyof typeof texts.expiries
+
+const presets = (['7', '30', '90', '365', 'custom', 'never'] as const).map(value => ({
+  value,
+  title: texts.expiries[value],
+}))
+
+/** Milliseconds. */
+const day = 24 * 60 * 60 * 1000
+
+/** The state of an expiry field: a preset, or the end of a custom day. */
+export function useExpiry(start: Preset) {
+  const [preset, setPreset] = useState<Preset>(start)
+  const [date, setDate] = useState('')
+  return {
+    preset,
+    setPreset,
+    date,
+    setDate,
+    /** Returns an ISO 8601 time counted from now; null means never. */
+    expiresAt(): string | null {
+      if (preset === 'never') return null
+      // The last day counts in full, in the browser's time zone.
+      return (preset === 'custom' ? new Date(`${date}T23:59:59`) : inDays(Number(preset))).toISOString()
+    },
+  }
+}
+
+export function ExpiryField({ expiry, allowNever }: { expiry: ReturnType<typeof useExpiry>; allowNever: boolean }) {
+  const { preset, date } = expiry
+  return (
+    <>
+      <Select
+        label={common.expires}
+        options={presets.filter(({ value }) => allowNever || value !== 'never')}
+        value={preset}
+        onChange={expiry.setPreset}
+        description={describe(preset)}
+      />
+      {preset === 'custom' && (
+        <TextField
+          label={texts.lastDay}
+          type="date"
+          value={date}
+          onChange={expiry.setDate}
+          isRequired
+          validate={value => (value && new Date(`${value}T23:59:59`) <= new Date() ? texts.futureDate : null)}
+        />
+      )}
+    </>
+  )
+}
+
+function describe(preset: Preset): string {
+  if (preset === 'custom') return texts.endOfDay
+  if (preset === 'never') return texts.neverHelp
+  return texts.onDay(formatDay(inDays(Number(preset)).toISOString()))
+}
+
+function inDays(days: number): Date {
+  return new Date(Date.now() + days * day)
 }

@@ -1,21 +1,24 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { urlOf } from '../../api/base-path.ts'
-import { ask } from '../../api/client.ts'
+import { ask, urlOf } from '../../api/client.ts'
+import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { useSession } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/settings.tsx'
-import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
-import { TextField } from '../../ui/field.tsx'
-import { FormDialog } from '../../ui/form-dialog.tsx'
-import { AccessEditor } from '../access/access-editor.tsx'
-import { fullAccess, isNothingChosen, type Scope, scopeChoices, toAccessInput } from '../access/draft.ts'
-import { ExpiryField, useExpiry } from '../access/expiry.tsx'
-import { CreateKeyMutation, type NewApiKey } from './operations.ts'
-import { S3Access } from './s3-access.tsx'
+import { Dialog, DialogEnd, FormDialog } from '../../ui/dialog.tsx'
+import { NameField } from '../../ui/field.tsx'
+import { fullAccess, isNothingChosen, type Scope, scopeChoices, toAccessInput } from '../access/access.tsx'
+import { AccessEditor, ExpiryField, useExpiry } from '../access/access-editor.tsx'
+
+const CreateKeyMutation = graphql(`
+  mutation CreateApiKey($input: CreateApiKeyInput!) {
+    createApiKey(input: $input) { key apiKey { id name } s3 { accessKeyId secretAccessKey endpoint region } }
+  }
+`)
+
+type NewApiKey = ResultOf<typeof CreateKeyMutation>['createApiKey']
 
 /** Creates a key and shows it once. */
 export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
@@ -48,16 +51,7 @@ function KeyForm({ onCreated, onClose }: { onCreated: (key: NewApiKey) => void; 
   })
   return (
     <FormDialog title={texts.newKey} size="large" action={texts.createKey} submit={create} onClose={onClose}>
-      <TextField
-        label={common.name}
-        description={texts.keyNameHelp}
-        value={name}
-        onChange={setName}
-        isRequired
-        maxLength={200}
-        autoFocus
-        autoComplete="off"
-      />
+      <NameField description={texts.keyNameHelp} value={name} onChange={setName} autoFocus />
       <Choices
         label={texts.permissions}
         choices={scopeChoices.filter(({ value }) => ownScopes.includes(value))}
@@ -94,11 +88,79 @@ function NewKey({ created, onClose }: { created: NewApiKey; onClose: () => void 
         <CopyButton text={example} label={texts.copyExample} />
       </div>
       <S3Access credentials={s3} />
-      <div className="dialog-actions">
-        <Button variant="primary" onPress={onClose}>
-          {common.done}
-        </Button>
-      </div>
+      <DialogEnd label={common.done} onClose={onClose} />
     </Dialog>
   )
+}
+
+type Credentials = NewApiKey['s3']
+
+const programs = [
+  { value: 'aws', title: 'AWS CLI' },
+  { value: 'rclone', title: 'rclone' },
+  { value: 'restic', title: 'restic' },
+] as const
+
+type Program = (typeof programs)[number]['value']
+
+/** Shows the credentials of a new key for programs that speak S3, with commands that work as they are. */
+function S3Access({ credentials }: { credentials: Credentials }) {
+  const [program, setProgram] = useState<Program>('aws')
+  const commands = commandsFor(program, credentials)
+  return (
+    <details>
+      <summary>{texts.s3.use}</summary>
+      <p className="help">{texts.s3.buckets}</p>
+      <dl className="facts">
+        <dt>{texts.s3.endpoint}</dt>
+        <dd>
+          <code>{credentials.endpoint}</code>
+        </dd>
+        <dt>{texts.s3.region}</dt>
+        <dd>
+          <code>{credentials.region}</code>
+        </dd>
+        <dt>{texts.s3.accessKeyId}</dt>
+        <dd>
+          <code>{credentials.accessKeyId}</code>
+        </dd>
+        <dt>{texts.s3.secretAccessKey}</dt>
+        <dd>
+          <code className="secret" data-testid="new-s3-secret">
+            {credentials.secretAccessKey}
+          </code>
+        </dd>
+      </dl>
+      <Choices label={texts.s3.program} layout="row" choices={programs} value={program} onChange={setProgram} />
+      <code className="secret" data-testid="s3-commands">
+        {commands}
+      </code>
+      {program === 'restic' && hasPath(credentials.endpoint) && <p className="help">{texts.s3.resticNeedsDomain}</p>}
+      <div className="actions">
+        <CopyButton text={commands} label={texts.s3.copyCommands} />
+      </div>
+    </details>
+  )
+}
+
+function commandsFor(program: Program, { accessKeyId, secretAccessKey, endpoint, region }: Credentials): string {
+  const environment = [`export AWS_ACCESS_KEY_ID=${accessKeyId}`, `export AWS_SECRET_ACCESS_KEY=${secretAccessKey}`]
+  if (program === 'aws') {
+    return [...environment, `export AWS_DEFAULT_REGION=${region}`, `aws --endpoint-url ${endpoint} s3 ls`].join('\n')
+  }
+  if (program === 'restic') {
+    return [...environment, `restic -r s3:${endpoint}/BUCKET/FOLDER -o s3.bucket-lookup=path init`].join('\n')
+  }
+  const settings = [
+    'provider=Other',
+    `access_key_id=${accessKeyId}`,
+    `secret_access_key=${secretAccessKey}`,
+    `endpoint=${endpoint}`,
+    `region=${region}`,
+  ]
+  return [`rclone config create stowage s3 ${settings.join(' ')}`, 'rclone lsd stowage:'].join('\n')
+}
+
+function hasPath(endpoint: string): boolean {
+  return new URL(endpoint).pathname !== '/'
 }

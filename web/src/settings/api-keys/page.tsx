@@ -1,7 +1,8 @@
-import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useSearchParams } from 'react-router'
 import { ask } from '../../api/client.ts'
+import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { usePermissions, useSession } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
@@ -9,17 +10,41 @@ import { formatMinute } from '../../texts/format.ts'
 import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
-import { Confirm } from '../../ui/confirm.tsx'
-import { ErrorBox } from '../../ui/error-box.tsx'
-import { Loading } from '../../ui/loading.tsx'
-import { NameDialog } from '../../ui/name-dialog.tsx'
-import { PageTitle } from '../../ui/page-title.tsx'
+import { Confirm, NameDialog } from '../../ui/dialog.tsx'
+import { LoadState } from '../../ui/loading.tsx'
+import { PageHead } from '../../ui/page.tsx'
+import { ShowMore, usePages } from '../../ui/pages.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { AccessSummary } from '../access/access-summary.tsx'
-import { scopeChoices } from '../access/draft.ts'
+import { AccessSummary, scopeChoices } from '../access/access.tsx'
 import { NewKeyDialog } from './new-key-dialog.tsx'
-import { type ApiKey, ApiKeysQuery, RenameKeyMutation, RevokeKeyMutation } from './operations.ts'
+
+const ApiKeysQuery = graphql(`
+  query ApiKeys($ofUser: ID, $after: String) {
+    apiKeys(ofUser: $ofUser, first: 100, after: $after) {
+      nodes {
+        id name displayPrefix scopes state createdAt lastUsedAt expiresAt revokedAt
+        providerAccess { all restrictions { basePath provider { id name } } }
+        owner { id name email }
+      }
+      pageInfo { endCursor hasNextPage }
+    }
+  }
+`)
+
+type ApiKey = ResultOf<typeof ApiKeysQuery>['apiKeys']['nodes'][number]
+
+const RevokeKeyMutation = graphql(`
+  mutation RevokeApiKey($id: ID!) {
+    revokeApiKey(id: $id) { id }
+  }
+`)
+
+const RenameKeyMutation = graphql(`
+  mutation RenameApiKey($id: ID!, $name: String!) {
+    renameApiKey(id: $id, name: $name) { id }
+  }
+`)
 
 type StateFilter = 'all' | ApiKey['state']
 type KeyDialog = { kind: 'new' } | { kind: 'rename' | 'revoke'; key: ApiKey }
@@ -31,13 +56,10 @@ export function ApiKeysPage() {
   const client = useQueryClient()
   const { workspace } = useSession()
   const { canRead } = usePermissions()
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
-    queryKey: [...queryKeys.apiKeys, ofUser],
-    queryFn: ({ signal, pageParam }) => ask(ApiKeysQuery, { ofUser, after: pageParam }, { signal }),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ apiKeys }) => (apiKeys.pageInfo.hasNextPage ? apiKeys.pageInfo.endCursor : null),
-  })
-  const keys = data?.pages.flatMap(({ apiKeys }) => apiKeys.nodes)
+  const { query, nodes: keys } = usePages(
+    [...queryKeys.apiKeys, ofUser],
+    async (after, signal) => (await ask(ApiKeysQuery, { ofUser, after }, { signal })).apiKeys,
+  )
   const [shown, setShown] = useState<StateFilter>('all')
   const [open, setOpen] = useState<KeyDialog | null>(null)
   const close = () => setOpen(null)
@@ -45,18 +67,18 @@ export function ApiKeysPage() {
   const owner = keys?.[0]?.owner
   return (
     <>
-      <PageTitle>{texts.apiKeys}</PageTitle>
-      <div className="page-head">
-        <h1>{ofUser !== null && owner ? texts.apiKeysOf(owner.name ?? owner.email) : texts.apiKeys}</h1>
+      <PageHead
+        title={texts.apiKeys}
+        heading={ofUser !== null && owner ? texts.apiKeysOf(owner.name ?? owner.email) : texts.apiKeys}
+      >
         {ofUser === null && canRead && (
           <Button variant="primary" onPress={() => setOpen({ kind: 'new' })}>
             {texts.newKey}
           </Button>
         )}
-      </div>
+      </PageHead>
       <p className="help">{texts.apiKeysHelp}</p>
-      {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label={texts.loadingKeys} />}
+      <LoadState query={query} label={texts.loadingKeys} />
       {keys?.length === 0 && (
         <div className="empty">
           <p>{texts.noKeys}</p>
@@ -66,7 +88,7 @@ export function ApiKeysPage() {
       )}
       {keys && keys.length > 0 && (
         <>
-          <Filter keys={keys} hasMore={hasNextPage} shown={shown} onChange={setShown} />
+          <Filter keys={keys} hasMore={query.hasNextPage} shown={shown} onChange={setShown} />
           <KeyTable
             keys={keys.filter(({ state }) => shown === 'all' || state === shown)}
             onRename={key => setOpen({ kind: 'rename', key })}
@@ -74,11 +96,7 @@ export function ApiKeysPage() {
           />
         </>
       )}
-      {hasNextPage && (
-        <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
-          {common.showMore}
-        </Button>
-      )}
+      <ShowMore query={query} />
       {open?.kind === 'new' && <NewKeyDialog onCreated={() => void reload()} onClose={close} />}
       {open?.kind === 'rename' && (
         <NameDialog
@@ -142,7 +160,7 @@ interface KeyActions {
   onRevoke: (key: ApiKey) => void
 }
 
-export function KeyTable({ keys, ...actions }: KeyActions & { keys: readonly ApiKey[] }) {
+function KeyTable({ keys, ...actions }: KeyActions & { keys: readonly ApiKey[] }) {
   if (keys.length === 0) return <p className="empty">{texts.noMatches}</p>
   return (
     <RowTable

@@ -6,7 +6,7 @@ import { texts } from '../../texts/audit.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Select } from '../../ui/select.tsx'
-import { type AuditEvent, type AuditFilter, auditChoices, listEvents } from './operations.ts'
+import { type AuditEvent, type AuditFilter, auditChoices } from './events.ts'
 
 /** Stands for no filter, because a choice needs a value. */
 const any = 'any'
@@ -96,7 +96,7 @@ function PathField({ value, onChange }: { value: string; onChange: (path: string
 }
 
 /** The fields of the form of filters. Empty text filters nothing. */
-export interface FilterDraft {
+interface FilterDraft {
   userId: string
   providerId: string
   path: string
@@ -147,64 +147,4 @@ function startOf(day: string, more: number): string {
   const start = new Date(`${day}T00:00:00`)
   start.setDate(start.getDate() + more)
   return start.toISOString()
-}
-
-const columns = [
-  'at',
-  'action',
-  'result',
-  'userEmail',
-  'userName',
-  'credentialKind',
-  'credentialPrefix',
-  'address',
-  'providerName',
-  'path',
-  'toProviderName',
-  'toPath',
-  'subjectKind',
-  'subjectId',
-  'bytes',
-  'count',
-  'requestId',
-  'details',
-] as const satisfies readonly (keyof AuditEvent)[]
-
-/** Writes events as comma-separated values (RFC 4180). */
-function toCsv(events: readonly AuditEvent[]): string {
-  const lines = events.map(event => columns.map(column => cell(event[column])).join(','))
-  return [columns.join(','), ...lines].join('\r\n')
-}
-
-function cell(value: unknown): string {
-  if (value === null || value === undefined) return ''
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
-  // Spreadsheets run a text that begins like a formula, and names of files come from anybody.
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
-}
-
-/** Events in one page of the server. */
-const pageSize = 200
-/** The maximum number of events in one file. */
-export const maxExported = 20_000
-
-/** Downloads all events of a filter as one file, the newest first. Returns whether there are more. @throws StowageError */
-export async function exportEvents(filter: AuditFilter, signal: AbortSignal): Promise<{ hasMore: boolean }> {
-  const events: AuditEvent[] = []
-  let after: string | null = null
-  let hasMore = true
-  while (hasMore && events.length < maxExported) {
-    const page: Awaited<ReturnType<typeof listEvents>> = await listEvents(filter, { first: pageSize, after }, signal)
-    events.push(...page.nodes)
-    after = page.pageInfo.endCursor
-    hasMore = page.pageInfo.hasNextPage
-  }
-  const url = URL.createObjectURL(new Blob([toCsv(events)], { type: 'text/csv' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = `audit-${new Date().toISOString().slice(0, 10)}.csv`
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(url), 60_000)
-  return { hasMore }
 }

@@ -1,20 +1,19 @@
-import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import { useSearchParams } from 'react-router'
 import { queryKeys } from '../../api/query-keys.ts'
 import { texts } from '../../texts/audit.ts'
-import { common } from '../../texts/common.ts'
-import { AdminOnly } from '../../ui/admin-only.tsx'
-import { Button } from '../../ui/button.tsx'
-import { ErrorBox } from '../../ui/error-box.tsx'
-import { Loading } from '../../ui/loading.tsx'
-import { notify } from '../../ui/toasts.tsx'
-import './audit.css'
 import { formatBytes, formatMinute } from '../../texts/format.ts'
-import { Dialog } from '../../ui/dialog.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogEnd } from '../../ui/dialog.tsx'
+import { ErrorBox } from '../../ui/error-box.tsx'
+import { LoadState } from '../../ui/loading.tsx'
+import { AdminOnly, PageHead } from '../../ui/page.tsx'
+import { ShowMore, usePages } from '../../ui/pages.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
-import { exportEvents, FilterForm, filterOf, maxExported, searchOf, toInput } from './filter-form.tsx'
-import { type AuditEvent, listEvents } from './operations.ts'
+import { notify } from '../../ui/toasts.tsx'
+import { type AuditEvent, exportEvents, listEvents, maxExported } from './events.ts'
+import { FilterForm, filterOf, searchOf, toInput } from './filter-form.tsx'
 
 const pageSize = 50
 
@@ -29,44 +28,34 @@ export function AuditPage() {
 function AuditLog() {
   const [search, setSearch] = useSearchParams()
   const draft = useMemo(() => filterOf(search), [search])
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
-    queryKey: [...queryKeys.auditEvents, draft],
-    queryFn: ({ signal, pageParam }) => listEvents(toInput(draft), { first: pageSize, after: pageParam }, signal),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ pageInfo }) => (pageInfo.hasNextPage ? pageInfo.endCursor : null),
-  })
+  const { query, nodes: events } = usePages([...queryKeys.auditEvents, draft], (after, signal) =>
+    listEvents(toInput(draft), { first: pageSize, after }, signal),
+  )
   const download = useMutation({
     mutationFn: () => exportEvents(toInput(draft), new AbortController().signal),
     onSuccess: ({ hasMore }) => {
       if (hasMore) notify(texts.onlyNewest(maxExported))
     },
   })
-  const events = data?.pages.flatMap(({ nodes }) => nodes) ?? []
   return (
     <>
-      <div className="page-head">
-        <h1>{texts.auditLog}</h1>
+      <PageHead title={texts.auditLog}>
         <Button onPress={() => download.mutate()} isPending={download.isPending}>
           {texts.downloadCsv}
         </Button>
-      </div>
+      </PageHead>
       <p className="help">{texts.auditHelp}</p>
       <FilterForm draft={draft} onChange={changed => setSearch(searchOf(changed), { replace: true })} />
       {download.error && <ErrorBox error={download.error} />}
-      {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label={texts.loadingEvents} />}
-      {data && events.length === 0 && <p role="status">{texts.noEvents}</p>}
-      {events.length > 0 && <EventTable events={events} />}
-      {hasNextPage && (
-        <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
-          {common.showMore}
-        </Button>
-      )}
+      <LoadState query={query} label={texts.loadingEvents} />
+      {events?.length === 0 && <p role="status">{texts.noEvents}</p>}
+      {events && events.length > 0 && <EventTable events={events} />}
+      <ShowMore query={query} />
     </>
   )
 }
 
-export function EventTable({ events }: { events: readonly AuditEvent[] }) {
+function EventTable({ events }: { events: readonly AuditEvent[] }) {
   const [shown, setShown] = useState<AuditEvent | null>(null)
   return (
     <>
@@ -160,11 +149,7 @@ function EventDialog({ event, onClose }: { event: AuditEvent; onClose: () => voi
           </pre>
         </>
       )}
-      <div className="dialog-actions">
-        <Button variant="primary" onPress={onClose}>
-          {common.close}
-        </Button>
-      </div>
+      <DialogEnd onClose={onClose} />
     </Dialog>
   )
 }

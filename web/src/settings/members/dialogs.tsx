@@ -1,20 +1,15 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
-import { urlOf } from '../../api/base-path.ts'
-import { ask } from '../../api/client.ts'
+import { ask, urlOf } from '../../api/client.ts'
 import { useSession } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/settings.tsx'
-import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
-import { ErrorBox } from '../../ui/error-box.tsx'
+import { Dialog, DialogEnd, FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { FormDialog } from '../../ui/form-dialog.tsx'
-import { Loading } from '../../ui/loading.tsx'
+import { LoadState } from '../../ui/loading.tsx'
 import { Time } from '../../ui/time.tsx'
-import { AccessEditor } from '../access/access-editor.tsx'
 import {
   type AccessDraft,
   draftOf,
@@ -23,8 +18,8 @@ import {
   roleChoices,
   scopeChoices,
   toAccessInput,
-} from '../access/draft.ts'
-import { ExpiryField, useExpiry } from '../access/expiry.tsx'
+} from '../access/access.tsx'
+import { AccessEditor, ExpiryField, useExpiry } from '../access/access-editor.tsx'
 import {
   CreateInviteMutation,
   CreatePasswordResetMutation,
@@ -74,7 +69,7 @@ export function EditMemberDialog({
 
 /** Shows what a member can access and do. Nobody acts as the member, and the audit log records the look. */
 export function ViewDialog({ member, onClose }: { member: Member; onClose: () => void }) {
-  const { data, error, refetch } = useQuery({
+  const query = useQuery({
     queryKey: ['member-view', member.id],
     queryFn: async ({ signal }) => {
       const { viewMember } = await ask(ViewMemberMutation, { userId: member.id }, { signal })
@@ -87,15 +82,9 @@ export function ViewDialog({ member, onClose }: { member: Member; onClose: () =>
   })
   return (
     <Dialog title={texts.viewTitle(member.name ?? member.email)} onClose={onClose}>
-      {error && !data && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label={texts.loadingStorages} />}
-      {data && <View {...data} />}
+      {query.data ? <View {...query.data} /> : <LoadState query={query} label={texts.loadingStorages} />}
       <p className="help">{texts.viewHelp}</p>
-      <div className="dialog-actions">
-        <Button variant="primary" onPress={onClose}>
-          {common.done}
-        </Button>
-      </div>
+      <DialogEnd label={common.done} onClose={onClose} />
     </Dialog>
   )
 }
@@ -207,12 +196,9 @@ function LinkDialog({
       <code className="secret" data-testid="link">
         {link}
       </code>
-      <div className="dialog-actions">
+      <DialogEnd label={common.done} onClose={onClose}>
         <CopyButton text={link} label={texts.copyLink} />
-        <Button variant="primary" onPress={onClose}>
-          {common.done}
-        </Button>
-      </div>
+      </DialogEnd>
     </Dialog>
   )
 }

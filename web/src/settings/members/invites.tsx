@@ -5,29 +5,28 @@ import { queryKeys } from '../../api/query-keys.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Confirm } from '../../ui/confirm.tsx'
-import { ErrorBox } from '../../ui/error-box.tsx'
-import { Loading } from '../../ui/loading.tsx'
+import { Confirm } from '../../ui/dialog.tsx'
+import { LoadState } from '../../ui/loading.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { AccessSummary } from '../access/access-summary.tsx'
+import { AccessSummary } from '../access/access.tsx'
 import { type Invite, InvitesQuery, RevokeInviteMutation } from './operations.ts'
 
 /** Lists the invites that can still be used. */
 export function Invites() {
   const client = useQueryClient()
-  const { data, error, refetch } = useQuery({
+  const query = useQuery({
     queryKey: queryKeys.invites,
     queryFn: ({ signal }) => ask(InvitesQuery, {}, { signal }),
   })
+  const invites = query.data?.invites
   const [revoking, setRevoking] = useState<Invite | null>(null)
   return (
     <>
       <h2>{texts.openInvites}</h2>
-      {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label={texts.loadingInvites} />}
-      {data?.invites.length === 0 && <p className="help">{texts.noInvites}</p>}
-      {data && data.invites.length > 0 && <InviteTable invites={data.invites} onRevoke={setRevoking} />}
+      <LoadState query={query} label={texts.loadingInvites} />
+      {invites?.length === 0 && <p className="help">{texts.noInvites}</p>}
+      {invites && invites.length > 0 && <InviteTable invites={invites} onRevoke={setRevoking} />}
       {revoking && (
         <Confirm
           title={texts.revokeInviteTitle}

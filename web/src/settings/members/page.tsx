@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'react-router'
 import { ask } from '../../api/client.ts'
@@ -6,14 +6,14 @@ import { queryKeys } from '../../api/query-keys.ts'
 import { useSession } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/settings.tsx'
-import { AdminOnly } from '../../ui/admin-only.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Confirm } from '../../ui/confirm.tsx'
-import { ErrorBox } from '../../ui/error-box.tsx'
-import { Loading } from '../../ui/loading.tsx'
+import { Confirm } from '../../ui/dialog.tsx'
+import { LoadState } from '../../ui/loading.tsx'
+import { AdminOnly, PageHead } from '../../ui/page.tsx'
+import { ShowMore, usePages } from '../../ui/pages.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { AccessSummary } from '../access/access-summary.tsx'
+import { AccessSummary } from '../access/access.tsx'
 import { EditMemberDialog, InviteDialog, ResetDialog, ViewDialog } from './dialogs.tsx'
 import { Invites } from './invites.tsx'
 import { type Member, MembersQuery, RemoveMemberMutation } from './operations.ts'
@@ -31,43 +31,35 @@ export function MembersPage() {
 function Members() {
   const { registration } = useSession().workspace
   const client = useQueryClient()
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
-    queryKey: queryKeys.members,
-    queryFn: ({ signal, pageParam }) => ask(MembersQuery, { after: pageParam }, { signal }),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ users }) => (users.pageInfo.hasNextPage ? users.pageInfo.endCursor : null),
-  })
+  const { query, nodes: members } = usePages(
+    queryKeys.members,
+    async (after, signal) => (await ask(MembersQuery, { after }, { signal })).users,
+  )
   const [open, setOpen] = useState<MemberDialog | null>(null)
   const close = () => setOpen(null)
   const reload = () => client.invalidateQueries({ queryKey: queryKeys.members })
   const reloadInvites = () => client.invalidateQueries({ queryKey: queryKeys.invites })
   return (
     <>
-      <div className="page-head">
-        <h1>{texts.members}</h1>
+      <PageHead title={texts.members}>
         {registration !== 'CLOSED' && (
           <Button variant="primary" onPress={() => setOpen({ kind: 'invite' })}>
             {texts.invite}
           </Button>
         )}
-      </div>
+      </PageHead>
       <p className="help">{texts.registrationHelp[registration]}</p>
-      {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label={texts.loadingMembers} />}
-      {data && (
+      <LoadState query={query} label={texts.loadingMembers} />
+      {members && (
         <MemberTable
-          members={data.pages.flatMap(({ users }) => users.nodes)}
+          members={members}
           onView={member => setOpen({ kind: 'view', member })}
           onEdit={member => setOpen({ kind: 'edit', member })}
           onReset={member => setOpen({ kind: 'reset', member })}
           onRemove={member => setOpen({ kind: 'remove', member })}
         />
       )}
-      {hasNextPage && (
-        <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
-          {common.showMore}
-        </Button>
-      )}
+      <ShowMore query={query} />
       <Invites />
       {open?.kind === 'invite' && <InviteDialog onCreated={() => void reloadInvites()} onClose={close} />}
       {open?.kind === 'view' && <ViewDialog member={open.member} onClose={close} />}
@@ -97,7 +89,7 @@ interface MemberActions {
   onRemove: (member: Member) => void
 }
 
-export function MemberTable({ members, ...actions }: MemberActions & { members: readonly Member[] }) {
+function MemberTable({ members, ...actions }: MemberActions & { members: readonly Member[] }) {
   return (
     <RowTable label={texts.members} columns={[texts.member, texts.role, common.access, texts.joined]}>
       {members.map(member => (

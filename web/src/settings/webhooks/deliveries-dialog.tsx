@@ -1,12 +1,12 @@
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { ask } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
-import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { Dialog, DialogEnd } from '../../ui/dialog.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
-import { Loading } from '../../ui/loading.tsx'
+import { LoadState } from '../../ui/loading.tsx'
+import { ShowMore, usePages } from '../../ui/pages.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { DeliveriesQuery, type Delivery, ReplayMutation, TestWebhookMutation, type Webhook } from './operations.ts'
@@ -18,14 +18,11 @@ const refreshInterval = 2000
 export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
   const client = useQueryClient()
   const queryKey = queryKeys.deliveries(webhook.id)
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
+  const { query, nodes: deliveries } = usePages(
     queryKey,
-    queryFn: ({ signal, pageParam }) => ask(DeliveriesQuery, { id: webhook.id, after: pageParam }, { signal }),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ webhook: { deliveries } }) =>
-      deliveries.pageInfo.hasNextPage ? deliveries.pageInfo.endCursor : null,
-    refetchInterval: refreshInterval,
-  })
+    async (after, signal) => (await ask(DeliveriesQuery, { id: webhook.id, after }, { signal })).webhook.deliveries,
+    refreshInterval,
+  )
   const reload = () => client.invalidateQueries({ queryKey })
   const test = useMutation({ mutationFn: () => ask(TestWebhookMutation, { id: webhook.id }), onSuccess: reload })
   const replay = useMutation({
@@ -33,7 +30,6 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
       ask(ReplayMutation, { input: { webhookId: webhook.id, deliveryIds } }),
     onSuccess: reload,
   })
-  const deliveries = data?.pages.flatMap(({ webhook: { deliveries } }) => deliveries.nodes)
   const hasFailed = deliveries?.some(({ state }) => state === 'FAILED')
   return (
     <Dialog title={texts.deliveriesOf(webhook.name)} onClose={onClose} size="large">
@@ -48,10 +44,8 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
         )}
       </div>
       {!webhook.enabled && <p className="notice">{texts.nothingSent}</p>}
-      {[error, test.error, replay.error].map(
-        each => each && <ErrorBox key={each.message} error={each} retry={each === error ? refetch : undefined} />,
-      )}
-      {!error && !deliveries && <Loading label={texts.loadingDeliveries} />}
+      {[test.error, replay.error].map(error => error && <ErrorBox key={error.message} error={error} />)}
+      <LoadState query={query} label={texts.loadingDeliveries} />
       {deliveries?.length === 0 && <p className="empty">{texts.noDeliveries}</p>}
       {deliveries && deliveries.length > 0 && (
         <div className="row-cards">
@@ -67,16 +61,8 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
           </RowTable>
         </div>
       )}
-      {hasNextPage && (
-        <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
-          {common.showMore}
-        </Button>
-      )}
-      <div className="dialog-actions">
-        <Button variant="primary" onPress={onClose}>
-          {common.close}
-        </Button>
-      </div>
+      <ShowMore query={query} />
+      <DialogEnd onClose={onClose} />
     </Dialog>
   )
 }

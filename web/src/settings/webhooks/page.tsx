@@ -1,15 +1,14 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask } from '../../api/client.ts'
+import { perRoot } from '../../api/locations.ts'
 import { queryKeys } from '../../api/query-keys.ts'
-import { perRoot } from '../../api/storages.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/settings.tsx'
-import { AdminOnly } from '../../ui/admin-only.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Confirm } from '../../ui/confirm.tsx'
-import { ErrorBox } from '../../ui/error-box.tsx'
-import { Loading } from '../../ui/loading.tsx'
+import { Confirm } from '../../ui/dialog.tsx'
+import { LoadState } from '../../ui/loading.tsx'
+import { AdminOnly, PageHead } from '../../ui/page.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
 import { DeliveriesDialog } from './deliveries-dialog.tsx'
 import { DeleteWebhookMutation, RotateSecretMutation, type Webhook, WebhooksQuery } from './operations.ts'
@@ -30,10 +29,11 @@ export function WebhooksPage() {
 
 function Webhooks() {
   const client = useQueryClient()
-  const { data, error, refetch } = useQuery({
+  const query = useQuery({
     queryKey: queryKeys.webhooks,
     queryFn: ({ signal }) => ask(WebhooksQuery, {}, { signal }),
   })
+  const { data } = query
   const [open, setOpen] = useState<OpenDialog | null>(null)
   const close = () => setOpen(null)
   const reload = () => client.invalidateQueries({ queryKey: queryKeys.webhooks })
@@ -44,15 +44,13 @@ function Webhooks() {
   }
   return (
     <>
-      <div className="page-head">
-        <h1>{texts.webhooks}</h1>
+      <PageHead title={texts.webhooks}>
         <Button variant="primary" onPress={() => setOpen({ kind: 'new' })} isDisabled={!data}>
           {texts.newWebhook}
         </Button>
-      </div>
+      </PageHead>
       <p className="help">{texts.webhooksHelp}</p>
-      {error && <ErrorBox error={error} retry={refetch} />}
-      {!error && !data && <Loading label={texts.loadingWebhooks} />}
+      <LoadState query={query} label={texts.loadingWebhooks} />
       {data?.webhooks.length === 0 && <p className="empty">{texts.noWebhooks}</p>}
       {data && data.webhooks.length > 0 && (
         <WebhookTable
@@ -100,9 +98,9 @@ function Webhooks() {
   )
 }
 
-export type WebhookAction = 'deliveries' | 'edit' | 'rotate' | 'delete'
+type WebhookAction = 'deliveries' | 'edit' | 'rotate' | 'delete'
 
-export function WebhookTable({
+function WebhookTable({
   webhooks,
   storages,
   onAction,

@@ -1,17 +1,14 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask } from '../../api/client.ts'
-import type { StorageLocation } from '../../api/paths.ts'
+import type { StorageLocation } from '../../api/locations.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/settings.tsx'
-import { Button } from '../../ui/button.tsx'
-import { Checkbox, Switch } from '../../ui/checkbox.tsx'
-import { Choices } from '../../ui/choices.tsx'
+import { Checkbox, Choices, Switch } from '../../ui/choices.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
-import { TextField } from '../../ui/field.tsx'
+import { Dialog, DialogEnd, FormDialog } from '../../ui/dialog.tsx'
+import { NameField, TextField } from '../../ui/field.tsx'
 import { FolderPicker, type PickableProvider } from '../../ui/folder-picker.tsx'
-import { FormDialog } from '../../ui/form-dialog.tsx'
 import { CreateWebhookMutation, type EventName, UpdateWebhookMutation, type Webhook } from './operations.ts'
 
 const usualEvents: EventName[] = [
@@ -64,15 +61,7 @@ export function WebhookDialog({
       submit={submit}
       onClose={onClose}
     >
-      <TextField
-        label={common.name}
-        value={name}
-        onChange={setName}
-        isRequired
-        maxLength={200}
-        autoFocus
-        autoComplete="off"
-      />
+      <NameField value={name} onChange={setName} autoFocus />
       <TextField
         label={texts.url}
         type="url"
@@ -134,12 +123,9 @@ export function SecretDialog({ secret, onClose }: { secret: string; onClose: () 
     <Dialog title={texts.copySecretNow} onClose={onClose} isBusy size="large">
       <p>{texts.secretHelp}</p>
       <code className="secret">{secret}</code>
-      <div className="dialog-actions">
+      <DialogEnd label={common.done} onClose={onClose}>
         <CopyButton text={secret} label={texts.copySecret} />
-        <Button variant="primary" onPress={onClose}>
-          {common.done}
-        </Button>
-      </div>
+      </DialogEnd>
     </Dialog>
   )
 }

@@ -1,0 +1,32 @@
+interface Outcome<Item> {
+  done: Item[]
+  failures: { item: Item; error: unknown }[]
+}
+
+/**
+ * Works on items, at most `limit` at once. A failure does not stop the others. After `signal` aborts, no item begins, and
+ * those that were not finished are in neither list.
+ */
+export async function workConcurrently<Item>(
+  items: readonly Item[],
+  limit: number,
+  work: (item: Item) => Promise<unknown>,
+  signal?: AbortSignal,
+): Promise<Outcome<Item>> {
+  const outcome: Outcome<Item> = { done: [], failures: [] }
+  // All workers take their items from one iterator.
+  const remaining = items.values()
+  const worker = async () => {
+    for (const item of remaining) {
+      if (signal?.aborted) return
+      try {
+        await work(item)
+        outcome.done.push(item)
+      } catch (error) {
+        if (!signal?.aborted) outcome.failures.push({ item, error })
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: limit }, worker))
+  return outcome
+}

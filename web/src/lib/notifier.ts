@@ -1,0 +1,36 @@
+import { useSyncExternalStore } from 'react'
+
+/** Milliseconds in which several changes become one update of the page. */
+const updateInterval = 200
+
+/** Tells components about changes of data that React does not hold. */
+export class Notifier {
+  readonly #listeners = new Set<() => void>()
+  #version = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Differs after each notification. */
+  readonly version = (): number => this.#version
+
+  notify(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#version += 1
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** Notifies within the update interval. */
+  notifySoon(): void {
+    this.#timer ??= setTimeout(() => this.notify(), updateInterval)
+  }
+}
+
+/** Renders the component again after each notification. */
+export function useNotifier({ subscribe, version }: Notifier): void {
+  useSyncExternalStore(subscribe, version)
+}
