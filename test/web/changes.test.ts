@@ -74,8 +74,8 @@ if (files) {
     await button(page, 'New folder').click()
     const create = dialog(page).getByRole('button', { name: 'Create' })
     for (const [name, text] of [
-      [' ', 'A name needs more than spaces.'],
-      ['  \u3000 ', 'A name needs more than spaces.'],
+      [' ', 'A name cannot consist only of spaces.'],
+      ['  \u3000 ', 'A name cannot consist only of spaces.'],
       [' a', 'A name cannot begin or end with a space.'],
       ['a ', 'A name cannot begin or end with a space.'],
       ['a/b', 'A name cannot contain “/”.'],

@@ -371,7 +371,7 @@ if (files) {
       await button(page, 'Edit').click()
       await editor.fill('third')
       await page.keyboard.press('Escape')
-      await page.getByRole('alertdialog').getByText('is not saved').waitFor()
+      await page.getByRole('alertdialog').getByText('are not saved').waitFor()
       await isGood(t, page)
       await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel' }).click()
       await app.upload(owner.token, id, `/${name}`, 'of somebody else', '&conflict=replace')

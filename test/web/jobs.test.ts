@@ -83,7 +83,7 @@ if (files) {
     t.ok((await one.names()).includes('c.txt'), 'the original stays')
 
     await row(page, 'b.txt').dragTo(row(page, 'sub'))
-    await dialog(page).getByText('Already exists in the folder').waitFor()
+    await dialog(page).getByText('This name already exists in the folder').waitFor()
     await isGood(t, page)
     await button(page, 'Keep both').click()
     await row(page, 'b.txt').waitFor({ state: 'detached' })
@@ -101,8 +101,8 @@ if (files) {
 
     await mkdir(one.at('tree/more'))
     await row(page, 'tree').dragTo(row(page, 'sub'))
-    await dialog(page).getByText('Already exists in the folder').waitFor()
-    await dialog(page).getByText('there is no Undo').waitFor()
+    await dialog(page).getByText('This name already exists in the folder').waitFor()
+    await dialog(page).getByText('so you cannot undo the move').waitFor()
     await isGood(t, page)
     await dialog(page).getByRole('button', { name: 'Move', exact: true }).click()
     await row(page, 'tree').waitFor({ state: 'detached' })

@@ -148,7 +148,7 @@ if (files) {
       await page.goto('/settings/members')
       const row = page.getByRole('row', { name: email })
       await row.getByRole('button', { name: 'Reset password' }).click()
-      await dialog(page).getByText('Whoever opens it').waitFor()
+      await dialog(page).getByText('Anyone who opens it').waitFor()
       await isGood(t, page)
       await button(page, 'Create link').click()
       const link = (await page.getByTestId('link').textContent()) ?? ''
@@ -276,7 +276,7 @@ if (files) {
       await dialog(page).getByRole('button', { name: 'Copied' }).waitFor()
       const link = await page.evaluate(() => navigator.clipboard.readText())
       t.equal(link, `${app.url}${address}?file=plain.txt`)
-      await dialog(page).getByRole('link', { name: 'All of the history' }).click()
+      await dialog(page).getByRole('link', { name: 'Full history' }).click()
       await page.getByRole('table', { name: 'Audit log' }).getByText('details /plain.txt').first().waitFor()
       await page.goBack()
       await page.getByRole('grid').focus()

@@ -53,7 +53,7 @@ if (files) {
     await dialog(page).getByText('Choose the folder to sync').waitFor()
     await chooseFolder(t, page, 'Folder to sync', ['photos', '2026'])
     await chooseFolder(t, page, 'Folder for the copy', ['archive'])
-    await dialog(page).getByText('The copy is “/2026”.').waitFor()
+    await dialog(page).getByText('The copy is stored at “/2026”.').waitFor()
     await dialog(page).getByRole('checkbox', { name: 'Delete files from the copy' }).click()
     await dialog(page).getByRole('button', { name: 'How often' }).click()
     await page.getByRole('option', { name: 'Every week' }).click()
@@ -250,8 +250,8 @@ if (files) {
     await isGood(t, page)
     for (const [files, rate, problem] of [
       ['0', '', 'Enter a number from 1 to 128.'],
-      ['4', '0.01', 'Enter a number from 0.07, or nothing.'],
-      ['4', 'fast', 'Enter a number from 0.07, or nothing.'],
+      ['4', '0.01', 'Enter at least 0.07, or leave this blank.'],
+      ['4', 'fast', 'Enter at least 0.07, or leave this blank.'],
     ] as const) {
       await filesAtOnce.fill(files)
       await speed.fill(rate)

@@ -134,7 +134,7 @@ t.test('a key is created, works with curl, and stops working when it is revoked'
   t.equal((await app.download(key, providerId, '/backups/2026/a.txt')).status, 200)
   t.equal((await app.download(key, providerId, '/private/b.txt')).status, 403)
 
-  await page.getByText('Use it with programs that speak S3').press('Enter')
+  await page.getByText('Use the key with S3 programs').press('Enter')
   await isAccessible(t, page, 'the credentials for S3')
   const secretAccessKey = (await page.getByTestId('new-s3-secret').textContent()) ?? ''
   const commands = await page.getByTestId('s3-commands').textContent()

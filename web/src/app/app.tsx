@@ -12,7 +12,7 @@ import { ErrorPage, routes } from './routes.tsx'
 /** Milliseconds between two attempts while the server cannot be reached. */
 const retryInterval = 5000
 
-/** Returns whether no server answered, or only a proxy in front of it. */
+/** Returns whether no server responded, or only a proxy in front of it. */
 function isServerAway(error: unknown): error is StowageError {
   return error instanceof StowageError && (error.reason === 'NETWORK' || (error.status >= 502 && error.code === 'HTTP'))
 }

@@ -2,7 +2,7 @@ import { Suspense, useState } from 'react'
 import { Navigate, NavLink, Outlet, useLocation, useNavigate } from 'react-router'
 import { SessionContext, signOut, useClearCache, useSessionQuery } from '../api/session.ts'
 import { DownloadDock, UploadDock } from '../files/docks.tsx'
-import { forgetOpened } from '../files/sidebar/recent-files.ts'
+import { forgetRecentFiles } from '../files/sidebar/recent-files.ts'
 import { hasActiveUploads } from '../files/upload/waiting-uploads.ts'
 import { JobDock } from '../jobs/dock.tsx'
 import type { AnnounceEnd } from '../jobs/panel.tsx'
@@ -15,9 +15,9 @@ import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
 import { Logo } from '../ui/welcome.tsx'
 
-const announceEnd: AnnounceEnd = async (...end) => {
+const announceEnd: AnnounceEnd = async (...ended) => {
   const undo = await loadPart(import('../files/undo.ts'))
-  await undo.announceEnd(...end)
+  await undo.announceEnd(...ended)
 }
 
 const Confirm = lazyPart(async () => (await import('../ui/dialog.tsx')).Confirm)
@@ -42,9 +42,9 @@ export function Shell() {
     const query = pathname === '/' || pathname === '/files' ? '' : `?next=${encodeURIComponent(pathname + search)}`
     return <Navigate to={`/sign-in${query}`} replace />
   }
-  const leave = async () => {
+  const signOutAndLeave = async () => {
     await signOut()
-    forgetOpened()
+    forgetRecentFiles()
     await navigate('/sign-in')
     await clearCache()
   }
@@ -66,7 +66,7 @@ export function Shell() {
           <span className="who" title={session.viewer.user.email}>
             {session.viewer.user.name ?? session.viewer.user.email}
           </span>
-          <Button variant="quiet" onPress={() => (hasActiveUploads() ? setConfirming(true) : leave())}>
+          <Button variant="quiet" onPress={() => (hasActiveUploads() ? setConfirming(true) : signOutAndLeave())}>
             {common.signOut}
           </Button>
         </div>
@@ -84,7 +84,7 @@ export function Shell() {
           <Confirm
             title={texts.signOutTitle}
             action={common.signOut}
-            onConfirm={leave}
+            onConfirm={signOutAndLeave}
             onClose={() => setConfirming(false)}
           >
             <p>{texts.signOutHelp}</p>

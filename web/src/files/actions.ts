@@ -1,7 +1,7 @@
 import { texts } from '../texts/files.tsx'
 import type { IconName } from '../ui/icons.tsx'
 import type { Entry } from './operations.ts'
-import { previewKind } from './preview/kinds.ts'
+import { previewKind } from './preview/file-types.ts'
 
 export interface EntryAction {
   id: 'open' | 'preview' | 'download' | 'share' | 'rename' | 'move' | 'copy' | 'details' | 'delete'

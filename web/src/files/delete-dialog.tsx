@@ -38,11 +38,11 @@ export function DeleteDialog({
   const client = useQueryClient()
   const { data: trash, isPending } = useStorageTrash(folder.providerId)
   /** Each restores one entry. */
-  const steps = useRef<(() => Promise<unknown>)[]>([])
+  const undoSteps = useRef<(() => Promise<unknown>)[]>([])
   const batch = useBatch(async ({ __typename, name }, signal) => {
     const path = childPath(folder.path, name)
     const id = await remove({ ...folder, path }, __typename === 'Folder', signal)
-    if (id !== null) steps.current.push(() => restore(id))
+    if (id !== null) undoSteps.current.push(() => restore(id))
   })
   const start = useStartJobs(folder)
   const isRunning = batch.isRunning || start.isPending
@@ -58,14 +58,14 @@ export function DeleteDialog({
       return start.mutate({ kind: 'DELETE', entries }, { onSuccess })
     }
     setFailures([])
-    steps.current = []
+    undoSteps.current = []
     const { done, failures } = await batch.run(remaining)
     onDeleted(done)
     const [first] = done
     if (first) {
       const text = done.length === 1 ? texts.deleted(first.name) : trashTexts.deletedItems(done.length)
-      if (steps.current.length === 0) notify(text)
-      else offerUndo(client, text, [folder], steps.current)
+      if (undoSteps.current.length === 0) notify(text)
+      else offerUndo(client, text, [folder], undoSteps.current)
     }
     if (failures.length === 0) return onClose()
     onFailed()
@@ -113,6 +113,6 @@ export function DeleteDialog({
 }
 
 function keptFor(days: number, count: number): string {
-  if (days === 0) return common.undoNot
+  if (days === 0) return common.cannotUndo
   return count === 1 ? trashTexts.staysInTrash(days) : trashTexts.stayInTrash(days)
 }

@@ -1,5 +1,5 @@
 import { Icon, type IconName } from '../ui/icons.tsx'
-import { languageOf, previewKind, type TypedEntry } from './preview/kinds.ts'
+import { languageOf, previewKind, type TypedEntry } from './preview/file-types.ts'
 
 /** Files whose media type is not known. */
 const endings: readonly [pattern: RegExp, icon: IconName][] = [

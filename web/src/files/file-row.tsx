@@ -68,8 +68,8 @@ interface Props {
   index: number
   /** The position in pixels. */
   top: number
-  /** The place in a line of tiles, from 0. */
-  lane: number
+  /** The column in a line of tiles, from 0. */
+  column: number
   href: string
   isSelected: boolean
   isFocused: boolean
@@ -97,7 +97,7 @@ function showWholeName({ currentTarget }: ReactPointerEvent<HTMLElement>): void 
 
 /** Controls in a row are for the pointer only, because the table handles the keyboard. */
 export const FileRow = memo(function FileRow(props: Props) {
-  const { entry, index, top, lane, href, isSelected, isFocused, isSelecting } = props
+  const { entry, index, top, column, href, isSelected, isFocused, isSelecting } = props
   const { onPick, onOpen, onMenu, onContextMenu, dragging } = props
   // Two quick taps are a double click, too.
   const wasTouched = useRef(false)
@@ -121,7 +121,7 @@ export const FileRow = memo(function FileRow(props: Props) {
       aria-rowindex={index + 2}
       aria-selected={isSelected}
       className={`file-row${isFocused ? ' focused' : ''}`}
-      style={{ transform: `translate(${lane * 100}%, ${top}px)` }}
+      style={{ transform: `translate(${column * 100}%, ${top}px)` }}
       onClick={event => (isTouch(event) ? open(event) : onPick(index, pickModeOf(event)))}
       onDoubleClick={() => wasTouched.current || onOpen(entry)}
       {...longPress}

@@ -17,9 +17,9 @@ import type { RowDragging } from './dragging.ts'
 import { FileRow } from './file-row.tsx'
 import { entryKey } from './listing.ts'
 import type { Entry } from './operations.ts'
-import { type PickMode, type Place, useFocusReturn, type useSelection } from './selection.ts'
+import { type FolderPosition, type PickMode, useFocusReturn, type useSelection } from './selection.ts'
 import { columnTitles, type SortColumn, type SortOrder } from './sort.ts'
-import { lineHeights, useLanes, type View } from './view.ts'
+import { lineHeights, useEntriesPerLine, type View } from './view.ts'
 
 /** Pixels. files.css sets the same heights. */
 const headHeight = 44
@@ -59,7 +59,7 @@ export function FileTable({
   view,
   onMenu,
   keys,
-  start,
+  startPosition,
   onLeave,
   dragging,
 }: {
@@ -74,9 +74,9 @@ export function FileTable({
   view: View
   onMenu: (index: number, at: { x: number; y: number }) => void
   keys: TableKeys
-  /** The place where the table takes the focus; null if it does not. */
-  start: Place | null
-  onLeave: (place: Place) => void
+  /** The position where the table takes the focus; null if it does not. */
+  startPosition: FolderPosition | null
+  onLeave: (position: FolderPosition) => void
   dragging: RowDragging | null
 }) {
   const grid = useRef<HTMLDivElement>(null)
@@ -89,14 +89,14 @@ export function FileTable({
   const scroller = () => scrollerOf(grid.current, isLow)
   /** Pixels from the top of the element that scrolls to the first row, without the head of the table. */
   const [margin, setMargin] = useState(0)
-  const lanes = useLanes(view, element)
+  const perLine = useEntriesPerLine(view, element)
   const lineHeight = lineHeights[view]
   useFocusReturn(isCovered, grid)
   const typed = useRef({ text: '', at: 0 })
   const { selectedKeys, selectedEntries, focusedKey, focusedIndex, pick, focusFirst, selectAll, clear } = selection
   const selectedCount = selectedEntries.length
   const virtualizer = useVirtualizer({
-    count: Math.ceil(entries.length / lanes),
+    count: Math.ceil(entries.length / perLine),
     getScrollElement: scroller,
     estimateSize: () => lineHeight,
     overscan: 12,
@@ -107,7 +107,7 @@ export function FileTable({
   // biome-ignore lint/correctness/useExhaustiveDependencies: the heights change with the view
   useEffect(() => virtualizer.measure(), [lineHeight, virtualizer])
   useLayoutEffect(() => setMargin(isLow ? (element?.offsetTop ?? 0) : 0), [isLow, element])
-  const scrollTo = (index: number) => virtualizer.scrollToIndex(Math.floor(index / lanes))
+  const scrollTo = (index: number) => virtualizer.scrollToIndex(Math.floor(index / perLine))
 
   const moveTo = (index: number, extend: boolean) => {
     const to = Math.max(0, Math.min(index, entries.length - 1))
@@ -119,19 +119,19 @@ export function FileTable({
     const now = performance.now()
     const text = (now - typed.current.at < typeAheadTimeout ? typed.current.text : '') + letter.toLowerCase()
     typed.current = { text, at: now }
-    const start = focusedIndex + (text.length === 1 ? 1 : 0)
+    const first = focusedIndex + (text.length === 1 ? 1 : 0)
     for (let step = 0; step < entries.length; step += 1) {
-      const index = (Math.max(start, 0) + step) % entries.length
+      const index = (Math.max(first, 0) + step) % entries.length
       if (entries[index]?.name.toLowerCase().startsWith(text)) return moveTo(index, false)
     }
   }
 
   const pageLines = Math.max(1, Math.floor((scroller()?.clientHeight ?? 400) / lineHeight) - 2)
   const steps: Record<string, number> = {
-    ArrowDown: lanes,
-    ArrowUp: -lanes,
-    PageDown: pageLines * lanes,
-    PageUp: -pageLines * lanes,
+    ArrowDown: perLine,
+    ArrowUp: -perLine,
+    PageDown: pageLines * perLine,
+    PageUp: -pageLines * perLine,
     ...(view === 'tiles' && { ArrowRight: 1, ArrowLeft: -1 }),
   }
   const onKeyDown = (event: KeyboardEvent) => {
@@ -184,10 +184,10 @@ export function FileTable({
     [onMenu],
   )
 
-  const wanted = useRef(start)
+  const wantedPosition = useRef(startPosition)
   const goToStart = useEffectEvent(() => {
-    if (!wanted.current) return
-    const { focused, top } = wanted.current
+    if (!wantedPosition.current) return
+    const { focused, top } = wantedPosition.current
     const index = focused === null ? 0 : entries.findIndex(entry => entryKey(entry) === focused)
     if (index >= 0) pick(index, 'focus')
     if (top !== null) scroller()?.scrollTo({ top })
@@ -196,11 +196,11 @@ export function FileTable({
     const isFree = document.activeElement === document.body || document.activeElement instanceof HTMLAnchorElement
     if (isFree) grid.current?.focus({ preventScroll: true })
   })
-  // Entries arrive page by page and are then sorted, so the place is found again until the person does something.
+  // Entries arrive page by page and are then sorted, so the position is found again until the person does something.
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs for each change of the entries
   useEffect(() => goToStart(), [entries])
   const stayHere = () => {
-    wanted.current = null
+    wantedPosition.current = null
   }
   const leave = useEffectEvent((top: number) => onLeave({ focused: focusedKey, top }))
   useLayoutEffect(() => {
@@ -213,7 +213,7 @@ export function FileTable({
   const shown = virtualizer
     .getVirtualItems()
     .flatMap(({ index: line, start }) =>
-      Array.from({ length: lanes }, (_, lane) => ({ index: line * lanes + lane, top: start - margin, lane })),
+      Array.from({ length: perLine }, (_, column) => ({ index: line * perLine + column, top: start - margin, column })),
     )
   const isFocusShown = shown.some(({ index }) => index === focusedIndex)
   return (
@@ -221,7 +221,7 @@ export function FileTable({
     <div
       ref={attach}
       className={`file-table by-${order.column} ${view}`}
-      style={{ '--lanes': lanes } as CSSProperties}
+      style={{ '--entries-per-line': perLine } as CSSProperties}
       role="grid"
       aria-label={label}
       aria-rowcount={entries.length + 1}
@@ -277,7 +277,7 @@ export function FileTable({
       </div>
       {/* biome-ignore lint/a11y/useSemanticElements: as above */}
       <div role="rowgroup" className="file-rows" style={{ height: virtualizer.getTotalSize() }}>
-        {shown.map(({ index, top, lane }) => {
+        {shown.map(({ index, top, column }) => {
           const entry = entries[index]
           if (!entry) return null
           const key = entryKey(entry)
@@ -287,7 +287,7 @@ export function FileTable({
               entry={entry}
               index={index}
               top={top}
-              lane={lane}
+              column={column}
               href={hrefOf(entry)}
               isSelected={selectedKeys.has(key)}
               isFocused={index === focusedIndex}

@@ -104,25 +104,25 @@ export function useFocusReturn(isCovered: boolean, fallback: RefObject<HTMLEleme
   }, [isCovered, fallback])
 }
 
-/** A person's position in a folder. */
-export interface Place {
+/** The position of a person in a folder. */
+export interface FolderPosition {
   /** The key of the entry with the keyboard focus. */
   focused: string | null
   /** The scroll offset of the table in pixels; null if it should scroll to the focused entry. */
   top: number | null
 }
 
-const maxPlaces = 200
-const places = new Map<string, Place>()
+const maxPositions = 200
+const positions = new Map<string, FolderPosition>()
 
-/** Remembers the place in a folder until the page is closed, so that going back continues there. */
-export function keepPlace(href: string, place: Place): void {
-  places.delete(href)
-  places.set(href, place)
-  const [oldest] = places.keys()
-  if (places.size > maxPlaces && oldest !== undefined) places.delete(oldest)
+/** Remembers the position in a folder until the page is closed, so that going back continues there. */
+export function rememberPosition(href: string, position: FolderPosition): void {
+  positions.delete(href)
+  positions.set(href, position)
+  const [oldest] = positions.keys()
+  if (positions.size > maxPositions && oldest !== undefined) positions.delete(oldest)
 }
 
-export function placeOf(href: string): Place | null {
-  return places.get(href) ?? null
+export function positionIn(href: string): FolderPosition | null {
+  return positions.get(href) ?? null
 }

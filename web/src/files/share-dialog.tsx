@@ -33,11 +33,11 @@ export function ShareDialog({
   entries: readonly Entry[]
   onClose: () => void
 }) {
-  const [made, setMade] = useState<NewShare | null>(null)
-  return made ? (
-    <ReadyLink url={made.url} onClose={onClose} />
+  const [created, setCreated] = useState<NewShare | null>(null)
+  return created ? (
+    <ReadyLink url={created.url} onClose={onClose} />
   ) : (
-    <ShareForm folder={folder} entries={entries} onCreated={setMade} onClose={onClose} />
+    <ShareForm folder={folder} entries={entries} onCreated={setCreated} onClose={onClose} />
   )
 }
 
@@ -49,7 +49,7 @@ function ShareForm({
 }: {
   folder: StorageLocation
   entries: readonly Entry[]
-  onCreated: (made: NewShare) => void
+  onCreated: (created: NewShare) => void
   onClose: () => void
 }) {
   const { canWrite } = usePermissions()
@@ -58,8 +58,8 @@ function ShareForm({
   const { sendsEmail } = useSession().workspace
   const { stored, values, change } = useShareTexts(null, { notify: sendsEmail })
   const [recipients, setRecipients] = useState('')
-  const mayReceive = canWrite && entries.length === 1 && entries[0]?.__typename === 'Folder'
-  const kinds: readonly ShareKind[] = mayReceive ? ['VIEW', 'DROP'] : ['VIEW']
+  const canReceiveFiles = canWrite && entries.length === 1 && entries[0]?.__typename === 'Folder'
+  const allowedKinds: readonly ShareKind[] = canReceiveFiles ? ['VIEW', 'DROP'] : ['VIEW']
   const create = useMutation({
     mutationFn: () => {
       const [path = folder.path, ...morePaths] = entries.map(({ name }) => childPath(folder.path, name))
@@ -87,10 +87,10 @@ function ShareForm({
       submit={create}
       onClose={onClose}
     >
-      {mayReceive && (
+      {canReceiveFiles && (
         <Choices
           label={texts.kind}
-          choices={kinds.map(value => ({ value, title: texts.kinds[value], help: texts.kindHelp[value] }))}
+          choices={allowedKinds.map(value => ({ value, title: texts.kindTitles[value], help: texts.kindHelp[value] }))}
           value={kind}
           onChange={setKind}
         />

@@ -61,30 +61,30 @@ function isSortColumn(column: string | undefined): column is SortColumn {
 }
 
 /** Folders with more entries than this are sorted in slices. */
-const fewEntries = 3000
+const maxSortedAtOnce = 3000
 /** Milliseconds of sorting before the page may react. */
 const sliceTime = 8
 
 /** Returns the entries in sorted order once the listing is complete, and unsorted before. Sorting never blocks the page. */
 export function useSorted(entries: readonly Entry[], isComplete: boolean, order: SortOrder): readonly Entry[] {
-  const isSmall = entries.length <= fewEntries
-  const small = useMemo(
-    () => (isSmall && isComplete ? entries.toSorted(compareBy(order)) : null),
-    [entries, isSmall, isComplete, order],
+  const isShort = entries.length <= maxSortedAtOnce
+  const sortedAtOnce = useMemo(
+    () => (isShort && isComplete ? entries.toSorted(compareBy(order)) : null),
+    [entries, isShort, isComplete, order],
   )
-  const [large, setLarge] = useState<readonly Entry[] | null>(null)
+  const [sortedInSlices, setSortedInSlices] = useState<readonly Entry[] | null>(null)
   useEffect(() => {
-    if (isSmall || !isComplete) {
-      setLarge(null)
+    if (isShort || !isComplete) {
+      setSortedInSlices(null)
       return
     }
     const controller = new AbortController()
     void sortInSlices(entries, compareBy(order), controller.signal).then(sorted => {
-      if (sorted) setLarge(sorted)
+      if (sorted) setSortedInSlices(sorted)
     })
     return () => controller.abort()
-  }, [entries, isSmall, isComplete, order])
-  return small ?? (isComplete ? large : null) ?? entries
+  }, [entries, isShort, isComplete, order])
+  return sortedAtOnce ?? (isComplete ? sortedInSlices : null) ?? entries
 }
 
 /** A bottom-up merge sort that yields to the page every few milliseconds. Returns null if it was aborted. */

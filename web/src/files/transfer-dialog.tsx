@@ -64,20 +64,20 @@ export function TransferDialog({
   const [policy, setPolicy] = useState<JobConflict>('RENAME')
   const conflict = useRef<Conflict>('FAIL')
   /** Each moves one entry back. */
-  const steps = useRef<(() => Promise<unknown>)[]>([])
+  const undoSteps = useRef<(() => Promise<unknown>)[]>([])
   const start = useStartJobs(folder)
   const batch = useBatch(async ({ name }, signal) => {
     if (!destination) return
     const from = { ...folder, path: childPath(folder.path, name) }
     const to = { ...destination, path: childPath(destination.path, name) }
     const path = await transfer(kind, from, to, conflict.current, signal)
-    steps.current.push(() => transfer('move', { ...to, path }, from, 'FAIL', AbortSignal.timeout(undoTimeout)))
+    undoSteps.current.push(() => transfer('move', { ...to, path }, from, 'FAIL', AbortSignal.timeout(undoTimeout)))
   })
   const transferAll = async (resolution: Conflict) => {
     if (!destination) return
     conflict.current = resolution
     setFailures([])
-    steps.current = []
+    undoSteps.current = []
     const { done, failures } = await batch.run(remaining)
     onDone(destination)
     const { providerId, path } = destination
@@ -90,7 +90,7 @@ export function TransferDialog({
     )
     // A file that was replaced would not come back.
     if (kind === 'move' && done.length > 0 && resolution !== 'REPLACE') {
-      offerUndo(client, text, [folder, destination], steps.current)
+      offerUndo(client, text, [folder, destination], undoSteps.current)
     } else if (done.length > 0) {
       notify(text)
     }

@@ -31,7 +31,7 @@ export function useView(): [View, (view: View) => void] {
 }
 
 /** Returns how many entries fit beside each other. */
-export function useLanes(view: View, container: HTMLElement | null): number {
+export function useEntriesPerLine(view: View, container: HTMLElement | null): number {
   const [width, setWidth] = useState(0)
   useEffect(() => {
     if (view !== 'tiles' || !container) return

@@ -23,7 +23,7 @@ export function titleOf(
   const [first] = sources
   const subject = first && sources.length === 1 ? nameOf(first) : texts.items(sources.length)
   const folder = target && (targetName === null ? nameOf(target) : common.quoted(targetName))
-  return texts.title(texts.kinds[kind], subject, folder, dryRun)
+  return texts.title(texts.kindTitles[kind], subject, folder, dryRun)
 }
 
 /** Returns the progress in percent; null if the total is unknown. */

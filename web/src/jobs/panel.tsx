@@ -20,12 +20,12 @@ export function JobPanel({ userId, announceEnd }: { userId: string; announceEnd:
   const started = useStartedJobs()
   const jobs = useJobs().filter(({ createdBy }) => createdBy?.id === userId)
   const storages = useStorageNames()
-  const [met, setMet] = useState<ReadonlySet<string>>(new Set())
+  const [shownIds, setShownIds] = useState<ReadonlySet<string>>(new Set())
   const [dismissed, setDismissed] = useState<ReadonlySet<string>>(new Set())
-  const added = jobs.filter(job => !met.has(job.id) && (isUnfinished(job) || started.includes(job.id)))
-  if (added.length > 0) setMet(new Set([...met, ...added.map(({ id }) => id)]))
-  const shown = jobs.filter(job => met.has(job.id) && (isUnfinished(job) || !dismissed.has(job.id)))
-  useEnds(shown, storages, announceEnd)
+  const added = jobs.filter(job => !shownIds.has(job.id) && (isUnfinished(job) || started.includes(job.id)))
+  if (added.length > 0) setShownIds(new Set([...shownIds, ...added.map(({ id }) => id)]))
+  const shown = jobs.filter(job => shownIds.has(job.id) && (isUnfinished(job) || !dismissed.has(job.id)))
+  useAnnouncedEnds(shown, storages, announceEnd)
   if (shown.length === 0) return null
   const ended = shown.filter(job => !isUnfinished(job))
   return (
@@ -74,7 +74,7 @@ function headline(jobs: readonly Job[]): string {
 }
 
 /** Announces the end of each job, and reloads the folders that it may have changed. */
-function useEnds(jobs: readonly Job[], storages: ReadonlyMap<string, string>, announceEnd: AnnounceEnd): void {
+function useAnnouncedEnds(jobs: readonly Job[], storages: ReadonlyMap<string, string>, announceEnd: AnnounceEnd): void {
   const client = useQueryClient()
   const known = useRef(new Map<string, string>())
   useEffect(() => {

@@ -73,7 +73,7 @@ function NameForm({ name: current }: { name: string | null }) {
         description={texts.ownNameHelp}
       />
       {save.error && <ErrorBox error={save.error} />}
-      <div className="row-of">
+      <div className="inline-row">
         <Button type="submit" isPending={save.isPending} isDisabled={name.trim() === (current ?? '')}>
           {common.save}
         </Button>
@@ -121,7 +121,7 @@ function PasswordForm({ email }: { email: string }) {
         description={texts.newPasswordHelp}
       />
       {change.error && <ErrorBox error={change.error} />}
-      <div className="row-of">
+      <div className="inline-row">
         <Button type="submit" variant="primary" isPending={change.isPending}>
           {texts.changePassword}
         </Button>

@@ -29,7 +29,7 @@ const registrations: readonly Choice<Registration>[] = (['OPEN', 'INVITE', 'CLOS
 
 export function WorkspacePage() {
   return (
-    <AdminOnly title={texts.workspace} isOfWorkspace>
+    <AdminOnly title={texts.workspace} needsUnrestricted>
       <h1>{texts.workspace}</h1>
       <WorkspaceForm />
     </AdminOnly>
@@ -54,7 +54,7 @@ function WorkspaceForm() {
       <NameField description={texts.nameHelp} value={name} onChange={setName} />
       <Choices label={texts.whoRegisters} choices={registrations} value={registration} onChange={setRegistration} />
       {save.error && <ErrorBox error={save.error} />}
-      <div className="row-of">
+      <div className="inline-row">
         <Button type="submit" variant="primary" isPending={save.isPending}>
           {common.save}
         </Button>

@@ -127,11 +127,11 @@ function Row({ share, ownId, storageNames, onEdit, onRevoke }: Actions & { share
         </div>
         {storageName !== undefined && <div className="help">{storageName}</div>}
         {createdBy && createdBy.id !== ownId && (
-          <div className="help">{texts.madeBy(createdBy.name ?? createdBy.email)}</div>
+          <div className="help">{texts.createdBy(createdBy.name ?? createdBy.email)}</div>
         )}
       </td>
       <td data-label={common.permission}>
-        {texts.kinds[kind]}
+        {texts.kindTitles[kind]}
         {hasPassword && <div className="help">{texts.withPassword}</div>}
       </td>
       <td data-label={common.created}>

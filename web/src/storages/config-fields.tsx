@@ -113,7 +113,7 @@ function Field({
     <>
       {input}
       <div className="notice">
-        <div className="row-of">
+        <div className="inline-row">
           <code className="address">{suggestion}</code>
           <Button onPress={() => onAccept(field.name, suggestion)}>{texts.acceptSuggestion(field.title)}</Button>
         </div>

@@ -146,7 +146,7 @@ function ConnectForm({
         }}
       />
       {connect.error && <ErrorBox error={connect.error} />}
-      <div className="row-of">
+      <div className="inline-row">
         <Button type="submit" variant="primary" isPending={connect.isPending}>
           {connect.isPending ? texts.testing : texts.connect}
         </Button>
@@ -163,7 +163,7 @@ function RedirectAddress() {
   return (
     <div className="notice">
       <p>{texts.redirectHelp}</p>
-      <div className="row-of">
+      <div className="inline-row">
         <code className="address">{address}</code>
         <CopyButton text={address} />
       </div>

@@ -55,7 +55,7 @@ export function Consent({
           {texts.start}
         </Button>
       ) : (
-        <div className="row-of">
+        <div className="inline-row">
           <a
             className={`button ${isOpened ? '' : 'primary'}`}
             href={url}

@@ -3,7 +3,7 @@ import { formatNumber } from './format.ts'
 /** The page of the audit log. */
 export const texts = {
   auditLog: 'Audit log',
-  auditHelp: 'Who did what, with which credential, from where, and with which result.',
+  auditHelp: 'Each event records who did what, with which credential, from which address, and with which result.',
   loadingEvents: 'Loading the audit log',
   noEvents: 'No events match.',
   downloadCsv: 'Download CSV',
@@ -31,7 +31,7 @@ export const texts = {
   request: 'Request',
   server: 'The server',
   nobody: 'Not signed in',
-  formerStorage: 'A storage that was disconnected',
+  formerStorage: 'A disconnected storage',
   times: (count: number) => `${formatNumber(count)} times`,
   refused: (reason: string) => `Failed: ${reason}`,
   fromTo: (from: string, to: string) => `${from} → ${to}`,

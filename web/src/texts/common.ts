@@ -33,9 +33,9 @@ export const common = {
   partFailed:
     'This part of the console could not be loaded. Check your connection, then reload the page: the server may have been updated.',
   noSlash: 'A name cannot contain “/”.',
-  onlySpaces: 'A name needs more than spaces.',
+  onlySpaces: 'A name cannot consist only of spaces.',
   outerSpaces: 'A name cannot begin or end with a space.',
-  undoNot: 'This cannot be undone.',
+  cannotUndo: 'This cannot be undone.',
   quoted: (name: string) => `“${name}”`,
   renameTitle: (name: string) => `Rename “${name}”`,
   editTitle: (name: string) => `Edit “${name}”`,

@@ -19,9 +19,9 @@ export const texts = {
   askAdministrator: 'Ask an administrator.',
   storageDown: (name: string) => `“${name}” does not work at the moment.`,
   storageDownForMembers:
-    'Stowage cannot reach its files, and changes nothing meanwhile. Other storages are not affected. Tell an administrator, and try again later.',
+    'Its files can be neither read nor changed until it works again. Other storages are not affected. Tell an administrator, and try again later.',
   storageDownForAdministrators:
-    'Other storages are not affected. The next use shows whether it works again; “Test” checks it at once.',
+    'Other storages are not affected. The next request shows whether this storage works again. “Test” checks it at once.',
   noStorage: 'No storage yet. Add a folder on this server, an S3 bucket or a Google Drive.',
   addFirstStorage: 'Add your first storage',
   noAccess:
@@ -30,13 +30,16 @@ export const texts = {
   // A folder
   storageNotFound: 'Storage not found',
   storageNotFoundHelp: (link: (text: string) => ReactNode) => (
-    <>It was disconnected, or you do not have access to it. Go to your {link('files')}, or ask an administrator.</>
+    <>
+      The storage was disconnected, or you do not have access to it. Go to your {link('files')}, or ask an
+      administrator.
+    </>
   ),
   refused: 'No access to this folder',
   refusedHelp: (links: ReactNode) => (
     <>In this storage, you only have access to {links}. Ask an administrator for more.</>
   ),
-  missing: 'It may have been moved, renamed or deleted.',
+  missing: 'The folder may have been moved, renamed or deleted.',
   goTo: (storage: string) => `Go to ${storage}`,
   missingFile: (name: string) => `“${name}” was not found. It may have been moved, renamed or deleted.`,
   loadingFolder: 'Loading the folder',
@@ -105,7 +108,7 @@ export const texts = {
   storage: 'Storage',
   copyPath: 'Copy path',
   link: 'Link',
-  linkHelp: 'Opens here for members with access.',
+  linkHelp: 'Members with access can open it.',
   copyLink: 'Copy link',
   type: 'Type',
   version: 'Version',
@@ -117,8 +120,8 @@ export const texts = {
   usage: ({ files, folders, bytes, isComplete }: FolderUsage) =>
     `${isComplete ? '' : 'At least '}${formatCount(files, 'file')} and ${formatCount(folders, 'folder')}, ${formatBytes(bytes)}`,
   history: 'History',
-  noHistory: 'Nothing was recorded yet.',
-  allHistory: 'All of the history',
+  noHistory: 'Nothing has been recorded yet.',
+  allHistory: 'Full history',
   event: (who: string, what: string, failure: string | null) =>
     failure === null ? `${who}: ${what}` : `${who}: ${what} (failed: ${failure})`,
 
@@ -128,7 +131,7 @@ export const texts = {
   more: (count: number) => formatCount(count, 'more', 'more'),
   foldersToo: (count: number) =>
     count === 1 ? 'Everything in the folder is deleted, too.' : 'Everything in the folders is deleted, too.',
-  filesTake: (count: number, size: string) => `${count === 1 ? 'It takes' : 'The files take'} up ${size}.`,
+  filesTake: (count: number, size: string) => `${count === 1 ? 'The file takes' : 'The files take'} up ${size}.`,
   deleted: (name: string) => `“${name}” was deleted`,
   deletedCount: 'Deleted',
   andMore: (count: number) => `and ${formatNumber(count)} more`,
@@ -156,11 +159,12 @@ export const texts = {
   chooseStorage: 'Choose a storage.',
   intoItself: (kind: 'move' | 'copy', name: string) =>
     `“${name}” cannot be ${kind === 'move' ? 'moved' : 'copied'} into itself.`,
-  alreadyHere: (count: number) => `${count === 1 ? 'It is' : 'They are'} already in this folder. Choose another one.`,
+  alreadyHere: (count: number) =>
+    `${count === 1 ? 'The item is' : 'The items are'} already in this folder. Choose another folder.`,
   alreadyExist: (count: number) =>
     count === 1
-      ? 'Already exists in the folder. Replace it, or keep both?'
-      : 'These names already exist in the folder. Replace them, or keep both?',
+      ? 'This name already exists in the folder. Replace the item there, or keep both?'
+      : 'These names already exist in the folder. Replace the items there, or keep both?',
   ifExists: 'If a name already exists',
   keepBoth: 'Keep both',
   skip: 'Skip',
@@ -198,9 +202,9 @@ export const texts = {
   textOf: (name: string) => `Text of ${name}`,
   discard: 'Discard changes',
   discardTitle: 'Discard your changes?',
-  discardHelp: (name: string) => `What you changed in “${name}” is not saved.`,
+  discardHelp: (name: string) => `Your changes to “${name}” are not saved.`,
   changedMeanwhile:
-    'Somebody else changed this file after you opened it, so it was not saved. Save your text as a copy, or discard it and show the new version.',
+    'Somebody else changed this file after you opened it, so your changes were not saved. Save your text as a copy, or discard it and show the new version.',
   saveCopy: 'Save as a copy',
   showTheirs: 'Show the new version',
   savedAs: (name: string) => `Saved as “${name}”`,

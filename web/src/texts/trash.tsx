@@ -6,7 +6,7 @@ export const texts = {
   undo: 'Undo',
   undone: 'Undone',
   renamed: (name: string) => `Renamed to “${name}”`,
-  noUndo: 'A job moves these items, so there is no Undo.',
+  noUndo: 'A job moves these items, so you cannot undo the move.',
   deletedItems: (count: number) => `${formatCount(count, 'item')} deleted`,
   staysInTrash: (days: number) => `You can restore it from the trash for ${formatCount(days, 'day')}.`,
   stayInTrash: (days: number) => `You can restore them from the trash for ${formatCount(days, 'day')}.`,
@@ -30,14 +30,14 @@ export const texts = {
   restored: (path: string) => `Restored to ${path}`,
   emptyTrash: 'Empty trash',
   emptyTitle: 'Empty the trash?',
-  emptyWarning: 'Everything in it is deleted for good.',
+  emptyWarning: 'Everything in the trash is deleted for good.',
   emptied: 'The trash is empty',
 
   // The form of a storage
   days: 'Days in the trash (optional)',
   daysHelp: (usual: number | null) =>
-    `How long deleted files can be restored. They use space until then. With 0, they are deleted at once. Without a number, ${usual === null ? 'the server decides' : `it is ${formatCount(usual, 'day')}`}.`,
+    `Deleted files can be restored for this time, and use space until then. With 0, files are deleted at once. If you leave this blank, ${usual === null ? 'the server decides' : `files stay for ${formatCount(usual, 'day')}`}.`,
   costs:
     'This storage copies every file that is deleted. Deleting takes as long as copying, and the storage may charge for the copies.',
-  wrongDays: (max: number) => `Enter a number from 0 to ${max}, or nothing.`,
+  wrongDays: (max: number) => `Enter a number from 0 to ${max}, or leave this blank.`,
 }

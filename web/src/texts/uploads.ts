@@ -38,11 +38,11 @@ export const texts = {
    * @param idle seconds since the last bytes; null if bytes arrive
    */
   reserved: (who: string | null, startedAt: string, idle: number | null) => {
-    const begun =
+    const started =
       who === 'you'
-        ? `You began to upload this elsewhere ${formatDistance(startedAt)}`
-        : `${who ?? 'Somebody else'} began to upload this ${formatDistance(startedAt)}`
-    return idle === null ? begun : `${begun} · idle for ${formatDuration(idle)}`
+        ? `You started this upload elsewhere ${formatDistance(startedAt)}`
+        : `${who ?? 'Somebody else'} started this upload ${formatDistance(startedAt)}`
+    return idle === null ? started : `${started} · idle for ${formatDuration(idle)}`
   },
   nameReserved: 'Name in use',
   reservedSoonFree: 'Another upload with this name is about to end.',

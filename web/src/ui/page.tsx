@@ -31,24 +31,24 @@ export function PageHead({
 
 /**
  * Protects a page that only administrators have a link to but others can open by its address.
- * @param isOfWorkspace whether the page is about the whole workspace, and so for administrators without restrictions
+ * @param needsUnrestricted whether only administrators with access to all storages see the page
  */
 export function AdminOnly({
   title,
-  isOfWorkspace = false,
+  needsUnrestricted = false,
   children,
 }: {
   title: string
-  isOfWorkspace?: boolean
+  needsUnrestricted?: boolean
   children: ReactNode
 }) {
   const { isAdmin, isUnrestricted } = usePermissions()
-  if (isOfWorkspace ? isUnrestricted : isAdmin) return children
+  if (needsUnrestricted ? isUnrestricted : isAdmin) return children
   return (
     <>
       <PageTitle>{title}</PageTitle>
       <h1>{title}</h1>
-      <p>{isOfWorkspace ? texts.unrestrictedOnly : texts.adminOnly}</p>
+      <p>{needsUnrestricted ? texts.unrestrictedOnly : texts.adminOnly}</p>
     </>
   )
 }

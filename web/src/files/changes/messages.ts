@@ -7,7 +7,7 @@ export interface Follow {
   folder: StorageLocation | null
 }
 
-/** Sent to the pages. `isRefused` says that the subscription was refused: the session may have ended, or one of the folders may be out of reach. */
+/** Sent to the pages. `isRefused` says that the subscription was refused: the session may have ended, or the person may have lost access to one of the folders. */
 export type Notice =
   | { change: StorageLocation & { kind: 'WRITTEN' | 'REMOVED' | 'TREE_CHANGED' }; isRefused?: undefined }
   | { change?: undefined; isRefused: true }

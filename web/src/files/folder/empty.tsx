@@ -12,7 +12,7 @@ import { Icon } from '../../ui/icons.tsx'
 import type { Provider } from '../operations.ts'
 import { chooseFiles } from '../upload/choose-files.tsx'
 
-/** Takes the place of the table in a folder that shows no entries. */
+/** Shown instead of the table in a folder without entries. */
 export function Empty(props: {
   isFiltered: boolean
   /** Whether the folder is all that the person sees of the storage. */

@@ -18,8 +18,8 @@ import { type DroppedEntries, useDragging } from '../dragging.ts'
 import { FileTable } from '../file-table.tsx'
 import { entryKey, useListing } from '../listing.ts'
 import type { Entry, Provider } from '../operations.ts'
-import { keepPlace, useSelection } from '../selection.ts'
-import { noteOpened } from '../sidebar/recent-files.ts'
+import { rememberPosition, useSelection } from '../selection.ts'
+import { rememberRecentFile } from '../sidebar/recent-files.ts'
 import { type SortColumn, useSorted, useSortOrder } from '../sort.ts'
 import { DropArea, type FileSelection } from '../upload/choose-files.tsx'
 import { uploadFiles } from '../upload/waiting-uploads.ts'
@@ -63,7 +63,7 @@ export function Folder({
   const selection = useSelection(shown)
   const { selectedEntries, selectedKeys, pick, selectOnly, clear } = selection
   const previewed = usePreviewed(folder, entries)
-  const { href, start, hrefOf, open, up } = useNavigation(provider, path)
+  const { href, startPosition, hrefOf, open, up } = useNavigation(provider, path)
   const { targetOf, rows } = useDragging({ canWrite, folder, shown, selection, onDrop: setDropped })
 
   const download = useCallback(
@@ -177,8 +177,8 @@ export function Folder({
             onSort={onSort}
             view={view}
             onMenu={onMenu}
-            start={start}
-            onLeave={place => keepPlace(href, place)}
+            startPosition={startPosition}
+            onLeave={position => rememberPosition(href, position)}
             dragging={rows}
             keys={{
               onOpen: open,
@@ -231,14 +231,14 @@ function usePreviewed({ providerId, path }: StorageLocation, entries: readonly E
   const name = search.get('file')
   const found = entries.find(entry => entry.__typename === 'File' && entry.name === name)
   // A file that somebody deletes or renames stays open, because the person may be editing it.
-  const [opened, setOpened] = useState<Entry | null>(null)
-  if (found && found !== opened) setOpened(found)
-  const entry = found ?? (opened?.name === name ? opened : undefined)
+  const [lastPreviewed, setLastPreviewed] = useState<Entry | null>(null)
+  if (found && found !== lastPreviewed) setLastPreviewed(found)
+  const entry = found ?? (lastPreviewed?.name === name ? lastPreviewed : undefined)
   const { id: userId } = useSession().viewer.user
-  const openedName = entry?.name ?? null
+  const previewedName = entry?.name ?? null
   useEffect(() => {
-    if (openedName !== null) noteOpened(userId, { providerId, path: childPath(path, openedName) })
-  }, [userId, providerId, path, openedName])
+    if (previewedName !== null) rememberRecentFile(userId, { providerId, path: childPath(path, previewedName) })
+  }, [userId, providerId, path, previewedName])
   return {
     name,
     entry,

@@ -6,7 +6,7 @@ import { PageTitle } from '../../ui/page.tsx'
 import { folderHref } from '../addresses.ts'
 import type { dropTarget } from '../dragging.ts'
 import type { Entry, Provider } from '../operations.ts'
-import { type Place, placeOf } from '../selection.ts'
+import { type FolderPosition, positionIn } from '../selection.ts'
 
 /** The path from the topmost folder that the viewer may see. The open folder is the heading of the page. */
 export function Breadcrumb({
@@ -52,16 +52,16 @@ interface Arrival {
   folder: string | null
 }
 
-/** The ways out of a folder, and the place in it where a person arrives. */
+/** The ways out of a folder, and the position in it where a person arrives. */
 export function useNavigation(provider: Provider, path: string) {
   const { id: providerId, root } = provider
   const navigate = useNavigate()
   const { state: arrival }: { state: Arrival | null } = useLocation()
   const isReturn = useNavigationType() === 'POP'
   const href = folderHref(providerId, path)
-  const [start] = useState((): Place | null => {
-    const arrivalPlace = arrival && { focused: arrival.folder === null ? null : `/${arrival.folder}`, top: null }
-    return (isReturn ? placeOf(href) : null) ?? arrivalPlace
+  const [startPosition] = useState((): FolderPosition | null => {
+    const arrivalPosition = arrival && { focused: arrival.folder === null ? null : `/${arrival.folder}`, top: null }
+    return (isReturn ? positionIn(href) : null) ?? arrivalPosition
   })
   const hrefOf = useCallback(
     ({ __typename, name }: Entry) =>
@@ -82,5 +82,5 @@ export function useNavigation(provider: Provider, path: string) {
     if (path === root.path) void navigate('/files')
     else void navigate(folderHref(providerId, parentPath(path)), { state: arrival })
   }, [navigate, path, root.path, providerId])
-  return { href, start, hrefOf, open, up }
+  return { href, startPosition, hrefOf, open, up }
 }

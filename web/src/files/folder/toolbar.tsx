@@ -7,10 +7,10 @@ import { columnTitles, type SortColumn, type SortOrder } from '../sort.ts'
 import { type FileSelection, UploadButtons } from '../upload/choose-files.tsx'
 import { type View, viewTitles } from '../view.ts'
 
-/** Actions of one entry that need no place on the screen all the time. */
+/** Actions for one entry that are only in its menu. */
 const onlyInMenu: ReadonlySet<EntryAction['id']> = new Set(['open', 'preview', 'details'])
 
-/** The actions for the folder. They stay in reach while entries are selected. */
+/** The actions for the folder. They stay available while entries are selected. */
 export function Toolbar(props: {
   canWrite: boolean
   filter: string

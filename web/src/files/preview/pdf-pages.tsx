@@ -37,8 +37,8 @@ export function PdfPages({ content, name }: { content: Blob; name: string }) {
       const data = new Uint8Array(await content.arrayBuffer())
       if (isGone) return
       task = getDocument({ data, enableXfa: false, useWasm: false, verbosity: VerbosityLevel.ERRORS })
-      const opened = await task.promise
-      if (!isGone) setFile(opened)
+      const loaded = await task.promise
+      if (!isGone) setFile(loaded)
     }
     open().catch(cause => {
       if (!isGone) setError(new Error(texts.pdfFailed, { cause }))

@@ -99,7 +99,7 @@ export function TextEditor({
       {isOutdated ? (
         <div className="notice" role="alert">
           <p>{texts.changedMeanwhile}</p>
-          <div className="row-of">
+          <div className="inline-row">
             <Button isPending={copy.isPending} onPress={() => copy.mutate()}>
               {texts.saveCopy}
             </Button>

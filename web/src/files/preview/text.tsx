@@ -12,7 +12,7 @@ import { Button } from '../../ui/button.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import { Loading } from '../../ui/loading.tsx'
-import { languageOf } from './kinds.ts'
+import { languageOf } from './file-types.ts'
 
 /** Bytes. */
 const maxShown = 512 * 1024

@@ -19,7 +19,7 @@ import '../files.css'
 import { Dialog, DialogEnd } from '../../ui/dialog.tsx'
 import { entryKey } from '../listing.ts'
 import type { Entry } from '../operations.ts'
-import { previewKind } from '../preview/kinds.ts'
+import { previewKind } from '../preview/file-types.ts'
 import { Media } from '../preview/media.tsx'
 import { useSelection } from '../selection.ts'
 import { useSorted, useSortOrder } from '../sort.ts'
@@ -156,7 +156,7 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
           order={order}
           onSort={column => setOrder({ column, descending: order.column === column && !order.descending })}
           onMenu={onMenu}
-          start={null}
+          startPosition={null}
           onLeave={nothing}
           dragging={null}
           keys={{ onOpen: open, onUp: up, onRename: nothing, onDelete: nothing, onDetails: nothing, onHelp: nothing }}

@@ -19,7 +19,7 @@ function filesOf(userId: string): readonly StorageLocation[] {
   }
 }
 
-export function noteOpened(userId: string, file: StorageLocation): void {
+export function rememberRecentFile(userId: string, file: StorageLocation): void {
   const isSame = ({ providerId, path }: StorageLocation) => providerId === file.providerId && path === file.path
   const files = [file, ...filesOf(userId).filter(each => !isSame(each))].slice(0, maxFiles)
   remember(storageKey, JSON.stringify({ userId, files }))
@@ -27,7 +27,7 @@ export function noteOpened(userId: string, file: StorageLocation): void {
 }
 
 /** Call this when a person signs out, because others may use the browser. */
-export function forgetOpened(): void {
+export function forgetRecentFiles(): void {
   localStorage.removeItem(storageKey)
 }
 

@@ -88,7 +88,7 @@ function Trash({ provider: { id, name, root } }: { provider: Provider }) {
           onClose={() => setEmptying(false)}
         >
           <p>
-            {texts.emptyWarning} {common.undoNot}
+            {texts.emptyWarning} {common.cannotUndo}
           </p>
         </Confirm>
       )}

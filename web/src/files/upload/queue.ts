@@ -141,7 +141,7 @@ export class UploadQueue {
 
   /** @throws StowageError if an empty folder cannot be created */
   async add({ files, emptyFolders }: FileSelection, providerId: string, folder: string): Promise<void> {
-    // A decision holds for the uploads that it was made for.
+    // A decision applies only to the uploads that were active at the time.
     if (!this.hasActive()) this.#resolution = null
     // A file that is chosen again replaces its interrupted upload.
     const paths = new Set(files.map(({ relativePath }) => childPath(folder, relativePath)))

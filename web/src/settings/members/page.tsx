@@ -22,7 +22,7 @@ type MemberDialog = { kind: 'invite' } | { kind: 'view' | 'edit' | 'reset' | 're
 
 export function MembersPage() {
   return (
-    <AdminOnly title={texts.members} isOfWorkspace>
+    <AdminOnly title={texts.members} needsUnrestricted>
       <Members />
     </AdminOnly>
   )
