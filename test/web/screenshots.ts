@@ -6,6 +6,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { makeShare } from '../support/shares.ts'
+import { until } from '../support/until.ts'
 import { type Visit, visit } from './browser.ts'
 import { button, dialog, pick, row, startFiles } from './files.ts'
 
@@ -179,7 +180,7 @@ if (files) {
       const target = join(folder, `${size}-${colorScheme}`)
       await mkdir(target, { recursive: true })
       const take = async (page: Visit, name: string) => {
-        await page.waitForLoadState('networkidle')
+        await untilStill(page)
         await page.screenshot({ path: join(target, `${name}.png`), animations: 'disabled' })
       }
       t.test(`pages at ${size} width in ${colorScheme} colors`, async t => {
@@ -202,4 +203,17 @@ if (files) {
       })
     }
   }
+}
+
+/** Waits until the texts of the page stay the same. A folder follows its changes with a request that does not end. */
+async function untilStill(page: Visit): Promise<void> {
+  await page.locator('.loading').waitFor({ state: 'detached' })
+  let [before, repeats] = ['', 0]
+  const isStill = async () => {
+    const text = await page.locator('body').innerText()
+    repeats = text === before ? repeats + 1 : 0
+    before = text
+    return repeats >= 10
+  }
+  await until(isStill, { every: 50 })
 }
