@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import type { Test } from 'tap'
+import root, { type Test } from 'tap'
 import { consoleFolder } from '../../src/endpoints/console/pages.ts'
 import { findProgram, requirePrograms } from '../servers/programs.ts'
 import type { TestApp } from '../support/app.ts'
@@ -27,9 +27,20 @@ const flags = [
   '--disable-sync',
 ]
 
+let launching: Promise<Browser> | undefined
+
+/** Launches one browser for all tests of a file. */
+function launch(executablePath: string): Promise<Browser> {
+  launching ??= chromium.launch({ executablePath, args: flags }).then(browser => {
+    root.teardown(() => browser.close())
+    return browser
+  })
+  return launching
+}
+
 /**
- * Starts a browser that closes with `t`. Without Chromium, `t` is skipped and the result is null; in CI, Chromium is
- * installed instead. @throws Error if the installation fails or the console is not built
+ * Returns the browser of this file, whose windows close with `t`. Without Chromium, `t` is skipped and the result is null; in
+ * CI, Chromium is installed instead. @throws Error if the installation fails or the console is not built
  */
 export async function startBrowser(t: Test): Promise<Browser | null> {
   const isBuilt = await stat(join(consoleFolder, 'index.html')).catch(() => null)
@@ -43,8 +54,8 @@ export async function startBrowser(t: Test): Promise<Browser | null> {
     )
     return null
   }
-  const browser = await chromium.launch({ executablePath, args: flags })
-  t.teardown(() => browser.close())
+  const browser = await launch(executablePath)
+  t.teardown(() => Promise.all(browser.contexts().map(context => context.close())))
   return browser
 }
 
@@ -89,9 +100,13 @@ export async function signIn(app: TestApp, email: string): Promise<string> {
 /** Returns the accessibility violations that axe finds, one line for each element. */
 export async function axeViolations(page: Page): Promise<string[]> {
   // The debugger evaluates the script, so the content security policy of the page does not apply.
-  await page.evaluate(axe.source)
-  const { violations } = await page.evaluate<axe.AxeResults>('axe.run()')
-  return violations.flatMap(({ id, help, nodes }) => nodes.map(node => `${id}: ${help} (${node.html})`))
+  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe.source)
+  return page.evaluate(async () => {
+    const { axe } = globalThis as unknown as { axe: typeof import('axe-core') }
+    // All rules run. What passes is as long as the page, and takes most of the time to describe and to transfer.
+    const { violations } = await axe.run({ resultTypes: ['violations'] })
+    return violations.flatMap(({ id, help, nodes }) => nodes.map(node => `${id}: ${help} (${node.html})`))
+  })
 }
 
 /** Returns a function that limits the upload speed of the page, in bytes per second; -1 removes the limit. */

@@ -122,10 +122,10 @@ if (files) {
       },
     ],
     'preview-text': [`${address}?file=notes.txt`, page => page.locator('pre').waitFor()],
-    'preview-code': [`${address}?file=script.ts`, page => page.locator('pre').waitFor()],
+    'preview-code': [`${address}?file=script.ts`, page => page.locator('pre[data-language]').waitFor()],
     'preview-markdown': [`${address}/Reports?file=plan.md`, page => page.locator('pre, article').first().waitFor()],
     'preview-table': [`${address}/Reports?file=numbers.csv`, page => page.getByRole('table').waitFor()],
-    'preview-none': [`${address}?file=archive.zip`],
+    'preview-none': [`${address}?file=archive.zip`, page => page.getByText('No preview').waitFor()],
     connect: ['/connect'],
     profile: ['/settings/profile', page => page.getByRole('table', { name: 'Sessions' }).waitFor()],
     'api-keys': ['/settings/api-keys', page => page.getByText('nightly backup').waitFor()],
@@ -208,9 +208,10 @@ if (files) {
 /** Waits until the texts of the page stay the same. A folder follows its changes with a request that does not end. */
 async function untilStill(page: Visit): Promise<void> {
   await page.locator('.loading').waitFor({ state: 'detached' })
-  let [before, repeats] = ['', 0]
+  let before: string | null = null
+  let repeats = 0
   const isStill = async () => {
-    const text = await page.locator('body').innerText()
+    const text = await page.locator('body').textContent()
     repeats = text === before ? repeats + 1 : 0
     before = text
     return repeats >= 10
