@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { rename, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { password } from '../support/client.ts'
 import { signIn, uploadThrottle, type Visit } from './browser.ts'
@@ -212,6 +212,44 @@ if (files) {
     await button(page, 'Sign out').click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Sign out' }).click()
     await page.waitForURL(/\/sign-in/)
+    await button(page, 'Sign in').waitFor()
     await isGood(t, page)
+  })
+
+  t.test('a storage whose folder is gone says so, and what administrators and members can do', async t => {
+    const to = await store('disk', { 'a.txt': 'a' })
+    const root = dirname(to.at('a.txt'))
+    const invite = 'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite } }'
+    const { createInvite } = await app.ask(invite, { input: { role: 'EDITOR' } }, owner.token)
+    await app.register('editor@example.org', { invite: createInvite.invite })
+    const phone = { viewport: { width: 390, height: 844 } }
+    const [admin, member] = [await open(t), await open(t, { ...phone, token: await signIn(app, 'editor@example.org') })]
+    await admin.goto(to.page)
+    await row(admin, 'a.txt').waitFor()
+    await rename(root, `${root}-away`)
+
+    await member.goto(to.page)
+    await member.getByText('“disk” does not work at the moment.').waitFor()
+    await member.getByText(/Tell an administrator/).waitFor()
+    t.equal(await member.getByText(/unmounted/).count(), 0)
+    t.equal(await member.getByRole('link', { name: 'Manage storages' }).count(), 0)
+    await isGood(t, member)
+    await member.goto('/files')
+    await member.getByText('Unavailable', { exact: true }).waitFor()
+    await member.getByText('Ask an administrator.').waitFor()
+
+    await button(admin, 'Refresh').click()
+    await admin.getByText(/may be unmounted/).waitFor()
+    await isGood(t, admin)
+    await admin.getByRole('link', { name: 'Manage storages' }).click()
+    await admin.getByText('Unavailable', { exact: true }).waitFor()
+    await admin.getByText(/“Test” checks it at once/).waitFor()
+    await isGood(t, admin)
+
+    await rename(`${root}-away`, root)
+    await member.goto(to.page)
+    await row(member, 'a.txt').waitFor()
+    await admin.getByRole('main').getByText('Connected', { exact: true }).waitFor({ timeout: 20_000 })
+    t.same([admin.faults, member.faults], [[], []])
   })
 }

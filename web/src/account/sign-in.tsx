@@ -1,3 +1,4 @@
+/** The pages for people who are not signed in: sign-in, registration, and setting a new password. */
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Form } from 'react-aria-components'
 import { Link, Navigate, useNavigate, useSearchParams } from 'react-router'

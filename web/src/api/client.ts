@@ -1,3 +1,7 @@
+/**
+ * The server, as the console sees it: its client, the session, operations that are typed from the schema, and the keys of
+ * cached results. Parts of the console take locations and functions from here, and get values of the API.
+ */
 import type { TadaDocumentNode } from 'gql.tada'
 import { ShareLink, Stowage, type StowageError } from '../../../packages/client/src/index.ts'
 import { sessionClient } from './server.ts'

@@ -1,3 +1,7 @@
+/**
+ * Composes the console: the router, the cache of the server's results, and the frame around all pages. Nothing else imports
+ * more than one of the parts in the other folders.
+ */
 import { QueryCache, QueryClient, QueryClientProvider, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { RouterProvider as AriaRouter } from 'react-aria-components'

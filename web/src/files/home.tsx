@@ -1,3 +1,7 @@
+/**
+ * The files of all storages: the list of storages in this file, the pages of a folder, of the trash and of a share link, previews,
+ * uploads and downloads. `operations.ts` speaks to the server, and `listing.ts` holds what it returned.
+ */
 import { Link } from 'react-router'
 import { usePermissions } from '../api/session.ts'
 import { texts } from '../texts/files.tsx'

@@ -1,5 +1,4 @@
-/** The GraphQL operations of the jobs. */
-
+/** The jobs as the server returns them, and the hooks that keep them up to date. */
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState, useSyncExternalStore } from 'react'
 import { ask, type StowageError, stowage } from '../api/client.ts'

@@ -1,3 +1,4 @@
+/** Jobs: their history in this file, the panel that follows them on every page, and the schedules that start them. */
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { queryKeys } from '../api/query-keys.ts'

@@ -26,10 +26,9 @@ export function JobPanel({ userId, announceEnd }: { userId: string; announceEnd:
   if (added.length > 0) setShownIds(new Set([...shownIds, ...added.map(({ id }) => id)]))
   const shown = jobs.filter(job => shownIds.has(job.id) && (isUnfinished(job) || !dismissed.has(job.id)))
   useAnnouncedEnds(shown, storages, announceEnd)
-  if (shown.length === 0) return null
   const ended = shown.filter(job => !isUnfinished(job))
   return (
-    <DockPanel label={texts.jobs} title={headline(shown)}>
+    <DockPanel label={texts.jobs} title={headline(shown)} isEmpty={shown.length === 0}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the list scrolls */}
       <ul className="job-list" tabIndex={0} aria-label={texts.jobs}>
         {shown.map(job => (

@@ -1,3 +1,4 @@
+/** The settings of a person and of the workspace. Each page is a file or a folder. */
 import { NavLink, Outlet } from 'react-router'
 import { usePermissions } from '../api/session.ts'
 import { texts } from '../texts/settings.tsx'

@@ -11,7 +11,7 @@ import { Button } from '../ui/button.tsx'
 import { type Choice, Choices } from '../ui/choices.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { NameField, submitting } from '../ui/field.tsx'
-import { AdminOnly } from '../ui/page.tsx'
+import { AdminOnly, PageTitle } from '../ui/page.tsx'
 import { notify } from '../ui/toasts.tsx'
 
 const UpdateWorkspaceMutation = graphql(`
@@ -30,6 +30,7 @@ const registrations: readonly Choice<Registration>[] = (['OPEN', 'INVITE', 'CLOS
 export function WorkspacePage() {
   return (
     <AdminOnly title={texts.workspace} needsUnrestricted>
+      <PageTitle>{texts.workspace}</PageTitle>
       <h1>{texts.workspace}</h1>
       <WorkspaceForm />
     </AdminOnly>

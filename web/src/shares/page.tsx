@@ -1,3 +1,4 @@
+/** The list of share links, with the dialog that changes one. The dialog that creates one belongs to the files. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask } from '../api/client.ts'

@@ -1,3 +1,4 @@
+/** Storages, as administrators connect, change and disconnect them. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Label, Meter } from 'react-aria-components'

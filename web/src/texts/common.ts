@@ -1,4 +1,4 @@
-/** Words that several parts of the console share. */
+/** The texts that people read, a file for each part of the console. These words are shared by several parts. */
 export const common = {
   product: 'Stowage',
   pageTitle: (page: string) => `${page} · Stowage`,

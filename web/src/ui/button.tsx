@@ -1,3 +1,4 @@
+/** The components that all pages share. They know the session and the texts, but no page. */
 import type { Ref } from 'react'
 import { Button as AriaButton, type ButtonProps } from 'react-aria-components'
 

@@ -4,20 +4,24 @@ import { Icon } from './icons.tsx'
 
 /**
  * A panel in the corner of the page, with a button that hides its content.
+ * @param isEmpty whether the whole panel is hidden, because it has nothing to show
  * @param summary stays visible while the content is hidden
  */
 export function DockPanel({
   label,
   title,
+  isEmpty = false,
   summary,
   children,
 }: {
   label: string
   title: string
+  isEmpty?: boolean
   summary?: ReactNode
   children: ReactNode
 }) {
   const [isCollapsed, setCollapsed] = useState(false)
+  if (isEmpty) return null
   return (
     <section className="dock-panel" aria-label={label}>
       <div className="dock-head">

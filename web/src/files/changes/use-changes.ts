@@ -1,3 +1,4 @@
+/** Follows the changes that others make to the open folders, over one subscription of all pages of this browser. */
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import type { StorageLocation } from '../../api/locations.ts'

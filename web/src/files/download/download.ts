@@ -1,3 +1,4 @@
+/** Downloads: one file or folder by a link of the browser, and several as one archive, which the panel follows. */
 import { urlOf } from '../../api/client.ts'
 import { childPath, type StorageLocation } from '../../api/locations.ts'
 import { texts } from '../../texts/downloads.ts'

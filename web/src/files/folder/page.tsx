@@ -1,3 +1,4 @@
+/** The page of one folder. `folder.tsx` composes its toolbar, table, dialogs and preview. */
 import { Fragment } from 'react'
 import { Link, Navigate, useLocation, useParams } from 'react-router'
 import { urlOf } from '../../api/client.ts'

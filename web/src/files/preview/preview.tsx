@@ -1,3 +1,4 @@
+/** Previews: a file over the whole page, in a view for its type. Each view that needs a library loads when it is first shown. */
 import { useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, Suspense, useMemo, useState } from 'react'
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'

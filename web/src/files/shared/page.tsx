@@ -1,3 +1,4 @@
+/** The page of a share link: a folder to look at, or a page to send files to. */
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { type ReactNode, Suspense, useMemo, useState } from 'react'
 import { useParams } from 'react-router'

@@ -36,8 +36,10 @@ export function SidebarFrame({ providers, current }: { providers: readonly Provi
 
 const storageKey = 'stowage.sidebar'
 
-/** The choice of the person for wide windows, "open" or "closed"; null if there is none yet. */
-let choice = recall(storageKey)
+const stored = recall(storageKey)
+
+/** The choice of the person for wide windows; null if there is none yet. */
+let choice: 'open' | 'closed' | null = stored === 'open' || stored === 'closed' ? stored : null
 let isDrawerOpen = false
 const changes = new Notifier()
 

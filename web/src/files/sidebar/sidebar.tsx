@@ -1,3 +1,4 @@
+/** The sidebar beside the files: storages, folders, recent files, and the size of the open folder. */
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link, NavLink } from 'react-router'

@@ -1,3 +1,4 @@
+/** The trash of a storage: its page, and restoring what a person has just deleted. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link, useParams } from 'react-router'

@@ -64,9 +64,13 @@ function OpenPanel({ queue }: { queue: UploadQueue }) {
   )
   useWaitingUploads(take)
   const totals = queue.totals()
-  if (totals.count === 0) return null
   return (
-    <DockPanel label={texts.uploads} title={headline(totals)} summary={<Progress totals={totals} />}>
+    <DockPanel
+      label={texts.uploads}
+      title={headline(totals)}
+      isEmpty={totals.count === 0}
+      summary={<Progress totals={totals} />}
+    >
       {totals.states.conflict > 1 && <Conflicts queue={queue} count={totals.states.conflict} />}
       <Rows queue={queue} />
       <PanelActions queue={queue} totals={totals} />

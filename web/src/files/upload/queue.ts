@@ -1,3 +1,4 @@
+/** Uploads. `choose-files.tsx` takes files from people, this queue runs a `Transfer` for each, and the panel shows the queue. */
 import { StowageError } from '../../api/client.ts'
 import { childPath } from '../../api/locations.ts'
 import { Notifier } from '../../lib/notifier.ts'

@@ -1,3 +1,4 @@
+/** Schedules: the page that lists them, and the dialogs that create and change them. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask } from '../../api/client.ts'

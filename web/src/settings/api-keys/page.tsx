@@ -1,3 +1,4 @@
+/** API keys: the page that lists them, and the dialog that creates one. */
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useSearchParams } from 'react-router'

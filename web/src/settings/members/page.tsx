@@ -1,3 +1,4 @@
+/** Members and invites: the page that lists them, and the dialogs that change them. */
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'react-router'

@@ -44,7 +44,8 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
         )}
       </div>
       {!webhook.enabled && <p className="notice">{texts.nothingSent}</p>}
-      {[test.error, replay.error].map(error => error && <ErrorBox key={error.message} error={error} />)}
+      {test.error && <ErrorBox error={test.error} />}
+      {replay.error && <ErrorBox error={replay.error} />}
       <LoadState query={query} label={texts.loadingDeliveries} />
       {deliveries?.length === 0 && <p className="empty">{texts.noDeliveries}</p>}
       {deliveries && deliveries.length > 0 && (

@@ -1,3 +1,4 @@
+/** Webhooks: the page that lists them, the dialogs that create and change one, and the list of its messages. */
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask } from '../../api/client.ts'
