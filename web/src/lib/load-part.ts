@@ -1,6 +1,6 @@
 /**
- * Mechanisms that every part of the console shares, one of each kind: code that loads on first use, work on several items at once,
- * changes that components follow, and values that the browser remembers.
+ * Mechanisms that every part of the console shares, one of each kind: code that loads on first use, changes that components
+ * follow, and values that the browser remembers.
  */
 import { type ComponentType, lazy } from 'react'
 import { common } from '../texts/common.ts'

@@ -1,3 +1,5 @@
+import { forEachAtOnce } from '../../../packages/client/src/index.ts'
+
 interface Outcome<Item> {
   done: Item[]
   failures: { item: Item; error: unknown }[]
@@ -14,19 +16,19 @@ export async function workConcurrently<Item>(
   signal?: AbortSignal,
 ): Promise<Outcome<Item>> {
   const outcome: Outcome<Item> = { done: [], failures: [] }
-  // All workers take their items from one iterator.
-  const remaining = items.values()
-  const worker = async () => {
-    for (const item of remaining) {
+  async function* remaining() {
+    for (const item of items) {
       if (signal?.aborted) return
-      try {
-        await work(item)
-        outcome.done.push(item)
-      } catch (error) {
-        if (!signal?.aborted) outcome.failures.push({ item, error })
-      }
+      yield item
     }
   }
-  await Promise.all(Array.from({ length: limit }, worker))
+  await forEachAtOnce(remaining(), limit, async item => {
+    try {
+      await work(item)
+      outcome.done.push(item)
+    } catch (error) {
+      if (!signal?.aborted) outcome.failures.push({ item, error })
+    }
+  })
   return outcome
 }
