@@ -101,7 +101,7 @@ if (files) {
       await memberRow.getByRole('button', { name: 'View as' }).click()
       for (const path of ['/blue', '/green/deep', '/red']) await dialog(page).getByText(path, { exact: true }).waitFor()
       await isGood(t, page)
-      await button(page, 'StepResults').click()
+      await button(page, 'Done').click()
       await app.app.services.audit.flush()
       const looks = '{ auditEvents(filter: { action: MEMBER_VIEW }) { nodes { userEmail subjectId details } } }'
       const { nodes } = (await app.ask(looks, {}, owner.token)).auditEvents
@@ -154,7 +154,7 @@ if (files) {
       const link = (await page.getByTestId('link').textContent()) ?? ''
       t.match(link, /\/reset-password#[\w-]{32}$/)
       await isGood(t, page)
-      await button(page, 'StepResults').click()
+      await button(page, 'Done').click()
       t.notOk((await page.content()).includes(link.split('#')[1] ?? '#'), 'it is shown once')
 
       const member = await open(t, { token: '', viewport })
@@ -195,7 +195,7 @@ if (files) {
       await button(page, 'Invite').click()
       await page.getByLabel('For whom').fill(`Nina ${viewport.width}`)
       await button(page, 'Create invite').click()
-      await button(page, 'StepResults').click()
+      await button(page, 'Done').click()
       const row = page.getByRole('table', { name: 'Open invites' }).getByRole('row', { name: `Nina ${viewport.width}` })
       await row.waitFor()
       await isGood(t, page)

@@ -150,7 +150,7 @@ if (files) {
       for (const size of sizes) {
         const page = await open(t, { colorScheme, ...size })
         await page.goto('/settings/schedules')
-        await scheduleRow(page, 'Has run').getByText('StepResults · 1 file · 1 B').waitFor()
+        await scheduleRow(page, 'Has run').getByText('Done · 1 file · 1 B').waitFor()
         await scheduleRow(page, 'Was skipped').getByText('Every hour, 15 min past').waitFor()
         await scheduleRow(page, 'Was skipped').getByText('Skipped 3 hours ago').waitFor()
         await scheduleRow(page, 'Has ended')

@@ -149,7 +149,7 @@ t.test('a key is created, works with curl, and stops working when it is revoked'
   await page.getByRole('radio', { name: 'rclone' }).press('ArrowRight')
   await page.getByText('STOWAGE_S3_DOMAIN').waitFor()
 
-  await page.getByRole('button', { name: 'StepResults' }).click()
+  await page.getByRole('button', { name: 'Done' }).click()
   t.equal((await page.content()).includes(key), false, 'it is shown once')
   await page.reload()
   const row = page.getByRole('row', { name: 'nightly backup' })
@@ -189,7 +189,7 @@ t.test('an invited member registers and sees no pages of administrators', async 
   await isAccessible(t, page, 'an invite')
   await page.getByRole('button', { name: 'Create invite' }).click()
   const link = (await page.getByTestId('link').textContent()) ?? ''
-  await page.getByRole('button', { name: 'StepResults' }).click()
+  await page.getByRole('button', { name: 'Done' }).click()
 
   const guest = await visit(browser, app, { viewport: { width: 390, height: 800 }, colorScheme: 'dark' })
   await guest.goto('/register')
@@ -246,7 +246,7 @@ t.test('an open invite is listed and can be revoked', async t => {
   await page.getByLabel('Folder in Team disk').fill('/backups')
   await page.getByRole('button', { name: 'Create invite' }).click()
   const link = (await page.getByTestId('link').textContent()) ?? ''
-  await page.getByRole('button', { name: 'StepResults' }).click()
+  await page.getByRole('button', { name: 'Done' }).click()
   const row = page.getByRole('table', { name: 'Open invites' }).getByRole('row', { name: 'Editor' })
   for (const text of ['/backups', 'by owner@example.com', 'in 7 days']) await row.getByText(text).waitFor()
   const secret = new URL(link).searchParams.get('invite') ?? ''

@@ -48,7 +48,7 @@ if (files) {
     const link = await linkIn(page)
     t.match(link, /^\/s\/stw_share_/)
     await isGood(t, page)
-    await button(page, 'StepResults').click()
+    await button(page, 'Done').click()
     const emails = await app.db.selectFrom('share_emails').select('recipient').orderBy('recipient').execute()
     t.same(emails, [{ recipient: 'ann@example.org' }, { recipient: 'bob@example.org' }])
 
