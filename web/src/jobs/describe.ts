@@ -9,10 +9,6 @@ import type { Job, JobAction, JobStateName } from './jobs.ts'
 
 export const stateTitles: Record<JobStateName, string> = texts.states
 
-export function isUnfinished({ state }: Job): boolean {
-  return state === 'QUEUED' || state === 'RUNNING' || state === 'PAUSED'
-}
-
 /** Describes what a job does: "Copy “photos” to “archive”". @param storages the names of the storages by their ids */
 export function titleOf(
   { kind, sources, target, targetName, dryRun }: Pick<Job, 'kind' | 'sources' | 'target' | 'targetName' | 'dryRun'>,

@@ -4,8 +4,7 @@ import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions, useSession } from '../api/session.ts'
 import { useStartedJobs } from '../api/started-jobs.ts'
 import { lazyPart } from '../lib/load-part.ts'
-import { isUnfinished } from './describe.ts'
-import { latestJobs } from './jobs.ts'
+import { isUnfinished, latestJobs } from './jobs.ts'
 import type { AnnounceEnd } from './panel.tsx'
 
 const JobPanel = lazyPart(async () => (await import('./panel.tsx')).JobPanel)

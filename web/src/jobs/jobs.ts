@@ -4,7 +4,6 @@ import { useEffect, useState, useSyncExternalStore } from 'react'
 import { ask, type StowageError, stowage } from '../api/client.ts'
 import { graphql, type ResultOf } from '../api/graphql.ts'
 import { queryKeys } from '../api/query-keys.ts'
-import { isUnfinished } from './describe.ts'
 
 export const JobFields = graphql(`
   fragment JobFields on Job @_unmask {
@@ -77,6 +76,10 @@ const RetryMutation = graphql(`
 export type Job = ResultOf<typeof JobsQuery>['jobs']['nodes'][number]
 export type JobStateName = Job['state']
 export type JobAction = 'pause' | 'resume' | 'cancel' | 'retry'
+
+export function isUnfinished({ state }: Job): boolean {
+  return state === 'QUEUED' || state === 'RUNNING' || state === 'PAUSED'
+}
 
 /** Returns a page of jobs, the newest first. @throws StowageError */
 export async function listJobs(after: string | null, state: JobStateName | null, signal: AbortSignal) {

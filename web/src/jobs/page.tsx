@@ -12,9 +12,9 @@ import { RowTable } from '../ui/row-table.tsx'
 import { Select } from '../ui/select.tsx'
 import { Time } from '../ui/time.tsx'
 import { JobActions, JobProgressBar } from './actions.tsx'
-import { isUnfinished, stateTitles, statusOf, titleOf } from './describe.ts'
+import { stateTitles, statusOf, titleOf } from './describe.ts'
 import './jobs.css'
-import { type Job, type JobStateName, listJobs, useJobs, useStorageNames } from './jobs.ts'
+import { isUnfinished, type Job, type JobStateName, listJobs, useJobs, useStorageNames } from './jobs.ts'
 
 type Filter = JobStateName | 'ALL'
 

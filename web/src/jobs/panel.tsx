@@ -8,9 +8,9 @@ import { Button } from '../ui/button.tsx'
 import { DockPanel } from '../ui/dock-panel.tsx'
 import { notifyError } from '../ui/toasts.tsx'
 import { JobActions, JobProgressBar } from './actions.tsx'
-import { isUnfinished, stateTitles, statusOf, titleOf } from './describe.ts'
+import { stateTitles, statusOf, titleOf } from './describe.ts'
 import './jobs.css'
-import { type Job, useJobs, useStorageNames } from './jobs.ts'
+import { isUnfinished, type Job, useJobs, useStorageNames } from './jobs.ts'
 
 /** Says that a job has ended, in the words of `text`. */
 export type AnnounceEnd = (client: QueryClient, job: Job, text: string) => Promise<void>
