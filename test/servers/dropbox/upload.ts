@@ -1,4 +1,5 @@
-import { type Node, randomId } from '../cloud/tree.ts'
+import type { Node } from '../cloud/tree.ts'
+import { randomId } from '../cloud/tree.ts'
 import { badRequest, type DropboxError, refused, uploadRefused } from './errors.ts'
 import { contentHashOf, type Files } from './files.ts'
 
