@@ -1,17 +1,18 @@
 /** One container: connections, retries, tokens, and the errors of requests. */
-import type { ClientRequest, Agent as HttpAgent, IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { pipeline, Readable } from 'node:stream'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
 import type { Failure } from '../../bases/cloud/errors.ts'
 import { repeat, waitFor } from '../../bases/cloud/repeat.ts'
 import type { TokenSource } from '../../bases/cloud/tokens.ts'
 import { hasCode } from '../../bases/errors.ts'
 import type { KeyPage, ObjectLimits } from '../../bases/objects/driver.ts'
 import { type Backoff, parseRetryAfter } from '../../bases/retry.ts'
-import type { Host, Network } from '../../contract.ts'
+import { type HttpHeaders, StreamHttp } from '../../bases/stream-http.ts'
+import type { Host } from '../../contract.ts'
 import type { AzureSettings } from './config.ts'
 import { type Described, describe, encodeKey } from './entry.ts'
 import { failureOf, type Refusal, refusalOf, refused, unreached } from './errors.ts'
-import { apiVersion, type HttpHeaders, sharedKey } from './signature.ts'
+import { apiVersion, sharedKey } from './signature.ts'
 import { parseListing } from './xml.ts'
 
 /** Limits, which tests set to lower values. */
@@ -62,7 +63,7 @@ export interface BlobResponse {
 export class Container {
   readonly settings: AzureSettings
   readonly limits: Limits
-  readonly #http: HttpClient
+  readonly #http: StreamHttp
   readonly #token: TokenSource | undefined
   /** Milliseconds by which the clock of Azure is ahead. */
   #clockOffset = 0
@@ -75,7 +76,7 @@ export class Container {
   ) {
     this.settings = settings
     this.limits = limits
-    this.#http = new HttpClient(network, settings.endpoint.protocol)
+    this.#http = new StreamHttp(network, settings.endpoint.protocol)
     this.#token = token
   }
 
@@ -260,68 +261,8 @@ export function wasRepeated(error: unknown): boolean {
   return (refusalOf(error)?.attempts ?? 1) > 1
 }
 
-/** The maximum number of connections. Downloads use separate ones, because slow readers can occupy these for long. */
-const callSockets = 64
-const bodySockets = 1024
-
-/** Milliseconds until a connection is established. */
-const connectTime = 10_000
-
 /** Bytes of a response that is not streamed: a page of a listing with long metadata. */
 const maxText = 32 * 1024 * 1024
-
-interface HttpRequest {
-  method: string
-  headers: HttpHeaders
-  body?: Buffer | Readable | undefined
-  signal?: AbortSignal | undefined
-  /** Milliseconds without a byte. */
-  timeout: number
-  /** True where the caller reads the body of the response itself, as slowly as it likes. */
-  isStreamed: boolean
-}
-
-/** Sends requests once, over connections that are reused. */
-class HttpClient {
-  readonly #network: Network
-  readonly #calls: HttpAgent
-  readonly #bodies: HttpAgent
-  readonly #uploads: HttpAgent
-
-  constructor(network: Network, protocol: string) {
-    this.#network = network
-    const options = { keepAlive: true, maxFreeSockets: 32, scheduling: 'lifo' as const }
-    const agent = (own: object) => (protocol === 'https:' ? network.httpsAgent(own) : network.httpAgent(own))
-    this.#calls = agent({ ...options, maxSockets: callSockets })
-    this.#bodies = agent({ ...options, maxSockets: bodySockets })
-    // A streamed body cannot be sent again if an idle connection turns out to be closed, so it gets a new one.
-    this.#uploads = agent({ maxSockets: bodySockets })
-  }
-
-  /** Resolves when the response begins. @throws errors of sockets; the error of the body */
-  send(url: URL, { method, headers, body, signal, timeout, isStreamed }: HttpRequest): Promise<IncomingMessage> {
-    const agent = body instanceof Readable ? this.#uploads : isStreamed ? this.#bodies : this.#calls
-    return new Promise((resolve, reject) => {
-      const request = this.#network.request(url, { method, headers, agent, signal, timeout })
-      request.on('error', reject)
-      request.on('timeout', () => {
-        request.destroy(Object.assign(new Error('no byte arrived in time'), { code: 'ETIMEDOUT' }))
-      })
-      request.on('response', response => {
-        // The reader of a stream has timers of its own.
-        if (isStreamed && (response.statusCode ?? 500) < 300) request.setTimeout(0)
-        resolve(response)
-      })
-      boundConnecting(request)
-      if (body instanceof Readable) pipeline(body, request, error => error && reject(error))
-      else request.end(body)
-    })
-  }
-
-  close(): void {
-    for (const agent of [this.#calls, this.#bodies, this.#uploads]) agent.destroy()
-  }
-}
 
 /** Reads a response to its end, so that its connection can be used again. @throws errors of sockets */
 async function textOf(response: IncomingMessage): Promise<string> {
@@ -333,14 +274,4 @@ async function textOf(response: IncomingMessage): Promise<string> {
     if (length > maxText) throw Object.assign(new Error('the response is too long'), { code: 'EMSGSIZE' })
   }
   return Buffer.concat(chunks).toString()
-}
-
-function boundConnecting(request: ClientRequest): void {
-  request.on('socket', socket => {
-    if (!socket.connecting) return
-    const error = Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' })
-    const timer = setTimeout(() => request.destroy(error), connectTime)
-    socket.once('connect', () => clearTimeout(timer))
-    request.once('close', () => clearTimeout(timer))
-  })
 }

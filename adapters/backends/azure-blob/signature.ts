@@ -1,12 +1,10 @@
 /** Signatures of requests and of links, which the key of an account makes. */
 import { createHmac } from 'node:crypto'
+import type { HttpHeaders } from '../../bases/stream-http.ts'
 import type { LinkHeaders } from '../../contract.ts'
 
 /** The version of the REST API: https://learn.microsoft.com/rest/api/storageservices/versioning-for-the-azure-storage-services */
 export const apiVersion = '2023-11-03'
-
-/** Names of headers in lowercase. */
-export type HttpHeaders = Readonly<Record<string, string>>
 
 interface Account {
   account: string

@@ -1,4 +1,5 @@
 import { delayBefore, pause } from '../../bases/retry.ts'
+import { type HttpHeaders, StreamHttp } from '../../bases/stream-http.ts'
 import { type Call, type Network, StorageError } from '../../contract.ts'
 import { Authorization } from './authorization.ts'
 import type { WebdavSettings } from './config.ts'
@@ -11,6 +12,17 @@ const maxDetails = 500
 const maxAttempts = 7
 /** Milliseconds between attempts after a lock: some servers lock each path that they change. */
 const lockDelays = { first: 20, longest: 5_000 }
+
+/** Milliseconds until the response to a download begins. The host ends one that stalls. */
+const downloadTime = 5 * 60_000
+
+export interface DavResponse {
+  status: number
+  headers: Headers
+  body: AsyncIterable<Uint8Array> | null
+  /** Ends a body that nobody reads. */
+  discard(): void
+}
 
 export interface DavOptions extends Call {
   headers?: Record<string, string>
@@ -32,11 +44,13 @@ export class DavClient {
   readonly #origin: URL
   readonly #network: Network
   readonly #authorization: Authorization
+  readonly #downloads: StreamHttp
 
   constructor(settings: WebdavSettings, network: Network) {
     this.#origin = settings.origin
     this.#network = network
     this.#authorization = new Authorization(settings)
+    this.#downloads = new StreamHttp(network, settings.origin.protocol)
   }
 
   /**
@@ -44,7 +58,7 @@ export class DavClient {
    * @param path encoded
    * @throws the StorageError of the status
    */
-  async send(method: string, path: string, options: DavOptions): Promise<Response> {
+  async send(method: string, path: string, options: DavOptions): Promise<DavResponse> {
     const isStream = options.body !== undefined && !Buffer.isBuffer(options.body)
     const isRepeatable = !isStream && repeatable.has(method)
     for (let [attempt, target] = [1, path]; ; attempt += 1) {
@@ -74,7 +88,7 @@ export class DavClient {
   }
 
   /** Sends a request whose response has no content that matters. */
-  async run(method: string, path: string, options: DavOptions): Promise<Response> {
+  async run(method: string, path: string, options: DavOptions): Promise<DavResponse> {
     const response = await this.send(method, path, options)
     const details = await startOf(response)
     // The response lists what could not be changed.
@@ -83,7 +97,7 @@ export class DavClient {
   }
 
   /** Yields the body of a response. @throws UNAVAILABLE where the connection is lost */
-  async *content({ body }: Response): AsyncGenerator<Uint8Array, void, undefined> {
+  async *content({ body }: DavResponse): AsyncGenerator<Uint8Array, void, undefined> {
     try {
       yield* body ?? []
     } catch (error) {
@@ -92,8 +106,12 @@ export class DavClient {
   }
 
   /** Yields the resources of a response to PROPFIND. @throws UNAVAILABLE */
-  resources(response: Response): AsyncGenerator<DavResource> {
+  resources(response: DavResponse): AsyncGenerator<DavResource> {
     return resourcesIn(this.content(response))
+  }
+
+  close(): void {
+    this.#downloads.close()
   }
 
   async #send(
@@ -101,21 +119,34 @@ export class DavClient {
     target: string,
     authorization: string | undefined,
     { signal, headers, body }: DavOptions,
-  ): Promise<Response> {
+  ): Promise<DavResponse> {
+    const url = `${this.#origin.origin}${target}`
     const isStream = body !== undefined && !Buffer.isBuffer(body)
+    const sent = { 'user-agent': 'Stowage', ...(authorization !== undefined && { authorization }), ...headers }
     try {
-      return await this.#network.fetch(`${this.#origin.origin}${target}`, {
+      if (method === 'GET') return await this.#download(new URL(url), sent, signal)
+      const response = await this.#network.fetch(url, {
         method,
         signal,
         // `fetch` would keep all bytes of a stream in memory if it could have to send them again.
         ...(isStream ? { redirect: 'error', window: null } : { redirect: 'manual' }),
-        headers: { 'user-agent': 'Stowage', ...(authorization !== undefined && { authorization }), ...headers },
+        headers: sent,
         ...(body && { body: body as NonNullable<RequestInit['body']>, duplex: 'half' }),
       })
+      const { status, headers: received, body: content } = response
+      return { status, headers: received, body: content, discard: () => void content?.cancel().catch(() => {}) }
     } catch (error) {
       signal.throwIfAborted()
       throw toStorageError(error, this.#origin)
     }
+  }
+
+  async #download(url: URL, headers: HttpHeaders, signal: AbortSignal): Promise<DavResponse> {
+    const options = { method: 'GET', headers, signal, timeout: downloadTime, isStreamed: true }
+    const response = await this.#downloads.send(url, options)
+    const received = Object.entries(response.headers).map(([name, value]) => [name, String(value)] as [string, string])
+    const discard = () => void response.destroy()
+    return { status: response.statusCode ?? 0, headers: new Headers(received), body: response, discard }
   }
 
   /** Returns whether the server redirects to the same path as that of a folder. */
@@ -134,7 +165,7 @@ function isClosed(error: unknown): boolean {
 }
 
 /** Returns the start of a response, and reads no more of it. */
-async function startOf({ body }: Response): Promise<string> {
+async function startOf({ body }: DavResponse): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
   try {

@@ -1,4 +1,4 @@
-import { unreachable } from '../../bases/errors.ts'
+import { isNetworkError, unreachable } from '../../bases/errors.ts'
 import { parseRetryAfter } from '../../bases/retry.ts'
 import { StorageError, type StorageErrorCode } from '../../contract.ts'
 
@@ -67,9 +67,10 @@ export function refusal(
   return new StorageError(code, message, { cause, retryAfterMs: parseRetryAfter(retryAfter) })
 }
 
-/** Converts errors of `fetch` and of its bodies. Returns others unchanged: an abort, an error of the sent body, or a bug. */
+/** Converts errors of requests and of their bodies. Returns others unchanged: an abort, an error of the sent body, or a bug. */
 export function toStorageError(error: unknown, { hostname, port, protocol }: URL): unknown {
-  if (!(error instanceof TypeError) || !(error.cause instanceof Error)) return error
-  if (error.cause.name === 'StorageError') return error.cause
-  return unreachable(error.cause, { host: hostname, port: Number(port) || (protocol === 'https:' ? 443 : 80) })
+  const cause = error instanceof TypeError ? error.cause : error
+  if (!(cause instanceof Error) || cause.name === 'StorageError') return cause ?? error
+  if (cause === error && !isNetworkError(cause)) return error
+  return unreachable(cause, { host: hostname, port: Number(port) || (protocol === 'https:' ? 443 : 80) })
 }

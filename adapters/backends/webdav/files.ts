@@ -197,7 +197,7 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
         return { used: null, total: null }
       },
     }),
-    close() {},
+    close: () => client.close(),
   }
 }
 
@@ -220,7 +220,7 @@ async function* receive(
   })
   const isPart = response.status === 206
   if (!isSameVersion(facts, response.headers, isPart)) {
-    await response.body?.cancel()
+    response.discard()
     throw changed()
   }
   // Servers may send the whole file instead of a part.

@@ -14,8 +14,13 @@ const apacheFiles = '<http://apache.org/dav/propset/fs/1>'
 /** @throws INVALID_CONFIG, UNAUTHORIZED, UNAVAILABLE */
 export async function openProvider(settings: WebdavSettings, host: Host): Promise<StorageProvider> {
   const client = new DavClient(settings, host.network)
-  const features = await featuresOf(client, settings, host)
-  return await openPlainProvider(webdavFiles(settings, features, client), host)
+  try {
+    const features = await featuresOf(client, settings, host)
+    return await openPlainProvider(webdavFiles(settings, features, client), host)
+  } catch (error) {
+    client.close()
+    throw error
+  }
 }
 
 /** Asks the server what it can do, and checks the folder. */
@@ -48,7 +53,7 @@ async function uploadsBeside(client: DavClient, base: string, signal: AbortSigna
   const uploads = `${dav}uploads/${user}/`
   const look = { signal, headers: depth0, body: featuresRequest }
   const response = await client.send('PROPFIND', uploads, look).catch(ifRefused(null))
-  await response?.body?.cancel()
+  response?.discard()
   return response && uploads
 }
 

@@ -132,7 +132,7 @@ export class UploadFolders {
   async #isGone(id: string, { signal }: Call): Promise<boolean> {
     try {
       const response = await this.#client.send('PROPFIND', this.#at(id), { signal, headers: { depth: '0' } })
-      await response.body?.cancel()
+      response.discard()
       return false
     } catch (error) {
       if (statusOf(error) !== 404 && !hasCode(error, 'UNAVAILABLE')) throw error
