@@ -24,7 +24,7 @@ const tags = {
 /** Values of the tag `compression`: JPEG, in its old and new form. */
 const jpegCompressions: readonly (number | undefined)[] = [6, 7]
 
-interface Span {
+interface Preview {
   offset: number
   length: number
 }
@@ -46,18 +46,18 @@ export async function readPreview(original: Original): Promise<Picture> {
 }
 
 /** Fujifilm's header has the position of the preview at byte 84. */
-function fujifilmPreview(head: Buffer): Span {
+function fujifilmPreview(head: Buffer): Preview {
   return { offset: head.readUInt32BE(84), length: head.readUInt32BE(88) }
 }
 
 /** Returns all JPEG images that the directories name. @throws RangeError if the file is damaged */
-function tiffPreviews(head: Buffer): Span[] {
+function tiffPreviews(head: Buffer): Preview[] {
   const order = head.toString('latin1', 0, 2)
   if (order !== 'II' && order !== 'MM') throw new Error('The file is no TIFF file.')
   const little = order === 'II'
   const u16 = (at: number) => (little ? head.readUInt16LE(at) : head.readUInt16BE(at))
   const u32 = (at: number) => (little ? head.readUInt32LE(at) : head.readUInt32BE(at))
-  const found: Span[] = []
+  const found: Preview[] = []
   const waiting = [u32(4)]
   const seen = new Set<number>()
   while (waiting.length > 0 && seen.size < maxDirectories) {
