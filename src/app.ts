@@ -98,6 +98,7 @@ export async function buildApp(options: {
     directSeconds: settings.directSeconds,
     mail: settings.mail,
     auditDays: settings.auditDays,
+    catalogueHours: settings.catalogueHours,
     workers: settings.workers,
     dataFolder: settings.dataFolder,
     thumbnailBytes: settings.thumbnailBytes,

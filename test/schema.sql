@@ -59,8 +59,65 @@ CREATE INDEX audit_events_to_provider ON public.audit_events USING btree (worksp
 CREATE INDEX audit_events_user ON public.audit_events USING btree (workspace_id, user_id, id) WHERE (user_id IS NOT NULL)
 CREATE UNIQUE INDEX audit_events_pkey ON public.audit_events USING btree (id)
 CREATE TRIGGER audit_events_arrivals AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION collect_arrivals()
+CREATE TRIGGER audit_events_catalogue AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION note_catalogue_changes()
 CREATE TRIGGER audit_events_entries AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION notify_of_entries()
 CREATE TRIGGER audit_events_webhooks AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION enqueue_webhooks()
+catalogue_changes.id bigint not null
+catalogue_changes.catalogue integer not null
+catalogue_changes.kind text not null
+catalogue_changes.path text not null
+catalogue_changes.to_path text
+catalogue_changes.next text
+catalogue_changes: catalogue_changes_kind_check CHECK ((kind = ANY (ARRAY['ENTRY'::text, 'REMOVED'::text, 'MOVED'::text, 'FOLDER'::text, 'TREE'::text])))
+catalogue_changes: catalogue_changes_path_check CHECK ((octet_length(path) <= 2000))
+catalogue_changes: catalogue_changes_pkey PRIMARY KEY (id)
+catalogue_changes: catalogue_changes_to_path_check CHECK ((octet_length(to_path) <= 2000))
+CREATE INDEX catalogue_changes_hidden ON public.catalogue_changes USING btree (catalogue) WHERE (kind = ANY (ARRAY['REMOVED'::text, 'MOVED'::text]))
+CREATE INDEX catalogue_changes_next ON public.catalogue_changes USING btree (catalogue, id)
+CREATE UNIQUE INDEX catalogue_changes_pkey ON public.catalogue_changes USING btree (id)
+catalogue_entries.size bigint
+catalogue_entries.modified_at timestamp with time zone
+catalogue_entries.file_id uuid
+catalogue_entries.catalogue integer not null
+catalogue_entries.is_folder boolean not null
+catalogue_entries.path text not null
+catalogue_entries.name text not null
+catalogue_entries.etag text
+catalogue_entries.checksums jsonb
+catalogue_entries.grams integer[] not null
+catalogue_entries: catalogue_entries_path_check CHECK ((octet_length(path) <= 2000))
+catalogue_entries: catalogue_entries_pkey PRIMARY KEY (catalogue, path)
+CREATE INDEX catalogue_entries_folders ON public.catalogue_entries USING btree (catalogue, path) WHERE is_folder
+CREATE INDEX catalogue_entries_grams ON public.catalogue_entries USING gin (grams)
+CREATE UNIQUE INDEX catalogue_entries_pkey ON public.catalogue_entries USING btree (catalogue, path)
+catalogue_servers.id uuid not null
+catalogue_servers.renewed_at timestamp with time zone not null
+catalogue_servers: catalogue_servers_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX catalogue_servers_pkey ON public.catalogue_servers USING btree (id)
+catalogues.id integer not null
+catalogues.provider_id uuid
+catalogues.mode text not null default 'NAMES'::text
+catalogues.entries bigint not null default 0
+catalogues.round_started_at timestamp with time zone
+catalogues.round_next text
+catalogues.round_has_gaps boolean not null default false
+catalogues.round_is_first boolean not null default false
+catalogues.next_round_at timestamp with time zone not null default now()
+catalogues.indexed_at timestamp with time zone
+catalogues.has_gaps boolean not null default false
+catalogues.failures integer not null default 0
+catalogues.failure text
+catalogues.retry_at timestamp with time zone
+catalogues.followed_at timestamp with time zone
+catalogues.claimed_at timestamp with time zone not null default now()
+catalogues.lease_id uuid
+catalogues.lease_until timestamp with time zone
+catalogues: catalogues_mode_check CHECK ((mode = ANY (ARRAY['OFF'::text, 'NAMES'::text, 'CONTENT'::text])))
+catalogues: catalogues_pkey PRIMARY KEY (id)
+catalogues: catalogues_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE SET NULL
+catalogues: catalogues_provider_id_key UNIQUE (provider_id)
+CREATE UNIQUE INDEX catalogues_pkey ON public.catalogues USING btree (id)
+CREATE UNIQUE INDEX catalogues_provider_id_key ON public.catalogues USING btree (provider_id)
 entry_locks.token uuid not null
 entry_locks.provider_id uuid not null
 entry_locks.path text not null
@@ -73,18 +130,18 @@ entry_locks.expires_at timestamp with time zone not null
 entry_locks: entry_locks_pkey PRIMARY KEY (token)
 entry_locks: entry_locks_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
 entry_locks: entry_locks_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
-CREATE INDEX webdav_locks_expiry ON public.entry_locks USING btree (expires_at)
-CREATE INDEX webdav_locks_member ON public.entry_locks USING btree (workspace_id, user_id)
-CREATE INDEX webdav_locks_path ON public.entry_locks USING btree (provider_id, "left"(path, 400) COLLATE "C")
+CREATE INDEX entry_locks_expiry ON public.entry_locks USING btree (expires_at)
+CREATE INDEX entry_locks_member ON public.entry_locks USING btree (workspace_id, user_id)
+CREATE INDEX entry_locks_path ON public.entry_locks USING btree (provider_id, "left"(path, 400) COLLATE "C")
 CREATE UNIQUE INDEX entry_locks_pkey ON public.entry_locks USING btree (token)
-CREATE TRIGGER webdav_locks_rights_created AFTER INSERT ON public.entry_locks REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION webdav_locks_rights_change()
+CREATE TRIGGER entry_locks_rights_created AFTER INSERT ON public.entry_locks REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION entry_locks_rights_change()
 entry_properties.provider_id uuid not null
 entry_properties.path text not null
 entry_properties.name text not null
 entry_properties.xml text not null
 entry_properties: entry_properties_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
-CREATE INDEX webdav_properties_path ON public.entry_properties USING btree (provider_id, "left"(path, 400) COLLATE "C")
-CREATE UNIQUE INDEX webdav_properties_name ON public.entry_properties USING btree (provider_id, md5(path), md5(name))
+CREATE INDEX entry_properties_path ON public.entry_properties USING btree (provider_id, "left"(path, 400) COLLATE "C")
+CREATE UNIQUE INDEX entry_properties_name ON public.entry_properties USING btree (provider_id, md5(path), md5(name))
 idempotent_uploads.credential_id uuid not null
 idempotent_uploads.key_hash bytea not null
 idempotent_uploads.fingerprint bytea not null
@@ -276,6 +333,8 @@ providers: providers_workspace_slug UNIQUE (workspace_id, slug)
 CREATE INDEX providers_workspace_id ON public.providers USING btree (workspace_id, created_at, id)
 CREATE UNIQUE INDEX providers_pkey ON public.providers USING btree (id)
 CREATE UNIQUE INDEX providers_workspace_slug ON public.providers USING btree (workspace_id, slug)
+CREATE TRIGGER providers_catalogue_created AFTER INSERT ON public.providers FOR EACH ROW EXECUTE FUNCTION create_catalogue()
+CREATE TRIGGER providers_catalogue_replaced AFTER UPDATE OF config, status ON public.providers FOR EACH ROW WHEN (((old.config IS DISTINCT FROM new.config) OR ((old.status = ANY (ARRAY['NEEDS_AUTHORIZATION'::text, 'NEEDS_RECONNECT'::text])) AND (new.status = 'CONNECTED'::text)))) EXECUTE FUNCTION replace_catalogue()
 CREATE TRIGGER providers_rights_changed AFTER UPDATE OF workspace_id, slug, version ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER providers_rights_deleted AFTER DELETE ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER providers_rights_truncated AFTER TRUNCATE ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()

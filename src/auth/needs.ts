@@ -5,7 +5,17 @@
 import { AppError } from '../errors.ts'
 import { parseTrashId } from './id.ts'
 import { childOf, commonPath, parentOf, parseNewName, parseNewPath, parsePath, root, type StoragePath } from './path.ts'
-import { type Grant, grant, grantReadBelow, requireScopeAnywhere, requireWorkspaceAdmin, topOf } from './policy.ts'
+import {
+  type Grant,
+  grant,
+  grantReadBelow,
+  grantSearch,
+  requireScope,
+  requireScopeAnywhere,
+  requireWorkspaceAdmin,
+  type SearchGrant,
+  topOf,
+} from './policy.ts'
 import { highestScope, type Scope } from './scopes.ts'
 import type { ShareKind, Viewer } from './viewer.ts'
 
@@ -26,6 +36,8 @@ interface Inputs {
   trashed: { id: string }
   /** All of `sources`. */
   sources: { sources: readonly { providerId: string; path: string }[] }
+  /** All of `within`; without them, everything that the viewer may access. */
+  within: { within?: readonly { providerId: string; path: string }[] | null | undefined }
   /** Further entries of the provider of `path`. */
   morePaths: { providerId: string; morePaths?: readonly string[] | null | undefined }
   /** Further locations, of any provider. */
@@ -45,6 +57,7 @@ export interface Need<S extends Scope = Scope> {
 export const needs = {
   read: [{ scope: 'read', at: 'path' }],
   readAll: [{ scope: 'read', at: 'paths' }],
+  search: [{ scope: 'read', at: 'within' }],
   follow: [
     { scope: 'read', at: 'path' },
     { scope: 'read', at: 'others' },
@@ -166,6 +179,7 @@ const locate: { readonly [At in keyof Inputs]: (input: Inputs[At]) => Location |
   },
   sources: ({ sources }) => sources.map(({ providerId, path }) => ({ providerId, path: parsePath(path) })),
   morePaths: ({ providerId, morePaths }) => (morePaths ?? []).map(path => ({ providerId, path: parsePath(path) })),
+  within: ({ within }) => (within ?? []).map(({ providerId, path }) => ({ providerId, path: parsePath(path) })),
   others: ({ others }) => (others ?? []).map(({ providerId, path }) => ({ providerId, path: parsePath(path) })),
   // Missing folders of the target are created.
   target: ({ target }) => (target ? [{ providerId: target.providerId, path: parseNewPath(target.path) }] : []),
@@ -250,6 +264,12 @@ export function authorizeFollowing(
   input: Asked<typeof needs.follow>,
 ): readonly [Grant<'read'>, ...Grant<'read'>[]] {
   return grantAll(viewer, needs.follow, input) as [Grant<'read'>, ...Grant<'read'>[]]
+}
+
+/** Grants a search: in some folders, or in everything that the viewer may access. @throws as `authorize` */
+export function authorizeSearch(viewer: Viewer | null, input: Asked<typeof needs.search>): SearchGrant {
+  requireScope(viewer, 'read')
+  return grantSearch(viewer, grantAll(viewer, needs.search, input))
 }
 
 /** Returns the needs of the creator of a share. */

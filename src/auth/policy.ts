@@ -4,7 +4,7 @@
  * without one, no code can access a provider.
  */
 import { AppError } from '../errors.ts'
-import { type BasePaths, basePathsIn, containsAccess, includesPath, type ProviderAccess } from './access.ts'
+import { accessTo, type BasePaths, basePathsIn, containsAccess, includesPath, type ProviderAccess } from './access.ts'
 import { childOf, formatPath, isWithin, parsePath, root, type StoragePath } from './path.ts'
 import { includesRole, includesScope, type Role, type Scope } from './scopes.ts'
 import {
@@ -231,6 +231,29 @@ export interface AuditGrant {
 export function grantAudit(viewer: Viewer | null): AuditGrant {
   const { access, member } = requireScope(viewer, 'admin')
   return { [decided]: true, workspaceId: member.workspaceId, access }
+}
+
+/** Permission to find entries by their names in some folders of a workspace. */
+export interface SearchGrant {
+  readonly [decided]: true
+  readonly viewer: Viewer
+  readonly workspaceId: string
+  /** The folders to search in. */
+  readonly access: ProviderAccess
+  /** Whether the request names the folders. */
+  readonly isNamed: boolean
+}
+
+/**
+ * Grants searching in some folders, for which there are grants, or in everything that the viewer may access.
+ * @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED
+ */
+export function grantSearch(viewer: Viewer | null, within: readonly Grant[]): SearchGrant {
+  const present = requireScope(viewer, 'read')
+  const folders = within.map(({ providerId, path }) => [providerId, path] as const)
+  const isNamed = folders.length > 0
+  const access = isNamed ? accessTo(folders) : present.access
+  return { [decided]: true, viewer: present, workspaceId: present.member.workspaceId, access, isNamed }
 }
 
 /** @throws CREDENTIAL_REQUIRED, SESSION_REQUIRED */

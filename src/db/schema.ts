@@ -1,5 +1,5 @@
 /** The tables as Kysely sees them; `test/schema.sql` is what PostgreSQL sees. */
-import type { ColumnType, Generated, JSONColumnType } from 'kysely'
+import type { ColumnType, Generated, JSONColumnType, RawBuilder } from 'kysely'
 import type { StoredAccess } from '../auth/access.ts'
 import type { Role, Scope } from '../auth/scopes.ts'
 import type { CredentialKind, ShareKind } from '../auth/viewer.ts'
@@ -106,6 +106,10 @@ export interface Schema {
   shares: ShareTable
   share_claims: ShareClaimTable
   share_emails: ShareEmailTable
+  catalogues: CatalogueTable
+  catalogue_entries: CatalogueEntryTable
+  catalogue_changes: CatalogueChangeTable
+  catalogue_servers: CatalogueServerTable
 }
 
 /** Set by the database by default, and never updated. */
@@ -703,4 +707,82 @@ interface ShareEmailTable {
   attempts: Generated<number>
   next_attempt_at: Generated<Date>
   claim_id: string | null
+}
+
+export const catalogueModes = ['OFF', 'NAMES', 'CONTENT'] as const
+export type CatalogueMode = (typeof catalogueModes)[number]
+
+/** A trigger of `providers` inserts the rows. */
+interface CatalogueTable {
+  /** Names the catalogue in its entries, which are many. */
+  id: Generated<number>
+  /** Null once the provider is disconnected, or opens another back end: the entries are removed. */
+  provider_id: string | null
+  mode: Generated<CatalogueMode>
+  /** The number of rows in `catalogue_entries`: a bigint. */
+  entries: ColumnType<string, never, RawBuilder<string> | number>
+  /** The beginning of the present round, which lists every folder; null between two rounds. */
+  round_started_at: Date | null
+  /** The round has listed all folders before this path; null at its beginning. */
+  round_next: string | null
+  /** The round has left out something that it could not list, or whose path is too long. */
+  round_has_gaps: Generated<boolean>
+  /** The catalogue had no entries when the round began. */
+  round_is_first: Generated<boolean>
+  next_round_at: Generated<Date>
+  /** The beginning of the last round that has ended. */
+  indexed_at: Date | null
+  has_gaps: Generated<boolean>
+  /** The failures of the back end since the last success, and the reason of the latest one. */
+  failures: Generated<number>
+  failure: Reason | null
+  retry_at: Date | null
+  /** When a server last confirmed that it follows the changes. */
+  followed_at: Date | null
+  claimed_at: Generated<Date>
+  lease_id: string | null
+  lease_until: Date | null
+}
+
+/** A file or a folder. Folder times are those of the last look, as back ends change them with each entry in the folder. */
+interface CatalogueEntryTable {
+  size: string | null
+  modified_at: Date | null
+  /** A hash of the id that the back end gives, which may contain its address. */
+  file_id: string | null
+  catalogue: number
+  is_folder: boolean
+  /** Without a leading "/". */
+  path: string
+  /** The folded name with marks before its words: see `services/catalogue/names.ts`. */
+  name: string
+  etag: string | null
+  checksums: ColumnType<Record<string, string> | null, string | null, string | null>
+  /** Hashes of parts of the name and of the folders around the entry. */
+  grams: number[]
+}
+
+/**
+ * ENTRY: the entry, and if it is a folder anything below it, may have changed. REMOVED: a folder was deleted. MOVED: a folder moved to `to_path`. FOLDER: entries directly in the
+ * folder may have changed. TREE: anything below the folder may have changed. The search shows nothing at or below the paths of
+ * REMOVED and MOVED.
+ */
+export type CatalogueChangeKind = 'ENTRY' | 'REMOVED' | 'MOVED' | 'FOLDER' | 'TREE'
+
+/** A change that the catalogue does not have yet. A trigger of `audit_events` inserts most rows. */
+interface CatalogueChangeTable {
+  /** A bigint in the order of the changes. */
+  id: ColumnType<string, never, never>
+  catalogue: number
+  kind: CatalogueChangeKind
+  path: string
+  to_path: ColumnType<string | null, string | null | undefined, never>
+  /** How far the work on the change has come. */
+  next: ColumnType<string | null, string | null | undefined, string | null>
+}
+
+/** The servers that write changes. One that ends without removing its row may have lost some. */
+interface CatalogueServerTable {
+  id: string
+  renewed_at: Date
 }

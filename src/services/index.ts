@@ -5,6 +5,7 @@ import type { JobState } from '../db/schema.ts'
 import type { Storage } from '../storage/index.ts'
 import { createAudit } from './audit/index.ts'
 import type { LostEvents } from './audit/queue.ts'
+import { createCatalogue } from './catalogue/index.ts'
 import { createEntryLocks } from './entry-metadata/locks.ts'
 import { createEntryMetadata, createEntryProperties, followJob } from './entry-metadata/properties.ts'
 import { createEntryFeed, createEvents } from './events/index.ts'
@@ -60,6 +61,8 @@ export function createServices(options: {
   mail: (MailSettings & { publicUrl: string }) | null
   /** Days that audit events are kept; 0 keeps them forever. */
   auditDays: number
+  /** Hours between two comparisons of a storage with its catalogue; 0 means that this server works on no catalogue. */
+  catalogueHours: number
   /** Jobs that this server runs at once; 0 runs only those that its own requests wait for. */
   workers: number
   /** The folder of this server, for the cache of thumbnails. */
@@ -75,7 +78,20 @@ export function createServices(options: {
 }) {
   const { db, secrets, authentication, storage, setupCode, maxUploadBytes, onError } = options
   const { credentials, limits, tokens } = authentication
-  const audit = createAudit({ db, credentials, keepDays: options.auditDays, onLoss: options.onAuditLoss })
+  const catalogue = createCatalogue({
+    db,
+    secrets,
+    storage,
+    hours: options.catalogueHours,
+    isWorking: options.workers > 0,
+    onError,
+  })
+  const onLoss = (loss: LostEvents) => {
+    options.onAuditLoss(loss)
+    // The catalogue follows the events.
+    catalogue.compareAll().catch(onError)
+  }
+  const audit = createAudit({ db, credentials, keepDays: options.auditDays, onLoss })
   const reservations = new Reservations()
   const sharedUploads = createUploadServices({ db, secrets, storage, reservations, audit, maxUploadBytes, onError })
   const members = createMembers({ db, audit })
@@ -107,6 +123,7 @@ export function createServices(options: {
     folderJobs,
     trash: trashBin,
     entryMetadata,
+    folders: catalogue.folders,
     maxUploadBytes,
     directSeconds: options.directSeconds,
   })
@@ -144,6 +161,7 @@ export function createServices(options: {
       stopSender(),
       stopMail(),
       trash.stop(),
+      catalogue.stopWork(),
       worker.close(),
       feed.close(),
       entryFeed.close(),
@@ -154,6 +172,7 @@ export function createServices(options: {
     credentials,
     requestLimits: limits.requests,
     audit,
+    catalogue,
     accounts: createAccounts({ db, tokens, limits: limits.signIns, audit }),
     registration: createRegistration({ db, tokens, limits: limits.signIns, audit, setupCode }),
     apiKeys: createApiKeys({ db, secrets, audit }),
@@ -184,6 +203,7 @@ export function createServices(options: {
     async close() {
       await stopJobs()
       await Promise.all([authentication.close(), audit.close(), counts.close(), thumbnails.close()])
+      await catalogue.leave()
     },
   }
 }

@@ -167,6 +167,11 @@ export const definitions = {
     wholeNumber(0, 3650),
     '30',
   ),
+  STOWAGE_CATALOGUE_HOURS: define(
+    'Hours between two comparisons of each storage with its [catalogue](search.md), which the search needs; 0 keeps no catalogues',
+    wholeNumber(0, 8760),
+    '24',
+  ),
   STOWAGE_PROCESSES: define(
     '[Server processes](operations.md#processes) behind the port',
     wholeNumber(1, 64),
@@ -260,6 +265,8 @@ export interface Settings {
   readonly auditDays: number
   /** Days that deleted files stay in the trash, unless a provider sets another number; 0 deletes them at once. */
   readonly trashDays: number
+  /** Hours between two comparisons of a storage with its catalogue; 0 means that there are no catalogues. */
+  readonly catalogueHours: number
   /** Processes that share the port. */
   readonly processes: number
   /** Jobs that this server runs at once; 0 runs only those that its own requests wait for. */
@@ -340,6 +347,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     directSeconds: read('STOWAGE_DIRECT_SECONDS'),
     auditDays: read('STOWAGE_AUDIT_DAYS'),
     trashDays: read('STOWAGE_TRASH_DAYS'),
+    catalogueHours: read('STOWAGE_CATALOGUE_HOURS'),
     processes: read('STOWAGE_PROCESSES') ?? Math.min(4, Math.ceil(availableParallelism() / 2)),
     workers: read('STOWAGE_WORKERS'),
     thumbnailBytes: read('STOWAGE_THUMBNAIL_BYTES'),

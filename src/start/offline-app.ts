@@ -27,7 +27,7 @@ export async function withServices<T>(
   const redaction = new Redaction()
   const app = await buildApp({
     ...options,
-    settings: { ...options.settings, workers: 0 },
+    settings: { ...options.settings, workers: 0, catalogueHours: 0 },
     log: createLog('silent', undefined, redaction.redact),
     redaction,
   })

@@ -11,6 +11,7 @@ import type { Config } from './config.ts'
 import { isClosedAddress } from './network/index.ts'
 import { createProviderOpener, type OpenedProvider } from './open-provider.ts'
 import { createProviderCache, type FindRecord } from './provider-cache.ts'
+import { ProviderReader } from './provider-reader.ts'
 import { type ProviderContext, ReadLocation } from './read-location.ts'
 import type { Adapter, AdapterRegistry } from './registry.ts'
 import { createStatusReports } from './status-reports.ts'
@@ -33,6 +34,10 @@ export interface Storage {
   writeAt(grant: Grant<'write'>): Promise<WriteLocation>
   /** Opens the provider for calls that concern no path, such as `quota`. @throws as `readAt` */
   provider(record: ProviderRecord): Promise<StorageProvider>
+  /** The entries of a provider, for the server itself. @throws as `readAt` */
+  reader(record: ProviderRecord): Promise<ProviderReader>
+  /** Returns the milliseconds since a request of somebody, or a job, last opened a location of a provider in this process. */
+  idleTime(providerId: string): number
   /** The trash of a provider, for the server itself. @throws as `readAt` */
   trash(record: ProviderRecord): Promise<ProviderTrash>
   /** @throws as `readAt` */
@@ -143,6 +148,9 @@ export function createStorage(options: StorageOptions): Storage {
     return await ((seen && cache.find(seen)) ?? cache.get(await record(grant)))
   }
 
+  /** When a location of each provider was last opened, as of `performance.now()`. */
+  const usedAt = new Map<string, number>()
+
   return {
     adapters,
     activeGrants,
@@ -151,14 +159,18 @@ export function createStorage(options: StorageOptions): Storage {
     config,
     tokens,
     async readAt(grant) {
+      usedAt.set(grant.providerId, performance.now())
       await activeGrants.confirm([grant])
       return new ReadLocation(await contextOf(grant), grant)
     },
     async writeAt(grant) {
+      usedAt.set(grant.providerId, performance.now())
       await activeGrants.confirm([grant])
       return new WriteLocation(await contextOf(grant), grant)
     },
     provider: async record => (await cache.get(record)).provider,
+    reader: async record => new ProviderReader(await cache.get(record)),
+    idleTime: providerId => performance.now() - (usedAt.get(providerId) ?? Number.NEGATIVE_INFINITY),
     trash: async record => new ProviderTrash(await cache.get(record)),
     trashTraits: async record =>
       trashTraits((await cache.get(record)).provider, { own: record.trashDays, usual: trashDays }),
@@ -178,6 +190,7 @@ export function createStorage(options: StorageOptions): Storage {
     },
     forget(providerId) {
       cache.forget(providerId)
+      usedAt.delete(providerId)
       statusReports.forget(providerId)
       redacted.release(providerId)
       tokens.forget(providerId)

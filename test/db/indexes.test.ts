@@ -43,6 +43,9 @@ t.test('every index can store the longest value of its columns', async t => {
     from pg_index i
     join pg_attribute a on a.attrelid = i.indexrelid
     join pg_class c on c.oid = i.indrelid
+    -- An index of another kind holds parts of values, and those of fixed size alone.
+    join pg_class x on x.oid = i.indexrelid
+    join pg_am m on m.oid = x.relam and m.amname = 'btree'
     where c.relnamespace = 'public'::regnamespace and c.relname not like 'kysely_%'
     order by 1, a.attnum`.execute(db)
   const indexes = Map.groupBy(rows, ({ index }) => index)

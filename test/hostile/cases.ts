@@ -44,6 +44,7 @@ const isThorough = process.env.MATRIX === 'all'
 const entry = 'query ($providerId: ID!, $path: String!) { entry(providerId: $providerId, path: $path) { path name } }'
 const list = `query ($providerId: ID!, $path: String!) {
   folder(providerId: $providerId, path: $path) { downloadUrl entries(first: 1000) { nodes { path name __typename } } } }`
+const search = 'query ($input: SearchInput!) { search(input: $input) { nodes { entry { path } } } }'
 const archiveTicket = 'query ($input: ArchiveTicketInput!) { archiveTicket(input: $input) }'
 const link = 'query ($providerId: ID!, $path: String!) { file(providerId: $providerId, path: $path) { downloadUrl } }'
 export const change = (name: string, select = 'path') => {
@@ -58,6 +59,11 @@ export async function tryPath(on: Attack, path: string, n: number): Promise<void
   const isPlain = [base, '/', `${base}/seed.txt`, `${base}/deep`, `${base}/deep/seed.txt`].includes(path)
   await graphql(on, entry, at)
   await graphql(on, list, at)
+  await graphql(on, search, { input: { text: 'seed', within: [at] } })
+  await tryCall(on, `GET a search in ${JSON.stringify(path).slice(0, 200)}`, {
+    method: 'GET',
+    path: `/api/search?${new URLSearchParams({ text: 'seed', providerId, path: path.toWellFormed() })}`,
+  })
   const linked = json(await graphql(on, link, at)).data?.file?.downloadUrl
   if (linked) await follow(on, linked)
   await graphql(on, change('createFolder'), { input: at })

@@ -357,6 +357,7 @@ function acceptable(world: World, { method, path, operation }: DescribedCall, na
   const query = new URLSearchParams(path.startsWith('/api/') && id === '' ? { providerId, path: '/folder/file' } : {})
   const headers: Record<string, string> = { ...world.credentials.session }
   if (isShare) query.delete('providerId')
+  if (path === '/api/search') query.set('text', 'x')
   if (path.endsWith('/entries')) query.set('path', '/folder')
   if (path.endsWith('{name}')) {
     query.delete('providerId')

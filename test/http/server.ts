@@ -120,6 +120,7 @@ export async function serve(
     directSeconds: 900,
     mail: null,
     auditDays: 0,
+    catalogueHours: 0,
     workers: 1,
     dataFolder: folder,
     thumbnailBytes: 1024 ** 3,

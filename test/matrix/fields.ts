@@ -62,6 +62,14 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   },
   'Query.entry': { needs: readPaths, takes: ['entry'], args: at, effect: 'names its path' },
   'Query.file': { needs: readPaths, takes: ['file'], args: at, effect: 'names its path' },
+  'Query.search': {
+    needs: readPaths,
+    takes: ['entry'],
+    args: target => {
+      const filters = { kinds: null, minSize: null, maxSize: null, modifiedAfter: null, modifiedBefore: null }
+      return { input: { text: 'seed', within: [at(target)], ...filters, content: true }, first: 3, after: null }
+    },
+  },
   'Query.archiveTicket': {
     needs: readPaths,
     takes: ['entry'],
@@ -140,7 +148,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     needs: wholeProvider,
     takes: ['provider'],
     args: target => {
-      const changes = { name: 'main', slug: null, config: null, jobLimits: null, trashDays: null }
+      const changes = { name: 'main', slug: null, config: null, jobLimits: null, trashDays: null, catalogueMode: null }
       return { input: { id: at(target).providerId, ...changes } }
     },
   },
@@ -547,7 +555,13 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     root: 'accessible',
     basePaths: 'accessible',
     createdAt: own,
+    catalogue: own,
   },
+  Catalogue: { mode: own, state: own, entries: own, indexedAt: own, isComplete: own },
+  SearchConnection: { nodes: own, edges: own, pageInfo: own, coverage: own },
+  SearchEdge: { node: own, cursor: own },
+  SearchResult: { entry: own, provider: own, snippet: own },
+  SearchCoverage: { provider: own, isComplete: own, indexedAt: own },
   JobLimits: { filesAtOnce: own, bytesPerSecond: own },
   ProviderTrash: { days: own, isOneStep: own, isNative: own },
   ProviderCapabilities: {

@@ -111,6 +111,7 @@ const mcpTools: Readonly<Record<string, RouteRow>> = {
     ...at(target),
     name: 'seed',
   })),
+  'POST /mcp find': tool('find', { needs: mcpRead }, () => ({ text: 'seed' })),
   'POST /mcp read_file': tool(
     'read_file',
     { needs: mcpReadPaths, takes: ['file'], effect: 'sent', audit: 'DOWNLOAD' },
@@ -448,6 +449,19 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'PATCH /api/upload/resumable/:id': unknownUpload('PATCH'),
   'DELETE /api/upload/resumable/:id': unknownUpload('DELETE'),
   'POST /api/upload/resumable/:id': unknownUpload('POST', { 'x-http-method-override': 'DELETE' }),
+  'GET /api/search': {
+    needs: readPaths,
+    takes: ['entry'],
+    call: target => ({ method: 'GET', path: query('/api/search', target, '&text=seed') }),
+  },
+  'HEAD /api/search': {
+    needs: { who: 'anybody signed in', scope: 'read' },
+    call: () => ({ method: 'HEAD', path: '/api/search?text=seed' }),
+  },
+  'GET /api/search everywhere': {
+    needs: { who: 'anybody signed in', scope: 'read' },
+    call: () => ({ method: 'GET', path: '/api/search?text=seed' }),
+  },
   'GET /api/download/proxy': {
     needs: readPaths,
     takes: ['file'],

@@ -9,7 +9,7 @@ import { clients, type McpClient, startMcpWorld } from './clients.ts'
 /** The bytes of all schemas and descriptions, which every conversation of a model begins with. */
 const maxListBytes = 16_000
 
-const readers = ['list_providers', 'list_folder', 'stat', 'search', 'read_file', 'get_job']
+const readers = ['list_providers', 'list_folder', 'stat', 'search', 'find', 'read_file', 'get_job']
 const writers = [...readers, 'write_file', 'create_folder', 'copy', 'move', 'delete', 'cancel_job']
 
 for (const { label, version, connect } of clients) {
@@ -66,6 +66,11 @@ for (const { label, version, connect } of clients) {
     t.same(await call('move', { ...at('/team/reports/b.txt'), toPath: '/team/reports/A2.txt' }), {
       path: '/team/reports/A2.txt',
       job: null,
+    })
+    t.match(await call('find', { text: 'a' }), {
+      entries: [],
+      hasMore: false,
+      incomplete: [String],
     })
     t.match(await call('search', { ...at('/'), name: 'a' }), {
       notice: /untrusted/,

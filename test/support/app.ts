@@ -71,6 +71,8 @@ async function launch(t: Test, connectionString: string, folder: string, options
     signInLimit: 0,
     // Most tests are about deleting itself. Those of the trash switch it on.
     trashDays: 0,
+    // Only tests of the catalogue count calls of its worker.
+    catalogueHours: 0,
     ...options.settings,
   }
   const lines: string[] = []

@@ -8,6 +8,7 @@ import { type Connection, Graphql, type RequestOptions, type SubscribeOptions, t
 import { type Job, type WaitOptions, waitForJob } from './jobs.ts'
 import { type Location, list, type WalkedEntry, type WalkOptions, walk } from './list.ts'
 import { discardUpload } from './resumable.ts'
+import { type FoundEntry, type SearchOptions, search } from './search.ts'
 import { type StowageOptions, Transport } from './transport.ts'
 import { listTrash, type TrashedEntry, type TrashOptions } from './trash.ts'
 import { type UploadOptions, upload } from './upload.ts'
@@ -21,6 +22,7 @@ export type { Location, WalkedEntry, WalkOptions } from './list.ts'
 export type { SendOptions, UploadResume } from './resumable.ts'
 export type { ShouldRetry } from './retry.ts'
 export type * as schema from './schema.ts'
+export type { FoundEntry, SearchCoverage, SearchOptions } from './search.ts'
 export { type SharedEntry, type SharedFacts, ShareLink, type ShareLinkOptions } from './share-link.ts'
 export type { StowageOptions } from './transport.ts'
 export type { TrashedEntry, TrashOptions } from './trash.ts'
@@ -61,6 +63,11 @@ export class Stowage {
   constructor(options: StowageOptions) {
     this.#transport = new Transport(options)
     this.#graphql = new Graphql(this.#transport)
+  }
+
+  /** Yields the files and folders whose names contain a text, in all storages: the best matches first, then the newest. */
+  search(options: SearchOptions): AsyncGenerator<FoundEntry, void, undefined> {
+    return search(this.#graphql, options)
   }
 
   /**

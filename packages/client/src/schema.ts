@@ -175,6 +175,27 @@ export interface AuthorizeProviderPayload {
   authorizationUrl: string
 }
 
+/** What the server keeps of the entries of a provider, for the search. */
+export interface Catalogue {
+  __typename: 'Catalogue'
+  /** The number of entries in it. Null if you can access only a part of the provider. */
+  entries: number | null
+  /** Every change before this time is in it. Null before the end of the first listing. */
+  indexedAt: string | null
+  /** Whether it has every entry, except changes of the last seconds and those made at the back end itself. */
+  isComplete: boolean
+  /** What is kept. */
+  mode: CatalogueMode
+  /** How far it has come. */
+  state: CatalogueState
+}
+
+/** What the server keeps of the entries of a provider, for the search. */
+export type CatalogueMode = 'CONTENT' | 'NAMES' | 'OFF'
+
+/** How far the catalogue of a provider has come. */
+export type CatalogueState = 'FAILED' | 'INDEXING' | 'OFF' | 'READY' | 'WAITING'
+
 /** The current password and the new one. */
 export interface ChangePasswordInput {
   /** The current password. */
@@ -460,6 +481,9 @@ export interface EntryEdge {
   /** The entry of the list. */
   node: Entry
 }
+
+/** The kind of an entry. */
+export type EntryKind = 'FILE' | 'FOLDER'
 
 /** A file. */
 export interface File {
@@ -999,6 +1023,70 @@ export interface ScheduledJob {
 /** A level of permission of a credential. Each scope includes those below it: admin includes write, write includes read. */
 export type Scope = 'admin' | 'read' | 'write'
 
+/** One page of entries that a search has found. */
+export interface SearchConnection {
+  __typename: 'SearchConnection'
+  /** How much of each provider the search has covered. */
+  coverage: readonly (SearchCoverage)[]
+  /** The entries of this page, each with its cursor. */
+  edges: readonly (SearchEdge)[]
+  /** The entries of this page. */
+  nodes: readonly (SearchResult)[]
+  /** The position of this page in the list. */
+  pageInfo: PageInfo
+}
+
+/** How much of a provider a search has covered. */
+export interface SearchCoverage {
+  __typename: 'SearchCoverage'
+  /** Every change before this time was searched. Null before the end of the first listing. */
+  indexedAt: string | null
+  /** Whether the catalogue has every entry where the search looked. */
+  isComplete: boolean
+  /** The provider. */
+  provider: StorageProvider
+}
+
+/** One of the entries that a search has found, with its cursor. */
+export interface SearchEdge {
+  __typename: 'SearchEdge'
+  /** An opaque cursor. Pass it as `after` to get the page that starts after this entry. */
+  cursor: string
+  /** The entry of the list. */
+  node: SearchResult
+}
+
+/** What to search for. An entry has to match all of the fields. */
+export interface SearchInput {
+  /** Whether to search in the text of files, too, where a catalogue has it. */
+  content?: boolean | null
+  /** The kinds of entries. Default: all. */
+  kinds?: readonly (EntryKind)[] | null
+  /** The maximum size in bytes, which excludes folders. */
+  maxSize?: number | null
+  /** The minimum size in bytes, which excludes folders. */
+  minSize?: number | null
+  /** The earliest time of the last change, inclusive. */
+  modifiedAfter?: string | null
+  /** The latest time of the last change, exclusive. */
+  modifiedBefore?: string | null
+  /** Words that the name contains, in any order, case and accents, of at most 200 characters; words in quotes are one phrase. A word of one or two letters is the beginning of a word, except in scripts without spaces. */
+  text: string
+  /** The folders to search in, with everything below them; at most 50. Default: everything that you can access. */
+  within?: readonly (LocationInput)[] | null
+}
+
+/** An entry that a search has found. It is as the catalogue knows it. */
+export interface SearchResult {
+  __typename: 'SearchResult'
+  /** The file or folder. */
+  entry: Entry
+  /** The provider that stores it. */
+  provider: StorageProvider
+  /** The words around the text in the content of the file, or null if the name matches. */
+  snippet: string | null
+}
+
 /** A session in which you are signed in. */
 export interface Session {
   __typename: 'Session'
@@ -1092,6 +1180,8 @@ export interface StorageProvider {
   basePaths: readonly (string)[]
   /** The operations that the back end supports. Requires the scope `read`. */
   capabilities: ProviderCapabilities
+  /** What the server keeps of the entries of the provider, for the search. Requires the scope `read`. */
+  catalogue: Catalogue
   /** The configuration without its secrets. Empty if you may not change the provider. */
   config: unknown
   /** The time at which the provider was connected. */
@@ -1199,6 +1289,8 @@ export interface UpdateProfileInput {
 
 /** Changes to a provider. Omitted fields do not change. */
 export interface UpdateProviderInput {
+  /** What the server keeps of the entries of the provider, for the search. OFF removes what it has. */
+  catalogueMode?: CatalogueMode | null
   /** The properties to replace. Null removes a property; omitted properties do not change. If you change a property that is not marked `keepsSecrets` in the `configSchema`, include all secrets again; an OAuth consent then ends. */
   config?: unknown | null
   /** The ID of the provider. */

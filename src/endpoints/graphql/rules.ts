@@ -220,7 +220,7 @@ function locationNames(
 /** Returns the input fields that a need reads, other than the provider. */
 function inputNames({ at }: Need): string[] {
   if (at === 'newPath') return ['path']
-  if (at === 'sources' || at === 'others' || at === 'target') return [`${at}.path`]
+  if (at === 'sources' || at === 'others' || at === 'within' || at === 'target') return [`${at}.path`]
   return at === 'name' ? ['path', 'name'] : [at]
 }
 

@@ -8,6 +8,7 @@ import type { Sendfile } from '../../settings/index.ts'
 import { archiveRoute } from './archive.ts'
 import { oauthCallbackRoute, oauthStartRoute } from './consent.ts'
 import { downloadRoute } from './download.ts'
+import { searchRoute } from './search.ts'
 import { registerShares } from './shares.ts'
 import { thumbnailRoute } from './thumbnail.ts'
 import { uploadRoute } from './upload.ts'
@@ -22,6 +23,7 @@ export async function registerRest(
   downloadRoute(app, services, sendfile)
   archiveRoute(app, services)
   thumbnailRoute(app, services)
+  searchRoute(app, services)
   await app.register(scope => uploadRoute(scope, services))
   registerShares(app, { services, sendfile, basePath })
 }

@@ -60,6 +60,17 @@ export function unknownFolder(providerId: string, path: StoragePath, grant: Gran
   return { providerId, path, name: nameOf(path), kind: 'directory', isExport: false, ...nothing, [foundWith]: grant }
 }
 
+/** An entry as the catalogue knows it. */
+export function catalogueEntry(
+  providerId: string,
+  path: StoragePath,
+  facts: Pick<CheckedEntry, 'kind' | 'size' | 'modifiedAt' | 'etag' | 'checksums'>,
+): FileEntry {
+  const entry = { ...facts, name: nameOf(path), mimeType: null, fileId: null, isExport: false }
+  const mimeType = facts.kind === 'file' ? mimeTypeOf(entry) : null
+  return { ...entry, providerId, path, mimeType, [foundWith]: null }
+}
+
 /** Replaces the last segment of a path. The result is unparsed text and may be an invalid path. */
 export function siblingOf(path: string, name: string): string {
   return path.slice(0, path.lastIndexOf('/') + 1) + name

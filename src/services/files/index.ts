@@ -11,6 +11,7 @@ import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { Audit, Recording } from '../audit/index.ts'
+import type { FolderChanges } from '../catalogue/index.ts'
 import type { EntryMetadata } from '../entry-metadata/properties.ts'
 import { parsePageSize } from '../input.ts'
 import type { Credentials } from '../people/credentials.ts'
@@ -93,12 +94,13 @@ export function createFiles(options: {
   folderJobs: transfer.FolderJobs
   trash: transfer.TrashBin
   entryMetadata: EntryMetadata
+  folders: FolderChanges
   /** Bytes. */
   maxUploadBytes: number
   /** The maximum lifetime of direct links to a back end, in seconds; 0 disables them. */
   directSeconds: number
 }) {
-  const { storage, secrets, credentials, audit, reservations, folderJobs, trash, entryMetadata } = options
+  const { storage, secrets, credentials, audit, reservations, folderJobs, trash, entryMetadata, folders } = options
   const uploads = { storage, reservations, maxBytes: options.maxUploadBytes }
 
   const archives = new Archives()
@@ -164,7 +166,7 @@ export function createFiles(options: {
   ): Promise<FileEntry> {
     const facts = { ...transfer.locationsOf(input), details: { conflict: input.conflict } }
     return audit.recorded(viewer, action, facts, async recording => {
-      const entry = await work({ storage, trash, run: runFor(viewer, recording), entryMetadata })
+      const entry = await work({ storage, trash, run: runFor(viewer, recording), entryMetadata, folders })
       recording.add({ to: { providerId: entry.providerId, path: formatPath(entry.path) }, bytes: entry.size })
       return entry
     })
@@ -287,6 +289,7 @@ export function createFiles(options: {
               )
           if (item) recording.add({ details: { trashed: true } })
           await entryMetadata.deleted(granted)
+          if (entry.kind === 'directory') await folders.removed(granted)
           return { path: formatPath(granted.path), item }
         },
       )

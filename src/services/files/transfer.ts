@@ -13,6 +13,7 @@ import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import type { AuditFacts } from '../audit/index.ts'
+import type { FolderChanges } from '../catalogue/index.ts'
 import type { EntryMetadata } from '../entry-metadata/properties.ts'
 import { type ConflictBehavior, resolveConflict, statOrNull, type Taken, taken, unlessTaken } from './conflict.ts'
 import { copyAndDelete, copyFile, isSameObject, requireOutside } from './copying.ts'
@@ -55,6 +56,7 @@ export function locationsOf(input: RenameInput | TransferInput | CopyInput): Pic
 export interface TransferContext extends DeleteContext {
   storage: Storage
   entryMetadata: EntryMetadata
+  folders: FolderChanges
 }
 
 export async function rename(
@@ -115,7 +117,7 @@ export async function copy(
 }
 
 async function moveEntry(
-  { storage, trash, run, entryMetadata }: TransferContext,
+  { storage, trash, run, entryMetadata, folders }: TransferContext,
   viewer: Viewer | null,
   granted: GrantsOf<typeof needs.move>,
   { conflict, replacesTree = false }: Pick<TransferInput, 'conflict' | 'replacesTree'>,
@@ -137,6 +139,7 @@ async function moveEntry(
       if (there === taken) return taken
       // The end of a job has moved the data of a folder.
       if (moved || entry.kind === 'file') await entryMetadata.moved(source, destination)
+      if (entry.kind === 'directory') await folders.moved(source, destination)
       return entryAt(destination, there)
     })
   })

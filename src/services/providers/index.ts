@@ -8,6 +8,7 @@ import { grantBasePaths, requireScope, requireWorkspaceAdmin } from '../../auth/
 import { includesScope } from '../../auth/scopes.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
+import { setCatalogueMode } from '../../db/catalogue/catalogues.ts'
 import { type Change, type Database, isUniqueViolation } from '../../db/client.ts'
 import {
   batchedSlugs,
@@ -20,6 +21,7 @@ import {
   updateProvider,
   updateProviderDetails,
 } from '../../db/providers.ts'
+import type { CatalogueMode } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
 import { fromAdapter } from '../../storage/adapter-call.ts'
 import type { Config } from '../../storage/config.ts'
@@ -230,6 +232,7 @@ export function createProviders(options: {
         jobLimits?: JobLimits | null | undefined
         /** Null returns to the setting of the server. */
         trashDays?: number | null | undefined
+        catalogueMode?: CatalogueMode | null | undefined
       },
     ): Promise<ProviderRecord> {
       const location = { providerId: input.id }
@@ -240,10 +243,17 @@ export function createProviders(options: {
         if (name !== undefined) recording.add({ details: { newName: name } })
         const slug = input.slug == null ? undefined : parseSlug(input.slug)
         if (slug !== undefined) recording.add({ details: { newSlug: slug } })
-        const commit = <T>(work: (change: Change) => Promise<T>) =>
-          recording.commit(work).catch(error => {
+        const { catalogueMode } = input
+        if (catalogueMode != null) recording.add({ details: { catalogueMode } })
+        const commit = <T>(work: (change: Change) => Promise<T>) => {
+          const committing = recording.commit(async change => {
+            if (catalogueMode != null) await setCatalogueMode(change, record.id, catalogueMode)
+            return work(change)
+          })
+          return committing.catch(error => {
             throw slug !== undefined && isUniqueViolation(error) ? slugTaken(slug) : error
           })
+        }
         const jobLimits = input.jobLimits == null ? undefined : parseJobLimits(input.jobLimits)
         if (jobLimits) recording.add({ details: { jobLimits } })
         const trashDays = input.trashDays === undefined ? undefined : parseTrashDays(input.trashDays)
@@ -255,7 +265,7 @@ export function createProviders(options: {
           ...(trashDays !== undefined && { trashDays }),
         }
         if (input.config == null) {
-          if (Object.keys(details).length === 0) return record
+          if (Object.keys(details).length === 0) return catalogueMode == null ? record : commit(async () => record)
           return commit(async change => present(await updateProviderDetails(change, record.id, details)))
         }
         const adapter = adapterOf(record.type)

@@ -7,6 +7,7 @@ import { jobsCancel, jobsList, jobsPause, jobsResume, jobsRetry, jobsShow, jobsW
 import { keysCreate, keysList, keysRevoke } from './keys.ts'
 import { ls } from './ls.ts'
 import { rm } from './rm.ts'
+import { search } from './search.ts'
 import { shareCreate, shareList, shareRevoke } from './shares.ts'
 import { login, logout, whoami } from './sign-in.ts'
 import { sync } from './sync.ts'
@@ -17,6 +18,7 @@ const ownCommands: readonly Command[] = [
   logout,
   whoami,
   ls,
+  search,
   stat,
   cat,
   mkdir,

@@ -11,6 +11,7 @@ import { builder } from '../builder.ts'
 import { backEndCost } from '../cost.ts'
 import { StorageProviderRef } from '../refs.ts'
 import { at } from '../rules.ts'
+import { CatalogueModeEnum } from './catalogue.ts'
 
 /** Mutations that connect, change and disconnect providers. */
 
@@ -82,6 +83,10 @@ const UpdateProviderInput = builder.inputType('UpdateProviderInput', {
         'The properties to replace. Null removes a property; omitted properties do not change. If you change a property that is not marked `keepsSecrets` in the `configSchema`, include all secrets again; an OAuth consent then ends.',
     }),
     jobLimits: t.field({ type: JobLimitsInput, description: 'The new limits, which replace both limits.' }),
+    catalogueMode: t.field({
+      type: CatalogueModeEnum,
+      description: 'What the server keeps of the entries of the provider, for the search. OFF removes what it has.',
+    }),
     trashDays: t.int({
       description: `The number of days that deleted files stay in the trash, 0 to ${maxTrashDays}; 0 deletes them at once, and null returns to the setting of the server. Entries that are already in the trash keep their time.`,
     }),

@@ -6,8 +6,6 @@ import { defineTool, hints, listedByName, listedByPath, path, providerId, toList
 
 /** The maximum number of entries in one result, which a model has to read. */
 const maxEntries = 200
-/** The maximum number of results, which have whole paths. */
-const maxFound = 100
 
 export const listProviders = defineTool({
   name: 'list_providers',
@@ -76,34 +74,5 @@ export const stat = defineTool({
     const entry = await services.files.stat(viewer, location, signal)
     const { mimeType, etag, checksums } = entry
     return { ...toListedByPath(entry), mimeType, etag, checksums: { ...checksums } }
-  },
-})
-
-export const search = defineTool({
-  name: 'search',
-  title: 'Search by name',
-  description:
-    'Finds files and folders below a folder whose names contain a text, in upper or lower case. It does not search content. It stops at a limit of results, entries or time, and says so in `cut`: then search in a folder further down.',
-  annotations: hints.reads,
-  needs: needs.read,
-  showsData: true,
-  input: z.strictObject({
-    providerId,
-    path,
-    name: z.string().describe('The text to find in names'),
-    first: z.int().min(1).max(maxFound).default(50).describe('The maximum number of results'),
-  }),
-  output: z.object({
-    entries: z.array(listedByPath),
-    walked: z.number().describe('Entries whose names were compared'),
-    unreadable: z.number().describe('Folders that could not be listed'),
-    cut: z
-      .enum(['RESULTS', 'ENTRIES', 'TIME'])
-      .nullable()
-      .describe('The limit that ended the search; null if it is complete'),
-  }),
-  async run(input, { services, viewer, signal }) {
-    const { entries, walked, unreadable, cut } = await services.files.search(viewer, input, signal)
-    return { entries: entries.map(toListedByPath), walked, unreadable, cut }
   },
 })

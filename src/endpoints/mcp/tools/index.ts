@@ -1,8 +1,9 @@
 import type { McpTool } from '../tool.ts'
-import { listFolder, listProviders, search, stat } from './browse.ts'
+import { listFolder, listProviders, stat } from './browse.ts'
 import { copy, createFolder, deleteEntry, move, writeFile } from './change.ts'
 import { cancelJob, getJob } from './jobs.ts'
 import { readFile } from './read.ts'
+import { find, search } from './search.ts'
 
 /** All tools, in the order of `tools/list`. */
 export const tools: readonly McpTool[] = [
@@ -10,6 +11,7 @@ export const tools: readonly McpTool[] = [
   listFolder,
   stat,
   search,
+  find,
   readFile,
   getJob,
   writeFile,

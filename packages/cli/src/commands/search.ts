@@ -1,0 +1,58 @@
+import type { FoundEntry } from '../../../client/src/index.ts'
+import { command } from '../command.ts'
+import { usageError } from '../errors.ts'
+import { parseRemote } from '../operand.ts'
+
+/** The fields of an entry that the command prints. */
+const foundFields = ['kind', 'storage', 'path', 'size', 'modifiedAt'] as const
+
+export const search = command({
+  name: 'search',
+  operands: '<text> [path]...',
+  help: 'Find files and folders by their names, in all storages or below some paths; the best matches first, then the newest.',
+  options: {
+    kind: { value: 'kind', choices: ['file', 'folder'], help: 'Find only files, or only folders.' },
+    limit: { short: 'n', value: 'number', help: 'Print at most this number of entries. Default: 100.' },
+  },
+  json: { found: foundFields },
+  async run({ output, connect, signal }, { operands: [text = '', ...paths], options }) {
+    const limit = parseLimit(options.limit)
+    const operands = paths.map(parseRemote)
+    const server = await connect()
+    const within = await Promise.all(operands.map(operand => server.locate(operand)))
+    const found = server.stowage.search({
+      text,
+      ...(within.length > 0 && { within }),
+      ...(options.kind !== undefined && { kinds: [options.kind] }),
+      onCoverage(coverage) {
+        for (const { provider, isComplete } of coverage) {
+          if (!isComplete) output.note(`The server does not know all entries of the storage "${provider.name}" yet.`)
+        }
+      },
+      signal,
+    })
+    let count = 0
+    for await (const entry of found) {
+      await output.result(
+        foundRecord(entry),
+        `${entry.providerName}:${entry.path}${entry.kind === 'folder' ? '/' : ''}`,
+      )
+      count += 1
+      if (count === limit) return
+    }
+  },
+})
+
+const defaultLimit = 100
+const wholeNumber = /^[1-9]\d{0,8}$/
+
+/** @throws CommandError */
+function parseLimit(text: string | undefined): number {
+  if (text === undefined) return defaultLimit
+  if (wholeNumber.test(text)) return Number(text)
+  throw usageError('--limit is a number from 1.')
+}
+
+function foundRecord({ kind, providerName, path, size, modifiedAt }: FoundEntry) {
+  return { kind, storage: providerName, path, size, modifiedAt } satisfies Record<(typeof foundFields)[number], unknown>
+}

@@ -1,0 +1,77 @@
+/** The changes that the catalogues do not have yet: see `CatalogueChangeKind`. */
+import { sql } from 'kysely'
+import type { StoragePath } from '../../auth/path.ts'
+import type { Database } from '../client.ts'
+import type { CatalogueChangeKind } from '../schema.ts'
+
+export interface CatalogueChange {
+  id: string
+  kind: CatalogueChangeKind
+  path: StoragePath
+  /** Where a MOVED folder is now; null if its path is too long for the catalogue. */
+  toPath: StoragePath | null
+  /** How far the work has come; null at its beginning. */
+  next: string | null
+}
+
+/** Returns the oldest changes, in their order. @param isTree whether to return the changes of the kind TREE, or all others */
+export async function listChanges(
+  db: Database,
+  catalogue: number,
+  { isTree, limit }: { isTree: boolean; limit: number },
+): Promise<CatalogueChange[]> {
+  const rows = await db
+    .selectFrom('catalogue_changes')
+    .select(['id', 'kind', 'path', 'to_path', 'next'])
+    .where('catalogue', '=', catalogue)
+    .where('kind', isTree ? '=' : '!=', 'TREE')
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id, kind, path, to_path, next }) => ({
+    id,
+    kind,
+    path: path as StoragePath,
+    toPath: to_path as StoragePath | null,
+    next,
+  }))
+}
+
+/** Adds changes of the kind TREE, except those that wait already. */
+export async function addTrees(db: Database, catalogue: number, paths: readonly string[]): Promise<void> {
+  if (paths.length === 0) return
+  await sql`
+    insert into catalogue_changes (catalogue, kind, path)
+    select ${catalogue}, 'TREE', t.path from unnest(${paths}::text[]) t (path)
+    where not exists (select from catalogue_changes c
+      where c.catalogue = ${catalogue} and c.kind = 'TREE' and c.path = t.path and c.next is null)`.execute(db)
+}
+
+export async function setNext(db: Database, id: string, next: string): Promise<void> {
+  await db.updateTable('catalogue_changes').set({ next }).where('id', '=', id).execute()
+}
+
+export async function endChanges(db: Database, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  await db.deleteFrom('catalogue_changes').where(sql<boolean>`id = any(${ids}::bigint[])`).execute()
+}
+
+/**
+ * Notes that a folder was deleted or has moved, so that the search shows nothing at or below its paths until the catalogue has the
+ * change. Does nothing for a provider without a catalogue.
+ */
+export async function hideFolder(
+  db: Database,
+  from: { providerId: string; path: StoragePath },
+  to: { providerId: string; path: StoragePath } | null,
+): Promise<void> {
+  const isInside = to?.providerId === from.providerId
+  const moved = isInside ? { kind: 'MOVED', toPath: to.path } : { kind: 'REMOVED', toPath: null }
+  await sql`
+    insert into catalogue_changes (catalogue, kind, path, to_path)
+    select c.id, x.kind, x.path, x.to_path from catalogues c
+    join (values (${from.providerId}::uuid, ${moved.kind}, ${from.path}, ${moved.toPath}::text)) x (provider_id, kind, path, to_path)
+      on x.provider_id = c.provider_id
+    where c.mode <> 'OFF' and c.followed_at > now() - interval '10 minutes' and octet_length(x.path) <= 2000
+      and coalesce(octet_length(x.to_path), 0) <= 2000`.execute(db)
+}

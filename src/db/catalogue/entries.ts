@@ -1,0 +1,187 @@
+/** The entries of catalogues. Paths are without a leading "/" and in the order of their bytes. */
+import { type RawBuilder, sql } from 'kysely'
+import type { StoragePath } from '../../auth/path.ts'
+import type { Database } from '../client.ts'
+
+/** What the catalogue knows of an entry besides its name. */
+export interface EntryFacts {
+  isFolder: boolean
+  size: number | null
+  modifiedAt: Date | null
+  etag: string | null
+  /** A hash of the id that the back end gives, as 32 hexadecimal digits. */
+  fileId: string | null
+  checksums: Readonly<Record<string, string>>
+}
+
+export interface CatalogueEntry extends EntryFacts {
+  path: StoragePath
+  /** See the column. */
+  name: string
+  grams: readonly number[]
+}
+
+/** The maximum number of bytes of a path in the catalogue, as in the migration. An index holds no longer ones. */
+export const maxCataloguePath = 2000
+
+/** Adds entries, or updates those that have changed. Each path is there once. Returns the number of new ones. */
+export async function putEntries(db: Database, catalogue: number, entries: readonly CatalogueEntry[]): Promise<number> {
+  if (entries.length === 0) return 0
+  const texts = <T>(of: (entry: CatalogueEntry) => T) => entries.map(of)
+  const { rows } = await sql<{ added: string }>`
+    with stored as (
+      insert into catalogue_entries (catalogue, path, name, is_folder, size, modified_at, etag, file_id, checksums, grams)
+      select ${catalogue}, e.path, e.name, e.is_folder, e.size, to_timestamp(e.modified / 1000), e.etag, e.file_id,
+        e.checksums, e.grams::integer[]
+      from unnest(${texts(({ path }) => path)}::text[], ${texts(({ name }) => name)}::text[],
+        ${texts(({ isFolder }) => isFolder)}::boolean[], ${texts(({ size }) => size)}::bigint[],
+        ${texts(({ modifiedAt }) => modifiedAt?.getTime() ?? null)}::float8[], ${texts(({ etag }) => etag)}::text[],
+        ${texts(({ fileId }) => fileId)}::uuid[], ${texts(({ checksums }) => jsonOf(checksums))}::jsonb[],
+        ${texts(({ grams }) => `{${grams.join(',')}}`)}::text[]
+      ) as e (path, name, is_folder, size, modified, etag, file_id, checksums, grams)
+      on conflict (catalogue, path) do update set is_folder = excluded.is_folder, size = excluded.size,
+        modified_at = excluded.modified_at, etag = excluded.etag, file_id = excluded.file_id, checksums = excluded.checksums
+      where (catalogue_entries.is_folder, catalogue_entries.size, catalogue_entries.modified_at, catalogue_entries.etag,
+        catalogue_entries.file_id, catalogue_entries.checksums)
+        is distinct from (excluded.is_folder, excluded.size, excluded.modified_at, excluded.etag, excluded.file_id,
+        excluded.checksums)
+      returning xmax = 0 as is_new
+    )
+    select count(*) filter (where is_new) as added from stored`.execute(db)
+  return Number(rows[0]?.added ?? 0)
+}
+
+function jsonOf(checksums: Readonly<Record<string, string>>): string | null {
+  return Object.keys(checksums).length === 0 ? null : JSON.stringify(checksums)
+}
+
+/** The SQL of what is below a folder. "0" is the character after "/". */
+function isBelow(column: RawBuilder<string>, folder: StoragePath): RawBuilder<boolean> {
+  return folder === ''
+    ? sql<boolean>`true`
+    : sql<boolean>`(${column} > ${`${folder}/`} and ${column} < ${`${folder}0`})`
+}
+
+/** Deletes entries, but nothing below them. Returns their number. */
+export async function deleteEntries(db: Database, catalogue: number, paths: readonly string[]): Promise<number> {
+  if (paths.length === 0) return 0
+  const { numDeletedRows } = await db
+    .deleteFrom('catalogue_entries')
+    .where('catalogue', '=', catalogue)
+    .where(sql<boolean>`path = any(${paths})`)
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+export async function hasBelow(db: Database, catalogue: number, folder: StoragePath): Promise<boolean> {
+  return (await listBelow(db, catalogue, folder, 1)).length > 0
+}
+
+/** Deletes up to `limit` entries below a folder. Returns their number. */
+export async function deleteBelow(
+  db: Database,
+  catalogue: number,
+  folder: StoragePath,
+  limit: number,
+): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from catalogue_entries where catalogue = ${catalogue} and path = any(array(
+      select path from catalogue_entries where catalogue = ${catalogue} and ${isBelow(sql`path`, folder)}
+      order by path limit ${limit}))`.execute(db)
+  return Number(numAffectedRows)
+}
+
+interface Row {
+  path: StoragePath
+  isFolder: boolean
+  size: string | null
+  modifiedAt: Date | null
+  etag: string | null
+  fileId: string | null
+  checksums: Record<string, string> | null
+}
+
+const columns = sql`e.path, e.is_folder as "isFolder", e.size, e.modified_at as "modifiedAt", e.etag,
+  e.file_id as "fileId", e.checksums`
+
+export type KnownEntry = EntryFacts & { path: StoragePath }
+
+function toKnown(row: Row): KnownEntry {
+  const { size, fileId, checksums, ...rest } = row
+  return {
+    ...rest,
+    size: size === null ? null : Number(size),
+    fileId: fileId === null ? null : fileId.replaceAll('-', ''),
+    checksums: checksums ?? {},
+  }
+}
+
+/** Returns the entries at these paths, in no particular order. */
+export async function findEntries(db: Database, catalogue: number, paths: readonly string[]): Promise<KnownEntry[]> {
+  const { rows } = await sql<Row>`
+    select ${columns} from catalogue_entries e where e.catalogue = ${catalogue} and e.path = any(${paths})`.execute(db)
+  return rows.map(toKnown)
+}
+
+/** Returns up to `limit` entries below a folder, in the order of their paths. */
+export async function listBelow(
+  db: Database,
+  catalogue: number,
+  folder: StoragePath,
+  limit: number,
+): Promise<KnownEntry[]> {
+  const { rows } = await sql<Row>`
+    select ${columns} from catalogue_entries e where e.catalogue = ${catalogue} and ${isBelow(sql`e.path`, folder)}
+    order by e.path limit ${limit}`.execute(db)
+  return rows.map(toKnown)
+}
+
+/**
+ * Returns up to `limit` entries directly in a folder, after a path, in the order of their paths. It skips what is further below with one
+ * look into the index for each folder.
+ */
+export async function listChildren(
+  db: Database,
+  catalogue: number,
+  folder: StoragePath,
+  { after, limit }: { after: string | null; limit: number },
+): Promise<KnownEntry[]> {
+  const prefix = folder === '' ? '' : `${folder}/`
+  const isInFolder = isBelow(sql`e.path`, folder)
+  const from = (path: RawBuilder<string>) => sql`
+    select ${columns} from catalogue_entries e
+    where e.catalogue = ${catalogue} and ${isInFolder} and e.path >= ${path} order by e.path limit 1`
+  const rest = sql`substr(s.path, ${prefix.length === 0 ? 1 : Array.from(prefix).length + 1}::integer)`
+  // No path contains a NUL, so the next possible path has U+0001 behind the present one.
+  const next = sql<string>`case strpos(${rest}, '/') when 0 then s.path || chr(1)
+    else ${prefix} || split_part(${rest}, '/', 1) || '0' end collate "C"`
+  const start = after === null ? sql<string>`${prefix}` : sql<string>`${after} || chr(1)`
+  return db.transaction().execute(async trx => {
+    // Another plan would read the whole folder again for each row.
+    await sql`select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+      set_config('enable_sort', 'off', true)`.execute(trx)
+    const { rows } = await sql<Row>`
+    with recursive scan as (
+      (${from(start)})
+      union all
+      select n.* from scan s cross join lateral (${from(next)}) n
+    )
+    select * from scan s where strpos(${rest}, '/') = 0 limit ${limit}`.execute(trx)
+    return rows.map(toKnown)
+  })
+}
+
+/** Returns up to `limit` folders at or below a folder, from a path on, in the order of their paths. */
+export async function listFolders(
+  db: Database,
+  catalogue: number,
+  folder: StoragePath,
+  { from, limit }: { from: string; limit: number },
+): Promise<StoragePath[]> {
+  const { rows } = await sql<{ path: StoragePath }>`
+    select path from catalogue_entries
+    where catalogue = ${catalogue} and is_folder and path >= ${from}
+      and (path = ${folder} or ${isBelow(sql`path`, folder)})
+    order by path limit ${limit}`.execute(db)
+  return rows.map(({ path }) => path)
+}

@@ -1,0 +1,185 @@
+/** Finds entries in the catalogues. What the viewer cannot access is excluded by the predicate itself, as ranges of paths. */
+import { type RawBuilder, sql } from 'kysely'
+import type { StoragePath } from '../../auth/path.ts'
+import type { Database } from '../client.ts'
+
+/** A folder to search at and below. */
+export interface SearchRange {
+  catalogue: number
+  path: StoragePath
+  /** The gram that everything there has. */
+  gram: number
+}
+
+/** A text that names contain, as marked names contain it: see `services/catalogue/names.ts`. */
+interface SearchTerm {
+  needle: string
+  startNeedle: string
+  grams: readonly number[]
+}
+
+export interface CatalogueQuery {
+  /** At least one. */
+  ranges: readonly SearchRange[]
+  terms: readonly [SearchTerm, ...SearchTerm[]]
+  whole: string
+  wholeGram: number
+  startGram: number
+  isFolder: boolean | null
+  minSize: number | null
+  maxSize: number | null
+  modifiedAfter: Date | null
+  modifiedBefore: Date | null
+}
+
+/** How well a name matches: 0 equals the text, 1 begins with it, 2 has words that begin with it, 3 contains it. */
+type Rank = 0 | 1 | 2 | 3
+
+export interface FoundEntry {
+  catalogue: number
+  path: StoragePath
+  isFolder: boolean
+  size: number | null
+  modifiedAt: Date | null
+  etag: string | null
+  checksums: Readonly<Record<string, string>>
+  rank: Rank
+}
+
+/** The position of an entry in the results. */
+export type FoundPosition = Pick<FoundEntry, 'rank' | 'modifiedAt' | 'catalogue' | 'path'>
+
+/**
+ * The maximum number of entries that are ranked. If more match, all that equal or begin with the text are ranked, up to this number,
+ * and as many of the others.
+ */
+const maxCandidates = 5000
+/** Milliseconds. */
+const timeout = 5000
+
+/**
+ * Returns up to `limit` entries after a position: the best matches first, then the newest.
+ * @throws an error of PostgreSQL with the code 57014 if the search takes too long
+ */
+export async function searchCatalogues(
+  db: Database,
+  query: CatalogueQuery,
+  page: { after: FoundPosition | null; limit: number },
+): Promise<FoundEntry[]> {
+  return db.transaction().execute(async trx => {
+    // A plan without the index of grams would read every entry.
+    await sql`select set_config('statement_timeout', ${String(timeout)}, true), set_config('enable_seqscan', 'off', true),
+      set_config('work_mem', '32MB', true)`.execute(trx)
+    const few = await rank(trx, query, page, [[]])
+    if (few.candidates < maxCandidates) return few.found
+    return (await rank(trx, query, page, [[query.wholeGram], [query.startGram], []])).found
+  })
+}
+
+interface Row extends Omit<FoundEntry, 'size' | 'checksums'> {
+  size: string | null
+  checksums: Record<string, string> | null
+  candidates: number
+}
+
+/** @param tiers the grams, besides those of the terms, of each group of candidates */
+async function rank(
+  db: Database,
+  query: CatalogueQuery,
+  { after, limit }: { after: FoundPosition | null; limit: number },
+  tiers: readonly (readonly number[])[],
+): Promise<{ found: FoundEntry[]; candidates: number }> {
+  const candidates = sql.join(
+    tiers.map(grams => sql`(${candidatesOf(query, grams)})`),
+    sql` union `,
+  )
+  const { rows } = await sql<Row>`
+    with candidates as (${candidates}),
+    ranked as (
+      select c.*, case
+        when c.name = ${query.whole} then 0
+        when starts_with(c.name, ${query.terms[0].startNeedle}) then 1
+        when ${allOf(query.terms.map(({ startNeedle }) => contains(sql`c.name`, startNeedle)))} then 2
+        else 3 end as rank
+      from candidates c
+    )
+    select r.catalogue, r.path, r.is_folder as "isFolder", r.size, r.modified_at as "modifiedAt", r.etag, r.checksums, r.rank,
+      (select count(*)::integer from candidates) as candidates
+    from (select 1) one left join (
+      select * from ranked r where ${after ? isAfter(after) : sql`true`}
+      order by r.rank, r.modified_at desc nulls last, r.catalogue, r.path
+      limit ${limit}
+    ) r on true
+    order by r.rank, r.modified_at desc nulls last, r.catalogue, r.path`.execute(db)
+  // Without a result, the only row has the number of candidates.
+  const found = rows.flatMap(({ catalogue, path, isFolder, modifiedAt, etag, rank, ...row }) => {
+    if (path === null) return []
+    const size = row.size === null ? null : Number(row.size)
+    return { catalogue, path, isFolder, size, modifiedAt, etag, checksums: row.checksums ?? {}, rank }
+  })
+  return { found, candidates: rows[0]?.candidates ?? 0 }
+}
+
+function candidatesOf(query: CatalogueQuery, more: readonly number[]): RawBuilder<unknown> {
+  const { ranges, terms, isFolder, minSize, maxSize, modifiedAfter, modifiedBefore } = query
+  const grams = [...new Set([...terms.flatMap(term => term.grams), ...more])]
+  const conditions = [
+    sql<boolean>`e.grams @> ${grams}::integer[]`,
+    sql<boolean>`e.grams && ${ranges.map(({ gram }) => gram)}::integer[]`,
+    isInRanges(ranges),
+    ...terms.map(({ needle }) => contains(sql`e.name`, needle)),
+    ...(isFolder === null ? [] : [sql<boolean>`e.is_folder = ${isFolder}`]),
+    ...(minSize === null ? [] : [sql<boolean>`e.size >= ${minSize}`]),
+    ...(maxSize === null ? [] : [sql<boolean>`e.size <= ${maxSize}`]),
+    ...(modifiedAfter === null ? [] : [sql<boolean>`e.modified_at >= ${modifiedAfter}`]),
+    ...(modifiedBefore === null ? [] : [sql<boolean>`e.modified_at < ${modifiedBefore}`]),
+    isShown,
+  ]
+  return sql`select e.catalogue, e.path, e.name, e.is_folder, e.size, e.modified_at, e.etag, e.checksums
+    from catalogue_entries e where ${allOf(conditions)} limit ${maxCandidates}`
+}
+
+/** The SQL of `isWithin`. The columns are compared byte by byte, and "0" follows "/". */
+function isInRanges(ranges: readonly SearchRange[]): RawBuilder<boolean> {
+  const isIn = sql<boolean>`(r.path = '' or e.path = r.path or (e.path > r.path || '/' and e.path < r.path || '0'))`
+  return sql<boolean>`exists (
+    select from unnest(${ranges.map(({ catalogue }) => catalogue)}::integer[], ${ranges.map(({ path }) => path)}::text[])
+      as r (catalogue, path)
+    where r.catalogue = e.catalogue and ${isIn})`
+}
+
+/** Excludes what was at the paths of a folder that was deleted or has moved, and what the folder has replaced. */
+const isShown = sql<boolean>`not exists (
+  select from catalogue_changes h cross join lateral (values (h.path), (h.to_path)) as p (path)
+  where h.catalogue = e.catalogue and h.kind in ('REMOVED', 'MOVED')
+    and (e.path = p.path or (e.path > p.path || '/' and e.path < p.path || '0')))`
+
+function contains(name: RawBuilder<unknown>, needle: string): RawBuilder<boolean> {
+  return sql<boolean>`strpos(${name}, ${needle}) > 0`
+}
+
+function allOf(conditions: readonly RawBuilder<boolean>[]): RawBuilder<boolean> {
+  return sql<boolean>`(${sql.join(conditions, sql` and `)})`
+}
+
+function isAfter({ rank, modifiedAt, catalogue, path }: FoundPosition): RawBuilder<boolean> {
+  const isLater = sql<boolean>`(r.catalogue, r.path) > (${catalogue}::integer, ${path}::text collate "C")`
+  const isOlder =
+    modifiedAt === null
+      ? sql<boolean>`r.modified_at is null and ${isLater}`
+      : sql<boolean>`r.modified_at is null or r.modified_at < ${modifiedAt} or (r.modified_at = ${modifiedAt} and ${isLater})`
+  return sql<boolean>`(r.rank > ${rank} or (r.rank = ${rank} and (${isOlder})))`
+}
+
+/** Returns the catalogues in which these ranges contain, or lie in, a folder that has changed and is not in the catalogue yet. */
+export async function findUnsettled(db: Database, ranges: readonly SearchRange[]): Promise<ReadonlySet<number>> {
+  const { rows } = await sql<{ catalogue: number }>`
+    select distinct h.catalogue from catalogue_changes h cross join lateral (values (h.path), (h.to_path)) as e (path)
+    where h.kind <> 'ENTRY' and e.path is not null
+      and exists (
+        select from unnest(${ranges.map(({ catalogue }) => catalogue)}::integer[], ${ranges.map(({ path }) => path)}::text[])
+          as r (catalogue, path)
+        where r.catalogue = h.catalogue and (r.path = '' or e.path = r.path or starts_with(e.path, r.path || '/')
+          or starts_with(r.path, e.path || '/')))`.execute(db)
+  return new Set(rows.map(({ catalogue }) => catalogue))
+}

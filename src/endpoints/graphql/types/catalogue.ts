@@ -1,0 +1,59 @@
+import type { CatalogueMode } from '../../../db/schema.ts'
+import type { CatalogueState, CatalogueStatus } from '../../../services/catalogue/index.ts'
+import { builder } from '../builder.ts'
+import { StorageProviderRef } from '../refs.ts'
+
+const modes: Record<CatalogueMode, { description: string }> = {
+  OFF: { description: 'There is no catalogue, so the search finds nothing in the provider.' },
+  NAMES: { description: 'The catalogue has the names, sizes and times of all entries.' },
+  CONTENT: { description: 'As NAMES, and the text of files where the server can extract it.' },
+}
+
+export const CatalogueModeEnum = builder.enumType('CatalogueMode', {
+  description: 'What the server keeps of the entries of a provider, for the search.',
+  values: modes,
+})
+
+const states: Record<CatalogueState, { description: string }> = {
+  OFF: { description: 'There is no catalogue.' },
+  WAITING: { description: 'The first listing of the provider has not begun.' },
+  INDEXING: { description: 'The first listing of the provider has begun.' },
+  READY: { description: 'The first listing has ended. Changes are followed.' },
+  FAILED: { description: 'The back end does not work. The server keeps what it has, and tries again.' },
+}
+
+const CatalogueStateEnum = builder.enumType('CatalogueState', {
+  description: 'How far the catalogue of a provider has come.',
+  values: states,
+})
+
+const CatalogueType = builder.objectRef<CatalogueStatus>('Catalogue').implement({
+  description: 'What the server keeps of the entries of a provider, for the search.',
+  fields: t => ({
+    mode: t.expose('mode', { type: CatalogueModeEnum, description: 'What is kept.' }),
+    state: t.expose('state', { type: CatalogueStateEnum, description: 'How far it has come.' }),
+    entries: t.expose('entries', {
+      type: 'SafeInt',
+      nullable: true,
+      description: 'The number of entries in it. Null if you can access only a part of the provider.',
+    }),
+    indexedAt: t.expose('indexedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Every change before this time is in it. Null before the end of the first listing.',
+    }),
+    isComplete: t.exposeBoolean('isComplete', {
+      description:
+        'Whether it has every entry, except changes of the last seconds and those made at the back end itself.',
+    }),
+  }),
+})
+
+builder.objectField(StorageProviderRef, 'catalogue', t =>
+  t.field({
+    type: CatalogueType,
+    description: 'What the server keeps of the entries of the provider, for the search.',
+    authScopes: { scope: 'read' },
+    resolve: (record, _args, { services, viewer }) => services.catalogue.statusOf(viewer, record),
+  }),
+)

@@ -1,0 +1,117 @@
+import { needs } from '../../../auth/needs.ts'
+import {
+  type Coverage,
+  maxSearchPage,
+  maxSearchText,
+  maxWithin,
+  type SearchPage,
+} from '../../../services/catalogue/search.ts'
+import { builder } from '../builder.ts'
+import { connectionCost, pageCost } from '../cost.ts'
+import { EntryRef, StorageProviderRef } from '../refs.ts'
+import { at, authorizedBy } from '../rules.ts'
+import { LocationInput } from './job.ts'
+import { definePage, type Page, toPage } from './page.ts'
+
+const EntryKind = builder.enumType('EntryKind', {
+  description: 'The kind of an entry.',
+  values: { FILE: { description: 'A file.' }, FOLDER: { description: 'A folder.' } },
+})
+
+const SearchInput = builder.inputType('SearchInput', {
+  description: 'What to search for. An entry has to match all of the fields.',
+  fields: t => ({
+    text: t.string({
+      required: true,
+      description: `Words that the name contains, in any order, case and accents, of at most ${maxSearchText} characters; words in quotes are one phrase. A word of one or two letters is the beginning of a word, except in scripts without spaces.`,
+    }),
+    within: t.field({
+      type: [LocationInput],
+      description: `The folders to search in, with everything below them; at most ${maxWithin}. Default: everything that you can access.`,
+    }),
+    kinds: t.field({ type: [EntryKind], description: 'The kinds of entries. Default: all.' }),
+    minSize: t.field({ type: 'SafeInt', description: 'The minimum size in bytes, which excludes folders.' }),
+    maxSize: t.field({ type: 'SafeInt', description: 'The maximum size in bytes, which excludes folders.' }),
+    modifiedAfter: t.field({ type: 'DateTime', description: 'The earliest time of the last change, inclusive.' }),
+    modifiedBefore: t.field({ type: 'DateTime', description: 'The latest time of the last change, exclusive.' }),
+    content: t.boolean({
+      defaultValue: true,
+      description: 'Whether to search in the text of files, too, where a catalogue has it.',
+    }),
+  }),
+})
+
+type Found = SearchPage['items'][number]
+
+const SearchResult = builder.objectRef<Found>('SearchResult').implement({
+  description: 'An entry that a search has found. It is as the catalogue knows it.',
+  fields: t => ({
+    entry: t.field({ type: EntryRef, description: 'The file or folder.', resolve: ({ entry }) => entry }),
+    provider: t.field({
+      type: StorageProviderRef,
+      description: 'The provider that stores it.',
+      resolve: ({ provider }) => provider,
+    }),
+    snippet: t.string({
+      nullable: true,
+      description: 'The words around the text in the content of the file, or null if the name matches.',
+      resolve: () => null,
+    }),
+  }),
+})
+
+const SearchCoverage = builder.objectRef<Coverage>('SearchCoverage').implement({
+  description: 'How much of a provider a search has covered.',
+  fields: t => ({
+    provider: t.field({
+      type: StorageProviderRef,
+      description: 'The provider.',
+      resolve: ({ provider }) => provider,
+    }),
+    isComplete: t.exposeBoolean('isComplete', {
+      description: 'Whether the catalogue has every entry where the search looked.',
+    }),
+    indexedAt: t.expose('indexedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Every change before this time was searched. Null before the end of the first listing.',
+    }),
+  }),
+})
+
+const SearchConnection = definePage<Found>('Search', SearchResult, 'entries that a search has found')
+
+type CoveredPage = Page<Found> & { coverage: Coverage[] }
+
+builder.objectField(SearchConnection, 'coverage', t =>
+  t.field({
+    type: [SearchCoverage],
+    description: 'How much of each provider the search has covered.',
+    complexity: pageCost,
+    resolve: page => (page as CoveredPage).coverage,
+  }),
+)
+
+builder.queryField('search', t =>
+  t.field({
+    type: SearchConnection,
+    description:
+      'Finds files and folders by their names, in all providers that you can access: the best matches first, then the newest.',
+    authScopes: at(needs.search),
+    args: {
+      input: t.arg({ type: SearchInput, required: true, description: 'What to search for.' }),
+      first: t.arg.int({ defaultValue: 50, description: `The maximum number of entries, 1 to ${maxSearchPage}.` }),
+      after: t.arg.string({ description: 'The cursor after which the page starts.' }),
+    },
+    complexity: ({ first }) => connectionCost(first, maxSearchPage),
+    resolve: async (_root, args, context): Promise<CoveredPage> => {
+      const { input, first, after } = args
+      const { text, kinds, minSize, maxSize, modifiedAfter, modifiedBefore } = input
+      const filters = { text, kinds, minSize, maxSize, modifiedAfter, modifiedBefore }
+      const asked = { ...filters, ...authorizedBy(context, args, needs.search) }
+      const { services, viewer, signal } = context
+      const found = await services.catalogue.search(viewer, asked, { first: first ?? 50, after }, signal)
+      return { ...toPage(found, after, item => item), coverage: found.coverage }
+    },
+  }),
+)

@@ -1,0 +1,136 @@
+/** Brings the catalogue up to date with changes that were made through this server, by looking at the back end once more. */
+import { ancestorsOf, parentOf, type StoragePath } from '../../auth/path.ts'
+import { changeCatalogue } from '../../db/catalogue/catalogues.ts'
+import { addTrees, type CatalogueChange, endChanges, setNext } from '../../db/catalogue/changes.ts'
+import { deleteEntries, findEntries, listBelow, putEntries } from '../../db/catalogue/entries.ts'
+import { Limiter } from '../../lib/limiter.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import { factsOf, fits, isHidden, isOwnFault, toEntry } from './entry.ts'
+import { batchSize, removeAll, removeBelow, type WalkContext } from './walk.ts'
+
+export interface FollowContext extends WalkContext {
+  /** The catalogue contains everything below a path, except changes that are still to be followed. */
+  isComplete(path: StoragePath): boolean
+  /** Called for each entry that was added or has changed. */
+  onAdded(path: StoragePath): void
+}
+
+/** Looks at the entries of changes of the kinds ENTRY and REMOVED, and stores what is there now. A folder gets a walk. @throws as `ProviderReader.stat` */
+export async function followEntries(
+  context: FollowContext,
+  changes: readonly CatalogueChange[],
+  atOnce: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const { db, catalogue } = context
+  const paths = new Set(changes.map(({ path }) => path))
+  const { found, gone } = await look(context, paths, atOnce, signal)
+  await removeAll(context, await findEntries(db, catalogue, [...gone]))
+  const known = new Map((await findEntries(db, catalogue, [...found.keys()])).map(entry => [entry.path, entry]))
+  for (const [path, { kind }] of found) {
+    if (kind === 'file' && known.get(path)?.isFolder) await removeBelow(context, path)
+  }
+  await changeCatalogue(db, context, async trx => {
+    const entries = [...found].map(([path, entry]) => toEntry(catalogue, path, factsOf(entry)))
+    const added = await putEntries(trx, catalogue, entries)
+    const isFolder = (path: StoragePath) => found.get(path)?.kind === 'directory'
+    await addTrees(trx, catalogue, [...paths].filter(isFolder))
+    await endChanges(
+      trx,
+      changes.map(({ id }) => id),
+    )
+    return { added }
+  })
+  for (const path of found.keys()) context.onAdded(path)
+}
+
+/** Returns which of the entries exist, with the unknown folders around them, and which entries do not. */
+async function look(
+  { db, catalogue, reader }: FollowContext,
+  paths: ReadonlySet<StoragePath>,
+  atOnce: number,
+  signal: AbortSignal,
+): Promise<{ found: Map<StoragePath, CheckedEntry>; gone: Set<StoragePath> }> {
+  const found = new Map<StoragePath, CheckedEntry>()
+  const gone = new Set<StoragePath>()
+  const limiter = new Limiter(atOnce)
+  const seen = new Set<StoragePath>()
+  for (let next = [...paths]; next.length > 0; ) {
+    const results = await Promise.allSettled(
+      next.filter(path => path !== '' && fits(path)).map(path => limiter.run(() => lookAt(path))),
+    )
+    const failed = results.find(result => result.status === 'rejected')
+    if (failed) throw failed.reason
+    next = await around()
+  }
+  return { found, gone }
+
+  async function lookAt(path: StoragePath): Promise<void> {
+    seen.add(path)
+    try {
+      found.set(path, await reader.stat(path, signal))
+    } catch (error) {
+      if (isHidden(error)) gone.add(path)
+      else if (!isOwnFault(error)) throw error
+    }
+  }
+
+  /** Returns the folders that came or went together with an entry in them. */
+  async function around(): Promise<StoragePath[]> {
+    const folders = new Set([...found.keys()].flatMap(path => ancestorsOf(path).filter(folder => folder !== '')))
+    const unseen = [...folders].filter(folder => !seen.has(folder))
+    const known = new Set((await findEntries(db, catalogue, unseen)).map(({ path }) => path))
+    // Without empty folders, the last entry takes its folder with it.
+    const emptied = reader.traits.emptyDirectories ? [] : Array.from(gone, parentOf)
+    return [
+      ...unseen.filter(folder => !known.has(folder)),
+      ...emptied.filter(folder => folder !== '' && !seen.has(folder)),
+    ]
+  }
+}
+
+/**
+ * Moves the entries of a folder that has moved. The audit event of the move adds changes of both paths, which find what differs. So this
+ * may be incomplete, but it saves a wait for the back end.
+ */
+export async function followMove(context: FollowContext, change: CatalogueChange, signal: AbortSignal): Promise<void> {
+  const { db } = context
+  const { id, path: from, toPath: to } = change
+  if (to !== null && context.isComplete(from)) {
+    if (change.next === null) {
+      // What the folder has replaced.
+      await removeAll(context, [{ path: to, isFolder: true }])
+      await changeCatalogue(db, context, async trx => {
+        await setNext(trx, id, to)
+        return {}
+      })
+    }
+    while (await moveBatch(context, from, to)) signal.throwIfAborted()
+  }
+  await removeAll(context, [{ path: from, isFolder: true }])
+  await changeCatalogue(db, context, async trx => {
+    await endChanges(trx, [id])
+    return {}
+  })
+}
+
+/** Moves some entries. Returns false if there are none. */
+async function moveBatch(context: FollowContext, from: StoragePath, to: StoragePath): Promise<boolean> {
+  const { db, catalogue } = context
+  const below = await listBelow(db, catalogue, from, batchSize)
+  const top = await findEntries(db, catalogue, [from])
+  const moved = [...top, ...below].flatMap(entry => {
+    const path = `${to}${entry.path.slice(from.length)}` as StoragePath
+    return fits(path) ? toEntry(catalogue, path, entry) : []
+  })
+  if (top.length + below.length === 0) return false
+  await changeCatalogue(db, context, async trx => {
+    const deleted = await deleteEntries(
+      trx,
+      catalogue,
+      [...top, ...below].map(({ path }) => path),
+    )
+    return { added: (await putEntries(trx, catalogue, moved)) - deleted }
+  })
+  return true
+}

@@ -1,0 +1,106 @@
+/**
+ * The catalogue of every storage: one row for each entry, for the search. It follows the back ends, and nothing but the search depends on
+ * it. `worker.ts` decides what is done next on which server, `walk.ts` lists folders, `follow.ts` looks at single entries, and `names.ts`
+ * decides which names a text finds.
+ */
+import { includesPath } from '../../auth/access.ts'
+import { root, type StoragePath } from '../../auth/path.ts'
+import type { Secrets } from '../../auth/secrets.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import { type Catalogue, compareAll, findCatalogues } from '../../db/catalogue/catalogues.ts'
+import { hideFolder } from '../../db/catalogue/changes.ts'
+import type { Database } from '../../db/client.ts'
+import { batched } from '../../db/lookups.ts'
+import type { ProviderRecord } from '../../db/providers.ts'
+import type { CatalogueMode } from '../../db/schema.ts'
+import type { Storage } from '../../storage/index.ts'
+import { createSearch, isWhole } from './search.ts'
+import { announceServer, startCatalogueWorker } from './worker.ts'
+
+/**
+ * WAITING: the first listing of the provider has not begun. INDEXING: it has begun. READY: it has ended. FAILED: the back end does not
+ * work, and the server tries again.
+ */
+export const catalogueStates = ['OFF', 'WAITING', 'INDEXING', 'READY', 'FAILED'] as const
+export type CatalogueState = (typeof catalogueStates)[number]
+
+/** The catalogue of a provider as a viewer sees it. */
+export interface CatalogueStatus {
+  mode: CatalogueMode
+  state: CatalogueState
+  /** Null for a viewer who may access only a part of the provider. */
+  entries: number | null
+  indexedAt: Date | null
+  isComplete: boolean
+}
+
+/** Lets the search forget folders at once. Call these after the change. */
+export interface FolderChanges {
+  removed(folder: { providerId: string; path: StoragePath }): Promise<void>
+  moved(from: { providerId: string; path: StoragePath }, to: { providerId: string; path: StoragePath }): Promise<void>
+}
+
+export function createCatalogue(options: {
+  db: Database
+  secrets: Secrets
+  storage: Storage
+  /** Hours between two comparisons; 0 means that this server works on no catalogue. */
+  hours: number
+  /** Whether this server works in the background. */
+  isWorking: boolean
+  onError: (error: unknown) => void
+}) {
+  const { db, secrets, storage, hours, isWorking, onError } = options
+  const worker = isWorking && hours > 0 ? startCatalogueWorker({ db, storage, interval: hours, onError }) : null
+  const leave = hours > 0 ? announceServer(db, onError) : async () => {}
+  const find = batched(async (ids: readonly string[]) => {
+    const found = await findCatalogues(db, ids)
+    return new Map(found.map(catalogue => [catalogue.providerId ?? '', catalogue]))
+  })
+  const folders: FolderChanges = {
+    async removed(folder) {
+      if (hours > 0) await hideFolder(db, folder, null).catch(onError)
+    },
+    async moved(from, to) {
+      if (hours > 0) await hideFolder(db, from, to).catch(onError)
+    },
+  }
+
+  return {
+    ...createSearch({ db, secrets }),
+    folders,
+
+    /** Returns the catalogue of a provider that the viewer may access. */
+    async statusOf(viewer: Viewer | null, record: ProviderRecord): Promise<CatalogueStatus> {
+      const catalogue = await find(record.id)
+      if (!catalogue) return { mode: 'OFF', state: 'OFF', entries: null, indexedAt: null, isComplete: false }
+      const isAll = viewer !== null && includesPath(viewer.access, record.id, root)
+      const { mode, entries, indexedAt } = catalogue
+      return {
+        mode,
+        state: stateOf(catalogue),
+        entries: isAll ? entries : null,
+        indexedAt: mode === 'OFF' ? null : indexedAt,
+        isComplete: isWhole(catalogue),
+      }
+    },
+
+    /** Compares all storages soon, because changes may have been lost. */
+    compareAll: () => compareAll(db),
+
+    /** Ends the work in the background. */
+    stopWork: async (): Promise<void> => worker?.stop(),
+
+    /** Call this when all changes of this server are written. */
+    leave,
+  }
+}
+
+export type CatalogueService = ReturnType<typeof createCatalogue>
+
+function stateOf({ mode, failure, indexedAt, round }: Catalogue): CatalogueState {
+  if (mode === 'OFF') return 'OFF'
+  if (failure !== null) return 'FAILED'
+  if (indexedAt !== null) return 'READY'
+  return round === null ? 'WAITING' : 'INDEXING'
+}

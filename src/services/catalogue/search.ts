@@ -1,0 +1,225 @@
+/** Finds files and folders by their names, in all storages or in some folders. */
+import { basePathsIn, listBasePaths, type ProviderAccess } from '../../auth/access.ts'
+import { isId } from '../../auth/id.ts'
+import { type Asked, authorizeSearch, type needs } from '../../auth/needs.ts'
+import type { SearchGrant } from '../../auth/policy.ts'
+import type { Secrets } from '../../auth/secrets.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import { type Catalogue, findCatalogues, listCatalogues } from '../../db/catalogue/catalogues.ts'
+import { type FoundPosition, findUnsettled, type SearchRange, searchCatalogues } from '../../db/catalogue/search.ts'
+import type { Database } from '../../db/client.ts'
+import { findProviders, listProviders, type ProviderRecord } from '../../db/providers.ts'
+import { AppError } from '../../errors.ts'
+import { FairQueue } from '../../lib/fair-queue.ts'
+import { catalogueEntry, type FileEntry } from '../files/entry.ts'
+import { parsePageSize } from '../input.ts'
+import { gramOfFolder, parseQuery } from './names.ts'
+
+export const maxSearchPage = 200
+/** Characters. */
+export const maxSearchText = 200
+/** Folders of one search. */
+export const maxWithin = 50
+
+export interface SearchFilters {
+  text: string
+  /** Default: both. */
+  kinds?: readonly ('FILE' | 'FOLDER')[] | null | undefined
+  /** Bytes. Folders have no size, so a filter of sizes finds only files. */
+  minSize?: number | null | undefined
+  maxSize?: number | null | undefined
+  /** Inclusive. */
+  modifiedAfter?: Date | null | undefined
+  /** Exclusive. */
+  modifiedBefore?: Date | null | undefined
+}
+
+export type SearchInput = Asked<typeof needs.search> & SearchFilters
+
+/** What the catalogue of a provider contains of the folders of a search. */
+export interface Coverage {
+  provider: ProviderRecord
+  /** Everything is in the catalogue. */
+  isComplete: boolean
+  /** Every change before this time is in the catalogue; null before the first listing of the provider has ended. */
+  indexedAt: Date | null
+}
+
+export interface SearchPage {
+  items: { entry: FileEntry; provider: ProviderRecord; readonly cursor: string }[]
+  hasNext: boolean
+  coverage: Coverage[]
+}
+
+/** One search can occupy a connection to the database for seconds. */
+const bounds = {
+  running: 3,
+  runningOfOwner: 2,
+  slots: 100,
+  slotsOfOwner: 10,
+  refusals: { owner: 'You have too many searches at once', all: 'The server has too many searches at once' },
+}
+/** PostgreSQL's condition `query_canceled`. */
+const canceled = '57014'
+
+export function createSearch({ db, secrets }: { db: Database; secrets: Secrets }) {
+  const queue = new FairQueue(bounds)
+
+  return {
+    /**
+     * Returns one page of what the catalogues have: the best matches first, then the newest.
+     * @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, INVALID_PATH, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, INVALID_INPUT,
+     *   NOT_FOUND, INVALID_CURSOR, RATE_LIMITED, UNAVAILABLE
+     */
+    async search(
+      viewer: Viewer | null,
+      input: SearchInput,
+      page: { first: number; after?: string | null | undefined },
+      signal: AbortSignal,
+    ): Promise<SearchPage> {
+      const granted = authorizeSearch(viewer, input)
+      const limit = parsePageSize(page.first, maxSearchPage)
+      requireFewFolders(granted)
+      const names = parseText(input.text)
+      const filters = parseFilters(input)
+      const cursors = cursorCodec(secrets, granted, [input.text, filters])
+      const after = page.after == null ? null : cursors.decode(page.after)
+      using slot = queue.enter(granted.viewer.member.userId, signal)
+      return slot.run(async () => {
+        const { providers, catalogues } = await scopeOf(db, granted)
+        const ranges = rangesOf(granted.access, catalogues)
+        const coverage = await coverageOf(db, providers, catalogues, ranges)
+        if (ranges.length === 0) return { items: [], hasNext: false, coverage }
+        const query = { ...filters, ...names, ranges }
+        const found = await searchCatalogues(db, query, { after, limit: limit + 1 }).catch(tooSlow)
+        const providerOf = new Map(
+          catalogues.map(({ id, providerId }) => [id, providers.find(provider => provider.id === providerId)]),
+        )
+        const items = found.slice(0, limit).flatMap(row => {
+          const provider = providerOf.get(row.catalogue)
+          if (!provider) return []
+          const { path, isFolder, ...facts } = row
+          const entry = catalogueEntry(provider.id, path, { ...facts, kind: isFolder ? 'directory' : 'file' })
+          return {
+            entry,
+            provider,
+            get cursor() {
+              return cursors.encode(row)
+            },
+          }
+        })
+        return { items, hasNext: found.length > limit, coverage }
+      })
+    },
+  }
+}
+
+/** @throws INVALID_INPUT */
+function requireFewFolders({ access, isNamed }: SearchGrant): void {
+  if (!isNamed || access.all || [...listBasePaths(access)].length <= maxWithin) return
+  throw new AppError('INVALID_INPUT', `A search can name at most ${maxWithin} folders.`)
+}
+
+/** @throws INVALID_INPUT */
+function parseText(text: string) {
+  if (text.length > maxSearchText) {
+    throw new AppError('INVALID_INPUT', `The text of a search has at most ${maxSearchText} characters.`)
+  }
+  const query = parseQuery(text.toWellFormed())
+  if (!query) throw new AppError('INVALID_INPUT', 'Give the text that the names contain.')
+  return query
+}
+
+/** @throws INVALID_INPUT */
+function parseFilters({ kinds, minSize, maxSize, modifiedAfter, modifiedBefore }: SearchFilters) {
+  for (const size of [minSize, maxSize]) {
+    if (size != null && size < 0) throw new AppError('INVALID_INPUT', 'A size is 0 or more bytes.')
+  }
+  const only = new Set(kinds ?? [])
+  return {
+    isFolder: only.size === 1 ? only.has('FOLDER') : null,
+    minSize: minSize ?? null,
+    maxSize: maxSize ?? null,
+    modifiedAfter: modifiedAfter ?? null,
+    modifiedBefore: modifiedBefore ?? null,
+  }
+}
+
+/** A cursor is valid for one search with one credential. */
+function cursorCodec(secrets: Secrets, { viewer, access }: SearchGrant, search: readonly unknown[]) {
+  const folders = access.all ? null : [...listBasePaths(access)]
+  const bound = JSON.stringify(['search', viewer.credentialId, folders, ...search])
+  return {
+    encode: ({ rank, modifiedAt, catalogue, path }: FoundPosition) =>
+      secrets.sign('cursor', JSON.stringify([rank, modifiedAt?.getTime() ?? null, catalogue, path]), bound),
+    /** @throws INVALID_CURSOR */
+    decode(cursor: string): FoundPosition {
+      const payload = secrets.verify('cursor', cursor, bound)
+      if (payload === null) {
+        throw new AppError('INVALID_CURSOR', 'The cursor was not made by this search: start without one.')
+      }
+      const [rank, time, catalogue, path] = JSON.parse(payload)
+      return { rank, modifiedAt: time === null ? null : new Date(time), catalogue, path }
+    },
+  }
+}
+
+/** Returns the providers to search in, and their catalogues. @throws NOT_FOUND for a named provider that does not exist */
+async function scopeOf(
+  db: Database,
+  { workspaceId, access, isNamed }: SearchGrant,
+): Promise<{ providers: ProviderRecord[]; catalogues: Catalogue[] }> {
+  if (access.all) {
+    const [providers, catalogues] = await Promise.all([listProviders(db, workspaceId), listCatalogues(db, workspaceId)])
+    return { providers, catalogues }
+  }
+  const named = [...access.basePaths.keys()]
+  // A text from a client may be no id at all.
+  const ids = named.filter(isId)
+  const [found, catalogues] = await Promise.all([findProviders(db, ids), findCatalogues(db, ids)])
+  const providers = found.filter(provider => provider.workspaceId === workspaceId)
+  if (isNamed && providers.length < named.length) throw new AppError('NOT_FOUND', 'There is no such provider.')
+  const isIn = ({ providerId }: Catalogue) => providers.some(({ id }) => id === providerId)
+  return { providers, catalogues: catalogues.filter(isIn) }
+}
+
+function rangesOf(access: ProviderAccess, catalogues: readonly Catalogue[]): SearchRange[] {
+  return catalogues
+    .filter(({ mode }) => mode !== 'OFF')
+    .flatMap(({ id, providerId }) =>
+      (providerId === null ? [] : (basePathsIn(access, providerId) ?? [])).map(path => ({
+        catalogue: id,
+        path,
+        gram: gramOfFolder(id, path),
+      })),
+    )
+}
+
+/** @param ranges those of the search */
+async function coverageOf(
+  db: Database,
+  providers: readonly ProviderRecord[],
+  catalogues: readonly Catalogue[],
+  ranges: readonly SearchRange[],
+): Promise<Coverage[]> {
+  const unsettled = await findUnsettled(db, ranges)
+  return providers.map(provider => {
+    const catalogue = catalogues.find(({ providerId }) => providerId === provider.id)
+    const isComplete = catalogue !== undefined && isWhole(catalogue) && !unsettled.has(catalogue.id)
+    return { provider, isComplete, indexedAt: catalogue?.mode === 'OFF' ? null : (catalogue?.indexedAt ?? null) }
+  })
+}
+
+/** Returns whether a catalogue has all entries of its provider, except those of changes that were made just now. */
+export function isWhole({ mode, indexedAt, hasGaps, isFollowed }: Catalogue): boolean {
+  return mode !== 'OFF' && indexedAt !== null && !hasGaps && isFollowed
+}
+
+function tooSlow(error: unknown): never {
+  if (error instanceof Error && 'code' in error && error.code === canceled) {
+    throw new AppError('UNAVAILABLE', 'The search takes too long: give a longer text, or a folder to search in.', {
+      cause: error,
+    })
+  }
+  throw error
+}

@@ -1,0 +1,270 @@
+/**
+ * Lists folders, in the order of their paths, and makes the catalogue equal to what they contain. The walk stores each step in one
+ * transaction together with its position, so another server continues it after a kill.
+ */
+import { createHash } from 'node:crypto'
+import type { StoragePath } from '../../auth/path.ts'
+import {
+  type Catalogue,
+  type CatalogueLease,
+  type CatalogueProgress,
+  changeCatalogue,
+} from '../../db/catalogue/catalogues.ts'
+import { addTrees } from '../../db/catalogue/changes.ts'
+import {
+  deleteBelow,
+  deleteEntries,
+  findEntries,
+  hasBelow,
+  type KnownEntry,
+  listChildren,
+  listFolders,
+  putEntries,
+} from '../../db/catalogue/entries.ts'
+import type { Database } from '../../db/client.ts'
+import { AppError } from '../../errors.ts'
+import type { ProviderReader } from '../../storage/provider-reader.ts'
+import { maxPageSize } from '../../storage/read-location.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import { compareNames } from '../files/list.ts'
+import { CursorCheck } from '../files/tree.ts'
+import { factsOf, fits, isGone, isHidden, isOwnFault, isSame, toEntry } from './entry.ts'
+import { FolderQueue } from './folder-queue.ts'
+
+/** Pages of one folder in one step. A larger folder takes several steps. */
+const pagesPerStep = 4
+/** Rows that one statement deletes or compares. */
+export const batchSize = 5000
+
+export interface WalkContext extends CatalogueLease {
+  db: Database
+  reader: ProviderReader
+}
+
+interface Listed {
+  folder: StoragePath
+  entries: CheckedEntry[]
+  /** Null once the folder is listed to its end. */
+  cursor: string | null
+  /** These are all entries of the folder. */
+  isWhole: boolean
+  /** The back end no longer has the folder. */
+  isGone: boolean
+  hasGaps: boolean
+}
+
+/** An entry that no longer exists. */
+type Removed = Pick<KnownEntry, 'path' | 'isFolder'>
+
+/** A folder with more entries than one step lists. */
+interface OpenFolder {
+  folder: StoragePath
+  cursor: string
+  cursors: CursorCheck
+  /** Hashes of the paths that were listed, or that a change has added meanwhile. */
+  paths: Set<number>
+}
+
+/** Stores the position of a walk, and returns what to store of the catalogue. @param position.next null at the end */
+type StorePosition = (trx: Database, position: { next: string | null; hasGaps: boolean }) => Promise<CatalogueProgress>
+
+interface WalkOptions {
+  /** The path from which on folders are listed; null to begin. */
+  from: string | null
+  hasGaps: boolean
+  /** The catalogue has no entries of this part yet, which saves the comparison. */
+  isFirst: boolean
+  /** Lists the folder itself only. New folders in it get a walk of their own. */
+  isShallow: boolean
+  store: StorePosition
+}
+
+export class Walk {
+  readonly #context: WalkContext
+  readonly #top: StoragePath
+  readonly #options: WalkOptions
+  readonly #queue: FolderQueue
+  readonly #open: OpenFolder[] = []
+  #isBegun: boolean
+  #hasGaps: boolean
+
+  constructor(context: WalkContext, top: StoragePath, options: WalkOptions) {
+    const { db, catalogue } = context
+    this.#context = context
+    this.#top = top
+    this.#options = options
+    this.#hasGaps = options.hasGaps
+    this.#isBegun = options.from !== null
+    // The root is no entry of the catalogue, so a walk of everything begins with it.
+    this.#queue = new FolderQueue(options.from ?? `${top}\u0001`, (from, limit) =>
+      listFolders(db, catalogue, top, { from, limit }),
+    )
+  }
+
+  /** Names an entry that a change has added, so that a listing that began before does not remove it. */
+  noteAdded(path: StoragePath): void {
+    for (const { paths } of this.#open) paths.add(hashOf(path))
+  }
+
+  /** Lists the next folders. @returns the number of entries, and whether the walk has ended @throws as `ProviderReader.list` */
+  async step(atOnce: number, signal: AbortSignal): Promise<{ entries: number; isDone: boolean; catalogue: Catalogue }> {
+    const [open] = this.#open
+    if (open) return this.#stepOpen(open, signal)
+    const folders = this.#isBegun ? await this.#queue.take(this.#options.isShallow ? 0 : atOnce) : [this.#top]
+    this.#isBegun = true
+    const results = await Promise.allSettled(folders.map(folder => this.#list(folder, null, new CursorCheck(), signal)))
+    const failed = results.find(result => result.status === 'rejected')
+    if (!failed) return this.#settle(results.flatMap(result => (result.status === 'fulfilled' ? result.value : [])))
+    throw failed.reason
+  }
+
+  async #stepOpen(open: OpenFolder, signal: AbortSignal) {
+    const listed = await this.#list(open.folder, open.cursor, open.cursors, signal)
+    for (const path of this.#pathsOf(listed).keys()) open.paths.add(hashOf(path))
+    if (listed.cursor === null) {
+      if (!this.#options.isFirst) await this.#removeUnlisted(open)
+      this.#open.shift()
+    } else open.cursor = listed.cursor
+    return this.#settle([listed])
+  }
+
+  async #list(folder: StoragePath, from: string | null, cursors: CursorCheck, signal: AbortSignal): Promise<Listed> {
+    const entries: CheckedEntry[] = []
+    let cursor = from
+    try {
+      for (let pages = 0; pages < pagesPerStep; pages++) {
+        const page = await this.#context.reader.list(folder, { cursor, limit: maxPageSize }, signal)
+        cursors.check(page.cursor)
+        entries.push(...page.entries)
+        cursor = page.cursor
+        if (cursor === null) break
+      }
+      const isWhole = cursor === null && from === null
+      const listed = { folder, entries, cursor, isWhole, isGone: false, hasGaps: false }
+      if (cursor !== null && from === null) {
+        const paths = new Set(Array.from(this.#pathsOf(listed).keys(), hashOf))
+        this.#open.push({ folder, cursor, cursors, paths })
+      }
+      return listed
+    } catch (error) {
+      signal.throwIfAborted()
+      // The root of a provider that is away, as a disk that is not mounted, is no reason to forget everything.
+      if (isHidden(error) && folder === '') throw new AppError('UNAVAILABLE', undefined, { cause: error })
+      const none = { folder, entries: [], cursor: null }
+      if (isHidden(error)) return { ...none, isWhole: true, isGone: isGone(error), hasGaps: false }
+      if (isOwnFault(error)) return { ...none, isWhole: false, isGone: false, hasGaps: true }
+      throw error
+    }
+  }
+
+  /** Returns the entries by their paths, without those that the catalogue cannot hold. */
+  #pathsOf({ folder, entries }: Listed): Map<StoragePath, CheckedEntry> {
+    const paths = new Map<StoragePath, CheckedEntry>()
+    for (const entry of entries) {
+      const path = (folder === '' ? entry.name : `${folder}/${entry.name}`) as StoragePath
+      if (fits(path)) paths.set(path, entry)
+      else this.#hasGaps = true
+    }
+    return paths
+  }
+
+  async #settle(listings: readonly Listed[]) {
+    const { db, catalogue } = this.#context
+    const found = new Map<StoragePath, CheckedEntry>()
+    const known = new Map<StoragePath, KnownEntry>()
+    const removed: Removed[] = []
+    for (const listed of listings) {
+      const paths = this.#pathsOf(listed)
+      this.#hasGaps ||= listed.hasGaps
+      for (const [path, entry] of paths) found.set(path, entry)
+      if (listed.isGone) removed.push({ path: listed.folder, isFolder: true })
+      if (!this.#options.isFirst) removed.push(...(await this.#compare(listed, paths, known)))
+    }
+    const folders = [...found].flatMap(([path, { kind }]) => (kind === 'directory' ? path : []))
+    // A file in place of a folder has nothing below it.
+    const replaced = [...known.values()].filter(({ path, isFolder }) => isFolder && found.get(path)?.kind === 'file')
+    for (const { path, isFolder } of [...removed, ...replaced]) if (isFolder) await removeBelow(this.#context, path)
+    const changed = [...found].flatMap(([path, entry]) => {
+      const [before, facts] = [known.get(path), factsOf(entry)]
+      return before && isSame(before, facts) ? [] : toEntry(catalogue, path, facts)
+    })
+    if (!this.#options.isShallow) this.#queue.add(folders)
+    const next = this.#next()
+    const after = await changeCatalogue(db, this.#context, async trx => {
+      const deleted = await deleteEntries(
+        trx,
+        catalogue,
+        removed.map(({ path }) => path),
+      )
+      const added = await putEntries(trx, catalogue, changed)
+      const isNew = (path: StoragePath) => !known.has(path)
+      if (this.#options.isShallow) await addTrees(trx, catalogue, folders.filter(isNew))
+      const progress = await this.#options.store(trx, { next, hasGaps: this.#hasGaps })
+      return { ...progress, added: added - deleted }
+    })
+    return { entries: found.size, isDone: next === null, catalogue: after }
+  }
+
+  /** The path before which all folders are listed; null at the end. */
+  #next(): string | null {
+    const waiting = this.#options.isShallow ? null : this.#queue.next
+    const candidates = [...this.#open.map(({ folder }) => folder), ...(waiting === null ? [] : [waiting])]
+    return candidates.toSorted(compareNames)[0] ?? null
+  }
+
+  /** Adds what is known of the listed entries to `known`. @returns the known entries that the folder no longer has */
+  async #compare(
+    listed: Listed,
+    paths: ReadonlyMap<StoragePath, CheckedEntry>,
+    known: Map<StoragePath, KnownEntry>,
+  ): Promise<Removed[]> {
+    const { db, catalogue } = this.#context
+    const { folder, isWhole } = listed
+    const children = isWhole ? await listChildren(db, catalogue, folder, { after: null, limit: batchSize }) : null
+    if (children && children.length < batchSize) {
+      for (const child of children) if (paths.has(child.path)) known.set(child.path, child)
+      return children.filter(({ path }) => !paths.has(path))
+    }
+    for (const entry of await findEntries(db, catalogue, [...paths.keys()])) known.set(entry.path, entry)
+    if (children) await this.#removeUnlisted({ folder, paths: new Set(Array.from(paths.keys(), hashOf)) })
+    return []
+  }
+
+  /** Removes the known entries of a large folder that its listing did not contain. */
+  async #removeUnlisted({ folder, paths }: Pick<OpenFolder, 'folder' | 'paths'>): Promise<void> {
+    const { db, catalogue } = this.#context
+    for (let after: string | null = null; ; ) {
+      const page: KnownEntry[] = await listChildren(db, catalogue, folder, { after, limit: batchSize })
+      const gone = page.filter(({ path }) => !paths.has(hashOf(path)))
+      await removeAll(this.#context, gone)
+      if (page.length < batchSize) return
+      after = page.at(-1)?.path ?? null
+    }
+  }
+}
+
+/** Removes entries with everything below them. */
+export async function removeAll(context: Omit<WalkContext, 'reader'>, removed: readonly Removed[]): Promise<void> {
+  if (removed.length === 0) return
+  for (const { path, isFolder } of removed) if (isFolder) await removeBelow(context, path)
+  const paths = removed.map(({ path }) => path)
+  await changeCatalogue(context.db, context, async trx => ({
+    added: -(await deleteEntries(trx, context.catalogue, paths)),
+  }))
+}
+
+/** Removes everything below a folder, in steps. */
+export async function removeBelow({ db, ...lease }: Omit<WalkContext, 'reader'>, path: StoragePath): Promise<void> {
+  if (!(await hasBelow(db, lease.catalogue, path))) return
+  for (let deleted = batchSize; deleted === batchSize; ) {
+    await changeCatalogue(db, lease, async trx => {
+      deleted = await deleteBelow(trx, lease.catalogue, path, batchSize)
+      return { added: -deleted }
+    })
+  }
+}
+
+/** 48 bits: of a million names, two have the same hash with a probability of one in five hundred. Then one may stay too long. */
+function hashOf(path: string): number {
+  return createHash('md5').update(path).digest().readUIntBE(0, 6)
+}

@@ -1,0 +1,95 @@
+/** Fills catalogues from storages that had content before. */
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import t from 'tap'
+import { until } from '../support/until.ts'
+import { catalogued, catalogueWorld, converged, isComplete, treeOf } from './world.ts'
+
+const { app, token, disk } = await catalogueWorld(t)
+
+/** Runs work for the numbers below `count`, a hundred at once. */
+async function inTurns(count: number, work: (index: number) => Promise<unknown>): Promise<void> {
+  const numbers = Array.from({ length: count }, (_, index) => index).values()
+  const run = async () => {
+    for (const index of numbers) await work(index)
+  }
+  await Promise.all(Array.from({ length: 100 }, run))
+}
+
+t.test('a catalogue gets everything that a storage contains', async t => {
+  const root = join(app.folder, 'full')
+  await mkdir(join(root, 'a/b/c/d/e'), { recursive: true })
+  await mkdir(join(root, 'a-b'), { recursive: true })
+  await mkdir(join(root, 'empty'), { recursive: true })
+  await Promise.all(
+    [
+      'a/b/c/d/e/deep.txt',
+      'a-b/x',
+      'a.txt',
+      'a0',
+      `a/${'\u0301'.repeat(100)}`,
+      'a/b/\u{10ffff}',
+      'a/b/\u{10ffff}z',
+    ].map((path, index) => writeFile(join(root, path), 'x'.repeat(index))),
+  )
+  // A name that is not UTF-8.
+  await writeFile(Buffer.concat([Buffer.from(`${root}/`), Buffer.from([0x66, 0xff, 0xfe])]), 'x')
+  const store = await disk('full')
+  await until(() => isComplete(app, store.id))
+  const known = await catalogued(app, store.id)
+  t.match(known, ['a-b/', 'a-b/x 1'])
+  t.ok(known.includes('a/b/c/d/e/deep.txt 0'))
+  await rm(Buffer.concat([Buffer.from(`${root}/`), Buffer.from([0x66, 0xff, 0xfe])]))
+  t.same(known, await treeOf(root), 'and nothing else')
+})
+
+t.test('a comparison finds what was changed behind the back of the server', async t => {
+  const store = await disk('compared')
+  await mkdir(store.at('gone/below'), { recursive: true })
+  await mkdir(store.at('big'), { recursive: true })
+  await writeFile(store.at('gone/below/x'), '')
+  await writeFile(store.at('becomes-folder'), '')
+  // More than one step of a walk lists.
+  await inTurns(4500, index => writeFile(store.at(`big/${index}`), ''))
+  const compare = async () => {
+    await app.db
+      .updateTable('catalogues')
+      .set({ next_round_at: sql`now()` })
+      .where('provider_id', '=', store.id)
+      .execute()
+  }
+  await compare()
+  await converged(app, store)
+  await rm(store.at('gone'), { recursive: true })
+  await rm(store.at('becomes-folder'))
+  await mkdir(store.at('becomes-folder'))
+  await writeFile(store.at('becomes-folder/x'), 'new')
+  await inTurns(2250, index => rm(store.at(`big/${2 * index}`)))
+  await writeFile(store.at('big/1'), 'changed')
+  await compare()
+  await converged(app, store)
+  await until(() => isComplete(app, store.id))
+  const { entries } = (
+    await sql<{ entries: string }>`select entries from catalogues where provider_id = ${store.id}`.execute(app.db)
+  ).rows[0] ?? { entries: '' }
+  t.equal(Number(entries), (await treeOf(store.root)).length, 'the number of entries is known')
+})
+
+t.test('disconnecting a storage removes its entries', async () => {
+  const store = await disk('left')
+  await writeFile(store.at('x'), '')
+  await app.db
+    .updateTable('catalogues')
+    .set({ next_round_at: sql`now()` })
+    .where('provider_id', '=', store.id)
+    .execute()
+  await converged(app, store)
+  const { rows } = await sql<{ id: number }>`select id from catalogues where provider_id = ${store.id}`.execute(app.db)
+  await app.ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: store.id }, token)
+  await until(async () => {
+    const left = await sql`select from catalogue_entries where catalogue = ${rows[0]?.id}`.execute(app.db)
+    const kept = await sql`select from catalogues where id = ${rows[0]?.id}`.execute(app.db)
+    return left.rows.length + kept.rows.length === 0
+  })
+})
