@@ -113,6 +113,11 @@ export class ShareLink {
     return discardUpload(this.#transport, url)
   }
 
+  /** Returns the address of a small image of a file. Some files have none. @param size the longest side in pixels, 64 to 1024 */
+  thumbnailUrl(path: string, size = 256): string {
+    return this.#urlOf('/thumbnail', { path, size: String(size) })
+  }
+
   /** Returns the address of a file, or of a ZIP archive of a folder, for pages that are unlocked or have no password. */
   contentUrl(path: string, { inline = false }: { inline?: boolean } = {}): string {
     return this.#urlOf('/content', { path, ...(inline && { disposition: 'inline' }) })

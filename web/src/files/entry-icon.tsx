@@ -1,3 +1,4 @@
+import { useState } from 'react'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { languageOf, previewKind, type TypedEntry } from './preview/file-types.ts'
 
@@ -9,12 +10,33 @@ const endings: readonly [pattern: RegExp, icon: IconName][] = [
   [/\.pdf$/i, 'pdf'],
 ]
 
-/** The icon of a file or folder, in the color of its type. */
-export function EntryIcon({ entry }: { entry: TypedEntry }) {
+/** The icon of a file or folder, in the color of its type, or its thumbnail as soon as that has arrived. */
+export function EntryIcon({ entry, thumbnail = null }: { entry: TypedEntry; thumbnail?: string | null }) {
   return (
     <span className="entry-icon">
-      <Icon name={iconOf(entry)} />
+      {thumbnail === null ? <Icon name={iconOf(entry)} /> : <Thumbnail key={thumbnail} entry={entry} url={thumbnail} />}
     </span>
+  )
+}
+
+/** The icon stays where the content has no thumbnail. The browser cancels the request of a row that scrolls away. */
+function Thumbnail({ entry, url }: { entry: TypedEntry; url: string }) {
+  const [state, setState] = useState<'loading' | 'loaded' | 'failed'>('loading')
+  return (
+    <>
+      {state !== 'loaded' && <Icon name={iconOf(entry)} />}
+      {state !== 'failed' && (
+        <img
+          src={url}
+          alt=""
+          decoding="async"
+          draggable={false}
+          className={state}
+          onLoad={() => setState('loaded')}
+          onError={() => setState('failed')}
+        />
+      )}
+    </>
   )
 }
 

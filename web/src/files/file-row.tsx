@@ -12,7 +12,7 @@ import { formatBytes, formatMinute, formatRecent } from '../texts/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import type { RowDragging } from './dragging.ts'
 import { EntryIcon } from './entry-icon.tsx'
-import type { Entry } from './operations.ts'
+import { type Entry, thumbnailOf } from './operations.ts'
 import type { PickMode } from './selection.ts'
 
 /** Milliseconds. */
@@ -71,6 +71,8 @@ interface Props {
   /** The column in a line of tiles, from 0. */
   column: number
   href: string
+  /** The size of thumbnails; null if the view has none. */
+  thumbnailPixels: number | null
   isSelected: boolean
   isFocused: boolean
   /** Whether any entry is selected. A tap then selects, too. */
@@ -97,7 +99,7 @@ function showWholeName({ currentTarget }: ReactPointerEvent<HTMLElement>): void 
 
 /** Controls in a row are for the pointer only, because the table handles the keyboard. */
 export const FileRow = memo(function FileRow(props: Props) {
-  const { entry, index, top, column, href, isSelected, isFocused, isSelecting } = props
+  const { entry, index, top, column, href, thumbnailPixels, isSelected, isFocused, isSelecting } = props
   const { onPick, onOpen, onMenu, onContextMenu, dragging } = props
   // Two quick taps are a double click, too.
   const wasTouched = useRef(false)
@@ -156,7 +158,7 @@ export const FileRow = memo(function FileRow(props: Props) {
       </div>
       {/* biome-ignore lint/a11y: as above */}
       <div role="rowheader" className="cell-name">
-        <EntryIcon entry={entry} />
+        <EntryIcon entry={entry} thumbnail={thumbnailPixels === null ? null : thumbnailOf(entry, thumbnailPixels)} />
         <a href={urlOf(href)} tabIndex={-1} draggable={false} onClick={open} onPointerEnter={showWholeName}>
           {entry.name}
         </a>

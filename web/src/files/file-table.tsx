@@ -19,7 +19,7 @@ import { entryKey } from './listing.ts'
 import type { Entry } from './operations.ts'
 import { type FolderPosition, type PickMode, useFocusReturn, type useSelection } from './selection.ts'
 import { columnTitles, type SortColumn, type SortOrder } from './sort.ts'
-import { lineHeights, useEntriesPerLine, type View } from './view.ts'
+import { lineHeights, thumbnailPixels, useEntriesPerLine, type View } from './view.ts'
 
 /** Pixels. files.css sets the same heights. */
 const headHeight = 44
@@ -289,6 +289,7 @@ export function FileTable({
               top={top}
               column={column}
               href={hrefOf(entry)}
+              thumbnailPixels={thumbnailPixels[view]}
               isSelected={selectedKeys.has(key)}
               isFocused={index === focusedIndex}
               isSelecting={selectedCount > 0}

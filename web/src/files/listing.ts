@@ -78,7 +78,8 @@ export function addToListings(client: QueryClient, files: readonly UploadedFile[
   for (const { providerId, path, size, mimeType } of files) {
     add(
       { providerId, path: parentPath(path) },
-      { __typename: 'File', name: nameOfPath(path), modifiedAt, size, mimeType },
+      // The next listing brings the address of its thumbnail.
+      { __typename: 'File', name: nameOfPath(path), modifiedAt, size, mimeType, thumbnailUrl: null },
     )
     for (let at = parentPath(path); at !== '/'; at = parentPath(at)) {
       add({ providerId, path: parentPath(at) }, { __typename: 'Folder', name: nameOfPath(at), modifiedAt: null })

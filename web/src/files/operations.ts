@@ -24,7 +24,7 @@ const EntriesQuery = graphql(`
           __typename
           name
           modifiedAt
-          ... on File { size mimeType }
+          ... on File { size mimeType thumbnailUrl }
         }
         pageInfo { hasNextPage endCursor }
       }
@@ -150,6 +150,14 @@ export async function folderLink(folder: StorageLocation): Promise<string> {
 /** Returns a ticket for one archive of several entries. @throws StowageError */
 export async function archiveTicket(providerId: string, paths: string[]): Promise<string> {
   return (await ask(ArchiveTicketQuery, { input: { providerId, paths } })).archiveTicket
+}
+
+/** Returns the address of the thumbnail of an entry; null if it has none. @param pixels the longest side */
+export function thumbnailOf(entry: Entry, pixels: number): string | null {
+  if (entry.__typename === 'Folder' || entry.thumbnailUrl === null) return null
+  const url = new URL(entry.thumbnailUrl, location.href)
+  url.searchParams.set('size', String(pixels))
+  return onThisOrigin(url.href)
 }
 
 /** Links go to the origin of this page, because the server may have another public address. */

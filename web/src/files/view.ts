@@ -10,6 +10,8 @@ export const viewTitles: Readonly<Record<View, string>> = texts.views
 
 /** Pixels of a line of entries. files.css sets the same heights. */
 export const lineHeights: Readonly<Record<View, number>> = { list: 44, compact: 32, tiles: 132 }
+/** Pixels of the thumbnails, for screens with two pixels for each of CSS; null for none. */
+export const thumbnailPixels: Readonly<Record<View, number | null>> = { list: 64, compact: null, tiles: 256 }
 /** Pixels of the narrowest tile. */
 const minTileWidth = 144
 const storageKey = 'stowage.view'

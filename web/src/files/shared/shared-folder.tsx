@@ -35,7 +35,7 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
     queryKey: ['share', token, 'entries', path],
     queryFn: async ({ signal }) => {
       const entries: Entry[] = []
-      for await (const entry of link.list(path, { signal })) entries.push(asEntry(entry))
+      for await (const entry of link.list(path, { signal })) entries.push(asEntry(entry, link))
       return entries
     },
   })
@@ -191,11 +191,11 @@ function isArchive([first, ...others]: readonly Entry[]): boolean {
   return others.length > 0 || first?.__typename === 'Folder'
 }
 
-function asEntry({ kind, name, size, mimeType, modifiedAt }: SharedEntry): Entry {
+function asEntry({ kind, name, path, size, mimeType, modifiedAt }: SharedEntry, link: ShareLink): Entry {
   const at = modifiedAt?.toISOString() ?? null
-  return kind === 'folder'
-    ? { __typename: 'Folder', name, modifiedAt: at }
-    : { __typename: 'File', name, modifiedAt: at, size, mimeType }
+  if (kind === 'folder') return { __typename: 'Folder', name, modifiedAt: at }
+  const file = { __typename: 'File', name, modifiedAt: at, size, mimeType, thumbnailUrl: null } as const
+  return previewKind(file) === 'image' ? { ...file, thumbnailUrl: link.thumbnailUrl(path) } : file
 }
 
 /** Returns how a file is shown in the page; undefined if it is downloaded. Showing it would count as a download. */
