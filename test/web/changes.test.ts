@@ -268,7 +268,10 @@ if (files) {
   }
 
   t.test('tabs show what others change, over one connection, which outlives the tab that began it', async t => {
-    const [one, two] = [await store('first tab', { 'a.txt': 'a', 'sub/b.txt': 'b' }), await store('second tab', { 'c.txt': 'c' })]
+    const [one, two] = [
+      await store('first tab', { 'a.txt': 'a', 'sub/b.txt': 'b' }),
+      await store('second tab', { 'c.txt': 'c' }),
+    ]
     const first = await open(t)
     await first.goto(one.page)
     await row(first, 'a.txt').waitFor()

@@ -131,7 +131,7 @@ if (files) {
     await page.getByRole('link', { name: 'pixel.png' }).click()
     const image = page.getByRole('img', { name: 'pixel.png' })
     await image.waitFor()
-    await page.waitForFunction(() => document.querySelector('img')?.naturalWidth === 1)
+    await until(() => image.evaluate(shown => shown instanceof HTMLImageElement && shown.naturalWidth === 1))
     await isGood(t, page)
     await page.keyboard.press('ArrowRight')
     await page.locator('audio').waitFor()

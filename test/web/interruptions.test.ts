@@ -249,7 +249,8 @@ if (files) {
     await rename(`${root}-away`, root)
     await member.goto(to.page)
     await row(member, 'a.txt').waitFor()
-    await admin.getByRole('main').getByText('Connected', { exact: true }).waitFor({ timeout: 20_000 })
+    const disk = admin.locator('section').filter({ has: admin.getByRole('link', { name: 'disk', exact: true }) })
+    await disk.getByText('Connected', { exact: true }).waitFor({ timeout: 20_000 })
     t.same([admin.faults, member.faults], [[], []])
   })
 }
