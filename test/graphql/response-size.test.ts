@@ -188,6 +188,7 @@ t.test('no list of the schema produces a response above the limit', async t => {
     path: JSON.stringify(folder),
     id: JSON.stringify(providerId),
     userId: JSON.stringify(userId),
+    input: '{ text: "1" }',
   }
   const ways = waysToLists()
   const types = new Set(ways.map(({ name }) => name))
