@@ -1058,7 +1058,7 @@ export interface SearchEdge {
 
 /** What to search for. An entry has to match all of the fields. */
 export interface SearchInput {
-  /** Whether to search in the text of files, too, where a catalogue has it. */
+  /** Has no effect: this version does not search in the text of files. */
   content?: boolean | null
   /** The kinds of entries. Default: all. */
   kinds?: readonly (EntryKind)[] | null

@@ -6,7 +6,7 @@ import { StorageProviderRef } from '../refs.ts'
 const modes: Record<CatalogueMode, { description: string }> = {
   OFF: { description: 'There is no catalogue, so the search finds nothing in the provider.' },
   NAMES: { description: 'The catalogue has the names, sizes and times of all entries.' },
-  CONTENT: { description: 'As NAMES, and the text of files where the server can extract it.' },
+  CONTENT: { description: 'The same as NAMES: this version does not read the text of files.' },
 }
 
 export const CatalogueModeEnum = builder.enumType('CatalogueMode', {

@@ -36,7 +36,7 @@ const SearchInput = builder.inputType('SearchInput', {
     modifiedBefore: t.field({ type: 'DateTime', description: 'The latest time of the last change, exclusive.' }),
     content: t.boolean({
       defaultValue: true,
-      description: 'Whether to search in the text of files, too, where a catalogue has it.',
+      description: 'Has no effect: this version does not search in the text of files.',
     }),
   }),
 })
