@@ -120,7 +120,8 @@ function objectsIn(node: FieldNode, variables: Record<string, unknown>, action: 
   const job: { sources?: unknown; target?: unknown } = Object(args.job ?? args)
   const [source] = Array.isArray(job.sources) ? job.sources.map(locationIn) : []
   const target = locationIn(job.target)
-  const location = locationIn(args.location)
+  const [folder] = Array.isArray(args.within) ? args.within.map(locationIn) : []
+  const location = locationIn(args.location) ?? folder
   if (location) return { location }
   if (source) return { location: source, ...(target && { to: target }) }
   const providerId = text('providerId') ?? (action.startsWith('PROVIDER_') ? id : undefined)
