@@ -1,9 +1,9 @@
 /** After any changes through any endpoint, a catalogue has exactly what its storage contains. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { TestApp } from '../support/app.ts'
 import { extent } from '../support/extent.ts'
 import { randomNumbers } from '../support/random.ts'
+import { until } from '../support/until.ts'
 import { catalogueWorld, converged, type Disk } from './world.ts'
 
 const seed = Number(process.env.FAULT_SEED ?? 1)
@@ -83,11 +83,11 @@ async function connected(name: string): Promise<Disk> {
 }
 
 async function jobsEnded(): Promise<void> {
-  for (;;) {
+  const areEnded = async () => {
     const { jobs } = await app.ask('{ jobs(first: 100) { nodes { state } } }', {}, token)
-    if (jobs.nodes.every(({ state }: { state: string }) => /SUCCEEDED|FAILED|CANCELED/.test(state))) return
-    await sleep(50)
+    return jobs.nodes.every(({ state }: { state: string }) => /SUCCEEDED|FAILED|CANCELED/.test(state))
   }
+  await until(areEnded, { within: 120_000, every: 50 })
 }
 
 for (const round of rounds) {

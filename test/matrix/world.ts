@@ -113,9 +113,12 @@ export function accessInput(access: Access) {
   return { restrictions }
 }
 
-/** @param options.people false for only the founder */
-export async function createWorld(t: Test, options: { people: boolean }): Promise<World> {
-  const app = await startApp(t, { settings: { logLevel: 'error' } })
+/**
+ * @param options.people false for only the founder
+ * @param options.catalogues whether the server fills the catalogues of its storages, which a search needs
+ */
+export async function createWorld(t: Test, options: { people: boolean; catalogues?: boolean }): Promise<World> {
+  const app = await startApp(t, { settings: { logLevel: 'error', ...(options.catalogues && { catalogueHours: 24 }) } })
   t.teardown(hangUp)
   let count = 0
   const next = () => {
