@@ -125,7 +125,8 @@ t.test('jobs and mutations keep the times of files', async t => {
       t.match(result, { modifiedAt: past.toISOString() }, toPath)
     }
   }
-  t.equal((await stat(join(b.root, 'copied/f/sub/1.txt'))).mtimeMs.toFixed(0), String(past.getTime()))
+  // The file system also keeps the microseconds, which make etags unique.
+  t.equal(Math.floor((await stat(join(b.root, 'copied/f/sub/1.txt'))).mtimeMs), past.getTime())
 })
 
 t.test('a SYNC compares kept times', async t => {
