@@ -100,13 +100,13 @@ export async function removeProperties(
     .execute()
 }
 
-interface MetadataLocation {
+interface PropertyLocation {
   providerId: string
   path: StoragePath
 }
 
 /** Deletes the properties at a path and below it. */
-export async function deletePropertiesWithin(db: Database, { providerId, path }: MetadataLocation): Promise<void> {
+export async function deletePropertiesWithin(db: Database, { providerId, path }: PropertyLocation): Promise<void> {
   await db
     .deleteFrom('entry_properties')
     .where('provider_id', '=', providerId)
@@ -115,7 +115,7 @@ export async function deletePropertiesWithin(db: Database, { providerId, path }:
 }
 
 /** Copies the properties at a path and below it. Those that the target has are replaced. */
-export async function copyProperties(db: Database, from: MetadataLocation, to: MetadataLocation): Promise<void> {
+export async function copyProperties(db: Database, from: PropertyLocation, to: PropertyLocation): Promise<void> {
   const [source, target] = [storedPath(from.path), storedPath(to.path)]
   await sql`
     insert into entry_properties (provider_id, path, name, xml)

@@ -150,7 +150,7 @@ const base = 0x01000193
 const oldest = Array.from({ length: windowLength }).reduce<number>(power => Math.imul(power, base), 1)
 const filterBits = 17
 
-interface SearchTerm {
+interface SecretTerm {
   text: string
   /** The index in the text at which the hashed window begins. */
   offset: number
@@ -166,8 +166,8 @@ export interface Match {
 }
 
 class SearchTerms {
-  readonly #terms = new Map<string, SearchTerm>()
-  readonly #byHash = new Map<number, SearchTerm[]>()
+  readonly #terms = new Map<string, SecretTerm>()
+  readonly #byHash = new Map<number, SecretTerm[]>()
   /** The number of terms that share some bits of the hash. This filter rejects most windows. */
   readonly #filter = new Uint32Array(2 ** filterBits)
 

@@ -91,7 +91,7 @@ export async function deleteBelow(
   return Number(numAffectedRows)
 }
 
-interface Row {
+interface CatalogueRow {
   path: StoragePath
   isFolder: boolean
   size: string | null
@@ -106,7 +106,7 @@ const columns = sql`e.path, e.is_folder as "isFolder", e.size, e.modified_at as 
 
 export type KnownEntry = EntryFacts & { path: StoragePath }
 
-function toKnown(row: Row): KnownEntry {
+function toKnown(row: CatalogueRow): KnownEntry {
   const { size, fileId, checksums, ...rest } = row
   return {
     ...rest,
@@ -118,7 +118,7 @@ function toKnown(row: Row): KnownEntry {
 
 /** Returns the entries at these paths, in no particular order. */
 export async function findEntries(db: Database, catalogue: number, paths: readonly string[]): Promise<KnownEntry[]> {
-  const { rows } = await sql<Row>`
+  const { rows } = await sql<CatalogueRow>`
     select ${columns} from catalogue_entries e where e.catalogue = ${catalogue} and e.path = any(${paths})`.execute(db)
   return rows.map(toKnown)
 }
@@ -130,7 +130,7 @@ export async function listBelow(
   folder: StoragePath,
   limit: number,
 ): Promise<KnownEntry[]> {
-  const { rows } = await sql<Row>`
+  const { rows } = await sql<CatalogueRow>`
     select ${columns} from catalogue_entries e where e.catalogue = ${catalogue} and ${isBelow(sql`e.path`, folder)}
     order by e.path limit ${limit}`.execute(db)
   return rows.map(toKnown)
@@ -160,7 +160,7 @@ export async function listChildren(
     // Another plan would read the whole folder again for each row.
     await sql`select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
       set_config('enable_sort', 'off', true)`.execute(trx)
-    const { rows } = await sql<Row>`
+    const { rows } = await sql<CatalogueRow>`
     with recursive scan as (
       (${from(start)})
       union all

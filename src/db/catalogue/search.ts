@@ -76,7 +76,7 @@ export async function searchCatalogues(
   })
 }
 
-interface Row extends Omit<FoundEntry, 'size' | 'checksums'> {
+interface FoundRow extends Omit<FoundEntry, 'size' | 'checksums'> {
   size: string | null
   checksums: Record<string, string> | null
   candidates: number
@@ -93,7 +93,7 @@ async function rank(
     tiers.map(grams => sql`(${candidatesOf(query, grams)})`),
     sql` union `,
   )
-  const { rows } = await sql<Row>`
+  const { rows } = await sql<FoundRow>`
     with candidates as (${candidates}),
     ranked as (
       select c.*, case

@@ -113,7 +113,7 @@ async function withServer(
   }
 }
 
-interface Table {
+interface StoredTable {
   /** Both are quoted for SQL. */
   name: string
   columns: string
@@ -181,8 +181,8 @@ async function copyAll(source: Client, destination: Client, path: string, signal
   await destination.query('ANALYZE')
 }
 
-async function tablesOf(client: Client): Promise<Table[]> {
-  return (await client.query<Table>(TABLES)).rows
+async function tablesOf(client: Client): Promise<StoredTable[]> {
+  return (await client.query<StoredTable>(TABLES)).rows
 }
 
 async function sequencesOf(client: Client): Promise<string[]> {

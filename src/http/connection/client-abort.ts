@@ -66,14 +66,14 @@ export class Exchange {
   }
 }
 
-interface Connection {
+interface OpenConnection {
   /** The exchanges that have not ended, in the order of their requests. Only clients that pipeline have several. */
   open: Set<Exchange>
   /** The exchange that began last, which may have ended. */
   latest: Exchange | null
 }
 
-const connections = new WeakMap<Socket, Connection>()
+const connections = new WeakMap<Socket, OpenConnection>()
 
 const exchangeKey = Symbol('exchange')
 
@@ -81,10 +81,10 @@ interface Watched extends IncomingMessage {
   [exchangeKey]?: Exchange
 }
 
-function connectionOf(socket: Socket): Connection {
+function connectionOf(socket: Socket): OpenConnection {
   const known = connections.get(socket)
   if (known) return known
-  const connection: Connection = { open: new Set(), latest: null }
+  const connection: OpenConnection = { open: new Set(), latest: null }
   connections.set(socket, connection)
   // A response that waits behind others in a pipeline has no socket yet and never emits `close`.
   socket.once('close', () => {

@@ -110,7 +110,7 @@ async function workOn(context: WorkerContext, claimed: Catalogue, lease: string,
     if (claimed.providerId === null || claimed.mode === 'OFF') await remove(context, claimed, lease, stop)
     else {
       const [record] = await findProviders(db, [claimed.providerId])
-      if (record) await new Run(context, claimed, lease, record).work(stop)
+      if (record) await new CatalogueRun(context, claimed, lease, record).work(stop)
     }
     await releaseCatalogue(db, leased, null)
   } catch (error) {
@@ -137,7 +137,7 @@ async function remove({ db }: WorkerContext, { id, providerId }: Catalogue, leas
 }
 
 /** The work on one catalogue under one lease. */
-class Run {
+class CatalogueRun {
   readonly #context: WorkerContext
   readonly #record: ProviderRecord
   readonly #lease: string

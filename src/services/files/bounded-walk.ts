@@ -116,7 +116,7 @@ class BoundedWalk {
   }
 }
 
-export interface SearchInput extends LocationInput {
+export interface WalkSearch extends LocationInput {
   /** The text that names contain, in upper or lower case. */
   name: string
   /** The maximum number of results. */
@@ -140,7 +140,7 @@ const maxResults = 1000
 export async function search(
   storage: Storage,
   viewer: Viewer | null,
-  input: SearchInput,
+  input: WalkSearch,
   requestSignal: AbortSignal,
 ): Promise<FoundEntries> {
   const [granted] = authorize(viewer, needs.read, input)

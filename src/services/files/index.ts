@@ -23,7 +23,7 @@ import {
   type SelectionInput,
   withSelection,
 } from './archive.ts'
-import { type FolderUsage, type FoundEntries, type SearchInput, search, usageOf } from './bounded-walk.ts'
+import { type FolderUsage, type FoundEntries, search, usageOf, type WalkSearch } from './bounded-walk.ts'
 import type { ConflictBehavior, Reservations } from './conflict.ts'
 import { type OpenedFile, type OpenFirst, openUnlessOther } from './content.ts'
 import { type AskedToRead, entryAt, type FileEntry, type LocationInput, locationOf, unknownFolder } from './entry.ts'
@@ -235,7 +235,7 @@ export function createFiles(options: {
     },
 
     /** Finds entries by name below a folder, within limits. @throws as `stat`, NOT_A_FOLDER, INVALID_INPUT */
-    search: (viewer: Viewer | null, input: SearchInput, signal: AbortSignal): Promise<FoundEntries> =>
+    search: (viewer: Viewer | null, input: WalkSearch, signal: AbortSignal): Promise<FoundEntries> =>
       search(storage, viewer, input, signal),
 
     /** Counts everything below a folder, within limits. @throws as `stat`, NOT_A_FOLDER */

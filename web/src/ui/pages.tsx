@@ -2,7 +2,7 @@ import { type QueryKey, useInfiniteQuery } from '@tanstack/react-query'
 import { common } from '../texts/common.ts'
 import { Button } from './button.tsx'
 
-interface Page {
+interface ItemPage {
   nodes: readonly unknown[]
   pageInfo: { hasNextPage: boolean; endCursor: string | null }
 }
@@ -12,7 +12,7 @@ interface Page {
  * @param load returns the page after a cursor, or the first one after null
  * @param refetchInterval milliseconds between two readings of all pages that are shown. By default they are not read again.
  */
-export function usePages<P extends Page>(
+export function usePages<P extends ItemPage>(
   queryKey: QueryKey,
   load: (after: string | null, signal: AbortSignal) => Promise<P>,
   refetchInterval: number | false = false,
