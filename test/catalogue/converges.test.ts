@@ -7,7 +7,7 @@ import { until } from '../support/until.ts'
 import { catalogueWorld, converged, type Disk } from './world.ts'
 
 const seed = Number(process.env.FAULT_SEED ?? 1)
-const rounds = extent({ gate: [0, 1], nightly: Array.from({ length: 30 }, (_, round) => round) })
+const rounds = extent({ gate: [1], nightly: Array.from({ length: 30 }, (_, round) => round) })
 /** Operations of one round. */
 const operations = 60
 /** Operations at the same time. */
