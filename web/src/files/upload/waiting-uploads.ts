@@ -1,5 +1,5 @@
-import { useDeferredValue, useEffect } from 'react'
-import { Notifier, useNotifier } from '../../lib/notifier.ts'
+import { useDeferredValue, useEffect, useSyncExternalStore } from 'react'
+import { Notifier } from '../../lib/notifier.ts'
 import type { FileSelection } from './choose-files.tsx'
 
 /** Files that a person chose to upload. They wait here until the upload queue, which loads on first use, takes them. */
@@ -23,14 +23,13 @@ export function uploadFiles(request: UploadRequest): void {
 
 /** Hands the waiting uploads to `take`. */
 export function useWaitingUploads(take: (request: UploadRequest) => void): void {
-  useNotifier(changes)
-  const requests = waiting
+  const requests = useSyncExternalStore(changes.subscribe, () => waiting)
   useEffect(() => {
     if (requests.length === 0) return
     const taken = waiting
     waiting = []
     taken.forEach(take)
-  }, [take])
+  }, [requests, take])
 }
 
 const queues = new Set<{ hasActive(): boolean }>()
@@ -46,8 +45,7 @@ export function registerQueue(queue: { hasActive(): boolean }): () => void {
  * replaces the fallback of a `Suspense` by 300 ms, and a deferred value shows no fallback.
  */
 export function useUploadRequested(): boolean {
-  useNotifier(changes)
-  return useDeferredValue(wasRequested)
+  return useDeferredValue(useSyncExternalStore(changes.subscribe, () => wasRequested))
 }
 
 export function hasActiveUploads(): boolean {
