@@ -76,6 +76,24 @@ t.test('a comparison finds what was changed behind the back of the server', asyn
   t.equal(Number(entries), (await treeOf(store.root)).length, 'the number of entries is known')
 })
 
+t.test('a walk through a folder keeps the file that has replaced it', async t => {
+  const store = await disk('replaced')
+  await until(() => isComplete(app, store.id))
+  await app.upload(token, store.id, '/x.txt', 'x')
+  await converged(app, store)
+  await sql`
+    insert into catalogue_changes (catalogue, kind, path)
+    select id, 'TREE', 'x.txt' from catalogues where provider_id = ${store.id}`.execute(app.db)
+  await until(async () => {
+    const { rows } = await sql`
+      select from catalogue_changes x join catalogues c on c.id = x.catalogue where c.provider_id = ${store.id}`.execute(
+      app.db,
+    )
+    return rows.length === 0
+  })
+  t.same(await catalogued(app, store.id), ['x.txt 1'])
+})
+
 t.test('disconnecting a storage removes its entries', async () => {
   const store = await disk('left')
   await writeFile(store.at('x'), '')

@@ -56,6 +56,8 @@ interface Listed {
 /** An entry that no longer exists. */
 type Removed = Pick<KnownEntry, 'path' | 'isFolder'>
 
+const isFolder = (entry: Removed) => entry.isFolder
+
 /** A folder with more entries than one step lists. */
 interface OpenFolder {
   folder: StoragePath
@@ -177,7 +179,8 @@ export class Walk {
       const paths = this.#pathsOf(listed)
       this.#hasGaps ||= listed.hasGaps
       for (const [path, entry] of paths) found.set(path, entry)
-      if (listed.isGone) removed.push({ path: listed.folder, isFolder: true })
+      // A change may have put a file in the place of the folder since the folder was found.
+      if (listed.isGone) removed.push(...(await findEntries(db, catalogue, [listed.folder])).filter(isFolder))
       if (!this.#options.isFirst) removed.push(...(await this.#compare(listed, paths, known)))
     }
     const folders = [...found].flatMap(([path, { kind }]) => (kind === 'directory' ? path : []))
