@@ -39,6 +39,8 @@ export const reasons = {
   TOO_MANY_WEBHOOKS: reason('FORBIDDEN', 403, 'The workspace has too many webhooks.'),
   TOO_MANY_LOCKS: reason('FORBIDDEN', 403, 'The member has too many WebDAV locks.'),
   TOO_MANY_KEYS: reason('FORBIDDEN', 403, 'The member has too many active API keys.'),
+  TOO_MANY_GROUPS: reason('FORBIDDEN', 403, 'There are too many groups, or too many members in a group.'),
+  TOO_MANY_SERVICE_ACCOUNTS: reason('FORBIDDEN', 403, 'The workspace has too many service accounts.'),
   TOO_MANY_SHARES: reason('FORBIDDEN', 403, 'The member has too many active shares.'),
   DOWNLOADS_USED_UP: reason('FORBIDDEN', 403, 'The share link has reached its limit of downloads.'),
   TOO_MANY_ARCHIVES: reason(

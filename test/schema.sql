@@ -142,6 +142,37 @@ entry_properties.xml text not null
 entry_properties: entry_properties_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
 CREATE INDEX entry_properties_path ON public.entry_properties USING btree (provider_id, "left"(path, 400) COLLATE "C")
 CREATE UNIQUE INDEX entry_properties_name ON public.entry_properties USING btree (provider_id, md5(path), md5(name))
+group_members.group_id uuid not null
+group_members.workspace_id uuid not null
+group_members.user_id uuid not null
+group_members: group_members_pkey PRIMARY KEY (workspace_id, user_id, group_id)
+group_members: group_members_workspace_id_group_id_fkey FOREIGN KEY (workspace_id, group_id) REFERENCES groups(workspace_id, id) ON DELETE CASCADE
+group_members: group_members_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
+CREATE INDEX group_members_group ON public.group_members USING btree (workspace_id, group_id, user_id)
+CREATE UNIQUE INDEX group_members_pkey ON public.group_members USING btree (workspace_id, user_id, group_id)
+CREATE TRIGGER group_members_rights_changed AFTER UPDATE ON public.group_members FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER group_members_rights_created AFTER INSERT ON public.group_members FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER group_members_rights_deleted AFTER DELETE ON public.group_members FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER group_members_rights_truncated AFTER TRUNCATE ON public.group_members FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+groups.id uuid not null default gen_random_uuid()
+groups.workspace_id uuid not null
+groups.name text not null
+groups.name_key text not null
+groups.role text not null
+groups.provider_access jsonb not null
+groups.created_at timestamp with time zone not null default now()
+groups: groups_name_key_check CHECK ((octet_length(name_key) <= 1024))
+groups: groups_pkey PRIMARY KEY (id)
+groups: groups_role_check CHECK ((role = ANY (ARRAY['ADMIN'::text, 'EDITOR'::text, 'VIEWER'::text, 'NONE'::text])))
+groups: groups_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+groups: groups_workspace_id_id_key UNIQUE (workspace_id, id)
+groups: groups_workspace_id_name_key_key UNIQUE (workspace_id, name_key)
+CREATE UNIQUE INDEX groups_pkey ON public.groups USING btree (id)
+CREATE UNIQUE INDEX groups_workspace_id_id_key ON public.groups USING btree (workspace_id, id)
+CREATE UNIQUE INDEX groups_workspace_id_name_key_key ON public.groups USING btree (workspace_id, name_key)
+CREATE TRIGGER groups_rights_changed AFTER UPDATE OF workspace_id, name, role, provider_access ON public.groups FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER groups_rights_deleted AFTER DELETE ON public.groups FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER groups_rights_truncated AFTER TRUNCATE ON public.groups FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 idempotent_uploads.credential_id uuid not null
 idempotent_uploads.key_hash bytea not null
 idempotent_uploads.fingerprint bytea not null
@@ -568,8 +599,9 @@ users.id uuid not null default gen_random_uuid()
 users.email text not null
 users.email_key text not null
 users.name text
-users.password_hash text not null
+users.password_hash text
 users.created_at timestamp with time zone not null default now()
+users.is_service boolean not null default false
 users: users_email_key_key UNIQUE (email_key)
 users: users_email_key_length CHECK ((octet_length(email_key) <= 1024)) NOT VALID
 users: users_pkey PRIMARY KEY (id)

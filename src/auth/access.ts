@@ -57,6 +57,12 @@ function* foldersOf(access: RestrictedAccess, other: RestrictedAccess) {
   for (const folder of listBasePaths(access)) if (includesPath(other, ...folder)) yield folder
 }
 
+/** Returns the access that any of them has. */
+export function uniteAccess(accesses: readonly ProviderAccess[]): ProviderAccess {
+  if (accesses.some(access => access.all)) return allProviders
+  return accessTo(accesses.flatMap(access => (access.all ? [] : [...listBasePaths(access)])))
+}
+
 export type RestrictedAccess = Extract<ProviderAccess, { all: false }>
 
 /** Lists all base paths with their providers. */

@@ -9,7 +9,9 @@ import { childOf, formatPath, isWithin, parsePath, root, type StoragePath } from
 import { includesRole, includesScope, type Role, type Scope } from './scopes.ts'
 import {
   type CredentialKind,
+  type Given,
   type Member,
+  memberPermissions,
   type Permissions,
   requireViewer,
   type Shared,
@@ -288,6 +290,16 @@ export function requireCovers(viewer: Viewer, permissions: Permissions): void {
   requireNone(permissionsExcess(viewer, permissions))
 }
 
+/** Requires that a key has no more rights than the service account that it is for. @throws EXCEEDS_OWN_REACH */
+export function requireWithin(account: Member, permissions: Permissions): void {
+  const { scope, access } = memberPermissions(account)
+  if (permissions.scope !== null && !includesScope(scope, permissions.scope)) {
+    requireNone(`The scope "${permissions.scope}" exceeds the role of the service account, ${account.role}.`)
+  }
+  if (!containsAccess(access, permissions.access))
+    requireNone('The provider access exceeds that of the service account.')
+}
+
 /** Requires that a viewer has lost no access since an earlier decision. @throws EXCEEDS_OWN_REACH */
 export function requireUndiminished(before: Viewer, now: Viewer): void {
   requireNone(roleExcess(now, before.member.role))
@@ -295,7 +307,7 @@ export function requireUndiminished(before: Viewer, now: Viewer): void {
 }
 
 /** Requires that the viewer may assign a role, with any access. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH */
-export function requireMayAssign(viewer: Viewer, { role }: Pick<Member, 'role'>): void {
+export function requireMayAssign(viewer: Viewer, { role }: Pick<Given, 'role'>): void {
   requireNone(roleExcess(requireWorkspaceAdmin(viewer), role))
 }
 

@@ -36,6 +36,11 @@ export function includedScopes(highest: Scope | null): Scope[] {
   return scopes.filter(scope => includesScope(highest, scope))
 }
 
+/** @param first the role if there are no others */
+export function strongestRole(first: Role, others: readonly Role[]): Role {
+  return others.reduce((strongest, role) => (includesRole(strongest, role) ? strongest : role), first)
+}
+
 export function includesRole(have: Role, need: Role): boolean {
   return roles.indexOf(have) >= roles.indexOf(need)
 }

@@ -1,16 +1,44 @@
 import { AppError } from '../errors.ts'
-import { intersectAccess, noProviders, type ProviderAccess } from './access.ts'
+import { intersectAccess, noProviders, type ProviderAccess, uniteAccess } from './access.ts'
 import type { StoragePath } from './path.ts'
-import { highestScope, lowerScope, type Role, roleScope, type Scope } from './scopes.ts'
+import { highestScope, lowerScope, type Role, roleScope, type Scope, strongestRole } from './scopes.ts'
 
-export interface Member {
-  userId: string
-  workspaceId: string
-  email: string
-  name: string | null
+/** A role, and the providers on which it can be used. */
+export interface Given {
   role: Role
   access: ProviderAccess
+}
+
+/** A group of a member. */
+export interface MemberGroup extends Given {
+  id: string
+  name: string
+}
+
+/** A person, or a program with a service account. `role` and `access` are those of the member and all of their groups. */
+export interface Member extends Given {
+  userId: string
+  workspaceId: string
+  /** For a service account, an address at which nobody gets mail. */
+  email: string
+  name: string | null
+  /** The role and access of the member alone. */
+  own: Given
+  groups: readonly MemberGroup[]
+  isService: boolean
   createdAt: Date
+}
+
+/** Adds the roles and the access of groups to those of a member. The role NONE takes its access with it. */
+export function combine(own: Given, groups: readonly Given[]): Given {
+  const [first, ...others] = [own, ...groups].filter(({ role }) => role !== 'NONE')
+  if (!first) return own
+  if (others.length === 0) return first
+  const role = strongestRole(
+    first.role,
+    others.map(other => other.role),
+  )
+  return { role, access: uniteAccess([first, ...others].map(({ access }) => access)) }
 }
 
 /** Milliseconds for which a check of a credential stays valid. */
@@ -94,7 +122,7 @@ export interface Viewer extends Permissions {
   origin: Origin
 }
 
-export function memberPermissions(member: Pick<Member, 'role' | 'access'>): Permissions {
+export function memberPermissions(member: Given): Permissions {
   const scope = roleScope(member.role)
   return scope === null ? { scope, access: noProviders } : { scope, access: member.access }
 }

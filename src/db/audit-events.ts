@@ -53,6 +53,7 @@ const indexedCharacters = sql.lit(250)
 export type AuditSubjectKind =
   | 'API_KEY'
   | 'MEMBER'
+  | 'GROUP'
   | 'INVITE'
   | 'SESSION'
   | 'WORKSPACE'

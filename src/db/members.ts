@@ -1,10 +1,25 @@
 import { type Selectable, sql } from 'kysely'
-import { type ProviderAccess, restoreAccess, storeAccess } from '../auth/access.ts'
+import { type ProviderAccess, restoreAccess, type StoredAccess, storeAccess } from '../auth/access.ts'
 import type { Role } from '../auth/scopes.ts'
-import type { Member } from '../auth/viewer.ts'
+import { combine, type Given, type Member } from '../auth/viewer.ts'
 import type { Change, Database } from './client.ts'
 import { batched } from './lookups.ts'
 import type { Schema } from './schema.ts'
+
+/** A group as `groupsOfMember` returns it. */
+interface StoredGroup {
+  id: string
+  name: string
+  role: Role
+  access: StoredAccess
+}
+
+/** The groups of a member, null for none. */
+const groupsOfMember = sql<StoredGroup[] | null>`(
+  select jsonb_agg(jsonb_build_object('id', groups.id, 'name', groups.name, 'role', groups.role, 'access', groups.provider_access)
+    order by groups.name_key)
+  from group_members join groups on groups.workspace_id = group_members.workspace_id and groups.id = group_members.group_id
+  where group_members.workspace_id = members.workspace_id and group_members.user_id = members.user_id)`
 
 /** The columns of a member and the user behind it, for `toMember`. */
 export const memberColumns = [
@@ -14,24 +29,31 @@ export const memberColumns = [
   'members.provider_access as member_access',
   'users.email',
   'users.name as user_name',
+  'users.is_service',
   'users.created_at as user_created_at',
+  groupsOfMember.as('member_groups'),
 ] as const
 
 type MemberRow = Pick<Selectable<Schema['members']>, 'workspace_id' | 'user_id' | 'role'> &
-  Pick<Selectable<Schema['users']>, 'email'> & {
+  Pick<Selectable<Schema['users']>, 'email' | 'is_service'> & {
     member_access: Selectable<Schema['members']>['provider_access']
     user_name: string | null
     user_created_at: Date
+    member_groups: StoredGroup[] | null
   }
 
 export function toMember(row: MemberRow): Member {
+  const own: Given = { role: row.role, access: restoreAccess(row.member_access) }
+  const groups = (row.member_groups ?? []).map(({ access, ...group }) => ({ ...group, access: restoreAccess(access) }))
   return {
+    ...combine(own, groups),
+    own,
+    groups,
     userId: row.user_id,
     workspaceId: row.workspace_id,
     email: row.email,
     name: row.user_name,
-    role: row.role,
-    access: restoreAccess(row.member_access),
+    isService: row.is_service,
     createdAt: row.user_created_at,
   }
 }
@@ -96,11 +118,18 @@ export interface ListedMember {
   joined: Joined
 }
 
+/** Undefined properties select all members. */
+export interface MemberFilter {
+  groupId?: string | undefined
+  isService?: boolean | undefined
+}
+
 /** Returns members in the order of joining, starting after the person `after`, who may no longer be a member. */
 export async function listMembers(
   db: Database,
   workspaceId: string,
   page: { limit: number; after: Joined | null },
+  { groupId, isService }: MemberFilter = {},
 ): Promise<ListedMember[]> {
   const { limit, after } = page
   let query = selectMembers(db)
@@ -112,6 +141,18 @@ export async function listMembers(
   if (after) {
     query = query.where(({ eb, refTuple, tuple }) =>
       eb(refTuple('members.created_at', 'members.user_id'), '>', tuple(after.at, after.userId)),
+    )
+  }
+  if (isService !== undefined) query = query.where('users.is_service', '=', isService)
+  if (groupId !== undefined) {
+    query = query.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('group_members')
+          .select('user_id')
+          .where('group_id', '=', groupId)
+          .whereRef('group_members.workspace_id', '=', 'members.workspace_id')
+          .whereRef('group_members.user_id', '=', 'members.user_id'),
+      ),
     )
   }
   const rows = await query.execute()
@@ -153,6 +194,16 @@ export async function updateMember(
     .execute()
 }
 
+/** Notes that an administrator knows who has the account. */
+export async function confirmMember(db: Change, workspaceId: string, userId: string): Promise<void> {
+  await db
+    .updateTable('members')
+    .set({ is_confirmed: true })
+    .where('workspace_id', '=', workspaceId)
+    .where('user_id', '=', userId)
+    .execute()
+}
+
 /** Deletes a member. The database also deletes their sessions and keys. */
 export async function deleteMember(db: Change, workspaceId: string, userId: string): Promise<void> {
   await db.deleteFrom('members').where('workspace_id', '=', workspaceId).where('user_id', '=', userId).execute()
@@ -172,4 +223,24 @@ export async function countOwners(db: Database, workspaceId: string): Promise<nu
 
 function selectMembers(db: Database) {
   return db.selectFrom('members').innerJoin('users', 'users.id', 'members.user_id').select(memberColumns)
+}
+
+export async function countServiceAccounts(db: Database, workspaceId: string): Promise<number> {
+  const { count } = await serviceAccounts(db, workspaceId)
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+export async function hasServiceAccount(db: Database, workspaceId: string, name: string): Promise<boolean> {
+  const query = serviceAccounts(db, workspaceId).select('users.id').where('users.name', '=', name).limit(1)
+  return (await query.executeTakeFirst()) !== undefined
+}
+
+function serviceAccounts(db: Database, workspaceId: string) {
+  return db
+    .selectFrom('members')
+    .innerJoin('users', 'users.id', 'members.user_id')
+    .where('members.workspace_id', '=', workspaceId)
+    .where('users.is_service', '=', true)
 }

@@ -25,6 +25,12 @@ export const auditActions = [
   'MEMBER_VIEW',
   'MEMBER_UPDATE',
   'MEMBER_REMOVE',
+  'GROUP_CREATE',
+  'GROUP_UPDATE',
+  'GROUP_DELETE',
+  'GROUP_MEMBER_ADD',
+  'GROUP_MEMBER_REMOVE',
+  'SERVICE_ACCOUNT_CREATE',
   'API_KEY_CREATE',
   'API_KEY_RENAME',
   'API_KEY_REVOKE',
@@ -78,6 +84,8 @@ export interface Schema {
   workspaces: WorkspaceTable
   users: UserTable
   members: MemberTable
+  groups: GroupTable
+  group_members: GroupMemberTable
   sessions: SessionTable
   api_keys: ApiKeyTable
   invites: InviteTable
@@ -146,8 +154,10 @@ interface UserTable {
   /** Unique: see `emailKey`. */
   email_key: string
   name: string | null
-  /** argon2id in PHC string format. */
-  password_hash: string
+  /** argon2id in PHC string format. Null for an account without a password. */
+  password_hash: string | null
+  /** A program, which never signs in. */
+  is_service: Generated<boolean>
   created_at: CreatedAt
 }
 
@@ -159,6 +169,23 @@ interface MemberTable {
   /** The person was invited, or an administrator has set their role. */
   is_confirmed: Generated<boolean>
   created_at: CreatedAt
+}
+
+interface GroupTable {
+  id: Generated<string>
+  workspace_id: string
+  name: string
+  /** Unique in the workspace: see `groupKey`. */
+  name_key: string
+  role: Exclude<Role, 'OWNER'>
+  provider_access: Json<StoredAccess>
+  created_at: CreatedAt
+}
+
+interface GroupMemberTable {
+  group_id: string
+  workspace_id: string
+  user_id: string
 }
 
 interface SessionTable {

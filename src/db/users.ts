@@ -2,7 +2,8 @@ import type { Change, Database } from './client.ts'
 
 interface UserPassword {
   userId: string
-  passwordHash: string
+  /** Null for an account without a password. */
+  passwordHash: string | null
 }
 
 /** Returns the key by which emails are unique, without differences of case and Unicode normal form. */
@@ -13,7 +14,7 @@ export function emailKey(email: string): string {
 /** @throws a unique violation if the email is taken */
 export async function insertUser(
   db: Change,
-  values: { email: string; name: string | null; passwordHash: string },
+  values: { email: string; name: string | null; passwordHash: string | null; isService?: boolean },
 ): Promise<string> {
   const { id } = await db
     .insertInto('users')
@@ -22,6 +23,7 @@ export async function insertUser(
       email_key: emailKey(values.email),
       name: values.name,
       password_hash: values.passwordHash,
+      is_service: values.isService ?? false,
     })
     .returning('id')
     .executeTakeFirstOrThrow()

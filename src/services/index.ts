@@ -20,10 +20,12 @@ import { createMailTransport, type MailFailure, type MailSettings, startMailSend
 import { createAccounts } from './people/accounts.ts'
 import { createApiKeys } from './people/api-keys.ts'
 import type { Authentication } from './people/authentication.ts'
+import { createGroups } from './people/groups.ts'
 import { createInvites } from './people/invites.ts'
 import { createMembers } from './people/members.ts'
 import { createPasswordResets } from './people/password-resets.ts'
 import { createRegistration } from './people/registration.ts'
+import { createServiceAccounts } from './people/service-accounts.ts'
 import { createWorkspaces } from './people/workspaces.ts'
 import { createProviders } from './providers/index.ts'
 import { createAuthorization } from './providers/oauth-consent.ts'
@@ -177,6 +179,8 @@ export function createServices(options: {
     registration: createRegistration({ db, tokens, limits: limits.signIns, audit, setupCode }),
     apiKeys: createApiKeys({ db, secrets, audit }),
     members,
+    groups: createGroups({ db, audit }),
+    serviceAccounts: createServiceAccounts({ audit }),
     invites: createInvites({ db, audit }),
     passwordResets: createPasswordResets({ db, audit }),
     workspaces: createWorkspaces({ db, audit, setupCode }),

@@ -56,14 +56,22 @@ const providerId = '00000000-0000-7000-8000-000000000001'
 
 function viewer(scope: Scope | null): Viewer {
   const id = '00000000-0000-7000-8000-000000000002'
-  const member = { userId: id, workspaceId: id, email: 'a@example.org', name: null, createdAt: new Date() }
+  const member = {
+    userId: id,
+    workspaceId: id,
+    email: 'a@example.org',
+    name: null,
+    createdAt: new Date(),
+    groups: [],
+    isService: false,
+  }
   return {
     kind: 'API_KEY',
     credentialId: id,
     outlivesSession: false,
     displayPrefix: 'stw_01234567',
     shared: null,
-    member: { ...member, role: 'OWNER', access: { all: true } },
+    member: { ...member, role: 'OWNER', access: { all: true }, own: { role: 'OWNER', access: { all: true } } },
     expiresAt: null,
     confirmedAt: 0,
     origin: { address: '127.0.0.1', requestId: 'r' },

@@ -29,14 +29,22 @@ const other: string = randomUUID()
 function viewer(scope: Scope | null, basePath: string): Viewer {
   const access = accessTo([[mine, parsePath(basePath)]])
   const [userId, workspaceId] = [randomUUID(), randomUUID()]
-  const member = { userId, workspaceId, email: 'a@example.org', name: null, createdAt: new Date() }
+  const member = {
+    userId,
+    workspaceId,
+    email: 'a@example.org',
+    name: null,
+    createdAt: new Date(),
+    groups: [],
+    isService: false,
+  }
   return {
     kind: 'API_KEY',
     credentialId: randomUUID(),
     outlivesSession: false,
     displayPrefix: 'stw_01234567',
     shared: null,
-    member: { ...member, role: 'OWNER', access: { all: true } },
+    member: { ...member, role: 'OWNER', access: { all: true }, own: { role: 'OWNER', access: { all: true } } },
     expiresAt: null,
     confirmedAt: 0,
     origin: { address: '127.0.0.1', requestId: 'r' },

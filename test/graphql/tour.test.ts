@@ -1,8 +1,8 @@
 import { isInterfaceType, isIntrospectionType, isObjectType, parse, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { schema } from '../../src/endpoints/graphql/schema.ts'
 import { metadataHeader, tus, tusPath } from '../http/tus.ts'
-import { startApp } from '../support/app.ts'
+import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { openEvents } from '../support/events.ts'
 
@@ -37,7 +37,8 @@ function allFields(): string[] {
 }
 
 const access = 'providerAccess { all restrictions { basePath provider { id } } }'
-const user = `{ id email name role createdAt ${access} }`
+const group = `{ id name role memberCount ${access} }`
+const user = `{ id email name role effectiveRole isServiceAccount createdAt ${access} groups ${group} }`
 const key = `{ id name displayPrefix scopes ${access} state createdAt expiresAt revokedAt lastUsedAt owner ${user} }`
 const provider = `{
   id name slug status statusReason config createdAt quota { used total } jobLimits { filesAtOnce bytesPerSecond } root { path } basePaths
@@ -61,6 +62,47 @@ const schedule = `{
   job { kind sources { providerId path } target { providerId path } targetName conflict deleteExtra dryRun permanent }
 }`
 const pageInfo = 'pageInfo { hasNextPage hasPreviousPage startCursor endCursor }'
+
+type Ask = (query: string, variables?: object) => ReturnType<TestApp['ask']>
+
+/** @param userId a VIEWER */
+async function tourGroups(t: Test, ask: Ask, userId: string): Promise<void> {
+  const { createGroup } = await ask(
+    `mutation ($input: CreateGroupInput!) { createGroup(input: $input) { group ${group} } }`,
+    { input: { name: 'Writers', role: 'VIEWER' } },
+  )
+  const { id } = createGroup.group
+  const writers = { id, name: 'Editors', role: 'EDITOR', providerAccess: { all: true, restrictions: [] } }
+  t.match(
+    await ask(`mutation ($input: UpdateGroupInput!) { updateGroup(input: $input) ${group} }`, {
+      input: { id, name: 'Editors', role: 'EDITOR' },
+    }),
+    { updateGroup: { ...writers, memberCount: 0 } },
+  )
+  const membership = (field: string) =>
+    ask(`mutation ($groupId: ID!, $userId: ID!) { ${field}(groupId: $groupId, userId: $userId) ${group} }`, {
+      groupId: id,
+      userId,
+    })
+  t.match(await membership('addGroupMember'), { addGroupMember: { ...writers, memberCount: 1 } })
+  const list = `query ($after: String) { groups(first: 1, after: $after) { nodes ${group} edges { cursor node { id } } ${pageInfo} } }`
+  const { groups } = await ask(list)
+  t.match(groups, { nodes: [writers], pageInfo: { hasNextPage: false } })
+  t.match(await ask(list, { after: groups.pageInfo.endCursor }), { groups: { nodes: [] } })
+  const users = `query ($groupId: ID, $serviceAccounts: Boolean) {
+    users(groupId: $groupId, serviceAccounts: $serviceAccounts) { nodes ${user} } }`
+  t.match(await ask(users, { groupId: id }), {
+    users: { nodes: [{ id: userId, role: 'VIEWER', effectiveRole: 'EDITOR', groups: [writers] }] },
+  })
+  t.match(await membership('removeGroupMember'), { removeGroupMember: { memberCount: 0 } })
+  t.match(await ask(`mutation ($id: ID!) { deleteGroup(id: $id) ${group} }`, { id }), { deleteGroup: writers })
+  const { createServiceAccount: account } = await ask(
+    `mutation ($input: CreateServiceAccountInput!) { createServiceAccount(input: $input) ${user} }`,
+    { input: { name: 'Backup', role: 'EDITOR' } },
+  )
+  t.match(account, { name: 'Backup', isServiceAccount: true })
+  t.match(await ask(users, { serviceAccounts: true }), { users: { nodes: [account] } })
+}
 
 t.test('every field of the schema works in typical use', async t => {
   // No job runs, so that its state changes only with the mutations.
@@ -331,7 +373,7 @@ t.test('every field of the schema works in typical use', async t => {
   )
   isTime(createInvite.expiresAt, 'expiresAt')
   await ask('mutation { createInvite(input: { role: VIEWER }) { expiresAt } }')
-  const { invites } = await ask(`{ invites { id role ${access} createdAt expiresAt note createdBy ${user} } }`)
+  const { invites } = await ask(`{ invites { id role ${access} createdAt expiresAt note createdBy { id email } } }`)
   t.match(invites, [
     { role: 'VIEWER', providerAccess: { all: true }, note: null, createdBy: { id: owner.id } },
     {
@@ -381,6 +423,7 @@ t.test('every field of the schema works in typical use', async t => {
   const { apiKeys } = await ask(keys)
   t.match(apiKeys, { nodes: [{ id: made.id, state: 'revoked' }], pageInfo: { hasNextPage: false } })
   t.match(await ask(keys, { after: apiKeys.edges[0].cursor }), { apiKeys: { nodes: [] } })
+  await tourGroups(t, ask, userId)
   const { createPasswordReset: reset } = await ask(
     'mutation ($userId: ID!) { createPasswordReset(userId: $userId) { token expiresAt } }',
     { userId },

@@ -53,11 +53,13 @@ interface World {
 
 /** Returns a valid value for an input. */
 function goodValue({ ids }: World, root: string, name: string): unknown {
+  if (name === 'id' && /Group/.test(root)) return ids.group
   if (name === 'id') return /ApiKey|apiKey/.test(root) ? ids.key : /[pP]rovider/.test(root) ? ids.provider : ids.user
   const values: Record<string, unknown> = {
     providerId: ids.provider,
     toProviderId: ids.provider,
     userId: ids.member,
+    groupId: ids.group,
     path: '/folder/file',
     paths: ['/folder/file'],
     toPath: '/folder/other',
@@ -137,10 +139,12 @@ async function start(t: Parameters<typeof startApp>[0]): Promise<World> {
   const key = await app.createKey(token, { name: 'of the test', scopes: ['admin'] })
   const { createInvite } = await app.ask('mutation { createInvite(input: { role: EDITOR }) { invite } }', {}, token)
   const member = await app.register('member@example.org', createInvite)
+  const group = 'mutation { createGroup(input: { name: "a group", role: VIEWER }) { group { id } } }'
+  const { createGroup } = await app.ask(group, {}, token)
   const share = (kind: string) => makeShare(app, token, { providerId: provider, path: '/folder', kind, password })
   const [view, drop] = [await share('VIEW'), await share('DROP')]
   const links = { view: view.link, drop: drop.link }
-  return { app, token, ids: { user: id, provider, key: key.id, member: member.id }, links }
+  return { app, token, ids: { user: id, provider, key: key.id, member: member.id, group: createGroup.group.id }, links }
 }
 
 /** Resolves with the errors of a subscription, if it is refused. */

@@ -110,6 +110,7 @@ export async function prepare(
     session: randomUUID(),
     bystander: world.bystander.id,
     spare: world.bystander.id,
+    group: world.group,
     invite: world.invites.keys().next().value ?? '',
     job: world.jobs[0]?.id ?? '',
     schedule: world.schedules[0]?.id ?? '',
@@ -133,6 +134,9 @@ export async function prepare(
     const state = spends === 'paused job' ? 'PAUSED' : 'FAILED'
     return { holder, ids: { ...ids, job: await world.insertJob(state, holder, '/public') } }
   }
+  if (spends === 'group') return { holder, ids: { ...ids, group: await world.insertGroup([world.bystander.id]) } }
+  if (spends === 'room for a group') await world.makeRoomForGroup()
+  if (spends === 'room for a service account') await world.makeRoomForServiceAccount()
   if (spends === 'room for a schedule') await world.makeRoomForSchedule(holder)
   if (spends === 'room for a share') await world.makeRoomForShare(holder)
   if (spends === 'room for a webhook' || spends === 'webhook') await world.makeRoomForWebhook()

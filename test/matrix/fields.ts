@@ -40,7 +40,11 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Query.me': { needs: signedIn },
   'Query.viewer': { needs: signedIn },
   'Query.workspace': { needs: signedIn },
-  'Query.users': { needs: workspaceAdmin, args: () => ({ first: 3, after: null }) },
+  'Query.users': {
+    needs: workspaceAdmin,
+    args: () => ({ first: 3, after: null, groupId: null, serviceAccounts: null }),
+  },
+  'Query.groups': { needs: workspaceAdmin, args: () => ({ first: 3, after: null }) },
   'Mutation.viewMember': { needs: workspaceAdmin, args: ({ ids }) => ({ userId: ids.bystander }) },
   'Query.auditEvents': {
     needs: admin,
@@ -131,10 +135,39 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   },
   'Mutation.removeMember': { needs: workspaceAdmin, spends: 'member', args: ({ ids }) => ({ userId: ids.spare }) },
 
+  'Mutation.createGroup': {
+    needs: workspaceAdmin,
+    spends: 'room for a group',
+    args: ({ n }) => ({ input: { name: `made ${n}`, role: 'NONE', providerAccess: null } }),
+  },
+  'Mutation.updateGroup': {
+    needs: workspaceAdmin,
+    args: ({ ids, n }) => ({ input: { id: ids.group, name: `kept ${n}`, role: 'NONE', providerAccess: null } }),
+  },
+  'Mutation.deleteGroup': { needs: workspaceAdmin, spends: 'group', args: ({ ids }) => ({ id: ids.group }) },
+  'Mutation.addGroupMember': {
+    needs: workspaceAdmin,
+    gives: 'what the bystander has',
+    args: ({ ids }) => ({ groupId: ids.group, userId: ids.bystander }),
+  },
+  'Mutation.removeGroupMember': {
+    needs: workspaceAdmin,
+    gives: 'what the bystander has',
+    spends: 'group',
+    args: ({ ids }) => ({ groupId: ids.group, userId: ids.bystander }),
+  },
+  'Mutation.createServiceAccount': {
+    needs: workspaceAdmin,
+    spends: 'room for a service account',
+    args: ({ n }) => ({ input: { name: `made ${n}`, role: 'NONE', providerAccess: null } }),
+  },
+
   'Mutation.createApiKey': {
     needs: keyManager,
     gives: 'a key that reads',
-    args: ({ n }) => ({ input: { name: `made ${n}`, scopes: ['read'], providerAccess: null, expiresAt: null } }),
+    args: ({ n }) => ({
+      input: { name: `made ${n}`, scopes: ['read'], providerAccess: null, expiresAt: null, ofUser: null },
+    }),
   },
   'Mutation.renameApiKey': { needs: keyManager, args: ({ ids, n }) => ({ id: ids.ownKey, name: `renamed ${n}` }) },
   'Mutation.revokeApiKey': { needs: keyManager, args: ({ ids }) => ({ id: ids.ownKey }) },
@@ -340,9 +373,9 @@ export const fields: Readonly<Record<string, FieldRow>> = {
 /**
  * The people who may read nested fields. `as its parent`: everyone who receives the object. `accessible`: the field
  * names only providers that the credential may use. `managed`: the field is empty unless the credential may change the
- * provider.
+ * provider. `administrators`: the field needs an administrator without restrictions.
  */
-type NestedNeed = 'as its parent' | 'accessible' | 'managed'
+type NestedNeed = 'as its parent' | 'accessible' | 'managed' | 'administrators'
 
 const own = 'as its parent' as const
 
@@ -488,7 +521,21 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   },
   Location: { providerId: own, path: own },
   MemberView: { user: own, scopes: own, providerAccess: own },
-  User: { id: own, email: own, name: own, role: own, providerAccess: own, createdAt: own },
+  User: {
+    id: own,
+    email: own,
+    name: own,
+    role: own,
+    providerAccess: own,
+    groups: own,
+    effectiveRole: own,
+    isServiceAccount: own,
+    createdAt: own,
+  },
+  Group: { id: own, name: own, role: own, providerAccess: own, memberCount: 'administrators' },
+  GroupConnection: { nodes: own, edges: own, pageInfo: own },
+  GroupEdge: { node: own, cursor: own },
+  CreateGroupPayload: { group: own },
   UserConnection: { nodes: own, edges: own, pageInfo: own },
   UserEdge: { node: own, cursor: own },
   PageInfo: { hasNextPage: own, hasPreviousPage: own, startCursor: own, endCursor: own },

@@ -150,7 +150,7 @@ t.test('nobody grants rights that they do not have', async t => {
       const reasons = ['OWN_MEMBERSHIP', 'EXCEEDS_OWN_REACH', 'SCOPE_REQUIRED', 'PROVIDER_NOT_ALLOWED']
       const isRefused = reasons.includes(answer.errors[0]?.extensions?.reason ?? '')
       const now = await read(world, actor.userId ?? '')
-      return isRefused && now === stored(actor.owner)
+      return isRefused && now === stored(actor.own ?? actor.owner)
         ? null
         : `${actor.label} ${JSON.stringify(input)}: ${answer.text} ${now}`
     })

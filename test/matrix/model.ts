@@ -17,11 +17,23 @@ export interface Member {
   access: Access
 }
 
+/** The rights of a member with groups: the strongest role, and the access of all that give a role. */
+export function withGroups(own: Member, groups: readonly Member[]): Member {
+  const giving = [own, ...groups].filter(({ role }) => role !== 'NONE')
+  const role = roles.findLast(each => giving.some(one => one.role === each)) ?? 'NONE'
+  if (giving.some(({ access }) => access === 'all')) return { role, access: 'all' }
+  const bases = giving
+    .flatMap(({ access }) => Object.entries(access))
+    .map(([id, paths]) => [id, [paths].flat()] as const)
+  const access = [...Map.groupBy(bases, ([id]) => id)].map(([id, some]) => [id, some.flatMap(([, paths]) => paths)])
+  return { role, access: Object.fromEntries(access) }
+}
+
 export interface Credential {
   kind: 'none' | 'session' | 'key'
   /** The possible reasons for refusing an invalid credential; null for a valid one. */
   faults: readonly string[] | null
-  /** The current role and access of the owner, which also limit their keys. */
+  /** The current role and access of the owner with their groups, which also limit their keys. */
   owner: Member
   key: { scopes: readonly Scope[]; access: Access } | null
   /** Set if the credential is not in the Authorization header. */

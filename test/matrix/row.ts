@@ -34,6 +34,8 @@ export interface Target {
     /** A member with the role NONE whom the test may remove. */
     spare: string
     bystander: string
+    /** A group with the role NONE, of which the bystander is a member. */
+    group: string
     /** An invite that grants the role NONE. */
     invite: string
     /** A job of the owner with an error and a failure. */
@@ -63,6 +65,9 @@ export interface Row {
     | 'member'
     | 'provider'
     | 'invite'
+    | 'group'
+    | 'room for a group'
+    | 'room for a service account'
     | 'paused job'
     | 'ended job'
     | 'schedule'
@@ -96,6 +101,7 @@ export const noIds: Target['ids'] = {
   session: '',
   spare: '',
   bystander: '',
+  group: '',
   invite: '',
   job: '',
   schedule: '',

@@ -13,7 +13,7 @@ import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { makeShare } from '../support/shares.ts'
 import { hangUp } from './api.ts'
-import { type Access, type Credential, type Member, type Role, roles, type Scope, scopes } from './model.ts'
+import { type Access, type Credential, type Member, type Role, roles, type Scope, scopes, withGroups } from './model.ts'
 
 export type ProviderName = 'main' | 'hidden' | 'missing' | 'garbage'
 
@@ -26,6 +26,8 @@ export interface Holder extends Credential {
   beside?: Readonly<Record<string, string>>
   userId: string | null
   email: string | null
+  /** The role and access of the owner without their groups, if they have groups. */
+  own?: Member
   /** The id, if it is a key. */
   keyId: string | null
   name: string
@@ -51,11 +53,19 @@ export interface World {
   ownKeys: Map<string, string>
   /** A VIEWER of the base path that no cell changes. */
   bystander: { id: string } & Member
+  /** A group with the role NONE, of which the bystander is a member. */
+  group: string
   /** Open invites of every role and access that no cell uses, by id. The first grants the role NONE. */
   invites: ReadonlyMap<string, Member>
   next(): number
   /** Inserts a member directly, without the cost of a password hash. */
   insertMember(member: Member): Promise<string>
+  /** Inserts a group with the role NONE. */
+  insertGroup(userIds: readonly string[]): Promise<string>
+  /** Deletes the groups that earlier cells have created, because their number is limited. */
+  makeRoomForGroup(): Promise<void>
+  /** Removes the service accounts that earlier cells have created, because their number is limited. */
+  makeRoomForServiceAccount(): Promise<void>
   /** Inserts an invite of the founder whose token nobody knows. */
   insertInvite(gift: Member): Promise<string>
   /** Resolves with the id of a job that has one source and the same target. */
@@ -183,6 +193,33 @@ export async function createWorld(t: Test, options: { people: boolean; catalogue
       select workspaces.id, person.id, ${member.role}, ${storedAccess(member.access)}::jsonb from workspaces, person
       returning user_id as id`.execute(app.db)
     return rows[0]?.id ?? ''
+  }
+
+  async function insertGroup(userIds: readonly string[]): Promise<string> {
+    const name = `inserted ${next()}`
+    const { rows } = await sql<{ id: string }>`
+      insert into groups (workspace_id, name, name_key, role, provider_access)
+      select id, ${name}, ${name}, 'NONE', '{"all": true}' from workspaces returning id`.execute(app.db)
+    const id = rows[0]?.id ?? ''
+    for (const userId of userIds) {
+      await sql`insert into group_members (group_id, workspace_id, user_id) select ${id}, id, ${userId} from workspaces`.execute(
+        app.db,
+      )
+    }
+    return id
+  }
+
+  async function makeRoomForGroup() {
+    await sql`delete from groups where id in (select id from groups where name like 'made %' or name like 'inserted %'
+      order by created_at desc offset 20) and id <> ${world.group}`.execute(app.db)
+    // A member can be in a limited number of groups.
+    await sql`delete from group_members where user_id = ${world.bystander.id} and group_id <> ${world.group} and group_id in (
+      select id from groups order by created_at desc offset 20)`.execute(app.db)
+  }
+
+  async function makeRoomForServiceAccount() {
+    await sql`delete from users where id in (select id from users where is_service and name like 'made %'
+      order by created_at desc offset 20)`.execute(app.db)
   }
 
   async function insertInvite(gift: Member): Promise<string> {
@@ -338,6 +375,7 @@ export async function createWorld(t: Test, options: { people: boolean; catalogue
     { id: await insertShare(founder, folders.outside), provider: main, path: folders.outside },
     { id: await insertShare(founder, base, 'hidden'), provider: hidden, path: base },
   ]
+  const bystanderId = await insertMember(bystander)
   const world: World = {
     app,
     url: app.url,
@@ -350,10 +388,14 @@ export async function createWorld(t: Test, options: { people: boolean; catalogue
     invalid: [],
     none,
     ownKeys,
-    bystander: { id: await insertMember(bystander), ...bystander },
+    bystander: { id: bystanderId, ...bystander },
+    group: await insertGroup([bystanderId]),
     invites,
     next,
     insertMember,
+    insertGroup,
+    makeRoomForGroup,
+    makeRoomForServiceAccount,
     insertInvite,
     insertJob,
     insertSchedule,
@@ -442,22 +484,52 @@ function tokenIn({ header }: Holder): string {
 /** Creates a session and keys of every scope and access for every role and access. The keys are created before the role is reduced. */
 async function people({ person, key, accesses, app, founder, ownKeys, providers }: World): Promise<Holder[]> {
   const { several, ...keyAccesses } = accesses
-  const make = async (member: Member) => {
-    const session = await person({ role: member.role === 'OWNER' ? 'OWNER' : 'ADMIN', access: 'all' })
+  const token = founder.header?.slice('Bearer '.length)
+  const join = async (userId: string | null, { role, access }: Member, name: string) => {
+    const create = 'mutation ($input: CreateGroupInput!) { createGroup(input: $input) { group { id } } }'
+    const input = { name, role, providerAccess: accessInput(access) }
+    const { createGroup } = await app.ask(create, { input }, token)
+    const add = 'mutation ($groupId: ID!, $userId: ID!) { addGroupMember(groupId: $groupId, userId: $userId) { id } }'
+    await app.ask(add, { groupId: createGroup.group.id, userId }, token)
+  }
+  const make = async (own: Member, groups: readonly Member[] = []) => {
+    const member = groups.length === 0 ? own : withGroups(own, groups)
+    const session = await person({ role: own.role === 'OWNER' ? 'OWNER' : 'ADMIN', access: 'all' })
     ownKeys.set(session.userId ?? '', (await key(session, { scopes: ['read'], access: 'all' })).keyId ?? '')
     const given = scopes.flatMap(scope => Object.values(keyAccesses).map(access => ({ scopes: [scope], access })))
     const keys = await Promise.all(given.map(one => key(session, one)))
-    const input = { userId: session.userId, role: member.role, providerAccess: accessInput(member.access) }
+    const input = { userId: session.userId, role: own.role, providerAccess: accessInput(own.access) }
     const query = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
-    await app.ask(query, { input }, founder.header?.slice('Bearer '.length))
-    const who = describe(member, providers)
-    const named = keys.map(one => ({ ...one, label: one.label.replace(/ of .*/, ` of ${who}`), owner: member }))
-    return [{ ...session, owner: member, label: `session of ${who}` }, ...named]
+    await app.ask(query, { input }, token)
+    for (const [index, group] of groups.entries()) await join(session.userId, group, `${session.email} ${index}`)
+    const who = groups.length === 0 ? describe(member, providers) : `${describe(member, providers)} with groups`
+    const named = keys.map(one => ({ ...one, label: one.label.replace(/ of .*/, ` of ${who}`), owner: member, own }))
+    return [{ ...session, owner: member, own, label: `session of ${who}` }, ...named]
   }
   const members = roles.flatMap(role => memberAccesses.map(name => ({ role, access: accesses[name] })))
-  const holders = await Promise.all(members.map(make))
+  const holders = await Promise.all(members.map(member => make(member)))
   // More people cannot sign in from one address at once.
   holders.push(...(await Promise.all((['EDITOR', 'ADMIN'] as const).map(role => make({ role, access: several })))))
+  const { all, base, other } = accesses
+  const grouped: [Member, Member[]][] = [
+    // The role NONE takes its access with it.
+    [{ role: 'NONE', access: all }, [{ role: 'EDITOR', access: base }]],
+    [
+      { role: 'VIEWER', access: base },
+      [
+        { role: 'EDITOR', access: other },
+        { role: 'NONE', access: all },
+      ],
+    ],
+    [
+      { role: 'VIEWER', access: other },
+      [
+        { role: 'ADMIN', access: base },
+        { role: 'VIEWER', access: all },
+      ],
+    ],
+  ]
+  holders.push(...(await Promise.all(grouped.map(([own, groups]) => make(own, groups)))))
   return holders.flat()
 }
 

@@ -12,6 +12,9 @@ const member = {
   name: null,
   role: 'OWNER',
   access: allProviders,
+  own: { role: 'OWNER', access: allProviders },
+  groups: [],
+  isService: false,
   createdAt: new Date(),
 } as const
 const viewer = memberViewer(member, member.userId, { address: '127.0.0.1', requestId: 'request' })

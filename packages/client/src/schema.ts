@@ -61,7 +61,7 @@ export interface ArchiveTicketInput {
 }
 
 /** The action. */
-export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOGIN' | 'LOGOUT' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
+export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOGIN' | 'LOGOUT' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SERVICE_ACCOUNT_CREATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 
 /** An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time. */
 export interface AuditEvent {
@@ -155,7 +155,7 @@ export interface AuditEventFilter {
 }
 
 /** The kind of object that was changed, other than files and providers. */
-export type AuditSubjectKind = 'API_KEY' | 'INVITE' | 'JOB' | 'MEMBER' | 'SCHEDULE' | 'SESSION' | 'SHARE' | 'WEBHOOK' | 'WORKSPACE'
+export type AuditSubjectKind = 'API_KEY' | 'GROUP' | 'INVITE' | 'JOB' | 'MEMBER' | 'SCHEDULE' | 'SESSION' | 'SHARE' | 'WEBHOOK' | 'WORKSPACE'
 
 /** A new session. */
 export interface AuthPayload {
@@ -257,7 +257,9 @@ export interface CreateApiKeyInput {
   expiresAt?: string | null
   /** The display name, with 1 to 200 characters. */
   name: string
-  /** The providers that the key may use. The default is your own access. */
+  /** The ID of a service account that gets the key, which requires the scope `admin` on all providers. The default is you. */
+  ofUser?: string | null
+  /** The providers that the key may use. The default is the access of its owner. */
   providerAccess?: ProviderAccessInput | null
   /** At least one scope. Each scope includes those below it, so the highest is enough. */
   scopes: readonly (Scope)[]
@@ -280,6 +282,23 @@ export interface CreateFolderInput {
   path: string
   /** The ID of the provider. */
   providerId: string
+}
+
+/** The name, role and provider access of a new group. */
+export interface CreateGroupInput {
+  /** The name, with 1 to 200 characters, unique in the workspace. */
+  name: string
+  /** The provider access, with at most 100 restrictions. The default is all providers. */
+  providerAccess?: ProviderAccessInput | null
+  /** The role, at most your own and not OWNER. */
+  role: Role
+}
+
+/** A new group. */
+export interface CreateGroupPayload {
+  __typename: 'CreateGroupPayload'
+  /** The group, without members. */
+  group: Group
 }
 
 /** The role and provider access of the person who registers with the invite. */
@@ -356,6 +375,16 @@ export interface CreateSchedulePayload {
   __typename: 'CreateSchedulePayload'
   /** The schedule. */
   schedule: Schedule
+}
+
+/** The name, role and provider access of a new service account. */
+export interface CreateServiceAccountInput {
+  /** The name, with 1 to 200 characters, unique among the service accounts. */
+  name: string
+  /** The provider access. The default is all providers. */
+  providerAccess?: ProviderAccessInput | null
+  /** The role, at most your own and not OWNER. */
+  role: Role
 }
 
 /** A new share. */
@@ -544,6 +573,41 @@ export interface FolderUsage {
   folders: number
   /** False if there is more: counting ends after 20,000 entries or ten seconds, and leaves out what cannot be read. */
   isComplete: boolean
+}
+
+/** A group of members. Its role and provider access add to those of each member. */
+export interface Group {
+  __typename: 'Group'
+  /** The permanent ID of the group. */
+  id: string
+  /** The number of members. Requires the scope `admin` on all providers, without a base path. */
+  memberCount: number
+  /** The name, unique in the workspace. */
+  name: string
+  /** The providers that the group adds to those of its members. */
+  providerAccess: ProviderAccess
+  /** The role of the members, unless another of their roles is stronger. With NONE, the group gives nothing. */
+  role: Role
+}
+
+/** One page of groups of the workspace. */
+export interface GroupConnection {
+  __typename: 'GroupConnection'
+  /** The entries of this page, each with its cursor. */
+  edges: readonly (GroupEdge)[]
+  /** The entries of this page. */
+  nodes: readonly (Group)[]
+  /** The position of this page in the list. */
+  pageInfo: PageInfo
+}
+
+/** One of the groups of the workspace, with its cursor. */
+export interface GroupEdge {
+  __typename: 'GroupEdge'
+  /** An opaque cursor. Pass it as `after` to get the page that starts after this entry. */
+  cursor: string
+  /** The entry of the list. */
+  node: Group
 }
 
 /** A header of an HTTP request. */
@@ -1271,11 +1335,23 @@ export interface TrashItem {
 /** The kind of a deleted entry. */
 export type TrashItemKind = 'FILE' | 'FOLDER'
 
+/** Changes to a group. Omitted fields do not change. */
+export interface UpdateGroupInput {
+  /** The ID of the group. */
+  id: string
+  /** The new name, with 1 to 200 characters. */
+  name?: string | null
+  /** The new provider access, with at most 100 restrictions. */
+  providerAccess?: ProviderAccessInput | null
+  /** The new role, at most your own and not OWNER. */
+  role?: Role | null
+}
+
 /** Changes to a member. Omitted fields do not change. */
 export interface UpdateMemberInput {
   /** The new provider access. */
   providerAccess?: ProviderAccessInput | null
-  /** The new role, at most your own. */
+  /** The new role, at most your own. Groups may still give a higher one. */
   role?: Role | null
   /** The user ID of the member. */
   userId: string
@@ -1383,15 +1459,21 @@ export interface User {
   __typename: 'User'
   /** The time of registration. */
   createdAt: string
-  /** The email address as typed at registration. Case-insensitive. */
+  /** The strongest of the own role and those of the groups. */
+  effectiveRole: Role
+  /** The email address as typed at registration. Case-insensitive. For a service account, an address that gets no mail. */
   email: string
+  /** The groups of the member, in the order of their names. */
+  groups: readonly (Group)[]
   /** The permanent ID of the user. */
   id: string
+  /** Whether the member is a program, which has API keys and never signs in. */
+  isServiceAccount: boolean
   /** The display name. */
   name: string | null
-  /** The providers on which the role can be used. */
+  /** The providers on which the role can be used, without what groups add. */
   providerAccess: ProviderAccess
-  /** The role in this workspace. */
+  /** The role in this workspace, without what groups add. */
   role: Role
 }
 
@@ -1506,7 +1588,7 @@ export interface WebhookDeliveryEdge {
 export type WebhookDeliveryState = 'DELIVERED' | 'FAILED' | 'PENDING'
 
 /** An event that webhooks can get, and the type of its messages. */
-export type WebhookEvent = 'API_KEY_CREATED' | 'API_KEY_REVOKED' | 'ENTRY_COPIED' | 'ENTRY_DELETED' | 'ENTRY_MOVED' | 'ENTRY_RENAMED' | 'ENTRY_RESTORED' | 'FILE_UPLOADED' | 'FOLDER_CREATED' | 'JOB_ENDED' | 'MEMBER_JOINED' | 'MEMBER_REMOVED' | 'MEMBER_UPDATED' | 'PROVIDER_CONNECTED' | 'PROVIDER_DISCONNECTED' | 'PROVIDER_UPDATED' | 'SHARE_CREATED' | 'SHARE_REVOKED'
+export type WebhookEvent = 'API_KEY_CREATED' | 'API_KEY_REVOKED' | 'ENTRY_COPIED' | 'ENTRY_DELETED' | 'ENTRY_MOVED' | 'ENTRY_RENAMED' | 'ENTRY_RESTORED' | 'FILE_UPLOADED' | 'FOLDER_CREATED' | 'GROUP_CREATED' | 'GROUP_DELETED' | 'GROUP_MEMBER_ADDED' | 'GROUP_MEMBER_REMOVED' | 'GROUP_UPDATED' | 'JOB_ENDED' | 'MEMBER_JOINED' | 'MEMBER_REMOVED' | 'MEMBER_UPDATED' | 'PROVIDER_CONNECTED' | 'PROVIDER_DISCONNECTED' | 'PROVIDER_UPDATED' | 'SERVICE_ACCOUNT_CREATED' | 'SHARE_CREATED' | 'SHARE_REVOKED'
 
 /** A webhook and its new secret. */
 export interface WebhookSecretPayload {

@@ -18,7 +18,7 @@ export interface ShareEmail {
   /** Attempts that have failed. */
   attempts: number
   share: ShareRecord
-  creator: { email: string; name: string | null }
+  creator: { email: string; name: string | null; isService: boolean }
   providerName: string
 }
 
@@ -48,13 +48,13 @@ export async function claimEmail(db: Database, claimId: string): Promise<ShareEm
     .innerJoin('users', 'users.id', 'shares.user_id')
     .innerJoin('providers', 'providers.id', 'shares.provider_id')
     .select(shareColumns)
-    .select(['users.email', 'users.name', 'providers.name as provider_name'])
+    .select(['users.email', 'users.name', 'users.is_service', 'providers.name as provider_name'])
     .where('shares.id', '=', claimed.share_id)
     .executeTakeFirst()
   // Messages are deleted with their share.
   if (!row) return null
   const { id, recipient, files, bytes, attempts } = claimed
-  const creator = { email: row.email, name: row.name }
+  const creator = { email: row.email, name: row.name, isService: row.is_service }
   const share = toShare(row)
   return {
     id,

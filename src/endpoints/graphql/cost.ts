@@ -17,6 +17,8 @@ export const passwordCost = 25_000
 
 /** The cost of a list without pages. Its length is unknown before execution, so this is an estimate. */
 export const providersCost = { field: 1, multiplier: 20 }
+/** The cost of the groups of a member, as an estimate: few are in more. */
+export const groupsCost = { field: 1, multiplier: 10 }
 /** The cost of `nodes` and `edges`. The connection already counts its `first`. */
 export const pageCost = { field: 1, multiplier: 1 }
 

@@ -1,6 +1,6 @@
 /** The object types and the values of their resolvers. They are declared here so that types can refer to one another. */
 import type { ProviderAccess } from '../../auth/access.ts'
-import { type Member, requireViewer, type Viewer } from '../../auth/viewer.ts'
+import { type Member, type MemberGroup, requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { ApiKey } from '../../db/api-keys.ts'
 import type { AuditEvent } from '../../db/audit-events.ts'
 import type { JobRecord } from '../../db/jobs/jobs.ts'
@@ -18,12 +18,18 @@ export interface VisibleMember {
   seenBy: Viewer | null
 }
 
+export interface VisibleGroup {
+  group: MemberGroup
+  seenBy: Viewer | null
+}
+
 interface VisibleAccess {
   access: ProviderAccess
   seenBy: Viewer | null
 }
 
 export const UserRef = builder.objectRef<VisibleMember>('User')
+export const GroupRef = builder.objectRef<VisibleGroup>('Group')
 export const ProviderAccessRef = builder.objectRef<VisibleAccess>('ProviderAccess')
 export const ViewerRef = builder.objectRef<Viewer>('Viewer')
 export const WorkspaceRef = builder.objectRef<Workspace>('Workspace')

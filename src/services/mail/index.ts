@@ -72,10 +72,10 @@ async function attempt(context: MailSenderContext, email: ShareEmail, signal: Ab
   await settleEmail(db, email, null)
 }
 
-/** Returns null for an invitation to a link that has ended meanwhile. */
+/** Returns null for an invitation to a link that has ended meanwhile, and for a message to a program. */
 function messageOf({ secrets, publicUrl }: MailSenderContext, email: ShareEmail) {
   const { recipient, share } = email
-  if (recipient === null) return arrivals(email, publicUrl)
+  if (recipient === null) return email.creator.isService ? null : arrivals(email, publicUrl)
   if (share.revokedAt !== null || (share.expiresAt !== null && share.expiresAt <= new Date())) return null
   return invitation(email, `${publicUrl}/s/${secrets.open('share', share.id, share.token)}`)
 }
@@ -89,7 +89,7 @@ const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu
 function invitation(
   { share, creator, providerName }: ShareEmail,
   url: string,
-): { subject: string; text: string; replyTo: string } {
+): { subject: string; text: string; replyTo: string | null } {
   const { kind, note, expiresAt, passwordHash } = share
   const who = oneLine(creator.name ?? creator.email)
   const what = sharedName(share.paths, providerName)
@@ -102,7 +102,7 @@ function invitation(
     'Anyone who has the link can use it. You do not need an account.',
   ]
   const subject = kind === 'VIEW' ? `${who} shares ${what} with you` : `${who} asks you for files`
-  return { subject, text: body(parts), replyTo: creator.email }
+  return { subject, text: body(parts), replyTo: creator.isService ? null : creator.email }
 }
 
 /** Tells the creator of a drop link that files arrived. File names come from strangers, so the message has none. */

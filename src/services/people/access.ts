@@ -1,7 +1,7 @@
 import { accessTo, allProviders, type ProviderAccess, storeAccess } from '../../auth/access.ts'
 import { isId } from '../../auth/id.ts'
 import { parsePath } from '../../auth/path.ts'
-import type { Member } from '../../auth/viewer.ts'
+import type { Given } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { findProviders } from '../../db/providers.ts'
 import { AppError } from '../../errors.ts'
@@ -60,7 +60,7 @@ export async function requireProviders(db: Database, workspaceId: string, access
   if (missing !== undefined) throw new AppError('NOT_FOUND', `There is no provider ${missing}.`)
 }
 
-/** Describes the role and access of a member or an invite, for the audit log. */
-export function given({ role, access }: Pick<Member, 'role' | 'access'>) {
+/** Describes the role and access of a member, a group or an invite, for the audit log. */
+export function given({ role, access }: Given) {
   return { role, providerAccess: storeAccess(access) }
 }

@@ -53,10 +53,9 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
           const matches = await verifyPassword(slot, account?.passwordHash ?? null, input.password)
           const [member] = account && matches ? await findMemberships(db, account.userId) : []
           if (account && !member) recording.add({ subject: { kind: 'MEMBER', id: account.userId } })
-          if (!account || !member) throw wrongPassword()
-          return recording.commit(change =>
-            startSession(tokens, change, recording, member, account.passwordHash, origin),
-          )
+          if (!account?.passwordHash || !member) throw wrongPassword()
+          const { passwordHash } = account
+          return recording.commit(change => startSession(tokens, change, recording, member, passwordHash, origin))
         })
       })
     },
@@ -103,14 +102,15 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
         checkPassword(input.newPassword)
         using slot = enterPasswordQueue(origin.address, signal)
         // The limits of logins apply, so that a stolen session cannot be used to guess the password.
-        const account = await limits.tryPassword({ account: member.email, address: origin.address }, async () => {
+        const before = await limits.tryPassword({ account: member.email, address: origin.address }, async () => {
           const found = await findPassword(db, member.userId)
-          if (found && (await verifyPassword(slot, found.passwordHash, input.currentPassword))) return found
+          const matches = await verifyPassword(slot, found?.passwordHash ?? null, input.currentPassword)
+          if (found?.passwordHash && matches) return found.passwordHash
           throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The current password is wrong.')
         })
         const passwordHash = await hashPassword(slot, input.newPassword)
         await recording.commit(async trx => {
-          if (!(await replacePassword(trx, member.userId, account.passwordHash, passwordHash))) {
+          if (!(await replacePassword(trx, member.userId, before, passwordHash))) {
             throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The password was changed by somebody else meanwhile.')
           }
           await revokeOtherSessions(trx, member.userId, credentialId)

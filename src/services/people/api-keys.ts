@@ -6,11 +6,12 @@ import {
   requireCovers,
   requireKeyManager,
   requireMayAssign,
+  requireWithin,
   requireWorkspaceAdmin,
 } from '../../auth/policy.ts'
 import { highestScope, type Scope, scopes } from '../../auth/scopes.ts'
 import type { Secrets } from '../../auth/secrets.ts'
-import type { Viewer } from '../../auth/viewer.ts'
+import type { Member, Viewer } from '../../auth/viewer.ts'
 import {
   type ApiKey,
   findApiKey,
@@ -39,6 +40,8 @@ export interface CreateApiKey {
   scopes: readonly Scope[]
   providerAccess?: AccessInput | null | undefined
   expiresAt?: Date | null | undefined
+  /** The service account that gets the key. The default is the viewer. */
+  ofUser?: string | null | undefined
 }
 
 /** The credentials of an API key for programs that speak S3. */
@@ -70,18 +73,31 @@ export function createApiKeys({ db, secrets, audit }: { db: Database; secrets: S
     return key
   }
 
-  async function requireManages(viewer: Viewer, userId: string): Promise<void> {
+  async function requireManages(viewer: Viewer, userId: string): Promise<Member> {
     requireWorkspaceAdmin(viewer)
     const member = isId(userId) ? await findMember(db, viewer.member.workspaceId, userId) : null
     if (!member) throw new AppError('NOT_FOUND', 'There is no such member.')
     requireMayAssign(viewer, member)
+    return member
+  }
+
+  /** Returns the member that a new key belongs to. Nobody gets a key from somebody else, except service accounts. */
+  async function keyOwner(creator: Viewer, ofUser: string | null | undefined): Promise<Member> {
+    if (ofUser == null || ofUser === creator.member.userId) return creator.member
+    const member = await requireManages(creator, ofUser)
+    if (member.isService) return member
+    throw new AppError(
+      'EXCEEDS_OWN_REACH',
+      'People create their own keys: only a service account gets them from others.',
+    )
   }
 
   return {
     /**
-     * Creates a key.
+     * Creates a key of the viewer or of a service account.
      * @param value the value of a key that was made elsewhere
-     * @throws SESSION_REQUIRED, INVALID_INPUT, EXCEEDS_OWN_REACH, NOT_FOUND, TOO_MANY_KEYS, ALREADY_EXISTS for a known value
+     * @throws SESSION_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, INVALID_INPUT, EXCEEDS_OWN_REACH, NOT_FOUND, TOO_MANY_KEYS,
+     * ALREADY_EXISTS for a known value
      */
     create(viewer: Viewer | null, input: CreateApiKey, value?: string): Promise<CreatedApiKey> {
       return audit.recorded(viewer, 'API_KEY_CREATE', {}, async recording => {
@@ -92,15 +108,19 @@ export function createApiKeys({ db, secrets, audit }: { db: Database; secrets: S
           throw new AppError('INVALID_INPUT', 'A key has at least one scope: read, write or admin.')
         const access = parseKeyAccess(input.providerAccess)
         const expiresAt = input.expiresAt ? parseFuture(input.expiresAt, 'The expiry of a key') : null
+        const owner = await keyOwner(creator, input.ofUser)
+        const isOwn = owner === creator.member
         // "All providers" means all providers of the owner, so it never exceeds the owner's access.
-        requireCovers(creator, { scope: highestScope(given), access: access.all ? creator.access : access })
+        const rights = { scope: highestScope(given), access: access.all ? (isOwn ? creator : owner).access : access }
+        requireCovers(creator, rights)
+        if (!isOwn) requireWithin(owner, rights)
         requireEarlierExpiry(creator, expiresAt)
         await requireProviders(db, creator.member.workspaceId, access)
         const { key, keyHash, displayPrefix } = value === undefined ? generateApiKey() : describeApiKey(value)
-        const { userId, workspaceId } = creator.member
+        const { userId, workspaceId } = owner
         const values = { workspaceId, userId, name, hash: keyHash, displayPrefix, scopes: given, access, expiresAt }
         const providerAccess = storeAccess(access)
-        recording.add({ details: { name, displayPrefix, scopes: given, providerAccess, expiresAt } })
+        recording.add({ details: { name, displayPrefix, ownerId: userId, scopes: given, providerAccess, expiresAt } })
         return recording.commit(async change => {
           const apiKey = await insertApiKey(change, values, maxActiveKeys).catch(error => {
             if (!isUniqueViolation(error)) throw error

@@ -1,7 +1,7 @@
 import { isId } from '../../auth/id.ts'
 import { requireMayAssign, requireScope, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import { includesScope, type Role } from '../../auth/scopes.ts'
-import { type Member, memberPermissions, type Permissions, type Viewer } from '../../auth/viewer.ts'
+import { combine, type Member, memberPermissions, type Permissions, type Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
 import {
   batchedMembers,
@@ -10,6 +10,7 @@ import {
   findMember,
   type Joined,
   listMembers,
+  type MemberFilter,
   updateMember,
 } from '../../db/members.ts'
 import { deleteUserWithoutMembership } from '../../db/users.ts'
@@ -18,6 +19,7 @@ import { AppError } from '../../errors.ts'
 import type { Audit, Recording } from '../audit/index.ts'
 import { parsePageSize } from '../input.ts'
 import { type AccessInput, given, parseAccess, requireProviders } from './access.ts'
+import { requireNoOwner } from './service-accounts.ts'
 
 const maxPage = 200
 
@@ -37,14 +39,14 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
       await lockWorkspace(trx, workspaceId)
       const target = isId(userId) ? await findMember(trx, workspaceId, userId) : null
       if (!target) throw new AppError('NOT_FOUND', 'There is no such member.')
-      recording.add({ details: { email: target.email, name: target.name, before: given(target) } })
+      recording.add({ details: { email: target.email, name: target.name, before: given(target.own) } })
       requireMayAssign(admin, target)
       return work(trx, admin, target)
     })
   }
 
   async function requireOtherOwner(trx: Database, target: Member): Promise<void> {
-    if (target.role === 'OWNER' && target.access.all && (await countOwners(trx, target.workspaceId)) === 1) {
+    if (target.own.role === 'OWNER' && target.own.access.all && (await countOwners(trx, target.workspaceId)) === 1) {
       throw new AppError(
         'LAST_OWNER',
         'The workspace must keep an owner with access to all providers: make somebody else one first.',
@@ -68,11 +70,18 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
     },
 
     /** Lists members in the order of joining. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, INVALID_INPUT, INVALID_CURSOR */
-    async list(viewer: Viewer | null, page: { first: number; after?: string | null | undefined }) {
+    async list(
+      viewer: Viewer | null,
+      page: { first: number; after?: string | null | undefined },
+      filter: { groupId?: string | null | undefined; isService?: boolean | null | undefined } = {},
+    ) {
       const admin = requireWorkspaceAdmin(viewer)
       const limit = parsePageSize(page.first, maxPage)
       const after = page.after == null ? null : decodeCursor(page.after)
-      const found = await listMembers(db, admin.member.workspaceId, { limit: limit + 1, after })
+      const { groupId, isService } = filter
+      if (groupId != null && !isId(groupId)) return { items: [], hasNext: false }
+      const selected: MemberFilter = { groupId: groupId ?? undefined, isService: isService ?? undefined }
+      const found = await listMembers(db, admin.member.workspaceId, { limit: limit + 1, after }, selected)
       const items = found.slice(0, limit).map(({ member, joined }) => ({ member, cursor: encodeCursor(joined) }))
       return { items, hasNext: found.length > limit }
     },
@@ -99,7 +108,10 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
       })
     },
 
-    /** @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, OWN_MEMBERSHIP, LAST_OWNER, NOT_FOUND */
+    /**
+     * Changes what a member has apart from their groups.
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, OWN_MEMBERSHIP, LAST_OWNER, INVALID_INPUT, NOT_FOUND
+     */
     update(
       viewer: Viewer | null,
       input: { userId: string; role?: Role | null | undefined; providerAccess?: AccessInput | null | undefined },
@@ -109,13 +121,14 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
         const asked = input.providerAccess ? parseAccess(input.providerAccess) : null
         return change(viewer, input.userId, recording, async (trx, admin, target) => {
           if (target.userId === admin.member.userId) throw new AppError('OWN_MEMBERSHIP')
-          const next = { role: input.role ?? target.role, access: asked ?? target.access }
+          const next = { role: input.role ?? target.own.role, access: asked ?? target.own.access }
           recording.add({ details: { after: given(next) } })
           requireMayAssign(admin, next)
+          if (target.isService) requireNoOwner(next.role)
           if (asked) await requireProviders(trx, target.workspaceId, asked)
           if (next.role !== 'OWNER' || !next.access.all) await requireOtherOwner(trx, target)
           await updateMember(trx, target.workspaceId, target.userId, next)
-          return { ...target, ...next }
+          return { ...target, ...combine(next, target.groups), own: next }
         })
       })
     },

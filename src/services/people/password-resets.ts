@@ -26,7 +26,7 @@ export function createPasswordResets({ db, audit }: { db: Database; audit: Audit
     /**
      * Creates a link for another member. `token` cannot be read again, and ends an earlier one of the member. An API key cannot
      * create one, because the link outlives the key.
-     * @throws SESSION_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, OWN_MEMBERSHIP, NOT_FOUND
+     * @throws SESSION_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, OWN_MEMBERSHIP, INVALID_INPUT, NOT_FOUND
      */
     create(viewer: Viewer | null, userId: string): Promise<{ token: string; expiresAt: Date }> {
       const subject = { kind: 'MEMBER', id: userId } as const
@@ -39,6 +39,9 @@ export function createPasswordResets({ db, audit }: { db: Database; audit: Audit
           const target = isId(userId) ? await findMember(trx, workspaceId, userId) : null
           if (!target) throw new AppError('NOT_FOUND', 'There is no such member.')
           recording.add({ details: { email: target.email, expiresAt } })
+          if (target.isService) {
+            throw new AppError('INVALID_INPUT', 'A service account has no password: create an API key for it.')
+          }
           requireMayAssign(admin, target)
           // A stolen session must not replace the password without knowing it.
           if (userId === admin.member.userId) {

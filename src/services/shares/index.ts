@@ -152,6 +152,9 @@ export function createShares(options: {
         const settings = { ...noSettings, ...parseSettings(kind, input) }
         const recipients = parseRecipients(input.recipients ?? [])
         if (recipients.length > 0 || input.notify) requireEmail()
+        if (input.notify && creator.member.isService) {
+          throw new AppError('INVALID_INPUT', 'A service account has no mailbox for notifications: leave out "notify".')
+        }
         const isFolder = await requireShareable(kind, granted, signal)
         if (input.password != null) settings.passwordHash = await hashed(input.password, creator, signal)
         const token = generateShareToken()

@@ -55,6 +55,28 @@ export const webhookEvents = {
     description: 'The role or the access of a member was changed.',
   },
   MEMBER_REMOVED: { type: 'member.removed', action: 'MEMBER_REMOVE', description: 'A member was removed.' },
+  GROUP_CREATED: { type: 'group.created', action: 'GROUP_CREATE', description: 'A group was created.' },
+  GROUP_UPDATED: {
+    type: 'group.updated',
+    action: 'GROUP_UPDATE',
+    description: 'The name, the role or the access of a group was changed.',
+  },
+  GROUP_DELETED: { type: 'group.deleted', action: 'GROUP_DELETE', description: 'A group was deleted.' },
+  GROUP_MEMBER_ADDED: {
+    type: 'group.member_added',
+    action: 'GROUP_MEMBER_ADD',
+    description: 'A member was added to a group.',
+  },
+  GROUP_MEMBER_REMOVED: {
+    type: 'group.member_removed',
+    action: 'GROUP_MEMBER_REMOVE',
+    description: 'A member was removed from a group.',
+  },
+  SERVICE_ACCOUNT_CREATED: {
+    type: 'service_account.created',
+    action: 'SERVICE_ACCOUNT_CREATE',
+    description: 'A service account was created.',
+  },
   API_KEY_CREATED: { type: 'api_key.created', action: 'API_KEY_CREATE', description: 'An API key was created.' },
   SHARE_CREATED: { type: 'share.created', action: 'SHARE_CREATE', description: 'A share link was created.' },
   SHARE_REVOKED: { type: 'share.revoked', action: 'SHARE_REVOKE', description: 'A share link was revoked.' },

@@ -75,6 +75,8 @@ export const wordsByReason: Readonly<Record<string, Words>> = {
   TOO_MANY_WEBHOOKS: detailed('The workspace has too many webhooks. Delete some first.'),
   TOO_MANY_LOCKS: detailed('You have locked too many files. Close some in the programs that use them.'),
   TOO_MANY_KEYS: detailed('You have too many API keys. Revoke some first.'),
+  TOO_MANY_GROUPS: detailed('There are too many groups, or too many members in a group.'),
+  TOO_MANY_SERVICE_ACCOUNTS: detailed('There are too many service accounts. Remove some first.'),
   TOO_MANY_SHARES: detailed('You have too many shares. Revoke some first.'),
   DOWNLOADS_USED_UP: 'This link has reached its limit of downloads. Ask the person who sent it for a new one.',
   TOO_MANY_ARCHIVES: detailed('Too many archives are being created. Wait until one of them is complete.'),

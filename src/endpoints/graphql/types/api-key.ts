@@ -118,11 +118,15 @@ const CreateApiKeyInput = builder.inputType('CreateApiKeyInput', {
     }),
     providerAccess: t.field({
       type: ProviderAccessInput,
-      description: 'The providers that the key may use. The default is your own access.',
+      description: 'The providers that the key may use. The default is the access of its owner.',
     }),
     expiresAt: t.field({
       type: 'DateTime',
       description: 'The expiry date, in the future. Without it, the key is valid until it is revoked.',
+    }),
+    ofUser: t.id({
+      description:
+        'The ID of a service account that gets the key, which requires the scope `admin` on all providers. The default is you.',
     }),
   }),
 })
@@ -162,7 +166,7 @@ builder.queryFields(t => ({
 builder.mutationFields(t => ({
   createApiKey: t.field({
     type: CreateApiKeyPayload,
-    description: `Creates an API key for yourself. It never has more access than you. You can have ${maxActiveKeys} active keys.`,
+    description: `Creates an API key for yourself or for a service account. It never has more access than its owner, who can have ${maxActiveKeys} active keys.`,
     audit: 'API_KEY_CREATE',
     authScopes: { keyManager: true },
     args: {

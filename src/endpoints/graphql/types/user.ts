@@ -3,10 +3,11 @@ import { type Member, type Permissions, requireViewer, type Viewer } from '../..
 import type { Invite } from '../../../db/invites.ts'
 import { maxInvites } from '../../../services/people/invites.ts'
 import { builder } from '../builder.ts'
-import { connectionCost } from '../cost.ts'
+import { connectionCost, groupsCost } from '../cost.ts'
 import {
   ApiKeyRef,
   findCreator,
+  GroupRef,
   ProviderAccessRef,
   UserRef,
   ViewerRef,
@@ -21,15 +22,35 @@ UserRef.implement({
   fields: t => ({
     id: t.id({ description: 'The permanent ID of the user.', resolve: ({ member }) => member.userId }),
     email: t.string({
-      description: 'The email address as typed at registration. Case-insensitive.',
+      description:
+        'The email address as typed at registration. Case-insensitive. For a service account, an address that gets no mail.',
       resolve: u => u.member.email,
     }),
     name: t.string({ nullable: true, description: 'The display name.', resolve: ({ member }) => member.name }),
-    role: t.field({ type: RoleEnum, description: 'The role in this workspace.', resolve: ({ member }) => member.role }),
+    role: t.field({
+      type: RoleEnum,
+      description: 'The role in this workspace, without what groups add.',
+      resolve: ({ member }) => member.own.role,
+    }),
     providerAccess: t.field({
       type: ProviderAccessRef,
-      description: 'The providers on which the role can be used.',
-      resolve: ({ member, seenBy }) => ({ access: member.access, seenBy }),
+      description: 'The providers on which the role can be used, without what groups add.',
+      resolve: ({ member, seenBy }) => ({ access: member.own.access, seenBy }),
+    }),
+    groups: t.field({
+      type: [GroupRef],
+      description: 'The groups of the member, in the order of their names.',
+      complexity: groupsCost,
+      resolve: ({ member, seenBy }) => member.groups.map(group => ({ group, seenBy })),
+    }),
+    effectiveRole: t.field({
+      type: RoleEnum,
+      description: 'The strongest of the own role and those of the groups.',
+      resolve: ({ member }) => member.role,
+    }),
+    isServiceAccount: t.boolean({
+      description: 'Whether the member is a program, which has API keys and never signs in.',
+      resolve: ({ member }) => member.isService,
     }),
     createdAt: t.field({
       type: 'DateTime',
@@ -59,10 +80,15 @@ builder.queryFields(t => ({
     args: {
       first: t.arg.int({ defaultValue: 50, description: `The maximum number of members, 1 to ${maxPage}.` }),
       after: t.arg.string({ description: 'The cursor after which the page starts.' }),
+      groupId: t.arg.id({ description: 'Only the members of this group.' }),
+      serviceAccounts: t.arg.boolean({
+        description: 'Whether to return only service accounts, or only people. The default is both.',
+      }),
     },
     complexity: ({ first }) => connectionCost(first, maxPage),
-    resolve: async (_root, { first, after }, { services, viewer }) => {
-      const page = await services.members.list(viewer, { first: first ?? 50, after })
+    resolve: async (_root, { first, after, groupId, serviceAccounts }, { services, viewer }) => {
+      const filter = { groupId, isService: serviceAccounts }
+      const page = await services.members.list(viewer, { first: first ?? 50, after }, filter)
       return toPage(page, after, ({ member }) => ({ member, seenBy: viewer }))
     },
   }),
@@ -123,7 +149,10 @@ const UpdateMemberInput = builder.inputType('UpdateMemberInput', {
   description: 'Changes to a member. Omitted fields do not change.',
   fields: t => ({
     userId: t.id({ required: true, description: 'The user ID of the member.' }),
-    role: t.field({ type: RoleEnum, description: 'The new role, at most your own.' }),
+    role: t.field({
+      type: RoleEnum,
+      description: 'The new role, at most your own. Groups may still give a higher one.',
+    }),
     providerAccess: t.field({ type: ProviderAccessInput, description: 'The new provider access.' }),
   }),
 })

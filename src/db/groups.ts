@@ -1,0 +1,123 @@
+import type { Selectable } from 'kysely'
+import { restoreAccess, storeAccess } from '../auth/access.ts'
+import type { Role } from '../auth/scopes.ts'
+import type { MemberGroup } from '../auth/viewer.ts'
+import type { Change, Database } from './client.ts'
+import type { Schema } from './schema.ts'
+
+export type GroupRole = Exclude<Role, 'OWNER'>
+
+/** The values of a group that can change. */
+export interface GroupValues extends Pick<MemberGroup, 'name' | 'access'> {
+  role: GroupRole
+}
+
+const groupColumns = ['groups.id', 'groups.name', 'groups.role', 'groups.provider_access'] as const
+
+/** Returns the key by which names are unique and sorted, without differences of case and Unicode normal form. */
+export function groupKey(name: string): string {
+  return name.normalize('NFKC').toLowerCase()
+}
+
+/** @throws a unique violation if the name is taken */
+export async function insertGroup(db: Change, workspaceId: string, values: GroupValues): Promise<MemberGroup> {
+  const { id } = await db
+    .insertInto('groups')
+    .values({ workspace_id: workspaceId, ...columnsOf(values) })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return { id, ...values }
+}
+
+/** @throws a unique violation if the name is taken */
+export async function updateGroup(db: Change, id: string, values: GroupValues): Promise<void> {
+  await db.updateTable('groups').set(columnsOf(values)).where('id', '=', id).execute()
+}
+
+/** Deletes a group and its memberships. */
+export async function deleteGroup(db: Change, id: string): Promise<void> {
+  await db.deleteFrom('groups').where('id', '=', id).execute()
+}
+
+export async function findGroup(db: Database, workspaceId: string, id: string): Promise<MemberGroup | null> {
+  const row = await groupsOf(db, workspaceId).where('id', '=', id).executeTakeFirst()
+  return row ? toGroup(row) : null
+}
+
+/** Returns groups in the order of their names. @param page.after a key: groups with later keys are returned */
+export async function listGroups(
+  db: Database,
+  workspaceId: string,
+  page: { limit: number; after: string | null },
+): Promise<MemberGroup[]> {
+  let query = groupsOf(db, workspaceId).orderBy('name_key').limit(page.limit)
+  if (page.after !== null) query = query.where('name_key', '>', page.after)
+  return (await query.execute()).map(toGroup)
+}
+
+export async function countGroups(db: Database, workspaceId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('groups')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Returns the number of members by the ids of groups. Groups without members are missing. */
+export async function countGroupMembers(db: Database, groupIds: readonly string[]): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom('groups')
+    .innerJoin('group_members', join =>
+      join
+        .onRef('group_members.workspace_id', '=', 'groups.workspace_id')
+        .onRef('group_members.group_id', '=', 'groups.id'),
+    )
+    .select(['groups.id', ({ fn }) => fn.countAll<string>().as('count')])
+    .where('groups.id', 'in', groupIds)
+    .groupBy('groups.id')
+    .execute()
+  return new Map(rows.map(({ id, count }) => [id, Number(count)]))
+}
+
+interface Membership {
+  workspaceId: string
+  groupId: string
+  userId: string
+}
+
+export async function insertGroupMember(db: Change, { workspaceId, groupId, userId }: Membership): Promise<void> {
+  await db
+    .insertInto('group_members')
+    .values({ workspace_id: workspaceId, group_id: groupId, user_id: userId })
+    .onConflict(conflict => conflict.doNothing())
+    .execute()
+}
+
+/** Returns false if they were not in the group. */
+export async function deleteGroupMember(db: Change, { workspaceId, groupId, userId }: Membership): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('group_members')
+    .where('workspace_id', '=', workspaceId)
+    .where('group_id', '=', groupId)
+    .where('user_id', '=', userId)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+function groupsOf(db: Database, workspaceId: string) {
+  return db.selectFrom('groups').select(groupColumns).where('workspace_id', '=', workspaceId)
+}
+
+function columnsOf({ name, role, access }: GroupValues) {
+  return {
+    name,
+    name_key: groupKey(name),
+    role,
+    provider_access: JSON.stringify(storeAccess(access)),
+  }
+}
+
+function toGroup(row: Pick<Selectable<Schema['groups']>, 'id' | 'name' | 'role' | 'provider_access'>): MemberGroup {
+  return { id: row.id, name: row.name, role: row.role, access: restoreAccess(row.provider_access) }
+}

@@ -1,0 +1,69 @@
+/** Service accounts: members that are programs. They have no password and never sign in, and administrators create their keys. */
+import { randomUUID } from 'node:crypto'
+import { requireMayAssign, requireWorkspaceAdmin } from '../../auth/policy.ts'
+import type { Role } from '../../auth/scopes.ts'
+import type { Member, Viewer } from '../../auth/viewer.ts'
+import { countServiceAccounts, findMember, hasServiceAccount, insertMember } from '../../db/members.ts'
+import { insertUser } from '../../db/users.ts'
+import { lockWorkspace } from '../../db/workspaces.ts'
+import { AppError } from '../../errors.ts'
+import type { Audit } from '../audit/index.ts'
+import { parseName } from '../input.ts'
+import { type AccessInput, given, parseAccess, requireProviders } from './access.ts'
+
+/** The maximum number of service accounts in a workspace. */
+export const maxServiceAccounts = 1000
+
+export function createServiceAccounts({ audit }: { audit: Audit }) {
+  return {
+    /**
+     * Creates a service account. Its name is unique among them.
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND, ALREADY_EXISTS,
+     * TOO_MANY_SERVICE_ACCOUNTS
+     */
+    create(
+      viewer: Viewer | null,
+      input: { name: string; role: Role; providerAccess?: AccessInput | null | undefined },
+    ): Promise<Member> {
+      return audit.recorded(viewer, 'SERVICE_ACCOUNT_CREATE', {}, async recording => {
+        const admin = requireWorkspaceAdmin(viewer)
+        requireMayAssign(admin, input)
+        requireNoOwner(input.role)
+        const name = parseName(input.name, 'The name of a service account')
+        const values = { role: input.role, access: parseAccess(input.providerAccess) }
+        recording.add({ details: { name, gives: given(values) } })
+        const { workspaceId } = admin.member
+        return recording.commit(async trx => {
+          await lockWorkspace(trx, workspaceId)
+          await requireProviders(trx, workspaceId, values.access)
+          if (await hasServiceAccount(trx, workspaceId, name)) {
+            throw new AppError('ALREADY_EXISTS', 'A service account with this name exists: choose another name.')
+          }
+          if ((await countServiceAccounts(trx, workspaceId)) >= maxServiceAccounts) {
+            throw new AppError(
+              'TOO_MANY_SERVICE_ACCOUNTS',
+              `A workspace has at most ${maxServiceAccounts} service accounts: remove one first.`,
+            )
+          }
+          const account = { email: addressFor(randomUUID()), name, passwordHash: null, isService: true }
+          const userId = await insertUser(trx, account)
+          await insertMember(trx, { workspaceId, userId, ...values, isConfirmed: true })
+          const member = await findMember(trx, workspaceId, userId)
+          if (!member) throw new Error('A member that was just inserted is missing')
+          recording.add({ subject: { kind: 'MEMBER', id: userId } })
+          return member
+        })
+      })
+    },
+  }
+}
+
+/** RFC 2606: no address of this domain ever gets mail. */
+function addressFor(id: string): string {
+  return `${id}@service.invalid`
+}
+
+/** Nobody can sign in as a service account, so it cannot be the owner that the workspace keeps. @throws INVALID_INPUT */
+export function requireNoOwner(role: Role): void {
+  if (role === 'OWNER') throw new AppError('INVALID_INPUT', 'A service account cannot have the role OWNER.')
+}
