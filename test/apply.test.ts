@@ -225,3 +225,71 @@ t.test('a file that cannot be applied says why in one sentence', async t => {
     await t.rejects(apply(yaml.replace('FOLDER', folder)), { message }, yaml)
   }
 })
+
+t.test('service accounts and groups are made and corrected, and their members compared', async t => {
+  const { folder, environment, secrets, apply } = await setUp(t)
+  const owner = `owner: { email: owner@example.org, passwordFile: ${folder}/password }`
+  const yaml = `${owner}
+providers:
+  - { name: Team disk, type: local, config: { root: ${folder}/team } }
+access:
+  reports: { Team disk: /reports }
+serviceAccounts:
+  - { name: Backup, role: EDITOR, access: reports }
+groups:
+  - { name: Readers, role: VIEWER, access: reports, members: [ann@example.org, Backup] }
+  - { name: Others, role: NONE }
+keys:
+  - { name: nightly, owner: Backup, scopes: [write], file: ${folder}/key }
+`
+  t.same(await apply(yaml), [
+    '+ owner: owner@example.org',
+    '+ storage "Team disk": of the type local',
+    '+ service account "Backup": with the role EDITOR',
+    '+ group "Readers": with the role VIEWER',
+    '! group "Readers": its member ann@example.org has no account',
+    '+ group "Others": with the role NONE',
+    '+ key "nightly" of Backup: with the scopes write',
+    'done: owner',
+    'done: storage "Team disk"',
+    'done: service account "Backup"',
+    'done: group "Readers"',
+    'done: group "Others"',
+    'done: key "nightly" of Backup',
+  ])
+  const waiting = ['! group "Readers": its member ann@example.org has no account']
+  t.same(await apply(yaml, plan), waiting)
+  const server = await startProgram(t, { environment })
+  const api = client(server.url)
+  const viewer = '{ viewer { scopes user { name groups { name } } } }'
+  t.match(await api.ask(viewer, {}, secrets.key), {
+    viewer: { scopes: ['read', 'write'], user: { name: 'Backup', groups: [{ name: 'Readers' }] } },
+  })
+  const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
+  const { token } = (await api.ask(login, { input: { email: 'owner@example.org', password } })).login
+  const ann = await api.register('ann@example.org')
+  t.match(await apply(yaml, plan), [/^! group "Readers": its member ann@example.org registered without an invite/])
+  const confirm = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
+  await api.ask(confirm, { input: { userId: ann.id, role: 'NONE' } }, token)
+  t.same(await apply(yaml), ['~ group "Readers": adds ann@example.org', 'done: group "Readers"'])
+  t.match(await api.ask(viewer, {}, ann.token), { viewer: { scopes: ['read'] } })
+  const changed = yaml
+    .replace(
+      'name: Readers, role: VIEWER, access: reports, members: [ann@example.org, ',
+      'name: readers, role: EDITOR, members: [',
+    )
+    .replace('name: Backup, role: EDITOR', 'name: Backup, role: VIEWER')
+    .replace('  - { name: Others, role: NONE }\n', '')
+  t.same(await apply(changed), [
+    '~ service account "Backup": role EDITOR -> VIEWER',
+    '~ group "readers": role VIEWER -> EDITOR, access',
+    '~ group "readers": removes ann@example.org',
+    '! group "Others": is not declared',
+    'done: service account "Backup"',
+    'done: group "readers"',
+    'done: group "readers"',
+  ])
+  t.same(await apply(changed, plan), ['! group "Others": is not declared'])
+  const twice = `${owner}\ngroups: [{ name: a, role: NONE }, { name: A, role: NONE }]`
+  await t.rejects(apply(twice), { name: 'StartError', message: /declares the group "a" twice/ })
+})

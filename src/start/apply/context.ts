@@ -1,9 +1,13 @@
-import type { Viewer } from '../../auth/viewer.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { storeAccess } from '../../auth/access.ts'
+import type { Role } from '../../auth/scopes.ts'
+import type { Given, Viewer } from '../../auth/viewer.ts'
 import type { ListedMember } from '../../db/members.ts'
 import type { ProviderRecord } from '../../db/providers.ts'
+import { emailKey } from '../../db/users.ts'
 import { StartError } from '../../errors.ts'
 import type { Services } from '../../services/index.ts'
-import type { AccessInput } from '../../services/people/access.ts'
+import { type AccessInput, parseAccess } from '../../services/people/access.ts'
 import type { Declaration } from './declaration.ts'
 
 /** Everything that the steps need. They act as the owner of the workspace, or as the owner of a key. */
@@ -16,8 +20,50 @@ export interface ApplyContext {
   /** The ids of declared providers that are not connected yet, by their names. */
   providerIds: Map<string, string>
   members: readonly ListedMember[]
+  /** The ids of declared service accounts that did not exist before the first step, by their names. */
+  accountIds: Map<string, string>
   /** Returns a viewer that acts as a member. */
-  viewerOf(member: ListedMember): Promise<Viewer>
+  viewerOf(userId: string): Promise<Viewer>
+}
+
+/** Returns the person with an email, or the service account with a name. */
+export function memberNamed({ members }: ApplyContext, who: string): ListedMember | undefined {
+  return (
+    members.find(({ member }) => !member.isService && emailKey(member.email) === emailKey(who)) ??
+    members.find(({ member }) => member.isService && member.name === who)
+  )
+}
+
+/** Returns whether the steps create a service account with this name. */
+export function isNewAccount({ declaration, members }: ApplyContext, name: string): boolean {
+  const isDeclared = declaration.serviceAccounts?.some(account => account.name === name) ?? false
+  return isDeclared && !members.some(({ member }) => member.isService && member.name === name)
+}
+
+/** Returns the id of a member, also of a service account that an earlier step has created. */
+export function idOfMember(context: ApplyContext, who: string): string {
+  const id = memberNamed(context, who)?.member.userId ?? context.accountIds.get(who)
+  if (id === undefined) throw new StartError(`There is no member "${who}".`)
+  return id
+}
+
+/** Returns whether something has the declared access. */
+export function hasAccess({ access }: Pick<Given, 'access'>, context: ApplyContext, name: string | undefined): boolean {
+  const sorted = (stored: ReturnType<typeof storeAccess>) =>
+    stored.all ? null : stored.restrictions.toSorted((a, b) => (a.providerId < b.providerId ? -1 : 1))
+  return isDeepStrictEqual(sorted(storeAccess(access)), sorted(storeAccess(parseAccess(accessOf(context, name)))))
+}
+
+/** Returns the differences between a role and access and the declared ones. */
+export function rightsDiffer(
+  has: Given,
+  context: ApplyContext,
+  declared: { role: Role; access?: string | undefined },
+): string[] {
+  return [
+    ...(has.role === declared.role ? [] : [`role ${has.role} -> ${declared.role}`]),
+    ...(hasAccess(has, context, declared.access) ? [] : ['access']),
+  ]
 }
 
 /** Translates a name in `access` into the access of the API. @throws StartError */

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { Ajv } from 'ajv'
 import { parse } from 'yaml'
 import { type Role, roles, type Scope, scopes } from '../../auth/scopes.ts'
+import { groupKey } from '../../db/groups.ts'
 import { type Registration, registrations } from '../../db/schema.ts'
 import { emailKey } from '../../db/users.ts'
 import { StartError } from '../../errors.ts'
@@ -17,6 +18,8 @@ export interface Declaration {
   /** The folders that each named access includes, by the names of their providers. */
   access?: Record<string, Record<string, string | string[]>>
   members?: DeclaredMember[]
+  serviceAccounts?: DeclaredServiceAccount[]
+  groups?: DeclaredGroup[]
   keys?: DeclaredKey[]
   webhooks?: DeclaredWebhook[]
 }
@@ -40,9 +43,23 @@ export interface DeclaredMember {
   access?: string
 }
 
+export interface DeclaredServiceAccount {
+  name: string
+  role: Role
+  access?: string
+}
+
+export interface DeclaredGroup {
+  name: string
+  role: Role
+  access?: string
+  /** Emails of members, and names of service accounts. Without them, the members are not compared. */
+  members?: string[]
+}
+
 export interface DeclaredKey {
   name: string
-  /** The email of a member. */
+  /** The email of a member, or the name of a service account. */
   owner: string
   scopes: Scope[]
   access?: string
@@ -103,10 +120,13 @@ function parseYaml(file: string, text: string): unknown {
 }
 
 /** Things are found by their names, so two with one name cannot be told apart. */
-function requireUnique(file: string, { providers = [], members = [], keys = [], webhooks = [] }: Declaration): void {
+function requireUnique(file: string, declaration: Declaration): void {
+  const { providers = [], members = [], serviceAccounts = [], groups = [], keys = [], webhooks = [] } = declaration
   const lists: [string, string[]][] = [
     ['storage', providers.map(({ name }) => name)],
     ['member', members.map(({ email }) => emailKey(email))],
+    ['service account', serviceAccounts.map(({ name }) => name)],
+    ['group', groups.map(({ name }) => groupKey(name))],
     ['key', keys.map(({ owner, name }) => `${name} of ${emailKey(owner)}`)],
     ['webhook', webhooks.map(({ name }) => name)],
   ]
@@ -153,6 +173,8 @@ const schema = object(
     ),
     access: { type: 'object', additionalProperties: folders },
     members: list(object({ email: text, role: oneOf(roles) }, { access: text })),
+    serviceAccounts: list(object({ name: text, role: oneOf(roles) }, { access: text })),
+    groups: list(object({ name: text, role: oneOf(roles) }, { access: text, members: list(text) })),
     keys: list(
       object(
         { name: text, owner: text, scopes: { ...list(oneOf(scopes)), minItems: 1 }, file: text },

@@ -1,7 +1,7 @@
 /** Implements `stowage apply`: changes the workspace to match a file, and reports other differences. */
 import { randomUUID } from 'node:crypto'
 import type { Database } from '../../db/client.ts'
-import { type ListedMember, listMembers } from '../../db/members.ts'
+import { listMembers } from '../../db/members.ts'
 import { openDatabase } from '../../db/migrate.ts'
 import { findTheWorkspace } from '../../db/workspaces.ts'
 import { StartError } from '../../errors.ts'
@@ -12,6 +12,7 @@ import { makeDataFolder, readSecrets, requireSeparateRoots } from '../data-folde
 import { connectionTo, withServices } from '../offline-app.ts'
 import { type ApplyContext, change, create, type Step } from './context.ts'
 import { type Declaration, readDeclaration, readSecretOf } from './declaration.ts'
+import { planGroups, planServiceAccounts } from './groups.ts'
 import { planKeys, planMembers } from './people.ts'
 import { planProviders } from './providers.ts'
 import { planWebhooks } from './webhooks.ts'
@@ -81,16 +82,16 @@ async function contextOf(db: Database, services: Services, declaration: Declarat
   const workspace = await findTheWorkspace(db)
   const page = { limit: maxMembers, after: null }
   const members = workspace ? await listMembers(db, workspace.id, page) : []
-  const owner = members.find(({ member }) => member.role === 'OWNER' && member.access.all)
+  const owner = members.find(({ member }) => member.own.role === 'OWNER' && member.own.access.all)
   if (!owner) throw new StartError('The workspace has no owner with access to all storages.')
   const sessionId = randomUUID()
-  const viewerOf = ({ member: { workspaceId, userId } }: ListedMember) =>
-    services.credentials.recallMember({ workspaceId, userId, sessionId, origin })
-  const viewer = await viewerOf(owner)
+  const { workspaceId } = owner.member
+  const viewerOf = (userId: string) => services.credentials.recallMember({ workspaceId, userId, sessionId, origin })
+  const viewer = await viewerOf(owner.member.userId)
   const providers = await services.providers.list(viewer)
   // A provider that will be connected gets its id then. Until then, its name stands for it.
   const providerIds = new Map((declaration.providers ?? []).map(({ name }) => [name, `new ${name}`] as const))
-  return { services, viewer, declaration, providers, providerIds, members, viewerOf }
+  return { services, viewer, declaration, providers, providerIds, members, accountIds: new Map(), viewerOf }
 }
 
 /** Compares the declaration with the workspace. The steps are in the order in which they can run. */
@@ -99,6 +100,8 @@ export async function plan(context: ApplyContext): Promise<Step[]> {
     ...(await planWorkspace(context)),
     ...(await planProviders(context)),
     ...planMembers(context),
+    ...planServiceAccounts(context),
+    ...(await planGroups(context)),
     ...(await planKeys(context)),
     ...(await planWebhooks(context)),
   ]
