@@ -50,7 +50,17 @@ if (files) {
   await app.upload(owner.token, id, '/notes.txt', 'Some more notes\n', '&conflict=replace')
   const restrictions = ['/Photos', '/Reports'].map(basePath => ({ providerId: id, basePath }))
   const restricted = await app.ask(invite, { input: { role: 'VIEWER', providerAccess: { restrictions } } }, owner.token)
-  await app.register('restricted@example.org', { invite: restricted.createInvite.invite })
+  const reader = await app.register('restricted@example.org', { invite: restricted.createInvite.invite })
+  const group = 'mutation ($input: CreateGroupInput!) { createGroup(input: $input) { group { id } } }'
+  const writers = { name: 'People who write reports', role: 'EDITOR', providerAccess: { restrictions } }
+  const { createGroup } = await app.ask(group, { input: writers }, owner.token)
+  await app.ask(group, { input: { name: 'Administrators', role: 'ADMIN' } }, owner.token)
+  const add = 'mutation ($groupId: ID!, $userId: ID!) { addGroupMember(groupId: $groupId, userId: $userId) { id } }'
+  const account = 'mutation { createServiceAccount(input: { name: "Backup of the office", role: EDITOR }) { id } }'
+  const { createServiceAccount } = await app.ask(account, {}, owner.token)
+  for (const userId of [reader.id, createServiceAccount.id]) {
+    await app.ask(add, { groupId: createGroup.group.id, userId }, owner.token)
+  }
   const note = 'The pictures of this year. Please look at them before Friday.'
   const view = await makeShare(app, owner.token, { kind: 'VIEW', providerId: id, path: '/', note })
   const drop = await makeShare(app, owner.token, {
@@ -133,6 +143,22 @@ if (files) {
     schedules: ['/settings/schedules'],
     'storage-settings': ['/settings/storages'],
     members: ['/settings/members', page => page.getByText('Nina from accounting').waitFor()],
+    groups: ['/settings/groups', page => page.getByText('People who write reports').waitFor()],
+    'group-new': [
+      '/settings/groups',
+      async page => {
+        await button(page, 'New group').click()
+        await dialog(page).waitFor()
+      },
+    ],
+    'group-members': [
+      '/settings/groups',
+      async page => {
+        await page.getByRole('row', { name: 'People who' }).getByRole('button', { name: 'Members' }).click()
+        await dialog(page).getByText('Backup of the office').waitFor()
+      },
+    ],
+    'group-accounts': ['/settings/service-accounts', page => page.getByText('Backup of the office').waitFor()],
     'member-access': [
       '/settings/members',
       async page => {

@@ -7,6 +7,7 @@ export const queryKeys = {
   sessions: ['sessions'],
   apiKeys: ['api-keys'],
   members: ['members'],
+  groups: ['groups'],
   invites: ['invites'],
   providers: ['providers'],
   /** The latest jobs. */

@@ -9,7 +9,7 @@ const ViewerQuery = graphql(`
     viewer {
       scopes
       providerAccess { all }
-      user { id email name role }
+      user { id email name role: effectiveRole groups { id name } }
     }
     workspace { id name registration sendsEmail }
   }

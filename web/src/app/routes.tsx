@@ -77,6 +77,11 @@ export const routes: RouteObject[] = [
                 lazy: page(async () => (await import('../storages/storages-page.tsx')).StoragesPage),
               },
               { path: 'members', lazy: page(async () => (await import('../settings/members/page.tsx')).MembersPage) },
+              { path: 'groups', lazy: page(async () => (await import('../settings/groups/page.tsx')).GroupsPage) },
+              {
+                path: 'service-accounts',
+                lazy: page(async () => (await import('../settings/service-accounts/page.tsx')).ServiceAccountsPage),
+              },
               {
                 path: 'webhooks',
                 lazy: page(async () => (await import('../settings/webhooks/page.tsx')).WebhooksPage),

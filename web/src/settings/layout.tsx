@@ -1,6 +1,7 @@
 /** The settings of a person and of the workspace. Each page is a file or a folder. */
 import { NavLink, Outlet } from 'react-router'
 import { usePermissions } from '../api/session.ts'
+import { texts as groupTexts } from '../texts/groups.tsx'
 import { texts } from '../texts/settings.tsx'
 import '../ui/parts.css'
 import './settings.css'
@@ -22,7 +23,13 @@ export function SettingsLayout() {
         {isAdmin && (
           <>
             <NavLink to="/settings/storages">{texts.storages}</NavLink>
-            {isUnrestricted && <NavLink to="/settings/members">{texts.members}</NavLink>}
+            {isUnrestricted && (
+              <>
+                <NavLink to="/settings/members">{texts.members}</NavLink>
+                <NavLink to="/settings/groups">{groupTexts.groups}</NavLink>
+                <NavLink to="/settings/service-accounts">{groupTexts.serviceAccounts}</NavLink>
+              </>
+            )}
             <NavLink to="/settings/webhooks">{texts.webhooks}</NavLink>
             <NavLink to="/settings/audit">{texts.audit}</NavLink>
             {isUnrestricted && <NavLink to="/settings/workspace">{texts.workspace}</NavLink>}

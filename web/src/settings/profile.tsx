@@ -8,6 +8,7 @@ import { queryKeys } from '../api/query-keys.ts'
 import { useSession } from '../api/session.ts'
 import { common } from '../texts/common.ts'
 import { formatMinute } from '../texts/format.ts'
+import { texts as groupTexts } from '../texts/groups.tsx'
 import { texts } from '../texts/settings.tsx'
 import { Button } from '../ui/button.tsx'
 import { Confirm } from '../ui/dialog.tsx'
@@ -34,6 +35,12 @@ export function Profile() {
             ? texts.someStorages(texts.roles[user.role])
             : texts.roles[user.role]}
         </dd>
+        {user.groups.length > 0 && (
+          <>
+            <dt>{groupTexts.groups}</dt>
+            <dd>{user.groups.map(({ name }) => name).join(', ')}</dd>
+          </>
+        )}
       </dl>
       {user.role === 'NONE' && <p className="notice">{texts.noRole}</p>}
       <NameForm name={user.name} />

@@ -4,6 +4,7 @@ import { ask, urlOf } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { useSession } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
+import { texts as groupTexts } from '../../texts/groups.tsx'
 import { texts } from '../../texts/settings.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -20,12 +21,19 @@ const CreateKeyMutation = graphql(`
 
 type NewApiKey = ResultOf<typeof CreateKeyMutation>['createApiKey']
 
+interface NewKeyProps {
+  /** The id of the service account that gets the key; null for a key of the viewer. */
+  account: string | null
+  onClose: () => void
+}
+
 /** Creates a key and shows it once. */
-export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
+export function NewKeyDialog({ account, onCreated, onClose }: NewKeyProps & { onCreated: () => void }) {
   const [newKey, setNewKey] = useState<NewApiKey | null>(null)
   if (newKey !== null) return <NewKey created={newKey} onClose={onClose} />
   return (
     <KeyForm
+      account={account}
       onCreated={key => {
         setNewKey(key)
         onCreated()
@@ -35,7 +43,7 @@ export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; on
   )
 }
 
-function KeyForm({ onCreated, onClose }: { onCreated: (key: NewApiKey) => void; onClose: () => void }) {
+function KeyForm({ account, onCreated, onClose }: NewKeyProps & { onCreated: (key: NewApiKey) => void }) {
   const ownScopes = useSession().viewer.scopes
   const [name, setName] = useState('')
   const [scope, setScope] = useState<Scope>('read')
@@ -44,7 +52,8 @@ function KeyForm({ onCreated, onClose }: { onCreated: (key: NewApiKey) => void; 
   const create = useMutation({
     mutationFn: () => {
       if (isNothingChosen(access)) throw new Error(texts.selectStorageOrAll)
-      const input = { name, scopes: [scope], providerAccess: toAccessInput(access), expiresAt: expiry.expiresAt() }
+      const rights = { scopes: [scope], providerAccess: toAccessInput(access), expiresAt: expiry.expiresAt() }
+      const input = { name, ...rights, ofUser: account }
       return ask(CreateKeyMutation, { input })
     },
     onSuccess: ({ createApiKey }) => onCreated(createApiKey),
@@ -58,7 +67,11 @@ function KeyForm({ onCreated, onClose }: { onCreated: (key: NewApiKey) => void; 
         value={scope}
         onChange={setScope}
       />
-      <AccessEditor access={access} onChange={setAccess} allHelp={texts.allOfOwn} />
+      <AccessEditor
+        access={access}
+        onChange={setAccess}
+        allHelp={account === null ? texts.allOfOwn : groupTexts.allOfAccount}
+      />
       <ExpiryField expiry={expiry} allowNever />
     </FormDialog>
   )

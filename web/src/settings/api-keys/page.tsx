@@ -8,6 +8,7 @@ import { queryKeys } from '../../api/query-keys.ts'
 import { usePermissions, useSession } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
 import { formatMinute } from '../../texts/format.ts'
+import { texts as groupTexts } from '../../texts/groups.tsx'
 import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
@@ -50,10 +51,11 @@ const RenameKeyMutation = graphql(`
 type StateFilter = 'all' | ApiKey['state']
 type KeyDialog = { kind: 'new' } | { kind: 'rename' | 'revoke'; key: ApiKey }
 
-/** Lists the viewer's own keys, or with `?user=` the keys of a member. */
+/** Lists the viewer's own keys, with `?user=` the keys of a member, or with `?service-account=` those of a service account. */
 export function ApiKeysPage() {
   const [search] = useSearchParams()
-  const ofUser = search.get('user')
+  const account = search.get('service-account')
+  const ofUser = account ?? search.get('user')
   const client = useQueryClient()
   const { workspace } = useSession()
   const { canRead } = usePermissions()
@@ -72,13 +74,13 @@ export function ApiKeysPage() {
         title={texts.apiKeys}
         heading={ofUser !== null && owner ? texts.apiKeysOf(owner.name ?? owner.email) : texts.apiKeys}
       >
-        {ofUser === null && canRead && (
+        {(account !== null || (ofUser === null && canRead)) && (
           <Button variant="primary" onPress={() => setOpen({ kind: 'new' })}>
             {texts.newKey}
           </Button>
         )}
       </PageHead>
-      <p className="help">{texts.apiKeysHelp}</p>
+      <p className="help">{account === null ? texts.apiKeysHelp : groupTexts.keysOfAccount}</p>
       <LoadState query={query} label={texts.loadingKeys} />
       {keys?.length === 0 && (
         <div className="empty">
@@ -98,7 +100,7 @@ export function ApiKeysPage() {
         </>
       )}
       <ShowMore query={query} />
-      {open?.kind === 'new' && <NewKeyDialog onCreated={() => void reload()} onClose={close} />}
+      {open?.kind === 'new' && <NewKeyDialog account={account} onCreated={() => void reload()} onClose={close} />}
       {open?.kind === 'rename' && (
         <NameDialog
           title={common.renameTitle(open.key.name)}

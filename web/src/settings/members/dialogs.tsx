@@ -3,6 +3,7 @@ import { type ReactNode, useState } from 'react'
 import { ask, urlOf } from '../../api/client.ts'
 import { useSession } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
+import { texts as groupTexts } from '../../texts/groups.tsx'
 import { texts } from '../../texts/settings.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -58,7 +59,12 @@ export function EditMemberDialog({
       submit={save}
       onClose={onClose}
     >
-      <Choices label={texts.role} choices={roleChoices(ownRole)} value={role} onChange={setRole} />
+      <Choices
+        label={texts.role}
+        choices={roleChoices(member.isServiceAccount ? 'ADMIN' : ownRole)}
+        value={role}
+        onChange={setRole}
+      />
       {role !== 'NONE' && (
         <AccessEditor access={access} onChange={setAccess} allHelp={texts.allOfWorkspace} hasSeveral />
       )}
@@ -90,7 +96,7 @@ export function ViewDialog({ member, onClose }: { member: Member; onClose: () =>
 }
 
 function View({
-  view: { scopes, providerAccess },
+  view: { user, scopes, providerAccess },
   providers,
 }: {
   view: MemberView
@@ -101,19 +107,23 @@ function View({
     ? providers.map(provider => ({ provider, basePath: '/' }))
     : providerAccess.restrictions
   if (!scope || folders.length === 0) return <p>{texts.viewNothing}</p>
+  const groups = user.groups.map(({ name }) => name).join(', ')
   return (
-    <ul>
-      {folders.map(({ provider, basePath }) => (
-        <li key={`${provider.id}${basePath}`}>
-          <strong>
-            {provider.name} {basePath !== '/' && <span className="mono">{basePath}</span>}
-          </strong>
-          <div className="help">
-            {scope.title}: {scope.help}
-          </div>
-        </li>
-      ))}
-    </ul>
+    <>
+      {groups !== '' && <p>{groupTexts.fromGroups(groups)}</p>}
+      <ul>
+        {folders.map(({ provider, basePath }) => (
+          <li key={`${provider.id}${basePath}`}>
+            <strong>
+              {provider.name} {basePath !== '/' && <span className="mono">{basePath}</span>}
+            </strong>
+            <div className="help">
+              {scope.title}: {scope.help}
+            </div>
+          </li>
+        ))}
+      </ul>
+    </>
   )
 }
 

@@ -1,10 +1,11 @@
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 
 export const MembersQuery = graphql(`
-  query Members($after: String) {
-    users(first: 100, after: $after) {
+  query Members($after: String, $serviceAccounts: Boolean!) {
+    users(first: 100, after: $after, serviceAccounts: $serviceAccounts) {
       nodes {
-        id email name role createdAt
+        id email name role isServiceAccount createdAt
+        groups { id name }
         providerAccess { all restrictions { basePath provider { id name } } }
       }
       pageInfo { endCursor hasNextPage }
@@ -17,6 +18,7 @@ export type Member = ResultOf<typeof MembersQuery>['users']['nodes'][number]
 export const ViewMemberMutation = graphql(`
   mutation ViewMember($userId: ID!) {
     viewMember(userId: $userId) {
+      user { groups { id name } }
       scopes
       providerAccess { all restrictions { basePath provider { id name } } }
     }

@@ -18,6 +18,7 @@ import { AccessSummary } from '../access/access.tsx'
 import { EditMemberDialog, InviteDialog, ResetDialog, ViewDialog } from './dialogs.tsx'
 import { Invites } from './invites.tsx'
 import { type Member, MembersQuery, RemoveMemberMutation } from './operations.ts'
+import { RoleAndGroups } from './role-and-groups.tsx'
 
 type MemberDialog = { kind: 'invite' } | { kind: 'view' | 'edit' | 'reset' | 'remove'; member: Member }
 
@@ -33,8 +34,8 @@ function Members() {
   const { registration } = useSession().workspace
   const client = useQueryClient()
   const { query, nodes: members } = usePages(
-    queryKeys.members,
-    async (after, signal) => (await ask(MembersQuery, { after }, { signal })).users,
+    [...queryKeys.members, 'list'],
+    async (after, signal) => (await ask(MembersQuery, { after, serviceAccounts: false }, { signal })).users,
   )
   const [open, setOpen] = useState<MemberDialog | null>(null)
   const close = () => setOpen(null)
@@ -114,7 +115,7 @@ function Row({ member, onView, onEdit, onReset, onRemove }: MemberActions & { me
         <div className={name ? 'help' : 'main-cell'}>{isSelf ? texts.you(email) : email}</div>
       </td>
       <td>
-        <span className={`badge ${role === 'NONE' ? 'warn' : ''}`}>{texts.roles[role]}</span>
+        <RoleAndGroups member={member} />
       </td>
       <td data-label={common.access}>{role === 'NONE' ? common.none : <AccessSummary access={providerAccess} />}</td>
       <td data-label={texts.joined}>
