@@ -38,7 +38,8 @@ async function attack(t: Test, server: Server, name: AttackName) {
 
 t.test('others are served during the attack', async t => {
   const shared = await start(t)
-  for (const name of attackNames) {
+  const sampled = attackNames.filter((_, index) => index % 2 === 1)
+  for (const name of extent({ gate: sampled, nightly: attackNames })) {
     await t.test(name, async t => {
       let measured = await attack(t, shared, name)
       for (let attempt = 1; (measured.isSlow || measured.isRefused) && attempt < attempts; attempt += 1) {

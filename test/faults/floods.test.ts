@@ -104,6 +104,15 @@ const floods: Record<string, Flood> = {
   },
 }
 
+/** One flood of each parser, and one that nobody reads. */
+const sampled = [
+  'attributes in S3 XML',
+  'bodies that never arrive',
+  'WebDAV lists that nobody reads',
+  'keys in MCP',
+  'keys in GraphQL',
+]
+
 t.test('floods of members with few rights', async t => {
   const world = await startWorld(t, { environment: { NODE_OPTIONS: '--max-old-space-size=512' } })
   const { token: owner } = world
@@ -138,7 +147,8 @@ t.test('floods of members with few rights', async t => {
     child.stdin.end(JSON.stringify({ connections: 60, ...flood, url: world.url, token, duration: milliseconds }))
     return once(child, 'exit')
   }
-  for (const [name, flood] of Object.entries(floods)) {
+  const tried = extent({ gate: sampled, nightly: Object.keys(floods) })
+  for (const [name, flood] of Object.entries(floods).filter(([name]) => tried.includes(name))) {
     const writes = flood.path.startsWith('/s3') && flood.method === 'POST'
     const accounts = Object.entries({ nobody, reader, ...(writes && { writer }) })
     // The account with the fewest rights whose request is read to its end.

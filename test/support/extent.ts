@@ -4,6 +4,13 @@
  */
 export const isNight = process.env.NIGHTLY === '1'
 
+let turn = 0
+
+/** Returns one of the values, the next one with each call in a file, such as the width of a window; all of them by night. */
+export function inTurn<T>(values: readonly T[]): readonly T[] {
+  return isNight ? values : values.slice(turn % values.length, (turn++ % values.length) + 1)
+}
+
 export function extent<T>({ gate, nightly }: { gate: T; nightly: T }): T {
   return isNight ? nightly : gate
 }

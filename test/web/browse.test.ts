@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { consoleFolder } from '../../src/endpoints/console/pages.ts'
+import { inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, focusedRow, isGood, names, pick, row, startFiles } from './files.ts'
 
@@ -246,10 +247,10 @@ if (files) {
   })
 
   t.test('a person who has just added a storage is led to the first upload', async t => {
-    for (const viewport of [
+    for (const viewport of inTurn([
       { width: 1280, height: 800 },
       { width: 390, height: 844 },
-    ]) {
+    ])) {
       const { page: address, names: stored } = await store(`first ${viewport.width}`)
       const page = await open(t, { viewport })
       await page.goto(address)

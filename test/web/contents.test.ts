@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { readWithPython, requireArchivers } from '../http/archive-tools.ts'
+import { inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, pick, row, startFiles } from './files.ts'
 
@@ -61,10 +62,10 @@ if (files) {
   t.test('many selected files are one download with its progress', async t => {
     const photos = Array.from({ length: 60 }, (_, n) => [`photo ${n}.jpg`, Buffer.alloc(20_000, n)] as const)
     const { page: address } = await store('photos', { ...Object.fromEntries(photos), 'trip/a.txt': 'a' })
-    for (const viewport of [
+    for (const viewport of inTurn([
       { width: 1280, height: 800 },
       { width: 390, height: 844 },
-    ]) {
+    ])) {
       const page = await open(t, { viewport })
       const downloads: string[] = []
       page.on('download', file => downloads.push(file.suggestedFilename()))
@@ -223,10 +224,10 @@ if (files) {
 
   t.test('an image is scaled with buttons, keys, the wheel and two fingers', async t => {
     const { page: address } = await store('zoom', { 'shown.png': pixel, 'before.png': pixel })
-    for (const viewport of [
+    for (const viewport of inTurn([
       { width: 1280, height: 800 },
       { width: 390, height: 844 },
-    ]) {
+    ])) {
       const page = await open(t, { viewport, hasTouch: true })
       await page.goto(`${address}?file=shown.png`)
       const image = page.getByRole('img', { name: 'shown.png' })
@@ -290,10 +291,10 @@ if (files) {
 `
     const code = 'export const answer: number = 42 // the answer\n'
     const { page: address } = await store('documents', { 'read me.md': markdown, 'answer.ts': code })
-    for (const [viewport, colorScheme] of [
+    for (const [viewport, colorScheme] of inTurn([
       [{ width: 1280, height: 800 }, 'light'],
       [{ width: 390, height: 844 }, 'dark'],
-    ] as const) {
+    ] as const)) {
       const page = await open(t, { viewport, colorScheme })
       const requested: string[] = []
       page.on('request', request => requested.push(request.url()))
@@ -352,10 +353,10 @@ if (files) {
   t.test('a text is edited, and a version of somebody else is never replaced', async t => {
     const { id, page: address, at } = await store('edit', { 'empty.txt': '', 'windows.txt': 'one\r\ntwo\r\n' })
     const read = (name: string) => readFile(at(name), 'utf8')
-    for (const [n, viewport] of [
+    for (const [n, viewport] of inTurn([
       { width: 1280, height: 800 },
       { width: 390, height: 844 },
-    ].entries()) {
+    ]).entries()) {
       const name = `notes ${n}.txt`
       await app.upload(owner.token, id, `/${name}`, 'first')
       const page = await open(t, { viewport })

@@ -3,6 +3,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { sql } from 'kysely'
 import type { Page } from 'playwright-core'
 import t from 'tap'
+import { inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, pick, row, startFiles } from './files.ts'
 
@@ -202,7 +203,7 @@ if (files) {
     const input = { kind: 'COPY', sources: [at('/f')], target: at('/by-ann') }
     await app.ask(create, { input }, person.token)
     const table = (page: Page) => page.getByRole('table', { name: 'Jobs' })
-    for (const colorScheme of ['light', 'dark'] as const) {
+    for (const colorScheme of inTurn(['light', 'dark'] as const)) {
       for (const size of [{}, phone]) {
         const page = await open(t, { colorScheme, ...size })
         await page.goto('/settings/jobs')

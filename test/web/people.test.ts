@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { password } from '../support/client.ts'
+import { inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { signIn } from './browser.ts'
 import { button, dialog, isGood, row, startFiles } from './files.ts'
@@ -41,7 +42,7 @@ if (files) {
 
   t.test('sessions say from where they were started, and all others can be ended', async t => {
     const { token } = await join('sessions@example.org', 'VIEWER')
-    for (const viewport of [wide, phone]) {
+    for (const viewport of inTurn([wide, phone])) {
       const others = [await signIn(app, 'sessions@example.org'), await signIn(app, 'sessions@example.org')]
       // The browser itself signs in, so that its name is known.
       const page = await open(t, { token: '', viewport })
@@ -70,7 +71,7 @@ if (files) {
 
   t.test('an administrator gives a member several folders of a storage', async t => {
     const { id } = await store('shelves', { 'red/a.txt': 'a', 'green/deep/b.txt': 'b', 'blue/c.txt': 'c' })
-    for (const viewport of [wide, phone]) {
+    for (const viewport of inTurn([wide, phone])) {
       const email = `shelf-${viewport.width}@example.org`
       const { token } = await join(email, 'EDITOR')
       const page = await open(t, { viewport })
@@ -141,7 +142,7 @@ if (files) {
   })
 
   t.test('an administrator passes a link on, with which a member sets a new password', async t => {
-    for (const viewport of [wide, phone]) {
+    for (const viewport of inTurn([wide, phone])) {
       const email = `forgetful-${viewport.width}@example.org`
       await join(email, 'EDITOR')
       const page = await open(t, { viewport })
@@ -189,7 +190,7 @@ if (files) {
   })
 
   t.test('an invite has a note, which tells it from others', async t => {
-    for (const viewport of [wide, phone]) {
+    for (const viewport of inTurn([wide, phone])) {
       const page = await open(t, { viewport })
       await page.goto('/settings/members')
       await button(page, 'Invite').click()
@@ -208,7 +209,7 @@ if (files) {
     await app.upload(owner.token, id, '/=formula.txt', 'x')
     await app.download(owner.token, id, '/team/missing.txt')
     await app.app.services.audit.flush()
-    for (const viewport of [wide, phone]) {
+    for (const viewport of inTurn([wide, phone])) {
       const page = await open(t, { viewport })
       await page.goto('/settings')
       await page.getByRole('link', { name: 'Audit log' }).click()
@@ -260,7 +261,7 @@ if (files) {
     await app.upload(owner.token, id, '/plain.txt', 'plain', '&conflict=replace')
     await app.app.services.audit.flush()
     const { token: reader } = await join('watcher@example.org', 'VIEWER')
-    for (const viewport of [wide, phone]) {
+    for (const viewport of inTurn([wide, phone])) {
       const page = await open(t, { viewport })
       await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
       await page.goto(address)
@@ -297,7 +298,7 @@ if (files) {
   t.test('the sidebar leads to storages, folders and recent files, and counts a folder', async t => {
     const { page: address } = await store('sidebar', { 'a/b/c.txt': 'ccc', 'a/d/e.txt': '', 'z.txt': '' })
     await store('another storage')
-    for (const viewport of [wide, phone]) {
+    for (const viewport of inTurn([wide, phone])) {
       const page = await open(t, { viewport })
       await page.goto(`${address}/a/b?file=c.txt`)
       await page.getByRole('button', { name: 'Close' }).click()

@@ -4,6 +4,7 @@ import type { Locator, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { startReceiver } from '../servers/receiver.ts'
 import { startApp } from '../support/app.ts'
+import { inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { axeViolations, startBrowser, type Visit, visit } from './browser.ts'
 import { button, dialog, isGood, startFiles } from './files.ts'
@@ -146,7 +147,7 @@ if (files) {
     const ended = await create({ name: 'Has ended', job, cron: '0 6 15 * *' })
     await sql`update schedules set next_run_at = null, error_reason = 'KEY_REVOKED',
       error_message = 'The API key was revoked.' where id = ${ended}`.execute(app.db)
-    for (const colorScheme of ['light', 'dark'] as const) {
+    for (const colorScheme of inTurn(['light', 'dark'] as const)) {
       for (const size of sizes) {
         const page = await open(t, { colorScheme, ...size })
         await page.goto('/settings/schedules')

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import t from 'tap'
+import { inTurn } from '../support/extent.ts'
 import { makeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, names, pick, row, startFiles } from './files.ts'
@@ -52,7 +53,7 @@ if (files) {
     const emails = await app.db.selectFrom('share_emails').select('recipient').orderBy('recipient').execute()
     t.same(emails, [{ recipient: 'ann@example.org' }, { recipient: 'bob@example.org' }])
 
-    for (const [width, options] of Object.entries({ desktop: {}, phone })) {
+    for (const [width, options] of inTurn(Object.entries({ desktop: {}, phone }))) {
       const visitor = await stranger(t, options)
       await visitor.goto(link)
       await visitor.getByRole('heading', { name: 'This link needs a password' }).waitFor()
@@ -150,7 +151,7 @@ if (files) {
     await isGood(t, page)
     await button(page, 'Create link').click()
     const link = await linkIn(page)
-    for (const [width, options] of Object.entries({ desktop: {}, phone })) {
+    for (const [width, options] of inTurn(Object.entries({ desktop: {}, phone }))) {
       const visitor = await stranger(t, options)
       await visitor.goto(link)
       await visitor.getByRole('heading', { name: 'Send files to “inbox”' }).waitFor()

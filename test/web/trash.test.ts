@@ -2,6 +2,7 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import t from 'tap'
+import { inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, pick, row, startFiles, type TestStore } from './files.ts'
 
@@ -19,7 +20,7 @@ if (files) {
   }
   const undo = (page: Page) => page.locator('.toast').getByRole('button', { name: 'Undo' })
 
-  for (const [width, options] of Object.entries(widths)) {
+  for (const [width, options] of inTurn(Object.entries(widths))) {
     t.test(`what is deleted comes back with Undo, on a ${width}`, async t => {
       const {
         page: address,
