@@ -43,7 +43,8 @@ export async function apply(
   const db = await openDatabase(await connectionTo(settings, cleanup, { migrate }), log)
   cleanup.defer(() => db.destroy())
   const { secret, previous } = await readSecrets(settings)
-  return withServices({ db, settings, secret, previousSecret: previous }, async services => {
+  // Without "await", the database would be closed before the work.
+  return await withServices({ db, settings, secret, previousSecret: previous }, async services => {
     const founding = await planFounding(db, services, settings, declaration)
     if (founding && options.planOnly) {
       options.onPlan([founding])
