@@ -58,7 +58,13 @@ export class FairQueue {
     this.#bounds = { runningOfOwner: bounds.running, ...bounds }
   }
 
-  /** @throws RATE_LIMITED, the signal's reason */
+  /** Runs one piece of work when its owner gets a turn. @throws RATE_LIMITED, the signal's reason, and what `work` throws */
+  async run<T>(name: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    using slot = this.enter(name, signal)
+    return await slot.run(work)
+  }
+
+  /** Takes a slot for several pieces of work, one after the other. @throws RATE_LIMITED, the signal's reason */
   enter(name: string, signal?: AbortSignal): QueueSlot {
     signal?.throwIfAborted()
     const { slots, slotsOfOwner, refusals } = this.#bounds

@@ -171,6 +171,11 @@ t.test('better matches come first, then newer ones, page by page', async t => {
   t.match(other.errors, [{ extensions: { reason: 'INVALID_CURSOR' } }])
 })
 
+t.test('searches of a member that begin together wait for each other', async t => {
+  const found = await Promise.all(Array.from({ length: 10 }, () => page({ text: 'a' })))
+  t.equal(new Set(found.map(({ nodes }) => JSON.stringify(nodes))).size, 1)
+})
+
 t.test('filters restrict the entries', async t => {
   const store = await disk('filtered')
   await mkdir(store.at('item folder'))

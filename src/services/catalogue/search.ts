@@ -84,8 +84,7 @@ export function createSearch({ db, secrets }: { db: Database; secrets: Secrets }
       const filters = parseFilters(input)
       const cursors = cursorCodec(secrets, granted, [input.text, filters])
       const after = page.after == null ? null : cursors.decode(page.after)
-      using slot = queue.enter(granted.viewer.member.userId, signal)
-      return slot.run(async () => {
+      return queue.run(granted.viewer.member.userId, signal, async () => {
         const { providers, catalogues } = await scopeOf(db, granted)
         const ranges = rangesOf(granted.access, catalogues)
         const coverage = await coverageOf(db, providers, catalogues, ranges)

@@ -101,10 +101,8 @@ export function createThumbnails(options: {
     const { viewer } = location.grant
     // The recipients of links leave the turns of the member who made them free.
     const owner = viewer.kind === 'SHARE' ? `links ${viewer.member.userId}` : viewer.member.userId
-    using slot = queue.enter(owner, signal)
-    const ffmpeg = await findFfmpeg()
-    return await slot.run(() => {
-      const task = { decoder, size: entry.size, pixels, format, ffmpeg }
+    return queue.run(owner, signal, async () => {
+      const task = { decoder, size: entry.size, pixels, format, ffmpeg: await findFfmpeg() }
       return decoders.run(task, range => originalOf(location, entry, range, signal), signal)
     })
   }
