@@ -15,6 +15,7 @@ import { s3 } from './s3.ts'
 import { s3Endpoint } from './s3-endpoint.ts'
 import { s3SmallFiles } from './s3-small-files.ts'
 import { scaling } from './scaling.ts'
+import { search } from './search.ts'
 import { smallCalls } from './small-calls.ts'
 import { smallFiles } from './small-files.ts'
 import { start } from './start.ts'
@@ -38,6 +39,7 @@ const parts: Readonly<Record<string, Part>> = {
   webdav,
   's3-endpoint': s3Endpoint,
   thumbnails,
+  search,
   trees,
   'job-memory': jobMemory,
   attacks: attacked,

@@ -1,5 +1,6 @@
-import { mkdir, open } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, open, readdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import pg from 'pg'
 import { client } from '../test/support/client.ts'
 import { type Peer, startStowage, temporaryFolder } from './processes.ts'
 
@@ -36,6 +37,17 @@ export async function install(settings: Readonly<Record<string, string>> = {}): 
     providerId,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   }
+}
+
+/** Connects to the embedded database of an installation. @param folder that of the installation */
+export async function connectToDatabase(folder: string): Promise<pg.Client> {
+  const names = await readdir(join(folder, 'data'), { recursive: true })
+  const socket = names.find(name => name.endsWith('.s.PGSQL.5432'))
+  if (!socket) throw new Error('The embedded database has no socket')
+  const host = dirname(join(folder, 'data', socket))
+  const db = new pg.Client({ host, user: 'stowage', database: 'stowage', ssl: false })
+  await db.connect()
+  return db
 }
 
 /** Returns the query of an upload or download address. */

@@ -1,7 +1,4 @@
-import { readdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import pg from 'pg'
-import { install } from './installation.ts'
+import { connectToDatabase, install } from './installation.ts'
 import type { Part } from './part.ts'
 import { findProgram, startBare } from './processes.ts'
 import { interleave } from './rounds.ts'
@@ -59,12 +56,7 @@ function requestWith(token: string): WrkRequest {
 
 /** Inserts keys of the existing member. The first key stays in use. */
 async function fillKeys(folder: string, count: number): Promise<void> {
-  const names = await readdir(join(folder, 'data'), { recursive: true })
-  const socket = names.find(name => name.endsWith('.s.PGSQL.5432'))
-  if (!socket) throw new Error('The embedded database has no socket')
-  const host = dirname(join(folder, 'data', socket))
-  const db = new pg.Client({ host, user: 'stowage', database: 'stowage', ssl: false })
-  await db.connect()
+  const db = await connectToDatabase(folder)
   try {
     await db.query(
       `insert into api_keys (workspace_id, user_id, name, key_hash, display_prefix, scopes, provider_access)
