@@ -5,14 +5,15 @@ import { Readable } from 'node:stream'
 import { deflateSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
-import type { Task } from '../../src/services/thumbnails/decoder/protocol.ts'
-import { Decoders, NoThumbnail } from '../../src/services/thumbnails/decoders.ts'
+import { Undecodable } from '../../src/services/decoding/processes.ts'
+import type { ThumbnailTask } from '../../src/services/thumbnails/decoder/protocol.ts'
+import { createDecoders } from '../../src/services/thumbnails/decoders.ts'
 import { startApp } from '../support/app.ts'
 import { extent } from '../support/extent.ts'
 import { encodedMedia, look, pdfPage, rawPhoto, songWithCover, twoColors } from '../support/media.ts'
 import { until } from '../support/until.ts'
 
-const task: Task = { decoder: 'image', size: null, pixels: 256, format: 'webp', ffmpeg: null }
+const task: ThumbnailTask = { decoder: 'image', size: null, pixels: 256, format: 'webp', ffmpeg: null }
 
 function crc32(bytes: Buffer): number {
   let crc = ~0
@@ -180,17 +181,17 @@ t.test('bounds of a decoder process', async t => {
   const bounds = { workTime: 10_000, memory: 1024 ** 3, read: 1024 ** 3, idle: 60_000 }
   const signal = AbortSignal.timeout(60_000)
   const of = (more: Partial<typeof bounds>) => {
-    const decoders = new Decoders({ ...bounds, ...more })
+    const decoders = createDecoders({ ...bounds, ...more })
     t.teardown(() => decoders.close())
     return decoders
   }
   const isGone = () => until(async () => (await decoderProcesses()).length === 0)
 
-  await t.rejects(of({ workTime: 1 }).run(task, read, signal), NoThumbnail, 'time')
+  await t.rejects(of({ workTime: 1 }).run(task, read, signal), Undecodable, 'time')
   await isGone()
-  await t.rejects(of({ memory: 1 }).run(task, read, signal), NoThumbnail, 'memory')
+  await t.rejects(of({ memory: 1 }).run(task, read, signal), Undecodable, 'memory')
   await isGone()
-  await t.rejects(of({ read: 1000 }).run(task, read, signal), NoThumbnail, 'bytes of the original')
+  await t.rejects(of({ read: 1000 }).run(task, read, signal), Undecodable, 'bytes of the original')
   const failing = new Readable({
     read() {
       this.destroy(new Error('the back end is down'))

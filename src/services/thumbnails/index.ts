@@ -15,13 +15,14 @@ import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { Audit } from '../audit/index.ts'
+import { Undecodable } from '../decoding/processes.ts'
+import { findProgram } from '../decoding/programs.ts'
 import type { AskedToRead, LocationInput } from '../files/entry.ts'
 import { openThumbnailLink, recallCreator, sealThumbnailLink } from '../files/links.ts'
 import type { Credentials } from '../people/credentials.ts'
 import { ThumbnailCache } from './cache.ts'
 import type { DecoderName, ThumbnailFormat } from './decoder/protocol.ts'
-import { Decoders, NoThumbnail } from './decoders.ts'
-import { decoderFor, findProgram } from './kinds.ts'
+import { createDecoders, decoderFor } from './decoders.ts'
 
 export type { ThumbnailFormat } from './decoder/protocol.ts'
 
@@ -70,7 +71,7 @@ export function createThumbnails(options: {
 }) {
   const { storage, secrets, credentials, audit, maxCacheBytes, onError } = options
   const cache = new ThumbnailCache({ folder: join(options.dataFolder, 'thumbnails'), maxBytes: maxCacheBytes, onError })
-  const decoders = new Decoders()
+  const decoders = createDecoders()
   const queue = new FairQueue({
     running: decoderProcesses,
     slots: 1024,
@@ -128,7 +129,7 @@ export function createThumbnails(options: {
       await cache.write(key, image)
       return { etag, image }
     } catch (error) {
-      if (!(error instanceof NoThumbnail)) throw error
+      if (!(error instanceof Undecodable)) throw error
       await cache.write(key, new Uint8Array())
       throw new AppError('NO_THUMBNAIL', undefined, { cause: error })
     }

@@ -1,6 +1,7 @@
 /** The cover of a piece of music, from its tags. */
 import { parseBuffer, selectCover } from 'music-metadata'
-import type { Original, Picture } from './original.ts'
+import type { Original } from '../../decoding/original.ts'
+import type { Picture } from './protocol.ts'
 
 /** Bytes. Tags are at the beginning of a file, except in MP4 files that were not prepared for streaming. */
 const head = 8 * 1024 * 1024

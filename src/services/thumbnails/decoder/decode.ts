@@ -1,13 +1,13 @@
 /** Makes the thumbnail of an original: a decoder finds or makes a picture, and `render` makes it small. */
 import sharp, { type Sharp } from 'sharp'
-import { maxPixels, type Original, type Picture, readWhole } from './original.ts'
-import type { DecoderName, Task } from './protocol.ts'
+import { type Original, readWhole } from '../../decoding/original.ts'
+import { type DecoderName, maxPixels, type Picture, type ThumbnailTask } from './protocol.ts'
 
-type Decoder = (original: Original, task: Task) => Promise<Picture>
+type Decoder = (original: Original, task: ThumbnailTask) => Promise<Picture>
 
 /** Loads a decoder when the first file needs it. */
 const decoders: Record<DecoderName, () => Promise<Decoder>> = {
-  image: async () => readWhole,
+  image: async () => original => readWhole(original),
   heic: async () => (await import('./heic.ts')).decodeHeic,
   pdf: async () => (await import('./pdf.ts')).renderPage,
   raw: async () => (await import('./raw.ts')).readPreview,
@@ -20,7 +20,7 @@ sharp.concurrency(1)
 sharp.cache(false)
 
 /** @throws ReadCanceled; any other error if the file has no thumbnail */
-export async function decode(original: Original, task: Task): Promise<Uint8Array> {
+export async function decode(original: Original, task: ThumbnailTask): Promise<Uint8Array> {
   const read = await decoders[task.decoder]()
   return await render(open(await read(original, task)), task)
 }
@@ -33,7 +33,7 @@ function open(picture: Picture): Sharp {
 }
 
 /** Turns the image as its EXIF orientation says, and removes all metadata, such as the place where it was taken. */
-function render(image: Sharp, { pixels, format }: Task): Promise<Uint8Array> {
+function render(image: Sharp, { pixels, format }: ThumbnailTask): Promise<Uint8Array> {
   const small = image.autoOrient().resize({ width: pixels, height: pixels, fit: 'inside', withoutEnlargement: true })
   return (
     format === 'avif' ? small.avif({ quality: 55, effort: 2 }) : small.webp({ quality: 78, effort: 2 })

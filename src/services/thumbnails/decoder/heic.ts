@@ -3,7 +3,8 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { maxPixels, type Original, type Picture, readWhole } from './original.ts'
+import { type Original, readWhole } from '../../decoding/original.ts'
+import { maxPixels, type Picture } from './protocol.ts'
 
 interface HeifImage {
   get_width(): number

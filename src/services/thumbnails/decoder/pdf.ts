@@ -1,12 +1,12 @@
 /** The first page of a PDF document. */
 import { PDFiumLibrary } from '@hyzyla/pdfium'
-import { type Original, type Picture, readWhole } from './original.ts'
-import type { Task } from './protocol.ts'
+import { type Original, readWhole } from '../../decoding/original.ts'
+import type { Picture, ThumbnailTask } from './protocol.ts'
 
 let loading: Promise<PDFiumLibrary> | undefined
 
 /** @throws Error if the document is damaged, encrypted or empty */
-export async function renderPage(original: Original, { pixels }: Task): Promise<Picture> {
+export async function renderPage(original: Original, { pixels }: ThumbnailTask): Promise<Picture> {
   const bytes = await readWhole(original)
   loading ??= PDFiumLibrary.init()
   const document = await (await loading).loadDocument(bytes)

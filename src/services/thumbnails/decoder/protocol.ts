@@ -1,11 +1,11 @@
-/** The messages between the server and a decoder process, which works on one task at a time. */
+/** The task of a decoder process that makes thumbnails. The result is the image. */
 
 /** The decoders. Each reads a family of file formats. */
 export type DecoderName = 'image' | 'heic' | 'pdf' | 'raw' | 'audio' | 'video'
 
 export type ThumbnailFormat = 'webp' | 'avif'
 
-export interface Task {
+export interface ThumbnailTask {
   decoder: DecoderName
   /** The size of the original in bytes; null if the back end does not report it. */
   size: number | null
@@ -16,19 +16,8 @@ export interface Task {
   ffmpeg: string | null
 }
 
-/** A range of the original, in bytes. The answer is shorter where the file ends earlier. */
-export interface ReadRequest {
-  offset: number
-  length: number
-}
+/** An encoded image, or pixels with four bytes each: red, green, blue, alpha. */
+export type Picture = Uint8Array | { width: number; height: number; rgba: Uint8Array }
 
-/** The answer to a read request is any number of `bytes`, then `end`, or `cancel` if the original cannot be read. */
-export type ToDecoder = { task: Task } | { bytes: Uint8Array } | { end: true } | { cancel: true }
-
-export type FromDecoder =
-  | { read: ReadRequest }
-  | { image: Uint8Array }
-  /** The file has no thumbnail, now and later. */
-  | { failure: string }
-  /** The task was canceled. */
-  | { canceled: true }
+/** Pixels of an image that is decoded, which bounds memory. The largest cameras make 150 megapixels. */
+export const maxPixels = 160_000_000

@@ -2,7 +2,8 @@
  * The JPEG preview that cameras embed in their RAW files. Most of these formats are TIFF files (Adobe, TIFF Revision 6.0): a header,
  * then directories (IFDs) of tags. Only the directories and the preview are read.
  */
-import type { Original, Picture } from './original.ts'
+import type { Original } from '../../decoding/original.ts'
+import type { Picture } from './protocol.ts'
 
 /** Bytes of the beginning, where cameras put the directories. */
 const headBytes = 512 * 1024

@@ -2,12 +2,12 @@
  * A frame of a video, which the program ffmpeg decodes. It gets a sparse file that has only the beginning of the original and, in an MP4
  * file, the index, wherever it is.
  */
-import { execFile } from 'node:child_process'
 import { mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Original, Picture } from './original.ts'
-import type { Task } from './protocol.ts'
+import type { Original } from '../../decoding/original.ts'
+import { runProgram } from '../../decoding/programs.ts'
+import type { Picture, ThumbnailTask } from './protocol.ts'
 
 /** Bytes. */
 const headBytes = 8 * 1024 * 1024
@@ -16,7 +16,7 @@ const maxFrame = 32 * 1024 * 1024
 const maxAllocation = 512 * 1024 * 1024
 
 /** @throws Error if ffmpeg finds no frame */
-export async function grabFrame(original: Original, { ffmpeg, pixels }: Task): Promise<Picture> {
+export async function grabFrame(original: Original, { ffmpeg, pixels }: ThumbnailTask): Promise<Picture> {
   if (ffmpeg === null) throw new Error('The program ffmpeg is missing.')
   const head = Buffer.from(await original.read(0, Math.min(headBytes, original.size ?? headBytes)))
   const demuxer = demuxerOf(head)
@@ -32,7 +32,7 @@ export async function grabFrame(original: Original, { ffmpeg, pixels }: Task): P
     const input = `-nostdin -v error -threads 1 -max_alloc ${maxAllocation} -protocol_whitelist file -f ${demuxer} -i`
     const filter = `thumbnail=24,scale=w=${pixels}:h=${pixels}:force_original_aspect_ratio=decrease`
     const output = `-an -sn -dn -frames:v 1 -vf ${filter} -f image2pipe -c:v png -`
-    return await run(ffmpeg, [...input.split(' '), path, ...output.split(' ')])
+    return await runProgram(ffmpeg, [...input.split(' '), path, ...output.split(' ')], { maxOutput: maxFrame })
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -64,13 +64,4 @@ async function findIndex(original: Original, head: Buffer): Promise<{ offset: nu
     return { offset: next, bytes: await original.read(next, rest) }
   }
   return null
-}
-
-function run(program: string, options: readonly string[]): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    execFile(program, options, { encoding: 'buffer', maxBuffer: maxFrame, env: {} }, (error, stdout, stderr) => {
-      if (error || stdout.length === 0) reject(new Error(stderr.toString('utf8', 0, 500) || 'ffmpeg found no frame.'))
-      else resolve(stdout)
-    })
-  })
 }
