@@ -75,6 +75,24 @@ catalogue_changes: catalogue_changes_to_path_check CHECK ((octet_length(to_path)
 CREATE INDEX catalogue_changes_hidden ON public.catalogue_changes USING btree (catalogue) WHERE (kind = ANY (ARRAY['REMOVED'::text, 'MOVED'::text]))
 CREATE INDEX catalogue_changes_next ON public.catalogue_changes USING btree (catalogue, id)
 CREATE UNIQUE INDEX catalogue_changes_pkey ON public.catalogue_changes USING btree (id)
+catalogue_contents.size bigint
+catalogue_contents.modified_at timestamp with time zone
+catalogue_contents.queued_id uuid not null default gen_random_uuid()
+catalogue_contents.catalogue integer not null
+catalogue_contents.path text not null
+catalogue_contents.etag text
+catalogue_contents.state text not null default 'WAITING'::text
+catalogue_contents.failure text
+catalogue_contents.folders integer[] not null
+catalogue_contents.content text
+catalogue_contents.words tsvector
+catalogue_contents: catalogue_contents_path_check CHECK ((octet_length(path) <= 2000))
+catalogue_contents: catalogue_contents_pkey PRIMARY KEY (catalogue, path)
+catalogue_contents: catalogue_contents_state_check CHECK ((state = ANY (ARRAY['WAITING'::text, 'DONE'::text, 'FAILED'::text])))
+CREATE INDEX catalogue_contents_failed ON public.catalogue_contents USING btree (catalogue, path) WHERE (state = 'FAILED'::text)
+CREATE INDEX catalogue_contents_waiting ON public.catalogue_contents USING btree (catalogue, path) WHERE (state = 'WAITING'::text)
+CREATE INDEX catalogue_contents_words ON public.catalogue_contents USING gin (words, folders) WITH (fastupdate=off) WHERE (state = 'DONE'::text)
+CREATE UNIQUE INDEX catalogue_contents_pkey ON public.catalogue_contents USING btree (catalogue, path)
 catalogue_entries.size bigint
 catalogue_entries.modified_at timestamp with time zone
 catalogue_entries.file_id uuid
@@ -112,6 +130,12 @@ catalogues.followed_at timestamp with time zone
 catalogues.claimed_at timestamp with time zone not null default now()
 catalogues.lease_id uuid
 catalogues.lease_until timestamp with time zone
+catalogues.content_next text
+catalogues.content_failures integer not null default 0
+catalogues.content_retry_at timestamp with time zone
+catalogues.content_claimed_at timestamp with time zone not null default now()
+catalogues.content_lease_id uuid
+catalogues.content_lease_until timestamp with time zone
 catalogues: catalogues_mode_check CHECK ((mode = ANY (ARRAY['OFF'::text, 'NAMES'::text, 'CONTENT'::text])))
 catalogues: catalogues_pkey PRIMARY KEY (id)
 catalogues: catalogues_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE SET NULL

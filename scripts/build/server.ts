@@ -13,6 +13,7 @@ export const entries = [
   'src/main',
   'src/index',
   'src/start/server-process',
+  'src/services/catalogue/content/extractor/process',
   'src/services/thumbnails/decoder/process',
   'adapters/contract',
   'adapters/conformance/index',

@@ -116,6 +116,7 @@ export interface Schema {
   share_emails: ShareEmailTable
   catalogues: CatalogueTable
   catalogue_entries: CatalogueEntryTable
+  catalogue_contents: CatalogueContentTable
   catalogue_changes: CatalogueChangeTable
   catalogue_servers: CatalogueServerTable
 }
@@ -769,6 +770,14 @@ interface CatalogueTable {
   claimed_at: Generated<Date>
   lease_id: string | null
   lease_until: Date | null
+  /** How far the files were added that the catalogue had before it got the mode CONTENT; null once all were. */
+  content_next: string | null
+  /** The failures of the back end since the last file was read. */
+  content_failures: Generated<number>
+  content_retry_at: Date | null
+  content_claimed_at: Generated<Date>
+  content_lease_id: string | null
+  content_lease_until: Date | null
 }
 
 /** A file or a folder. Folder times are those of the last look, as back ends change them with each entry in the folder. */
@@ -787,6 +796,25 @@ interface CatalogueEntryTable {
   checksums: ColumnType<Record<string, string> | null, string | null, string | null>
   /** Hashes of parts of the name and of the folders around the entry. */
   grams: number[]
+}
+
+/** One version of a file whose text can be read: WAITING until a server has read it, then DONE or FAILED until it changes. */
+interface CatalogueContentTable {
+  size: string | null
+  modified_at: Date | null
+  /** Changes with each version. */
+  queued_id: Generated<string>
+  catalogue: number
+  path: string
+  etag: string | null
+  state: Generated<'WAITING' | 'DONE' | 'FAILED'>
+  failure: string | null
+  /** Hashes of the folders around the file. */
+  folders: number[]
+  /** The beginning of the text, for snippets. */
+  content: string | null
+  /** A tsvector of the folded words: see `services/catalogue/content/words.ts`. */
+  words: ColumnType<string | null, never, never>
 }
 
 /**

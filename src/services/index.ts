@@ -71,7 +71,7 @@ export function createServices(options: {
   dataFolder: string
   /** Bytes of the cache of thumbnails; 0 switches thumbnails off. */
   thumbnailBytes: number
-  /** The value of PATH. */
+  /** The value of PATH, for programs that some files need. */
   searchPath: string
   observeJob: ObserveJob
   onError: (error: unknown) => void
@@ -86,6 +86,7 @@ export function createServices(options: {
     storage,
     hours: options.catalogueHours,
     isWorking: options.workers > 0,
+    searchPath: options.searchPath,
     onError,
   })
   const onLoss = (loss: LostEvents) => {

@@ -1,11 +1,12 @@
-import type { Call, Traits } from '../../adapters/contract.ts'
+import type { Readable } from 'node:stream'
+import type { ByteRange, Call, Traits } from '../../adapters/contract.ts'
 import { nameOf, type StoragePath } from '../auth/path.ts'
 import { callAdapter } from './adapter-call.ts'
 import type { ProviderContext } from './read-location.ts'
-import { runWithTimeout } from './transfer-timeouts.ts'
-import { type CheckedEntry, checkEntry, checkPage } from './validate-entry.ts'
+import { readWithTimeout, runWithTimeout } from './transfer-timeouts.ts'
+import { type CheckedEntry, checkBody, checkEntry, checkPage } from './validate-entry.ts'
 
-/** The entries of a provider, as the server itself reads them for the catalogue, without a grant. */
+/** The entries of a provider and their content, as the server itself reads them for the catalogue, without a grant. */
 export class ProviderReader {
   readonly #context: ProviderContext
 
@@ -33,6 +34,29 @@ export class ProviderReader {
     return this.#call(signal, async call =>
       checkPage(await provider.list(path, { ...call, ...cursor, limit: page.limit }), page, warn),
     )
+  }
+
+  /** Opens the content of a file. @throws as `ReadLocation.read` */
+  async read(
+    path: StoragePath,
+    options: { range?: ByteRange; ifMatch?: string },
+    signal: AbortSignal,
+  ): Promise<{ body: Readable; entry: CheckedEntry }> {
+    const { provider, timeouts } = this.#context
+    const open = async () => {
+      const { body, entry } = await provider.read(path, { ...options, signal })
+      const checked = checkBody(body)
+      try {
+        return { body: checked, entry: checkEntry(entry, nameOf(path)) }
+      } catch (error) {
+        checked.destroy()
+        throw error
+      }
+    }
+    const { body, entry } = await runWithTimeout(signal, timeouts.transfer, bounded =>
+      callAdapter(bounded, open, late => late.body.destroy()),
+    )
+    return { body: readWithTimeout(body, timeouts.transfer), entry }
   }
 
   #call<T>(signal: AbortSignal, call: (call: Call) => Promise<T>): Promise<T> {

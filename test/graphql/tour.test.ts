@@ -248,10 +248,10 @@ t.test('every field of the schema works in typical use', async t => {
         downloadUrl(expiresIn: 60) entries(first: 1) { nodes { path } } usage { files folders bytes isComplete }
       }
       archiveTicket(input: { providerId: $id, paths: ["/team/a.txt", "/team"] })
-      provider(id: $id) { catalogue { mode state entries indexedAt isComplete } }
+      provider(id: $id) { catalogue { mode state entries indexedAt isComplete waitingFiles failedFiles } }
       search(input: { text: "team" }, first: 5, after: null) {
         nodes { entry { path } provider { id } snippet } edges { cursor node { entry { name } } }
-        coverage { provider { id } isComplete indexedAt } ${pageInfo}
+        coverage { provider { id } isComplete indexedAt isContentComplete } ${pageInfo}
       }
     }`,
     { id: providerId },
@@ -259,9 +259,11 @@ t.test('every field of the schema works in typical use', async t => {
   t.equal(found.entry.id, found.file.id)
   t.equal(found.file.thumbnailUrl, null, 'a text has no thumbnail')
   // This server fills no catalogue.
-  t.match(found.provider.catalogue, { mode: 'NAMES', isComplete: false, indexedAt: null })
+  t.match(found.provider.catalogue, { mode: 'NAMES', isComplete: false, indexedAt: null, waitingFiles: null })
   t.same(found.search.nodes, [])
-  t.same(found.search.coverage, [{ provider: { id: providerId }, isComplete: false, indexedAt: null }])
+  t.same(found.search.coverage, [
+    { provider: { id: providerId }, isComplete: false, indexedAt: null, isContentComplete: false },
+  ])
   isTime(found.file.modifiedAt, 'modifiedAt')
   t.equal(found.folder.entries.nodes[0].path, '/team')
   t.match(found.folder.usage, { folders: 2, isComplete: true })

@@ -71,7 +71,8 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     takes: ['entry'],
     args: target => {
       const filters = { kinds: null, minSize: null, maxSize: null, modifiedAfter: null, modifiedBefore: null }
-      return { input: { text: 'seed', within: [at(target)], ...filters, content: true }, first: 3, after: null }
+      // A word of the content of all files, and of no name.
+      return { input: { text: 'content', within: [at(target)], ...filters, content: true }, first: 3, after: null }
     },
   },
   'Query.archiveTicket': {
@@ -604,11 +605,19 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     createdAt: own,
     catalogue: own,
   },
-  Catalogue: { mode: own, state: own, entries: own, indexedAt: own, isComplete: own },
+  Catalogue: {
+    mode: own,
+    state: own,
+    entries: own,
+    indexedAt: own,
+    isComplete: own,
+    waitingFiles: own,
+    failedFiles: own,
+  },
   SearchConnection: { nodes: own, edges: own, pageInfo: own, coverage: own },
   SearchEdge: { node: own, cursor: own },
   SearchResult: { entry: own, provider: own, snippet: own },
-  SearchCoverage: { provider: own, isComplete: own, indexedAt: own },
+  SearchCoverage: { provider: own, isComplete: own, indexedAt: own, isContentComplete: own },
   JobLimits: { filesAtOnce: own, bytesPerSecond: own },
   ProviderTrash: { days: own, isOneStep: own, isNative: own },
   ProviderCapabilities: {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import t from 'tap'
 import { extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
@@ -26,15 +27,17 @@ const unanswered = [
 
 /** The number of fields on a way. With 11, every way is walked to its end. */
 const depth = extent({ gate: 6, nightly: 11 })
-const coverage = '{ search(input: { text: "seed" }) { coverage { isComplete } } }'
+const coverage = '{ search(input: { text: "content" }) { coverage { isContentComplete } nodes { snippet } } }'
 
 t.setTimeout(3600_000)
 
 t.test('no nested field reveals data outside the access of a credential', async t => {
   const world = await createWorld(t, { people: true, catalogues: true })
+  await sql`update catalogues set mode = 'CONTENT', content_next = ''`.execute(world.app.db)
   await until(async () => {
     const { search } = await world.app.ask(coverage, {}, world.founder.header?.slice('Bearer '.length))
-    return search.coverage.every(({ isComplete }: { isComplete: boolean }) => isComplete) || search.coverage
+    const isRead = search.coverage.every(({ isContentComplete }: { isContentComplete: boolean }) => isContentComplete)
+    return (isRead && search.nodes.every(({ snippet }: { snippet: string }) => snippet.includes('content'))) || search
   })
   const schema = await readSchema(world.url)
   const canaries = canariesOf(world)

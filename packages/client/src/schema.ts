@@ -180,6 +180,8 @@ export interface Catalogue {
   __typename: 'Catalogue'
   /** The number of entries in it. Null if you can access only a part of the provider. */
   entries: number | null
+  /** The number of files whose text cannot be read, until they change: they are damaged, encrypted, too large or not what their name says; more than 10000 are not counted. Null as `waitingFiles`. */
+  failedFiles: number | null
   /** Every change before this time is in it. Null before the end of the first listing. */
   indexedAt: string | null
   /** Whether it has every entry, except changes of the last seconds and those made at the back end itself. */
@@ -188,6 +190,8 @@ export interface Catalogue {
   mode: CatalogueMode
   /** How far it has come. */
   state: CatalogueState
+  /** The number of files whose text is still to be read; more than 10000 are not counted. Null without the mode CONTENT, or if you can access only a part of the provider. */
+  waitingFiles: number | null
 }
 
 /** What the server keeps of the entries of a provider, for the search. */
@@ -1107,6 +1111,8 @@ export interface SearchCoverage {
   indexedAt: string | null
   /** Whether the catalogue has every entry where the search looked. */
   isComplete: boolean
+  /** Whether the text of every readable file where the search looked is in the catalogue. False without the mode CONTENT. */
+  isContentComplete: boolean
   /** The provider. */
   provider: StorageProvider
 }
@@ -1122,7 +1128,7 @@ export interface SearchEdge {
 
 /** What to search for. An entry has to match all of the fields. */
 export interface SearchInput {
-  /** Has no effect: this version does not search in the text of files. */
+  /** Whether to search in the text of files, too, in providers whose catalogue has the mode CONTENT. These results come last. */
   content?: boolean | null
   /** The kinds of entries. Default: all. */
   kinds?: readonly (EntryKind)[] | null
@@ -1134,7 +1140,7 @@ export interface SearchInput {
   modifiedAfter?: string | null
   /** The latest time of the last change, exclusive. */
   modifiedBefore?: string | null
-  /** Words that the name contains, in any order, case and accents, of at most 200 characters; words in quotes are one phrase. A word of one or two letters is the beginning of a word, except in scripts without spaces. */
+  /** Words that the name or the text of the file contains, in any order, case and accents, of at most 200 characters; words in quotes are one phrase. A word of one or two letters is the beginning of a word of the name, except in scripts without spaces. */
   text: string
   /** The folders to search in, with everything below them; at most 50. Default: everything that you can access. */
   within?: readonly (LocationInput)[] | null
@@ -1147,7 +1153,7 @@ export interface SearchResult {
   entry: Entry
   /** The provider that stores it. */
   provider: StorageProvider
-  /** The words around the text in the content of the file, or null if the name matches. */
+  /** The words around the text in the content of the file, as plain text with U+0002 before and U+0003 after each hit. Null if the name matches, or the hit is far behind the beginning of a long file. */
   snippet: string | null
 }
 

@@ -2,7 +2,7 @@ import type { Connection, Graphql, RequestOptions } from './graphql.ts'
 import type { Location } from './list.ts'
 
 export interface SearchOptions extends RequestOptions {
-  /** Words that the name contains; words in quotes are one phrase. */
+  /** Words that the name or the text of the file contains; words in quotes are one phrase. */
   text: string
   /** The folders to search in. Default: everything that the credential can access. */
   within?: readonly Location[]
@@ -14,6 +14,8 @@ export interface SearchOptions extends RequestOptions {
   modifiedAfter?: Date
   /** Exclusive. */
   modifiedBefore?: Date
+  /** Whether to search in the text of files, too. Default: true. */
+  content?: boolean
   /** Called once with how much of each storage the search has covered. */
   onCoverage?: (coverage: SearchCoverage[]) => void
 }
@@ -24,6 +26,8 @@ export interface SearchCoverage {
   isComplete: boolean
   /** Every change before this time was searched; null before the first listing of the storage has ended. */
   indexedAt: Date | null
+  /** The server knows the text of every readable file where the search looked. */
+  isContentComplete: boolean
 }
 
 export interface FoundEntry {
@@ -36,7 +40,7 @@ export interface FoundEntry {
   /** Bytes; null for folders, and for files whose size the back end does not report. */
   size: number | null
   modifiedAt: Date | null
-  /** The words around the text in the content of the file; null if the name matches. */
+  /** The words around the text in the content of the file, with U+0002 before and U+0003 after each hit; null if the name matches. */
   snippet: string | null
 }
 
@@ -47,7 +51,7 @@ const searchQuery = `query Search($input: SearchInput!, $after: String) {
       provider { id name }
       snippet
     }
-    coverage { provider { id name } isComplete indexedAt }
+    coverage { provider { id name } isComplete indexedAt isContentComplete }
     pageInfo { hasNextPage endCursor }
   }
 }`
@@ -63,7 +67,7 @@ interface SearchResult {
     }
     provider: { id: string; name: string }
     snippet: string | null
-  }> & { coverage: { provider: { id: string; name: string }; isComplete: boolean; indexedAt: string | null }[] }
+  }> & { coverage: (Omit<SearchCoverage, 'indexedAt'> & { indexedAt: string | null })[] }
 }
 
 /** Yields the files and folders that a search finds: the best matches first, then the newest. @throws StowageError */

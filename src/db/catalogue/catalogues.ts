@@ -27,6 +27,8 @@ export interface Catalogue {
   failure: Reason | null
   /** A server follows the changes. */
   isFollowed: boolean
+  /** Files that were in the catalogue before it got the mode CONTENT are still to be added to those to read. */
+  isFilling: boolean
 }
 
 /** Minutes without a server that follows the changes, after which the changes are no longer kept. As in the migration. */
@@ -49,6 +51,7 @@ function toCatalogue(row: Selectable<Schema['catalogues']>): Catalogue {
     failures: row.failures,
     failure: row.failure,
     isFollowed: row.followed_at !== null && row.followed_at.getTime() > Date.now() - followedMinutes * 60_000,
+    isFilling: row.content_next !== null,
   }
 }
 
@@ -80,6 +83,7 @@ export async function setCatalogueMode(db: Change, providerId: string, mode: Cat
     .set({
       mode,
       indexed_at: sql`case when mode = 'OFF' or ${mode} = 'OFF' then null else indexed_at end`,
+      content_next: mode === 'CONTENT' ? '' : null,
       round_started_at: null,
       next_round_at: sql`now()`,
       retry_at: null,
@@ -255,6 +259,7 @@ export async function releaseCatalogue(
 /** Deletes a catalogue without a provider and without entries. */
 export async function deleteCatalogue(db: Database, catalogue: number): Promise<void> {
   await db.deleteFrom('catalogue_changes').where('catalogue', '=', catalogue).execute()
+  await db.deleteFrom('catalogue_contents').where('catalogue', '=', catalogue).execute()
   await db.deleteFrom('catalogues').where('id', '=', catalogue).where('provider_id', 'is', null).execute()
 }
 

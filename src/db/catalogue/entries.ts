@@ -2,6 +2,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { StoragePath } from '../../auth/path.ts'
 import type { Database } from '../client.ts'
+import { queueContents } from './contents.ts'
 
 /** What the catalogue knows of an entry besides its name. */
 export interface EntryFacts {
@@ -19,6 +20,10 @@ export interface CatalogueEntry extends EntryFacts {
   /** See the column. */
   name: string
   grams: readonly number[]
+  /** The last of the grams: those of the folders. */
+  folders: readonly number[]
+  /** The text of the file can be read. */
+  hasText: boolean
 }
 
 /** The maximum number of bytes of a path in the catalogue, as in the migration. An index holds no longer ones. */
@@ -48,6 +53,11 @@ export async function putEntries(db: Database, catalogue: number, entries: reado
       returning xmax = 0 as is_new
     )
     select count(*) filter (where is_new) as added from stored`.execute(db)
+  await queueContents(
+    db,
+    catalogue,
+    entries.filter(({ hasText }) => hasText),
+  )
   return Number(rows[0]?.added ?? 0)
 }
 
@@ -65,12 +75,10 @@ function isBelow(column: RawBuilder<string>, folder: StoragePath): RawBuilder<bo
 /** Deletes entries, but nothing below them. Returns their number. */
 export async function deleteEntries(db: Database, catalogue: number, paths: readonly string[]): Promise<number> {
   if (paths.length === 0) return 0
-  const { numDeletedRows } = await db
-    .deleteFrom('catalogue_entries')
-    .where('catalogue', '=', catalogue)
-    .where(sql<boolean>`path = any(${paths})`)
-    .executeTakeFirst()
-  return Number(numDeletedRows)
+  const { numAffectedRows } = await sql`
+    with contents as (delete from catalogue_contents where catalogue = ${catalogue} and path = any(${paths}))
+    delete from catalogue_entries where catalogue = ${catalogue} and path = any(${paths})`.execute(db)
+  return Number(numAffectedRows)
 }
 
 export async function hasBelow(db: Database, catalogue: number, folder: StoragePath): Promise<boolean> {
@@ -85,9 +93,12 @@ export async function deleteBelow(
   limit: number,
 ): Promise<number> {
   const { numAffectedRows } = await sql`
-    delete from catalogue_entries where catalogue = ${catalogue} and path = any(array(
+    with paths as materialized (
       select path from catalogue_entries where catalogue = ${catalogue} and ${isBelow(sql`path`, folder)}
-      order by path limit ${limit}))`.execute(db)
+      order by path limit ${limit}
+    ),
+    contents as (delete from catalogue_contents where catalogue = ${catalogue} and path = any(array(table paths)))
+    delete from catalogue_entries where catalogue = ${catalogue} and path = any(array(table paths))`.execute(db)
   return Number(numAffectedRows)
 }
 

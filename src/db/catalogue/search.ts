@@ -30,10 +30,17 @@ export interface CatalogueQuery {
   maxSize: number | null
   modifiedAfter: Date | null
   modifiedBefore: Date | null
+  /** What contents contain: a tsquery. Null to search only names. */
+  content: string | null
 }
 
-/** How well a name matches: 0 equals the text, 1 begins with it, 2 has words that begin with it, 3 contains it. */
-type Rank = 0 | 1 | 2 | 3
+/**
+ * How well an entry matches: 0 has a name that equals the text, 1 one that begins with it, 2 one with words that begin with it, 3 one that
+ * contains it, and 4 a name that does not, and a content that does.
+ */
+type Rank = 0 | 1 | 2 | 3 | 4
+/** The rank of entries whose content matches, and not their name. */
+export const contentRank = 4
 
 export interface FoundEntry {
   catalogue: number
@@ -54,6 +61,8 @@ export type FoundPosition = Pick<FoundEntry, 'rank' | 'modifiedAt' | 'catalogue'
  * and as many of the others.
  */
 const maxCandidates = 5000
+/** The maximum number of files whose content matches. */
+const maxContents = 1000
 /** Milliseconds. */
 const timeout = 5000
 
@@ -69,6 +78,7 @@ export async function searchCatalogues(
   return db.transaction().execute(async trx => {
     // A plan without the index of grams would read every entry.
     await sql`select set_config('statement_timeout', ${String(timeout)}, true), set_config('enable_seqscan', 'off', true),
+      set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
       set_config('work_mem', '32MB', true)`.execute(trx)
     const few = await rank(trx, query, page, [[]])
     if (few.candidates < maxCandidates) return few.found
@@ -93,15 +103,17 @@ async function rank(
     tiers.map(grams => sql`(${candidatesOf(query, grams)})`),
     sql` union `,
   )
+  const contents = query.content === null ? sql`` : sql`union all (${contentCandidates(query, query.content)})`
   const { rows } = await sql<FoundRow>`
     with candidates as (${candidates}),
     ranked as (
-      select c.*, case
+      select c.catalogue, c.path, c.is_folder, c.size, c.modified_at, c.etag, c.checksums, case
         when c.name = ${query.whole} then 0
         when starts_with(c.name, ${query.terms[0].startNeedle}) then 1
         when ${allOf(query.terms.map(({ startNeedle }) => contains(sql`c.name`, startNeedle)))} then 2
         else 3 end as rank
       from candidates c
+      ${contents}
     )
     select r.catalogue, r.path, r.is_folder as "isFolder", r.size, r.modified_at as "modifiedAt", r.etag, r.checksums, r.rank,
       (select count(*)::integer from candidates) as candidates
@@ -121,22 +133,46 @@ async function rank(
 }
 
 function candidatesOf(query: CatalogueQuery, more: readonly number[]): RawBuilder<unknown> {
-  const { ranges, terms, isFolder, minSize, maxSize, modifiedAfter, modifiedBefore } = query
+  const { ranges, terms } = query
   const grams = [...new Set([...terms.flatMap(term => term.grams), ...more])]
   const conditions = [
     sql<boolean>`e.grams @> ${grams}::integer[]`,
     sql<boolean>`e.grams && ${ranges.map(({ gram }) => gram)}::integer[]`,
     isInRanges(ranges),
     ...terms.map(({ needle }) => contains(sql`e.name`, needle)),
+    ...filtersOf(query),
+    isShown,
+  ]
+  return sql`select e.catalogue, e.path, e.name, e.is_folder, e.size, e.modified_at, e.etag, e.checksums
+    from catalogue_entries e where ${allOf(conditions)} limit ${maxCandidates}`
+}
+
+/** Files whose content matches, and whose name does not. The text of another version of a file is not searched. */
+function contentCandidates({ ranges, terms, ...query }: CatalogueQuery, content: string): RawBuilder<unknown> {
+  const conditions = [
+    sql<boolean>`c.state = 'DONE' and c.words @@ ${content}::tsquery`,
+    sql<boolean>`c.folders && ${ranges.map(({ gram }) => gram)}::integer[]`,
+    sql<boolean>`(c.size, c.modified_at, c.etag) is not distinct from (e.size, e.modified_at, e.etag) and not e.is_folder`,
+    isInRanges(ranges),
+    sql<boolean>`not ${allOf(terms.map(({ needle }) => contains(sql`e.name`, needle)))}`,
+    ...filtersOf(query),
+    isShown,
+  ]
+  return sql`select e.catalogue, e.path, e.is_folder, e.size, e.modified_at, e.etag, e.checksums, ${contentRank}::integer
+    from catalogue_contents c join catalogue_entries e on e.catalogue = c.catalogue and e.path = c.path
+    where ${allOf(conditions)} limit ${maxContents}`
+}
+
+type Filters = Pick<CatalogueQuery, 'isFolder' | 'minSize' | 'maxSize' | 'modifiedAfter' | 'modifiedBefore'>
+
+function filtersOf({ isFolder, minSize, maxSize, modifiedAfter, modifiedBefore }: Filters): RawBuilder<boolean>[] {
+  return [
     ...(isFolder === null ? [] : [sql<boolean>`e.is_folder = ${isFolder}`]),
     ...(minSize === null ? [] : [sql<boolean>`e.size >= ${minSize}`]),
     ...(maxSize === null ? [] : [sql<boolean>`e.size <= ${maxSize}`]),
     ...(modifiedAfter === null ? [] : [sql<boolean>`e.modified_at >= ${modifiedAfter}`]),
     ...(modifiedBefore === null ? [] : [sql<boolean>`e.modified_at < ${modifiedBefore}`]),
-    isShown,
   ]
-  return sql`select e.catalogue, e.path, e.name, e.is_folder, e.size, e.modified_at, e.etag, e.checksums
-    from catalogue_entries e where ${allOf(conditions)} limit ${maxCandidates}`
 }
 
 /** The SQL of `isWithin`. The columns are compared byte by byte, and "0" follows "/". */
@@ -181,5 +217,17 @@ export async function findUnsettled(db: Database, ranges: readonly SearchRange[]
           as r (catalogue, path)
         where r.catalogue = h.catalogue and (r.path = '' or e.path = r.path or starts_with(e.path, r.path || '/')
           or starts_with(r.path, e.path || '/')))`.execute(db)
+  return new Set(rows.map(({ catalogue }) => catalogue))
+}
+
+/** Returns the catalogues in which files in these ranges wait to be read. */
+export async function findUnread(db: Database, ranges: readonly SearchRange[]): Promise<ReadonlySet<number>> {
+  const { rows } = await sql<{ catalogue: number }>`
+    select distinct r.catalogue
+    from unnest(${ranges.map(({ catalogue }) => catalogue)}::integer[], ${ranges.map(({ path }) => path)}::text[])
+      as r (catalogue, path)
+    where exists (select from catalogue_contents c where c.catalogue = r.catalogue and c.state = 'WAITING'
+      and case when r.path = '' then true else c.path >= r.path and c.path < r.path || '0'
+        and (c.path = r.path or starts_with(c.path, r.path || '/')) end)`.execute(db)
   return new Set(rows.map(({ catalogue }) => catalogue))
 }

@@ -20,7 +20,7 @@ const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:
 const parameters = {
   text: {
     description:
-      'Words that the name contains, in any order, case and accents; words in quotes are one phrase. A word of one or two letters is the beginning of a word.',
+      'Words that the name or the text contains, in any order, case and accents; words in quotes are one phrase.',
     required: true,
     schema: { type: 'string', minLength: 1, maxLength: maxSearchText },
   },
@@ -31,6 +31,10 @@ const parameters = {
   maxSize: { description: 'The maximum size in bytes, which excludes folders.', schema: bytes },
   modifiedAfter: { description: 'The earliest time of the last change, inclusive.', schema: time },
   modifiedBefore: { description: 'The latest time of the last change, exclusive.', schema: time },
+  content: {
+    description: 'Whether to search in the text of files, too.',
+    schema: { type: 'string', enum: ['true', 'false'], default: 'true' },
+  },
   first: {
     description: 'The maximum number of entries.',
     schema: { type: 'integer', minimum: 1, maximum: maxSearchPage, default: defaultPage },
@@ -41,7 +45,8 @@ const parameters = {
 const search: Operation = {
   id: 'search',
   tag: 'Files',
-  summary: 'Finds files and folders by their names in all storage providers that the credential can access.',
+  summary:
+    'Finds files and folders by name, and files by text, in all storage providers that the credential can access.',
   description: 'The best matches come first, then the newest.',
   security: withCredential,
   query: parameters,
@@ -66,7 +71,10 @@ const search: Operation = {
                   size: { ...bytes, type: ['integer', 'null'] },
                   modifiedAt: timeOrNull,
                   etag: { type: ['string', 'null'] },
-                  snippet: { type: ['string', 'null'] },
+                  snippet: {
+                    type: ['string', 'null'],
+                    description: 'The words around hits in the text, which are between U+0002 and U+0003.',
+                  },
                 },
               },
             },
@@ -75,8 +83,13 @@ const search: Operation = {
               type: 'array',
               items: {
                 type: 'object',
-                required: ['providerId', 'isComplete', 'indexedAt'],
-                properties: { providerId: text, isComplete: { type: 'boolean' }, indexedAt: timeOrNull },
+                required: ['providerId', 'isComplete', 'indexedAt', 'isContentComplete'],
+                properties: {
+                  providerId: text,
+                  isComplete: { type: 'boolean' },
+                  indexedAt: timeOrNull,
+                  isContentComplete: { type: 'boolean' },
+                },
               },
             },
           },
@@ -103,7 +116,7 @@ export function searchRoute(app: FastifyInstance, { catalogue }: Services): void
     const found = await catalogue.search(request.viewer, input, { first, after }, requestSignal(request))
     const last = found.items.at(-1)
     return reply.send({
-      entries: found.items.map(({ entry }) => ({
+      entries: found.items.map(({ entry, snippet }) => ({
         providerId: entry.providerId,
         path: formatPath(entry.path),
         name: entry.name,
@@ -111,13 +124,14 @@ export function searchRoute(app: FastifyInstance, { catalogue }: Services): void
         size: entry.size,
         modifiedAt: entry.modifiedAt?.toISOString() ?? null,
         etag: entry.etag,
-        snippet: null,
+        snippet,
       })),
       nextCursor: found.hasNext && last ? last.cursor : null,
-      coverage: found.coverage.map(({ provider, isComplete, indexedAt }) => ({
+      coverage: found.coverage.map(({ provider, isComplete, indexedAt, isContentComplete }) => ({
         providerId: provider.id,
         isComplete,
         indexedAt: indexedAt?.toISOString() ?? null,
+        isContentComplete,
       })),
     })
   })
@@ -138,6 +152,7 @@ function parseSearch(request: FastifyRequest): SearchInput & { first: number; af
     maxSize: parseNumber('maxSize', query.maxSize, sizes),
     modifiedAfter: parseTime('modifiedAfter', query.modifiedAfter),
     modifiedBefore: parseTime('modifiedBefore', query.modifiedBefore),
+    content: parseFlag('content', query.content),
     first: parseNumber('first', query.first, { from: 1, to: maxSearchPage }) ?? defaultPage,
     after: query.after,
   }
@@ -155,6 +170,13 @@ function parseNumber(name: string, value: string | undefined, { from, to }: type
   const number = Number(value)
   if (wholeNumber.test(value) && number >= from && number <= to) return number
   throw new AppError('INVALID_INPUT', `"${name}" must be a whole number from ${from} to ${to}.`)
+}
+
+/** @throws INVALID_INPUT */
+function parseFlag(name: string, value: string | undefined): boolean {
+  if (value === undefined || value === 'true') return true
+  if (value === 'false') return false
+  throw new AppError('INVALID_INPUT', `"${name}" must be true or false.`)
 }
 
 function parseTime(name: string, value: string | undefined): Date | null {

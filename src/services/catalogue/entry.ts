@@ -4,6 +4,7 @@ import { nameOf, type StoragePath } from '../../auth/path.ts'
 import { type CatalogueEntry, type EntryFacts, type KnownEntry, maxCataloguePath } from '../../db/catalogue/entries.ts'
 import { AppError, type Reason } from '../../errors.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import { textKindOf } from './content/kinds.ts'
 import { fold, gramsOfName, gramsOfPath, markWords } from './names.ts'
 
 export function factsOf(entry: CheckedEntry): EntryFacts {
@@ -26,8 +27,11 @@ function isStorable(time: Date | null): boolean {
 }
 
 export function toEntry(catalogue: number, path: StoragePath, facts: EntryFacts): CatalogueEntry {
-  const name = fold(nameOf(path))
-  return { ...facts, path, name: markWords(name), grams: [...gramsOfName(name), ...gramsOfPath(catalogue, path)] }
+  const name = nameOf(path)
+  const folded = fold(name)
+  const folders = gramsOfPath(catalogue, path)
+  const hasText = !facts.isFolder && textKindOf(name) !== null
+  return { ...facts, path, name: markWords(folded), grams: [...gramsOfName(folded), ...folders], folders, hasText }
 }
 
 export function isSame(known: KnownEntry, facts: EntryFacts): boolean {

@@ -2,6 +2,7 @@
 import { ancestorsOf, parentOf, type StoragePath } from '../../auth/path.ts'
 import { changeCatalogue } from '../../db/catalogue/catalogues.ts'
 import { addTrees, type CatalogueChange, endChanges, setNext } from '../../db/catalogue/changes.ts'
+import { moveContents } from '../../db/catalogue/contents.ts'
 import { deleteEntries, findEntries, listBelow, putEntries } from '../../db/catalogue/entries.ts'
 import { Limiter } from '../../lib/limiter.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
@@ -121,10 +122,15 @@ async function moveBatch(context: FollowContext, from: StoragePath, to: StorageP
   const top = await findEntries(db, catalogue, [from])
   const moved = [...top, ...below].flatMap(entry => {
     const path = `${to}${entry.path.slice(from.length)}` as StoragePath
-    return fits(path) ? toEntry(catalogue, path, entry) : []
+    return fits(path) ? { ...toEntry(catalogue, path, entry), from: entry.path } : []
   })
   if (top.length + below.length === 0) return false
   await changeCatalogue(db, context, async trx => {
+    await moveContents(
+      trx,
+      catalogue,
+      moved.filter(({ hasText }) => hasText),
+    )
     const deleted = await deleteEntries(
       trx,
       catalogue,

@@ -1,7 +1,7 @@
 /**
  * The catalogue of every storage: one row for each entry, for the search. It follows the back ends, and nothing but the search depends on
  * it. `worker.ts` decides what is done next on which server, `walk.ts` lists folders, `follow.ts` looks at single entries, and `names.ts`
- * decides which names a text finds.
+ * decides which names a text finds. `content/` does the same for the text of files.
  */
 import { includesPath } from '../../auth/access.ts'
 import { root, type StoragePath } from '../../auth/path.ts'
@@ -9,13 +9,17 @@ import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { type Catalogue, compareAll, findCatalogues } from '../../db/catalogue/catalogues.ts'
 import { hideFolder } from '../../db/catalogue/changes.ts'
+import { type ContentCounts, countContents } from '../../db/catalogue/contents.ts'
 import type { Database } from '../../db/client.ts'
 import { batched } from '../../db/lookups.ts'
 import type { ProviderRecord } from '../../db/providers.ts'
 import type { CatalogueMode } from '../../db/schema.ts'
 import type { Storage } from '../../storage/index.ts'
+import { startContentWorker } from './content/worker.ts'
 import { createSearch, isWhole } from './search.ts'
 import { announceServer, startCatalogueWorker } from './worker.ts'
+
+export { maxCounted } from '../../db/catalogue/contents.ts'
 
 /**
  * WAITING: the first listing of the provider has not begun. INDEXING: it has begun. READY: it has ended. FAILED: the back end does not
@@ -32,6 +36,8 @@ export interface CatalogueStatus {
   entries: number | null
   indexedAt: Date | null
   isComplete: boolean
+  /** Null for a viewer who may access only a part of the provider, and without the mode CONTENT. */
+  content(): Promise<ContentCounts | null>
 }
 
 /** Lets the search forget folders at once. Call these after the change. */
@@ -48,15 +54,20 @@ export function createCatalogue(options: {
   hours: number
   /** Whether this server works in the background. */
   isWorking: boolean
+  /** The value of PATH. */
+  searchPath: string
   onError: (error: unknown) => void
 }) {
-  const { db, secrets, storage, hours, isWorking, onError } = options
-  const worker = isWorking && hours > 0 ? startCatalogueWorker({ db, storage, interval: hours, onError }) : null
+  const { db, secrets, storage, hours, isWorking, searchPath, onError } = options
+  const works = isWorking && hours > 0
+  const worker = works ? startCatalogueWorker({ db, storage, interval: hours, onError }) : null
+  const contentWorker = works ? startContentWorker({ db, storage, searchPath, onError }) : null
   const leave = hours > 0 ? announceServer(db, onError) : async () => {}
   const find = batched(async (ids: readonly string[]) => {
     const found = await findCatalogues(db, ids)
     return new Map(found.map(catalogue => [catalogue.providerId ?? '', catalogue]))
   })
+  const count = batched((ids: readonly number[]) => countContents(db, ids))
   const folders: FolderChanges = {
     async removed(folder) {
       if (hours > 0) await hideFolder(db, folder, null).catch(onError)
@@ -73,7 +84,8 @@ export function createCatalogue(options: {
     /** Returns the catalogue of a provider that the viewer may access. */
     async statusOf(viewer: Viewer | null, record: ProviderRecord): Promise<CatalogueStatus> {
       const catalogue = await find(record.id)
-      if (!catalogue) return { mode: 'OFF', state: 'OFF', entries: null, indexedAt: null, isComplete: false }
+      const content = async () => null
+      if (!catalogue) return { mode: 'OFF', state: 'OFF', entries: null, indexedAt: null, isComplete: false, content }
       const isAll = viewer !== null && includesPath(viewer.access, record.id, root)
       const { mode, entries, indexedAt } = catalogue
       return {
@@ -82,6 +94,7 @@ export function createCatalogue(options: {
         entries: isAll ? entries : null,
         indexedAt: mode === 'OFF' ? null : indexedAt,
         isComplete: isWhole(catalogue),
+        content: isAll && mode === 'CONTENT' ? () => count(catalogue.id) : content,
       }
     },
 
@@ -89,7 +102,9 @@ export function createCatalogue(options: {
     compareAll: () => compareAll(db),
 
     /** Ends the work in the background. */
-    stopWork: async (): Promise<void> => worker?.stop(),
+    async stopWork(): Promise<void> {
+      await Promise.all([worker?.stop(), contentWorker?.stop()])
+    },
 
     /** Call this when all changes of this server are written. */
     leave,

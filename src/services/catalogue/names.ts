@@ -54,7 +54,7 @@ const unspaced =
 const classes = new Map<number, CharacterClass>()
 const maxClasses = 20_000
 
-function classOf(code: number): CharacterClass {
+export function classOf(code: number): CharacterClass {
   const known = classes.get(code)
   if (known) return known
   if (classes.size >= maxClasses) classes.clear()
@@ -192,15 +192,18 @@ const maxGrams = 12
 const maxShort = 2
 const parts = /"([^"]*)"?|[^\s"]+/g
 
+/** Returns the words and phrases of the text of a search, folded. */
+export function partsOf(text: string): string[] {
+  return Array.from(text.matchAll(parts), ([part, phrase]) => fold(phrase ?? part).trim()).filter(part => part !== '')
+}
+
 /**
  * Parses the text of a search: words, and phrases in quotes. All of them must be in the name. A word of one or two characters is
  * the beginning of a word, except in a script without spaces.
  * @returns null if the text names nothing
  */
 export function parseQuery(text: string): NameQuery | null {
-  const found = Array.from(text.matchAll(parts), ([part, phrase]) => fold(phrase ?? part).trim()).filter(
-    part => part !== '',
-  )
+  const found = partsOf(text)
   const [first, ...others] = found
   if (first === undefined) return null
   const whole = found.join(' ')

@@ -37,7 +37,12 @@ export class Pace {
 
   /** Waits for requests of people and for the limits. Call it before each step, with the entries of the step before. */
   async wait(entries: number, signal: AbortSignal): Promise<void> {
-    await this.#throttle.pass(entries * entryBytes, signal)
+    await this.waitForBytes(entries * entryBytes, signal)
+  }
+
+  /** The same for content. */
+  async waitForBytes(bytes: number, signal: AbortSignal): Promise<void> {
+    await this.#throttle.pass(bytes, signal)
     for (let count = 0; count < maxYields && this.#storage.idleTime(this.#record.id) < quiet; count++) {
       await sleep(yieldTime, undefined, { signal }).catch(() => {})
       signal.throwIfAborted()

@@ -1,4 +1,4 @@
-/** Finds files and folders by their names, in all storages or in some folders. */
+/** Finds files and folders by their names, and files by their text, in all storages or in some folders. */
 import { basePathsIn, listBasePaths, type ProviderAccess } from '../../auth/access.ts'
 import { isId } from '../../auth/id.ts'
 import { type Asked, authorizeSearch, type needs } from '../../auth/needs.ts'
@@ -6,13 +6,22 @@ import type { SearchGrant } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { type Catalogue, findCatalogues, listCatalogues } from '../../db/catalogue/catalogues.ts'
-import { type FoundPosition, findUnsettled, type SearchRange, searchCatalogues } from '../../db/catalogue/search.ts'
+import {
+  contentRank,
+  type FoundPosition,
+  findUnread,
+  findUnsettled,
+  type SearchRange,
+  searchCatalogues,
+} from '../../db/catalogue/search.ts'
 import type { Database } from '../../db/client.ts'
 import { findProviders, listProviders, type ProviderRecord } from '../../db/providers.ts'
 import { AppError } from '../../errors.ts'
 import { FairQueue } from '../../lib/fair-queue.ts'
 import { catalogueEntry, type FileEntry } from '../files/entry.ts'
 import { parsePageSize } from '../input.ts'
+import { readSnippets } from './content/snippets.ts'
+import { parseContentQuery } from './content/words.ts'
 import { gramOfFolder, parseQuery } from './names.ts'
 
 export const maxSearchPage = 200
@@ -32,6 +41,8 @@ export interface SearchFilters {
   modifiedAfter?: Date | null | undefined
   /** Exclusive. */
   modifiedBefore?: Date | null | undefined
+  /** Whether to search in the text of files, too. Default: true. */
+  content?: boolean | null | undefined
 }
 
 export type SearchInput = Asked<typeof needs.search> & SearchFilters
@@ -43,10 +54,18 @@ export interface Coverage {
   isComplete: boolean
   /** Every change before this time is in the catalogue; null before the first listing of the provider has ended. */
   indexedAt: Date | null
+  /** The text of all files that the catalogue has and that can be read was searched. */
+  isContentComplete: boolean
 }
 
 export interface SearchPage {
-  items: { entry: FileEntry; provider: ProviderRecord; readonly cursor: string }[]
+  items: {
+    entry: FileEntry
+    provider: ProviderRecord
+    /** The words around the text, between the marks of `content/snippet.ts`; null if the name matches. */
+    snippet: string | null
+    readonly cursor: string
+  }[]
   hasNext: boolean
   coverage: Coverage[]
 }
@@ -82,19 +101,25 @@ export function createSearch({ db, secrets }: { db: Database; secrets: Secrets }
       requireFewFolders(granted)
       const names = parseText(input.text)
       const filters = parseFilters(input)
-      const cursors = cursorCodec(secrets, granted, [input.text, filters])
+      const contents = input.content === false ? null : parseContentQuery(input.text.toWellFormed())
+      const cursors = cursorCodec(secrets, granted, [input.text, filters, contents !== null])
       const after = page.after == null ? null : cursors.decode(page.after)
       return queue.run(granted.viewer.member.userId, signal, async () => {
         const { providers, catalogues } = await scopeOf(db, granted)
         const ranges = rangesOf(granted.access, catalogues)
         const coverage = await coverageOf(db, providers, catalogues, ranges)
         if (ranges.length === 0) return { items: [], hasNext: false, coverage }
-        const query = { ...filters, ...names, ranges }
+        const hasContents = catalogues.some(({ mode }) => mode === 'CONTENT')
+        const query = { ...filters, ...names, ranges, content: hasContents && contents ? contents.query : null }
         const found = await searchCatalogues(db, query, { after, limit: limit + 1 }).catch(tooSlow)
         const providerOf = new Map(
           catalogues.map(({ id, providerId }) => [id, providers.find(provider => provider.id === providerId)]),
         )
-        const items = found.slice(0, limit).flatMap(row => {
+        const rows = found.slice(0, limit)
+        const byContent = rows.filter(({ rank }) => rank === contentRank)
+        const texts = await readSnippets(db, byContent, contents?.phrases ?? [], signal)
+        const snippets = new Map(byContent.map((row, index) => [row, texts[index] ?? null]))
+        const items = rows.flatMap(row => {
           const provider = providerOf.get(row.catalogue)
           if (!provider) return []
           const { path, isFolder, ...facts } = row
@@ -102,6 +127,7 @@ export function createSearch({ db, secrets }: { db: Database; secrets: Secrets }
           return {
             entry,
             provider,
+            snippet: snippets.get(row) ?? null,
             get cursor() {
               return cursors.encode(row)
             },
@@ -201,11 +227,14 @@ async function coverageOf(
   catalogues: readonly Catalogue[],
   ranges: readonly SearchRange[],
 ): Promise<Coverage[]> {
-  const unsettled = await findUnsettled(db, ranges)
+  const [unsettled, unread] = await Promise.all([findUnsettled(db, ranges), findUnread(db, ranges)])
   return providers.map(provider => {
     const catalogue = catalogues.find(({ providerId }) => providerId === provider.id)
     const isComplete = catalogue !== undefined && isWhole(catalogue) && !unsettled.has(catalogue.id)
-    return { provider, isComplete, indexedAt: catalogue?.mode === 'OFF' ? null : (catalogue?.indexedAt ?? null) }
+    const isContentComplete =
+      isComplete && catalogue.mode === 'CONTENT' && !catalogue.isFilling && !unread.has(catalogue.id)
+    const indexedAt = catalogue?.mode === 'OFF' ? null : (catalogue?.indexedAt ?? null)
+    return { provider, isComplete, indexedAt, isContentComplete }
   })
 }
 

@@ -4,14 +4,17 @@ import { usageError } from '../errors.ts'
 import { parseRemote } from '../operand.ts'
 
 /** The fields of an entry that the command prints. */
-const foundFields = ['kind', 'storage', 'path', 'size', 'modifiedAt'] as const
+const foundFields = ['kind', 'storage', 'path', 'size', 'modifiedAt', 'snippet'] as const
+/** The marks before and after each hit in a snippet. */
+const [hitStart, hitEnd] = ['\u0002', '\u0003']
 
 export const search = command({
   name: 'search',
   operands: '<text> [path]...',
-  help: 'Find files and folders by their names, in all storages or below some paths; the best matches first, then the newest.',
+  help: 'Find files and folders by name, and files by text, in all storages or below some paths; the best matches first, then the newest.',
   options: {
     kind: { value: 'kind', choices: ['file', 'folder'], help: 'Find only files, or only folders.' },
+    names: { help: 'Do not search in the text of files.' },
     limit: { short: 'n', value: 'number', help: 'Print at most this number of entries. Default: 100.' },
   },
   json: { found: foundFields },
@@ -23,6 +26,7 @@ export const search = command({
     const found = server.stowage.search({
       text,
       ...(within.length > 0 && { within }),
+      content: !options.names,
       ...(options.kind !== undefined && { kinds: [options.kind] }),
       onCoverage(coverage) {
         for (const { provider, isComplete } of coverage) {
@@ -33,10 +37,9 @@ export const search = command({
     })
     let count = 0
     for await (const entry of found) {
-      await output.result(
-        foundRecord(entry),
-        `${entry.providerName}:${entry.path}${entry.kind === 'folder' ? '/' : ''}`,
-      )
+      const record = foundRecord(entry)
+      const path = `${entry.providerName}:${entry.path}${entry.kind === 'folder' ? '/' : ''}`
+      await output.result(record, record.snippet === null ? path : `${path}: ${record.snippet}`)
       count += 1
       if (count === limit) return
     }
@@ -53,6 +56,10 @@ function parseLimit(text: string | undefined): number {
   throw usageError('--limit is a number from 1.')
 }
 
-function foundRecord({ kind, providerName, path, size, modifiedAt }: FoundEntry) {
-  return { kind, storage: providerName, path, size, modifiedAt } satisfies Record<(typeof foundFields)[number], unknown>
+function foundRecord({ kind, providerName, path, size, modifiedAt, snippet: marked }: FoundEntry) {
+  const snippet = marked?.replaceAll(hitStart, '').replaceAll(hitEnd, '') ?? null
+  return { kind, storage: providerName, path, size, modifiedAt, snippet } satisfies Record<
+    (typeof foundFields)[number],
+    unknown
+  >
 }

@@ -1,12 +1,15 @@
 import type { CatalogueMode } from '../../../db/schema.ts'
-import type { CatalogueState, CatalogueStatus } from '../../../services/catalogue/index.ts'
+import { type CatalogueState, type CatalogueStatus, maxCounted } from '../../../services/catalogue/index.ts'
 import { builder } from '../builder.ts'
 import { StorageProviderRef } from '../refs.ts'
 
 const modes: Record<CatalogueMode, { description: string }> = {
   OFF: { description: 'There is no catalogue, so the search finds nothing in the provider.' },
   NAMES: { description: 'The catalogue has the names, sizes and times of all entries.' },
-  CONTENT: { description: 'The same as NAMES: this version does not read the text of files.' },
+  CONTENT: {
+    description:
+      'The catalogue has also the words of text files, documents and messages, which the server reads once for each version.',
+  },
 }
 
 export const CatalogueModeEnum = builder.enumType('CatalogueMode', {
@@ -45,6 +48,18 @@ const CatalogueType = builder.objectRef<CatalogueStatus>('Catalogue').implement(
     isComplete: t.exposeBoolean('isComplete', {
       description:
         'Whether it has every entry, except changes of the last seconds and those made at the back end itself.',
+    }),
+    waitingFiles: t.field({
+      type: 'SafeInt',
+      nullable: true,
+      description: `The number of files whose text is still to be read; more than ${maxCounted} are not counted. Null without the mode CONTENT, or if you can access only a part of the provider.`,
+      resolve: async ({ content }) => (await content())?.waiting ?? null,
+    }),
+    failedFiles: t.field({
+      type: 'SafeInt',
+      nullable: true,
+      description: `The number of files whose text cannot be read, until they change: they are damaged, encrypted, too large or not what their name says; more than ${maxCounted} are not counted. Null as \`waitingFiles\`.`,
+      resolve: async ({ content }) => (await content())?.failed ?? null,
     }),
   }),
 })

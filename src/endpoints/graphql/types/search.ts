@@ -1,4 +1,5 @@
 import { needs } from '../../../auth/needs.ts'
+import { hitEnd, hitStart } from '../../../services/catalogue/content/snippet.ts'
 import {
   type Coverage,
   maxSearchPage,
@@ -23,7 +24,7 @@ const SearchInput = builder.inputType('SearchInput', {
   fields: t => ({
     text: t.string({
       required: true,
-      description: `Words that the name contains, in any order, case and accents, of at most ${maxSearchText} characters; words in quotes are one phrase. A word of one or two letters is the beginning of a word, except in scripts without spaces.`,
+      description: `Words that the name or the text of the file contains, in any order, case and accents, of at most ${maxSearchText} characters; words in quotes are one phrase. A word of one or two letters is the beginning of a word of the name, except in scripts without spaces.`,
     }),
     within: t.field({
       type: [LocationInput],
@@ -36,12 +37,18 @@ const SearchInput = builder.inputType('SearchInput', {
     modifiedBefore: t.field({ type: 'DateTime', description: 'The latest time of the last change, exclusive.' }),
     content: t.boolean({
       defaultValue: true,
-      description: 'Has no effect: this version does not search in the text of files.',
+      description:
+        'Whether to search in the text of files, too, in providers whose catalogue has the mode CONTENT. These results come last.',
     }),
   }),
 })
 
 type Found = SearchPage['items'][number]
+
+/** Returns the name of a control character, as Unicode writes it. */
+function escaped(character: string): string {
+  return `U+${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
 
 const SearchResult = builder.objectRef<Found>('SearchResult').implement({
   description: 'An entry that a search has found. It is as the catalogue knows it.',
@@ -54,8 +61,8 @@ const SearchResult = builder.objectRef<Found>('SearchResult').implement({
     }),
     snippet: t.string({
       nullable: true,
-      description: 'The words around the text in the content of the file, or null if the name matches.',
-      resolve: () => null,
+      description: `The words around the text in the content of the file, as plain text with ${escaped(hitStart)} before and ${escaped(hitEnd)} after each hit. Null if the name matches, or the hit is far behind the beginning of a long file.`,
+      resolve: ({ snippet }) => snippet,
     }),
   }),
 })
@@ -75,6 +82,10 @@ const SearchCoverage = builder.objectRef<Coverage>('SearchCoverage').implement({
       type: 'DateTime',
       nullable: true,
       description: 'Every change before this time was searched. Null before the end of the first listing.',
+    }),
+    isContentComplete: t.exposeBoolean('isContentComplete', {
+      description:
+        'Whether the text of every readable file where the search looked is in the catalogue. False without the mode CONTENT.',
     }),
   }),
 })
@@ -96,7 +107,7 @@ builder.queryField('search', t =>
   t.field({
     type: SearchConnection,
     description:
-      'Finds files and folders by their names, in all providers that you can access: the best matches first, then the newest.',
+      'Finds files and folders by their names, and files by their text, in all providers that you can access: the best matches first, then the newest.',
     authScopes: at(needs.search),
     args: {
       input: t.arg({ type: SearchInput, required: true, description: 'What to search for.' }),
@@ -106,8 +117,8 @@ builder.queryField('search', t =>
     complexity: ({ first }) => connectionCost(first, maxSearchPage),
     resolve: async (_root, args, context): Promise<CoveredPage> => {
       const { input, first, after } = args
-      const { text, kinds, minSize, maxSize, modifiedAfter, modifiedBefore } = input
-      const filters = { text, kinds, minSize, maxSize, modifiedAfter, modifiedBefore }
+      const { text, kinds, minSize, maxSize, modifiedAfter, modifiedBefore, content } = input
+      const filters = { text, kinds, minSize, maxSize, modifiedAfter, modifiedBefore, content }
       const asked = { ...filters, ...authorizedBy(context, args, needs.search) }
       const { services, viewer, signal } = context
       const found = await services.catalogue.search(viewer, asked, { first: first ?? 50, after }, signal)

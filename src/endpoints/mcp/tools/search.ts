@@ -1,6 +1,7 @@
-/** Tools that find files and folders by their names. */
+/** Tools that find files and folders by their names, and files by their text. */
 import { z } from 'zod'
 import { needs } from '../../../auth/needs.ts'
+import { hitEnd, hitStart } from '../../../services/catalogue/content/snippet.ts'
 import { maxSearchText } from '../../../services/catalogue/search.ts'
 import { defineTool, hints, listedByPath, path, providerId, type ToolContext, toListedByPath } from '../tool.ts'
 
@@ -52,7 +53,7 @@ async function searchCatalogue(
   { services, viewer, signal }: ToolContext,
 ): Promise<FolderResult | null> {
   if (name.trim() === '' || name.length > maxSearchText - 2) return null
-  const input = { text: `"${name.replaceAll('"', ' ')}"`, within: [location] }
+  const input = { text: `"${name.replaceAll('"', ' ')}"`, within: [location], content: false }
   const { items, hasNext, coverage } = await services.catalogue.search(viewer, input, { first }, signal)
   if (!coverage.every(({ isComplete }) => isComplete)) return null
   const folder = await services.files.stat(viewer, location, signal)
@@ -64,7 +65,7 @@ async function searchCatalogue(
 export const find = defineTool({
   name: 'find',
   title: 'Find in all storages',
-  description: 'Finds files and folders by names that contain all words, best first. Quote a phrase.',
+  description: 'Finds files and folders whose name or text contains all words, best first. Quote a phrase.',
   annotations: hints.reads,
   needs: needs.search,
   showsData: true,
@@ -74,14 +75,18 @@ export const find = defineTool({
     first: z.int().min(1).max(maxFound).default(50),
   }),
   output: z.object({
-    entries: z.array(listedByPath.extend({ providerId: z.string() })),
+    entries: z.array(listedByPath.extend({ providerId: z.string(), snippet: z.string().nullable() })),
     hasMore: z.boolean(),
     incomplete: z.array(z.string()).describe('Use search in these providers'),
   }),
   async run({ first, ...input }, { services, viewer, signal }) {
     const { items, hasNext, coverage } = await services.catalogue.search(viewer, input, { first }, signal)
     return {
-      entries: items.map(({ entry }) => ({ providerId: entry.providerId, ...toListedByPath(entry) })),
+      entries: items.map(({ entry, snippet }) => ({
+        providerId: entry.providerId,
+        ...toListedByPath(entry),
+        snippet: snippet?.replaceAll(hitStart, '').replaceAll(hitEnd, '') ?? null,
+      })),
       hasMore: hasNext,
       incomplete: coverage.flatMap(({ provider, isComplete }) => (isComplete ? [] : provider.id)),
     }
