@@ -100,7 +100,8 @@ export type ChecksumAlgorithm = 'md5' | 'sha1' | 'sha256' | 'crc32c'
  * The options of every call. When `signal` aborts, undo what the call has begun, free the connection and reject with
  * `signal.reason`. The host waits up to five seconds for the end of a call that changes something.
  *
- * The host also aborts calls that take too long: after one minute `stat`, `list`, `readSmall`, `delete`, `mkdir`, `quota` and `presign`;
+ * The host also aborts calls that take too long: after one minute `stat`, `list`, `changes`, `readSmall`, `delete`, `mkdir`, `quota` and
+ * `presign`;
  * after five minutes without progress `read`, `write`, `openFile` and `resumable`; after one hour `copy`, `copySmall`, `move`,
  * `deleteTree`, the methods of `trash` and the end of a write, whose progress it cannot see; after 30 seconds `resumable.abort`. Add
  * timeouts only where you can detect a dead connection earlier.
@@ -147,6 +148,8 @@ export interface Traits {
    * same time.
    */
   listedTimePrecision?: number
+  /** Milliseconds after which the host calls `changes` again, 1,000 or more. Default: a minute. */
+  changesInterval?: number
   /**
    * The order of all entries that the pages of one walk return, if it is always the same: 'names' is that of the bytes of the names
    * in UTF-8; in 'keys', the name of a directory counts with a `/` behind it. `list` then takes `from`.
@@ -360,6 +363,16 @@ export interface StorageProvider {
   quota?(options: Call): Promise<Quota>
 
   /**
+   * Returns what has changed since a position, whoever has changed it. With `null`, returns the present position and no changes. The
+   * host calls it again and again, one call at a time, and passes the cursor of the last result. It may pass the cursor before that
+   * one again, if it could not store the result. A cursor is for this provider, of another replica too.
+   *
+   * Implement it only where the back end itself tells what has changed, and never list folders for it: the host compares all folders
+   * once a day, and after `'everything'`. Return null while the back end cannot tell: the host asks again after an hour.
+   */
+  changes?(cursor: string | null, options: Call): Promise<ChangesPage | null>
+
+  /**
    * Returns a link that works without credentials for `expiresIn` seconds, for a request with exactly this method and these
    * headers. `responseHeaders` has the headers of the response to a GET link, so that a browser saves a file that it must not show.
    *
@@ -398,6 +411,32 @@ export interface Unfinished {
    * state.
    */
   ended(): Promise<void>
+}
+
+/** What has changed at a back end. */
+export interface ChangesPage {
+  /**
+   * At most 1,000 entries, in any order, perhaps repeatedly, and perhaps ones that have not changed: the host looks at each and compares.
+   * `'everything'` where the back end cannot tell what has changed since the cursor, as when the cursor has expired.
+   */
+  changed: readonly ChangedEntry[] | 'everything'
+  /** The position after these changes: 1 to 4,096 characters without secrets. */
+  cursor: string
+  /** There are more changes: the host calls again at once. */
+  hasMore: boolean
+}
+
+/** An entry that was added, changed, moved or removed. It has a path, an id or both. */
+export interface ChangedEntry {
+  /** A path at which the entry is or was. */
+  path?: StoragePath
+  /**
+   * The `fileId` of the entry. The host looks at each path at which it has seen this id, so a back end need not know where an entry
+   * was before it was moved or removed.
+   */
+  fileId?: string
+  /** Anything below the path may have changed, too. The host looks below new folders in any case. */
+  isTree?: boolean
 }
 
 /** Bytes. Null means unknown or unlimited. */

@@ -48,6 +48,7 @@ const uses: Record<MethodOf<StorageProvider>, readonly Use[]> = {
   copySmall: ['source', 'target', 'names'],
   move: ['source', 'target'],
   quota: [],
+  changes: ['other'],
   close: [],
 }
 const resumableUses: Record<MethodOf<ResumableWrites>, readonly Use[]> = {

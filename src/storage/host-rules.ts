@@ -151,6 +151,7 @@ const optionalMethods = [
   'copySmall',
   'move',
   'quota',
+  'changes',
   'presign',
   'close',
 ] as const
@@ -176,7 +177,7 @@ export function checkProvider(provider: StorageProvider): StorageProvider {
     throw fault('a provider whose traits.keepsModifiedAt is neither true nor false')
   }
   if (traits.maxFileSize !== undefined) requireBytes('traits.maxFileSize', traits.maxFileSize)
-  for (const name of ['maxReads', 'maxWrites', 'listedTimePrecision'] as const) {
+  for (const name of ['maxReads', 'maxWrites', 'listedTimePrecision', 'changesInterval'] as const) {
     if (traits[name] !== undefined) requireCount(`traits.${name}`, traits[name])
   }
   if (traits.listOrder !== undefined && traits.listOrder !== 'names' && traits.listOrder !== 'keys') {

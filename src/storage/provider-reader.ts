@@ -4,7 +4,11 @@ import { nameOf, type StoragePath } from '../auth/path.ts'
 import { callAdapter } from './adapter-call.ts'
 import type { ProviderContext } from './read-location.ts'
 import { readWithTimeout, runWithTimeout } from './transfer-timeouts.ts'
+import { type CheckedChanges, checkChanges } from './validate-changes.ts'
 import { type CheckedEntry, checkBody, checkEntry, checkPage } from './validate-entry.ts'
+
+/** Milliseconds. */
+const usualChangesInterval = 60_000
 
 /** The entries of a provider and their content, as the server itself reads them for the catalogue, without a grant. */
 export class ProviderReader {
@@ -57,6 +61,27 @@ export class ProviderReader {
       callAdapter(bounded, open, late => late.body.destroy()),
     )
     return { body: readWithTimeout(body, timeouts.transfer), entry }
+  }
+
+  /** Whether the back end itself tells what has changed. */
+  get reportsChanges(): boolean {
+    return this.#context.provider.changes !== undefined
+  }
+
+  /** Milliseconds until the next call of `changes`. */
+  get changesInterval(): number {
+    return Math.max(1000, this.traits.changesInterval ?? usualChangesInterval)
+  }
+
+  /**
+   * Returns what has changed at the back end since a cursor, null if it cannot tell now.
+   * @throws as `ReadLocation.stat`
+   */
+  changes(cursor: string | null, signal: AbortSignal): Promise<CheckedChanges | null> {
+    return this.#call(signal, async call => {
+      const { provider } = this.#context
+      return checkChanges((await provider.changes?.(cursor, call)) ?? null)
+    })
   }
 
   #call<T>(signal: AbortSignal, call: (call: Call) => Promise<T>): Promise<T> {

@@ -12,7 +12,7 @@ type Version = Pick<ProviderRecord, 'id' | 'version'>
 /** The failures that concern a back end as a whole. The token store records the end of a consent. */
 const wideFailures: ReadonlySet<Reason> = new Set(['UNAVAILABLE', 'BACK_END_CREDENTIALS', 'INVALID_CONFIG'])
 /** The calls that succeed even if no path can be reached. */
-const callsWithoutPath: ReadonlySet<string> = new Set(['quota', 'presign', 'close'])
+const callsWithoutPath: ReadonlySet<string> = new Set(['quota', 'changes', 'presign', 'close'])
 /** Milliseconds after which the same result is written again, because another server may have seen another one. */
 const repeatTime = 10_000
 /** The minimum number of milliseconds between two statements about one provider. */

@@ -9,10 +9,10 @@ import { type Root, withDirectory } from './open.ts'
 import { LocalProvider } from './provider.ts'
 import { SmallFiles } from './small-files/index.ts'
 import { openStaging } from './staging.ts'
+import { FolderWatches } from './watches.ts'
 
 export function localAdapter(options: LocalOptions): AdapterDefinition<LocalConfig> {
-  // All local providers share the cache, so its bound holds for the whole process.
-  const shared = { lists: new NameLists(), smallFiles: new SmallFiles() }
+  const shared = { lists: new NameLists(), smallFiles: new SmallFiles(), watches: new FolderWatches() }
   return {
     type: 'local',
     apiVersion: 1,

@@ -5,6 +5,7 @@ import { alreadyExists, intoItself, notAFolder, notFound, positionsOf } from '..
 import {
   type ByteRange,
   type Call,
+  type ChangesPage,
   type Entry,
   type Host,
   type ListPage,
@@ -17,6 +18,7 @@ import {
   type StorageProvider,
   type Traits,
 } from '../../contract.ts'
+import { changesInterval, LocalChanges } from './changes.ts'
 import { hasErrno, toStorageError, withStorageErrors } from './errors.ts'
 import { listPage, type NameLists } from './list.ts'
 import { inside, requireName, requireSegments, self, splitPath, toEntry } from './names.ts'
@@ -29,27 +31,37 @@ import type { SmallFiles } from './small-files/index.ts'
 import { type SmallFile, smallBytes } from './small-files/jobs.ts'
 import { sweepStaging } from './staging.ts'
 import { copyBytes, moveEntry } from './transfer.ts'
+import type { FolderWatches } from './watches.ts'
 import { type Destination, store, takeWhole, writeAll, writeBody } from './write.ts'
 
 type Overwrite = { overwrite: boolean }
 type WriteOptions = Call & Overwrite & { modifiedAt?: Date | undefined }
 
+/** What all local providers of a process share, so that its bounds hold for the process. */
+export interface SharedByProviders {
+  lists: NameLists
+  smallFiles: SmallFiles
+  watches: FolderWatches
+}
+
 /** Every call opens its path from the root again. Afterwards only the body or handle that it returns stays open. */
 export class LocalProvider implements StorageProvider {
-  readonly traits: Traits = { emptyDirectories: true, keepsModifiedAt: true, listOrder: 'names' }
+  readonly traits: Traits = { emptyDirectories: true, keepsModifiedAt: true, listOrder: 'names', changesInterval }
   readonly resumable: ResumableWrites
   readonly #root: Root
   readonly #host: Host
   readonly #lists: NameLists
   readonly #smallFiles: SmallFiles
+  readonly #changes: LocalChanges
   readonly #closing = new AbortController()
   readonly #sweeping: Promise<void>
 
-  constructor(root: Root, host: Host, { lists, smallFiles }: { lists: NameLists; smallFiles: SmallFiles }) {
+  constructor(root: Root, host: Host, { lists, smallFiles, watches }: SharedByProviders) {
     this.#root = root
     this.#host = host
     this.#lists = lists
     this.#smallFiles = smallFiles
+    this.#changes = new LocalChanges({ root, watches, warn: (message, details) => host.warn(message, details) })
     this.resumable = { ...resumableWrites(root), parts: partWrites(root) }
     this.#sweeping = this.#sweep()
   }
@@ -215,8 +227,13 @@ export class LocalProvider implements StorageProvider {
     )
   }
 
+  changes(cursor: string | null, call: Call): Promise<ChangesPage | null> {
+    return withStorageErrors(() => this.#changes.changes(cursor, call))
+  }
+
   async close(): Promise<void> {
     this.#closing.abort()
+    this.#changes.close()
     await this.#sweeping
   }
 
