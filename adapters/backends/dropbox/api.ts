@@ -7,6 +7,7 @@ export interface FileMetadata {
   '.tag'?: 'file'
   id: string
   name: string
+  path_display?: string
   client_modified: string
   server_modified: string
   rev: string
@@ -20,6 +21,7 @@ export interface FolderMetadata {
   '.tag': 'folder'
   id: string
   name: string
+  path_display?: string
   /** For a folder with a namespace of its own: a shared folder, a team folder, the folder of a member. */
   sharing_info?: { shared_folder_id?: string }
 }
@@ -27,6 +29,7 @@ export interface FolderMetadata {
 export interface DeletedMetadata {
   '.tag': 'deleted'
   name: string
+  path_display?: string
 }
 
 /** The entry that a path refers to. */

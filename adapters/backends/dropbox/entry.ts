@@ -16,7 +16,7 @@ export function toEntry(name: string, metadata: Metadata): Entry {
 }
 
 /** The id of a shared folder is that of its namespace, which is the same wherever the folder is mounted. */
-function idOf(metadata: Metadata): string {
+export function idOf(metadata: Metadata): string {
   const namespace = isFolder(metadata) ? metadata.sharing_info?.shared_folder_id : undefined
   return namespace === undefined ? `dropbox:${metadata.id}` : namespaceId(namespace)
 }

@@ -8,6 +8,7 @@ import { inParallel } from '../../bases/limits.ts'
 import type { Backoff } from '../../bases/retry.ts'
 import { type Call, childOf, type Entry, type Host, type ListPage, nameOf, type StoragePath } from '../../contract.ts'
 import { DropboxApi, type FolderMetadata, isFolder } from './api.ts'
+import { changesSince } from './changes.ts'
 import type { DropboxConfig, Endpoints } from './config.ts'
 import { badName, nameTraits, toEntry } from './entry.ts'
 import { dropbox, isRefusedFor } from './errors.ts'
@@ -49,6 +50,7 @@ function driverOf(files: DropboxFiles): CloudDriver {
     copy: transfer => copyFile(files, transfer),
     move: transfer => moveEntry(files, transfer),
     quota: signal => files.quota(signal),
+    changes: (cursor, { signal }) => changesSince(files, cursor, signal),
   }
 }
 

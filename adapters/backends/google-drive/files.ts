@@ -251,6 +251,11 @@ export class DriveFiles {
     }
   }
 
+  /** Returns another resource of Drive. */
+  async get<T>(url: string, query: NonNullable<ApiRequest['query']>, signal: AbortSignal): Promise<T> {
+    return await this.#json<T>({ url, query, signal })
+  }
+
   async #json<T>(request: ApiRequest): Promise<T> {
     try {
       return await this.#send<T>(request)

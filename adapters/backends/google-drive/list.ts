@@ -90,9 +90,9 @@ async function continueFrom(
   throw new StorageError('UNAVAILABLE', 'The cursor has expired: list the folder from its start.')
 }
 
-function isRefusedToken(error: unknown): boolean {
+export function isRefusedToken(error: unknown): boolean {
   const cause = error instanceof StorageError ? error.cause : undefined
-  return cause instanceof Error && 'status' in cause && cause.status === 400
+  return cause instanceof Error && 'status' in cause && (cause.status === 400 || cause.status === 410)
 }
 
 /** Returns a unique name for each file id. Twins, and documents with the name of a file, get the end of their id. */

@@ -141,10 +141,12 @@ export function extensionOf(mimeType: string): string {
 
 const extensions: readonly string[] = [...new Set(Object.values(exportFormats).map(format => format.extension))]
 
+/** Unique in all of Drive, and the same for every account that the file is shared with. */
+export const fileIdOf = (id: string) => `google-drive:${id}`
+
 export function toEntry(name: string, file: DriveFile): Entry {
   const modifiedAt = file.modifiedTime ? new Date(file.modifiedTime) : null
-  // Unique in all of Drive, and the same for every account that the file is shared with.
-  const fileId = `google-drive:${file.id}`
+  const fileId = fileIdOf(file.id)
   if (isFolder(file)) return { ...folderEntry(name, fileId), modifiedAt }
   // Two exports of one version differ, so they have no etag.
   if (isDoc(file)) {

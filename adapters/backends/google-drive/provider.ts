@@ -13,6 +13,7 @@ import {
   type StoragePath,
   segmentsOf,
 } from '../../contract.ts'
+import { changesSince } from './changes.ts'
 import type { Endpoints, GoogleDriveConfig, ServiceAccount } from './config.ts'
 import { fromServiceAccount } from './credentials.ts'
 import type { Tree } from './destination.ts'
@@ -107,6 +108,7 @@ function driverOf(tree: Tree, host: Host): CloudDriver {
     },
 
     quota: signal => files.quota(signal),
+    changes: (cursor, { signal }) => changesSince(tree, cursor, signal),
   }
 }
 

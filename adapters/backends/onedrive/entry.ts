@@ -1,5 +1,5 @@
 import { controlCharacters, whiteSpace } from '../../bases/cloud/names.ts'
-import { type Entry, StorageError, type StoragePath, segmentsOf, type Traits } from '../../contract.ts'
+import { type Entry, joinSegments, StorageError, type StoragePath, segmentsOf, type Traits } from '../../contract.ts'
 
 /** A file or a folder (learn.microsoft.com/graph/api/resources/driveitem). */
 export interface DriveItem {
@@ -14,7 +14,9 @@ export interface DriveItem {
   fileSystemInfo?: { lastModifiedDateTime?: string }
   file?: { hashes?: { quickXorHash?: string; sha1Hash?: string; sha256Hash?: string } }
   folder?: { childCount?: number }
-  parentReference?: { driveId?: string }
+  parentReference?: { driveId?: string; id?: string; path?: string }
+  /** Present in the root of a drive. */
+  root?: object
   /** Present in a notebook of OneNote, which is neither a file nor a folder. */
   package?: object
   /** Present in a shortcut to an item of another drive. */
@@ -35,10 +37,24 @@ export const isFolder = ({ folder }: DriveItem): boolean => folder !== undefined
 export const isShown = ({ remoteItem, file, folder, ...item }: DriveItem): boolean =>
   remoteItem === undefined && item.package === undefined && (file !== undefined || folder !== undefined)
 
+/** Item ids are unique in their drive. */
+export function fileIdOf({ id, parentReference }: DriveItem): string {
+  return `onedrive:${parentReference?.driveId ?? ''}/${id}`
+}
+
+/** Returns the path of an item below the root folder; null outside of it. @param root the path of the root folder in the drive */
+export function pathBelow(root: string, item: DriveItem): StoragePath | null {
+  const { name, parentReference } = item
+  // Encoded, behind the address of the drive: `/drive/root:/a%20b`.
+  const folder = /^[^:]*root:(.*)$/s.exec(parentReference?.path ?? '')?.[1]
+  const path = item.root !== undefined ? '' : folder === undefined ? null : `${decodeURIComponent(folder)}/${name}`
+  const isWithin = path !== null && `${path}/`.toLowerCase().startsWith(`${root}/`.toLowerCase())
+  return isWithin ? joinSegments(path.split('/').slice(root.split('/').length)) : null
+}
+
 /** @param name the name in the path, whose case can differ from that in OneDrive */
 export function toEntry(name: string, item: DriveItem): Entry {
-  // Item ids are unique in their drive.
-  const fileId = `onedrive:${item.parentReference?.driveId ?? ''}/${item.id}`
+  const fileId = fileIdOf(item)
   const time = item.fileSystemInfo?.lastModifiedDateTime ?? item.lastModifiedDateTime
   const modifiedAt = time === undefined ? null : new Date(time)
   if (isFolder(item)) return { name, kind: 'directory', size: null, modifiedAt, etag: null, mimeType: null, fileId }

@@ -2,7 +2,7 @@ import type { HttpClient, HttpRequest } from '../../bases/cloud/client.ts'
 import { property, refuseTooLarge } from '../../bases/cloud/errors.ts'
 import { notADirectory } from '../../bases/errors.ts'
 import { nameOf, parentOf, type Quota, StorageError, type StoragePath } from '../../contract.ts'
-import { type DriveItem, isFolder, isShown, itemFields, requireStorable } from './entry.ts'
+import { type DriveItem, isFolder, isShown, itemFields, pathBelow, requireStorable } from './entry.ts'
 import { isRefused, isTaken } from './errors.ts'
 
 interface ItemsPage {
@@ -13,13 +13,13 @@ interface ItemsPage {
 /** The items of a drive by path (learn.microsoft.com/graph/onedrive-addressing-driveitems). */
 export class DriveItems {
   readonly http: HttpClient
-  readonly #drive: string
+  readonly drive: string
   readonly #root: string
 
   /** @param drive the address of the drive; @param root the path of the root folder; the empty string for the whole drive */
   constructor(http: HttpClient, { drive, root }: { drive: string; root: string }) {
     this.http = http
-    this.#drive = drive
+    this.drive = drive
     this.#root = root
   }
 
@@ -28,13 +28,13 @@ export class DriveItems {
     requireStorable(path, this.#root)
     const whole = path === '' ? this.#root : `${this.#root}/${path}`
     const suffix = below === '' ? '' : `/${below}`
-    if (whole === '') return `${this.#drive}/root${suffix}`
+    if (whole === '') return `${this.drive}/root${suffix}`
     const encoded = whole.split('/').map(encodeURIComponent).join('/')
-    return `${this.#drive}/root:${encoded}${suffix === '' ? '' : `:${suffix}`}`
+    return `${this.drive}/root:${encoded}${suffix === '' ? '' : `:${suffix}`}`
   }
 
   idAddress(id: string, below = ''): string {
-    return `${this.#drive}/items/${encodeURIComponent(id)}${below === '' ? '' : `/${below}`}`
+    return `${this.drive}/items/${encodeURIComponent(id)}${below === '' ? '' : `/${below}`}`
   }
 
   /** Returns undefined for a missing path, and for an item that is not shown. */
@@ -51,6 +51,17 @@ export class DriveItems {
       if (!isRefused(error, 404)) throw error
       if (path === '') throw missingRoot()
       return undefined
+    }
+  }
+
+  /** Returns the path of an item, null for one that is missing or outside of the root folder. */
+  async pathOf(id: string, signal: AbortSignal): Promise<StoragePath | null> {
+    try {
+      const { data } = await this.http.request({ url: `${this.idAddress(id)}?$select=${itemFields},root`, signal })
+      return pathBelow(this.#root, data as DriveItem)
+    } catch (error) {
+      if (isRefused(error, 404)) return null
+      throw error
     }
   }
 
@@ -103,7 +114,7 @@ export class DriveItems {
   }
 
   async quota(signal: AbortSignal): Promise<Quota> {
-    const { data } = await this.http.request({ url: `${this.#drive}?$select=id,quota`, signal })
+    const { data } = await this.http.request({ url: `${this.drive}?$select=id,quota`, signal })
     const quota = property(data, 'quota')
     const bytes = (name: string) => {
       const value = property(quota, name)

@@ -13,6 +13,7 @@ import {
   StorageError,
   type StoragePath,
 } from '../../contract.ts'
+import { changesSince } from './changes.ts'
 import { drivePathOf, type Endpoints, type OneDriveConfig } from './config.ts'
 import { isFolder, isShown, nameTraits, toEntry } from './entry.ts'
 import { isRefused, isTaken, onedrive } from './errors.ts'
@@ -66,6 +67,7 @@ function driverOf(items: DriveItems, copyInterval: number): CloudDriver {
     copy: transfer => copyFile(items, transfer, copyInterval),
     move: transfer => moveEntry(items, transfer),
     quota: signal => items.quota(signal),
+    changes: (cursor, { signal }) => changesSince(items, cursor, signal),
   }
 }
 

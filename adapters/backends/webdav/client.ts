@@ -4,7 +4,7 @@ import { type Call, type Network, StorageError } from '../../contract.ts'
 import { Authorization } from './authorization.ts'
 import type { WebdavSettings } from './config.ts'
 import { refusal, toStorageError } from './errors.ts'
-import { type DavResource, decodeHref, resourcesIn } from './multistatus.ts'
+import { changesIn, type DavResource, decodeHref, resourcesIn } from './multistatus.ts'
 
 /** Bytes of an error's body for the log. */
 const maxDetails = 500
@@ -35,7 +35,7 @@ export interface DavOptions extends Call {
  * when it is used again (RFC 9112, section 9.3.1). Other methods could fail when they are repeated, because the
  * first attempt may have made the change.
  */
-const repeatable = new Set(['OPTIONS', 'PROPFIND', 'GET', 'PUT'])
+const repeatable = new Set(['OPTIONS', 'PROPFIND', 'REPORT', 'GET', 'PUT'])
 /** Codes of `fetch` and of sockets. */
 const closedCodes = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
 
@@ -108,6 +108,11 @@ export class DavClient {
   /** Yields the resources of a response to PROPFIND. @throws UNAVAILABLE */
   resources(response: DavResponse): AsyncGenerator<DavResource> {
     return resourcesIn(this.content(response))
+  }
+
+  /** Passes on the resources of a response about changes. Returns the position after them. @throws UNAVAILABLE */
+  changes(response: DavResponse, onResource: (resource: DavResource) => void): Promise<string | null> {
+    return changesIn(this.content(response), onResource)
   }
 
   close(): void {

@@ -50,6 +50,12 @@ export function statusOf(error: unknown): number | undefined {
   return error instanceof StorageError && error.cause instanceof Refusal ? error.cause.status : undefined
 }
 
+/** Returns whether a server has refused a position of its changes: RFC 6578, section 3.2. */
+export function isInvalidToken(error: unknown): boolean {
+  const refused = error instanceof StorageError ? error.cause : null
+  return refused instanceof Refusal && refused.message.includes('valid-sync-token')
+}
+
 /** @param details the start of the response's body, for the log */
 export function refusal(
   method: string,

@@ -6,6 +6,7 @@ import { withSource } from '../../bases/plain/source.ts'
 import { isSameName, stagedAt, stagingFolder, stagingName } from '../../bases/plain/staging.ts'
 import { formatState } from '../../bases/upload-state.ts'
 import { type Call, childOf, type ResumableWrites, StorageError, type StoragePath, segmentsOf } from '../../contract.ts'
+import { changesSince } from './changes.ts'
 import type { DavClient } from './client.ts'
 import type { WebdavSettings } from './config.ts'
 import { statusOf } from './errors.ts'
@@ -42,6 +43,8 @@ export interface Features {
   replacesByPut: boolean
   /** The encoded path of the user's uploads in chunks, with a `/` at its end: Nextcloud and ownCloud 10 have them. */
   uploads: string | null
+  /** The server tells what has changed. */
+  hasSync: boolean
 }
 
 export function webdavFiles(settings: WebdavSettings, features: Features, client: DavClient): PlainFiles {
@@ -196,6 +199,10 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
         for await (const resource of client.resources(response)) return toQuota(resource)
         return { used: null, total: null }
       },
+    }),
+    ...(features.hasSync && {
+      changes: (cursor: string | null, call: Call) =>
+        changesSince(client, { base, decodedBase, staging: stagingAtServer }, cursor, call),
     }),
     close: () => client.close(),
   }

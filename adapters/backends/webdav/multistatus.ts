@@ -10,6 +10,8 @@ export interface DavResource {
   href: string
   /** By namespace and name, separated by a space. */
   properties: Map<string, DavProperty>
+  /** The status of the resource as a whole, where it has one instead of properties. */
+  status: number | null
 }
 
 export interface DavProperty {
@@ -27,10 +29,33 @@ const maxText = 64 * 1024
 /** The depth of a property: multistatus, response, propstat, prop, the property. */
 const propertyDepth = 5
 
-/** @throws UNAVAILABLE for a response that is malformed or too large */
+/** Yields resources with properties. @throws UNAVAILABLE for a response that is malformed or too large */
 export async function* resourcesIn(body: AsyncIterable<Uint8Array>): AsyncGenerator<DavResource> {
+  for await (const resource of everythingIn(body, () => {})) if (resource.properties.size > 0) yield resource
+}
+
+/**
+ * Passes all resources on, also those that are gone. Returns the position after the changes: RFC 6578, section 6.2.
+ * @throws as `resourcesIn`
+ */
+export async function changesIn(
+  body: AsyncIterable<Uint8Array>,
+  onResource: (resource: DavResource) => void,
+): Promise<string | null> {
+  let token: string | null = null
+  const onToken = (text: string) => {
+    token = text
+  }
+  for await (const resource of everythingIn(body, onToken)) onResource(resource)
+  return token
+}
+
+async function* everythingIn(
+  body: AsyncIterable<Uint8Array>,
+  onToken: (token: string) => void,
+): AsyncGenerator<DavResource> {
   const found: DavResource[] = []
-  const parser = createParser(resource => found.push(resource))
+  const parser = createParser(resource => found.push(resource), onToken)
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let count = 0
   function* ready() {
@@ -50,10 +75,13 @@ export async function* resourcesIn(body: AsyncIterable<Uint8Array>): AsyncGenera
   yield* ready()
 }
 
-function createParser(onResource: (resource: DavResource) => void): SaxesParser<{ xmlns: true }> {
+function createParser(
+  onResource: (resource: DavResource) => void,
+  onToken: (token: string) => void,
+): SaxesParser<{ xmlns: true }> {
   const parser = new SaxesParser<{ xmlns: true }>({ xmlns: true })
   const path: string[] = []
-  let resource: DavResource = { href: '', properties: new Map() }
+  let resource: DavResource = { href: '', properties: new Map(), status: null }
   let [properties, status, text, elements] = [new Map<string, DavProperty>(), '', '', 0]
   let property: DavProperty = { text: '', elements: [] }
   const add = (more: string) => {
@@ -75,7 +103,7 @@ function createParser(onResource: (resource: DavResource) => void): SaxesParser<
     if (path.length === 1 && name !== 'DAV: multistatus') throw malformed(`it is <${local}> instead of <multistatus>`)
     if (++elements > maxElements) throw malformed(`an entry has more than ${maxElements} elements`)
     if (path.length === 2) {
-      resource = { href: '', properties: new Map() }
+      resource = { href: '', properties: new Map(), status: null }
       elements = 0
     }
     if (path.length === 3) [properties, status] = [new Map(), '']
@@ -89,11 +117,15 @@ function createParser(onResource: (resource: DavResource) => void): SaxesParser<
     if (length === 4 && path[3] === 'DAV: prop') properties.set(name ?? '', property)
     if (length === 3 && name === 'DAV: status') status = text
     if (length === 2 && name === 'DAV: href') resource.href = text.trim()
+    if (length === 2 && name === 'DAV: status') resource.status = Number(/ (\d{3})\b/.exec(text)?.[1]) || null
+    if (length === 1 && name === 'DAV: sync-token') onToken(text.trim())
     // A missing status means success, as some servers leave it out.
     if (length === 2 && name === 'DAV: propstat' && (status === '' || / 2\d\d\b/.test(status))) {
       for (const [key, value] of properties) resource.properties.set(key, value)
     }
-    if (length === 1 && name === 'DAV: response' && resource.properties.size > 0) onResource(resource)
+    if (length === 1 && name === 'DAV: response' && (resource.properties.size > 0 || resource.status !== null)) {
+      onResource(resource)
+    }
   })
   return parser
 }

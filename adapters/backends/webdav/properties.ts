@@ -19,8 +19,10 @@ export const factsRequest = request(...facts)
 export const ocFactsRequest = request(...facts, ...ocFacts)
 const quota = ['d:quota-available-bytes', 'd:quota-used-bytes']
 export const quotaRequest = request(...quota)
+/** The position in the changes of a folder: RFC 6578. */
+export const syncTokenRequest = request('d:sync-token')
 /** Shows what the server can do. */
-export const featuresRequest = request(...facts, ...ocFacts, ...quota)
+export const featuresRequest = request(...facts, ...ocFacts, ...quota, 'd:sync-token')
 
 /** Milliseconds: servers compute an etag from a time of whole seconds, so it names one version only once that time is over. */
 const etagAge = 2_000
@@ -65,6 +67,11 @@ export function toQuota({ properties }: DavResource): Quota {
 /** Returns the header for the modification time of a file that is stored: Nextcloud's developer manual, "Basic APIs". */
 export function timeHeader(modifiedAt: Date | undefined): Record<string, string> {
   return modifiedAt ? { 'x-oc-mtime': String(Math.floor(modifiedAt.getTime() / 1000)) } : {}
+}
+
+/** Returns null where the server does not tell what has changed. */
+export function syncTokenIn({ properties }: DavResource): string | null {
+  return properties.get(dav('sync-token'))?.text.trim() || null
 }
 
 export function hasFileId({ properties }: DavResource): boolean {

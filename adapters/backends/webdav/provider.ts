@@ -4,7 +4,7 @@ import { type Host, StorageError, type StorageProvider } from '../../contract.ts
 import { DavClient } from './client.ts'
 import type { WebdavSettings } from './config.ts'
 import { type Features, webdavFiles } from './files.ts'
-import { featuresRequest, hasFileId, toFacts, toQuota } from './properties.ts'
+import { featuresRequest, hasFileId, syncTokenIn, toFacts, toQuota } from './properties.ts'
 
 const depth0 = { depth: '0', 'content-type': 'application/xml' }
 
@@ -35,7 +35,13 @@ async function featuresOf(client: DavClient, { base }: WebdavSettings, { signal 
     const { kind } = toFacts(resource, null, { storeId: '', isOwnCloud: false })
     if (kind === 'file') throw invalid('There is a file at this address: enter the address of a folder.')
     const isOwnCloud = hasFileId(resource)
-    features ??= { isOwnCloud, hasQuota: toQuota(resource).used !== null, replacesByPut: isOwnCloud, uploads: null }
+    features ??= {
+      isOwnCloud,
+      hasQuota: toQuota(resource).used !== null,
+      replacesByPut: isOwnCloud,
+      uploads: null,
+      hasSync: syncTokenIn(resource) !== null,
+    }
   }
   if (!features) throw invalid('The server says nothing about this address: enter that of a WebDAV folder.')
   if (features.isOwnCloud) return { ...features, uploads: await uploadsBeside(client, base, signal) }

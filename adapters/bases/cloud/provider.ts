@@ -7,6 +7,7 @@ import type { Readable } from 'node:stream'
 import type {
   ByteRange,
   Call,
+  ChangesPage,
   Entry,
   ListPage,
   NativeTrash,
@@ -62,6 +63,7 @@ export interface CloudDriver {
   copy(transfer: Transfer): Promise<Entry>
   move(transfer: Transfer): Promise<Entry>
   quota(signal: AbortSignal): Promise<Quota>
+  changes(cursor: string | null, call: Call): Promise<ChangesPage>
 }
 
 type TransferOptions = Call & { overwrite: boolean; entry?: Entry }
@@ -153,6 +155,10 @@ export class CloudProvider implements StorageProvider {
 
   quota({ signal }: Call): Promise<Quota> {
     return this.#run(signal, () => this.#driver.quota(signal))
+  }
+
+  changes(cursor: string | null, call: Call): Promise<ChangesPage> {
+    return this.#run(call.signal, () => this.#driver.changes(cursor, call))
   }
 
   #resumable(writes: ResumableWrites): ResumableWrites {

@@ -3,7 +3,16 @@
  * a provider of them.
  */
 import type { Readable } from 'node:stream'
-import type { Call, Entry, Quota, ResumableWrites, StoragePath, Traits, Unfinished } from '../../contract.ts'
+import type {
+  Call,
+  ChangesPage,
+  Entry,
+  Quota,
+  ResumableWrites,
+  StoragePath,
+  Traits,
+  Unfinished,
+} from '../../contract.ts'
 
 /** The facts about a file or folder that the server returns. */
 export interface Facts
@@ -92,5 +101,7 @@ export interface PlainFiles {
   /** Makes resumable writes of the server's own commands for unfinished uploads, instead of `append`. */
   resumable?(commit: Commit): ResumableWrites
   quota?(call: Call): Promise<Quota>
+  /** As `StorageProvider.changes`. */
+  changes?(cursor: string | null, call: Call): Promise<ChangesPage | null>
   close(): void
 }

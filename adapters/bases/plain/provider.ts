@@ -46,6 +46,7 @@ class PlainProvider implements StorageProvider {
   readonly copy?: NonNullable<StorageProvider['copy']>
   readonly deleteTree?: NonNullable<StorageProvider['deleteTree']>
   readonly quota?: (call: Call) => Promise<Quota>
+  readonly changes?: NonNullable<StorageProvider['changes']>
   readonly resumable?: ResumableWrites
   readonly #files: PlainFiles
   readonly #host: Host
@@ -56,7 +57,8 @@ class PlainProvider implements StorageProvider {
     this.#host = host
     this.#staging = staging
     this.traits = { emptyDirectories: true, listOrder: 'names', ...files.traits }
-    const { copy, quota, removeTree } = files
+    const { changes, copy, quota, removeTree } = files
+    if (changes) this.changes = (cursor, call) => this.#run(call.signal, () => changes.call(files, cursor, call))
     if (quota) this.quota = call => this.#run(call.signal, () => quota.call(files, call))
     if (copy) this.copy = (from, to, options) => this.#copy(from, to, options)
     if (removeTree) this.deleteTree = (path, call) => this.#deleteTree(path, call)

@@ -29,7 +29,7 @@ export class FileTree {
   readonly root: Node
   /** Increases with each change. */
   changes = 0
-  readonly removed: { parent: Node | null; name: string; at: number }[] = []
+  readonly removed: { id: string; parent: Node | null; path: string; name: string; at: number }[] = []
   readonly #newId: () => string
   readonly #fold: (name: string) => string
 
@@ -90,7 +90,8 @@ export class FileTree {
 
   remove(node: Node): void {
     this.changes += 1
-    this.removed.push({ parent: node.parent, name: node.name, at: this.changes })
+    const { id, parent, name } = node
+    this.removed.push({ id, parent, path: pathOf(node), name, at: this.changes })
     node.parent?.children?.delete(this.#fold(node.name))
   }
 

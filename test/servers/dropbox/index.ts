@@ -114,6 +114,8 @@ export class Dropbox extends FakeServer {
         return files.metadata(files.lookUp(String(args.path), base, 'path'))
       case 'files/list_folder':
         return lister.start(String(args.path), args.limit === undefined ? undefined : Number(args.limit), base)
+      case 'files/list_folder/get_latest_cursor':
+        return lister.latest(String(args.path), Number(args.limit ?? 2000), base)
       case 'files/list_folder/continue':
         return lister.next(String(args.cursor))
       case 'files/create_folder_v2':

@@ -1,4 +1,4 @@
-import { fold, type Node } from '../cloud/tree.ts'
+import { fold, type Node, pathOf } from '../cloud/tree.ts'
 import { DropboxError, refused } from './errors.ts'
 import type { Files } from './files.ts'
 
@@ -9,12 +9,15 @@ interface Cursor {
   /** Changes until this one have been returned. */
   seen: number
   limit: number
+  /** Everything below the folder counts, and nothing that was there before. */
+  isRecursive?: boolean
 }
 
 /** `list_folder` with cursors. Pages after the first one also report what has changed since. */
 export class Lister {
   readonly #files: Files
   readonly #cursors = new Map<string, Cursor>()
+  #tokens = 0
   /** Entries that a page has more than its limit, which Dropbox allows itself. */
   extraEntries = 0
 
@@ -35,9 +38,48 @@ export class Lister {
     return this.#page({ folder, after: '', seen, limit: Math.min(limit ?? 2000, 2000) }, [])
   }
 
+  /** The position after all changes until now, at and below a folder. */
+  latest(path: string, limit: number, base: Node): object {
+    const folder = path === '' ? base : this.#files.lookUp(path, base, 'path')
+    return { cursor: this.#add({ folder, after: '', seen: this.#files.tree.changes, limit, isRecursive: true }) }
+  }
+
+  #add(cursor: Cursor): string {
+    const token = `AAE${(++this.#tokens).toString(36).padStart(80, 'x')}`
+    this.#cursors.set(token, cursor)
+    return token
+  }
+
+  /** Changes in the order in which they were made, each with the present metadata. A moved folder counts with all in it. */
+  #below(cursor: Cursor): object {
+    const { folder, seen, limit } = cursor
+    const { tree } = this.#files
+    const top = pathOf(folder)
+    const removed = tree.removed
+      .filter(({ path, at }) => at > seen && path.startsWith(`${top}/`))
+      .map(({ name, path, at }) => {
+        const entry = { '.tag': 'deleted', name, path_lower: fold(path), path_display: path }
+        return { at, path, entry }
+      })
+    const changed: { at: number; path: string; entry: object }[] = []
+    const add = (node: Node, since: number) => {
+      const at = Math.max(node.version, since)
+      if (at > seen) changed.push({ at, path: pathOf(node), entry: this.#files.metadata(node) })
+      for (const child of node.children?.values() ?? []) add(child, node.children ? at : 0)
+    }
+    for (const child of folder.children?.values() ?? []) add(child, 0)
+    const all = [...removed, ...changed].sort((a, b) => a.at - b.at || (a.path < b.path ? -1 : 1))
+    const rest = all[limit]
+    // Changes of one moment are not torn apart.
+    const shown = rest ? all.filter(({ at }) => at < rest.at || at === all[0]?.at) : all
+    const token = this.#add({ ...cursor, seen: rest ? (shown.at(-1)?.at ?? seen) : tree.changes })
+    return { entries: shown.map(({ entry }) => entry), cursor: token, has_more: rest !== undefined }
+  }
+
   next(token: string): object {
     const cursor = this.#cursors.get(token)
     if (!cursor) throw refused('reset')
+    if (cursor.isRecursive) return this.#below(cursor)
     const { folder, seen, after } = cursor
     const { tree } = this.#files
     const deleted = tree.removed
@@ -56,8 +98,7 @@ export class Lister {
       const node = cursor.folder.children?.get(name)
       return node ? [this.#files.metadata(node)] : []
     })
-    const token = `AAE${this.#cursors.size.toString(36).padStart(80, 'x')}`
-    this.#cursors.set(token, { ...cursor, after: shown.at(-1) ?? cursor.after })
+    const token = this.#add({ ...cursor, after: shown.at(-1) ?? cursor.after })
     return { entries: [...changes, ...entries], cursor: token, has_more: shown.length < names.length }
   }
 }

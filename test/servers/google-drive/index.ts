@@ -6,6 +6,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { FakeServer } from '../cloud/fake-server.ts'
 import { sendJson } from '../cloud/http.ts'
+import { Changes } from './changes.ts'
 import { sendExport, sendMedia } from './download.ts'
 import { ApiError, errorOf } from './errors.ts'
 import { applyMask, parseMask } from './fields.ts'
@@ -27,6 +28,7 @@ export class GoogleDrive extends FakeServer {
   protected readonly errorOf = errorOf
   protected readonly sendError = sendError
   readonly lister = new Lister(this.store)
+  readonly changes = new Changes(this.store)
   readonly #files = new Files(this.store, this.lister)
   readonly uploads = new Uploads(this.store, this.#files)
   /** The connection of the next download is cut after this many bytes. */
@@ -86,6 +88,8 @@ export class GoogleDrive extends FakeServer {
     const account = isSession ? '' : this.oauth.accountOf(request)
     const exchange: Exchange = { request, response, method, path: pathname, query, account }
     if (isSession && (method === 'PUT' || method === 'DELETE')) return await this.uploads.resume(exchange)
+    if (method === 'GET' && pathname === '/drive/v3/changes/startPageToken') return this.changes.startToken(exchange)
+    if (method === 'GET' && pathname === '/drive/v3/changes') return this.changes.list(exchange)
     const match = /^(\/upload)?\/drive\/v3\/(files|drives|about)(?:\/([^/]+))?(?:\/(copy|export))?$/.exec(pathname)
     if (!match) throw new ApiError(404, 'notFound', 'Not Found')
     const [, upload, collection, encodedId, action] = match

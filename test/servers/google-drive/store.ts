@@ -54,6 +54,8 @@ export class Store {
   readonly drives = new Map<string, SharedDrive>()
   /** Increases with each change, to invalidate caches. */
   changes = 0
+  /** The number of the last change of each item, also of removed ones, in the order of the changes. */
+  readonly changedIds = new Map<string, number>()
   /** The storage of an account in bytes. */
   storageLimit = 15 * 1024 ** 3
   readonly #children = new Map<string, Set<string>>()
@@ -100,7 +102,7 @@ export class Store {
     }
     this.items.set(item.id, item)
     this.#index(item)
-    this.changes += 1
+    this.#note(item)
     return item
   }
 
@@ -114,7 +116,7 @@ export class Store {
   touch(item: Item, modified = true): void {
     item.version += 1
     if (modified) item.modifiedTime = Date.now()
-    this.changes += 1
+    this.#note(item)
   }
 
   move(item: Item, parent: string): void {
@@ -137,7 +139,7 @@ export class Store {
     for (const child of this.childrenOf(item.id)) this.remove(child)
     this.#unindex(item)
     this.items.delete(item.id)
-    this.changes += 1
+    this.#note(item)
   }
 
   childrenOf(id: string): Item[] {
@@ -200,6 +202,12 @@ export class Store {
   checkQuota(account: string, bytes: number): void {
     if (this.usage(account) + bytes <= this.storageLimit) return
     throw new ApiError(403, 'storageQuotaExceeded', "The user's Drive storage quota has been exceeded.")
+  }
+
+  #note({ id }: Item): void {
+    this.changes += 1
+    this.changedIds.delete(id)
+    this.changedIds.set(id, this.changes)
   }
 
   #index(item: Item): void {

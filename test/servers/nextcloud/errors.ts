@@ -70,7 +70,7 @@ export function sendError(response: ServerResponse, error: unknown): void {
       : `<?xml version="1.0" encoding="utf-8"?>
 <d:error xmlns:d="DAV:" xmlns:s="http://sabredav.org/ns">
   <s:exception>${exception}</s:exception>
-  <s:message>${escapeXml(message)}</s:message>
+  <s:message>${escapeXml(message)}</s:message>${exception.endsWith('InvalidSyncToken') ? '\n  <d:valid-sync-token/>' : ''}
 </d:error>
 `
   response.writeHead(status, { 'content-type': type, ...headers }).end(body)

@@ -25,10 +25,14 @@ export class Files {
   readonly isOwnCloud: boolean
   /** Bytes. */
   quota = Number.POSITIVE_INFINITY
+  readonly hasSync: boolean
+  /** Earlier positions in the changes are refused. */
+  firstToken = 0
   readonly #checksums = new WeakMap<Content, string>()
 
-  constructor(isOwnCloud: boolean) {
+  constructor(isOwnCloud: boolean, hasSync = false) {
     this.isOwnCloud = isOwnCloud
+    this.hasSync = hasSync
   }
 
   get free(): number {

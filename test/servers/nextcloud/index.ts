@@ -17,6 +17,8 @@ export interface Kind {
   hasObjectStore?: boolean
   /** False for a server without uploads in chunks, such as ownCloud Infinite Scale. */
   hasUploads?: boolean
+  /** It tells what has changed (RFC 6578), as some other servers do for files. */
+  hasSync?: boolean
 }
 
 export class Nextcloud extends FakeServer {
@@ -35,8 +37,14 @@ export class Nextcloud extends FakeServer {
   constructor(kind: Kind) {
     super()
     this.#kind = kind
-    this.files = new Files(kind.vendor === 'ownCloud')
+    this.files = new Files(kind.vendor === 'ownCloud', kind.hasSync ?? false)
     this.uploads = new Uploads(this.files, kind.hasObjectStore ?? false)
+  }
+
+  /** Makes all positions in the changes invalid that were given until now. */
+  expireSync(): void {
+    this.files.firstToken = this.files.tree.changes + 1
+    this.files.tree.changes += 1
   }
 
   /** The address of the user's files. */

@@ -29,6 +29,7 @@ export function fileResource(files: Files, href: string, node: Node): Resource {
       ...common,
       'd:quota-used-bytes': String(used),
       'd:quota-available-bytes': available,
+      'd:sync-token': files.hasSync ? tokenOf(files.tree.changes) : undefined,
     })
   }
   return {
@@ -42,6 +43,8 @@ export function fileResource(files: Files, href: string, node: Node): Resource {
     },
   }
 }
+
+export const tokenOf = (changes: number) => `http://sabre.io/ns/sync/${changes}`
 
 export function folderResource(href: string, properties: Resource['properties'] = {}): Resource {
   return { href: `${href.replace(/\/$/, '')}/`, properties: { ...properties, 'd:resourcetype': '<d:collection/>' } }

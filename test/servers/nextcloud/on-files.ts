@@ -6,6 +6,7 @@ import { type DavRequest, hashHeaders, hrefOf, sendEmpty } from './dav-request.t
 import { refused } from './errors.ts'
 import type { Files } from './files.ts'
 import { fileResource, sendProperties } from './multistatus.ts'
+import { sendChanges } from './sync.ts'
 
 export async function onFiles(files: Files, request: DavRequest): Promise<void> {
   const { method, headers, body, response } = request
@@ -13,6 +14,8 @@ export async function onFiles(files: Files, request: DavRequest): Promise<void> 
   switch (method) {
     case 'PROPFIND':
       return sendProperties(response, resourcesOf(files, request), body)
+    case 'REPORT':
+      return sendChanges(files, request)
     case 'GET':
       return await send(files, request, response, files.get(names))
     case 'PUT': {

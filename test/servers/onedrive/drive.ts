@@ -71,7 +71,11 @@ export class Drive {
 
   item(node: Node, downloadUrl: (node: Node) => string): Record<string, unknown> {
     const modified = time(node.modified)
-    const parent = node.parent && { driveId: this.id, id: node.parent.id, path: `/drive/root:${pathOf(node.parent)}` }
+    const parent = node.parent && {
+      driveId: this.id,
+      id: node.parent.id,
+      path: `/drive/root:${pathOf(node.parent).split('/').map(encodeURIComponent).join('/')}`,
+    }
     const common = {
       id: node.id,
       name: node.parent === null ? 'root' : node.name,
@@ -79,6 +83,7 @@ export class Drive {
       lastModifiedDateTime: time(node.changed),
       fileSystemInfo: { lastModifiedDateTime: modified },
       parentReference: parent ?? { driveId: this.id },
+      ...(node.parent === null && { root: {} }),
     }
     if (this.shortcuts.has(node)) return { ...common, size: 0, remoteItem: { id: 'elsewhere' } }
     if (this.notebooks.has(node)) return { ...common, size: 0, package: { type: 'oneNote' } }

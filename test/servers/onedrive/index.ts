@@ -73,6 +73,9 @@ export class OneDrive extends FakeServer {
   readonly #sessions = new Map<string, Session>()
   readonly #copies = new Map<string, Copy>()
   readonly #pages = new Map<string, string>()
+  /** The changes that the positions of `delta` have seen. */
+  readonly #deltas = new Map<string, number>()
+  #deltaTokens = 0
 
   get #links(): string {
     return this.publicUrl ?? this.url
@@ -89,6 +92,7 @@ export class OneDrive extends FakeServer {
   /** Makes the links to further pages invalid. */
   expirePages(): void {
     this.#pages.clear()
+    this.#deltas.clear()
   }
 
   /** Adds a file like another client, directly and without HTTP. */
@@ -124,6 +128,7 @@ export class OneDrive extends FakeServer {
     const drive = this.#driveAt(decodeURIComponent(address?.[1] ?? ''))
     const rest = address?.[2]
     if (rest === undefined) return sendJson(response, drive.resource())
+    if (rest === '/root/delta') return this.#delta(request, response, drive, query)
     const item = /^\/(?:root|items\/([^/:]+))(?::((?:\/[^/:]+)+):?)?(?:\/(children|content|createUploadSession|copy))?$/
     const match = item.exec(rest)
     if (!match) throw invalid()
@@ -242,6 +247,45 @@ export class OneDrive extends FakeServer {
     const link = new URL(request.url ?? '', this.#links)
     link.searchParams.set('$skiptoken', next)
     sendJson(response, { value, '@odata.nextLink': link.href })
+  }
+
+  /** Items without paths, and the folders around them: learn.microsoft.com/graph/api/driveitem-delta. */
+  #delta(request: IncomingMessage, response: ServerResponse, drive: Drive, query: URLSearchParams): void {
+    const { tree } = drive
+    const token = query.get('token')
+    const since = token === 'latest' ? tree.changes : this.#deltas.get(token ?? '')
+    if (since === undefined) throw new GraphError(410, 'resyncRequired')
+    const link = (seen: number) => {
+      const next = `d${this.#deltaTokens++}`
+      this.#deltas.set(next, seen)
+      const url = new URL(request.url ?? '', this.#links)
+      url.search = `?token=${next}`
+      return url.href
+    }
+    const removed = tree.removed
+      .filter(({ at }) => at > since)
+      .map(({ id, at }) => ({
+        at,
+        item: { id, deleted: { state: 'deleted' }, parentReference: { driveId: drive.id } },
+      }))
+    const present = [...tree.all()].filter(({ version }) => version > since)
+    const around = new Set(present.flatMap(node => (node.parent ? [node.parent] : [])))
+    const changed = [...new Set([...present, ...around])].map(node => {
+      const item = selected(drive.item(node, this.#downloadUrl), query.get('$select')) as Record<string, object>
+      const { path: _path, ...reference } = (item.parentReference ?? {}) as { path?: string }
+      return { at: Math.max(node.version, since + 1), item: { ...item, parentReference: reference } }
+    })
+    // A moved item was removed from its folder, but exists.
+    const ids = new Set(changed.map(({ item }) => (item as unknown as { id: string }).id))
+    const there = new Set(Array.from(tree.all(), ({ id }) => id))
+    const all = [...removed.filter(({ item }) => !ids.has(item.id) && !there.has(item.id)), ...changed].sort(
+      (a, b) => a.at - b.at,
+    )
+    const rest = all[Number(query.get('$top') ?? 200)]
+    const shown = rest ? all.filter(({ at }) => at < rest.at || at === all[0]?.at) : all
+    const seen = rest ? (shown.at(-1)?.at ?? since) : tree.changes
+    const value = token === 'latest' ? [] : shown.map(({ item }) => item)
+    sendJson(response, { value, [rest ? '@odata.nextLink' : '@odata.deltaLink']: link(seen) })
   }
 
   #send({ response, drive, query }: Exchange, node: Node, status = 200): void {
