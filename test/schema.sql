@@ -68,6 +68,7 @@ catalogue_changes.kind text not null
 catalogue_changes.path text not null
 catalogue_changes.to_path text
 catalogue_changes.next text
+catalogue_changes.is_outside boolean not null default false
 catalogue_changes: catalogue_changes_kind_check CHECK ((kind = ANY (ARRAY['ENTRY'::text, 'REMOVED'::text, 'MOVED'::text, 'FOLDER'::text, 'TREE'::text])))
 catalogue_changes: catalogue_changes_path_check CHECK ((octet_length(path) <= 2000))
 catalogue_changes: catalogue_changes_pkey PRIMARY KEY (id)
@@ -107,6 +108,7 @@ catalogue_entries: catalogue_entries_path_check CHECK ((octet_length(path) <= 20
 catalogue_entries: catalogue_entries_pkey PRIMARY KEY (catalogue, path)
 CREATE INDEX catalogue_entries_folders ON public.catalogue_entries USING btree (catalogue, path) WHERE is_folder
 CREATE INDEX catalogue_entries_grams ON public.catalogue_entries USING gin (grams)
+CREATE INDEX catalogue_entries_ids ON public.catalogue_entries USING btree (catalogue, file_id) WHERE (file_id IS NOT NULL)
 CREATE UNIQUE INDEX catalogue_entries_pkey ON public.catalogue_entries USING btree (catalogue, path)
 catalogue_servers.id uuid not null
 catalogue_servers.renewed_at timestamp with time zone not null
@@ -136,6 +138,9 @@ catalogues.content_retry_at timestamp with time zone
 catalogues.content_claimed_at timestamp with time zone not null default now()
 catalogues.content_lease_id uuid
 catalogues.content_lease_until timestamp with time zone
+catalogues.changes_cursor text
+catalogues.changes_server uuid
+catalogues.changes_retry_at timestamp with time zone
 catalogues: catalogues_mode_check CHECK ((mode = ANY (ARRAY['OFF'::text, 'NAMES'::text, 'CONTENT'::text])))
 catalogues: catalogues_pkey PRIMARY KEY (id)
 catalogues: catalogues_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE SET NULL
@@ -341,6 +346,18 @@ CREATE INDEX oauth_states_expires_at ON public.oauth_states USING btree (expires
 CREATE INDEX oauth_states_member ON public.oauth_states USING btree (workspace_id, user_id)
 CREATE INDEX oauth_states_provider_id ON public.oauth_states USING btree (provider_id)
 CREATE UNIQUE INDEX oauth_states_pkey ON public.oauth_states USING btree (state_hash)
+outside_changes.id uuid not null
+outside_changes.catalogue integer not null
+outside_changes.kind text not null
+outside_changes.path text not null
+outside_changes.at timestamp with time zone not null default now()
+outside_changes.published_at timestamp with time zone
+outside_changes: outside_changes_kind_check CHECK ((kind = ANY (ARRAY['WRITTEN'::text, 'REMOVED'::text, 'TREE_CHANGED'::text])))
+outside_changes: outside_changes_path_check CHECK ((octet_length(path) <= 2000))
+outside_changes: outside_changes_pkey PRIMARY KEY (id)
+CREATE INDEX outside_changes_published ON public.outside_changes USING btree (published_at) WHERE (published_at IS NOT NULL)
+CREATE INDEX outside_changes_waiting ON public.outside_changes USING btree (at) WHERE (published_at IS NULL)
+CREATE UNIQUE INDEX outside_changes_pkey ON public.outside_changes USING btree (id)
 password_resets.user_id uuid not null
 password_resets.workspace_id uuid not null
 password_resets.token_hash bytea not null

@@ -119,6 +119,7 @@ export interface Schema {
   catalogue_contents: CatalogueContentTable
   catalogue_changes: CatalogueChangeTable
   catalogue_servers: CatalogueServerTable
+  outside_changes: OutsideChangeTable
 }
 
 /** Set by the database by default, and never updated. */
@@ -583,7 +584,7 @@ interface WebhookTable extends CreatorColumns {
   id: string
   name: string
   url: string
-  actions: AuditAction[]
+  actions: WebhookAction[]
   /** Null for all events of the workspace. */
   provider_id: string | null
   path: string | null
@@ -618,12 +619,15 @@ export interface OutboxEvent {
   details: Record<string, unknown>
 }
 
-/** A trigger of `audit_events` inserts the rows, except those of tests. */
+/** What a webhook tells of: audit events, and changes that others make at the back ends. */
+export type WebhookAction = AuditAction | 'OUTSIDE_CHANGE'
+
+/** A trigger of `audit_events` inserts the rows, except those of tests and of changes that others make. */
 interface WebhookDeliveryTable {
   webhook_id: string
   /** The id of the audit event, or a new one for a test. */
   id: string
-  action: AuditAction | 'TEST'
+  action: WebhookAction | 'TEST'
   event: Json<OutboxEvent>
   state: Generated<'PENDING' | 'DELIVERED' | 'FAILED'>
   attempts: Generated<number>
@@ -778,6 +782,12 @@ interface CatalogueTable {
   content_claimed_at: Generated<Date>
   content_lease_id: string | null
   content_lease_until: Date | null
+  /** The position in the changes that the back end reports; null before the first report, and where it reports none. */
+  changes_cursor: string | null
+  /** The server that asks the back end for its changes. It keeps this right as long as it renews its row in `catalogue_servers`. */
+  changes_server: string | null
+  /** When a server may ask again after a failure. */
+  changes_retry_at: Date | null
 }
 
 /** A file or a folder. Folder times are those of the last look, as back ends change them with each entry in the folder. */
@@ -834,6 +844,24 @@ interface CatalogueChangeTable {
   to_path: ColumnType<string | null, string | null | undefined, never>
   /** How far the work on the change has come. */
   next: ColumnType<string | null, string | null | undefined, string | null>
+  /** The back end has reported it: what differs from the catalogue then goes to `outside_changes`. */
+  is_outside: Generated<boolean>
+}
+
+export const outsideChangeKinds = ['WRITTEN', 'REMOVED', 'TREE_CHANGED'] as const
+export type OutsideChangeKind = (typeof outsideChangeKinds)[number]
+
+/** A change that nobody has made through this server. It waits for a moment, in case an audit event explains it. */
+interface OutsideChangeTable {
+  /** A UUID of version 7, as those of audit events. */
+  id: string
+  catalogue: number
+  kind: OutsideChangeKind
+  /** Without a leading "/". */
+  path: string
+  at: Generated<Date>
+  /** Subscribers and webhooks have been told. The row stays for a while, because servers read it. */
+  published_at: ColumnType<Date | null, Date | null | undefined, Date>
 }
 
 /** The servers that write changes. One that ends without removing its row may have lost some. */

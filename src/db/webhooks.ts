@@ -3,14 +3,14 @@ import { type Selectable, type SqlBool, sql } from 'kysely'
 import { claimRows, isAnyDue, secondsFromNow } from './claims.ts'
 import type { Change, Database } from './client.ts'
 import { type Creator, creatorColumns, toCreator } from './creator.ts'
-import type { AuditAction, OutboxEvent, Schema } from './schema.ts'
+import type { OutboxEvent, Schema, WebhookAction } from './schema.ts'
 
 export interface WebhookRecord extends Creator {
   /** A UUID of version 7: ids are in order of time. */
   id: string
   name: string
   url: string
-  actions: AuditAction[]
+  actions: WebhookAction[]
   /** Only events at this location and below it; null for all events of the workspace. */
   location: { providerId: string; path: string } | null
   /** The sealed signing secrets. */
@@ -23,9 +23,9 @@ export interface WebhookRecord extends Creator {
 
 export interface DeliveryRecord {
   webhookId: string
-  /** The id of the audit event, or a new one for a test. */
+  /** The id of the audit event or of the change that others have made, or a new one for a test. */
   id: string
-  action: AuditAction | 'TEST'
+  action: WebhookAction | 'TEST'
   event: OutboxEvent
   state: 'PENDING' | 'DELIVERED' | 'FAILED'
   attempts: number

@@ -6,7 +6,13 @@ import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { formatPath, isWithin, parsePath } from '../../src/auth/path.ts'
 import { grant } from '../../src/auth/policy.ts'
-import { type EntryChange, EntrySubscription, entryChangeKinds, seenFrom } from '../../src/services/events/index.ts'
+import {
+  changeOrigins,
+  type EntryChange,
+  EntrySubscription,
+  entryChangeKinds,
+  seenFrom,
+} from '../../src/services/events/index.ts'
 import { startApp, type TestApp, type TestAppOptions } from '../support/app.ts'
 import { type EventStream, openEvents } from '../support/events.ts'
 import { until } from '../support/until.ts'
@@ -144,6 +150,7 @@ t.test('a change shows only paths within the location that is followed', async (
   const location = fc.record({ providerId, path })
   const change = fc.record({
     kind: fc.constantFrom(...entryChangeKinds),
+    origin: fc.constantFrom(...changeOrigins),
     providerId,
     path,
     at: fc.constant(new Date(0)),
@@ -175,7 +182,13 @@ t.test('a client that reads slowly gets one change of everything', async t => {
   const granted = grant(viewer, { scope: 'read', providerId: 'p', path })
   const subscription = new EntrySubscription([granted], () => {})
   const write = (n: number) =>
-    subscription.offer({ kind: 'WRITTEN', providerId: 'p', path: parsePath(`/a/${n}`), at: new Date() })
+    subscription.offer({
+      kind: 'WRITTEN',
+      origin: 'STOWAGE',
+      providerId: 'p',
+      path: parsePath(`/a/${n}`),
+      at: new Date(),
+    })
   for (let n = 0; n < 2500; n++) write(n)
   const read: string[] = []
   for await (const { change } of subscription) {

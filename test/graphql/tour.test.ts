@@ -449,7 +449,7 @@ t.test('every field of the schema works in typical use', async t => {
   t.match(await stream.first(() => true), { data: { jobChanged: { ...jobId, state: 'QUEUED' } } })
   stream.close()
   const following = `subscription ($providerId: ID!, $path: String!, $others: [LocationInput!]) {
-    entryChanged(providerId: $providerId, path: $path, others: $others) { kind providerId path at } }`
+    entryChanged(providerId: $providerId, path: $path, others: $others) { kind origin providerId path at } }`
   for (const name of usedIn(following)) used.add(name)
   const followed = await openEvents(app.url, token, following, { ...at('/'), others: [at('/reports')] })
   t.match(await followed.first(() => true), { data: { entryChanged: { kind: 'TREE_CHANGED', ...at('/') } } })

@@ -493,7 +493,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   ShareConnection: { nodes: own, edges: own, pageInfo: own },
   ShareEdge: { node: own, cursor: own },
   CreateSharePayload: { share: own, url: own },
-  EntryChange: { kind: own, providerId: own, path: own, at: own },
+  EntryChange: { kind: own, origin: own, providerId: own, path: own, at: own },
   CreateSchedulePayload: { schedule: own },
   Schedule: {
     id: own,

@@ -200,6 +200,9 @@ export type CatalogueMode = 'CONTENT' | 'NAMES' | 'OFF'
 /** How far the catalogue of a provider has come. */
 export type CatalogueState = 'FAILED' | 'INDEXING' | 'OFF' | 'READY' | 'WAITING'
 
+/** Who has made a change of an entry. */
+export type ChangeOrigin = 'OUTSIDE' | 'STOWAGE'
+
 /** The current password and the new one. */
 export interface ChangePasswordInput {
   /** The current password. */
@@ -486,6 +489,8 @@ export interface EntryChange {
   at: string
   /** The kind of the change. */
   kind: EntryChangeKind
+  /** Who has made the change. */
+  origin: ChangeOrigin
   /** The path of the entry. */
   path: string
   /** The ID of the provider. */
@@ -1594,7 +1599,7 @@ export interface WebhookDeliveryEdge {
 export type WebhookDeliveryState = 'DELIVERED' | 'FAILED' | 'PENDING'
 
 /** An event that webhooks can get, and the type of its messages. */
-export type WebhookEvent = 'API_KEY_CREATED' | 'API_KEY_REVOKED' | 'ENTRY_COPIED' | 'ENTRY_DELETED' | 'ENTRY_MOVED' | 'ENTRY_RENAMED' | 'ENTRY_RESTORED' | 'FILE_UPLOADED' | 'FOLDER_CREATED' | 'GROUP_CREATED' | 'GROUP_DELETED' | 'GROUP_MEMBER_ADDED' | 'GROUP_MEMBER_REMOVED' | 'GROUP_UPDATED' | 'JOB_ENDED' | 'MEMBER_JOINED' | 'MEMBER_REMOVED' | 'MEMBER_UPDATED' | 'PROVIDER_CONNECTED' | 'PROVIDER_DISCONNECTED' | 'PROVIDER_UPDATED' | 'SERVICE_ACCOUNT_CREATED' | 'SHARE_CREATED' | 'SHARE_REVOKED'
+export type WebhookEvent = 'API_KEY_CREATED' | 'API_KEY_REVOKED' | 'ENTRY_CHANGED_OUTSIDE' | 'ENTRY_COPIED' | 'ENTRY_DELETED' | 'ENTRY_MOVED' | 'ENTRY_RENAMED' | 'ENTRY_RESTORED' | 'FILE_UPLOADED' | 'FOLDER_CREATED' | 'GROUP_CREATED' | 'GROUP_DELETED' | 'GROUP_MEMBER_ADDED' | 'GROUP_MEMBER_REMOVED' | 'GROUP_UPDATED' | 'JOB_ENDED' | 'MEMBER_JOINED' | 'MEMBER_REMOVED' | 'MEMBER_UPDATED' | 'PROVIDER_CONNECTED' | 'PROVIDER_DISCONNECTED' | 'PROVIDER_UPDATED' | 'SERVICE_ACCOUNT_CREATED' | 'SHARE_CREATED' | 'SHARE_REVOKED'
 
 /** A webhook and its new secret. */
 export interface WebhookSecretPayload {

@@ -12,6 +12,8 @@ export interface CatalogueChange {
   toPath: StoragePath | null
   /** How far the work has come; null at its beginning. */
   next: string | null
+  /** The back end has reported it. */
+  isOutside: boolean
 }
 
 /** Returns the oldest changes, in their order. @param isTree whether to return the changes of the kind TREE, or all others */
@@ -22,29 +24,45 @@ export async function listChanges(
 ): Promise<CatalogueChange[]> {
   const rows = await db
     .selectFrom('catalogue_changes')
-    .select(['id', 'kind', 'path', 'to_path', 'next'])
+    .select(['id', 'kind', 'path', 'to_path', 'next', 'is_outside'])
     .where('catalogue', '=', catalogue)
     .where('kind', isTree ? '=' : '!=', 'TREE')
     .orderBy('id')
     .limit(limit)
     .execute()
-  return rows.map(({ id, kind, path, to_path, next }) => ({
+  return rows.map(({ id, kind, path, to_path, next, is_outside }) => ({
     id,
     kind,
     path: path as StoragePath,
     toPath: to_path as StoragePath | null,
     next,
+    isOutside: is_outside,
   }))
 }
 
 /** Adds changes of the kind TREE, except those that wait already. */
-export async function addTrees(db: Database, catalogue: number, paths: readonly string[]): Promise<void> {
+export async function addTrees(
+  db: Database,
+  catalogue: number,
+  paths: readonly string[],
+  isOutside: boolean,
+): Promise<void> {
   if (paths.length === 0) return
   await sql`
-    insert into catalogue_changes (catalogue, kind, path)
-    select ${catalogue}, 'TREE', t.path from unnest(${paths}::text[]) t (path)
+    insert into catalogue_changes (catalogue, kind, path, is_outside)
+    select ${catalogue}, 'TREE', t.path, ${isOutside} from unnest(${paths}::text[]) t (path)
+    where not exists (select from catalogue_changes c where c.catalogue = ${catalogue} and c.kind = 'TREE' and c.path = t.path
+      and c.next is null and c.is_outside = ${isOutside})`.execute(db)
+}
+
+/** Adds changes of the kind FOLDER that a back end has reported, except those that wait already. */
+export async function addReportedFolders(db: Database, catalogue: number, paths: readonly string[]): Promise<void> {
+  if (paths.length === 0) return
+  await sql`
+    insert into catalogue_changes (catalogue, kind, path, is_outside)
+    select ${catalogue}, 'FOLDER', f.path, true from unnest(${paths}::text[]) f (path)
     where not exists (select from catalogue_changes c
-      where c.catalogue = ${catalogue} and c.kind = 'TREE' and c.path = t.path and c.next is null)`.execute(db)
+      where c.catalogue = ${catalogue} and c.kind = 'FOLDER' and c.path = f.path)`.execute(db)
 }
 
 export async function setNext(db: Database, id: string, next: string): Promise<void> {

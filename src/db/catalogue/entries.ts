@@ -147,6 +147,19 @@ export async function listBelow(
   return rows.map(toKnown)
 }
 
+/** Returns the paths of entries with these ids. */
+export async function findById(
+  db: Database,
+  catalogue: number,
+  fileIds: readonly string[],
+): Promise<{ path: StoragePath; fileId: string }[]> {
+  if (fileIds.length === 0) return []
+  const { rows } = await sql<{ path: StoragePath; fileId: string }>`
+    select e.path, replace(e.file_id::text, '-', '') as "fileId" from catalogue_entries e
+    where e.catalogue = ${catalogue} and e.file_id = any(${fileIds}::uuid[])`.execute(db)
+  return rows
+}
+
 /**
  * Returns up to `limit` entries directly in a folder, after a path, in the order of their paths. It skips what is further below with one
  * look into the index for each folder.

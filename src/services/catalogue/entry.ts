@@ -14,9 +14,14 @@ export function factsOf(entry: CheckedEntry): EntryFacts {
     size,
     modifiedAt: isStorable(modifiedAt) ? modifiedAt : null,
     etag,
-    fileId: fileId === null ? null : createHash('sha256').update(fileId).digest('hex').slice(0, 32),
+    fileId: fileId === null ? null : hashOfId(fileId),
     checksums: checksums as Readonly<Record<string, string>>,
   }
+}
+
+/** Returns what the catalogue stores of the id of an entry, which may contain the address of the back end. */
+export function hashOfId(fileId: string): string {
+  return createHash('sha256').update(fileId).digest('hex').slice(0, 32)
 }
 
 /** PostgreSQL stores the years from -4712 to 294276, and JavaScript more. */
@@ -43,6 +48,22 @@ export function isSame(known: KnownEntry, facts: EntryFacts): boolean {
     known.fileId === facts.fileId &&
     JSON.stringify(sorted(known.checksums)) === JSON.stringify(sorted(facts.checksums))
   )
+}
+
+/** Milliseconds by which the times of one version can differ, as some back ends round them in listings. */
+const timePrecision = 2000
+
+/**
+ * Returns whether an entry has other content than before, or is another entry. Facts that only some lookups show make no difference,
+ * nor does the time of a folder, which changes with each entry in it.
+ */
+export function isOther(known: KnownEntry | undefined, facts: EntryFacts): boolean {
+  if (!known || known.isFolder !== facts.isFolder) return true
+  if (facts.isFolder) return known.fileId !== null && facts.fileId !== null && known.fileId !== facts.fileId
+  if (known.size !== facts.size) return true
+  if (known.etag !== null && facts.etag !== null) return known.etag !== facts.etag
+  if (known.modifiedAt === null || facts.modifiedAt === null) return false
+  return Math.abs(known.modifiedAt.getTime() - facts.modifiedAt.getTime()) > timePrecision
 }
 
 function sorted(checksums: Readonly<Record<string, string>>): [string, string][] {

@@ -1,12 +1,21 @@
-/** Brings the catalogue up to date with changes that were made through this server, by looking at the back end once more. */
-import { ancestorsOf, parentOf, type StoragePath } from '../../auth/path.ts'
+/** Brings the catalogue up to date with changes that were made through this server, or that a back end reports, by looking at the back end once more. */
+import { ancestorsOf, commonPath, parentOf, type StoragePath } from '../../auth/path.ts'
 import { changeCatalogue } from '../../db/catalogue/catalogues.ts'
-import { addTrees, type CatalogueChange, endChanges, setNext } from '../../db/catalogue/changes.ts'
+import { addReportedFolders, addTrees, type CatalogueChange, endChanges, setNext } from '../../db/catalogue/changes.ts'
 import { moveContents } from '../../db/catalogue/contents.ts'
-import { deleteEntries, findEntries, listBelow, putEntries } from '../../db/catalogue/entries.ts'
+import {
+  deleteEntries,
+  type EntryFacts,
+  findById,
+  findEntries,
+  listBelow,
+  putEntries,
+} from '../../db/catalogue/entries.ts'
+import { addOutside, type OutsideChange } from '../../db/catalogue/outside.ts'
+import type { Database } from '../../db/client.ts'
 import { Limiter } from '../../lib/limiter.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
-import { factsOf, fits, isHidden, isOwnFault, toEntry } from './entry.ts'
+import { factsOf, fits, isHidden, isOther, isOwnFault, toEntry } from './entry.ts'
 import { batchSize, removeAll, removeBelow, type WalkContext } from './walk.ts'
 
 export interface FollowContext extends WalkContext {
@@ -16,7 +25,11 @@ export interface FollowContext extends WalkContext {
   onAdded(path: StoragePath): void
 }
 
-/** Looks at the entries of changes of the kinds ENTRY and REMOVED, and stores what is there now. A folder gets a walk. @throws as `ProviderReader.stat` */
+/**
+ * Looks at the entries of changes of the kinds ENTRY and REMOVED, and stores what is there now. A folder gets a walk, but one that the back
+ * end reports only if it is another folder than before, because most back ends report the folders around each change.
+ * @throws as `ProviderReader.stat`
+ */
 export async function followEntries(
   context: FollowContext,
   changes: readonly CatalogueChange[],
@@ -25,8 +38,18 @@ export async function followEntries(
 ): Promise<void> {
   const { db, catalogue } = context
   const paths = new Set(changes.map(({ path }) => path))
+  const own = new Set(changes.flatMap(({ path, isOutside }) => (isOutside ? [] : path)))
   const { found, gone } = await look(context, paths, atOnce, signal)
-  await removeAll(context, await findEntries(db, catalogue, [...gone]))
+  const removed = await findEntries(db, catalogue, [...gone])
+  const isOutside = ({ path }: { path: StoragePath }) => paths.has(path) && !own.has(path)
+  const removals = removed.filter(isOutside).map(({ path }): OutsideChange => ({ kind: 'REMOVED', path }))
+  if (removals.length > 0) {
+    await changeCatalogue(db, context, async trx => {
+      await addOutside(trx, catalogue, removals)
+      return {}
+    })
+  }
+  await removeAll(context, removed)
   const known = new Map((await findEntries(db, catalogue, [...found.keys()])).map(entry => [entry.path, entry]))
   for (const [path, { kind }] of found) {
     if (kind === 'file' && known.get(path)?.isFolder) await removeBelow(context, path)
@@ -34,8 +57,16 @@ export async function followEntries(
   await changeCatalogue(db, context, async trx => {
     const entries = [...found].map(([path, entry]) => toEntry(catalogue, path, factsOf(entry)))
     const added = await putEntries(trx, catalogue, entries)
-    const isFolder = (path: StoragePath) => found.get(path)?.kind === 'directory'
-    await addTrees(trx, catalogue, [...paths].filter(isFolder))
+    const folders = entries.filter(({ path, isFolder }) => isFolder && paths.has(path))
+    const others = entries.filter(entry => isOutside(entry) && isOther(known.get(entry.path), entry))
+    await addTrees(trx, catalogue, pathsOf(folders.filter(entry => !isOutside(entry))), false)
+    await addTrees(trx, catalogue, pathsOf(others.filter(({ isFolder }) => isFolder)), true)
+    await addReportedFolders(trx, catalogue, await foldersOfAliases(trx, catalogue, entries.filter(isOutside)))
+    await addOutside(
+      trx,
+      catalogue,
+      others.map(({ path }) => ({ kind: 'WRITTEN', path })),
+    )
     await endChanges(
       trx,
       changes.map(({ id }) => id),
@@ -44,6 +75,37 @@ export async function followEntries(
   })
   for (const path of found.keys()) context.onAdded(path)
 }
+
+/**
+ * Returns the folders to list because one entry is at several paths that a back end may take for the same: other cases of a name, or names
+ * that it makes unique. A listing has one of them.
+ */
+async function foldersOfAliases(
+  db: Database,
+  catalogue: number,
+  entries: readonly (EntryFacts & { path: StoragePath })[],
+): Promise<StoragePath[]> {
+  const known = await findById(
+    db,
+    catalogue,
+    entries.flatMap(({ fileId }) => fileId ?? []),
+  )
+  const paths = Map.groupBy(known, ({ fileId }) => fileId)
+  const folders = entries.flatMap(({ path, fileId }) => {
+    const others = paths.get(fileId ?? '') ?? []
+    return others.flatMap(({ path: other }) => (other === path ? [] : (folderOfAlias(path, other) ?? [])))
+  })
+  return [...new Set(folders)]
+}
+
+/** Returns the folder in which two paths differ, if they differ in one name or in the case of letters alone. */
+function folderOfAlias(path: StoragePath, other: StoragePath): StoragePath | null {
+  if (parentOf(path) === parentOf(other)) return parentOf(path)
+  if (path.toLowerCase() !== other.toLowerCase()) return null
+  return commonPath([path, other])
+}
+
+const pathsOf = (entries: readonly { path: StoragePath }[]) => entries.map(({ path }) => path)
 
 /** Returns which of the entries exist, with the unknown folders around them, and which entries do not. */
 async function look(

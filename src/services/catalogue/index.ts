@@ -1,8 +1,9 @@
 /**
  * The catalogue of every storage: one row for each entry, for the search. It follows the back ends, and nothing but the search depends on
- * it. `worker.ts` decides what is done next on which server, `walk.ts` lists folders, `follow.ts` looks at single entries, and `names.ts`
- * decides which names a text finds. `content/` does the same for the text of files.
+ * it. `worker.ts` decides what is done next on which server, `walk.ts` lists folders, `follow.ts` looks at single entries, `feeds.ts` asks
+ * back ends what others have changed, and `names.ts` decides which names a text finds. `content/` does the same for the text of files.
  */
+import { randomUUID } from 'node:crypto'
 import { includesPath } from '../../auth/access.ts'
 import { root, type StoragePath } from '../../auth/path.ts'
 import type { Secrets } from '../../auth/secrets.ts'
@@ -16,6 +17,7 @@ import type { ProviderRecord } from '../../db/providers.ts'
 import type { CatalogueMode } from '../../db/schema.ts'
 import type { Storage } from '../../storage/index.ts'
 import { startContentWorker } from './content/worker.ts'
+import { startFeeds } from './feeds.ts'
 import { createSearch, isWhole } from './search.ts'
 import { announceServer, startCatalogueWorker } from './worker.ts'
 
@@ -59,10 +61,12 @@ export function createCatalogue(options: {
   onError: (error: unknown) => void
 }) {
   const { db, secrets, storage, hours, isWorking, searchPath, onError } = options
+  const server = randomUUID()
   const works = isWorking && hours > 0
   const worker = works ? startCatalogueWorker({ db, storage, interval: hours, onError }) : null
   const contentWorker = works ? startContentWorker({ db, storage, searchPath, onError }) : null
-  const leave = hours > 0 ? announceServer(db, onError) : async () => {}
+  const stopFeeds = works ? startFeeds({ db, storage, server, onReport: () => worker?.wake(), onError }) : null
+  const leave = hours > 0 ? announceServer(db, server, onError) : async () => {}
   const find = batched(async (ids: readonly string[]) => {
     const found = await findCatalogues(db, ids)
     return new Map(found.map(catalogue => [catalogue.providerId ?? '', catalogue]))
@@ -103,7 +107,7 @@ export function createCatalogue(options: {
 
     /** Ends the work in the background. */
     async stopWork(): Promise<void> {
-      await Promise.all([worker?.stop(), contentWorker?.stop()])
+      await Promise.all([worker?.stop(), contentWorker?.stop(), stopFeeds?.()])
     },
 
     /** Call this when all changes of this server are written. */

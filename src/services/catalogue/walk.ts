@@ -12,6 +12,7 @@ import {
 } from '../../db/catalogue/catalogues.ts'
 import { addTrees } from '../../db/catalogue/changes.ts'
 import {
+  type CatalogueEntry,
   deleteBelow,
   deleteEntries,
   findEntries,
@@ -21,6 +22,7 @@ import {
   listFolders,
   putEntries,
 } from '../../db/catalogue/entries.ts'
+import { addOutside, type OutsideChange } from '../../db/catalogue/outside.ts'
 import type { Database } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import type { ProviderReader } from '../../storage/provider-reader.ts'
@@ -28,7 +30,7 @@ import { maxPageSize } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { compareNames } from '../files/list.ts'
 import { CursorCheck } from '../files/tree.ts'
-import { factsOf, fits, isGone, isHidden, isOwnFault, isSame, toEntry } from './entry.ts'
+import { factsOf, fits, isGone, isHidden, isOther, isOwnFault, isSame, toEntry } from './entry.ts'
 import { FolderQueue } from './folder-queue.ts'
 
 /** Pages of one folder in one step. A larger folder takes several steps. */
@@ -78,6 +80,8 @@ interface WalkOptions {
   isFirst: boolean
   /** Lists the folder itself only. New folders in it get a walk of their own. */
   isShallow: boolean
+  /** What differs may be a change that nobody has made through this server. */
+  isOutside: boolean
   store: StorePosition
 }
 
@@ -191,6 +195,7 @@ export class Walk {
       const [before, facts] = [known.get(path), factsOf(entry)]
       return before && isSame(before, facts) ? [] : toEntry(catalogue, path, facts)
     })
+    const outside = this.#options.isOutside ? differences(known, removed, changed) : []
     if (!this.#options.isShallow) this.#queue.add(folders)
     const next = this.#next()
     const after = await changeCatalogue(db, this.#context, async trx => {
@@ -201,7 +206,8 @@ export class Walk {
       )
       const added = await putEntries(trx, catalogue, changed)
       const isNew = (path: StoragePath) => !known.has(path)
-      if (this.#options.isShallow) await addTrees(trx, catalogue, folders.filter(isNew))
+      if (this.#options.isShallow) await addTrees(trx, catalogue, folders.filter(isNew), this.#options.isOutside)
+      await addOutside(trx, catalogue, outside)
       const progress = await this.#options.store(trx, { next, hasGaps: this.#hasGaps })
       return { ...progress, added: added - deleted }
     })
@@ -239,11 +245,30 @@ export class Walk {
     for (let after: string | null = null; ; ) {
       const page: KnownEntry[] = await listChildren(db, catalogue, folder, { after, limit: batchSize })
       const gone = page.filter(({ path }) => !paths.has(hashOf(path)))
+      if (this.#options.isOutside && gone.length > 0) {
+        await changeCatalogue(db, this.#context, async trx => {
+          await addOutside(trx, catalogue, differences(new Map(), gone, []))
+          return {}
+        })
+      }
       await removeAll(this.#context, gone)
       if (page.length < batchSize) return
       after = page.at(-1)?.path ?? null
     }
   }
+}
+
+/** @param known the entries before @param changed what they are now */
+function differences(
+  known: ReadonlyMap<StoragePath, KnownEntry>,
+  removed: readonly Removed[],
+  changed: readonly CatalogueEntry[],
+): OutsideChange[] {
+  const others = changed.filter(entry => isOther(known.get(entry.path), entry))
+  return [
+    ...removed.map(({ path }): OutsideChange => ({ kind: 'REMOVED', path })),
+    ...others.map(({ path }): OutsideChange => ({ kind: 'WRITTEN', path })),
+  ]
 }
 
 /** Removes entries with everything below them. */

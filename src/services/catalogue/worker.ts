@@ -55,8 +55,7 @@ interface WorkerContext {
 }
 
 /** Shows that this server writes changes. Returns a function that ends it, for a server that has written all of them. */
-export function announceServer(db: Database, onError: (error: unknown) => void): () => Promise<void> {
-  const id = randomUUID()
+export function announceServer(db: Database, id: string, onError: (error: unknown) => void): () => Promise<void> {
   const polling = startPolling({ interval: renewInterval, search: () => renewServer(db, id), onError })
   return async () => {
     await polling.stop()
@@ -211,12 +210,13 @@ class CatalogueRun {
     while (!(await walk.step(1, stop)).isDone) stop.throwIfAborted()
   }
 
-  #walkOf(context: WalkContext, { id, path, next }: CatalogueChange, isShallow: boolean): Walk {
+  #walkOf(context: WalkContext, { id, path, next, isOutside }: CatalogueChange, isShallow: boolean): Walk {
     return new Walk(context, path, {
       from: next,
       hasGaps: false,
       isFirst: false,
       isShallow,
+      isOutside,
       async store(trx, position) {
         if (position.next === null) await endChanges(trx, [id])
         else if (!isShallow) await setNext(trx, id, position.next)
@@ -272,6 +272,7 @@ class CatalogueRun {
       hasGaps: round.hasGaps,
       isFirst: round.isFirst,
       isShallow: false,
+      isOutside: !round.isFirst,
       store: async (_trx, { next, hasGaps }) =>
         next === null
           ? { roundStartedAt: null, roundNext: null, indexedAt: round.startedAt, hasGaps }

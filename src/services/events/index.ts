@@ -1,6 +1,6 @@
 /**
  * The changes of files that clients can follow as they happen. PostgreSQL notifies all servers of the ids of new audit
- * events. Each server reads a set of events with one query, whatever the number of subscriptions, and each subscription
+ * events, and of changes that others have made. Each server reads a set of events with one query, whatever the number of subscriptions, and each subscription
  * gets the changes in its folder.
  */
 import { type Asked, authorizeFollowing, type needs } from '../../auth/needs.ts'
@@ -8,6 +8,7 @@ import { formatPath, isWithin, parsePath, type StoragePath } from '../../auth/pa
 import type { Grant } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { type AuditEvent, entryChannel, findAuditEvents } from '../../db/audit-events.ts'
+import { findPublished } from '../../db/catalogue/outside.ts'
 import type { Database } from '../../db/client.ts'
 import { findJobs, type JobRecord } from '../../db/jobs/jobs.ts'
 import type { AuditAction } from '../../db/schema.ts'
@@ -19,6 +20,10 @@ import { createListener, maxUnread, OpenSubscriptions, Subscription, stopping } 
 export const entryChangeKinds = ['WRITTEN', 'REMOVED', 'TREE_CHANGED'] as const
 export type EntryChangeKind = (typeof entryChangeKinds)[number]
 
+/** STOWAGE: through this server. OUTSIDE: by others, directly at the back end. */
+export const changeOrigins = ['STOWAGE', 'OUTSIDE'] as const
+export type ChangeOrigin = (typeof changeOrigins)[number]
+
 interface EntryLocation {
   providerId: string
   path: StoragePath
@@ -26,6 +31,7 @@ interface EntryLocation {
 
 export interface EntryChange extends EntryLocation {
   kind: EntryChangeKind
+  origin: ChangeOrigin
   at: Date
 }
 
@@ -63,7 +69,9 @@ function changeAt(
   path: string | null,
   at: Date,
 ): EntryChange[] {
-  return kind && providerId !== null && path !== null ? [{ kind, providerId, path: parsePath(path), at }] : []
+  return kind && providerId !== null && path !== null
+    ? [{ kind, origin: 'STOWAGE', providerId, path: parsePath(path), at }]
+    : []
 }
 
 /**
@@ -108,7 +116,8 @@ export class EntrySubscription extends Subscription<EntryChange, EntryEvent> {
   invalidate(): void {
     this.clear()
     const at = new Date()
-    for (const { providerId, path } of this.#grants) this.#add({ kind: 'TREE_CHANGED', providerId, path, at })
+    for (const { providerId, path } of this.#grants)
+      this.#add({ kind: 'TREE_CHANGED', origin: 'STOWAGE', providerId, path, at })
   }
 
   #add(change: EntryChange): void {
@@ -190,13 +199,16 @@ export function createEntryFeed(options: {
   }
 
   async function read(ids: readonly string[]): Promise<void> {
-    const events = await findAuditEvents(db, ids)
+    const [events, outside] = await Promise.all([findAuditEvents(db, ids), findPublished(db, ids)])
     const jobIds = events.flatMap(({ action, subjectId }) => (action === 'JOB_END' && subjectId ? subjectId : []))
     const jobs = new Map((await findJobs(db, jobIds)).map(job => [job.id, job]))
     for (const event of events) {
       for (const change of changesOf(event, jobs.get(event.subjectId ?? '') ?? null)) {
         for (const each of subscriptions) if (isOfWorkspace(each, event)) each.offer(change)
       }
+    }
+    for (const change of outside) {
+      for (const each of subscriptions) if (isOfWorkspace(each, change)) each.offer({ ...change, origin: 'OUTSIDE' })
     }
   }
 
@@ -226,7 +238,7 @@ export function createEntryFeed(options: {
   }
 }
 
-function isOfWorkspace({ viewer }: EntrySubscription, event: AuditEvent): boolean {
+function isOfWorkspace({ viewer }: EntrySubscription, event: Pick<AuditEvent, 'workspaceId'>): boolean {
   return viewer.member.workspaceId === event.workspaceId
 }
 

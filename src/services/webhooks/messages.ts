@@ -6,16 +6,17 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { accessTo, allProviders, includesPath } from '../../auth/access.ts'
 import { parsePath } from '../../auth/path.ts'
 import type { Secrets } from '../../auth/secrets.ts'
-import type { AuditAction } from '../../db/schema.ts'
+import type { WebhookAction } from '../../db/schema.ts'
 import type { DeliveryRecord, WebhookRecord } from '../../db/webhooks.ts'
 import { AppError } from '../../errors.ts'
 import { hasVisibleSources } from '../audit/event.ts'
+import type { ChangeOrigin } from '../events/index.ts'
 
 interface EventKind {
   /** The type of the message, as Standard Webhooks recommends it. */
   type: string
-  /** The action of the audit log whose success is the event. */
-  action: AuditAction
+  /** The action of the audit log whose success is the event, or that of a change that others make. */
+  action: WebhookAction
   description: string
 }
 
@@ -31,6 +32,11 @@ export const webhookEvents = {
     type: 'entry.restored',
     action: 'RESTORE',
     description: 'A file or folder was moved from the trash to where it was.',
+  },
+  ENTRY_CHANGED_OUTSIDE: {
+    type: 'entry.changed_outside',
+    action: 'OUTSIDE_CHANGE',
+    description: 'Somebody has changed a file or folder directly at the back end.',
   },
   JOB_ENDED: {
     type: 'job.ended',
@@ -89,16 +95,16 @@ const byAction = new Map<string, { event: WebhookEvent; type: string }>(
   Object.entries(webhookEvents).map(([event, { action, type }]) => [action, { event: event as WebhookEvent, type }]),
 )
 
-export function actionsOf(events: readonly WebhookEvent[]): AuditAction[] {
+export function actionsOf(events: readonly WebhookEvent[]): WebhookAction[] {
   return [...new Set(events.map(event => webhookEvents[event].action))]
 }
 
-export function eventsOf(actions: readonly AuditAction[]): WebhookEvent[] {
+export function eventsOf(actions: readonly WebhookAction[]): WebhookEvent[] {
   return actions.flatMap(action => byAction.get(action)?.event ?? [])
 }
 
 /** Returns the type of a message about an action. */
-export function typeOf(action: AuditAction | 'TEST'): string {
+export function typeOf(action: WebhookAction | 'TEST'): string {
   return byAction.get(action)?.type ?? 'webhook.test'
 }
 
@@ -142,6 +148,10 @@ interface Payload {
     bytes: number | null
     /** The kind, the state and the counts of a job. */
     job: Record<string, unknown> | null
+    /** OUTSIDE: somebody has made the change directly at the back end. */
+    origin: ChangeOrigin
+    /** The kind of a change from outside, as in `entryChanged`. */
+    change: string | null
   }
 }
 
@@ -177,6 +187,8 @@ export function payloadOf(
       subject: subjectId === null || subjectKind === null ? null : { kind: subjectKind, id: subjectId },
       bytes: isAllVisible ? event.bytes : null,
       job: action === 'JOB_END' ? jobOf(event.details, isAllVisible) : null,
+      origin: action === 'OUTSIDE_CHANGE' ? 'OUTSIDE' : 'STOWAGE',
+      change: action === 'OUTSIDE_CHANGE' ? String(event.details.kind) : null,
     },
   }
 }

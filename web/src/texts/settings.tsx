@@ -208,6 +208,7 @@ export const texts = {
     ENTRY_COPIED: 'Item copied',
     ENTRY_DELETED: 'Item deleted',
     ENTRY_RESTORED: 'Item restored',
+    ENTRY_CHANGED_OUTSIDE: 'Item changed outside Stowage',
     JOB_ENDED: 'Job ended',
     PROVIDER_CONNECTED: 'Storage connected',
     PROVIDER_UPDATED: 'Storage changed',

@@ -1,7 +1,7 @@
 import { needs } from '../../../auth/needs.ts'
 import { formatPath } from '../../../auth/path.ts'
 import { AppError } from '../../../errors.ts'
-import type { EntryChange, EntryChangeKind, EntryEvent } from '../../../services/events/index.ts'
+import type { ChangeOrigin, EntryChange, EntryChangeKind, EntryEvent } from '../../../services/events/index.ts'
 import { entryId, type FileEntry, type FolderUsage } from '../../../services/files/index.ts'
 import { builder } from '../builder.ts'
 import type { GraphqlContext } from '../context.ts'
@@ -251,10 +251,20 @@ const EntryChangeKindEnum = builder.enumType('EntryChangeKind', {
   values: changeKindValues,
 })
 
+const changeOriginValues: Record<ChangeOrigin, { description: string }> = {
+  STOWAGE: { description: 'The change was made through Stowage.' },
+  OUTSIDE: { description: 'Somebody has made the change directly at the back end.' },
+}
+const ChangeOriginEnum = builder.enumType('ChangeOrigin', {
+  description: 'Who has made a change of an entry.',
+  values: changeOriginValues,
+})
+
 const EntryChangeType = builder.objectRef<EntryChange>('EntryChange').implement({
   description: 'A change of a file or folder.',
   fields: t => ({
     kind: t.expose('kind', { type: EntryChangeKindEnum, description: 'The kind of the change.' }),
+    origin: t.expose('origin', { type: ChangeOriginEnum, description: 'Who has made the change.' }),
     providerId: t.exposeID('providerId', { description: 'The ID of the provider.' }),
     path: t.string({ description: 'The path of the entry.', resolve: ({ path }) => formatPath(path) }),
     at: t.expose('at', { type: 'DateTime', description: 'The time of the change.' }),
@@ -265,7 +275,7 @@ builder.subscriptionField('entryChanged', t =>
   t.field({
     type: EntryChangeType,
     description:
-      'Returns the changes of a file or folder, and of everything below it, that are made through Stowage. Begins with TREE_CHANGED when changes are received from then on, and repeats it whenever some may have been missed: list the folder each time, and no change is lost.',
+      'Returns the changes of a file or folder, and of everything below it. Changes that others make directly at the back end are among them if the provider has a catalogue. Begins with TREE_CHANGED when changes are received from then on, and repeats it whenever some may have been missed: list the folder each time, and no change is lost.',
     authScopes: at(needs.follow),
     args: {
       providerId: t.arg.id({ required: true, description: 'The ID of the provider.' }),
