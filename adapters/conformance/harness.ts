@@ -51,6 +51,9 @@ export interface Harness {
   /** Milliseconds for one case. Default: two minutes. */
   timeLimit?: number
 
+  /** Milliseconds in which the back end reports a change to `changes`. Default: half a minute. */
+  reportTime?: number
+
   /** Bytes of one part of an upload: the kit tests sizes around it. Default: `resumable.partSize`, if any. */
   partSize?: number
 

@@ -4,6 +4,7 @@
  */
 import { orAborted, type StorageProvider } from '../contract.ts'
 import { abortCases } from './abort.ts'
+import { changesCases } from './changes.ts'
 import { fileIdCases, modifiedAtCases } from './facts.ts'
 import { faultCases } from './faults.ts'
 import { type Harness, watchCalls } from './harness.ts'
@@ -55,6 +56,7 @@ export function conformanceCases(harness: Harness): ConformanceCase[] {
     ...partCases,
     ...presignCases,
     ...trashCases,
+    ...changesCases,
     ...faultCases,
   ]
   return cases.map(entry => ({ name: entry.name, run: () => runCase(entry, harness) }))

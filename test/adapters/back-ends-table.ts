@@ -17,6 +17,7 @@ export function rowOf(type: string, provider: StorageProvider, cases: { passed: 
     has(provider.presign),
     has(provider.quota),
     has(provider.traits.keepsModifiedAt),
+    has(provider.changes),
     `${cases.passed} (${cases.total - cases.passed} do not apply)`,
   ]
   return `| ${cells.join(' | ')} |`

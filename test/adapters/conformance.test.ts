@@ -24,7 +24,9 @@ const never = { signal: without }
 const p = (path: string) => path as StoragePath
 
 const methods =
-  'stat list read write delete mkdir deleteTree openFile readSmall copy copySmall move quota presign close'.split(' ')
+  'stat list read write delete mkdir deleteTree openFile readSmall copy copySmall move quota changes presign close'.split(
+    ' ',
+  )
 
 /** Replaces the methods that the mutation returns and keeps the others. */
 const mutated =
@@ -746,6 +748,51 @@ const faults: [string, string, Mutation][] = [
     original => ({
       copySmall: async (from, to, names, options) =>
         ((await original.copySmall?.(from, to, names, options)) ?? []).filter(copy => copy !== null),
+    }),
+  ],
+  [
+    'changes are not reported',
+    'changes: what another',
+    original => ({
+      changes: async (cursor, options) => {
+        const page = await original.changes?.(cursor, options)
+        return page ? { ...page, changed: [] } : null
+      },
+    }),
+  ],
+  [
+    'changes have absolute paths',
+    'changes: what another',
+    original => ({
+      changes: async (cursor, options) => {
+        const page = await original.changes?.(cursor, options)
+        if (!page || page.changed === 'everything') return page ?? null
+        return { ...page, changed: page.changed.map(({ path }) => ({ path: p(`/${path}`) })) }
+      },
+    }),
+  ],
+  [
+    'changes are reported once, whatever the cursor is',
+    'changes: a result that was lost',
+    original => {
+      let last: string | null = null
+      return {
+        changes: async (cursor, options) => {
+          const page = await original.changes?.(cursor === null ? null : last, options)
+          last = page?.cursor ?? last
+          return page ?? null
+        },
+      }
+    },
+  ],
+  [
+    'changes are reported again and again',
+    'changes: nothing is reported',
+    original => ({
+      changes: async (cursor, options) => {
+        const page = await original.changes?.(cursor, options)
+        return page ? { ...page, changed: [{ path: p('file') }] } : null
+      },
     }),
   ],
   [

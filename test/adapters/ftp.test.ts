@@ -44,7 +44,9 @@ const harness: Harness = {
 runConformance('ftp', harness, [
   'hasCreateRaces in the harness',
   'parts of resumable writes',
-  ...['copy', 'copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign', 'quota'].map(name => `the method ${name}`),
+  ...['copy', 'copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign', 'quota', 'changes'].map(
+    name => `the method ${name}`,
+  ),
   ...faults,
 ])
 

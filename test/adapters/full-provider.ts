@@ -28,6 +28,8 @@ class BackEnd {
   readonly files = new MemoryProvider(512 * 1024 * 1024)
   readonly trash = new MemoryTrash(this.files)
   readonly uploads = new Map<string, Upload>()
+  /** The paths of all changes. */
+  readonly changed: StoragePath[] = []
   /** The error of every call while a fault is active. */
   fault: { code: StorageErrorCode; retryAfterMs?: number } | null = null
   server: Server | null = null
@@ -103,10 +105,27 @@ export function open(backEnd = new BackEnd()): StorageProvider {
         body.destroy()
         throw error
       }
-      return files.write(path, body, options)
+      const entry = await files.write(path, body, options)
+      backEnd.changed.push(path)
+      return entry
     },
-    delete: async (path, options) => checked().delete(path, options),
-    mkdir: async (path, options) => checked().mkdir(path, options),
+    async delete(path, options) {
+      await checked().delete(path, options)
+      backEnd.changed.push(path)
+    },
+    async mkdir(path, options) {
+      await checked().mkdir(path, options)
+      backEnd.changed.push(path)
+    },
+    async changes(cursor, { signal }) {
+      signal.throwIfAborted()
+      checked()
+      const { changed } = backEnd
+      const start = Number(cursor ?? changed.length)
+      const shown = changed.slice(start, start + 1000)
+      const position = start + shown.length
+      return { changed: shown.map(path => ({ path })), cursor: String(position), hasMore: position < changed.length }
+    },
     quota: async options => checked().quota(options),
     async copySmall(from, to, names, options) {
       const files = checked()
@@ -218,6 +237,7 @@ export function harness(change: (original: StorageProvider) => StorageProvider =
       backEndOf(provider).server?.closeAllConnections()
     },
     partSize,
+    reportTime: 2000,
     manyEntries: extent({ gate: 200, nightly: 500 }),
     largeFileSize: 80_000_000,
     inMemory: true,

@@ -23,7 +23,9 @@ runConformance('memory', { open, inMemory: true }, [
   'openFolder in the harness',
   'hasCreateRaces in the harness',
   'resumable writes',
-  ...['copy', 'copySmall', 'move', 'deleteTree', 'openFile', 'readSmall', 'presign'].map(name => `the method ${name}`),
+  ...['copy', 'copySmall', 'move', 'deleteTree', 'openFile', 'readSmall', 'presign', 'changes'].map(
+    name => `the method ${name}`,
+  ),
   ...faults,
 ])
 

@@ -14,7 +14,7 @@ const reserved = ['.stowage-unfinished', '.STOWAGE-UNFINISHED', '.stowage-stagin
 runConformance(null, harnessOf(await startNextcloud(t)), [
   'hasCreateRaces in the harness',
   'parts of resumable writes',
-  ...['copySmall', 'openFile', 'readSmall', 'presign'].map(name => `the method ${name}`),
+  ...['copySmall', 'openFile', 'readSmall', 'presign', 'changes'].map(name => `the method ${name}`),
 ])
 
 t.test('unfinished writes are hidden and refused at every level, as another provider may be below', async t => {

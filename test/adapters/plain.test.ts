@@ -151,7 +151,7 @@ runConformance(
   [
     'hasCreateRaces in the harness',
     'parts of resumable writes',
-    ...['copy', 'copySmall', 'openFile', 'readSmall', 'presign', 'quota'].map(name => `the method ${name}`),
+    ...['copy', 'copySmall', 'openFile', 'readSmall', 'presign', 'quota', 'changes'].map(name => `the method ${name}`),
     ...faults,
   ],
 )

@@ -33,7 +33,7 @@ runConformance('s3', harness, [
   'a PUT link, but presign returned null',
   // Listings do not have the time that a write was given.
   'the trait keepsModifiedAt',
-  ...['copySmall', 'move', 'openFile', 'readSmall', 'quota'].map(name => `the method ${name}`),
+  ...['copySmall', 'move', 'openFile', 'readSmall', 'quota', 'changes'].map(name => `the method ${name}`),
   // The faults are tested below.
   ...faults,
 ])

@@ -47,7 +47,7 @@ const harness: Harness = {
 runConformance('sftp', harness, [
   'hasCreateRaces in the harness',
   'parts of resumable writes',
-  ...['copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign'].map(name => `the method ${name}`),
+  ...['copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign', 'changes'].map(name => `the method ${name}`),
   ...faults,
 ])
 

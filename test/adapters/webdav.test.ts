@@ -50,7 +50,7 @@ runConformance('webdav', harness, [
   'partSize in the harness',
   'resumable writes',
   'the trait keepsModifiedAt',
-  ...['copySmall', 'openFile', 'readSmall', 'presign', 'quota'].map(name => `the method ${name}`),
+  ...['copySmall', 'openFile', 'readSmall', 'presign', 'quota', 'changes'].map(name => `the method ${name}`),
   ...faults,
 ])
 

@@ -101,7 +101,7 @@ function complete(traits: Partial<Traits>) {
   const adapter = {
     traits: { emptyDirectories: true, ...traits },
     ...methods(
-      'stat list read write delete mkdir deleteTree openFile readSmall copy copySmall move presign quota close',
+      'stat list read write delete mkdir deleteTree openFile readSmall copy copySmall move presign quota changes close',
     ),
     resumable: { partSize: 1, ...methods('begin append complete abort') },
     trash: methods('identify put has restore remove'),

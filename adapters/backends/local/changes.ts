@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { lstat, readdir } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { inParallel } from '../../bases/limits.ts'
 import {
   type Call,
@@ -30,6 +31,10 @@ const maxPage = 1000
 const maxPending = 5000
 /** Entries that came or went and wait to be looked at. With more, everything is watched anew. */
 const maxMoved = 50_000
+/** Milliseconds in which entries that come or go are gathered. */
+const gatherTime = 100
+/** Names that are looked at one by one. For more, their folder is read. */
+const namesOfList = 16
 /** Folders that are read at once, as all work shares the thread pool. */
 const readsAtOnce = 2
 /** The folder of deleted entries, which the host makes and no listing shows. */
@@ -210,9 +215,11 @@ class TreeWatch {
     this.#isSettling = true
     try {
       while (this.#moved.size > 0 && !this.#ending.signal.aborted) {
-        const [path = top] = this.#moved
-        await this.#settleOne(path)
-        this.#moved.delete(path)
+        const moved = [...this.#moved]
+        this.#moved.clear()
+        for (const path of moved.includes(top) ? [top] : await this.#foldersAmong(moved)) await this.#watchTree(path)
+        // Others that come or go meanwhile are looked at together.
+        if (this.#moved.size > 0) await sleep(gatherTime, undefined, { signal: this.#ending.signal, ref: false })
       }
     } catch (error) {
       if (!this.#ending.signal.aborted) this.failure = { error }
@@ -221,10 +228,9 @@ class TreeWatch {
     }
   }
 
-  async #settleOne(path: StoragePath): Promise<void> {
-    // The inode of a folder that was removed may be that of its successor, so the watch of the path says nothing.
-    this.#drop(path)
-    if (path !== top && !(await this.#isFolder(path))) return
+  /** Watches a folder and everything below it. */
+  async #watchTree(path: StoragePath): Promise<void> {
+    if (path === top) this.#drop(top)
     for (let level = [path]; level.length > 0; ) {
       const below: StoragePath[] = []
       await inParallel(level, readsAtOnce, async each => {
@@ -235,16 +241,22 @@ class TreeWatch {
     if (path !== top) this.#add(path, true)
   }
 
-  async #isFolder(path: StoragePath): Promise<boolean> {
-    const look = (parent: FileHandle) => lstat(inside(parent, nameOf(path)))
-    const { signal } = this.#ending
-    return await withDirectory(this.#root, segmentsOf(parentOf(path)), signal, look).then(
-      stats => stats.isDirectory(),
-      error => {
-        if (hasErrno(error, ...absent)) return false
+  /** Forgets the folders at these paths, and returns the paths at which there are folders now. */
+  async #foldersAmong(paths: readonly StoragePath[]): Promise<StoragePath[]> {
+    // The inode of a folder that was removed may be that of its successor, so the watch of a path says nothing.
+    for (const path of paths) this.#drop(path)
+    const found: StoragePath[] = []
+    for (const [parent, moved] of Map.groupBy(paths, parentOf)) {
+      const names = new Set(moved.map(nameOf))
+      const folders = await withDirectory(this.#root, segmentsOf(parent), this.#ending.signal, directory =>
+        names.size > namesOfList ? foldersIn(directory) : foldersNamed(directory, names),
+      ).catch(error => {
+        if (hasErrno(error, ...absent)) return []
         throw error
-      },
-    )
+      })
+      for (const name of folders) if (names.has(name)) found.push(pathOf(parent, name))
+    }
+    return found
   }
 
   /** Watches one folder, and returns those in it. It watches first, so that none that comes meanwhile is missed. */
@@ -254,11 +266,7 @@ class TreeWatch {
     try {
       return await withDirectory(this.#root, segmentsOf(path), signal, async directory => {
         this.#keep(path, await this.#watches.watch(self(directory), { onEvent }))
-        const entries = await readdir(self(directory), { withFileTypes: true, encoding: 'buffer' })
-        return entries.flatMap(entry => {
-          const isWatched = entry.isDirectory() && isUtf8(entry.name) && !isHidden(entry.name.toString('utf8'))
-          return isWatched ? [pathOf(path, entry.name.toString('utf8'))] : []
-        })
+        return (await foldersIn(directory)).map(name => pathOf(path, name))
       })
     } catch (error) {
       // The folder has gone since, or the server may not read it: then no listing shows what is in it.
@@ -289,6 +297,26 @@ class TreeWatch {
 }
 
 const top = '' as StoragePath
+
+async function foldersIn(directory: FileHandle): Promise<string[]> {
+  const entries = await readdir(self(directory), { withFileTypes: true, encoding: 'buffer' })
+  return entries.flatMap(entry => {
+    const name = entry.name.toString('utf8')
+    return entry.isDirectory() && isUtf8(entry.name) && !isHidden(name) ? [name] : []
+  })
+}
+
+async function foldersNamed(directory: FileHandle, names: ReadonlySet<string>): Promise<string[]> {
+  const found: string[] = []
+  for (const name of names) {
+    const stats = await lstat(inside(directory, name)).catch(error => {
+      if (hasErrno(error, ...absent)) return null
+      throw error
+    })
+    if (stats?.isDirectory()) found.push(name)
+  }
+  return found
+}
 
 /** Errors that say that there is no folder, or none that the server may see. */
 const absent = ['NOT_FOUND', 'ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM', 'ENAMETOOLONG'] as const

@@ -2,8 +2,8 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 
-/** Folders of one process. A watch needs about 2 KB here and 1 KB in the kernel. */
-const maxFolders = 50_000
+/** Folders of one process. A watch needs about 3.5 KB here and 1 KB in the kernel. */
+const maxFolders = 30_000
 /** The part of the watches that a user may have, for all programs together. */
 const share = 0.5
 /** What the kernel has if it does not say: inotify(7). */

@@ -5,13 +5,24 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { addAbortSignal, Readable } from 'node:stream'
-import { nameOf, parentOf, StorageError } from 'stowage/adapter'
+import { childOf, nameOf, parentOf, StorageError } from 'stowage/adapter'
+
+/** Who asks for older changes has to compare everything. */
+const keptChanges = 100_000
 
 const schema = `
   pragma journal_mode = wal; pragma synchronous = normal; pragma busy_timeout = 5000;
   create table if not exists entries (parent text, name text, version text, size integer, modified integer, type text,
     primary key (parent, name)) without rowid;
-  create table if not exists pieces (version text, start integer, bytes blob, primary key (version, start));`
+  create table if not exists pieces (version text, start integer, bytes blob, primary key (version, start));
+  create table if not exists changes (id integer primary key autoincrement, parent text, name text);
+  create trigger if not exists entry_put after insert on entries begin
+    insert into changes (parent, name) values (new.parent, new.name);
+    delete from changes where id <= last_insert_rowid() - ${keptChanges};
+  end;
+  create trigger if not exists entry_deleted after delete on entries begin
+    insert into changes (parent, name) values (old.parent, old.name);
+  end;`
 
 /** @type {AdapterDefinition<{ name: string }>} */
 export default {
@@ -164,6 +175,23 @@ class SqliteProvider {
       if (exclusive) this.#refuseExisting(path, false)
       this.#makeFolder(path, 'ALREADY_EXISTS')
     })
+  }
+
+  /** @type {NonNullable<StorageProvider['changes']>} */
+  async changes(cursor, { signal }) {
+    signal.throwIfAborted()
+    const range = this.db
+      .prepare('select coalesce(min(id), 1) as first, coalesce(max(id), 0) as last from changes')
+      .get()
+    const { first, last } = /** @type {{ first: number, last: number }} */ (range)
+    if (cursor === null) return { changed: [], cursor: String(last), hasMore: false }
+    const since = Number(cursor)
+    if (!(since + 1 >= first && since <= last)) return { changed: 'everything', cursor: String(last), hasMore: false }
+    const rows = this.db.prepare('select * from changes where id > ? order by id limit 1000').all(since)
+    const found = /** @type {{ id: number, parent: StoragePath, name: string }[]} */ (/** @type {unknown} */ (rows))
+    const position = found.at(-1)?.id ?? since
+    const changed = found.map(({ parent, name }) => ({ path: childOf(parent, name) }))
+    return { changed, cursor: String(position), hasMore: position < last }
   }
 
   async close() {

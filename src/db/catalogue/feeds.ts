@@ -108,7 +108,7 @@ async function addReported(db: Database, catalogue: number, { paths, fileIds, tr
       select e.path from catalogue_entries e where e.catalogue = ${catalogue} and e.file_id = any(${fileIds}::uuid[])
     ) r
     where r.path <> '' and not exists (select from catalogue_changes c
-      where c.catalogue = ${catalogue} and c.kind = 'ENTRY' and c.path = r.path and c.is_outside)`.execute(db)
+      where c.catalogue = ${catalogue} and c.kind = 'ENTRY' and c.path = r.path)`.execute(db)
   await addTrees(db, catalogue, trees, true)
 }
 

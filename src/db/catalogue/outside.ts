@@ -66,6 +66,8 @@ const idsAtOnce = 200
 /** Minutes for which servers can read a published change. */
 const keptMinutes = 10
 
+const isDue = sql<boolean>`published_at is null and at < now() - make_interval(secs => ${waitSeconds})`
+
 interface WaitingChange extends OutsideChange {
   catalogue: number
   at: Date
@@ -75,12 +77,14 @@ interface WaitingChange extends OutsideChange {
 
 /** Tells subscribers and webhooks of the changes that nobody has made through this server. @returns whether there may be more */
 export async function publishOutside(db: Database): Promise<boolean> {
+  const { rows: due } = await sql`select from outside_changes where ${isDue} limit 1`.execute(db)
+  if (due.length === 0) return false
   return db.transaction().execute(async trx => {
     const { rows } = await sql<WaitingChange>`
       with due as (
         delete from outside_changes where id = any(array(
           select id from outside_changes
-          where published_at is null and at < now() - make_interval(secs => ${waitSeconds})
+          where ${isDue}
           order by at limit ${batch} for update skip locked))
         returning *
       )
