@@ -42,8 +42,16 @@ t.test('a malformed result is a fault of the back end', async t => {
     ['a long cursor of everything', page('everything', { cursor: 'x'.repeat(4097) })],
   ]
   for (const [what, result] of wrong) {
-    t.throws(() => checkChanges(result as ChangesPage), { reason: 'BACK_END_FAULT' } as object, what)
+    t.match(refusalOf(result as ChangesPage), { reason: 'BACK_END_FAULT' }, what)
   }
   t.equal(checkChanges(null), null)
   t.same(checkChanges(page('everything', { hasMore: 1 })), { changed: 'everything', cursor: 'next', hasMore: false })
 })
+
+function refusalOf(result: ChangesPage): unknown {
+  try {
+    return checkChanges(result)
+  } catch (error) {
+    return error
+  }
+}
