@@ -272,7 +272,8 @@ class CatalogueRun {
       hasGaps: round.hasGaps,
       isFirst: round.isFirst,
       isShallow: false,
-      isOutside: !round.isFirst,
+      // Before everything was listed once, nobody knows what is new. A first round may have begun again.
+      isOutside: this.#catalogue.indexedAt !== null,
       store: async (_trx, { next, hasGaps }) =>
         next === null
           ? { roundStartedAt: null, roundNext: null, indexedAt: round.startedAt, hasGaps }
