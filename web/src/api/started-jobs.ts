@@ -1,4 +1,4 @@
-import { Notifier, useNotifier } from '../lib/notifier.ts'
+import { Notifier, useNotified } from '../lib/notifier.ts'
 
 let started: readonly string[] = []
 const changes = new Notifier()
@@ -11,6 +11,5 @@ export function noteJob(id: string): void {
 
 /** Returns the ids of the jobs that this page has created. Short jobs can end before anybody sees them run. */
 export function useStartedJobs(): readonly string[] {
-  useNotifier(changes)
-  return started
+  return useNotified(changes, () => started)
 }

@@ -30,7 +30,11 @@ export class Notifier {
   }
 }
 
-/** Renders the component again after each notification. */
-export function useNotifier({ subscribe, version }: Notifier): void {
+/**
+ * Returns what `read` returns, and renders the component again after each notification. Without the returned value, an effect
+ * would not depend on what has changed.
+ */
+export function useNotified<Value>({ subscribe, version }: Notifier, read: () => Value): Value {
   useSyncExternalStore(subscribe, version)
+  return read()
 }

@@ -1,5 +1,5 @@
 import { stowage } from '../../api/client.ts'
-import { Notifier, useNotifier } from '../../lib/notifier.ts'
+import { Notifier, useNotified } from '../../lib/notifier.ts'
 
 /** Bytes. Collected parts of this size become blobs, which browsers can move from memory to the disk. */
 const partSize = 8 * 1024 * 1024
@@ -93,8 +93,7 @@ export function cancelDownloads(): void {
 
 /** Returns the downloads since the page was loaded, without those that were closed. */
 export function useDownloads(): readonly ArchiveDownload[] {
-  useNotifier(changes)
-  return downloads
+  return useNotified(changes, () => downloads)
 }
 
 /** The server limits the number of entries of an archive. */

@@ -3,7 +3,7 @@ import { Dialog, Modal, ModalOverlay } from 'react-aria-components'
 import type { StorageLocation } from '../../api/locations.ts'
 import { lazyPart } from '../../lib/load-part.ts'
 import { recall, remember } from '../../lib/local-storage.ts'
-import { Notifier, useNotifier } from '../../lib/notifier.ts'
+import { Notifier, useNotified } from '../../lib/notifier.ts'
 import { texts } from '../../texts/files.tsx'
 import { useIsVeryWide, useIsWide } from '../../ui/window-size.ts'
 import type { Provider } from '../operations.ts'
@@ -45,7 +45,7 @@ const changes = new Notifier()
 
 /** Whether the sidebar is open, which this browser remembers for wide windows. In others it is a drawer over the files. */
 export function useSidebar() {
-  useNotifier(changes)
+  const chosen = useNotified(changes, () => ({ choice, isDrawerOpen }))
   const isDocked = useIsWide()
   const isVeryWide = useIsVeryWide()
   const set = (isOpen: boolean) => {
@@ -55,6 +55,6 @@ export function useSidebar() {
     } else isDrawerOpen = isOpen
     changes.notify()
   }
-  const isOpen = isDocked ? (choice === null ? isVeryWide : choice === 'open') : isDrawerOpen
+  const isOpen = !isDocked ? chosen.isDrawerOpen : chosen.choice === null ? isVeryWide : chosen.choice === 'open'
   return { isOpen, isDocked, set }
 }

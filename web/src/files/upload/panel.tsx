@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { useNotifier } from '../../lib/notifier.ts'
+import { useNotified } from '../../lib/notifier.ts'
 import { texts } from '../../texts/uploads.ts'
 import { Button } from '../../ui/button.tsx'
 import { DockPanel } from '../../ui/dock-panel.tsx'
@@ -55,7 +55,7 @@ function useQueue(userId: string, target: UploadTarget): UploadQueue | null {
 }
 
 function OpenPanel({ queue }: { queue: UploadQueue }) {
-  useNotifier(queue.changes)
+  const totals = useNotified(queue.changes, () => queue.totals())
   const take = useCallback(
     ({ selection, providerId, folder }: UploadRequest) => {
       queue.add(selection, providerId, folder).catch(notifyError)
@@ -63,7 +63,6 @@ function OpenPanel({ queue }: { queue: UploadQueue }) {
     [queue],
   )
   useWaitingUploads(take)
-  const totals = queue.totals()
   return (
     <DockPanel
       label={texts.uploads}
