@@ -109,7 +109,19 @@ catalogue_entries: catalogue_entries_pkey PRIMARY KEY (catalogue, path)
 CREATE INDEX catalogue_entries_folders ON public.catalogue_entries USING btree (catalogue, path) WHERE is_folder
 CREATE INDEX catalogue_entries_grams ON public.catalogue_entries USING gin (grams)
 CREATE INDEX catalogue_entries_ids ON public.catalogue_entries USING btree (catalogue, file_id) WHERE (file_id IS NOT NULL)
+CREATE INDEX catalogue_entries_sizes ON public.catalogue_entries USING btree (catalogue, size) WHERE (NOT is_folder)
+CREATE INDEX catalogue_entries_times ON public.catalogue_entries USING btree (catalogue, modified_at) WHERE (NOT is_folder)
 CREATE UNIQUE INDEX catalogue_entries_pkey ON public.catalogue_entries USING btree (catalogue, path)
+CREATE TRIGGER catalogue_entries_added AFTER INSERT ON public.catalogue_entries REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_added_files()
+CREATE TRIGGER catalogue_entries_changed AFTER UPDATE ON public.catalogue_entries REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_changed_files()
+CREATE TRIGGER catalogue_entries_removed AFTER DELETE ON public.catalogue_entries REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_removed_files()
+catalogue_folders.files bigint not null
+catalogue_folders.bytes bigint not null
+catalogue_folders.catalogue integer not null
+catalogue_folders.path text not null
+catalogue_folders: catalogue_folders_path_check CHECK ((octet_length(path) <= 2000))
+catalogue_folders: catalogue_folders_pkey PRIMARY KEY (catalogue, path)
+CREATE UNIQUE INDEX catalogue_folders_pkey ON public.catalogue_folders USING btree (catalogue, path)
 catalogue_servers.id uuid not null
 catalogue_servers.renewed_at timestamp with time zone not null
 catalogue_servers: catalogue_servers_pkey PRIMARY KEY (id)

@@ -117,6 +117,7 @@ export interface Schema {
   catalogues: CatalogueTable
   catalogue_entries: CatalogueEntryTable
   catalogue_contents: CatalogueContentTable
+  catalogue_folders: CatalogueFolderTable
   catalogue_changes: CatalogueChangeTable
   catalogue_servers: CatalogueServerTable
   outside_changes: OutsideChangeTable
@@ -788,6 +789,14 @@ interface CatalogueTable {
   changes_server: string | null
   /** When a server may ask again after a failure. */
   changes_retry_at: Date | null
+}
+
+/** The files directly in a folder. Triggers write it. */
+interface CatalogueFolderTable {
+  files: ColumnType<string, never, never>
+  bytes: ColumnType<string, never, never>
+  catalogue: ColumnType<number, never, never>
+  path: ColumnType<string, never, never>
 }
 
 /** A file or a folder. Folder times are those of the last look, as back ends change them with each entry in the folder. */

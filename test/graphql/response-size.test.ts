@@ -189,6 +189,7 @@ t.test('no list of the schema produces a response above the limit', async t => {
     id: JSON.stringify(providerId),
     userId: JSON.stringify(userId),
     input: '{ text: "1" }',
+    rank: 'LARGEST',
   }
   const ways = waysToLists()
   const types = new Set(ways.map(({ name }) => name))

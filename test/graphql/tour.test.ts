@@ -253,6 +253,14 @@ t.test('every field of the schema works in typical use', async t => {
         nodes { entry { path } provider { id } snippet } edges { cursor node { entry { name } } }
         coverage { provider { id } isComplete indexedAt isContentComplete } ${pageInfo}
       }
+      storageUsage(within: [{ providerId: $id, path: "/" }]) {
+        files bytes directFiles directBytes isComplete parts { provider { id } path files bytes }
+      }
+      rankedFiles(within: [{ providerId: $id, path: "/team" }], rank: OLDEST, first: 5) { file { path } provider { id } }
+      duplicates(providerId: $id, first: 5, after: null) {
+        nodes { size checksum { algorithm hex } files { file { path } provider { id } } }
+        edges { cursor node { size } } ${pageInfo}
+      }
     }`,
     { id: providerId },
   )
@@ -264,6 +272,8 @@ t.test('every field of the schema works in typical use', async t => {
   t.same(found.search.coverage, [
     { provider: { id: providerId }, isComplete: false, indexedAt: null, isContentComplete: false },
   ])
+  t.match(found.storageUsage, { files: 0, bytes: 0, directFiles: 0, directBytes: 0, isComplete: false, parts: [] })
+  t.same([found.rankedFiles, found.duplicates.nodes], [[], []])
   isTime(found.file.modifiedAt, 'modifiedAt')
   t.equal(found.folder.entries.nodes[0].path, '/team')
   t.match(found.folder.usage, { folders: 2, isComplete: true })

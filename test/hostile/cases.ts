@@ -44,6 +44,9 @@ const isThorough = process.env.MATRIX === 'all'
 const entry = 'query ($providerId: ID!, $path: String!) { entry(providerId: $providerId, path: $path) { path name } }'
 const list = `query ($providerId: ID!, $path: String!) {
   folder(providerId: $providerId, path: $path) { downloadUrl entries(first: 1000) { nodes { path name __typename } } } }`
+const insight = `query ($within: [LocationInput!]) {
+  storageUsage(within: $within) { parts { path } } rankedFiles(within: $within, rank: LARGEST) { file { path } }
+}`
 const search = 'query ($input: SearchInput!) { search(input: $input) { nodes { entry { path } } } }'
 const archiveTicket = 'query ($input: ArchiveTicketInput!) { archiveTicket(input: $input) }'
 const link = 'query ($providerId: ID!, $path: String!) { file(providerId: $providerId, path: $path) { downloadUrl } }'
@@ -59,6 +62,7 @@ export async function tryPath(on: Attack, path: string, n: number): Promise<void
   const isPlain = [base, '/', `${base}/seed.txt`, `${base}/deep`, `${base}/deep/seed.txt`].includes(path)
   await graphql(on, entry, at)
   await graphql(on, list, at)
+  await graphql(on, insight, { within: [at] })
   await graphql(on, search, { input: { text: 'seed', within: [at] } })
   await tryCall(on, `GET a search in ${JSON.stringify(path).slice(0, 200)}`, {
     method: 'GET',

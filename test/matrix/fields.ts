@@ -75,6 +75,17 @@ export const fields: Readonly<Record<string, FieldRow>> = {
       return { input: { text: 'content', within: [at(target)], ...filters, content: true }, first: 3, after: null }
     },
   },
+  'Query.storageUsage': { needs: readPaths, takes: ['entry'], args: target => ({ within: [at(target)] }) },
+  'Query.rankedFiles': {
+    needs: readPaths,
+    takes: ['entry'],
+    args: target => ({ within: [at(target)], rank: 'LARGEST', first: 3 }),
+  },
+  'Query.duplicates': {
+    needs: { ...read, where: 'reach' },
+    takes: ['provider'],
+    args: target => ({ providerId: at(target).providerId, first: 3, after: null }),
+  },
   'Query.archiveTicket': {
     needs: readPaths,
     takes: ['entry'],
@@ -618,6 +629,12 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   SearchEdge: { node: own, cursor: own },
   SearchResult: { entry: own, provider: own, snippet: own },
   SearchCoverage: { provider: own, isComplete: own, indexedAt: own, isContentComplete: own },
+  StorageUsage: { files: own, bytes: own, directFiles: own, directBytes: own, parts: own, isComplete: own },
+  UsagePart: { provider: own, path: own, files: own, bytes: own },
+  LocatedFile: { file: own, provider: own },
+  Duplicate: { size: own, checksum: own, files: own },
+  DuplicateConnection: { nodes: own, edges: own, pageInfo: own },
+  DuplicateEdge: { node: own, cursor: own },
   JobLimits: { filesAtOnce: own, bytesPerSecond: own },
   ProviderTrash: { days: own, isOneStep: own, isNative: own },
   ProviderCapabilities: {

@@ -21,6 +21,7 @@ const unanswered = [
   'Checksum.hex',
   'ConnectProviderPayload.authorizationUrl',
   'ConnectProviderPayload.provider',
+  'Duplicate.checksum',
   'HttpHeader.name',
   'HttpHeader.value',
 ]

@@ -479,6 +479,37 @@ export interface DeletePayload {
   trashItem: TrashItem | null
 }
 
+/** Files with the same content, or at least with the same size. */
+export interface Duplicate {
+  __typename: 'Duplicate'
+  /** The checksum that the back ends gave for all of these files. If it is null, only their sizes are known to be equal. */
+  checksum: Checksum | null
+  /** The files, at most 100. */
+  files: readonly (LocatedFile)[]
+  /** The size of each file in bytes. */
+  size: number
+}
+
+/** One page of groups of files with the same content. */
+export interface DuplicateConnection {
+  __typename: 'DuplicateConnection'
+  /** The entries of this page, each with its cursor. */
+  edges: readonly (DuplicateEdge)[]
+  /** The entries of this page. */
+  nodes: readonly (Duplicate)[]
+  /** The position of this page in the list. */
+  pageInfo: PageInfo
+}
+
+/** One of the groups of files with the same content, with its cursor. */
+export interface DuplicateEdge {
+  __typename: 'DuplicateEdge'
+  /** An opaque cursor. Pass it as `after` to get the page that starts after this entry. */
+  cursor: string
+  /** The entry of the list. */
+  node: Duplicate
+}
+
 /** A file or a folder. */
 export type Entry = File | Folder
 
@@ -549,6 +580,9 @@ export interface File {
   /** The address of a small image of the file, which needs no Authorization header. It works for 12 to 24 hours, and only while the credential that asked for it may read the file. Null if files with such a name have none; the address responds with NO_THUMBNAIL if the content cannot be shown. Requires the scope `read` at the path of this entry. */
   thumbnailUrl: string | null
 }
+
+/** An order of files. */
+export type FileRank = 'LARGEST' | 'OLDEST'
 
 /** A folder. */
 export interface Folder {
@@ -805,6 +839,15 @@ export interface JobProgress {
 
 /** The state of a job. */
 export type JobState = 'CANCELED' | 'FAILED' | 'PAUSED' | 'QUEUED' | 'RUNNING' | 'SUCCEEDED'
+
+/** A file with its provider. It is as the catalogue knows it. */
+export interface LocatedFile {
+  __typename: 'LocatedFile'
+  /** The file. */
+  file: File
+  /** The provider that stores it. */
+  provider: StorageProvider
+}
 
 /** A path in a provider. */
 export interface Location {
@@ -1285,6 +1328,23 @@ export interface StorageProvider {
   type: ProviderType
 }
 
+/** What takes up space, as the catalogues know it. */
+export interface StorageUsage {
+  __typename: 'StorageUsage'
+  /** The sum of their known sizes, in bytes. */
+  bytes: number
+  /** The sum of the sizes of these files, in bytes. */
+  directBytes: number
+  /** The number of the files directly in the folder, if the query names one. */
+  directFiles: number
+  /** The number of all files. */
+  files: number
+  /** Whether the catalogues have every file. */
+  isComplete: boolean
+  /** The folders in the folder that the query names, or else the folders that it looks at; the largest first, at most 100. */
+  parts: readonly (UsagePart)[]
+}
+
 /** An unfinished upload that reserves a path. */
 export interface TakeOverUploadInput {
   /** The path of the file, including its name. */
@@ -1463,6 +1523,19 @@ export interface UploadTicket {
   path: string
   /** The URL. */
   url: string
+}
+
+/** A folder or a whole storage, with the files in it and below. */
+export interface UsagePart {
+  __typename: 'UsagePart'
+  /** The sum of their known sizes, in bytes. */
+  bytes: number
+  /** The number of files. */
+  files: number
+  /** The path of the folder. */
+  path: string
+  /** The provider. */
+  provider: StorageProvider
 }
 
 /** A member of the workspace. */

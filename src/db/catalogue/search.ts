@@ -185,7 +185,7 @@ function isInRanges(ranges: readonly SearchRange[]): RawBuilder<boolean> {
 }
 
 /** Excludes what was at the paths of a folder that was deleted or has moved, and what the folder has replaced. */
-const isShown = sql<boolean>`not exists (
+export const isShown = sql<boolean>`not exists (
   select from catalogue_changes h cross join lateral (values (h.path), (h.to_path)) as p (path)
   where h.catalogue = e.catalogue and h.kind in ('REMOVED', 'MOVED')
     and (e.path = p.path or (e.path > p.path || '/' and e.path < p.path || '0')))`

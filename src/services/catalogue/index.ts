@@ -18,6 +18,7 @@ import type { CatalogueMode } from '../../db/schema.ts'
 import type { Storage } from '../../storage/index.ts'
 import { startContentWorker } from './content/worker.ts'
 import { startFeeds } from './feeds.ts'
+import { createInsight } from './insight.ts'
 import { createSearch, isWhole } from './search.ts'
 import { announceServer, startCatalogueWorker } from './worker.ts'
 
@@ -83,6 +84,7 @@ export function createCatalogue(options: {
 
   return {
     ...createSearch({ db, secrets }),
+    ...createInsight({ db, secrets }),
     folders,
 
     /** Returns the catalogue of a provider that the viewer may access. */

@@ -190,7 +190,7 @@ function cursorCodec(secrets: Secrets, { viewer, access }: SearchGrant, search: 
 }
 
 /** Returns the providers to search in, and their catalogues. @throws NOT_FOUND for a named provider that does not exist */
-async function scopeOf(
+export async function scopeOf(
   db: Database,
   { workspaceId, access, isNamed }: SearchGrant,
 ): Promise<{ providers: ProviderRecord[]; catalogues: Catalogue[] }> {
@@ -243,7 +243,7 @@ export function isWhole({ mode, indexedAt, hasGaps, isFollowed }: Catalogue): bo
   return mode !== 'OFF' && indexedAt !== null && !hasGaps && isFollowed
 }
 
-function tooSlow(error: unknown): never {
+export function tooSlow(error: unknown): never {
   if (error instanceof Error && 'code' in error && error.code === canceled) {
     throw new AppError('UNAVAILABLE', 'The search takes too long: give a longer text, or a folder to search in.', {
       cause: error,

@@ -89,7 +89,7 @@ function requireKind(entry: FileEntry, kind: FileEntry['kind']): FileEntry {
   throw new AppError('NOT_A_FOLDER', `"${path}" is a file: query it with "file".`)
 }
 
-const Checksum = builder.objectRef<{ algorithm: string; hex: string }>('Checksum').implement({
+export const ChecksumRef = builder.objectRef<{ algorithm: string; hex: string }>('Checksum').implement({
   description: 'A checksum that the back end stores. The server never reads a file to compute one.',
   fields: t => ({
     algorithm: t.exposeString('algorithm', { description: 'The algorithm: md5, sha1, sha256 or crc32c.' }),
@@ -116,7 +116,7 @@ FileRef.implement({
       description: 'An opaque version. Equal etags at one path mean equal bytes. Null if the back end has no etags.',
     }),
     checksums: t.field({
-      type: [Checksum],
+      type: [ChecksumRef],
       description: 'The checksums that the back end stores. May be empty.',
       complexity: { field: 1, multiplier: 1 },
       resolve: ({ checksums }) => Object.entries(checksums).map(([algorithm, hex]) => ({ algorithm, hex })),
