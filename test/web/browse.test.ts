@@ -54,7 +54,7 @@ if (files) {
     t.comment(`${decoded} of ${all} bytes loaded to show a folder, ${encoded} when compressed`)
     t.ok(decoded > 0 && decoded < 0.9 * all, 'code of other pages is not loaded')
     t.ok(encoded < decoded / 2, 'scripts and styles are compressed')
-    t.ok(encoded < 193_000, 'a folder is shown soon on a slow line')
+    t.ok(encoded < 205_000, 'a folder is shown soon on a slow line')
     t.same(await names(page), ['Art', 'Zoo', 'a.txt', 'b 9.txt', 'b 10.txt'])
     await isGood(t, page)
     await button(page, 'Size').click()

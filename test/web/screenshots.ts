@@ -1,9 +1,10 @@
 /**
  * Takes pictures of all pages of the console, in four sizes, in light and dark: `SCREENSHOTS=<folder> npx tap test/web/screenshots.ts`.
- * `PAGES=trash` takes only those with this text in their names.
+ * `PAGES='trash|share'` takes only those whose names match, and `SIZES='wide|phone'` only these sizes.
  */
-import { mkdir } from 'node:fs/promises'
+import { mkdir, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
+import sharp from 'sharp'
 import t from 'tap'
 import { makeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
@@ -11,10 +12,14 @@ import { type Visit, visit } from './browser.ts'
 import { button, dialog, pick, row, startFiles } from './files.ts'
 
 const folder = process.env.SCREENSHOTS ?? 'screenshots'
-const only = process.env.PAGES ?? ''
+const only = new RegExp(process.env.PAGES ?? '')
+const onlySizes = new RegExp(process.env.SIZES ?? '')
 t.setTimeout(600_000)
 
-const files = await startFiles(t)
+const photoCount = 60
+const photoName = (index: number) => `IMG_${String(4000 + index)}.jpg`
+
+const files = await startFiles(t, { settings: { catalogueHours: 24 } })
 if (files) {
   const { app, owner, open, store } = files
   const { id, page: address } = await store('Team disk', {
@@ -30,6 +35,13 @@ if (files) {
     'archive.zip': 'x',
   })
   const { page: empty } = await store('Empty disk')
+  const album = await store('Album', await photos())
+  await Promise.all(
+    Array.from({ length: photoCount }, (_, index) => {
+      const at = new Date(2026, 9 - Math.floor(index / 14), 20, 12, 0, 40 - (index % 40))
+      return utimes(album.at(photoName(index)), at, at)
+    }),
+  )
   const invite = 'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite } }'
   const { createInvite } = await app.ask(invite, { input: { role: 'EDITOR', note: 'Mona' } }, owner.token)
   await app.register('member@example.org', { invite: createInvite.invite })
@@ -123,6 +135,59 @@ if (files) {
     trash: [`/trash/${bin.id}`, page => page.getByText('kept until').first().waitFor()],
     'trash-empty-question': [`/trash/${bin.id}`, page => button(page, 'Empty trash').click()],
     'trash-empty': [`/trash/${id}`, page => page.getByText('The trash is empty').waitFor()],
+    'search-suggestions': [
+      `${address}/Reports`,
+      async page => {
+        await row(page, 'plan.md').waitFor()
+        await page.keyboard.press('/')
+        await page.keyboard.type('re')
+        await page.getByText('All results for “re”').waitFor()
+        await page.getByRole('option').filter({ hasText: 'Reports' }).first().waitFor()
+      },
+    ],
+    'search-recent': [
+      '/files',
+      async page => {
+        for (const text of ['annual report', 'beach']) {
+          await page.keyboard.press('/')
+          await page.keyboard.type(text)
+          await page.keyboard.press('Enter')
+          await page.waitForURL(/search/)
+          await page.locator('.empty, .entry-list').first().waitFor()
+        }
+        await page.goto('/files')
+        await page.getByRole('heading', { name: 'Team disk' }).waitFor()
+        await page.keyboard.press('/')
+        await page.getByText('Recent searches').waitFor()
+      },
+    ],
+    'search-results': ['/search?text=p&kind=file', page => page.locator('.entry-list').waitFor()],
+    'search-nothing': ['/search?text=nothing+here&size=large', page => page.getByText('Nothing found').waitFor()],
+    insight: ['/insight', page => page.locator('.entry-list').waitFor()],
+    'insight-folder': [
+      `/insight/${album.id}`,
+      async page => {
+        await page.getByRole('radio', { name: 'Duplicates' }).check({ force: true })
+        await page.locator('.copies, .empty').first().waitFor()
+      },
+    ],
+    gallery: [
+      album.page,
+      async page => {
+        await row(page, photoName(0)).waitFor()
+        const choice = page.getByLabel('View', { exact: true })
+        if (await choice.isVisible()) await choice.selectOption('Gallery')
+        else await button(page, 'Gallery').click()
+        await page.locator('.photo img.loaded').nth(5).waitFor()
+      },
+    ],
+    'gallery-photo': [
+      `${album.page}?file=${encodeURIComponent(photoName(2))}`,
+      async page => {
+        await page.getByRole('dialog').getByRole('img').waitFor()
+        await button(page, 'Information').click()
+      },
+    ],
     details: [
       address,
       async page => {
@@ -202,7 +267,7 @@ if (files) {
       // A window of 1280 × 800 at a zoom of 200 %.
       zoomed: { width: 640, height: 400 },
       sideways: { width: 844, height: 390 },
-    })) {
+    }).filter(([size]) => onlySizes.test(size))) {
       const target = join(folder, `${size}-${colorScheme}`)
       await mkdir(target, { recursive: true })
       const take = async (page: Visit, name: string) => {
@@ -210,7 +275,7 @@ if (files) {
         await page.screenshot({ path: join(target, `${name}.png`), animations: 'disabled' })
       }
       t.test(`pages at ${size} width in ${colorScheme} colors`, async t => {
-        for (const [name, [path, act]] of Object.entries(pages).filter(([name]) => name.includes(only))) {
+        for (const [name, [path, act]] of Object.entries(pages).filter(([name]) => only.test(name))) {
           const page = await open(t, { viewport, colorScheme })
           await page.goto(path)
           await page.locator('main').first().waitFor()
@@ -218,7 +283,7 @@ if (files) {
           await take(page, name)
           await page.context().close()
         }
-        for (const [name, path] of Object.entries(publicPages).filter(([name]) => name.includes(only))) {
+        for (const [name, path] of Object.entries(publicPages).filter(([name]) => only.test(name))) {
           const page = await visit(files.browser, app, { viewport, colorScheme })
           await page.goto(path)
           await page.getByRole('heading').first().waitFor()
@@ -229,6 +294,24 @@ if (files) {
       })
     }
   }
+}
+
+/** Pictures with colors of their own, in the shapes of cameras and phones. */
+async function photos(): Promise<Record<string, Buffer>> {
+  const shapes = [
+    [900, 600],
+    [600, 900],
+    [1200, 600],
+    [800, 800],
+    [800, 600],
+  ] as const
+  const made = Array.from({ length: photoCount }, async (_, index) => {
+    const [width, height] = shapes[(index * 7) % shapes.length] ?? shapes[0]
+    const hue = (index * 47) % 360
+    const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><defs><linearGradient id="g" x2="0" y2="1"><stop stop-color="hsl(${hue},70%,70%)"/><stop offset="1" stop-color="hsl(${(hue + 60) % 360},60%,35%)"/></linearGradient></defs><rect width="100%" height="100%" fill="url(#g)"/><circle cx="70%" cy="30%" r="12%" fill="hsl(50,90%,80%)"/></svg>`
+    return [photoName(index), await sharp(Buffer.from(svg)).jpeg().toBuffer()] as const
+  })
+  return Object.fromEntries(await Promise.all(made))
 }
 
 /** Waits until the texts of the page stay the same. A folder follows its changes with a request that does not end. */

@@ -61,6 +61,12 @@ export const routes: RouteObject[] = [
             path: '/files/:providerId/*',
             lazy: page(async () => (await import('../files/folder/page.tsx')).FolderPage),
           },
+          { path: '/insight', lazy: page(async () => (await import('../files/insight/page.tsx')).InsightPage) },
+          {
+            path: '/insight/:providerId/*',
+            lazy: page(async () => (await import('../files/insight/page.tsx')).InsightPage),
+          },
+          { path: '/search', lazy: page(async () => (await import('../files/search/page.tsx')).SearchPage) },
           { path: '/trash/:providerId', lazy: page(async () => (await import('../files/trash/page.tsx')).TrashPage) },
           {
             path: '/settings',

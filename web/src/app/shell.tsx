@@ -2,6 +2,8 @@ import { Suspense, useState } from 'react'
 import { Navigate, NavLink, Outlet, useLocation, useNavigate } from 'react-router'
 import { SessionContext, signOut, useClearCache, useSessionQuery } from '../api/session.ts'
 import { DownloadDock, UploadDock } from '../files/docks.tsx'
+import { SearchField } from '../files/search/field.tsx'
+import { recentSearches } from '../files/search/recent-searches.ts'
 import { forgetRecentFiles } from '../files/sidebar/recent-files.ts'
 import { hasActiveUploads } from '../files/upload/waiting-uploads.ts'
 import { JobDock } from '../jobs/dock.tsx'
@@ -45,6 +47,7 @@ export function Shell() {
   const signOutAndLeave = async () => {
     await signOut()
     forgetRecentFiles()
+    recentSearches.forget()
     await navigate('/sign-in')
     await clearCache()
   }
@@ -62,6 +65,7 @@ export function Shell() {
           <NavLink to="/files">{texts.files}</NavLink>
           <NavLink to="/settings">{texts.settings}</NavLink>
         </nav>
+        <SearchField />
         <div className="top-bar-end">
           <span className="who" title={session.viewer.user.email}>
             {session.viewer.user.name ?? session.viewer.user.email}

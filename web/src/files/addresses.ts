@@ -1,4 +1,5 @@
 /** The addresses of folder pages. */
+import { nameOfPath, parentPath, type StorageLocation } from '../api/locations.ts'
 
 /**
  * The router ends a path at a line break, so each line break is encoded as NUL and a letter. Names cannot contain NUL.
@@ -25,6 +26,20 @@ function decodeSegment(segment: string): string {
 export function folderHref(providerId: string, path: string): string {
   const rest = path === '/' ? '' : path.split('/').map(encodeSegment).join('/')
   return `/files/${encodeURIComponent(providerId)}${rest}`
+}
+
+/** Returns the address of a folder, or of the preview of a file above its folder. */
+export function entryHref(
+  providerId: string,
+  { __typename, path }: { __typename: 'File' | 'Folder'; path: string },
+): string {
+  if (__typename === 'Folder') return folderHref(providerId, path)
+  return `${folderHref(providerId, parentPath(path))}?file=${encodeURIComponent(nameOfPath(path))}`
+}
+
+/** Returns the address of the page that says what takes up space in a folder. */
+export function insightHref({ providerId, path }: StorageLocation): string {
+  return folderHref(providerId, path).replace('/files/', '/insight/')
 }
 
 /** Returns the address of the page of a storage's trash. */

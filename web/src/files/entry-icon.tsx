@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { languageOf, previewKind, type TypedEntry } from './preview/file-types.ts'
+import { TurnImage } from './turn-image.tsx'
 
 /** Files whose media type is not known. */
 const endings: readonly [pattern: RegExp, icon: IconName][] = [
@@ -19,21 +20,19 @@ export function EntryIcon({ entry, thumbnail = null }: { entry: TypedEntry; thum
   )
 }
 
-/** The icon stays where the content has no thumbnail. The browser cancels the request of a row that scrolls away. */
+/** The icon stays where the content has no thumbnail. */
 function Thumbnail({ entry, url }: { entry: TypedEntry; url: string }) {
   const [state, setState] = useState<'loading' | 'loaded' | 'failed'>('loading')
   return (
     <>
       {state !== 'loaded' && <Icon name={iconOf(entry)} />}
       {state !== 'failed' && (
-        <img
+        <TurnImage
           src={url}
           alt=""
-          decoding="async"
-          draggable={false}
           className={state}
-          onLoad={() => setState('loaded')}
-          onError={() => setState('failed')}
+          onLoaded={() => setState('loaded')}
+          onFailed={() => setState('failed')}
         />
       )}
     </>

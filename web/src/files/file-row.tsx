@@ -1,11 +1,4 @@
-import {
-  type MouseEvent,
-  memo,
-  type PointerEvent,
-  type PointerEvent as ReactPointerEvent,
-  useEffect,
-  useRef,
-} from 'react'
+import { type MouseEvent, memo, type PointerEvent as ReactPointerEvent, useRef } from 'react'
 import { urlOf } from '../api/client.ts'
 import { texts } from '../texts/files.tsx'
 import { formatBytes, formatMinute, formatRecent } from '../texts/format.ts'
@@ -13,55 +6,8 @@ import { Icon } from '../ui/icons.tsx'
 import type { RowDragging } from './dragging.ts'
 import { EntryIcon } from './entry-icon.tsx'
 import { type Entry, thumbnailOf } from './operations.ts'
+import { isTouch, pickModeOf, useLongPress } from './pointer.ts'
 import type { PickMode } from './selection.ts'
-
-/** Milliseconds. */
-const holdTime = 500
-/** Pixels that a finger may move meanwhile. */
-const tolerance = 10
-
-/**
- * Returns the handlers of an element that reacts to a long press with a finger. Some browsers report one as a context menu,
- * possibly before the time is over, and some end it with a click.
- */
-function useLongPress(onHold: () => void) {
-  const press = useRef<{ x: number; y: number; timer: number } | null>(null)
-  const wasHeld = useRef(false)
-  const cancel = () => {
-    clearTimeout(press.current?.timer)
-    press.current = null
-  }
-  useEffect(() => () => clearTimeout(press.current?.timer), [])
-  const hold = () => {
-    if (!press.current) return
-    cancel()
-    wasHeld.current = true
-    navigator.vibrate?.(10)
-    onHold()
-  }
-  return {
-    onPointerDown({ pointerType, clientX, clientY }: PointerEvent) {
-      cancel()
-      wasHeld.current = false
-      if (pointerType === 'touch') press.current = { x: clientX, y: clientY, timer: window.setTimeout(hold, holdTime) }
-    },
-    onPointerMove({ clientX, clientY }: PointerEvent) {
-      if (press.current && Math.hypot(clientX - press.current.x, clientY - press.current.y) > tolerance) cancel()
-    },
-    onPointerUp: cancel,
-    onPointerCancel: cancel,
-    onContextMenu(event: MouseEvent) {
-      event.preventDefault()
-      hold()
-    },
-    onClickCapture(event: MouseEvent) {
-      if (!wasHeld.current) return
-      wasHeld.current = false
-      event.preventDefault()
-      event.stopPropagation()
-    },
-  }
-}
 
 interface Props {
   entry: Entry
@@ -84,13 +30,6 @@ interface Props {
   /** Null if entries cannot be dragged. */
   dragging: RowDragging | null
 }
-
-const pickModeOf = ({ shiftKey, ctrlKey, metaKey }: MouseEvent): PickMode =>
-  shiftKey ? 'range' : ctrlKey || metaKey ? 'toggle' : 'only'
-
-/** A tap opens an entry. A long press selects the first one, and further taps select more. */
-const isTouch = ({ nativeEvent }: MouseEvent) =>
-  nativeEvent instanceof PointerEvent && nativeEvent.pointerType === 'touch'
 
 /** Shows a cut name in a tooltip. Screen readers would read every other tooltip as a second name. */
 function showWholeName({ currentTarget }: ReactPointerEvent<HTMLElement>): void {

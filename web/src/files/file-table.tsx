@@ -19,7 +19,8 @@ import { entryKey } from './listing.ts'
 import type { Entry } from './operations.ts'
 import { type FolderPosition, type PickMode, useFocusReturn, type useSelection } from './selection.ts'
 import { columnTitles, type SortColumn, type SortOrder } from './sort.ts'
-import { lineHeights, thumbnailPixels, useEntriesPerLine, type View } from './view.ts'
+import { lineHeights, scrollerOf, type TableView, thumbnailPixels, useEntriesPerLine } from './view.ts'
+import { handleViewKey, type ViewKeys } from './view-keys.ts'
 
 /** Pixels. files.css sets the same heights. */
 const headHeight = 44
@@ -28,20 +29,6 @@ const selectionBarHeight = 56
 const typeAheadTimeout = 800
 
 const columns: readonly SortColumn[] = ['name', 'size', 'modified']
-
-interface TableKeys {
-  onOpen: (entry: Entry) => void
-  onUp: () => void
-  onRename: () => void
-  onDelete: () => void
-  onDetails: () => void
-  onHelp: () => void
-}
-
-/** Returns the element that scrolls the rows: the table, or the whole page in a window without room for both. */
-function scrollerOf(table: HTMLElement | null, isLow: boolean): HTMLElement | null {
-  return isLow ? (table?.closest<HTMLElement>('.folder-page') ?? null) : table
-}
 
 /**
  * A virtual table of entries: only visible rows are in the document. Arrow keys move the focus and, with Shift, select a
@@ -71,9 +58,9 @@ export function FileTable({
   selection: ReturnType<typeof useSelection>
   order: SortOrder
   onSort: (column: SortColumn) => void
-  view: View
+  view: TableView
   onMenu: (index: number, at: { x: number; y: number }) => void
-  keys: TableKeys
+  keys: ViewKeys
   /** The position where the table takes the focus; null if it does not. */
   startPosition: FolderPosition | null
   onLeave: (position: FolderPosition) => void
@@ -137,30 +124,9 @@ export function FileTable({
   const onKeyDown = (event: KeyboardEvent) => {
     // The column headings are buttons and handle their keys themselves.
     if (event.target !== grid.current) return
-    const { key, shiftKey, altKey } = event
     // Any other key ends the search for a typed name.
-    if (key.length > 1) typed.current.text = ''
-    const command = event.ctrlKey || event.metaKey
-    const focused = entries[focusedIndex]
-    const step = steps[key]
-    if (key === 'ArrowUp' && altKey) keys.onUp()
-    else if (step !== undefined) moveTo(focusedIndex + step, shiftKey)
-    else if (key === 'Home') moveTo(0, shiftKey)
-    else if (key === 'End') moveTo(entries.length - 1, shiftKey)
-    else if (key === 'a' && command) selectAll()
-    else if (key === 'Enter' && altKey) keys.onDetails()
-    else if (command || altKey) return
-    else if (key === 'Escape') clear()
-    else if (key === ' ') pick(Math.max(0, focusedIndex), 'toggle')
-    else if (key === 'Enter' && focused) keys.onOpen(focused)
-    else if (key === 'Backspace') keys.onUp()
-    else if (key === 'F2') keys.onRename()
-    else if (key === 'Delete') keys.onDelete()
-    else if ((key === 'F10' && shiftKey) || key === 'ContextMenu') openMenuAtFocus()
-    else if (key === '?') keys.onHelp()
-    else if (key.length === 1) jumpTo(key)
-    else return
-    event.preventDefault()
+    if (event.key.length > 1) typed.current.text = ''
+    handleViewKey(event, { entries, selection, keys, stepOf: key => steps[key], moveTo, jumpTo, openMenuAtFocus })
   }
 
   const openMenuAtFocus = () => {

@@ -5,11 +5,13 @@
 import { Link } from 'react-router'
 import { usePermissions } from '../api/session.ts'
 import { texts } from '../texts/files.tsx'
+import { texts as insightTexts } from '../texts/insight.ts'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
 import { folderHref } from './addresses.ts'
 import './files.css'
 import { Icon } from '../ui/icons.tsx'
+import { IndexState } from '../ui/index-state.tsx'
 import { PageTitle } from '../ui/page.tsx'
 import { providerStatuses, statusHelp } from '../ui/provider-status.ts'
 import { useProviders } from './listing.ts'
@@ -23,6 +25,12 @@ export function FilesHome() {
       <PageTitle>{texts.files}</PageTitle>
       <div className="page-head">
         <h1>{texts.files}</h1>
+        {data && data.length > 0 && (
+          <Link className="button" to="/insight">
+            <Icon name="chart" />
+            {insightTexts.show}
+          </Link>
+        )}
         {isUnrestricted && data && data.length > 0 && (
           <Link className="button" to="/connect">
             {texts.addStorage}
@@ -65,6 +73,7 @@ function StorageCard({ provider, isAdmin }: { provider: Provider; isAdmin: boole
             </>
           )}
         </p>
+        <IndexState providerId={id} />
         {status !== 'CONNECTED' && (
           <p className="provider-trouble">
             {statusHelp(provider)}{' '}

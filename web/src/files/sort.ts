@@ -32,6 +32,17 @@ function compareBy({ column, descending }: SortOrder): Compare {
   }
 }
 
+/** Returns whether a gallery shows an entry. */
+function isPhoto(entry: Entry): boolean {
+  return entry.__typename === 'File' && /^(?:image|video)\//.test(entry.mimeType ?? '')
+}
+
+/** Returns the folders in their order, and then the photos and videos, the newest first. */
+export function galleryOrder(entries: readonly Entry[]): readonly Entry[] {
+  const photos = entries.filter(isPhoto).sort((a, b) => columns.modified(b, a))
+  return [...entries.filter(({ __typename }) => __typename === 'Folder'), ...photos]
+}
+
 export const columnTitles: Readonly<Record<SortColumn, string>> = {
   name: texts.name,
   size: texts.size,

@@ -3,11 +3,13 @@ import { useState } from 'react'
 import { ask } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { common } from '../texts/common.ts'
+import { texts as searchTexts } from '../texts/search.tsx'
 import { texts } from '../texts/storages.tsx'
 import { texts as trashTexts } from '../texts/trash.tsx'
 import { Checkbox } from '../ui/choices.tsx'
 import { FormDialog } from '../ui/dialog.tsx'
 import { NameField, TextField } from '../ui/field.tsx'
+import { Select } from '../ui/select.tsx'
 import { ConfigFields, problemsOf, suggestionsOf, useConfigForm } from './config-fields.tsx'
 import { type Config, fieldsThatResetSecrets, toChanges } from './config-schema.ts'
 import { type ManagedProvider, TrashCostQuery, UpdateMutation } from './operations.ts'
@@ -53,6 +55,7 @@ export function EditDialog({
   const [slug, setSlug] = useState(provider.slug)
   const limits = useJobLimits(provider.jobLimits)
   const [days, setDays] = useState(provider.trashDays === null ? '' : String(provider.trashDays))
+  const [mode, setMode] = useState(provider.catalogue.mode)
   const [cleared, setCleared] = useState<readonly string[]>([])
   const save = useMutation({
     mutationFn: async () => {
@@ -66,6 +69,7 @@ export function EditDialog({
         ...(slug !== provider.slug && { slug }),
         ...(Object.keys(config).length > 0 && { config }),
         ...(limits.changes && { jobLimits: limits.changes }),
+        ...(mode !== provider.catalogue.mode && { catalogueMode: mode }),
         ...(parseDays(days) !== provider.trashDays && { trashDays: parseDays(days) }),
       }
       await ask(UpdateMutation, { input })
@@ -116,9 +120,24 @@ export function EditDialog({
         </Checkbox>
       ))}
       <TrashField providerId={provider.id} value={days} onChange={setDays} />
+      <Select
+        label={searchTexts.mode}
+        description={searchTexts.modeHelp}
+        options={modesFor(provider.catalogue.mode)}
+        value={mode}
+        onChange={setMode}
+      />
       <JobLimitFields limits={limits} />
     </FormDialog>
   )
+}
+
+type Mode = ManagedProvider['catalogue']['mode']
+
+/** Returns the modes of the search that a person can choose. */
+function modesFor(stored: Mode) {
+  const modes: readonly Mode[] = stored === 'CONTENT' ? ['CONTENT', 'NAMES', 'OFF'] : ['NAMES', 'OFF']
+  return modes.map(value => ({ value, title: searchTexts.modes[value] }))
 }
 
 const maxDays = 3650

@@ -43,6 +43,7 @@ export const ManagedProvidersQuery = graphql(`
       type { type title needsAuthorization configSchema }
       jobLimits { filesAtOnce bytesPerSecond }
       trashDays
+      catalogue { mode }
     }
   }
 `)

@@ -12,6 +12,7 @@ import { texts } from '../texts/storages.tsx'
 import { Button } from '../ui/button.tsx'
 import { Confirm, Dialog } from '../ui/dialog.tsx'
 import { ErrorBox, errorMessage } from '../ui/error-box.tsx'
+import { IndexState } from '../ui/index-state.tsx'
 import { LoadState } from '../ui/loading.tsx'
 import { AdminOnly, PageHead } from '../ui/page.tsx'
 import { providerStatuses, statusHelp } from '../ui/provider-status.ts'
@@ -176,6 +177,7 @@ function StorageCard({ provider, onAction }: { provider: ManagedProvider; onActi
       {help && <p>{help}</p>}
       {status === 'UNAVAILABLE' && <p className="help">{texts.unavailableHelp}</p>}
       {status === 'CONNECTED' && <QuotaBar providerId={id} isDisk={type.type === 'local'} />}
+      <IndexState providerId={id} isDetailed />
       {test.error && <ErrorBox error={test.error} />}
       <div className="provider-actions">
         {consentLabel !== null && (

@@ -58,6 +58,13 @@ export const texts = {
   dropInto: (folder: string) => `Drop to upload into ${folder}`,
   dropFailed: 'The dropped files could not be read. Use the Upload button instead.',
 
+  // The gallery
+  photos: (count: number) => formatCount(count, 'item'),
+  notInGallery: (count: number) => `${formatCount(count, 'other file is', 'other files are')} not shown`,
+  noPhotos: 'This folder has no photos and no videos',
+  showList: 'Show all files',
+  withoutTime: 'Without a date',
+
   // The table
   name: 'Name',
   size: 'Size',
@@ -84,7 +91,8 @@ export const texts = {
   filter: 'Filter by name',
   sortBy: 'Sort by',
   view: 'View',
-  views: { list: 'List', compact: 'Compact', tiles: 'Tiles' },
+  views: { list: 'List', compact: 'Compact', tiles: 'Tiles', gallery: 'Gallery' },
+  gallery: 'Gallery',
   refresh: 'Refresh',
   upload: 'Upload',
   uploadFolder: 'Upload folder',
@@ -186,12 +194,17 @@ export const texts = {
     ['F2', 'Rename'],
     ['Delete', 'Delete'],
     ['Shift + F10', 'Open the menu'],
+    ['/', 'Search all storages'],
     ['?', 'Show this help'],
   ] as readonly (readonly [keys: string, meaning: string])[],
 
   // Previews
   previousFile: 'Previous file',
   nextFile: 'Next file',
+  slideshow: 'Slideshow',
+  stopSlideshow: 'Stop the slideshow',
+  fullScreen: 'Full screen',
+  information: 'Information',
   noPreview: 'No preview for this type of file',
   zoom: 'Zoom',
   zoomIn: 'Zoom in',

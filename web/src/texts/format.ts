@@ -1,6 +1,7 @@
 const units = ['B', 'KB', 'MB', 'GB', 'TB', 'PB']
 const number = new Intl.NumberFormat()
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
+const month = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric' })
 const minute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 const thisYear = new Intl.DateTimeFormat(undefined, {
   day: 'numeric',
@@ -49,6 +50,11 @@ export function formatDuration(seconds: number): string {
 /** Formats a date: "21 Nov 2026". */
 export function formatDay(iso: string): string {
   return day.format(new Date(iso))
+}
+
+/** Formats a month: "November 2026". */
+export function formatMonth(iso: string): string {
+  return month.format(new Date(iso))
 }
 
 /** Formats a date and time to the minute. */

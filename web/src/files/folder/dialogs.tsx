@@ -30,6 +30,8 @@ interface FolderDialogProps {
   hrefOf: (entry: Entry) => string
   /** Called with an entry that was created or renamed. */
   onChanged: (entry: Entry) => void
+  /** Called when entries were deleted, or a job deletes them. */
+  onDeleted?: () => void
   onClose: () => void
 }
 
@@ -42,6 +44,7 @@ export function FolderDialog({
   providers,
   hrefOf,
   onChanged,
+  onDeleted,
   onClose,
 }: FolderDialogProps) {
   const client = useQueryClient()
@@ -65,6 +68,7 @@ export function FolderDialog({
         onDeleted={deleted => {
           updateListing(client, folder, deleted, [])
           void client.invalidateQueries({ queryKey: queryKeys.subfolders(folder) })
+          if (deleted.length > 0) onDeleted?.()
         }}
         // The folder may have changed meanwhile.
         onFailed={() => void refresh(folder)}

@@ -57,6 +57,17 @@ export function Empty(props: {
   )
 }
 
+/** Shown in the gallery of a folder without photos. */
+export function NoPhotos({ onList }: { onList: () => void }) {
+  return (
+    <div className="empty">
+      <Icon name="image" />
+      <p className="empty-title">{texts.noPhotos}</p>
+      <Button onPress={onList}>{texts.showList}</Button>
+    </div>
+  )
+}
+
 /** The reasons for errors that concern a storage as a whole. */
 const reasons = new Set(['UNAVAILABLE', 'BACK_END_CREDENTIALS', 'NEEDS_RECONNECT'])
 

@@ -18,18 +18,19 @@ import { type DroppedEntries, useDragging } from '../dragging.ts'
 import { FileTable } from '../file-table.tsx'
 import { entryKey, useListing } from '../listing.ts'
 import type { Entry, Provider } from '../operations.ts'
-import { rememberPosition, useSelection } from '../selection.ts'
+import { type FolderPosition, rememberPosition, useSelection } from '../selection.ts'
 import { rememberRecentFile } from '../sidebar/recent-files.ts'
-import { type SortColumn, useSorted, useSortOrder } from '../sort.ts'
+import { galleryOrder, type SortColumn, useSorted, useSortOrder } from '../sort.ts'
 import { DropArea, type FileSelection } from '../upload/choose-files.tsx'
 import { uploadFiles } from '../upload/waiting-uploads.ts'
 import { useView } from '../view.ts'
 import { type DialogKind, DropDialog, FolderDialog } from './dialogs.tsx'
-import { Empty, isStorageTrouble, StorageTrouble, useCurrentStatus } from './empty.tsx'
+import { Empty, isStorageTrouble, NoPhotos, StorageTrouble, useCurrentStatus } from './empty.tsx'
 import { Breadcrumb, useNavigation } from './navigation.tsx'
 import { SelectionBar, Toolbar } from './toolbar.tsx'
 
 const EntryMenu = lazyPart(async () => (await import('../entry-menu.tsx')).EntryMenu)
+const Gallery = lazyPart(async () => (await import('../gallery/gallery.tsx')).Gallery)
 const Preview = lazyPart(async () => (await import('../preview/preview.tsx')).Preview)
 
 export function Folder({
@@ -56,10 +57,11 @@ export function Folder({
   useChanges(folder, !error && !isPending, entries.length)
   useCurrentStatus(provider, error, isComplete)
   const sorted = useSorted(entries, isComplete, order)
-  const shown = useMemo(() => {
+  const matching = useMemo(() => {
     const lowerCase = filter.toLowerCase()
     return lowerCase === '' ? sorted : sorted.filter(({ name }) => name.toLowerCase().includes(lowerCase))
   }, [sorted, filter])
+  const shown = useMemo(() => (view === 'gallery' ? galleryOrder(matching) : matching), [matching, view])
   const selection = useSelection(shown)
   const { selectedEntries, selectedKeys, pick, selectOnly, clear } = selection
   const previewed = usePreviewed(folder, entries)
@@ -99,6 +101,24 @@ export function Folder({
   )
   const onSort = (column: SortColumn) => setOrder({ column, descending: order.column === column && !order.descending })
   const onNewFolder = () => setOpenDialog('new-folder')
+  const viewProps = {
+    isCovered: openDialog !== null || menu !== null || previewed.entry !== undefined,
+    label: texts.filesIn(folderName),
+    entries: shown,
+    hrefOf,
+    selection,
+    onMenu,
+    startPosition,
+    onLeave: (position: FolderPosition) => rememberPosition(href, position),
+    keys: {
+      onOpen: open,
+      onUp: up,
+      onRename: () => openIfAllowed('rename'),
+      onDelete: () => openIfAllowed('delete'),
+      onDetails: () => selectedEntries.length === 1 && setOpenDialog('details'),
+      onHelp: () => setOpenDialog('keyboard'),
+    },
+  }
   const isMissing = error instanceof StowageError && error.reason === 'NOT_FOUND'
   const isUsable = !isMissing && (!error || isComplete)
 
@@ -125,7 +145,8 @@ export function Folder({
           <p className="folder-status" role="status">
             {isPending || (error && !isComplete) ? '' : texts.items(entries.length)}
             {!isComplete && isFetching && !isPending && ` ${texts.loadingMore}`}
-            {filter !== '' && ` · ${texts.matches(shown.length)}`}
+            {filter !== '' && ` · ${texts.matches(matching.length)}`}
+            {matching.length > shown.length && ` · ${texts.notInGallery(matching.length - shown.length)}`}
             {selectedEntries.length > 0 && (
               <>
                 {' · '}
@@ -157,7 +178,8 @@ export function Folder({
           </p>
         )}
         {isPending && !error && <Loading label={texts.loadingFolder} />}
-        {!isPending && shown.length === 0 && isComplete && !error && (
+        {shown.length === 0 && matching.length > 0 && <NoPhotos onList={() => setView('list')} />}
+        {!isPending && matching.length === 0 && isComplete && !error && (
           <Empty
             isFiltered={filter !== '' && entries.length > 0}
             isStorage={path === provider.root.path}
@@ -166,30 +188,14 @@ export function Folder({
             onNewFolder={onNewFolder}
           />
         )}
-        {shown.length > 0 && (
-          <FileTable
-            isCovered={openDialog !== null || menu !== null || previewed.entry !== undefined}
-            label={texts.filesIn(folderName)}
-            entries={shown}
-            hrefOf={hrefOf}
-            selection={selection}
-            order={order}
-            onSort={onSort}
-            view={view}
-            onMenu={onMenu}
-            startPosition={startPosition}
-            onLeave={position => rememberPosition(href, position)}
-            dragging={rows}
-            keys={{
-              onOpen: open,
-              onUp: up,
-              onRename: () => openIfAllowed('rename'),
-              onDelete: () => openIfAllowed('delete'),
-              onDetails: () => selectedEntries.length === 1 && setOpenDialog('details'),
-              onHelp: () => setOpenDialog('keyboard'),
-            }}
-          />
-        )}
+        {shown.length > 0 &&
+          (view === 'gallery' ? (
+            <Suspense fallback={<Loading label={texts.loadingFolder} />}>
+              <Gallery {...viewProps} folder={folder} />
+            </Suspense>
+          ) : (
+            <FileTable {...viewProps} order={order} onSort={onSort} view={view} dragging={rows} />
+          ))}
       </main>
       <Suspense>{menu && <EntryMenu at={menu} actions={actions} onClose={() => setMenu(null)} />}</Suspense>
       <Suspense>

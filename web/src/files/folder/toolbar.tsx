@@ -57,6 +57,15 @@ export function Toolbar(props: {
           </option>
         ))}
       </select>
+      <Button
+        variant="quiet"
+        className="gallery-toggle"
+        aria-label={texts.gallery}
+        aria-pressed={view === 'gallery'}
+        onPress={() => onView(view === 'gallery' ? 'list' : 'gallery')}
+      >
+        <Icon name={view === 'gallery' ? 'rows' : 'grid'} />
+      </Button>
       <Button variant="quiet" className={isLoading ? 'refreshing' : ''} aria-label={texts.refresh} onPress={onRefresh}>
         <Icon name="refresh" />
       </Button>

@@ -4,11 +4,22 @@ import { Button } from '../../ui/button.tsx'
 import { Icon } from '../../ui/icons.tsx'
 
 /** Plays media with the browser. Seeking sends range requests to the server. */
-export function Media({ kind, link, name }: { kind: 'image' | 'video' | 'audio'; link: string; name: string }) {
+export function Media({
+  kind,
+  link,
+  name,
+  onSwipe,
+}: {
+  kind: 'image' | 'video' | 'audio'
+  link: string
+  name: string
+  /** Called when a finger moves an image aside: 1 for the next one. */
+  onSwipe?: ((direction: 1 | -1) => void) | undefined
+}) {
   const [hasFailed, setFailed] = useState(false)
   if (hasFailed) return <p className="preview-note">{texts.mediaFailed}</p>
   const fail = () => setFailed(true)
-  if (kind === 'image') return <ImageView link={link} name={name} onFailed={fail} />
+  if (kind === 'image') return <ImageView link={link} name={name} onSwipe={onSwipe} onFailed={fail} />
   if (kind === 'audio') {
     // biome-ignore lint/a11y/useMediaCaption: the file comes without captions
     return <audio src={link} aria-label={name} controls onError={fail} />
@@ -60,17 +71,31 @@ function within({ scale, x, y }: Zoom, { width, height }: Size): Zoom {
 
 /** The factor of a press on a button or a key. */
 const step = 1.5
+/** Pixels. */
+const swipeWidth = 60
 /** The factor for each pixel that a wheel turns. */
 const wheelStep = 1.002
 /** The scale after a double click. */
 const closeUp = 3
 
 /** Shows an image that can be scaled with the wheel, two fingers, a double click, the keys + and -, and buttons. */
-function ImageView({ link, name, onFailed }: { link: string; name: string; onFailed: () => void }) {
+function ImageView({
+  link,
+  name,
+  onSwipe,
+  onFailed,
+}: {
+  link: string
+  name: string
+  onSwipe: ((direction: 1 | -1) => void) | undefined
+  onFailed: () => void
+}) {
   const frame = useRef<HTMLDivElement>(null)
   const [zoom, setZoom] = useState<Zoom>(fitted)
   /** The positions of the fingers, or of the pressed mouse. */
   const pointers = useRef(new Map<number, Point>())
+  /** Where a single finger began to move; null with a second one. */
+  const swipe = useRef<Point | null>(null)
   const isZoomed = zoom.scale > 1
   const percent = texts.percent(Math.round(zoom.scale * 100))
 
@@ -122,7 +147,14 @@ function ImageView({ link, name, onFailed }: { link: string; name: string; onFai
     const middle = fromMiddle({ x: (now.x + other.x) / 2, y: (now.y + other.y) / 2 })
     scaleBy(distance(now) / Math.max(distance(before), 1), middle)
   }
-  const release = ({ pointerId }: PointerEvent) => pointers.current.delete(pointerId)
+  const release = ({ pointerId, clientX, clientY }: PointerEvent) => {
+    pointers.current.delete(pointerId)
+    const begin = swipe.current
+    swipe.current = null
+    if (!begin || isZoomed) return
+    const [x, y] = [clientX - begin.x, clientY - begin.y]
+    if (Math.abs(x) > swipeWidth && Math.abs(x) > 2 * Math.abs(y)) onSwipe?.(x < 0 ? 1 : -1)
+  }
 
   return (
     <div className="image-view">
@@ -132,11 +164,16 @@ function ImageView({ link, name, onFailed }: { link: string; name: string; onFai
         className={`image-frame${isZoomed ? ' zoomed' : ''}`}
         onPointerDown={event => {
           event.currentTarget.setPointerCapture(event.pointerId)
-          pointers.current.set(event.pointerId, { x: event.clientX, y: event.clientY })
+          const at = { x: event.clientX, y: event.clientY }
+          swipe.current = event.pointerType === 'touch' && pointers.current.size === 0 ? at : null
+          pointers.current.set(event.pointerId, at)
         }}
         onPointerMove={onPointerMove}
         onPointerUp={release}
-        onPointerCancel={release}
+        onPointerCancel={({ pointerId }) => {
+          pointers.current.delete(pointerId)
+          swipe.current = null
+        }}
         onDoubleClick={({ clientX, clientY }) => {
           if (isZoomed) setZoom(fitted)
           else scaleBy(closeUp, fromMiddle({ x: clientX, y: clientY }))

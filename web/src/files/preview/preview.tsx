@@ -1,6 +1,6 @@
 /** Previews: a file over the whole page, in a view for its type. Each view that needs a library loads when it is first shown. */
 import { useQuery } from '@tanstack/react-query'
-import { type KeyboardEvent, Suspense, useMemo, useState } from 'react'
+import { type KeyboardEvent, Suspense, useMemo, useRef, useState } from 'react'
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { useBlocker } from 'react-router'
 import { childPath, type StorageLocation } from '../../api/locations.ts'
@@ -12,9 +12,11 @@ import { Confirm } from '../../ui/dialog.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import { Loading } from '../../ui/loading.tsx'
-import { type Entry, fileLink } from '../operations.ts'
+import { type Entry, fileLink, thumbnailOf } from '../operations.ts'
 import { type PreviewKind, previewKind } from './file-types.ts'
+import { Information } from './information.tsx'
 import { Media } from './media.tsx'
+import { useSlideshow } from './slideshow.ts'
 import { DocumentView } from './text.tsx'
 import './preview.css'
 import { stowage } from '../../api/client.ts'
@@ -31,6 +33,15 @@ function hasPdfViewer(entry: Entry): boolean {
 
 /** Seconds. It is long enough to pause a film and continue later. */
 const linkLifetime = 6 * 60 * 60
+
+/** Pixels of the images of files that no browser shows. */
+const imagePixels = 1024
+
+function toggleFullScreen(element: HTMLElement | null): void {
+  if (document.fullscreenElement) void document.exitFullscreen()
+  // A browser can refuse, and the preview covers its window then.
+  else element?.requestFullscreen().catch(() => {})
+}
 
 /** Shows a file over the whole page. The arrow keys go to the previous and next file. */
 export function Preview({
@@ -51,6 +62,8 @@ export function Preview({
   const { providerId } = folder
   const path = childPath(folder.path, entry.name)
   const kind = previewKind(entry)
+  // A browser cannot show every photo. The server makes an image of the others.
+  const image = kind === null ? thumbnailOf(entry, imagePixels) : null
   const needsLink = kind !== null && (mediaKinds.has(kind) || (kind === 'pdf' && hasPdfViewer(entry)))
   const {
     data: link,
@@ -66,6 +79,9 @@ export function Preview({
   const at = files.findIndex(({ name }) => name === entry.name)
   const previous = files[at - 1]
   const next = at < 0 ? undefined : files[at + 1]
+  const [showsInfo, setShowsInfo] = useState(false)
+  const frame = useRef<HTMLDivElement>(null)
+  const slideshow = useSlideshow({ files, entry, onShow })
   /** Whether a text was edited and not saved. */
   const [isDirty, setDirty] = useState(false)
   // Any way out of the preview is a navigation, also that with the Back button.
@@ -76,6 +92,12 @@ export function Preview({
     if (target instanceof HTMLElement && ['PRE', 'TEXTAREA'].includes(target.tagName)) return
     if (key === 'ArrowLeft' && previous) onShow(previous.name)
     if (key === 'ArrowRight' && next) onShow(next.name)
+    if (key === 'i') setShowsInfo(!showsInfo)
+    if (key === 'f') toggleFullScreen(frame.current)
+  }
+  const onSwipe = (direction: 1 | -1) => {
+    const to = direction === 1 ? next : previous
+    if (to) onShow(to.name)
   }
   return (
     <ModalOverlay
@@ -89,7 +111,7 @@ export function Preview({
       <Modal className="preview">
         <Dialog className="preview-dialog">
           {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys repeat what the buttons do */}
-          <div className="preview-frame" tabIndex={-1} onKeyDown={onKeyDown}>
+          <div ref={frame} className="preview-frame" tabIndex={-1} onKeyDown={onKeyDown}>
             <div className="preview-head">
               <Heading slot="title">{entry.name}</Heading>
               <span className="aside-text">
@@ -111,6 +133,33 @@ export function Preview({
               >
                 <Icon name="right" />
               </Button>
+              {slideshow.isPossible && (
+                <Button
+                  variant="quiet"
+                  aria-label={slideshow.isRunning ? texts.stopSlideshow : texts.slideshow}
+                  onPress={slideshow.toggle}
+                >
+                  <Icon name={slideshow.isRunning ? 'pause' : 'play'} />
+                </Button>
+              )}
+              {document.fullscreenEnabled && (
+                <Button
+                  variant="quiet"
+                  className="full-screen"
+                  aria-label={texts.fullScreen}
+                  onPress={() => toggleFullScreen(frame.current)}
+                >
+                  <Icon name="expand" />
+                </Button>
+              )}
+              <Button
+                variant="quiet"
+                aria-label={texts.information}
+                aria-pressed={showsInfo}
+                onPress={() => setShowsInfo(!showsInfo)}
+              >
+                <Icon name="info" />
+              </Button>
               <Button variant="quiet" aria-label={texts.download} onPress={() => onDownload(entry)}>
                 <Icon name="download" />
               </Button>
@@ -118,9 +167,10 @@ export function Preview({
                 <Icon name="cross" />
               </Button>
             </div>
-            <div className="preview-body">
+            <div className={`preview-body${showsInfo ? ' with-info' : ''}`}>
               {error && <ErrorBox error={error} retry={refetch} />}
-              {kind === null && <NoPreview onDownload={() => onDownload(entry)} />}
+              {image !== null && <Media key={image} kind="image" link={image} name={entry.name} onSwipe={onSwipe} />}
+              {kind === null && image === null && <NoPreview onDownload={() => onDownload(entry)} />}
               {needsLink && !link && !error && <Loading label={common.loading} />}
               {kind && (link || !needsLink) && (
                 <View
@@ -130,8 +180,10 @@ export function Preview({
                   entry={entry}
                   link={link ?? ''}
                   onDirty={setDirty}
+                  onSwipe={onSwipe}
                 />
               )}
+              {showsInfo && <Information key={path} folder={folder} entry={entry} />}
             </div>
           </div>
           {blocker.state === 'blocked' && (
@@ -156,15 +208,16 @@ interface ViewProps {
   entry: Entry
   link: string
   onDirty: (isDirty: boolean) => void
+  onSwipe: (direction: 1 | -1) => void
 }
 
-function View({ file, kind, entry, link, onDirty }: ViewProps) {
+function View({ file, kind, entry, link, onDirty, onSwipe }: ViewProps) {
   const [size, type] = entry.__typename === 'File' ? [entry.size, entry.mimeType] : [null, null]
   if (kind === 'text') return <DocumentView file={file} name={entry.name} type={type} onDirty={onDirty} />
   if (kind === 'table') return <TableView file={file} name={entry.name} />
   if (kind === 'pdf' && link !== '') return <PdfFrame link={link} name={entry.name} />
   if (kind === 'pdf') return <PdfView file={file} name={entry.name} size={size} />
-  return <Media kind={kind} link={link} name={entry.name} />
+  return <Media kind={kind} link={link} name={entry.name} onSwipe={onSwipe} />
 }
 
 function NoPreview({ onDownload }: { onDownload: () => void }) {

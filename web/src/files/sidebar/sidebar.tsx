@@ -5,10 +5,11 @@ import { Link, NavLink } from 'react-router'
 import { childPath, isWithin, parentPath, type StorageLocation } from '../../api/locations.ts'
 import { useSession } from '../../api/session.ts'
 import { texts } from '../../texts/files.tsx'
+import { texts as insightTexts } from '../../texts/insight.ts'
 import { Button } from '../../ui/button.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import { useSubfolders } from '../../ui/subfolders.ts'
-import { folderHref } from '../addresses.ts'
+import { folderHref, insightHref } from '../addresses.ts'
 import { folderUsage, type Provider } from '../operations.ts'
 import { useRecentFiles } from './recent-files.ts'
 import './sidebar.css'
@@ -161,6 +162,10 @@ function FolderSize({ folder }: { folder: StorageLocation }) {
         {error && !isFetching && texts.usageUnknown}
         {data && !isFetching && texts.usage(data)}
       </p>
+      <Link className="sidebar-link" to={insightHref(folder)}>
+        <Icon name="chart" />
+        {insightTexts.show}
+      </Link>
     </section>
   )
 }

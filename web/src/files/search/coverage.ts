@@ -1,0 +1,18 @@
+import { texts } from '../../texts/search.tsx'
+import type { Coverage } from './operations.ts'
+
+/** Returns sentences about what the catalogues do not have; none if a search has covered everything. */
+export function coverageNotes(coverage: readonly Coverage[]): string[] {
+  const incomplete = coverage.filter(({ isComplete }) => !isComplete)
+  const off = incomplete.filter(({ provider }) => provider.catalogue.mode === 'OFF')
+  const isNew = ({ provider }: Coverage) =>
+    provider.catalogue.state === 'INDEXING' || provider.catalogue.state === 'WAITING'
+  const others = incomplete.filter(each => !off.includes(each))
+  const namesOf = (some: readonly Coverage[]) => some.map(({ provider }) => provider.name).join(', ')
+  const { coverage: sentences } = texts
+  return [
+    { some: others.filter(isNew), sentence: sentences.indexing },
+    { some: others.filter(each => !isNew(each)), sentence: sentences.partial },
+    { some: off, sentence: sentences.off },
+  ].flatMap(({ some, sentence }) => (some.length === 0 ? [] : sentence(namesOf(some))))
+}

@@ -1,0 +1,106 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect, useMemo, useState } from 'react'
+import { useSearchParams } from 'react-router'
+import { texts } from '../../texts/search.tsx'
+import { ErrorBox } from '../../ui/error-box.tsx'
+import { Icon } from '../../ui/icons.tsx'
+import { Loading } from '../../ui/loading.tsx'
+import { PageTitle } from '../../ui/page.tsx'
+import { ShowMore, usePages } from '../../ui/pages.tsx'
+import { EntryList, type LocatedEntry } from '../entry-list/list.tsx'
+import { Chips } from './chips.tsx'
+import { coverageNotes } from './coverage.ts'
+import { filtersOf, inputOf, type SearchFilters } from './filters.ts'
+import { Highlighted } from './highlight.tsx'
+import { search } from './operations.ts'
+import './page.css'
+
+const pageSize = 50
+/** Milliseconds in which the catalogue follows a change. */
+const followTime = 2500
+
+/** The results of the search that the address names. */
+export function SearchPage() {
+  const [params] = useSearchParams()
+  const filters = useMemo(() => filtersOf(params), [params])
+  const text = filters.text.trim()
+  return (
+    <main className="page search-page">
+      <PageTitle>{texts.title(text)}</PageTitle>
+      <h1 className="visually-hidden">{texts.results}</h1>
+      <Chips filters={filters} />
+      {text === '' ? <Beginning /> : <Results key={params.toString()} filters={filters} text={text} />}
+    </main>
+  )
+}
+
+function Beginning() {
+  return (
+    <div className="empty">
+      <Icon name="search" />
+      <p className="empty-title">{texts.begin}</p>
+      <p>{texts.beginHelp}</p>
+    </div>
+  )
+}
+
+function Results({ filters, text }: { filters: SearchFilters; text: string }) {
+  const client = useQueryClient()
+  const [now] = useState(Date.now)
+  const queryKey = ['search', 'results', filters, now]
+  const { query, nodes } = usePages(queryKey, (after, signal) =>
+    search(inputOf({ ...filters, text }, now), { first: pageSize, after }, signal),
+  )
+  const [hasChanged, setChanged] = useState(false)
+  useEffect(() => {
+    if (!hasChanged) return
+    const timer = setTimeout(() => {
+      setChanged(false)
+      void client.invalidateQueries({ queryKey: ['search'] })
+    }, followTime)
+    return () => clearTimeout(timer)
+  }, [hasChanged, client])
+  const notes = coverageNotes(query.data?.pages[0]?.coverage ?? [])
+  const entries = useMemo(
+    () =>
+      (nodes ?? []).map(
+        ({ entry, provider, snippet }): LocatedEntry => ({
+          ...entry,
+          providerId: provider.id,
+          storage: provider.name,
+          ...(snippet !== null && { note: <Highlighted text={snippet} query={text} /> }),
+        }),
+      ),
+    [nodes, text],
+  )
+  return (
+    <>
+      {notes.map(note => (
+        <p key={note} className="notice">
+          {note}
+        </p>
+      ))}
+      <p className="folder-status" role="status">
+        {nodes && nodes.length > 0 && texts.found(nodes.length, query.hasNextPage)}
+      </p>
+      {query.error && <ErrorBox error={query.error} retry={query.refetch} />}
+      {query.isPending && <Loading label={texts.searching} />}
+      {nodes?.length === 0 && (
+        <div className="empty">
+          <Icon name="search" />
+          <p className="empty-title">{texts.nothing(text)}</p>
+          <p>{texts.nothingHelp}</p>
+        </div>
+      )}
+      {entries.length > 0 && (
+        <EntryList
+          label={texts.results}
+          entries={entries}
+          nameOf={({ name }) => <Highlighted text={name} query={text} />}
+          onChanged={() => setChanged(true)}
+        />
+      )}
+      <ShowMore query={query} className="more-results" />
+    </>
+  )
+}

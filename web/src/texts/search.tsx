@@ -1,0 +1,72 @@
+import type { ReactNode } from 'react'
+import { formatCount } from './format.ts'
+
+/** The search field, and the page of its results. */
+export const texts = {
+  search: 'Search all storages',
+  placeholder: 'Search',
+  /** The key that goes to the field. */
+  key: '/',
+  open: 'Search',
+  clear: 'Clear the search',
+  close: 'Close the search',
+  results: 'Search results',
+  suggestions: 'Suggestions',
+  title: (text: string) => (text === '' ? 'Search' : `“${text}”`),
+  searching: 'Searching',
+  nothing: (text: string) => `Nothing found for “${text}”.`,
+  nothingHelp: 'Check the spelling, use fewer words, or remove a filter.',
+  all: (text: string) => `All results for “${text}”`,
+  onlyIn: (folder: string) => `Only in “${folder}”`,
+  recent: 'Recent searches',
+  forget: (text: string) => `Remove “${text}” from the recent searches`,
+  begin: 'Find files and folders by their names, in all storages at once.',
+  beginHelp: 'Words can be in any order. Words in quotes are one phrase: "annual report".',
+  found: (count: number, hasMore: boolean) =>
+    hasMore ? `The first ${formatCount(count, 'result')}` : formatCount(count, 'result'),
+  in: (storage: string, folder: string) => (folder === '/' ? storage : `${storage} · ${folder}`),
+
+  // Filters
+  filters: 'Filters',
+  kind: 'Type',
+  kinds: { file: 'Files', folder: 'Folders' },
+  size: 'Size',
+  sizes: { small: 'Under 1 MB', medium: '1 to 100 MB', large: '100 MB to 1 GB', huge: 'Over 1 GB' },
+  time: 'Modified',
+  times: {
+    day: 'Last 24 hours',
+    week: 'Last 7 days',
+    month: 'Last 30 days',
+    year: 'Last year',
+    older: 'Over a year ago',
+  },
+  storage: 'Storage',
+  any: (filter: string) => `${filter}: any`,
+  folder: 'Folder…',
+  chooseFolder: 'Search in a folder',
+  removeFolder: (folder: string) => `Search everywhere, not only in ${folder}`,
+  removeFilters: 'Clear filters',
+
+  // What the catalogues do not have
+  coverage: {
+    off: (names: string) => `Not searched, because the search is off there: ${names}.`,
+    indexing: (names: string) => `Still being indexed, so something may be missing: ${names}.`,
+    partial: (names: string) => `Some files are not in the index yet: ${names}.`,
+  },
+
+  // The state of an index
+  indexing: (entries: number | null) =>
+    entries === null ? 'Indexing for the search…' : `Indexing for the search: ${formatCount(entries, 'item')} so far`,
+  indexed: (time: ReactNode, entries: number | null) => (
+    <>
+      Last indexed {time}
+      {entries !== null && `, ${formatCount(entries, 'item')}`}
+    </>
+  ),
+  waiting: 'Not indexed yet',
+  failed: 'The index is not up to date, because the storage does not respond.',
+  isOff: 'The search is off for this storage.',
+  mode: 'Search',
+  modeHelp: 'Switching the search off removes the index of this storage.',
+  modes: { OFF: 'Off', NAMES: 'Names of files and folders', CONTENT: 'Names and the text of files' },
+}
