@@ -34,7 +34,7 @@ t.test('every REST route is in the document, and every operation has a route', a
   // GraphQL and MCP describe themselves, standards describe WebDAV, and Amazon describes S3.
   const others = /^[A-Z]+ \/(?:graphql|graphiql|mcp|(?:dav|s3)(?:\/\*)?)$/
   const console =
-    /^(?:GET|HEAD) \/(?:icon\.svg|assets\/\*|(?:sign-in|register|reset-password|connect|files|jobs|settings|trash|s)?(?:\/\*)?)$/
+    /^(?:GET|HEAD) \/(?:icon\.svg|assets\/\*|(?:sign-in|register|reset-password|connect|files|jobs|insight|search|settings|trash|s)?(?:\/\*)?)$/
   const live = parseRoutes(app.app.server.printRoutes()).filter(route => !others.test(route) && !console.test(route))
   t.ok(live.length > 15)
   t.same(described.toSorted(), live.toSorted())

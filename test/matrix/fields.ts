@@ -75,7 +75,14 @@ export const fields: Readonly<Record<string, FieldRow>> = {
       return { input: { text: 'content', within: [at(target)], ...filters, content: true }, first: 3, after: null }
     },
   },
-  'Query.storageUsage': { needs: readPaths, takes: ['entry'], args: target => ({ within: [at(target)] }) },
+  'Query.storageUsage': {
+    needs: readPaths,
+    takes: ['entry', 'entry'],
+    args: target => {
+      const { toProviderId: providerId, toPath: path } = ends(target)
+      return { within: [at(target), { providerId, path }] }
+    },
+  },
   'Query.rankedFiles': {
     needs: readPaths,
     takes: ['entry'],

@@ -21,7 +21,6 @@ const unanswered = [
   'Checksum.hex',
   'ConnectProviderPayload.authorizationUrl',
   'ConnectProviderPayload.provider',
-  'Duplicate.checksum',
   'HttpHeader.name',
   'HttpHeader.value',
 ]

@@ -316,7 +316,7 @@ async function photos(): Promise<Record<string, Buffer>> {
 
 /** Waits until the texts of the page stay the same. A folder follows its changes with a request that does not end. */
 async function untilStill(page: Visit): Promise<void> {
-  await page.locator('.loading').waitFor({ state: 'detached' })
+  await page.locator('.loading').first().waitFor({ state: 'detached' })
   let before: string | null = null
   let repeats = 0
   const isStill = async () => {

@@ -186,6 +186,29 @@ if (files) {
     t.equal(await field(page).inputValue(), 'notes')
   })
 
+  t.test('the words around a hit in the text of a file are shown', async t => {
+    const letters = await store('Letters', { 'letter.txt': 'Dear Ada, the umbrella is in the hall.' })
+    const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }'
+    await app.ask(update, { input: { id: letters.id, catalogueMode: 'CONTENT' } }, owner.token)
+    const page = await open(t)
+    await page.goto('/search?text=umbrella')
+    await until(
+      async () => {
+        await page.reload()
+        await page.locator('.empty, .entry-list').first().waitFor()
+        return (await results(page).count()) === 1
+      },
+      { within: 60_000 },
+    )
+    await results(page).getByText('Dear Ada, the umbrella is in the hall.').waitFor()
+    t.equal(await results(page).locator('mark').textContent(), 'umbrella')
+    await isGood(t, page)
+    await field(page).click()
+    await field(page).fill('umbrell')
+    await options(page).filter({ hasText: 'Dear Ada' }).waitFor()
+    await isGood(t, page)
+  })
+
   t.test('the search says what is not indexed, and what has failed', async t => {
     const slow = await store('Slow disk', { 'report.txt': 'x' })
     await until(isIndexed, { within: 60_000 })

@@ -123,7 +123,7 @@ export function EditDialog({
       <Select
         label={searchTexts.mode}
         description={searchTexts.modeHelp}
-        options={modesFor(provider.catalogue.mode)}
+        options={modes}
         value={mode}
         onChange={setMode}
       />
@@ -132,13 +132,8 @@ export function EditDialog({
   )
 }
 
-type Mode = ManagedProvider['catalogue']['mode']
-
-/** Returns the modes of the search that a person can choose. */
-function modesFor(stored: Mode) {
-  const modes: readonly Mode[] = stored === 'CONTENT' ? ['CONTENT', 'NAMES', 'OFF'] : ['NAMES', 'OFF']
-  return modes.map(value => ({ value, title: searchTexts.modes[value] }))
-}
+/** The modes of the search that a person can choose. */
+const modes = (['OFF', 'NAMES', 'CONTENT'] as const).map(value => ({ value, title: searchTexts.modes[value] }))
 
 const maxDays = 3650
 

@@ -11,6 +11,7 @@ export const texts = {
   clear: 'Clear the search',
   close: 'Close the search',
   results: 'Search results',
+  resultsFor: (text: string) => `Results for “${text}”`,
   suggestions: 'Suggestions',
   title: (text: string) => (text === '' ? 'Search' : `“${text}”`),
   searching: 'Searching',
@@ -20,7 +21,7 @@ export const texts = {
   onlyIn: (folder: string) => `Only in “${folder}”`,
   recent: 'Recent searches',
   forget: (text: string) => `Remove “${text}” from the recent searches`,
-  begin: 'Find files and folders by their names, in all storages at once.',
+  begin: 'Find files and folders by their names, in all storages at once. Some storages also find files by their text.',
   beginHelp: 'Words can be in any order. Words in quotes are one phrase: "annual report".',
   found: (count: number, hasMore: boolean) =>
     hasMore ? `The first ${formatCount(count, 'result')}` : formatCount(count, 'result'),
@@ -51,6 +52,7 @@ export const texts = {
   coverage: {
     off: (names: string) => `Not searched, because the search is off there: ${names}.`,
     indexing: (names: string) => `Still being indexed, so something may be missing: ${names}.`,
+    unread: (names: string) => `The text of some files has not been read yet: ${names}.`,
     partial: (names: string) => `Some files are not in the index yet: ${names}.`,
   },
 

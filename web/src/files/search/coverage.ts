@@ -7,12 +7,17 @@ export function coverageNotes(coverage: readonly Coverage[]): string[] {
   const off = incomplete.filter(({ provider }) => provider.catalogue.mode === 'OFF')
   const isNew = ({ provider }: Coverage) =>
     provider.catalogue.state === 'INDEXING' || provider.catalogue.state === 'WAITING'
+  const unread = coverage.filter(
+    ({ provider, isComplete, isContentComplete }) =>
+      provider.catalogue.mode === 'CONTENT' && isComplete && !isContentComplete,
+  )
   const others = incomplete.filter(each => !off.includes(each))
   const namesOf = (some: readonly Coverage[]) => some.map(({ provider }) => provider.name).join(', ')
   const { coverage: sentences } = texts
   return [
     { some: others.filter(isNew), sentence: sentences.indexing },
     { some: others.filter(each => !isNew(each)), sentence: sentences.partial },
+    { some: unread, sentence: sentences.unread },
     { some: off, sentence: sentences.off },
   ].flatMap(({ some, sentence }) => (some.length === 0 ? [] : sentence(namesOf(some))))
 }

@@ -1,11 +1,12 @@
 /** The search over all storages: the field in the header, its suggestions, and the page of results. */
 import { type KeyboardEvent, Suspense, useEffect, useEffectEvent, useId, useRef, useState } from 'react'
-import { useLocation, useSearchParams } from 'react-router'
+import { useLocation, useNavigate, useSearchParams } from 'react-router'
 import { usePermissions, useSession } from '../../api/session.ts'
 import { lazyPart } from '../../lib/load-part.ts'
 import { texts } from '../../texts/search.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import { useIsPhone } from '../../ui/window-size.ts'
+import { recentSearches } from './recent-searches.ts'
 import type { SuggestionKeys } from './suggestions.tsx'
 import './field.css'
 
@@ -39,6 +40,7 @@ export function SearchField() {
   const { user } = useSession().viewer
   const { pathname } = useLocation()
   const [params] = useSearchParams()
+  const navigate = useNavigate()
   const isPhone = useIsPhone()
   const listId = useId()
   /** The text of the page of results; empty elsewhere. */
@@ -75,6 +77,14 @@ export function SearchField() {
     setExpanded(false)
     input.current?.blur()
   }
+  /** A person can be faster than the code of the suggestions. */
+  const searchAtOnce = () => {
+    const wanted = text.trim()
+    if (wanted === '') return
+    recentSearches.add(user.id, wanted)
+    leave()
+    void navigate(`/search?${new URLSearchParams({ text: wanted })}`)
+  }
   const onKeyDown = (event: KeyboardEvent) => {
     const { key } = event
     // An input method uses the same keys to choose characters.
@@ -82,8 +92,10 @@ export function SearchField() {
     if (key === 'Escape') {
       if (isOpen && text !== '') close()
       else leave()
-    } else if (key === 'Enter') keys.current?.choose()
-    else if (key === 'ArrowDown' || key === 'ArrowUp') {
+    } else if (key === 'Enter') {
+      if (keys.current) keys.current.choose()
+      else searchAtOnce()
+    } else if (key === 'ArrowDown' || key === 'ArrowUp') {
       setOpen(true)
       keys.current?.move(key === 'ArrowDown' ? 1 : -1)
     } else return

@@ -1,6 +1,6 @@
 import { Fragment } from 'react'
 
-const parts = /"([^"]*)"?|[^\s"]+/g
+const words = /"([^"]*)"?|[^\s"]+/g
 /** Searches have at most 200 characters, and names 1,024 bytes. */
 const maxLength = 2000
 
@@ -18,12 +18,12 @@ function marksOf(characters: readonly string[], query: string): boolean[] {
     starts.push(folded.length)
     folded += character
   }
-  const words = Array.from(query.matchAll(parts), ([part, phrase]) =>
+  const wanted = Array.from(query.matchAll(words), ([part, phrase]) =>
     foldEach(phrase ?? part)
       .join('')
       .trim(),
   )
-  for (const word of words) {
+  for (const word of wanted) {
     if (word === '') continue
     for (let at = folded.indexOf(word); at >= 0; at = folded.indexOf(word, at + word.length)) {
       const end = at + word.length
@@ -33,6 +33,19 @@ function marksOf(characters: readonly string[], query: string): boolean[] {
     }
   }
   return marks
+}
+
+/** The server puts these around each hit. */
+const hitStart = '\u0002'
+const hitEnd = '\u0003'
+
+/** Shows the words around the hits in the text of a file. */
+export function Snippet({ text }: { text: string }) {
+  const parts = text.split(hitStart).flatMap((part, index) => (index === 0 ? [part] : part.split(hitEnd)))
+  return parts.map((part, index) =>
+    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text have no other key
+    index % 2 === 1 ? <mark key={index}>{part}</mark> : <Fragment key={index}>{part}</Fragment>,
+  )
 }
 
 /** Shows a name with the words of a search marked. */

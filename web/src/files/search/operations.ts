@@ -9,7 +9,7 @@ const SearchQuery = graphql(`
         provider { id name }
         snippet
       }
-      coverage { provider { id name catalogue { mode state } } isComplete }
+      coverage { provider { id name catalogue { mode state } } isComplete isContentComplete }
       pageInfo { hasNextPage endCursor }
     }
   }

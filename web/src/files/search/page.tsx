@@ -11,7 +11,7 @@ import { EntryList, type LocatedEntry } from '../entry-list/list.tsx'
 import { Chips } from './chips.tsx'
 import { coverageNotes } from './coverage.ts'
 import { filtersOf, inputOf, type SearchFilters } from './filters.ts'
-import { Highlighted } from './highlight.tsx'
+import { Highlighted, Snippet } from './highlight.tsx'
 import { search } from './operations.ts'
 import './page.css'
 
@@ -27,7 +27,7 @@ export function SearchPage() {
   return (
     <main className="page search-page">
       <PageTitle>{texts.title(text)}</PageTitle>
-      <h1 className="visually-hidden">{texts.results}</h1>
+      <h1>{text === '' ? texts.open : texts.resultsFor(text)}</h1>
       <Chips filters={filters} />
       {text === '' ? <Beginning /> : <Results key={params.toString()} filters={filters} text={text} />}
     </main>
@@ -68,10 +68,10 @@ function Results({ filters, text }: { filters: SearchFilters; text: string }) {
           ...entry,
           providerId: provider.id,
           storage: provider.name,
-          ...(snippet !== null && { note: <Highlighted text={snippet} query={text} /> }),
+          ...(snippet !== null && { note: <Snippet text={snippet} /> }),
         }),
       ),
-    [nodes, text],
+    [nodes],
   )
   return (
     <>

@@ -10,7 +10,7 @@ import { EntryIcon } from '../entry-icon.tsx'
 import { thumbnailOf } from '../operations.ts'
 import { coverageNotes } from './coverage.ts'
 import { searchHref } from './filters.ts'
-import { Highlighted } from './highlight.tsx'
+import { Highlighted, Snippet } from './highlight.tsx'
 import { type Found, search } from './operations.ts'
 import { recentSearches } from './recent-searches.ts'
 
@@ -215,7 +215,7 @@ function FoundEntry({ result: { entry, provider, snippet }, query }: { result: F
         <span className="suggestion-place">{texts.in(provider.name, parentPath(entry.path))}</span>
         {snippet !== null && (
           <span className="suggestion-place">
-            <Highlighted text={snippet} query={query} />
+            <Snippet text={snippet} />
           </span>
         )}
       </span>
