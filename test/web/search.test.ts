@@ -1,4 +1,5 @@
 /** Finding files from the header of every page, and the page of results. */
+import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Page } from 'playwright-core'
@@ -180,7 +181,8 @@ if (files) {
     await field(page).fill('notes')
     await options(page).filter({ hasText: 'notes.txt' }).waitFor()
     await until(() => canceled.includes('slow'))
-    t.same(asked, ['slow', 'notes'])
+    // The first letters can be searched when the code of the suggestions has just arrived.
+    t.same(asked.slice(-2), ['slow', 'notes'])
     await page.keyboard.press('Escape')
     await options(page).first().waitFor({ state: 'detached' })
     t.equal(await field(page).inputValue(), 'notes')
@@ -221,7 +223,12 @@ if (files) {
     await card.getByText('Not indexed yet').waitFor()
     await app.db
       .updateTable('catalogues')
-      .set({ round_started_at: new Date(), next_round_at: new Date(Date.now() + 1e6) })
+      .set({
+        round_started_at: new Date(),
+        // No server works on it.
+        lease_id: randomUUID(),
+        lease_until: new Date(Date.now() + 1e6),
+      })
       .where('provider_id', '=', slow.id)
       .execute()
     await page.reload()
