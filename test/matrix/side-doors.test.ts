@@ -14,7 +14,10 @@ interface Canary {
   isFor(holder: Holder): boolean
 }
 
-/** Fields without a value here: no provider on this server needs an authorization, stores checksums or creates links. */
+/**
+ * Fields without a value here: no provider on this server needs an authorization, stores checksums or creates links, and the two paths
+ * of a usage are one file, which has no folders.
+ */
 const unanswered = [
   'AuthorizeProviderPayload.authorizationUrl',
   'Checksum.algorithm',
@@ -23,6 +26,10 @@ const unanswered = [
   'ConnectProviderPayload.provider',
   'HttpHeader.name',
   'HttpHeader.value',
+  'UsagePart.bytes',
+  'UsagePart.files',
+  'UsagePart.path',
+  'UsagePart.provider',
 ]
 
 /** The number of fields on a way. With 11, every way is walked to its end. */
