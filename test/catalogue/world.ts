@@ -74,7 +74,7 @@ async function stateOf({ db }: TestApp, providerId: string): Promise<Record<stri
 }
 
 /** Waits until the catalogue of a storage has exactly what the storage contains. */
-export async function converged(app: TestApp, { id, root }: Disk, within = 120_000): Promise<void> {
+export async function converged(app: TestApp, { id, root }: Disk, within = 60_000): Promise<void> {
   await until(
     async () => {
       const [there, known] = await Promise.all([treeOf(root), catalogued(app, id)])
