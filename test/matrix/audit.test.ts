@@ -103,8 +103,10 @@ async function tryCell(world: World, schema: Schema, cell: Cell): Promise<{ wron
     address: '127.0.0.1',
     ...(at &&
       !(isReading && takesProvider) && { provider_id: at.provider, path: takesProvider ? null : storedPath(at) }),
-    // The further folders of a subscription are no targets.
-    ...(to && !cell.row.startsWith('Subscription.') && { to_provider_id: to.provider, to_path: storedPath(to) }),
+    // The further folders of a subscription or a query are no targets.
+    ...(to &&
+      !isReading &&
+      !cell.row.startsWith('Subscription.') && { to_provider_id: to.provider, to_path: storedPath(to) }),
   }
   // A form is not parsed if the scope is missing, so the event has no location.
   if (!isPermitted && cell.row.endsWith('as a form')) delete expected.path

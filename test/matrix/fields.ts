@@ -392,9 +392,9 @@ export const fields: Readonly<Record<string, FieldRow>> = {
 /**
  * The people who may read nested fields. `as its parent`: everyone who receives the object. `accessible`: the field
  * names only providers that the credential may use. `managed`: the field is empty unless the credential may change the
- * provider. `administrators`: the field needs an administrator without restrictions.
+ * provider.
  */
-type NestedNeed = 'as its parent' | 'accessible' | 'managed' | 'administrators'
+type NestedNeed = 'as its parent' | 'accessible' | 'managed'
 
 const own = 'as its parent' as const
 
@@ -551,7 +551,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     isServiceAccount: own,
     createdAt: own,
   },
-  Group: { id: own, name: own, role: own, providerAccess: own, memberCount: 'administrators' },
+  Group: { id: own, name: own, role: own, providerAccess: own, memberCount: own },
   GroupConnection: { nodes: own, edges: own, pageInfo: own },
   GroupEdge: { node: own, cursor: own },
   CreateGroupPayload: { group: own },

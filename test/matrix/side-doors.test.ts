@@ -76,7 +76,12 @@ t.test('no nested field reveals data outside the access of a credential', async 
     const cell = makeCell(world, row, asked)
     const { holder, ids } = await prepare(world, cell)
     const call = operation(schema, row, argumentsFor(cell, ids), select)
-    const response = await sendAs(world.url, holder, call)
+    let response = await sendAs(world.url, holder, call)
+    // A member has a limited number of searches at once.
+    const isBusy = () => response.errors.some(({ extensions }) => extensions?.reason === 'RATE_LIMITED')
+    for (let attempt = 1; attempt < 500 && isBusy(); attempt++) {
+      response = await sendAs(world.url, holder, call)
+    }
     const way = [...select.matchAll(/\b([a-z]\w+)(?:\(.*?\))? \{/g)].map(([, name]) => name)
     const where = `${[row, ...way].join('.')} with ${holder.label}`
     const isHarmless = response.errors.every(

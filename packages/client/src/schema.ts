@@ -623,8 +623,8 @@ export interface Group {
   __typename: 'Group'
   /** The permanent ID of the group. */
   id: string
-  /** The number of members. Requires the scope `admin` on all providers, without a base path. */
-  memberCount: number
+  /** The number of members; null for those who do not administer the whole workspace. */
+  memberCount: number | null
   /** The name, unique in the workspace. */
   name: string
   /** The providers that the group adds to those of its members. */

@@ -1,6 +1,6 @@
 /** Groups of members. The role and access of a group add to those of its members. */
 import { isId } from '../../auth/id.ts'
-import { requireMayAssign, requireWorkspaceAdmin } from '../../auth/policy.ts'
+import { isUnrestricted, requireMayAssign, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import type { Role } from '../../auth/scopes.ts'
 import type { Given, MemberGroup, Viewer } from '../../auth/viewer.ts'
 import { type Change, type Database, isUniqueViolation } from '../../db/client.ts'
@@ -73,9 +73,9 @@ export function createGroups({ db, audit }: { db: Database; audit: Audit }) {
       return { items, hasNext: found.length > limit }
     },
 
-    /** @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
-    async memberCount(viewer: Viewer | null, { id }: MemberGroup): Promise<number> {
-      requireWorkspaceAdmin(viewer)
+    /** Returns the number of members; null for a viewer who does not administer the whole workspace. */
+    async memberCount(viewer: Viewer | null, { id }: MemberGroup): Promise<number | null> {
+      if (!viewer || !isUnrestricted(viewer)) return null
       return (await memberCounts(id)) ?? 0
     },
 

@@ -22,8 +22,8 @@ GroupRef.implement({
       resolve: ({ group, seenBy }) => ({ access: group.access, seenBy }),
     }),
     memberCount: t.int({
-      description: 'The number of members.',
-      authScopes: { workspace: 'admin' },
+      nullable: true,
+      description: 'The number of members; null for those who do not administer the whole workspace.',
       resolve: ({ group }, _args, { services, viewer }) => services.groups.memberCount(viewer, group),
     }),
   }),
