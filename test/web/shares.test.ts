@@ -151,7 +151,7 @@ if (files) {
     await isGood(t, page)
     await button(page, 'Create link').click()
     const link = await linkIn(page)
-    for (const [width, options] of inTurn(Object.entries({ desktop: {}, phone }))) {
+    for (const [width, options] of Object.entries({ desktop: {}, phone })) {
       const visitor = await stranger(t, options)
       await visitor.goto(link)
       await visitor.getByRole('heading', { name: 'Send files to “inbox”' }).waitFor()
