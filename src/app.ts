@@ -94,6 +94,7 @@ export async function buildApp(options: {
     storage,
     fetch: network.fetch,
     setupCode: settings.setupCode,
+    oidc: settings.oidc,
     maxUploadBytes: settings.maxUploadBytes,
     directSeconds: settings.directSeconds,
     mail: settings.mail,

@@ -9,6 +9,12 @@ export const reasons = {
   KEY_REVOKED: reason('UNAUTHENTICATED', 401, 'The API key was revoked.'),
   SESSION_ENDED: reason('UNAUTHENTICATED', 401, 'The session has expired or was ended.'),
   WRONG_EMAIL_OR_PASSWORD: reason('UNAUTHENTICATED', 401, 'No account has this email and this password.'),
+  SIGN_IN_REFUSED: reason('UNAUTHENTICATED', 401, 'The issuer did not confirm who you are: begin again.'),
+  NOT_LINKED: reason(
+    'UNAUTHENTICATED',
+    401,
+    'No account is linked with this identity. Sign in with your password, and link it in your profile.',
+  ),
   LINK_EXPIRED: reason(
     'UNAUTHENTICATED',
     401,

@@ -186,6 +186,7 @@ CREATE UNIQUE INDEX entry_properties_name ON public.entry_properties USING btree
 group_members.group_id uuid not null
 group_members.workspace_id uuid not null
 group_members.user_id uuid not null
+group_members.is_issued boolean not null default false
 group_members: group_members_pkey PRIMARY KEY (workspace_id, user_id, group_id)
 group_members: group_members_workspace_id_group_id_fkey FOREIGN KEY (workspace_id, group_id) REFERENCES groups(workspace_id, id) ON DELETE CASCADE
 group_members: group_members_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
@@ -225,6 +226,22 @@ idempotent_uploads: idempotent_uploads_key_hash_length CHECK ((octet_length(key_
 idempotent_uploads: idempotent_uploads_pkey PRIMARY KEY (credential_id, key_hash)
 CREATE INDEX idempotent_uploads_created_at ON public.idempotent_uploads USING btree (created_at)
 CREATE UNIQUE INDEX idempotent_uploads_pkey ON public.idempotent_uploads USING btree (credential_id, key_hash)
+identities.id uuid not null default gen_random_uuid()
+identities.workspace_id uuid not null
+identities.user_id uuid not null
+identities.issuer text not null
+identities.subject text not null
+identities.email text
+identities.created_at timestamp with time zone not null default now()
+identities.last_used_at timestamp with time zone
+identities: identities_issuer_check CHECK ((octet_length(issuer) <= 1000))
+identities: identities_issuer_subject_key UNIQUE (issuer, subject)
+identities: identities_pkey PRIMARY KEY (id)
+identities: identities_subject_check CHECK ((octet_length(subject) <= 255))
+identities: identities_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
+CREATE INDEX identities_member ON public.identities USING btree (workspace_id, user_id)
+CREATE UNIQUE INDEX identities_issuer_subject_key ON public.identities USING btree (issuer, subject)
+CREATE UNIQUE INDEX identities_pkey ON public.identities USING btree (id)
 invites.id uuid not null default gen_random_uuid()
 invites.workspace_id uuid not null
 invites.token_hash bytea not null
@@ -479,11 +496,15 @@ sessions.expires_at timestamp with time zone not null
 sessions.revoked_at timestamp with time zone
 sessions.address text
 sessions.user_agent text
+sessions.identity_id uuid
+sessions.issuer_session text
 sessions: sessions_address_check CHECK ((octet_length(address) <= 200))
+sessions: sessions_issuer_session_check CHECK ((octet_length(issuer_session) <= 1016))
 sessions: sessions_pkey PRIMARY KEY (id)
 sessions: sessions_user_agent_check CHECK ((octet_length(user_agent) <= 1000))
 sessions: sessions_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
 CREATE INDEX sessions_expires_at ON public.sessions USING btree (expires_at)
+CREATE INDEX sessions_identity ON public.sessions USING btree (identity_id) WHERE (identity_id IS NOT NULL)
 CREATE INDEX sessions_member ON public.sessions USING btree (workspace_id, user_id)
 CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (id)
 CREATE TRIGGER sessions_rights_changed AFTER UPDATE OF workspace_id, user_id, expires_at, revoked_at ON public.sessions FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
@@ -648,6 +669,12 @@ CREATE INDEX uploads_owner ON public.uploads USING btree (workspace_id, user_id)
 CREATE INDEX uploads_provider_id ON public.uploads USING btree (provider_id)
 CREATE UNIQUE INDEX uploads_pkey ON public.uploads USING btree (id)
 CREATE UNIQUE INDEX uploads_reserved ON public.uploads USING btree (provider_id, md5(path)) WHERE reserves
+used_sign_ins.state_hash bytea not null
+used_sign_ins.expires_at timestamp with time zone not null
+used_sign_ins: used_sign_ins_pkey PRIMARY KEY (state_hash)
+used_sign_ins: used_sign_ins_state_hash_check CHECK ((octet_length(state_hash) = 32))
+CREATE INDEX used_sign_ins_expires_at ON public.used_sign_ins USING btree (expires_at)
+CREATE UNIQUE INDEX used_sign_ins_pkey ON public.used_sign_ins USING btree (state_hash)
 users.id uuid not null default gen_random_uuid()
 users.email text not null
 users.email_key text not null

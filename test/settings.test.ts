@@ -30,6 +30,9 @@ const bad: [string, string][] = [
   ['STOWAGE_CORS_ORIGINS', '*, https://app.example.org'],
   ['STOWAGE_PUBLIC_URL', 'files.example.org'],
   ['STOWAGE_PUBLIC_URL', 'ftp://files.example.org'],
+  ['STOWAGE_OIDC_ISSUER', 'id.example.org'],
+  ['STOWAGE_OIDC_ISSUER', 'http://id.example.org'],
+  ['STOWAGE_OIDC_ISSUER', 'https://id.example.org/?realm=main'],
   ['STOWAGE_SMTP_URL', 'https://mail.example.org'],
   ['STOWAGE_SMTP_URL', 'smtp://name:100%@mail.example.org'],
   ['STOWAGE_SMTP_URL', 'smtp://mail.example.org/path'],
@@ -75,6 +78,19 @@ t.test('a secret can be in a file', async t => {
   const both = { STOWAGE_SETUP_CODE: 'a'.repeat(16), STOWAGE_SETUP_CODE_FILE: `${folder}/secret` }
   refused(both, /^STOWAGE_SETUP_CODE_FILE must be unset, because STOWAGE_SETUP_CODE is set\.$/)
   t.equal(readSettings({ PORT_FILE: `${folder}/secret` }).port, 3000, 'other settings have no file')
+})
+
+t.test('an issuer requires its client', async t => {
+  const oidc = { STOWAGE_OIDC_ISSUER: 'https://id.example.org/realms/main', STOWAGE_OIDC_CLIENT_ID: 'stowage' }
+  t.throws(() => readSettings(oidc), { message: /^STOWAGE_OIDC_CLIENT_ID and STOWAGE_OIDC_CLIENT_SECRET must be set/ })
+  t.same(readSettings({ ...oidc, STOWAGE_OIDC_CLIENT_SECRET: 'secret' }).oidc, {
+    issuer: 'https://id.example.org/realms/main',
+    clientId: 'stowage',
+    clientSecret: 'secret',
+    groupsClaim: null,
+  })
+  const local = { ...oidc, STOWAGE_OIDC_ISSUER: 'http://127.0.0.1:8080', STOWAGE_OIDC_CLIENT_SECRET: 'secret' }
+  t.equal(readSettings(local).oidc?.issuer, 'http://127.0.0.1:8080')
 })
 
 t.test('your own database requires your own secret', async t => {

@@ -12,7 +12,7 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 
-export type Purpose = 'session' | 'credentials' | 'download-link' | 'cursor' | 's3' | 'share'
+export type Purpose = 'session' | 'credentials' | 'download-link' | 'cursor' | 's3' | 'share' | 'sign-in'
 
 /** The kinds of values that are stored encrypted. `db/sealed.ts` lists the columns, so that a rotation covers all of them. */
 export type SealedKind = 'provider' | 'tokens' | 'consent' | 'upload' | 'webhook' | 'share'
@@ -64,6 +64,7 @@ function deriveKeys(secret: string): Keys {
     cursor: derive('cursor'),
     s3: derive('s3'),
     share: derive('share'),
+    'sign-in': derive('sign-in'),
   }
   return { byPurpose, id: createHash('sha256').update(byPurpose.credentials).digest().subarray(0, keyIdBytes) }
 }

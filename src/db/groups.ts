@@ -121,3 +121,53 @@ function columnsOf({ name, role, access }: GroupValues) {
 function toGroup(row: Pick<Selectable<Schema['groups']>, 'id' | 'name' | 'role' | 'provider_access'>): MemberGroup {
   return { id: row.id, name: row.name, role: row.role, access: restoreAccess(row.provider_access) }
 }
+
+/** Returns the groups with some of the names, without differences of case. */
+export async function findGroupsNamed(
+  db: Database,
+  workspaceId: string,
+  names: readonly string[],
+): Promise<MemberGroup[]> {
+  if (names.length === 0) return []
+  const rows = await groupsOf(db, workspaceId)
+    .where('name_key', 'in', [...new Set(names.map(groupKey))])
+    .orderBy('name_key')
+    .execute()
+  return rows.map(toGroup)
+}
+
+/** Returns the ids of a member's groups that the issuer has named. */
+export async function issuedGroupsOf(db: Database, workspaceId: string, userId: string): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('group_members')
+    .select('group_id')
+    .where('workspace_id', '=', workspaceId)
+    .where('user_id', '=', userId)
+    .where('is_issued', '=', true)
+    .execute()
+  return new Set(rows.map(row => row.group_id))
+}
+
+/** Adds a member to groups that the issuer names, and removes them from others. */
+export async function putIssuedGroups(
+  db: Change,
+  { workspaceId, userId, joined, left }: { workspaceId: string; userId: string; joined: string[]; left: string[] },
+): Promise<void> {
+  if (joined.length > 0) {
+    const values = joined.map(id => ({ workspace_id: workspaceId, group_id: id, user_id: userId, is_issued: true }))
+    await db
+      .insertInto('group_members')
+      .values(values)
+      .onConflict(conflict => conflict.doNothing())
+      .execute()
+  }
+  if (left.length > 0) {
+    await db
+      .deleteFrom('group_members')
+      .where('workspace_id', '=', workspaceId)
+      .where('user_id', '=', userId)
+      .where('group_id', 'in', left)
+      .where('is_issued', '=', true)
+      .execute()
+  }
+}

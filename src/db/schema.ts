@@ -20,6 +20,8 @@ export const auditActions = [
   'PASSWORD_RESET_CREATE',
   'PASSWORD_RESET',
   'PROFILE_UPDATE',
+  'IDENTITY_LINK',
+  'IDENTITY_UNLINK',
   'INVITE_CREATE',
   'INVITE_REVOKE',
   'MEMBER_VIEW',
@@ -86,6 +88,8 @@ export interface Schema {
   members: MemberTable
   groups: GroupTable
   group_members: GroupMemberTable
+  identities: IdentityTable
+  used_sign_ins: UsedSignInTable
   sessions: SessionTable
   api_keys: ApiKeyTable
   invites: InviteTable
@@ -189,6 +193,8 @@ interface GroupMemberTable {
   group_id: string
   workspace_id: string
   user_id: string
+  /** The issuer of single sign-on has named the group, and ends the membership. */
+  is_issued: Generated<boolean>
 }
 
 interface SessionTable {
@@ -201,6 +207,26 @@ interface SessionTable {
   /** The address and the browser of the sign-in; null for sessions that are older than these columns. */
   address: string | null
   user_agent: string | null
+  /** The identity that it began with, and the session at its issuer; null for a sign-in with a password. */
+  identity_id: string | null
+  issuer_session: string | null
+}
+
+interface IdentityTable {
+  id: Generated<string>
+  workspace_id: string
+  user_id: string
+  issuer: string
+  subject: string
+  email: string | null
+  created_at: CreatedAt
+  last_used_at: ColumnType<Date | null, never, Date>
+}
+
+interface UsedSignInTable {
+  /** SHA-256 of the state. */
+  state_hash: Buffer
+  expires_at: Date
 }
 
 interface ApiKeyTable {

@@ -23,6 +23,13 @@ export interface Session {
   version: RightsVersion
 }
 
+/** How somebody has proved who they are. */
+export type SignInProof =
+  /** The hash of the verified password. */
+  | { passwordHash: string }
+  /** The identity, which the transaction has locked, and the session at its issuer. */
+  | { identityId: string; issuerSession: string | null }
+
 /**
  * Inserts a session and returns its id, or null if the password was changed since it was verified. Blocks a change of the
  * password until the commit. A later change then ends this session, too.
@@ -32,16 +39,17 @@ export async function insertSession(
   values: {
     workspaceId: string
     userId: string
-    passwordHash: string
+    by: SignInProof
     expiresAt: Date
     address: string
     userAgent: string | null
   },
 ): Promise<string | null> {
-  const { workspaceId, userId, passwordHash, expiresAt, address, userAgent } = values
+  const { workspaceId, userId, by, expiresAt, address, userAgent } = values
+  const { identityId, issuerSession } = 'identityId' in by ? by : { identityId: null, issuerSession: null }
   const row = await db
     .insertInto('sessions')
-    .columns(['workspace_id', 'user_id', 'expires_at', 'address', 'user_agent'])
+    .columns(['workspace_id', 'user_id', 'expires_at', 'address', 'user_agent', 'identity_id', 'issuer_session'])
     .expression(users =>
       users
         .selectFrom('users')
@@ -51,9 +59,13 @@ export async function insertSession(
           sql<Date>`${expiresAt}::timestamptz`.as('expires_at'),
           sql<string>`${address}::text`.as('address'),
           sql<string | null>`${userAgent}::text`.as('user_agent'),
+          sql<string | null>`${identityId}::uuid`.as('identity_id'),
+          sql<string | null>`${issuerSession}::text`.as('issuer_session'),
         ])
         .where('users.id', '=', userId)
-        .where('users.password_hash', '=', passwordHash)
+        .$if('passwordHash' in by, query =>
+          query.where('users.password_hash', '=', 'passwordHash' in by ? by.passwordHash : ''),
+        )
         .forShare(),
     )
     .returning('id')
@@ -167,4 +179,23 @@ export async function revokeSessionsOf(db: Change, userId: string): Promise<void
 /** Deletes expired sessions. */
 export async function deleteSessionsExpiredBefore(db: Database, time: Date): Promise<void> {
   await db.deleteFrom('sessions').where('expires_at', '<', time).execute()
+}
+
+/** Ends sessions that began with an identity of an issuer: those of a subject, of one session at the issuer, or both. */
+export async function revokeIssuedSessions(
+  db: Change,
+  { issuer, subject, issuerSession }: { issuer: string; subject: string | null; issuerSession: string | null },
+): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ revoked_at: new Date() })
+    .where('revoked_at', 'is', null)
+    .where('identity_id', 'in', ({ selectFrom }) =>
+      selectFrom('identities')
+        .select('identities.id')
+        .where('identities.issuer', '=', issuer)
+        .$if(subject !== null, query => query.where('identities.subject', '=', subject ?? '')),
+    )
+    .$if(issuerSession !== null, query => query.where('issuer_session', '=', issuerSession))
+    .execute()
 }

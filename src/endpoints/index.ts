@@ -23,7 +23,7 @@ export async function registerFrontEnds(
     settings: Pick<Settings, 'sendfile' | 'basePath' | 'publicUrl' | 'corsOrigins' | 's3Domain'>
   },
 ): Promise<void> {
-  await registerRest(app, { services, sendfile: settings.sendfile, basePath: settings.basePath })
+  await registerRest(app, { services, ...settings })
   await registerTus(app, { services, basePath: settings.basePath })
   const { sendfile, basePath, publicUrl } = settings
   await registerWebdav(app, { services, sendfile, basePath, publicUrl })

@@ -23,9 +23,11 @@ import type { Authentication } from './people/authentication.ts'
 import { createGroups } from './people/groups.ts'
 import { createInvites } from './people/invites.ts'
 import { createMembers } from './people/members.ts'
+import type { IssuerSettings } from './people/oidc-issuer.ts'
 import { createPasswordResets } from './people/password-resets.ts'
 import { createRegistration } from './people/registration.ts'
 import { createServiceAccounts } from './people/service-accounts.ts'
+import { createSingleSignOn } from './people/single-sign-on.ts'
 import { createWorkspaces } from './people/workspaces.ts'
 import { createProviders } from './providers/index.ts'
 import { createAuthorization } from './providers/oauth-consent.ts'
@@ -51,10 +53,12 @@ export function createServices(options: {
   secrets: Secrets
   authentication: Authentication
   storage: Storage
-  /** Sends webhooks. Checks the address of each connection. */
+  /** Sends webhooks and speaks to the issuer. Checks the address of each connection. */
   fetch: typeof globalThis.fetch
   /** The code that the first account requires; null requires none. */
   setupCode: string | null
+  /** The issuer of single sign-on; null for none. */
+  oidc: IssuerSettings | null
   /** Bytes. */
   maxUploadBytes: number
   /** The maximum lifetime of direct links to a back end, in seconds; 0 disables them. */
@@ -182,6 +186,15 @@ export function createServices(options: {
     members,
     groups: createGroups({ db, audit }),
     serviceAccounts: createServiceAccounts({ audit }),
+    singleSignOn: createSingleSignOn({
+      db,
+      secrets,
+      tokens,
+      limits: limits.signIns,
+      audit,
+      fetch: options.fetch,
+      oidc: options.oidc,
+    }),
     invites: createInvites({ db, audit }),
     passwordResets: createPasswordResets({ db, audit }),
     workspaces: createWorkspaces({ db, audit, setupCode }),

@@ -9,6 +9,7 @@ import {
   hostAndPort,
   hostName,
   httpUrl,
+  issuerUrl,
   type LogLevel,
   logLevel,
   networks,
@@ -79,6 +80,20 @@ export const definitions = {
     httpUrl,
     null,
     'the address of each request',
+  ),
+  STOWAGE_OIDC_ISSUER: define(
+    'The OpenID Connect issuer with which people [sign in](single-sign-on.md), such as `https://id.example.com`; requires `STOWAGE_OIDC_CLIENT_ID` and `STOWAGE_OIDC_CLIENT_SECRET`',
+    issuerUrl,
+    null,
+    'none: people sign in with passwords',
+  ),
+  STOWAGE_OIDC_CLIENT_ID: define('The ID of Stowage as a client of the issuer', text => text, null, 'none'),
+  STOWAGE_OIDC_CLIENT_SECRET: define('The secret of this client', text => text, null, 'none'),
+  STOWAGE_OIDC_GROUPS_CLAIM: define(
+    'The claim of ID tokens, such as `groups`, with the names of the [groups](single-sign-on.md#groups) of a person',
+    text => text,
+    null,
+    'none: groups do not follow the issuer',
   ),
   STOWAGE_SMTP_URL: define(
     'The server that sends email about [shares](shares.md#email): `smtp://name:password@mail.example.com:587` with STARTTLS, or `smtps://` with TLS; requires `STOWAGE_PUBLIC_URL`',
@@ -239,6 +254,8 @@ export interface Settings {
   readonly publicUrl: string | null
   /** The path of `publicUrl`, below which a proxy serves everything: "/stowage"; empty for the root. */
   readonly basePath: string
+  /** The issuer of single sign-on; null if people sign in with passwords only. */
+  readonly oidc: { issuer: string; clientId: string; clientSecret: string; groupsClaim: string | null } | null
   /** The SMTP server, the sender, and the address in messages; null if the server sends no email. */
   readonly mail: { smtpUrl: string; from: string; publicUrl: string } | null
   /** Null if S3 has no host name of its own. */
@@ -310,6 +327,13 @@ export function readSettings(environment: Record<string, string | undefined>): S
       'STOWAGE_PUBLIC_URL must be set together with STOWAGE_SMTP_URL, because emails contain links.',
     )
   }
+  const issuer = read('STOWAGE_OIDC_ISSUER')
+  const [clientId, clientSecret] = [read('STOWAGE_OIDC_CLIENT_ID'), read('STOWAGE_OIDC_CLIENT_SECRET')]
+  if (issuer !== null && (clientId === null || clientSecret === null)) {
+    throw new SettingsError(
+      'STOWAGE_OIDC_CLIENT_ID and STOWAGE_OIDC_CLIENT_SECRET must be set together with STOWAGE_OIDC_ISSUER.',
+    )
+  }
   const mailFrom = read('STOWAGE_SMTP_FROM')
   const sendfile = read('STOWAGE_SENDFILE')
   const trustedProxies = read('STOWAGE_TRUST_PROXY') ?? []
@@ -328,6 +352,10 @@ export function readSettings(environment: Record<string, string | undefined>): S
     setupCode: read('STOWAGE_SETUP_CODE'),
     publicUrl,
     basePath: new URL(publicUrl ?? 'http://localhost').pathname.replace(/\/$/, ''),
+    oidc:
+      issuer !== null && clientId !== null && clientSecret !== null
+        ? { issuer, clientId, clientSecret, groupsClaim: read('STOWAGE_OIDC_GROUPS_CLAIM') }
+        : null,
     mail:
       smtpUrl !== null && publicUrl !== null
         ? { smtpUrl, publicUrl, from: mailFrom ?? `stowage@${new URL(publicUrl).hostname}` }

@@ -94,6 +94,19 @@ export function httpUrl(text: string): string {
   return address
 }
 
+/** This machine, as URLs name it. */
+const ownHosts: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+/** An issuer of OpenID Connect: OpenID Connect Core, section 2. Other machines are reached with TLS only. */
+export function issuerUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && ownHosts.has(url.hostname))
+  if (!url || !isSafe || url.search || url.hash || url.username || url.password) {
+    throw new Error(`be an address such as https://id.example.com, not "${text}"`)
+  }
+  return text
+}
+
 function list(text: string): string[] {
   return text
     .split(',')
@@ -183,6 +196,7 @@ const fileSettings = [
   'STOWAGE_SECRET_PREVIOUS',
   'STOWAGE_SETUP_CODE',
   'STOWAGE_SMTP_URL',
+  'STOWAGE_OIDC_CLIENT_SECRET',
 ] as const
 
 /**

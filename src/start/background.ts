@@ -13,11 +13,12 @@ const uploadSweepInterval = 10 * 60 * 1000
  * @returns a function that ends the work
  */
 export function startBackgroundWork(services: Services, isRotating: boolean, log: Logger): () => Promise<void> {
-  const { accounts, authorization, audit, jobs, shares, uploads, entryLocks, webhooks } = services
+  const { accounts, authorization, audit, jobs, shares, singleSignOn, uploads, entryLocks, webhooks } = services
   const sweep = (signal: AbortSignal) =>
     Promise.all([
       accounts.sweep(),
       authorization.sweep(),
+      singleSignOn.sweep(),
       jobs.sweep(signal),
       webhooks.sweep(signal),
       entryLocks.sweep(),

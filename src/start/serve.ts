@@ -45,6 +45,7 @@ export async function serve(
     secret,
     previous,
     settings.setupCode,
+    settings.oidc?.clientSecret,
     passwordIn(settings.databaseUrl),
     passwordIn(settings.mail?.smtpUrl ?? null),
   )

@@ -116,8 +116,8 @@ t.test('every field of the schema works in typical use', async t => {
   const isTime = (text: string | null, what: string) =>
     t.match(text, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, `${what} is ISO 8601`)
 
-  t.same(await ask('{ installation { hasOwner needsSetupCode registration } }'), {
-    installation: { hasOwner: false, needsSetupCode: false, registration: 'OPEN' },
+  t.same(await ask('{ installation { hasOwner needsSetupCode registration singleSignOn { name url } } }'), {
+    installation: { hasOwner: false, needsSetupCode: false, registration: 'OPEN', singleSignOn: [] },
   })
   const registered = await ask(
     `mutation { register(input: { email: "owner@example.org", password: "${password}", name: "Olga" }) { token expiresAt user ${user} } }`,
@@ -562,6 +562,17 @@ t.test('every field of the schema works in typical use', async t => {
   })
   isTime(removal.nodes[0].at, 'at')
   t.same((await ask(events, { filter, after: removal.edges[0].cursor })).auditEvents.nodes, [])
+
+  // They need an issuer: see test/http/single-sign-on.test.ts.
+  t.same(await ask('{ identities { id issuer email createdAt lastUsedAt } }'), { identities: [] })
+  for (const document of [
+    '{ identityLinkUrl }',
+    'mutation { linkIdentity(ticket: "") { id issuer email createdAt lastUsedAt } }',
+    'mutation { unlinkIdentity(id: "") }',
+  ]) {
+    for (const name of usedIn(document)) used.add(name)
+    t.match((await app.graphql(document, {}, token)).errors[0]?.extensions.reason, /NOT_FOUND|INVALID_STATE/)
+  }
 
   const { token: elsewhere } = (await ask(signIn, { input: { email: owner.email, password: `${password}!` } })).login
   const { sessions } = await ask('{ sessions { id createdAt expiresAt address userAgent current } }')

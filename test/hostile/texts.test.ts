@@ -18,6 +18,7 @@ import t from 'tap'
 import { toAppError } from '../../src/errors.ts'
 import { tusPath } from '../http/tus.ts'
 import { runAll } from '../matrix/cells.ts'
+import { startIssuer } from '../servers/oidc.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { openEvents } from '../support/events.ts'
@@ -132,7 +133,10 @@ function cases(world: World): Case[] {
 const describe = (text: string) => `${JSON.stringify(text.slice(0, 20))} (${text.length})`
 
 async function start(t: Parameters<typeof startApp>[0]): Promise<World> {
-  const app = await startApp(t, { settings: { logLevel: 'warn' } })
+  const issuer = await startIssuer(t)
+  const oidc = { issuer: issuer.url, clientId: issuer.clientId, clientSecret: issuer.clientSecret, groupsClaim: null }
+  const app = await startApp(t, { settings: { logLevel: 'warn', oidc } })
+  issuer.register([`${app.url}/auth/oidc/callback`])
   const { token, id } = await app.register('owner@example.org')
   const provider = await app.connectProvider(token, 'memory', {})
   await app.upload(token, provider, '/folder/file', 'seed')
@@ -369,6 +373,21 @@ function restCalls({ ids, links }: World): Record<string, (text: Buffer) => Call
     'callback error': text => ({
       method: 'GET',
       path: `/webhook/callback?state=x&error=${encoded(text)}&error_description=${encoded(text)}`,
+    }),
+    'single sign-on next': text => ({ method: 'GET', path: `/auth/oidc/start?next=${encoded(text)}` }),
+    'single sign-on link': text => ({ method: 'GET', path: `/auth/oidc/start?link=${encoded(text)}` }),
+    'single sign-on invite': text => ({ method: 'GET', path: `/auth/oidc/start?invite=${encoded(text)}` }),
+    'logout token': text => ({
+      method: 'POST',
+      path: '/auth/oidc/backchannel-logout',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: Buffer.from(`logout_token=${encoded(text)}`),
+    }),
+    'single sign-on state': text => ({ method: 'GET', path: `/auth/oidc/callback?code=x&state=${encoded(text)}` }),
+    'single sign-on cookie': text => ({
+      method: 'GET',
+      path: '/auth/oidc/callback?code=x&state=y',
+      headers: { cookie: `stowage_sign_in=${headerText(text)}` },
     }),
     'document, header if-none-match': text => ({
       method: 'GET',

@@ -27,6 +27,7 @@ const larger = [
   ...['LOCK', 'PROPFIND', 'PROPPATCH'].flatMap(method => [`${method} /dav`, `${method} /dav/*`]),
   'POST /api/download/archive',
   'POST /api/share/:token/archive',
+  'POST /auth/oidc/backchannel-logout',
   'POST /graphql',
   'POST /mcp',
 ].toSorted()

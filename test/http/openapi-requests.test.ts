@@ -345,7 +345,9 @@ t.test('every response is one that the document declares', async t => {
     if (operationId === 'download')
       for (const status of [200, 206, 304, 412, 416]) t.ok(statuses.has(status), `${status}`)
     const succeeded = [...statuses.keys()].filter(status => status < 400)
-    if (!operationId.endsWith('Consent')) t.ok(succeeded.length > 0, `${operationId} succeeds sometimes`)
+    // These need a vendor or an issuer: see test/http/consent.test.ts and test/http/single-sign-on.test.ts.
+    const needsOthers = /(?:Consent|SingleSignOn|IssuedSessions)$/.test(operationId)
+    if (!needsOthers) t.ok(succeeded.length > 0, `${operationId} succeeds sometimes`)
   }
   t.notMatch(world.app.logged(), /"level":[56]0/)
 })

@@ -116,6 +116,7 @@ export async function serve(
     storage,
     fetch,
     setupCode: null,
+    oidc: null,
     maxUploadBytes,
     directSeconds: 900,
     mail: null,

@@ -54,6 +54,8 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     },
   },
   'Query.sessions': { needs: session },
+  'Query.identities': { needs: session },
+  'Query.identityLinkUrl': { needs: session, bounces: true },
   'Query.invites': { needs: workspaceAdmin },
   'Query.apiKeys': { needs: keyManager, args: () => ({ first: 3, after: null, ofUser: null, includeInactive: true }) },
   'Query.apiKey': { needs: keyManager, args: ({ ids }) => ({ id: ids.ownKey }) },
@@ -132,6 +134,8 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     bounces: true,
   },
   'Mutation.updateProfile': { needs: session, args: () => ({ input: { name: null } }) },
+  'Mutation.linkIdentity': { needs: session, bounces: true, args: ({ n }) => ({ ticket: `unknown ${n}` }) },
+  'Mutation.unlinkIdentity': { needs: session, bounces: true, args: ({ ids }) => ({ id: ids.spare }) },
   'Mutation.resetPassword': {
     needs: anyone,
     args: ({ n }) => ({ input: { token: `unknown ${n}`, newPassword: 'short' } }),
@@ -399,7 +403,9 @@ type NestedNeed = 'as its parent' | 'accessible' | 'managed'
 const own = 'as its parent' as const
 
 export const nestedFields: Readonly<Record<string, Readonly<Record<string, NestedNeed>>>> = {
-  Installation: { hasOwner: own, needsSetupCode: own, registration: own },
+  Installation: { hasOwner: own, needsSetupCode: own, registration: own, singleSignOn: own },
+  SingleSignOnIssuer: { name: own, url: own },
+  Identity: { id: own, issuer: own, email: own, createdAt: own, lastUsedAt: own },
   AuthPayload: { token: own, expiresAt: own, user: own },
   Session: { id: own, createdAt: own, expiresAt: own, address: own, userAgent: own, current: own },
   Invite: { id: own, role: own, providerAccess: own, createdAt: own, expiresAt: own, note: own, createdBy: own },

@@ -392,6 +392,18 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'HEAD /openapi.json': head('/openapi.json'),
   'GET /oauth/start': { ...page('/oauth/start?ticket=unknown'), bounces: true },
   'GET /webhook/callback': { ...page('/webhook/callback?state=unknown&code=x'), bounces: true },
+  'GET /auth/oidc/start': { ...page('/auth/oidc/start?next=/files'), bounces: true },
+  'GET /auth/oidc/callback': { ...page('/auth/oidc/callback?state=unknown&code=x'), bounces: true },
+  'POST /auth/oidc/backchannel-logout': {
+    needs: { who: 'anyone' },
+    bounces: true,
+    call: () => ({
+      method: 'POST',
+      path: '/auth/oidc/backchannel-logout',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'logout_token=forged',
+    }),
+  },
   'POST /api/upload/proxy': {
     needs: writePaths,
     takes: ['new'],

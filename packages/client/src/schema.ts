@@ -61,7 +61,7 @@ export interface ArchiveTicketInput {
 }
 
 /** The action. */
-export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOGIN' | 'LOGOUT' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SERVICE_ACCOUNT_CREATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
+export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOGIN' | 'LOGOUT' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SERVICE_ACCOUNT_CREATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 
 /** An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time. */
 export interface AuditEvent {
@@ -662,6 +662,21 @@ export interface HttpHeader {
   value: string
 }
 
+/** An account at an OpenID Connect issuer with which you can sign in. */
+export interface Identity {
+  __typename: 'Identity'
+  /** The time at which it was linked. */
+  createdAt: string
+  /** The email address that the issuer named when the identity was linked, or null. It finds no account. */
+  email: string | null
+  /** The permanent ID of the link. It is not the subject at the issuer. */
+  id: string
+  /** The address of the issuer. */
+  issuer: string
+  /** The time of the last sign-in with it, or null. */
+  lastUsedAt: string | null
+}
+
 /** Facts that a visitor needs before signing in. */
 export interface Installation {
   __typename: 'Installation'
@@ -671,6 +686,8 @@ export interface Installation {
   needsSetupCode: boolean
   /** Who can register. */
   registration: Registration
+  /** The issuers with which people sign in; none if the operator has set none. */
+  singleSignOn: readonly (SingleSignOnIssuer)[]
 }
 
 /** An invite that is neither used nor expired. Its code is shown only when it is created. */
@@ -1290,6 +1307,15 @@ export type ShareKind = 'DROP' | 'VIEW'
 
 /** Whether a share link works. It also stops when the person who made it loses access. */
 export type ShareState = 'ACTIVE' | 'EXPIRED' | 'REVOKED' | 'USED_UP'
+
+/** An OpenID Connect issuer with which people sign in. */
+export interface SingleSignOnIssuer {
+  __typename: 'SingleSignOnIssuer'
+  /** The host of the issuer. */
+  name: string
+  /** The address that sends a browser to the issuer. With `?next=`, it opens this page of the console afterwards. */
+  url: string
+}
 
 /** A back end that is connected to the workspace. */
 export interface StorageProvider {

@@ -1,4 +1,4 @@
-/** The pages of the OAuth consent: HTML without scripts that no site can put in a frame. */
+/** The pages of the OAuth consent and of single sign-on: HTML without scripts that no site can put in a frame. */
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { toAppError } from '../../errors.ts'

@@ -10,16 +10,23 @@ import { oauthCallbackRoute, oauthStartRoute } from './consent.ts'
 import { downloadRoute } from './download.ts'
 import { searchRoute } from './search.ts'
 import { registerShares } from './shares.ts'
+import { singleSignOnRoutes } from './single-sign-on.ts'
 import { thumbnailRoute } from './thumbnail.ts'
 import { uploadRoute } from './upload.ts'
 
 /** Adds the REST endpoints for uploads, downloads, share links and OAuth. */
 export async function registerRest(
   app: FastifyInstance,
-  { services, sendfile, basePath }: { services: Services; sendfile: Sendfile | null; basePath: string },
+  {
+    services,
+    sendfile,
+    basePath,
+    publicUrl,
+  }: { services: Services; sendfile: Sendfile | null; basePath: string; publicUrl: string | null },
 ): Promise<void> {
   oauthStartRoute(app, services)
   oauthCallbackRoute(app, services)
+  singleSignOnRoutes(app, services, { publicUrl, basePath })
   downloadRoute(app, services, sendfile)
   archiveRoute(app, services)
   thumbnailRoute(app, services)

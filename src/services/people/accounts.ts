@@ -13,6 +13,7 @@ import {
   revokeOtherSessions,
   revokeSession,
   revokeSessionOf,
+  type SignInProof,
 } from '../../db/sessions.ts'
 import { findPassword, findPasswordByEmail, replacePassword, setUserName } from '../../db/users.ts'
 import { AppError } from '../../errors.ts'
@@ -55,7 +56,7 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
           if (account && !member) recording.add({ subject: { kind: 'MEMBER', id: account.userId } })
           if (!account?.passwordHash || !member) throw wrongPassword()
           const { passwordHash } = account
-          return recording.commit(change => startSession(tokens, change, recording, member, passwordHash, origin))
+          return recording.commit(change => startSession(tokens, change, recording, member, { passwordHash }, origin))
         })
       })
     },
@@ -154,7 +155,6 @@ export interface SignedIn {
 
 /**
  * Starts a session in the transaction of `recording`.
- * @param passwordHash of the verified password
  * @throws WRONG_EMAIL_OR_PASSWORD if the password was changed meanwhile
  */
 export async function startSession(
@@ -162,7 +162,7 @@ export async function startSession(
   change: Change,
   recording: Recording,
   member: Member,
-  passwordHash: string,
+  by: SignInProof,
   { address, userAgent }: Origin,
 ): Promise<SignedIn> {
   const { userId, workspaceId } = member
@@ -171,7 +171,7 @@ export async function startSession(
     address: address.slice(0, maxAddress),
     userAgent: userAgent ? cut(userAgent.slice(0, maxUserAgent)) : null,
   }
-  const sid = await insertSession(change, { workspaceId, userId, passwordHash, expiresAt, ...seen })
+  const sid = await insertSession(change, { workspaceId, userId, by, expiresAt, ...seen })
   if (sid === null) throw wrongPassword()
   recording.add({ user: member, credential: { kind: 'SESSION', id: sid } })
   return { token: tokens.sign({ sub: userId, sid }, expiresAt), expiresAt, member }

@@ -14,6 +14,7 @@ import {
   groupKey,
   insertGroup,
   insertGroupMember,
+  issuedGroupsOf,
   listGroups,
   updateGroup,
 } from '../../db/groups.ts'
@@ -171,7 +172,10 @@ export function createGroups({ db, audit }: { db: Database; audit: Audit }) {
       )
     },
 
-    /** @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, NOT_FOUND */
+    /**
+     * Removes a member whom the issuer of single sign-on does not name.
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND
+     */
     removeMember(viewer: Viewer | null, groupId: string, userId: string): Promise<MemberGroup> {
       const subject = { kind: 'MEMBER', id: userId } as const
       return audit.recorded(viewer, 'GROUP_MEMBER_REMOVE', { subject }, recording =>
@@ -181,6 +185,9 @@ export function createGroups({ db, audit }: { db: Database; audit: Audit }) {
           if (target) {
             recording.add({ details: membership(group, target) })
             requireMayAssign(admin, target)
+          }
+          if (target && (await issuedGroupsOf(trx, workspaceId, userId)).has(group.id)) {
+            throw new AppError('INVALID_INPUT', 'The issuer of single sign-on names this member: remove them there.')
           }
           if (!target || !(await deleteGroupMember(trx, { workspaceId, groupId: group.id, userId }))) {
             throw new AppError('NOT_FOUND', 'The group has no such member.')

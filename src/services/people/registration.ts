@@ -103,7 +103,7 @@ export function createRegistration(options: {
       await insertMember(trx, { userId, ...membership })
       const member = await findMember(trx, membership.workspaceId, userId)
       if (!member) throw new Error('A member that was just inserted is missing')
-      return startSession(tokens, trx, recording, member, passwordHash, origin)
+      return startSession(tokens, trx, recording, member, { passwordHash }, origin)
     })
     await limits.noteRegistered(who)
     return signedIn
@@ -125,7 +125,7 @@ export function createRegistration(options: {
 }
 
 /** Redeems an invite if the person or the key that made it could still make it. @throws INVALID_INVITE */
-async function acceptInvite(trx: Change, token: string, origin: Origin) {
+export async function acceptInvite(trx: Change, token: string, origin: Origin) {
   const invite = await redeemInvite(trx, hashToken(token))
   const creator = invite?.createdBy ? await findMember(trx, invite.workspaceId, invite.createdBy) : null
   if (!invite || !creator) throw new AppError('INVALID_INVITE')

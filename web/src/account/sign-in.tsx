@@ -6,6 +6,7 @@ import { queryKeys } from '../api/query-keys.ts'
 import { installation, register, signIn, useClearCache } from '../api/session.ts'
 import { texts } from '../texts/app.tsx'
 import { common } from '../texts/common.ts'
+import { texts as identityTexts } from '../texts/identities.ts'
 import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { NewPasswordField, submitting, TextField } from '../ui/field.tsx'
@@ -43,6 +44,15 @@ export function SignIn() {
           {common.signIn}
         </Button>
       </Form>
+      {data?.singleSignOn.map(({ name, url }) => (
+        <a
+          key={url}
+          className="button single-sign-on"
+          href={`${url}?next=${encodeURIComponent(safeAddress(search.get('next')))}`}
+        >
+          {identityTexts.signInWith(name)}
+        </a>
+      ))}
       {data?.registration === 'OPEN' && (
         <p className="aside">
           {texts.noAccount(text => (
@@ -121,6 +131,13 @@ export function Register() {
           </Button>
         </Form>
       )}
+      {invite &&
+        data.registration !== 'CLOSED' &&
+        data.singleSignOn.map(({ name, url }) => (
+          <a key={url} className="button single-sign-on" href={`${url}?invite=${encodeURIComponent(invite)}`}>
+            {identityTexts.signInWith(name)}
+          </a>
+        ))}
       {data.hasOwner && (
         <p className="aside">
           {texts.hasAccount(text => (

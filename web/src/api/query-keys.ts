@@ -5,6 +5,7 @@ export const queryKeys = {
   session: ['session'],
   installation: ['installation'],
   sessions: ['sessions'],
+  identities: ['identities'],
   apiKeys: ['api-keys'],
   members: ['members'],
   groups: ['groups'],

@@ -19,6 +19,7 @@ import { PageTitle } from '../ui/page.tsx'
 import { RowTable } from '../ui/row-table.tsx'
 import { Time } from '../ui/time.tsx'
 import { notify } from '../ui/toasts.tsx'
+import { Identities } from './identities.tsx'
 
 export function Profile() {
   const { user, scopes, providerAccess } = useSession().viewer
@@ -46,6 +47,7 @@ export function Profile() {
       <NameForm name={user.name} />
       <h2>{texts.password}</h2>
       <PasswordForm email={user.email} />
+      <Identities />
       <h2>{texts.sessions}</h2>
       <p className="help">{texts.sessionsHelp}</p>
       <Sessions />

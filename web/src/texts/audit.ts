@@ -44,6 +44,8 @@ export const texts = {
     PASSWORD_RESET_CREATE: 'Created a link for a new password',
     PASSWORD_RESET: 'Set a new password with a link',
     PROFILE_UPDATE: 'Changed their name',
+    IDENTITY_LINK: 'Linked an account for single sign-on',
+    IDENTITY_UNLINK: 'Removed an account for single sign-on',
     INVITE_CREATE: 'Created an invite',
     INVITE_REVOKE: 'Revoked an invite',
     MEMBER_VIEW: 'Viewed a member’s access',

@@ -27,7 +27,7 @@ const viewerFields = [
 
 const viewerQuery = `{ viewer {
   kind expiresAt scopes
-  user { email role }
+  user { email name isServiceAccount role: effectiveRole }
   workspace { name }
   apiKey { id name }
   providerAccess { all restrictions { basePath provider { id name } } }
@@ -37,7 +37,7 @@ interface ViewerResult {
   kind: schema.CredentialKind
   expiresAt: string | null
   scopes: readonly schema.Scope[]
-  user: Pick<schema.User, 'email' | 'role'>
+  user: Pick<schema.User, 'email' | 'name' | 'isServiceAccount' | 'role'>
   workspace: Pick<schema.Workspace, 'name'>
   apiKey: Pick<schema.ApiKey, 'id' | 'name'> | null
   providerAccess: {
@@ -59,7 +59,7 @@ export const login = command({
     const credentials = { url, key: parseKey(text) }
     const viewer = await findViewer(new Server(credentials, signal))
     await storeCredentials(environment, credentials)
-    const stored = `Signed in to ${url} as ${viewer.user.email}. The key is in ${credentialsFile(environment)}.`
+    const stored = `Signed in to ${url} as ${whoIs(viewer)}. The key is in ${credentialsFile(environment)}.`
     await output.summary(viewerRecord(url, viewer), stored)
     if (environment.STOWAGE_API_KEY) output.warn('STOWAGE_API_KEY is set and overrides the stored key.')
   },
@@ -118,13 +118,18 @@ function viewerRecord(url: string, viewer: ViewerResult): Record<(typeof viewerF
   }
 }
 
+/** A service account has an address that gets no mail, and says nothing. */
+function whoIs({ user: { email, name, isServiceAccount } }: ViewerResult): string {
+  return isServiceAccount ? `the service account ${name}` : email
+}
+
 function viewerLines(url: string, viewer: ViewerResult): string[] {
   const { user, workspace, apiKey, scopes, expiresAt, providerAccess } = viewer
   const { all, restrictions } = providerAccess
   const storages = all ? 'all' : restrictions.map(({ basePath, provider }) => `${provider.name}:${basePath}`).join(', ')
   return [
     `server:    ${url}`,
-    `person:    ${user.email} (${user.role})`,
+    `person:    ${whoIs(viewer)} (${user.role})`,
     `workspace: ${workspace.name}`,
     `key:       ${apiKey ? `${apiKey.name} (${apiKey.id})` : 'none, this is a session'}`,
     `scopes:    ${scopes.join(', ')}`,

@@ -60,6 +60,17 @@ builder.mutationField('updateWorkspace', t =>
   }),
 )
 
+const SingleSignOnIssuer = builder.objectRef<{ name: string; url: string }>('SingleSignOnIssuer').implement({
+  description: 'An OpenID Connect issuer with which people sign in.',
+  fields: t => ({
+    name: t.exposeString('name', { description: 'The host of the issuer.' }),
+    url: t.exposeString('url', {
+      description:
+        'The address that sends a browser to the issuer. With `?next=`, it opens this page of the console afterwards.',
+    }),
+  }),
+})
+
 const InstallationRef = builder.objectRef<Installation>('Installation').implement({
   description: 'Facts that a visitor needs before signing in.',
   fields: t => ({
@@ -75,6 +86,13 @@ const InstallationRef = builder.objectRef<Installation>('Installation').implemen
       type: RegistrationEnum,
       description: 'Who can register.',
       authScopes: { public: true },
+    }),
+    singleSignOn: t.field({
+      type: [SingleSignOnIssuer],
+      description: 'The issuers with which people sign in; none if the operator has set none.',
+      authScopes: { public: true },
+      resolve: (_installation, _args, { services, baseUrl }) =>
+        services.singleSignOn.issuers().map(issuer => ({ ...issuer, url: `${baseUrl}/auth/oidc/start` })),
     }),
   }),
 })

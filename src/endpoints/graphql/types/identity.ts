@@ -1,0 +1,59 @@
+import type { Identity } from '../../../db/identities.ts'
+import { builder } from '../builder.ts'
+
+const IdentityType = builder.objectRef<Identity>('Identity').implement({
+  description: 'An account at an OpenID Connect issuer with which you can sign in.',
+  fields: t => ({
+    id: t.exposeID('id', { description: 'The permanent ID of the link. It is not the subject at the issuer.' }),
+    issuer: t.exposeString('issuer', { description: 'The address of the issuer.' }),
+    email: t.exposeString('email', {
+      nullable: true,
+      description:
+        'The email address that the issuer named when the identity was linked, or null. It finds no account.',
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'The time at which it was linked.' }),
+    lastUsedAt: t.expose('lastUsedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'The time of the last sign-in with it, or null.',
+    }),
+  }),
+})
+
+builder.queryFields(t => ({
+  identities: t.field({
+    type: [IdentityType],
+    description: 'Returns the accounts at issuers with which you can sign in, the oldest first, at most 20.',
+    authScopes: { session: true },
+    resolve: (_root, _args, { services, viewer }) => services.singleSignOn.identities(viewer),
+  }),
+  identityLinkUrl: t.string({
+    description:
+      'Returns the address at which your browser begins to link an account at the issuer, within ten minutes. It then opens the profile with a ticket for `linkIdentity`.',
+    authScopes: { session: true },
+    resolve: (_root, _args, { services, viewer, baseUrl }) =>
+      `${baseUrl}/auth/oidc/start?link=${services.singleSignOn.startLink(viewer)}`,
+  }),
+}))
+
+builder.mutationFields(t => ({
+  linkIdentity: t.field({
+    type: IdentityType,
+    description:
+      'Links an account at the issuer with yours. Only the session that asked for `identityLinkUrl` can do so.',
+    audit: 'IDENTITY_LINK',
+    authScopes: { session: true },
+    args: { ticket: t.arg.string({ required: true, description: 'The ticket in the address of the profile.' }) },
+    resolve: (_root, { ticket }, { services, viewer }) => services.singleSignOn.link(viewer, ticket),
+  }),
+  unlinkIdentity: t.boolean({
+    description: 'Removes one of your identities and ends the sessions that began with it. Returns true.',
+    audit: 'IDENTITY_UNLINK',
+    authScopes: { session: true },
+    args: { id: t.arg.id({ required: true, description: 'The ID of the identity.' }) },
+    resolve: async (_root, { id }, { services, viewer }) => {
+      await services.singleSignOn.unlink(viewer, id)
+      return true
+    },
+  }),
+}))

@@ -1,0 +1,192 @@
+/** The addresses of single sign-on: one sends the browser to the issuer, and the issuer sends it back to the other. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { AppError, toAppError } from '../../errors.ts'
+import { originOf } from '../../http/authentication.ts'
+import { logError } from '../../http/error-handler.ts'
+import { type Operation, text } from '../../http/openapi/operation.ts'
+import { cookieOf, setSessionCookie } from '../../http/session-cookie.ts'
+import { splitUrl } from '../../http/url.ts'
+import type { Services } from '../../services/index.ts'
+import { html, sendPage } from './consent-page.ts'
+
+/** Adds `GET /auth/oidc/start?next=&link=&invite=`, `GET /auth/oidc/callback?code=&state=&iss=`, and `POST /auth/oidc/backchannel-logout`. */
+export function singleSignOnRoutes(
+  app: FastifyInstance,
+  services: Services,
+  { publicUrl, basePath }: { publicUrl: string | null; basePath: string },
+): void {
+  const { singleSignOn } = services
+  const baseUrlOf = ({ protocol, host }: FastifyRequest) => publicUrl ?? `${protocol}://${host}`
+
+  app.get(
+    '/auth/oidc/start',
+    { exposeHeadRoute: false, config: { operations: { GET: startSignIn } } },
+    async (request, reply) => {
+      const query = new URLSearchParams(splitUrl(request.raw.url ?? '')[1])
+      try {
+        const [next, link, invite] = [query.get('next'), query.get('link'), query.get('invite')]
+        const given = { baseUrl: baseUrlOf(request), next, link, invite }
+        const { url, pending } = await singleSignOn.begin(given)
+        keepPending(request, reply, pending)
+        return reply.header('Cache-Control', 'no-store').redirect(url, 303)
+      } catch (error) {
+        return sendSignInFailure(error, request, reply, basePath)
+      }
+    },
+  )
+
+  app.get(
+    '/auth/oidc/callback',
+    { exposeHeadRoute: false, config: { operations: { GET: completeSignIn } } },
+    async (request, reply) => {
+      const kept = cookieOf(request, cookieName(request))
+      forgetPending(request, reply)
+      reply.headers({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' })
+      try {
+        const query = splitUrl(request.raw.url ?? '')[1]
+        const completed = await singleSignOn.complete(query, kept, originOf(request))
+        if (completed.kind === 'LINK')
+          return reply.redirect(`${basePath}/settings/profile#link=${completed.ticket}`, 303)
+        const { token, expiresAt } = completed.session
+        setSessionCookie(request, reply, { token, expiresAt, path: `${basePath}/` })
+        return reply.redirect(`${basePath}${completed.next}`, 303)
+      } catch (error) {
+        return sendSignInFailure(error, request, reply, basePath)
+      }
+    },
+  )
+
+  logoutRoute(app, services)
+}
+
+/** Bytes of a form with a logout token. */
+const maxLogoutBody = 64 * 1024
+
+/** Adds `POST` with a form: OpenID Connect Back-Channel Logout 1.0. The token in it is a credential of its own. */
+function logoutRoute(app: FastifyInstance, { singleSignOn }: Services): void {
+  const body = { kind: 'parsed', maxBytes: maxLogoutBody, type: formType, authorize: () => true } as const
+  const config = { operations: { POST: endSessions }, body } as const
+  app.post<{ Body: Buffer | undefined }>('/auth/oidc/backchannel-logout', { config }, async (request, reply) => {
+    const token = new URLSearchParams(request.body?.toString()).get('logout_token')
+    if (!token) throw new AppError('INVALID_INPUT', 'The form must have the field "logout_token".')
+    await singleSignOn.logoutByIssuer(token, originOf(request))
+    return reply.header('Cache-Control', 'no-store').status(200).send()
+  })
+}
+
+const formType = 'application/x-www-form-urlencoded'
+
+/** The lifetime of the cookie in seconds: a little longer than a sign-in can take. */
+const maxAge = 15 * 60
+
+function keepPending(request: FastifyRequest, reply: FastifyReply, pending: string): void {
+  reply.setCookie(cookieName(request), pending, { ...attributes(request), maxAge })
+}
+
+function forgetPending(request: FastifyRequest, reply: FastifyReply): void {
+  reply.clearCookie(cookieName(request), attributes(request))
+}
+
+/** Lax, because the issuer's redirect comes from another site. */
+function attributes({ protocol }: FastifyRequest) {
+  return { path: '/', httpOnly: true, sameSite: 'lax', secure: protocol === 'https' } as const
+}
+
+/** With TLS, the `__Host-` prefix prevents other hosts of the domain from setting it (RFC 6265bis, section 4.1.3.2). */
+function cookieName({ protocol }: FastifyRequest): string {
+  return protocol === 'https' ? '__Host-stowage_sign_in' : 'stowage_sign_in'
+}
+
+function sendSignInFailure(
+  thrown: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  basePath: string,
+): FastifyReply {
+  const error = toAppError(thrown)
+  logError(error, request)
+  return sendPage(reply.status(error.status), 'You are not signed in', [
+    html`<p>${error.message}</p>`,
+    html`<p><a href="${`${basePath}/sign-in`}" class="button">Back to the sign-in page</a></p>`,
+    html`<p class="help">Request ${request.id}</p>`,
+  ])
+}
+
+const endSessions: Operation = {
+  id: 'endIssuedSessions',
+  tag: 'Single sign-on',
+  summary: 'Ends sessions when people sign out at the issuer.',
+  description: 'The issuer calls it: OpenID Connect Back-Channel Logout 1.0. Each token works once.',
+  security: [],
+  body: {
+    description: 'The logout token.',
+    required: true,
+    content: {
+      [formType]: {
+        type: 'object',
+        required: ['logout_token'],
+        properties: { logout_token: { ...text, description: 'The token, signed by the issuer.' } },
+      },
+    },
+  },
+  responses: { 200: { description: 'The sessions have ended.' } },
+  reasons: ['NOT_FOUND', 'UNAVAILABLE'],
+}
+
+const startSignIn: Operation = {
+  id: 'startSingleSignOn',
+  tag: 'Single sign-on',
+  summary: 'Sends the browser to the OpenID Connect issuer.',
+  security: [],
+  query: {
+    next: { description: 'The page of the console to open afterwards.', schema: text },
+    invite: { description: 'An invite, with which a person without an account gets one.', schema: text },
+    link: { description: 'The token of `identityLinkUrl`, to link an identity instead of signing in.', schema: text },
+  },
+  responses: {
+    303: {
+      description: 'The page of the issuer.',
+      headers: {
+        Location: { description: 'Its address.', schema: text },
+        'Set-Cookie': { description: 'Identifies the browser until the sign-in ends.', schema: text },
+      },
+    },
+  },
+  reasons: ['NOT_FOUND', 'INVALID_STATE', 'UNAVAILABLE'],
+  sendsPages: true,
+}
+
+const completeSignIn: Operation = {
+  id: 'completeSingleSignOn',
+  tag: 'Single sign-on',
+  summary: 'Receives the browser from the issuer and signs the person in.',
+  description: 'Each `state` works once, for ten minutes, and only with the cookie that the first address set.',
+  security: [],
+  query: {
+    state: { description: 'The state of the sign-in.', required: true, schema: text },
+    code: { description: 'The authorization code.', schema: text },
+    iss: { description: 'The issuer (RFC 9207).', schema: text },
+    error: { description: 'The error of a sign-in that the issuer refused.', schema: text },
+    error_description: { description: 'The explanation of the issuer.', schema: text },
+  },
+  responses: {
+    303: {
+      description: 'The page of the console, signed in.',
+      headers: {
+        Location: { description: 'Its address.', schema: text },
+        'Set-Cookie': { description: 'The session of the console.', schema: text },
+      },
+    },
+  },
+  errorHeaders: { 'Set-Cookie': { description: 'Ends the sign-in.', schema: text } },
+  reasons: [
+    'NOT_FOUND',
+    'INVALID_STATE',
+    'SIGN_IN_REFUSED',
+    'NOT_LINKED',
+    'INVALID_INVITE',
+    'RATE_LIMITED',
+    'UNAVAILABLE',
+  ],
+  sendsPages: true,
+}

@@ -1,0 +1,91 @@
+/** Accounts and groups that follow an issuer: who gets an account at their first sign-in, and the groups that the issuer names. */
+import { allProviders } from '../../auth/access.ts'
+import type { Member, Origin } from '../../auth/viewer.ts'
+import { type Change, isUniqueViolation } from '../../db/client.ts'
+import { findGroupsNamed, issuedGroupsOf, putIssuedGroups } from '../../db/groups.ts'
+import { insertIdentity } from '../../db/identities.ts'
+import { findMember, insertMember } from '../../db/members.ts'
+import { insertUser } from '../../db/users.ts'
+import { findTheWorkspace, lockWorkspace } from '../../db/workspaces.ts'
+import { AppError } from '../../errors.ts'
+import { parseEmail, parseName } from '../input.ts'
+import { maxGroupsOfMember } from './groups.ts'
+import type { IssuedIdentity } from './oidc-issuer.ts'
+import { acceptInvite } from './registration.ts'
+
+/**
+ * Creates an account for somebody who signs in for the first time. They need an invite, or a group of the workspace that the issuer
+ * names. Without an invite, no administrator has confirmed who they are. An open registration is not enough: people who have an
+ * account would get another one here.
+ * @throws NOT_LINKED, INVALID_INVITE, INVALID_INPUT
+ */
+export async function createIssuedAccount(
+  trx: Change,
+  issued: IssuedIdentity,
+  invite: string | null,
+  origin: Origin,
+): Promise<{ member: Member; identityId: string }> {
+  const workspace = await findTheWorkspace(trx)
+  if (!workspace) throw new AppError('NOT_LINKED', 'The first account needs a password: register it, then link yours.')
+  if (workspace.registration === 'CLOSED') throw new AppError('NOT_LINKED')
+  const { issuer, subject } = issued
+  const isInGroup = (await findGroupsNamed(trx, workspace.id, issued.groups ?? [])).some(({ role }) => role !== 'NONE')
+  if (invite === null && !isInGroup) throw new AppError('NOT_LINKED')
+  if (issued.email === null) {
+    throw new AppError('NOT_LINKED', 'The issuer does not name your email address, which a new account needs.')
+  }
+  const membership =
+    invite === null
+      ? ({ workspaceId: workspace.id, role: 'NONE', access: allProviders, isConfirmed: false } as const)
+      : { ...(await acceptInvite(trx, invite, origin)), isConfirmed: true }
+  const account = {
+    email: parseEmail(issued.email),
+    name: issued.name === null ? null : parseName(issued.name, 'A name'),
+    passwordHash: null,
+  }
+  const userId = await insertUser(trx, account).catch(error => {
+    if (!isUniqueViolation(error)) throw error
+    throw new AppError(
+      'NOT_LINKED',
+      'Your email address belongs to another account. Sign in with its password, and link your account in the profile.',
+    )
+  })
+  await insertMember(trx, { userId, ...membership })
+  const { workspaceId } = membership
+  const identity = await insertIdentity(trx, { workspaceId, userId, issuer, subject, email: issued.email })
+  const member = await findMember(trx, workspaceId, userId)
+  if (!member) throw new Error('A member that was just inserted is missing')
+  return { member, identityId: identity.id }
+}
+
+/**
+ * Makes a member's groups follow the issuer: they join the groups that it names, and leave those that it named before. Memberships
+ * that an administrator has made stay.
+ * @returns the member, and the names of the groups that changed
+ */
+export async function followIssuedGroups(
+  trx: Change,
+  member: Member,
+  { groups }: IssuedIdentity,
+): Promise<{ member: Member; changes: { joined: string[]; left: string[] } | null }> {
+  if (groups === null || member.isService) return { member, changes: null }
+  const { workspaceId, userId } = member
+  const [named, before] = [
+    await findGroupsNamed(trx, workspaceId, groups),
+    await issuedGroupsOf(trx, workspaceId, userId),
+  ]
+  const present = new Set(member.groups.map(({ id }) => id))
+  const joined = named.filter(({ id }) => !present.has(id))
+  const left = member.groups.filter(({ id }) => before.has(id) && !named.some(group => group.id === id))
+  if (joined.length === 0 && left.length === 0) return { member, changes: null }
+  await lockWorkspace(trx, workspaceId)
+  const free = maxGroupsOfMember - member.groups.length + left.length
+  const joining = joined.slice(0, Math.max(free, 0))
+  const ids = (some: readonly { id: string }[]) => some.map(({ id }) => id)
+  await putIssuedGroups(trx, { workspaceId, userId, joined: ids(joining), left: ids(left) })
+  const names = (some: readonly { name: string }[]) => some.map(({ name }) => name)
+  return {
+    member: (await findMember(trx, workspaceId, userId)) ?? member,
+    changes: { joined: names(joining), left: names(left) },
+  }
+}

@@ -1,0 +1,141 @@
+/** The accounts at issuers with which the viewer signs in. */
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useLocation, useNavigate } from 'react-router'
+import { ask } from '../api/client.ts'
+import { graphql, type ResultOf } from '../api/graphql.ts'
+import { queryKeys } from '../api/query-keys.ts'
+import { installation } from '../api/session.ts'
+import { common } from '../texts/common.ts'
+import { texts } from '../texts/identities.ts'
+import { Button } from '../ui/button.tsx'
+import { Confirm } from '../ui/dialog.tsx'
+import { ErrorBox } from '../ui/error-box.tsx'
+import { LoadState } from '../ui/loading.tsx'
+import { RowTable } from '../ui/row-table.tsx'
+import { Time } from '../ui/time.tsx'
+
+const IdentitiesQuery = graphql(`
+  query Identities {
+    identities { id issuer email createdAt lastUsedAt }
+  }
+`)
+
+const IdentityLinkUrlQuery = graphql(`
+  query IdentityLinkUrl { identityLinkUrl }
+`)
+
+const LinkIdentityMutation = graphql(`
+  mutation LinkIdentity($ticket: String!) {
+    linkIdentity(ticket: $ticket) { id }
+  }
+`)
+
+const UnlinkIdentityMutation = graphql(`
+  mutation UnlinkIdentity($id: ID!) {
+    unlinkIdentity(id: $id)
+  }
+`)
+
+type LinkedIdentity = ResultOf<typeof IdentitiesQuery>['identities'][number]
+
+/** Shows nothing on a server without single sign-on. */
+export function Identities() {
+  const { data } = useQuery({ queryKey: queryKeys.installation, queryFn: installation })
+  const [issuer] = data?.singleSignOn ?? []
+  return issuer ? <LinkedAccounts issuer={issuer.name} /> : null
+}
+
+/** The part of the address after which the server puts the ticket. */
+const ticketMark = '#link='
+
+function LinkedAccounts({ issuer }: { issuer: string }) {
+  const client = useQueryClient()
+  const { hash } = useLocation()
+  const navigate = useNavigate()
+  const query = useQuery({
+    queryKey: queryKeys.identities,
+    queryFn: ({ signal }) => ask(IdentitiesQuery, {}, { signal }),
+  })
+  const [removing, setRemoving] = useState<LinkedIdentity | null>(null)
+  const reload = () => client.invalidateQueries({ queryKey: queryKeys.identities })
+  const start = useMutation({
+    mutationFn: async () => {
+      const { identityLinkUrl } = await ask(IdentityLinkUrlQuery, {})
+      location.assign(identityLinkUrl)
+    },
+  })
+  const identities = query.data?.identities
+  return (
+    <>
+      <h2>{texts.linkedAccounts}</h2>
+      <p className="help">{texts.linkedAccountsHelp}</p>
+      <LoadState query={query} label={texts.loading} />
+      {identities && identities.length > 0 && (
+        <RowTable label={texts.linkedAccounts} columns={[texts.account, texts.linked, texts.lastUsed]}>
+          {identities.map(identity => (
+            <Row key={identity.id} identity={identity} onRemove={() => setRemoving(identity)} />
+          ))}
+        </RowTable>
+      )}
+      {start.error && <ErrorBox error={start.error} />}
+      <Button onPress={() => start.mutate()} isPending={start.isPending}>
+        {texts.linkAccount(issuer)}
+      </Button>
+      {hash.startsWith(ticketMark) && (
+        <Confirm
+          title={texts.linkTitle(issuer)}
+          action={texts.link}
+          onConfirm={async () => {
+            await ask(LinkIdentityMutation, { ticket: hash.slice(ticketMark.length) })
+            await reload()
+          }}
+          onClose={() => void navigate('/settings/profile', { replace: true })}
+        >
+          <p>{texts.linkHelp(issuer)}</p>
+        </Confirm>
+      )}
+      {removing && (
+        <Confirm
+          title={texts.removeTitle(removing.email ?? hostOf(removing.issuer))}
+          action={common.remove}
+          onConfirm={async () => {
+            await ask(UnlinkIdentityMutation, { id: removing.id })
+            await reload()
+          }}
+          onClose={() => setRemoving(null)}
+        >
+          <p>{texts.removeHelp}</p>
+        </Confirm>
+      )}
+    </>
+  )
+}
+
+function Row({ identity, onRemove }: { identity: LinkedIdentity; onRemove: () => void }) {
+  const { id, issuer, email, createdAt, lastUsedAt } = identity
+  const nameId = `identity-${id}`
+  return (
+    <tr>
+      <td id={nameId} className="person-cell">
+        <div className="main-cell">{email ?? hostOf(issuer)}</div>
+        {email !== null && <div className="help">{hostOf(issuer)}</div>}
+      </td>
+      <td data-label={texts.linked}>
+        <Time at={createdAt} />
+      </td>
+      <td data-label={texts.lastUsed}>{lastUsedAt === null ? common.never : <Time at={lastUsedAt} as="distance" />}</td>
+      <td className="actions-cell">
+        <div className="actions">
+          <Button variant="danger" onPress={onRemove} aria-describedby={nameId}>
+            {common.remove}
+          </Button>
+        </div>
+      </td>
+    </tr>
+  )
+}
+
+function hostOf(issuer: string): string {
+  return URL.parse(issuer)?.host ?? issuer
+}
