@@ -15,8 +15,8 @@ interface Canary {
 }
 
 /**
- * Fields without a value here: no provider on this server needs an authorization, stores checksums or creates links, and the two paths
- * of a usage are one file, which has no folders.
+ * Fields without a value here: no provider on this server needs an authorization, stores checksums or creates links, no issuer signs
+ * members in, and the two paths of a usage are one file, which has no folders.
  */
 const unanswered = [
   'AuthorizeProviderPayload.authorizationUrl',
@@ -26,6 +26,13 @@ const unanswered = [
   'ConnectProviderPayload.provider',
   'HttpHeader.name',
   'HttpHeader.value',
+  'Identity.createdAt',
+  'Identity.email',
+  'Identity.id',
+  'Identity.issuer',
+  'Identity.lastUsedAt',
+  'SingleSignOnIssuer.name',
+  'SingleSignOnIssuer.url',
   'UsagePart.bytes',
   'UsagePart.files',
   'UsagePart.path',

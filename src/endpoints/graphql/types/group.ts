@@ -24,6 +24,7 @@ GroupRef.implement({
     memberCount: t.int({
       nullable: true,
       description: 'The number of members; null for those who do not administer the whole workspace.',
+      authScopes: { public: true },
       resolve: ({ group }, _args, { services, viewer }) => services.groups.memberCount(viewer, group),
     }),
   }),
