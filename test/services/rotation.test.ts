@@ -208,6 +208,7 @@ t.test('every binary column is listed as encrypted or not', async t => {
     'idempotent_uploads.key_hash',
     'idempotent_uploads.fingerprint',
     'locks.key',
+    'used_sign_ins.state_hash',
   ]
   const contents = ['upload_chunks.bytes', 'upload_part_chunks.bytes', 'upload_parts.md5']
   const others = [...hashes, ...contents, 'oauth_states.state_hash', 'rate_limits.key']
