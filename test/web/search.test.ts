@@ -56,8 +56,10 @@ if (files) {
       await page.keyboard.press('ArrowDown')
       await page.keyboard.press('ArrowUp')
       const active = page.getByRole('listbox', { name: 'Suggestions' }).getByRole('option', { selected: true })
+      const isActive = async () =>
+        (await field(page).getAttribute('aria-activedescendant')) === (await active.getAttribute('id'))
+      await until(isActive)
       const chosen = (await active.locator('.suggestion-name').textContent()) ?? ''
-      t.equal(await field(page).getAttribute('aria-activedescendant'), await active.getAttribute('id'))
       await page.keyboard.press('Enter')
       await page.waitForURL(url => url.searchParams.get('file') === chosen)
       await page.getByRole('dialog').getByRole('heading', { name: chosen }).waitFor()
@@ -222,21 +224,20 @@ if (files) {
     await page.goto('/settings/storages')
     const card = page.getByRole('region', { name: 'Slow disk' })
     await card.getByText('Not indexed yet').waitFor()
-    await app.db
-      .updateTable('catalogues')
-      .set({
-        round_started_at: new Date(),
-        // No server works on it.
-        lease_id: randomUUID(),
-        lease_until: new Date(Date.now() + 1e6),
-      })
-      .where('provider_id', '=', slow.id)
-      .execute()
+    const index = () =>
+      app.db
+        .updateTable('catalogues')
+        .set({
+          round_started_at: new Date(),
+          // No server works on it.
+          lease_id: randomUUID(),
+          lease_until: new Date(Date.now() + 1e6),
+        })
+        .where('provider_id', '=', slow.id)
+        .execute()
+    await index()
     await page.reload()
     await card.getByText(/^Indexing for the search/).waitFor()
-    await isGood(t, page)
-    await page.goto('/files')
-    await page.getByText(/^Indexing for the search/).waitFor()
     await isGood(t, page)
     await page.goto('/settings/storages')
     await page
