@@ -2,6 +2,7 @@
 import type { Call, Entry, ListPage, NativeTrash, StorageProvider } from '../../adapters/contract.ts'
 import { childOf, isName, isReservedName, type StoragePath, trashFolder } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
+import { allDone } from '../lib/limiter.ts'
 import { callAdapter } from './adapter-call.ts'
 import type { ProviderContext } from './read-location.ts'
 import { runWithTimeout } from './transfer-timeouts.ts'
@@ -103,9 +104,7 @@ export class ProviderTrash {
         await this.#call(signal, call => this.#context.provider.delete(childOf(folder, name), call))
       }
     }
-    const results = await Promise.allSettled(Array.from({ length: filesAtOnce }, remove))
-    const failed = results.find(result => result.status === 'rejected')
-    if (failed) throw failed.reason
+    await allDone(Array.from({ length: filesAtOnce }, remove))
   }
 
   async #stat(path: StoragePath, signal: AbortSignal): Promise<'file' | 'directory' | null> {

@@ -13,7 +13,7 @@ import {
 } from '../../db/catalogue/entries.ts'
 import { addOutside, type OutsideChange } from '../../db/catalogue/outside.ts'
 import type { Database } from '../../db/client.ts'
-import { Limiter } from '../../lib/limiter.ts'
+import { allDone, Limiter } from '../../lib/limiter.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { factsOf, fits, isHidden, isOther, isOwnFault, toEntry } from './entry.ts'
 import { batchSize, removeAll, removeBelow, type WalkContext } from './walk.ts'
@@ -119,11 +119,7 @@ async function look(
   const limiter = new Limiter(atOnce)
   const seen = new Set<StoragePath>()
   for (let next = [...paths]; next.length > 0; ) {
-    const results = await Promise.allSettled(
-      next.filter(path => path !== '' && fits(path)).map(path => limiter.run(() => lookAt(path))),
-    )
-    const failed = results.find(result => result.status === 'rejected')
-    if (failed) throw failed.reason
+    await allDone(next.filter(path => path !== '' && fits(path)).map(path => limiter.run(() => lookAt(path))))
     next = await around()
   }
   return { found, gone }

@@ -25,6 +25,7 @@ import {
 import { addOutside, type OutsideChange } from '../../db/catalogue/outside.ts'
 import type { Database } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
+import { mapAtMost } from '../../lib/limiter.ts'
 import type { ProviderReader } from '../../storage/provider-reader.ts'
 import { maxPageSize } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
@@ -118,10 +119,9 @@ export class Walk {
     if (open) return this.#stepOpen(open, signal)
     const folders = this.#isBegun ? await this.#queue.take(this.#options.isShallow ? 0 : atOnce) : [this.#top]
     this.#isBegun = true
-    const results = await Promise.allSettled(folders.map(folder => this.#list(folder, null, new CursorCheck(), signal)))
-    const failed = results.find(result => result.status === 'rejected')
-    if (!failed) return this.#settle(results.flatMap(result => (result.status === 'fulfilled' ? result.value : [])))
-    throw failed.reason
+    return this.#settle(
+      await mapAtMost(atOnce, folders, folder => this.#list(folder, null, new CursorCheck(), signal)),
+    )
   }
 
   async #stepOpen(open: OpenFolder, signal: AbortSignal) {

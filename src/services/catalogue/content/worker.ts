@@ -23,7 +23,7 @@ import type { Database } from '../../../db/client.ts'
 import { findProviders } from '../../../db/providers.ts'
 import { AppError, type Reason } from '../../../errors.ts'
 import { LeaseKeeper } from '../../../lib/lease-keeper.ts'
-import { Limiter } from '../../../lib/limiter.ts'
+import { mapAtMost } from '../../../lib/limiter.ts'
 import { type Polling, startClaiming } from '../../../lib/polling.ts'
 import type { Storage } from '../../../storage/index.ts'
 import type { ProviderReader } from '../../../storage/provider-reader.ts'
@@ -129,7 +129,7 @@ async function read(context: WorkContext, reading: ContentReading, signal: Abort
   while (isOurTurn() && (await fillContents(db, reading, fillSize, textsOf))) {}
   const pace = new Pace(storage, record)
   const reader = await storage.reader(record)
-  const limiter = new Limiter(Math.min(filesAtOnce, pace.listingsAtOnce))
+  const atOnce = Math.min(filesAtOnce, pace.listingsAtOnce)
   const tesseract = await context.tesseract
   while (isOurTurn()) {
     const waiting = await listWaiting(db, catalogue, batchSize)
@@ -140,17 +140,11 @@ async function read(context: WorkContext, reading: ContentReading, signal: Abort
       skipped.map(({ path }) => path),
     )
     if (waiting.length === 0) return
-    const results = await Promise.allSettled(
-      files.map(content =>
-        limiter.run(async () => {
-          if (!isOurTurn()) return
-          await pace.waitForBytes(content.size ?? 0, signal)
-          await readFile({ ...context, reader, tesseract }, content, signal)
-        }),
-      ),
-    )
-    const failed = results.find(result => result.status === 'rejected')
-    if (failed) throw failed.reason
+    await mapAtMost(atOnce, files, async content => {
+      if (!isOurTurn()) return
+      await pace.waitForBytes(content.size ?? 0, signal)
+      await readFile({ ...context, reader, tesseract }, content, signal)
+    })
   }
 
   /** Returns whether this server cannot read such files. */
