@@ -1,6 +1,7 @@
 /** Keeps the catalogue's reading of a back end slow enough for people and for the limits of the provider. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProviderRecord } from '../../db/providers.ts'
+import { type RetrySchedule, retryDelay } from '../../lib/retry.ts'
 import type { Storage } from '../../storage/index.ts'
 import { Throttle } from '../jobs/limits.ts'
 
@@ -14,6 +15,13 @@ const quiet = 250
 /** Milliseconds that a listing waits for requests, again and again, before it goes on beside them. */
 const yieldTime = 250
 const maxYields = 4
+/** Seconds before each retry after a failure of the back end. */
+const retries: RetrySchedule = { delays: [5, 10, 20, 40, 80, 160, 320, 640, 900], isEndless: true }
+
+/** Returns the seconds until a back end is tried again. @param earlier the number of failures before the present one */
+export function secondsToRetry(earlier: number): number {
+  return retryDelay(retries, earlier + 1) ?? 0
+}
 
 export class Pace {
   readonly #storage: Pick<Storage, 'idleTime'>

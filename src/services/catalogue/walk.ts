@@ -119,9 +119,7 @@ export class Walk {
     if (open) return this.#stepOpen(open, signal)
     const folders = this.#isBegun ? await this.#queue.take(this.#options.isShallow ? 0 : atOnce) : [this.#top]
     this.#isBegun = true
-    return this.#settle(
-      await mapAtMost(atOnce, folders, folder => this.#list(folder, null, new CursorCheck(), signal)),
-    )
+    return this.#settle(await mapAtMost(atOnce, folders, folder => this.#list(folder, null, new CursorCheck(), signal)))
   }
 
   async #stepOpen(open: OpenFolder, signal: AbortSignal) {

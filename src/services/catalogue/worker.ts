@@ -27,7 +27,7 @@ import { startPolling } from '../../lib/polling.ts'
 import type { Storage } from '../../storage/index.ts'
 import { compareNames } from '../files/list.ts'
 import { followEntries, followMove } from './follow.ts'
-import { Pace } from './pace.ts'
+import { Pace, secondsToRetry } from './pace.ts'
 import { batchSize, Walk, type WalkContext } from './walk.ts'
 
 /** Milliseconds between two searches for work. */
@@ -41,9 +41,6 @@ const renewInterval = 10_000
 /** The changes that are followed together. */
 const changesAtOnce = 500
 const looksAtOnce = 8
-/** Seconds before the first retry after a failure of the back end. Each further one waits twice as long. */
-const firstRetry = 5
-const longestRetry = 900
 const hour = 3600_000
 
 interface WorkerContext {
@@ -116,8 +113,7 @@ async function workOn(context: WorkerContext, claimed: Catalogue, lease: string,
     if (error instanceof CatalogueLeaseLost) return
     if (stop.aborted) return releaseCatalogue(db, leased, null)
     const { reason } = toAppError(error)
-    const delay = Math.min(longestRetry, firstRetry * 2 ** Math.min(claimed.failures, 10))
-    await releaseCatalogue(db, leased, { reason, seconds: delay })
+    await releaseCatalogue(db, leased, { reason, seconds: secondsToRetry(claimed.failures) })
     // The status of the provider shows what its back end reports.
     if (!(error instanceof AppError)) throw error
   }

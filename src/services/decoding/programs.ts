@@ -4,8 +4,7 @@ import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 
-/** Returns the path of a program. @param searchPath the value of PATH */
-export async function findProgram(name: string, searchPath: string): Promise<string | null> {
+async function findProgram(name: string, searchPath: string): Promise<string | null> {
   for (const folder of searchPath.split(delimiter)) {
     if (folder === '') continue
     const path = join(folder, name)
@@ -16,6 +15,15 @@ export async function findProgram(name: string, searchPath: string): Promise<str
     if (isProgram) return path
   }
   return null
+}
+
+/** Returns a function that looks for a program once, when it is first called. @param searchPath the value of PATH */
+export function programFinder(name: string, searchPath: string): () => Promise<string | null> {
+  let searching: Promise<string | null> | undefined
+  return () => {
+    searching ??= findProgram(name, searchPath)
+    return searching
+  }
 }
 
 /**

@@ -16,7 +16,7 @@ import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { Audit } from '../audit/index.ts'
 import { Undecodable } from '../decoding/processes.ts'
-import { findProgram } from '../decoding/programs.ts'
+import { programFinder } from '../decoding/programs.ts'
 import type { AskedToRead, LocationInput } from '../files/entry.ts'
 import { openThumbnailLink, recallCreator, sealThumbnailLink } from '../files/links.ts'
 import type { Credentials } from '../people/credentials.ts'
@@ -81,11 +81,7 @@ export function createThumbnails(options: {
       all: 'The server makes too many thumbnails',
     },
   })
-  let searching: Promise<string | null> | undefined
-  const findFfmpeg = () => {
-    searching ??= findProgram('ffmpeg', options.searchPath)
-    return searching
-  }
+  const findFfmpeg = programFinder('ffmpeg', options.searchPath)
 
   /** Returns the decoder for a file of this name; null if it has no thumbnail here. */
   async function usableDecoder(name: string): Promise<DecoderName | null> {

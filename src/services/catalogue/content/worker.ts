@@ -28,10 +28,10 @@ import { type Polling, startClaiming } from '../../../lib/polling.ts'
 import type { Storage } from '../../../storage/index.ts'
 import type { ProviderReader } from '../../../storage/provider-reader.ts'
 import { Undecodable } from '../../decoding/processes.ts'
-import { findProgram } from '../../decoding/programs.ts'
+import { programFinder } from '../../decoding/programs.ts'
 import { isGone } from '../entry.ts'
 import { gramsOfPath } from '../names.ts'
-import { Pace } from '../pace.ts'
+import { Pace, secondsToRetry } from '../pace.ts'
 import { Extractors } from './extractors.ts'
 import { maxBytes, textKindOf } from './kinds.ts'
 
@@ -48,9 +48,6 @@ const batchSize = 200
 const fillSize = 5000
 /** The files that one server reads at once. */
 const filesAtOnce = Math.max(1, Math.min(2, Math.floor(availableParallelism() / 2)))
-/** Seconds before the first retry after a failure of the back end. Each further one waits twice as long. */
-const firstRetry = 5
-const longestRetry = 900
 /** Characters. */
 const maxFailure = 200
 
@@ -64,13 +61,13 @@ interface ContentContext {
 
 export function startContentWorker({ db, storage, searchPath, onError }: ContentContext): Pick<Polling, 'stop'> {
   const extractors = new Extractors()
-  const tesseract = findProgram('tesseract', searchPath)
+  const findTesseract = programFinder('tesseract', searchPath)
   const polling = startClaiming({
     interval: pollInterval,
     atOnce: 1,
     isAnyDue: () => hasContentWork(db),
     claim: () => claimReading(db, randomUUID()),
-    work: (reading, signal) => workOn({ db, storage, extractors, tesseract, onError }, reading, signal),
+    work: (reading, signal) => workOn({ db, storage, extractors, findTesseract, onError }, reading, signal),
     onError,
   })
   return {
@@ -83,7 +80,10 @@ export function startContentWorker({ db, storage, searchPath, onError }: Content
   }
 }
 
-type WorkContext = Omit<ContentContext, 'searchPath'> & { extractors: Extractors; tesseract: Promise<string | null> }
+type WorkContext = Omit<ContentContext, 'searchPath'> & {
+  extractors: Extractors
+  findTesseract: () => Promise<string | null>
+}
 
 /** Works on one catalogue until nothing is left to do, or the turn is over. */
 async function workOn(context: WorkContext, reading: ContentReading, stop: AbortSignal): Promise<void> {
@@ -103,7 +103,7 @@ async function workOn(context: WorkContext, reading: ContentReading, stop: Abort
     await releaseReading(db, reading, null)
   } catch (error) {
     if (signal.aborted) return releaseReading(db, reading, null)
-    await releaseReading(db, reading, Math.min(longestRetry, firstRetry * 2 ** Math.min(reading.failures, 10)))
+    await releaseReading(db, reading, secondsToRetry(reading.failures))
     // The status of the provider shows what its back end reports.
     if (!(error instanceof AppError)) throw error
   }
@@ -130,7 +130,7 @@ async function read(context: WorkContext, reading: ContentReading, signal: Abort
   const pace = new Pace(storage, record)
   const reader = await storage.reader(record)
   const atOnce = Math.min(filesAtOnce, pace.listingsAtOnce)
-  const tesseract = await context.tesseract
+  const tesseract = await context.findTesseract()
   while (isOurTurn()) {
     const waiting = await listWaiting(db, catalogue, batchSize)
     const [skipped, files] = [waiting.filter(isSkipped), waiting.filter(content => !isSkipped(content))]
@@ -174,7 +174,7 @@ async function readFile(
     extractors,
     reader,
     tesseract,
-  }: Omit<WorkContext, 'tesseract'> & { reader: ProviderReader; tesseract: string | null },
+  }: Omit<WorkContext, 'findTesseract'> & { reader: ProviderReader; tesseract: string | null },
   content: WaitingContent,
   signal: AbortSignal,
 ): Promise<void> {
