@@ -1,6 +1,28 @@
 /** Pages of lists that are sorted by id, and of which a viewer may see only some rows. */
 import { isId } from '../auth/id.ts'
+import type { Secrets } from '../auth/secrets.ts'
 import { AppError } from '../errors.ts'
+
+/**
+ * Encodes positions as signed cursors, as lists of values that JSON can hold.
+ * @param bound what a cursor is valid for, such as the credential and the folder. With another one, the cursor is invalid
+ * @param of what the person has asked for
+ */
+export function signedCursors(secrets: Secrets, bound: readonly unknown[], of: 'list' | 'search') {
+  const context = JSON.stringify(bound)
+  return {
+    encode: (position: readonly unknown[]): string => secrets.sign('cursor', JSON.stringify(position), context),
+    /** @throws INVALID_CURSOR */
+    // biome-ignore lint/suspicious/noExplicitAny: a signed cursor has the values that `encode` was given
+    decode(cursor: string): any[] {
+      const payload = secrets.verify('cursor', cursor, context)
+      if (payload === null) {
+        throw new AppError('INVALID_CURSOR', `The cursor was not made by this ${of}: start without one.`)
+      }
+      return JSON.parse(payload)
+    },
+  }
+}
 
 export function encodeIdCursor(id: string): string {
   return Buffer.from(id).toString('base64url')

@@ -1,11 +1,9 @@
 /** Says what takes up space: the usage of folders, the largest and the oldest files, and files that are there more than once. */
-import { basePathsIn, type ProviderAccess } from '../../auth/access.ts'
 import { type Asked, authorizeSearch, type needs } from '../../auth/needs.ts'
 import type { StoragePath } from '../../auth/path.ts'
 import { grantBasePaths, grantSearch, type SearchGrant } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
-import type { Catalogue } from '../../db/catalogue/catalogues.ts'
 import {
   countFiles,
   countFolders,
@@ -23,8 +21,9 @@ import { AppError } from '../../errors.ts'
 import { FairQueue } from '../../lib/fair-queue.ts'
 import { catalogueEntry, type FileEntry } from '../files/entry.ts'
 import { parsePageSize } from '../input.ts'
+import { signedCursors } from '../paging.ts'
 import { type Copies, copiesAmong } from './copies.ts'
-import { isWhole, scopeOf, tooSlow } from './search.ts'
+import { isWhole, readScope, tooSlow } from './scope.ts'
 
 export const maxUsageParts = 100
 export const maxRankedFiles = 100
@@ -95,7 +94,7 @@ export function createInsight({ db, secrets }: { db: Database; secrets: Secrets 
     work: (scope: InsightScope) => Promise<T>,
   ): Promise<T> {
     return queue.run(granted.viewer.member.userId, signal, async () =>
-      work(await readScope(db, granted)).catch(tooSlow),
+      work(await readInsightScope(db, granted)).catch(tooSlow),
     )
   }
 
@@ -183,22 +182,13 @@ interface InsightScope {
 }
 
 /** @throws NOT_FOUND, INVALID_INPUT */
-async function readScope(db: Database, granted: SearchGrant): Promise<InsightScope> {
-  const { providers, catalogues } = await scopeOf(db, granted)
-  const ranges = rangesOf(granted.access, catalogues)
+async function readInsightScope(db: Database, granted: SearchGrant): Promise<InsightScope> {
+  const { providers, catalogues, ranges, providerOf } = await readScope(db, granted)
   if (ranges.length > maxRanges) {
     throw new AppError(
       'INVALID_INPUT',
       `This can look at ${maxRanges} folders at once: name some of yours in "within".`,
     )
-  }
-  const byCatalogue = new Map(
-    catalogues.map(({ id, providerId }) => [id, providers.find(provider => provider.id === providerId)]),
-  )
-  const providerOf = (catalogue: number): ProviderRecord => {
-    const provider = byCatalogue.get(catalogue)
-    if (!provider) throw new Error('A catalogue of the scope has no provider.')
-    return provider
   }
   return {
     ranges,
@@ -211,27 +201,15 @@ async function readScope(db: Database, granted: SearchGrant): Promise<InsightSco
   }
 }
 
-function rangesOf(access: ProviderAccess, catalogues: readonly Catalogue[]): InsightRange[] {
-  return catalogues.flatMap(({ id, providerId, mode }) =>
-    mode === 'OFF' || providerId === null
-      ? []
-      : (basePathsIn(access, providerId) ?? []).map(path => ({ catalogue: id, path })),
-  )
-}
-
 /** A cursor is valid for one credential and the same folders. */
 function cursorCodec(secrets: Secrets, { viewer, access }: SearchGrant) {
   const folders = access.all ? null : [...access.basePaths]
-  const bound = JSON.stringify(['duplicates', viewer.credentialId, folders])
+  const cursors = signedCursors(secrets, ['duplicates', viewer.credentialId, folders], 'list')
   return {
-    encode: ({ size, skip }: DuplicatePosition) => secrets.sign('cursor', JSON.stringify([size, skip]), bound),
+    encode: ({ size, skip }: DuplicatePosition) => cursors.encode([size, skip]),
     /** @throws INVALID_CURSOR */
     decode(cursor: string): DuplicatePosition {
-      const payload = secrets.verify('cursor', cursor, bound)
-      if (payload === null) {
-        throw new AppError('INVALID_CURSOR', 'The cursor was not made by this list: start without one.')
-      }
-      const [size, skip] = JSON.parse(payload)
+      const [size, skip] = cursors.decode(cursor)
       return { size, skip }
     },
   }

@@ -1,11 +1,10 @@
 /** Finds files and folders by their names, and files by their text, in all storages or in some folders. */
-import { basePathsIn, listBasePaths, type ProviderAccess } from '../../auth/access.ts'
-import { isId } from '../../auth/id.ts'
+import { listBasePaths } from '../../auth/access.ts'
 import { type Asked, authorizeSearch, type needs } from '../../auth/needs.ts'
 import type { SearchGrant } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
-import { type Catalogue, findCatalogues, listCatalogues } from '../../db/catalogue/catalogues.ts'
+import type { Catalogue } from '../../db/catalogue/catalogues.ts'
 import {
   contentRank,
   type FoundPosition,
@@ -15,14 +14,16 @@ import {
   searchCatalogues,
 } from '../../db/catalogue/search.ts'
 import type { Database } from '../../db/client.ts'
-import { findProviders, listProviders, type ProviderRecord } from '../../db/providers.ts'
+import type { ProviderRecord } from '../../db/providers.ts'
 import { AppError } from '../../errors.ts'
 import { FairQueue } from '../../lib/fair-queue.ts'
 import { catalogueEntry, type FileEntry } from '../files/entry.ts'
 import { parsePageSize } from '../input.ts'
+import { signedCursors } from '../paging.ts'
 import { readSnippets } from './content/snippets.ts'
 import { parseContentQuery } from './content/words.ts'
 import { gramOfFolder, parseQuery } from './names.ts'
+import { isWhole, readScope, tooSlow } from './scope.ts'
 
 export const maxSearchPage = 200
 /** Characters. */
@@ -78,8 +79,6 @@ const bounds = {
   slotsOfOwner: 10,
   refusals: { owner: 'You have too many searches at once', all: 'The server has too many searches at once' },
 }
-/** PostgreSQL's condition `query_canceled`. */
-const canceled = '57014'
 
 export function createSearch({ db, secrets }: { db: Database; secrets: Secrets }) {
   const queue = new FairQueue(bounds)
@@ -105,23 +104,19 @@ export function createSearch({ db, secrets }: { db: Database; secrets: Secrets }
       const cursors = cursorCodec(secrets, granted, [input.text, filters, contents !== null])
       const after = page.after == null ? null : cursors.decode(page.after)
       return queue.run(granted.viewer.member.userId, signal, async () => {
-        const { providers, catalogues } = await scopeOf(db, granted)
-        const ranges = rangesOf(granted.access, catalogues)
+        const { providers, catalogues, ranges: folders, providerOf } = await readScope(db, granted)
+        const ranges = folders.map(range => ({ ...range, gram: gramOfFolder(range.catalogue, range.path) }))
         const coverage = await coverageOf(db, providers, catalogues, ranges)
         if (ranges.length === 0) return { items: [], hasNext: false, coverage }
         const hasContents = catalogues.some(({ mode }) => mode === 'CONTENT')
         const query = { ...filters, ...names, ranges, content: hasContents && contents ? contents.query : null }
         const found = await searchCatalogues(db, query, { after, limit: limit + 1 }).catch(tooSlow)
-        const providerOf = new Map(
-          catalogues.map(({ id, providerId }) => [id, providers.find(provider => provider.id === providerId)]),
-        )
         const rows = found.slice(0, limit)
         const byContent = rows.filter(({ rank }) => rank === contentRank)
         const texts = await readSnippets(db, byContent, contents?.phrases ?? [], signal)
         const snippets = new Map(byContent.map((row, index) => [row, texts[index] ?? null]))
-        const items = rows.flatMap(row => {
-          const provider = providerOf.get(row.catalogue)
-          if (!provider) return []
+        const items = rows.map(row => {
+          const provider = providerOf(row.catalogue)
           const { path, isFolder, ...facts } = row
           const entry = catalogueEntry(provider.id, path, { ...facts, kind: isFolder ? 'directory' : 'file' })
           return {
@@ -173,51 +168,16 @@ function parseFilters({ kinds, minSize, maxSize, modifiedAfter, modifiedBefore }
 /** A cursor is valid for one search with one credential. */
 function cursorCodec(secrets: Secrets, { viewer, access }: SearchGrant, search: readonly unknown[]) {
   const folders = access.all ? null : [...listBasePaths(access)]
-  const bound = JSON.stringify(['search', viewer.credentialId, folders, ...search])
+  const cursors = signedCursors(secrets, ['search', viewer.credentialId, folders, ...search], 'search')
   return {
     encode: ({ rank, modifiedAt, catalogue, path }: FoundPosition) =>
-      secrets.sign('cursor', JSON.stringify([rank, modifiedAt?.getTime() ?? null, catalogue, path]), bound),
+      cursors.encode([rank, modifiedAt?.getTime() ?? null, catalogue, path]),
     /** @throws INVALID_CURSOR */
     decode(cursor: string): FoundPosition {
-      const payload = secrets.verify('cursor', cursor, bound)
-      if (payload === null) {
-        throw new AppError('INVALID_CURSOR', 'The cursor was not made by this search: start without one.')
-      }
-      const [rank, time, catalogue, path] = JSON.parse(payload)
+      const [rank, time, catalogue, path] = cursors.decode(cursor)
       return { rank, modifiedAt: time === null ? null : new Date(time), catalogue, path }
     },
   }
-}
-
-/** Returns the providers to search in, and their catalogues. @throws NOT_FOUND for a named provider that does not exist */
-export async function scopeOf(
-  db: Database,
-  { workspaceId, access, isNamed }: SearchGrant,
-): Promise<{ providers: ProviderRecord[]; catalogues: Catalogue[] }> {
-  if (access.all) {
-    const [providers, catalogues] = await Promise.all([listProviders(db, workspaceId), listCatalogues(db, workspaceId)])
-    return { providers, catalogues }
-  }
-  const named = [...access.basePaths.keys()]
-  // A text from a client may be no id at all.
-  const ids = named.filter(isId)
-  const [found, catalogues] = await Promise.all([findProviders(db, ids), findCatalogues(db, ids)])
-  const providers = found.filter(provider => provider.workspaceId === workspaceId)
-  if (isNamed && providers.length < named.length) throw new AppError('NOT_FOUND', 'There is no such provider.')
-  const isIn = ({ providerId }: Catalogue) => providers.some(({ id }) => id === providerId)
-  return { providers, catalogues: catalogues.filter(isIn) }
-}
-
-function rangesOf(access: ProviderAccess, catalogues: readonly Catalogue[]): SearchRange[] {
-  return catalogues
-    .filter(({ mode }) => mode !== 'OFF')
-    .flatMap(({ id, providerId }) =>
-      (providerId === null ? [] : (basePathsIn(access, providerId) ?? [])).map(path => ({
-        catalogue: id,
-        path,
-        gram: gramOfFolder(id, path),
-      })),
-    )
 }
 
 /** @param ranges those of the search */
@@ -236,18 +196,4 @@ async function coverageOf(
     const indexedAt = catalogue?.mode === 'OFF' ? null : (catalogue?.indexedAt ?? null)
     return { provider, isComplete, indexedAt, isContentComplete }
   })
-}
-
-/** Returns whether a catalogue has all entries of its provider, except those of changes that were made just now. */
-export function isWhole({ mode, indexedAt, hasGaps, isFollowed }: Catalogue): boolean {
-  return mode !== 'OFF' && indexedAt !== null && !hasGaps && isFollowed
-}
-
-export function tooSlow(error: unknown): never {
-  if (error instanceof Error && 'code' in error && error.code === canceled) {
-    throw new AppError('UNAVAILABLE', 'The search takes too long: give a longer text, or a folder to search in.', {
-      cause: error,
-    })
-  }
-  throw error
 }

@@ -7,6 +7,7 @@ import type { Secrets } from '../../auth/secrets.ts'
 import { AppError, type Reason } from '../../errors.ts'
 import { maxPageSize, type ReadLocation } from '../../storage/read-location.ts'
 import { type CheckedEntry, fault } from '../../storage/validate-entry.ts'
+import { signedCursors } from '../paging.ts'
 import { entryIn, type FileEntry } from './entry.ts'
 import { CursorCheck, children } from './tree.ts'
 
@@ -41,14 +42,11 @@ interface CursorCodec {
 }
 
 export function cursorCodec(secrets: Secrets, context: readonly string[]): CursorCodec {
-  const bound = JSON.stringify(['entries', ...context])
+  const cursors = signedCursors(secrets, ['entries', ...context], 'list')
   return {
-    encode: ({ page, skip, last }) => secrets.sign('cursor', JSON.stringify([page, skip, last]), bound),
+    encode: ({ page, skip, last }) => cursors.encode([page, skip, last]),
     decode(cursor) {
-      const payload = secrets.verify('cursor', cursor, bound)
-      if (payload === null)
-        throw new AppError('INVALID_CURSOR', 'The cursor was not made by this list: start without one.')
-      const [page, skip, last] = JSON.parse(payload)
+      const [page, skip, last] = cursors.decode(cursor)
       return { page, skip, last }
     },
   }
