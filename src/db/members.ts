@@ -61,7 +61,7 @@ export function toMember(row: MemberRow): Member {
 export async function insertMember(
   db: Change,
   values: { workspaceId: string; userId: string; role: Role; access: ProviderAccess; isConfirmed: boolean },
-): Promise<void> {
+): Promise<Member> {
   await db
     .insertInto('members')
     .values({
@@ -72,6 +72,9 @@ export async function insertMember(
       is_confirmed: values.isConfirmed,
     })
     .execute()
+  const member = await findMember(db, values.workspaceId, values.userId)
+  if (!member) throw new Error('A member that was just inserted is missing')
+  return member
 }
 
 export async function findMember(db: Database, workspaceId: string, userId: string): Promise<Member | null> {

@@ -50,11 +50,9 @@ export async function createIssuedAccount(
       'Your email address belongs to another account. Sign in with its password, and link your account in the profile.',
     )
   })
-  await insertMember(trx, { userId, ...membership })
+  const member = await insertMember(trx, { userId, ...membership })
   const { workspaceId } = membership
   const identity = await insertIdentity(trx, { workspaceId, userId, issuer, subject, email: issued.email })
-  const member = await findMember(trx, workspaceId, userId)
-  if (!member) throw new Error('A member that was just inserted is missing')
   return { member, identityId: identity.id }
 }
 

@@ -100,9 +100,7 @@ export function createRegistration(options: {
         if (!isUniqueViolation(error)) throw error
         throw new AppError('ALREADY_EXISTS', 'An account with this email exists: log in instead.')
       })
-      await insertMember(trx, { userId, ...membership })
-      const member = await findMember(trx, membership.workspaceId, userId)
-      if (!member) throw new Error('A member that was just inserted is missing')
+      const member = await insertMember(trx, { userId, ...membership })
       return startSession(tokens, trx, recording, member, { passwordHash }, origin)
     })
     await limits.noteRegistered(who)

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { requireMayAssign, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import type { Role } from '../../auth/scopes.ts'
 import type { Member, Viewer } from '../../auth/viewer.ts'
-import { countServiceAccounts, findMember, hasServiceAccount, insertMember } from '../../db/members.ts'
+import { countServiceAccounts, hasServiceAccount, insertMember } from '../../db/members.ts'
 import { insertUser } from '../../db/users.ts'
 import { lockWorkspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
@@ -47,9 +47,7 @@ export function createServiceAccounts({ audit }: { audit: Audit }) {
           }
           const account = { email: addressFor(randomUUID()), name, passwordHash: null, isService: true }
           const userId = await insertUser(trx, account)
-          await insertMember(trx, { workspaceId, userId, ...values, isConfirmed: true })
-          const member = await findMember(trx, workspaceId, userId)
-          if (!member) throw new Error('A member that was just inserted is missing')
+          const member = await insertMember(trx, { workspaceId, userId, ...values, isConfirmed: true })
           recording.add({ subject: { kind: 'MEMBER', id: userId } })
           return member
         })
