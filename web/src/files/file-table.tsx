@@ -2,7 +2,6 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import {
   type CSSProperties,
   type KeyboardEvent,
-  type MouseEvent,
   useCallback,
   useEffect,
   useEffectEvent,
@@ -17,7 +16,8 @@ import type { RowDragging } from './dragging.ts'
 import { FileRow } from './file-row.tsx'
 import { entryKey } from './listing.ts'
 import type { Entry } from './operations.ts'
-import { type FolderPosition, type PickMode, useFocusReturn, type useSelection } from './selection.ts'
+import { useEntryPointer } from './pointer.ts'
+import { type FolderPosition, useFocusReturn, type useSelection } from './selection.ts'
 import { columnTitles, type SortColumn, type SortOrder } from './sort.ts'
 import { lineHeights, scrollerOf, type TableView, thumbnailPixels, useEntriesPerLine } from './view.ts'
 import { handleViewKey, type ViewKeys } from './view-keys.ts'
@@ -134,21 +134,7 @@ export function FileTable({
     if (box) onMenu(focusedIndex, { x: box.left + 48, y: box.bottom })
   }
 
-  const onPick = useCallback(
-    (index: number, mode: PickMode) => {
-      pick(index, mode)
-      grid.current?.focus({ preventScroll: true })
-    },
-    [pick],
-  )
-  const onContextMenu = useCallback(
-    (index: number, event: MouseEvent) => {
-      event.preventDefault()
-      grid.current?.focus({ preventScroll: true })
-      onMenu(index, { x: event.clientX, y: event.clientY })
-    },
-    [onMenu],
-  )
+  const { onPick, onContextMenu } = useEntryPointer(grid, pick, onMenu)
 
   const wantedPosition = useRef(startPosition)
   const goToStart = useEffectEvent(() => {

@@ -1,5 +1,12 @@
 /** How the mouse and fingers select entries. */
-import { type MouseEvent, type PointerEvent as ReactPointerEvent, useEffect, useRef } from 'react'
+import {
+  type MouseEvent,
+  type PointerEvent as ReactPointerEvent,
+  type RefObject,
+  useCallback,
+  useEffect,
+  useRef,
+} from 'react'
 import type { PickMode } from './selection.ts'
 
 /** Milliseconds. */
@@ -48,6 +55,30 @@ export function useLongPress(onHold: () => void) {
       event.stopPropagation()
     },
   }
+}
+
+/** Returns the handlers of a view whose entries are selected and have a menu. The view keeps the focus, not its entries. */
+export function useEntryPointer(
+  view: RefObject<HTMLElement | null>,
+  pick: (index: number, mode: PickMode) => void,
+  onMenu: (index: number, at: { x: number; y: number }) => void,
+) {
+  const onPick = useCallback(
+    (index: number, mode: PickMode) => {
+      pick(index, mode)
+      view.current?.focus({ preventScroll: true })
+    },
+    [view, pick],
+  )
+  const onContextMenu = useCallback(
+    (index: number, event: MouseEvent) => {
+      event.preventDefault()
+      view.current?.focus({ preventScroll: true })
+      onMenu(index, { x: event.clientX, y: event.clientY })
+    },
+    [view, onMenu],
+  )
+  return { onPick, onContextMenu }
 }
 
 /** Returns what a click with these keys selects. */

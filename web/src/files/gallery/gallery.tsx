@@ -2,7 +2,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import {
   type KeyboardEvent,
-  type MouseEvent,
   useCallback,
   useEffect,
   useEffectEvent,
@@ -16,7 +15,8 @@ import { texts } from '../../texts/files.tsx'
 import { useIsLow } from '../../ui/window-size.ts'
 import { entryKey } from '../listing.ts'
 import type { Entry } from '../operations.ts'
-import { type FolderPosition, type PickMode, useFocusReturn, type useSelection } from '../selection.ts'
+import { useEntryPointer } from '../pointer.ts'
+import { type FolderPosition, useFocusReturn, type useSelection } from '../selection.ts'
 import { scrollerOf } from '../view.ts'
 import { handleViewKey, type ViewKeys } from '../view-keys.ts'
 import { itemsOf, layoutGallery, stepOfLine } from './layout.ts'
@@ -100,21 +100,7 @@ export function Gallery({
     if (event.target !== grid.current) return
     handleViewKey(event, { entries, selection, keys, stepOf, moveTo, jumpTo: () => {}, openMenuAtFocus })
   }
-  const onPick = useCallback(
-    (index: number, mode: PickMode) => {
-      pick(index, mode)
-      grid.current?.focus({ preventScroll: true })
-    },
-    [pick],
-  )
-  const onContextMenu = useCallback(
-    (index: number, event: MouseEvent) => {
-      event.preventDefault()
-      grid.current?.focus({ preventScroll: true })
-      onMenu(index, { x: event.clientX, y: event.clientY })
-    },
-    [onMenu],
-  )
+  const { onPick, onContextMenu } = useEntryPointer(grid, pick, onMenu)
   const onLoaded = useCallback((entry: Entry, image: HTMLImageElement) => noteRatio(folder, entry, image), [folder])
 
   // A person who comes back finds the place again as soon as there are lines.
