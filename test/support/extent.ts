@@ -8,7 +8,9 @@ let turn = 0
 
 /** Returns one of the values, the next one with each call in a file, such as the width of a window; all of them by night. */
 export function inTurn<T>(values: readonly T[]): readonly T[] {
-  return isNight ? values : values.slice(turn % values.length, (turn++ % values.length) + 1)
+  if (isNight) return values
+  const index = turn++ % values.length
+  return values.slice(index, index + 1)
 }
 
 export function extent<T>({ gate, nightly }: { gate: T; nightly: T }): T {
