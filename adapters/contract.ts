@@ -413,7 +413,7 @@ export interface Unfinished {
   ended(): Promise<void>
 }
 
-/** What has changed at a back end. */
+/** One page of what has changed at a back end. */
 export interface ChangesPage {
   /**
    * At most 1,000 entries, in any order, perhaps repeatedly, and perhaps ones that have not changed: the host looks at each and compares.

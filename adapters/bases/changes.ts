@@ -4,7 +4,7 @@ import { type ChangedEntry, type ChangesPage, parentOf, type StoragePath } from 
 /** Entries in one page, from the contract. */
 export const maxChanges = 1000
 
-/** Entries that an adapter asks for at once: vendors return some more than that. */
+/** The number of entries that an adapter asks for at once. Vendors can return some more. */
 export const changesAtOnce = 500
 
 /** Returns a page. More changes than it may have become one of the folder around them, or one of everything. */

@@ -1,4 +1,4 @@
-/** What an adapter reports about changes that others make. */
+/** The cases for changes that others make and an adapter reports. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ChangesPage, Entry, StorageProvider } from '../contract.ts'

@@ -646,7 +646,7 @@ export interface OutboxEvent {
   details: Record<string, unknown>
 }
 
-/** What a webhook tells of: audit events, and changes that others make at the back ends. */
+/** The kinds of messages of a webhook: audit events, and changes that others make at the back ends. */
 export type WebhookAction = AuditAction | 'OUTSIDE_CHANGE'
 
 /** A trigger of `audit_events` inserts the rows, except those of tests and of changes that others make. */

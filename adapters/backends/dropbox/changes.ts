@@ -1,4 +1,4 @@
-/** What has changed below the root folder (www.dropbox.com/developers/documentation/http/documentation#files-list_folder-continue). */
+/** Lists what has changed below the root folder (www.dropbox.com/developers/documentation/http/documentation#files-list_folder-continue). */
 import { changesAtOnce, changesPage } from '../../bases/changes.ts'
 import { RequestFailure } from '../../bases/cloud/client.ts'
 import { type ChangedEntry, type ChangesPage, joinSegments, type StoragePath, segmentsOf } from '../../contract.ts'

@@ -1,5 +1,5 @@
 /**
- * What has changed in a drive (developers.google.com/workspace/drive/api/reference/rest/v3/changes). Files have ids, so this finds the path
+ * Lists what has changed in a drive (developers.google.com/workspace/drive/api/reference/rest/v3/changes). Files have ids, so this finds the path
  * of each. Only the host knows where a file was before.
  */
 import type { drive_v3 } from '@googleapis/drive'

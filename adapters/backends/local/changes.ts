@@ -1,4 +1,4 @@
-/** What has changed below the root of a local provider, from file system events: see docs/decisions/008-file-system-events.md. */
+/** Reports what has changed below the root of a local provider, from file system events: see docs/decisions/008-file-system-events.md. */
 import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
@@ -27,9 +27,9 @@ const idleTime = 5 * 60_000
 const retryTime = 60 * 60_000
 /** Changes in one page, from the contract. */
 const maxPage = 1000
-/** Paths that wait for the host. More become one change of the folder around all of them. */
+/** The maximum number of paths that wait for the host. If there are more, one change of the folder around them replaces all. */
 const maxPending = 5000
-/** Entries that came or went and wait to be looked at. With more, everything is watched anew. */
+/** The maximum number of entries that came or went and were not looked at yet. If there are more, all watches begin again. */
 const maxMoved = 50_000
 /** Milliseconds in which entries that come or go are gathered. */
 const gatherTime = 100
@@ -111,11 +111,11 @@ class TreeWatch {
   readonly #moved = new Set<StoragePath>([top])
   #isSettling = false
   #position = 0
-  /** What has changed since the last page, and whether anything below has. */
+  /** The paths that have changed since the last page, and whether anything below them has. */
   #pending = new Map<StoragePath, boolean>()
   /** The folder that stands for all that has changed in it, as there was too much. */
   #around: StoragePath | null = null
-  /** What the last page contained, in case the host asks for it again. */
+  /** The content of the last page, in case the host asks for it again. */
   #sent = new Map<StoragePath, boolean>()
   /** Everything may have changed before all folders were watched, or while events were lost. */
   #isUnknown = true

@@ -37,7 +37,7 @@ import { type Destination, store, takeWhole, writeAll, writeBody } from './write
 type Overwrite = { overwrite: boolean }
 type WriteOptions = Call & Overwrite & { modifiedAt?: Date | undefined }
 
-/** What all local providers of a process share, so that its bounds hold for the process. */
+/** The resources that all local providers of a process share, so that the bounds hold for the process. */
 export interface SharedByProviders {
   lists: NameLists
   smallFiles: SmallFiles

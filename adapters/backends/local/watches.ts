@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises'
 const maxFolders = 30_000
 /** The part of the watches that a user may have, for all programs together. */
 const share = 0.5
-/** What the kernel has if it does not say: inotify(7). */
+/** The limit of the kernel if it cannot be read: inotify(7). */
 const usualLimits = { watches: 8192, queuedEvents: 16_384 }
 
 export class TooManyFolders extends Error {}

@@ -1,5 +1,5 @@
 /**
- * What has changed in a drive (learn.microsoft.com/graph/api/driveitem-delta). Its entries have ids and no paths, so this asks for the
+ * Lists what has changed in a drive (learn.microsoft.com/graph/api/driveitem-delta). Its entries have ids and no paths, so this asks for the
  * folder of each. Only the host knows where an entry was before.
  */
 import { changesAtOnce, changesPage } from '../../bases/changes.ts'

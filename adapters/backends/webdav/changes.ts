@@ -1,4 +1,4 @@
-/** What has changed, at servers that tell it for a folder with everything below: collection synchronization (RFC 6578). */
+/** Lists what has changed below a folder, at servers with collection synchronization (RFC 6578). */
 import { changesAtOnce, changesPage } from '../../bases/changes.ts'
 import { isSameName } from '../../bases/plain/staging.ts'
 import { type Call, type ChangesPage, joinSegments, StorageError } from '../../contract.ts'

@@ -175,7 +175,7 @@ export interface AuthorizeProviderPayload {
   authorizationUrl: string
 }
 
-/** What the server keeps of the entries of a provider, for the search. */
+/** The state of the catalogue of a provider: the entries that the server keeps for the search. */
 export interface Catalogue {
   __typename: 'Catalogue'
   /** The number of entries in it. Null if you can access only a part of the provider. */
@@ -186,7 +186,7 @@ export interface Catalogue {
   indexedAt: string | null
   /** Whether it has every entry, except changes of the last seconds and those made at the back end itself. */
   isComplete: boolean
-  /** What is kept. */
+  /** How much the catalogue contains. */
   mode: CatalogueMode
   /** How far it has come. */
   state: CatalogueState
@@ -194,7 +194,7 @@ export interface Catalogue {
   waitingFiles: number | null
 }
 
-/** What the server keeps of the entries of a provider, for the search. */
+/** How much of a provider its catalogue contains, for the search. */
 export type CatalogueMode = 'CONTENT' | 'NAMES' | 'OFF'
 
 /** How far the catalogue of a provider has come. */
@@ -1324,7 +1324,7 @@ export interface StorageProvider {
   basePaths: readonly (string)[]
   /** The operations that the back end supports. Requires the scope `read`. */
   capabilities: ProviderCapabilities
-  /** What the server keeps of the entries of the provider, for the search. Requires the scope `read`. */
+  /** The state of the catalogue of the provider, for the search. Requires the scope `read`. */
   catalogue: Catalogue
   /** The configuration without its secrets. Empty if you may not change the provider. */
   config: unknown
@@ -1354,7 +1354,7 @@ export interface StorageProvider {
   type: ProviderType
 }
 
-/** What takes up space, as the catalogues know it. */
+/** The space that files take up, according to the catalogues. */
 export interface StorageUsage {
   __typename: 'StorageUsage'
   /** The sum of their known sizes, in bytes. */
@@ -1462,7 +1462,7 @@ export interface UpdateProfileInput {
 
 /** Changes to a provider. Omitted fields do not change. */
 export interface UpdateProviderInput {
-  /** What the server keeps of the entries of the provider, for the search. OFF removes what it has. */
+  /** How much the catalogue of the provider contains, for the search. OFF removes its entries. */
   catalogueMode?: CatalogueMode | null
   /** The properties to replace. Null removes a property; omitted properties do not change. If you change a property that is not marked `keepsSecrets` in the `configSchema`, include all secrets again; an OAuth consent then ends. */
   config?: unknown | null

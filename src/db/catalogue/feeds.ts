@@ -15,7 +15,7 @@ export interface Feed {
   cursor: string | null
 }
 
-/** What a back end has reported. */
+/** A report of a back end about changes. */
 export interface FeedReport {
   cursor: string
   /** Paths to look at. */
@@ -64,7 +64,7 @@ export async function releaseFeed(db: Database, { catalogue }: Feed, server: str
     .execute()
 }
 
-/** The changes of one catalogue that wait to be looked at. Beyond it, everything is compared. */
+/** The maximum number of changes of one catalogue that were not looked at yet. If there are more, everything is compared. */
 const maxWaiting = 20_000
 
 /** Stores a report. @returns false if the server has lost the right to ask */

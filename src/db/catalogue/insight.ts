@@ -1,4 +1,4 @@
-/** What takes up space, as the catalogues know it. What the viewer cannot access is excluded by the ranges of each query. */
+/** Finds in the catalogues what takes up space. The ranges of each query exclude everything that the viewer cannot access. */
 import { type RawBuilder, sql } from 'kysely'
 import type { StoragePath } from '../../auth/path.ts'
 import type { Database } from '../client.ts'

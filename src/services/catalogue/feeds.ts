@@ -153,7 +153,7 @@ async function ask(
   return reader.changesInterval
 }
 
-/** What was listed before the first position was known may have changed since. */
+/** Entries that were listed before the first position was known may have changed since. */
 function reportOf({ changed, cursor }: CheckedChanges, isFirst: boolean, hasCompared: boolean): FeedReport {
   const none = { cursor, paths: [], fileIds: [], trees: [] }
   if (isFirst || changed === 'everything') {

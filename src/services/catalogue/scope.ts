@@ -1,4 +1,4 @@
-/** What a query of the catalogues may read: the folders of a grant as ranges of paths, which its SQL contains. */
+/** Turns a grant into the ranges of paths that a query of the catalogues may read. The SQL of the query contains them. */
 import { basePathsIn, type ProviderAccess } from '../../auth/access.ts'
 import { isId } from '../../auth/id.ts'
 import type { StoragePath } from '../../auth/path.ts'

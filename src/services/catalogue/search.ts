@@ -48,7 +48,7 @@ export interface SearchFilters {
 
 export type SearchInput = Asked<typeof needs.search> & SearchFilters
 
-/** What the catalogue of a provider contains of the folders of a search. */
+/** How much of the folders of a search the catalogue of a provider contains. */
 export interface Coverage {
   provider: ProviderRecord
   /** Everything is in the catalogue. */

@@ -81,7 +81,7 @@ interface WalkOptions {
   isFirst: boolean
   /** Lists the folder itself only. New folders in it get a walk of their own. */
   isShallow: boolean
-  /** What differs may be a change that nobody has made through this server. */
+  /** A difference may be a change that nobody has made through this server. */
   isOutside: boolean
   store: StorePosition
 }

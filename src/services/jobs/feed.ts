@@ -274,7 +274,7 @@ export class JobSubscription extends Subscription<string, JobChange> {
     return this.#viewer
   }
 
-  /** Takes over the rights that the viewer has now. @throws SCOPE_REQUIRED, NOT_FOUND */
+  /** Uses the present rights of the viewer from now on. @throws SCOPE_REQUIRED, NOT_FOUND */
   confirmed(viewer: Viewer): void {
     this.#viewer = requireScope(viewer, 'read')
     if (this.#latest && !isVisible(viewer, this.#latest)) throw notFound()

@@ -12,7 +12,7 @@ export interface IssuerSettings {
   groupsClaim: string | null
 }
 
-/** What the issuer says about a person. */
+/** A person, as the issuer describes them. */
 export interface IssuedIdentity {
   issuer: string
   /** Permanent at the issuer. */

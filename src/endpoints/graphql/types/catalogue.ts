@@ -13,7 +13,7 @@ const modes: Record<CatalogueMode, { description: string }> = {
 }
 
 export const CatalogueModeEnum = builder.enumType('CatalogueMode', {
-  description: 'What the server keeps of the entries of a provider, for the search.',
+  description: 'How much of a provider its catalogue contains, for the search.',
   values: modes,
 })
 
@@ -31,9 +31,9 @@ const CatalogueStateEnum = builder.enumType('CatalogueState', {
 })
 
 const CatalogueType = builder.objectRef<CatalogueStatus>('Catalogue').implement({
-  description: 'What the server keeps of the entries of a provider, for the search.',
+  description: 'The state of the catalogue of a provider: the entries that the server keeps for the search.',
   fields: t => ({
-    mode: t.expose('mode', { type: CatalogueModeEnum, description: 'What is kept.' }),
+    mode: t.expose('mode', { type: CatalogueModeEnum, description: 'How much the catalogue contains.' }),
     state: t.expose('state', { type: CatalogueStateEnum, description: 'How far it has come.' }),
     entries: t.expose('entries', {
       type: 'SafeInt',
@@ -67,7 +67,7 @@ const CatalogueType = builder.objectRef<CatalogueStatus>('Catalogue').implement(
 builder.objectField(StorageProviderRef, 'catalogue', t =>
   t.field({
     type: CatalogueType,
-    description: 'What the server keeps of the entries of the provider, for the search.',
+    description: 'The state of the catalogue of the provider, for the search.',
     authScopes: { scope: 'read' },
     resolve: (record, _args, { services, viewer }) => services.catalogue.statusOf(viewer, record),
   }),

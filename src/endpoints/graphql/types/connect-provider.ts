@@ -85,7 +85,7 @@ const UpdateProviderInput = builder.inputType('UpdateProviderInput', {
     jobLimits: t.field({ type: JobLimitsInput, description: 'The new limits, which replace both limits.' }),
     catalogueMode: t.field({
       type: CatalogueModeEnum,
-      description: 'What the server keeps of the entries of the provider, for the search. OFF removes what it has.',
+      description: 'How much the catalogue of the provider contains, for the search. OFF removes its entries.',
     }),
     trashDays: t.int({
       description: `The number of days that deleted files stay in the trash, 0 to ${maxTrashDays}; 0 deletes them at once, and null returns to the setting of the server. Entries that are already in the trash keep their time.`,

@@ -32,7 +32,7 @@ const UsagePartType = builder.objectRef<UsagePart>('UsagePart').implement({
 })
 
 const UsageType = builder.objectRef<Usage>('StorageUsage').implement({
-  description: 'What takes up space, as the catalogues know it.',
+  description: 'The space that files take up, according to the catalogues.',
   fields: t => ({
     files: t.expose('files', { type: 'SafeInt', description: 'The number of all files.' }),
     bytes: t.expose('bytes', { type: 'SafeInt', description: 'The sum of their known sizes, in bytes.' }),

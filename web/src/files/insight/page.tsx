@@ -1,4 +1,4 @@
-/** What takes up space: folders as a treemap, and the files that are worth a look. */
+/** Shows what takes up space: folders as a treemap, and the files that are worth a look. */
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { Link, useLocation, useParams } from 'react-router'

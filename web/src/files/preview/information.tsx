@@ -3,7 +3,7 @@ import { texts } from '../../texts/files.tsx'
 import { formatBytes, formatMinute } from '../../texts/format.ts'
 import type { Entry } from '../operations.ts'
 
-/** What the listing says of the file that is shown. */
+/** Shows the facts of a file that its listing contains. */
 export function Information({ folder, entry }: { folder: StorageLocation; entry: Entry }) {
   const file = entry.__typename === 'File' ? entry : null
   const facts: [string, string | null][] = [

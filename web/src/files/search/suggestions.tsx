@@ -23,7 +23,7 @@ export interface SuggestionKeys {
 interface Suggestion {
   key: string
   content: ReactNode
-  /** Beside the option, because an option contains no other control. */
+  /** Stands beside the option, because an option cannot contain another control. */
   aside?: ReactNode
   choose: () => void
 }

@@ -13,7 +13,7 @@ export interface ExtractTask {
   tesseract: string | null
 }
 
-/** What the search keeps of a file. */
+/** The parts of a text that the search keeps. */
 export interface Extracted {
   /** The beginning of the text, for snippets: at most `maxText` characters. */
   text: string
