@@ -1,6 +1,6 @@
 /** The text of documents is what independent programs find in them, and harmful files cost nothing but their own failure. */
 import { execFile } from 'node:child_process'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
@@ -14,6 +14,7 @@ import { wordsOf } from '../../src/services/catalogue/content/words.ts'
 import { Undecodable } from '../../src/services/decoding/processes.ts'
 import { findProgram, requirePrograms } from '../servers/programs.ts'
 import { docx, odt, pdf, pptx, xlsx, zipOf } from '../support/documents.ts'
+import { childrenWith } from '../support/process-tree.ts'
 import { temporaryFolder } from '../support/program.ts'
 import { until } from '../support/until.ts'
 
@@ -204,24 +205,12 @@ function isBounded({ text, words }: Extracted): boolean {
 }
 
 /** Returns the ids of the extracting processes of this process. */
-async function processes(): Promise<number[]> {
-  const ids = (await readdir('/proc')).filter(name => /^\d+$/.test(name))
-  const found = await Promise.all(
-    ids.map(async id => {
-      const [command, status] = await Promise.all(
-        ['cmdline', 'status'].map(file => readFile(`/proc/${id}/${file}`, 'utf8').catch(() => '')),
-      )
-      const isOwn = status?.includes(`PPid:\t${process.pid}\n`) && !status.includes('State:\tZ')
-      return isOwn && command?.includes('extractor/process') ? [Number(id)] : []
-    }),
-  )
-  return found.flat()
-}
+const extractorProcesses = () => childrenWith('extractor/process')
 
 t.test('a killed process costs only its own file', async t => {
   const own = new Extractors()
   t.teardown(() => own.close())
-  const before = new Set(await processes())
+  const before = new Set(await extractorProcesses())
   const started = Promise.withResolvers<void>()
   const hanging = own.run(
     { kind: 'text', size: 10, maxBytes: 10, tesseract: null },
@@ -233,7 +222,7 @@ t.test('a killed process costs only its own file', async t => {
     signal,
   )
   await started.promise
-  const [pid] = (await processes()).filter(id => !before.has(id))
+  const [pid] = (await extractorProcesses()).filter(id => !before.has(id))
   if (pid === undefined) throw new Error('no process')
   process.kill(pid, 'SIGKILL')
   await t.rejects(hanging, Undecodable)
@@ -246,6 +235,6 @@ t.test('a process is bounded in time and memory', async t => {
   t.teardown(() => [slow, small].map(each => each.close()))
   await t.rejects(extract('pdf', pdf([['x']]), slow), Undecodable)
   await t.rejects(extract('pdf', pdf([['x']]), small), Undecodable)
-  const before = await processes()
-  await until(async () => (await processes()).length <= before.length)
+  const before = await extractorProcesses()
+  await until(async () => (await extractorProcesses()).length <= before.length)
 })

@@ -1,5 +1,5 @@
-/** Reads the memory and the processor time of a server and all processes below it from /proc (proc(5)). */
-import { readFile } from 'node:fs/promises'
+/** Reads from /proc (proc(5)): the processes below another one, their memory and their processor time. */
+import { readdir, readFile } from 'node:fs/promises'
 
 /** Microseconds: Linux counts processor time in hundredths of a second. */
 const tick = 10_000
@@ -33,4 +33,19 @@ export async function processTree(pid: number): Promise<ProcessUse[]> {
 
 export async function residentBytes(pid: number): Promise<number> {
   return (await processTree(pid)).reduce((sum, { bytes }) => sum + bytes, 0)
+}
+
+/** Returns the ids of the living children of this process whose command contains a text. */
+export async function childrenWith(text: string): Promise<number[]> {
+  const ids = (await readdir('/proc')).filter(name => /^\d+$/.test(name))
+  const found = await Promise.all(
+    ids.map(async id => {
+      const [command, status] = await Promise.all(
+        ['cmdline', 'status'].map(file => readFile(`/proc/${id}/${file}`, 'utf8').catch(() => '')),
+      )
+      const isOwn = status?.includes(`PPid:\t${process.pid}\n`) && !status.includes('State:\tZ')
+      return isOwn && command?.includes(text) ? [Number(id)] : []
+    }),
+  )
+  return found.flat()
 }

@@ -1,5 +1,5 @@
 /** Files made to harm a decoder cost nothing but their own failure, and decoder processes stay within their bounds. */
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { deflateSync } from 'node:zlib'
@@ -11,6 +11,7 @@ import { createDecoders } from '../../src/services/thumbnails/decoders.ts'
 import { startApp } from '../support/app.ts'
 import { extent } from '../support/extent.ts'
 import { encodedMedia, look, pdfPage, rawPhoto, songWithCover, twoColors } from '../support/media.ts'
+import { childrenWith } from '../support/process-tree.ts'
 import { until } from '../support/until.ts'
 
 const task: ThumbnailTask = { decoder: 'image', size: null, pixels: 256, format: 'webp', ffmpeg: null }
@@ -158,20 +159,8 @@ t.test('hostile files', async t => {
   t.equal((await get('good.png', await twoColors(50, 50).png().toBuffer())).status, 200, 'decoders go on')
 })
 
-/** Returns the ids of the processes in the group of a decoder that this process started. */
-async function decoderProcesses(): Promise<string[]> {
-  const ids = (await readdir('/proc')).filter(name => /^\d+$/.test(name))
-  const found = await Promise.all(
-    ids.map(async id => {
-      const [command, status] = await Promise.all(
-        ['cmdline', 'status'].map(file => readFile(`/proc/${id}/${file}`, 'utf8').catch(() => '')),
-      )
-      const isOwn = status?.includes(`PPid:\t${process.pid}\n`) && !status.includes('State:\tZ')
-      return isOwn && command?.includes('decoder/process') ? [id] : []
-    }),
-  )
-  return found.flat()
-}
+/** Returns the ids of the decoder processes that this process started. */
+const decoderProcesses = () => childrenWith('decoder/process')
 
 t.test('bounds of a decoder process', async t => {
   const picture = await twoColors(3000, 2000).png().toBuffer()
