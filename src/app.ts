@@ -78,6 +78,7 @@ export async function buildApp(options: {
     adapters,
     record,
     activeGrants: authentication.activeGrants,
+    guardChange: authentication.lockGuard.guardChange,
     network,
     redaction,
     warn: (message, details = {}) => log.warn(describeDetails(details), message),

@@ -134,7 +134,7 @@ export const reasons = {
   FILE_TYPE_NOT_ALLOWED: reason('BAD_USER_INPUT', 415, 'The share link does not accept files of this type.'),
   RANGE_NOT_SATISFIABLE: reason('BAD_USER_INPUT', 416, 'No requested range lies inside the file.'),
   UPLOAD_LOCKED: reason('BAD_USER_INPUT', 423, 'Another request is using this upload.', true),
-  LOCKED: reason('BAD_USER_INPUT', 423, 'A WebDAV client has locked the entry, or a folder around it.'),
+  LOCKED: reason('BAD_USER_INPUT', 423, 'Somebody else has locked the entry, or a folder around it.'),
   IN_USE: reason(
     'BAD_USER_INPUT',
     423,

@@ -80,8 +80,6 @@ export interface ProviderVersion {
 /** A provider as it was at one moment. */
 export interface SeenProvider extends ProviderVersion {
   slug: string
-  /** Whether clients of WebDAV held locks anywhere in it. */
-  hasLocks: boolean
 }
 
 /** The name of a provider in a request: its id, or its slug in the addresses of WebDAV and S3. */

@@ -7,7 +7,7 @@ import { ancestorsOf, type StoragePath } from '../auth/path.ts'
 import type { Database } from './client.ts'
 import { batched } from './lookups.ts'
 import { lockMember } from './members.ts'
-import { changeRights } from './rights.ts'
+import { changeRights, type RightsVersion, toVersion, versionColumns } from './rights.ts'
 import type { Schema } from './schema.ts'
 
 export interface EntryLock {
@@ -16,6 +16,8 @@ export interface EntryLock {
   providerId: string
   path: StoragePath
   userId: string
+  /** The display name of the member; null without one. */
+  holderName: string | null
   isExclusive: boolean
   /** Whether everything below the path is locked as well. */
   isDeep: boolean
@@ -24,13 +26,33 @@ export interface EntryLock {
   expiresAt: Date
 }
 
-interface NewEntryLock extends Omit<EntryLock, 'expiresAt'> {
+interface NewEntryLock extends Omit<EntryLock, 'expiresAt' | 'holderName'> {
   workspaceId: string
   /** Seconds. */
   timeout: number
 }
 
 const isActive = sql<boolean>`expires_at > now()`
+const holderName = sql<string | null>`(select name from users where users.id = entry_locks.user_id)`.as('holder_name')
+
+function selectLocks(db: Database) {
+  return db.selectFrom('entry_locks').selectAll().select(holderName)
+}
+
+/** Returns whether anybody holds locks in a provider, with the version of rights that the same statement has read. */
+export async function findLocksFlag(
+  db: Database,
+  providerId: string,
+): Promise<{ version: RightsVersion; hasLocks: boolean } | null> {
+  const row = await db
+    .selectFrom('rights_counter')
+    .select(versionColumns)
+    .select(
+      sql<boolean>`exists (select from entry_locks where provider_id = ${providerId} and ${isActive})`.as('has_locks'),
+    )
+    .executeTakeFirst()
+  return row ? { version: toVersion(row), hasLocks: row.has_locks } : null
+}
 
 /**
  * Returns a function that finds the locks at a path, and those at the folders around it whether they are deep or not. Lookups of
@@ -44,9 +66,7 @@ export function batchedLocks(db: Database): (providerId: string, path: StoragePa
       return { key, providerId, paths: new Set([path, ...ancestorsOf(path)].map(storedPath)) }
     })
     const paths = [...new Set(wanted.flatMap(each => [...each.paths]))]
-    const rows = await db
-      .selectFrom('entry_locks')
-      .selectAll()
+    const rows = await selectLocks(db)
       .where('provider_id', 'in', [...new Set(wanted.map(({ providerId }) => providerId))])
       .where(isAtAny(paths))
       .where(isActive)
@@ -68,9 +88,7 @@ export async function listLocksWithin(
   path: StoragePath,
   limit: number,
 ): Promise<EntryLock[]> {
-  const rows = await db
-    .selectFrom('entry_locks')
-    .selectAll()
+  const rows = await selectLocks(db)
     .where('provider_id', '=', providerId)
     .where(isWithinPath(storedPath(path)))
     .where(isActive)
@@ -131,6 +149,7 @@ export function insertLock(
         expires_at: endAfter(lock.timeout),
       })
       .returningAll()
+      .returning(holderName)
       .executeTakeFirstOrThrow()
     return { lock: toLock(row) }
   })
@@ -144,6 +163,7 @@ export async function refreshLock(db: Database, token: string, timeout: number):
     .where('token', '=', token)
     .where(isActive)
     .returningAll()
+    .returning(holderName)
     .executeTakeFirst()
   return row ? toLock(row) : null
 }
@@ -169,12 +189,13 @@ function endAfter(seconds: number) {
   return sql<Date>`now() + make_interval(secs => ${seconds})`
 }
 
-function toLock(row: Selectable<Schema['entry_locks']>): EntryLock {
+function toLock(row: Selectable<Schema['entry_locks']> & { holder_name: string | null }): EntryLock {
   return {
     token: row.token,
     providerId: row.provider_id,
     path: restoredPath(row.path),
     userId: row.user_id,
+    holderName: row.holder_name,
     isExclusive: row.is_exclusive,
     isDeep: row.is_deep,
     owner: row.owner,

@@ -76,9 +76,6 @@ export const seenProviderColumns = [
   'providers.id as seen_id',
   'providers.version as seen_version',
   'providers.slug as seen_slug',
-  sql<boolean>`exists (select from entry_locks where provider_id = providers.id and expires_at > now())`.as(
-    'seen_has_locks',
-  ),
 ] as const
 
 /** Returns null if the workspace of the credential has no such provider. */
@@ -86,8 +83,7 @@ export function toSeenProvider(row: {
   seen_id: string | null
   seen_version: number | null
   seen_slug: string | null
-  seen_has_locks: boolean
 }): SeenProvider | null {
-  const { seen_id: id, seen_version: version, seen_slug: slug, seen_has_locks: hasLocks } = row
-  return id === null || version === null || slug === null ? null : { id, version, slug, hasLocks }
+  const { seen_id: id, seen_version: version, seen_slug: slug } = row
+  return id === null || version === null || slug === null ? null : { id, version, slug }
 }

@@ -55,6 +55,7 @@ export const auditActions = [
   'DIRECT_DOWNLOAD',
   'DIRECT_UPLOAD',
   'PROPERTIES_UPDATE',
+  'LOCK_END',
   'READ',
   'RESTORE',
   'TRASH_EMPTY',

@@ -210,7 +210,7 @@ export function createServices(options: {
     schedules: createSchedules({ db, audit, jobs }),
     events: createEvents({ storage, feed: entryFeed }),
     trash,
-    entryLocks: createEntryLocks({ db }),
+    entryLocks: createEntryLocks({ db, audit, guard: authentication.lockGuard }),
     entryProperties: createEntryProperties({ db, storage, audit }),
     webhooks: createWebhooks({ db, secrets, audit, storage }),
     rotation: createRotation({ db, secrets }),

@@ -12,7 +12,7 @@ import { isClosedAddress } from './network/index.ts'
 import { createProviderOpener, type OpenedProvider } from './open-provider.ts'
 import { createProviderCache, type FindRecord } from './provider-cache.ts'
 import { ProviderReader } from './provider-reader.ts'
-import { type ProviderContext, ReadLocation } from './read-location.ts'
+import { type ChangeGuard, type ProviderContext, ReadLocation } from './read-location.ts'
 import type { Adapter, AdapterRegistry } from './registry.ts'
 import { createStatusReports } from './status-reports.ts'
 import { createTokenStore, RedactedSecrets, type Redactor, type TokenStore } from './tokens.ts'
@@ -71,6 +71,7 @@ export interface StorageOptions {
   record: FindRecord
   /** Registers all work in locations, and checks its grants. */
   activeGrants: ActiveGrants
+  guardChange: ChangeGuard
   /** Redacts each secret from the log while an adapter has it. */
   redaction: Redactor
   warn: (message: string, details?: Record<string, unknown>) => void
@@ -88,7 +89,7 @@ export interface StorageOptions {
 const stepsPerTransfer = 12
 
 export function createStorage(options: StorageOptions): Storage {
-  const { db, secrets, adapters, network, record, activeGrants, redaction, warn } = options
+  const { db, secrets, adapters, network, record, activeGrants, guardChange, redaction, warn } = options
   const { metadataTimeout = 60_000, transferTimeout = 300_000, observe = provider => provider, trashDays = 0 } = options
   const timeouts = { transfer: transferTimeout, step: stepsPerTransfer * transferTimeout }
   const tokens = createTokenStore({ db, secrets, redaction })
@@ -104,7 +105,7 @@ export function createStorage(options: StorageOptions): Storage {
         throw withoutDetails(cause)
       })
       const provider = observe(opened.provider, record)
-      return { id: record.id, ...opened, provider, metadataTimeout, timeouts, activeGrants, writeTracker }
+      return { id: record.id, ...opened, provider, metadataTimeout, timeouts, activeGrants, guardChange, writeTracker }
     },
     close: ({ close }) => close(),
   })

@@ -29,6 +29,18 @@ import {
 } from './validate-entry.ts'
 import type { WriteTracker } from './write-tracker.ts'
 
+/** A change of an entry. */
+export interface Change {
+  path: StoragePath
+  /** The entry and everything below it goes away or is replaced. */
+  isTree: boolean
+  /** The entry is added to its folder or removed from it. */
+  isMember: boolean
+}
+
+/** Rejects if something other than rights prevents a change, such as the lock of another member. @throws LOCKED */
+export type ChangeGuard = (grant: Grant, change: Change) => Promise<void>
+
 export interface ProviderContext {
   id: string
   provider: StorageProvider
@@ -38,6 +50,7 @@ export interface ProviderContext {
   /** The timeouts of calls that move content. */
   timeouts: TransferTimeouts
   activeGrants: ActiveGrants
+  guardChange: ChangeGuard
   writeTracker: WriteTracker
 }
 

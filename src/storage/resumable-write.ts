@@ -17,21 +17,24 @@ const abortTimeout = 30_000
 /** In milliseconds. */
 const abortSchedule = { delays: [1_000, 4_000, 15_000] }
 
-/** Runs work that records what it stores at the back end: see `createWriteTracker`. */
-type Track = <T>(work: (unfinished: Unfinished) => Promise<T>) => Promise<T>
+interface ResumableContext {
+  timeouts: TransferTimeouts
+  /** Runs work that records what it stores at the back end: see `createWriteTracker`. */
+  track<T>(work: (unfinished: Unfinished) => Promise<T>): Promise<T>
+  /** Called before the file becomes visible. @throws LOCKED */
+  guard(): Promise<void>
+}
 
 /** An unfinished write that the back end itself stores at a path. Validates what the adapter returns. */
 export class ResumableLocation {
   readonly #writes: ResumableWrites
   readonly #path: StoragePath
-  readonly #timeouts: TransferTimeouts
-  readonly #track: Track
+  readonly #context: ResumableContext
 
-  constructor(writes: ResumableWrites, path: StoragePath, timeouts: TransferTimeouts, track: Track) {
+  constructor(writes: ResumableWrites, path: StoragePath, context: ResumableContext) {
     this.#writes = writes
     this.#path = path
-    this.#timeouts = timeouts
-    this.#track = track
+    this.#context = context
   }
 
   /** The size of every append is a multiple of this number of bytes. */
@@ -54,8 +57,8 @@ export class ResumableLocation {
     options: { size?: number; mimeType?: string; modifiedAt?: Date },
     save: (state: string) => Promise<void>,
   ): Promise<void> {
-    await this.#track(async unfinished => {
-      const state = await runWithTimeout(requestSignal, this.#timeouts.transfer, signal =>
+    await this.#context.track(async unfinished => {
+      const state = await runWithTimeout(requestSignal, this.#context.timeouts.transfer, signal =>
         callAdapterForChange(signal, async () =>
           checkState(await this.#writes.begin(this.#path, { ...options, unfinished, signal })),
         ),
@@ -97,13 +100,14 @@ export class ResumableLocation {
    * Makes the file of these parts visible. Call it only if `minPartSize` is not null.
    * @param options.size the size of the file in bytes
    */
-  completeParts(
+  async completeParts(
     requestSignal: AbortSignal,
     state: string,
     parts: readonly { number: number; tag: string }[],
     options: { size: number; overwrite: boolean },
   ): Promise<CheckedEntry> {
-    return runWithTimeout(requestSignal, this.#timeouts.step, signal =>
+    await this.#context.guard()
+    return runWithTimeout(requestSignal, this.#context.timeouts.step, signal =>
       callAdapterForChange(signal, async () =>
         this.#stored(await this.#parts.complete(state, parts, { ...options, signal }), options.size),
       ),
@@ -122,12 +126,13 @@ export class ResumableLocation {
   }
 
   /** @param bytes the last `size` bytes of the file */
-  complete(
+  async complete(
     requestSignal: AbortSignal,
     state: string,
     bytes: AsyncIterable<Buffer>,
     options: { offset: number; size: number; overwrite: boolean },
   ): Promise<CheckedEntry> {
+    await this.#context.guard()
     return this.#send(requestSignal, readableOf(bytes), options.size, async (body, signal) =>
       this.#stored(await this.#writes.complete(state, body, { ...options, signal }), options.offset + options.size),
     )
@@ -154,7 +159,7 @@ export class ResumableLocation {
   ): Promise<T> {
     // The body may fail before the adapter reads it. The adapter then gets the error from its first read.
     body.on('error', () => {})
-    return writeWithTimeout(requestSignal, body, this.#timeouts, size, signal =>
+    return writeWithTimeout(requestSignal, body, this.#context.timeouts, size, signal =>
       callAdapterForChange(signal, () => use(body, signal).finally(() => body.destroy())),
     )
   }

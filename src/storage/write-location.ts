@@ -8,7 +8,7 @@ import { runWithTimeout, writeWithTimeout } from './transfer-timeouts.ts'
 import { checkTrashId, nativeTrash } from './trash.ts'
 import { type CheckedEntry, checkCopies, checkEntry, fault, known, type Presigned, toEntry } from './validate-entry.ts'
 
-/** A location that can be changed. Its grant has the scope `write`. */
+/** A location that can be changed. Its grant has the scope `write`. The guard decides before each change. */
 export class WriteLocation extends ReadLocation {
   override child(name: string): WriteLocation {
     return new WriteLocation(this.context, this.grant, childOf(this.path, name))
@@ -19,14 +19,25 @@ export class WriteLocation extends ReadLocation {
     return new WriteLocation(this.context, this.grant, path)
   }
 
+  /**
+   * Requires that nothing prevents a change. Each change requires it, so call this only before work whose result becomes visible later.
+   * @param change.isTree the entry and everything below it goes away or is replaced
+   * @throws LOCKED
+   */
+  requireChangeable({ isTree } = { isTree: false }): Promise<void> {
+    // Every change may add the entry to its folder or remove it from there, so a lock of the folder alone prevents it, too.
+    return this.context.guardChange(this.grant, { path: this.path, isTree, isMember: true })
+  }
+
   write(
     requestSignal: AbortSignal,
     body: Readable,
     options: { size?: number; mimeType?: string; modifiedAt?: Date; overwrite: boolean },
   ): Promise<CheckedEntry> {
     const { timeouts, provider, writeTracker } = this.context
-    return this.runGranted(requestSignal, granted =>
-      writeWithTimeout(granted, body, timeouts, options.size, signal =>
+    return this.runGranted(requestSignal, async granted => {
+      await this.requireChangeable()
+      return writeWithTimeout(granted, body, timeouts, options.size, signal =>
         callAdapterForChange(signal, async () => {
           const written = await writeTracker.track(this.grant, this.path, unfinished =>
             provider.write(this.path, body, { ...options, unfinished, signal }),
@@ -37,8 +48,8 @@ export class WriteLocation extends ReadLocation {
           }
           return stored
         }),
-      ),
-    )
+      )
+    })
   }
 
   /** Null if the back end cannot store unfinished writes itself. */
@@ -46,18 +57,22 @@ export class WriteLocation extends ReadLocation {
     const { resumable } = this.context.provider
     if (!resumable) return null
     const { timeouts, writeTracker } = this.context
-    return new ResumableLocation(resumable, this.path, timeouts, work =>
-      writeTracker.track(this.grant, this.path, work),
-    )
+    return new ResumableLocation(resumable, this.path, {
+      timeouts,
+      track: work => writeTracker.track(this.grant, this.path, work),
+      guard: () => this.requireChangeable(),
+    })
   }
 
   /** Works like `presignRead`, for a link that creates or replaces the file. */
-  presignWrite(signal: AbortSignal, expiresIn: number): Promise<Presigned | null> {
+  async presignWrite(signal: AbortSignal, expiresIn: number): Promise<Presigned | null> {
+    await this.requireChangeable()
     return this.presigned(signal, { method: 'PUT', expiresIn })
   }
 
   async mkdir(signal: AbortSignal, options: { exclusive: boolean }): Promise<void> {
     await this.context.activeGrants.confirm([this.grant])
+    await this.requireChangeable()
     const timeout = AbortSignal.timeout(this.context.metadataTimeout)
     const call = { ...options, signal: AbortSignal.any([signal, timeout]) }
     return callAdapterForChange(signal, () =>
@@ -68,6 +83,7 @@ export class WriteLocation extends ReadLocation {
   /** @param seen the entry, as `stat` or `list` returned it */
   async delete(signal: AbortSignal, seen?: CheckedEntry): Promise<void> {
     await this.context.activeGrants.confirm([this.grant])
+    await this.requireChangeable({ isTree: true })
     return this.metadata(signal, call => this.context.provider.delete(this.path, { ...call, ...known(seen) }))
   }
 
@@ -80,11 +96,12 @@ export class WriteLocation extends ReadLocation {
   deleteTree(requestSignal: AbortSignal): Promise<void> | null {
     const { provider } = this.context
     if (!provider.deleteTree) return null
-    return this.runGranted(requestSignal, granted =>
-      runWithTimeout(granted, this.context.timeouts.step, signal =>
+    return this.runGranted(requestSignal, async granted => {
+      await this.requireChangeable({ isTree: true })
+      return runWithTimeout(granted, this.context.timeouts.step, signal =>
         callAdapter(signal, async () => provider.deleteTree?.(this.path, { signal })),
-      ),
-    )
+      )
+    })
   }
 
   /**
@@ -100,6 +117,8 @@ export class WriteLocation extends ReadLocation {
     const move = provider.move?.bind(provider)
     if (!destination.sharesBackEnd(this) || !move) return null
     return destination.inOneStep(this, signal, async call => {
+      await this.requireChangeable({ isTree: true })
+      await destination.requireChangeable({ isTree: true })
       const moved = await move(this.path, destination.path, { overwrite, ...known(seen), ...call })
       return checkEntry(moved, nameOf(destination.path))
     })
@@ -119,6 +138,7 @@ export class WriteLocation extends ReadLocation {
     if (!this.sharesBackEnd(source) || !copy) return null
     const entry = toEntry(seen)
     return this.inOneStep(source, signal, async call => {
+      await this.requireChangeable({ isTree: true })
       const copied = await this.context.writeTracker.track(this.grant, this.path, unfinished =>
         copy(source.path, this.path, { overwrite, ...call, unfinished, entry }),
       )
@@ -142,9 +162,11 @@ export class WriteLocation extends ReadLocation {
     signal: AbortSignal,
   ): Promise<readonly (CheckedEntry | null)[] | null> {
     const { provider } = this.context
-    return this.inOneStep(source, signal, async call =>
-      checkCopies(await provider.copySmall?.(source.path, this.path, names, call), names),
-    )
+    return this.inOneStep(source, signal, async call => {
+      // New files are free of locks of their own, so those of the folder decide.
+      await this.context.guardChange(this.grant, { path: this.path, isTree: false, isMember: false })
+      return checkCopies(await provider.copySmall?.(source.path, this.path, names, call), names)
+    })
   }
 
   /** Returns null for NOT_IN_ONE_STEP. */
@@ -180,22 +202,27 @@ export class WriteLocation extends ReadLocation {
 
   /** Moves the entry to the trash of the back end. @param id as `identify` returned it */
   discard(id: string, signal: AbortSignal): Promise<void> {
-    return this.changeTrash(signal, call => nativeTrash(this.context).put(id, this.path, call))
+    return this.changeTrash(signal, { isTree: true }, call => nativeTrash(this.context).put(id, this.path, call))
   }
 
   /** Moves an entry from the trash of the back end to this path, where nothing may be. */
   restore(id: string, signal: AbortSignal): Promise<CheckedEntry> {
-    return this.changeTrash(signal, async call =>
+    return this.changeTrash(signal, { isTree: false }, async call =>
       checkEntry(await nativeTrash(this.context).restore(id, this.path, call), nameOf(this.path)),
     )
   }
 
-  private changeTrash<T>(requestSignal: AbortSignal, change: (call: Call) => Promise<T>): Promise<T> {
-    return this.runGranted(requestSignal, granted =>
-      runWithTimeout(granted, this.context.timeouts.step, signal =>
+  private changeTrash<T>(
+    requestSignal: AbortSignal,
+    guarded: { isTree: boolean },
+    change: (call: Call) => Promise<T>,
+  ): Promise<T> {
+    return this.runGranted(requestSignal, async granted => {
+      await this.requireChangeable(guarded)
+      return runWithTimeout(granted, this.context.timeouts.step, signal =>
         callAdapterForChange(signal, () => change({ signal })),
-      ),
-    )
+      )
+    })
   }
 
   private sharesBackEnd(other: ReadLocation): boolean {

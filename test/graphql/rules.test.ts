@@ -137,7 +137,16 @@ t.test('rules of entry fields apply at the path of the entry', async t => {
     return (options.resolve?.length ?? 0) > 2
   })
   const ofEntry = reaching.filter(({ name }) => name !== 'provider')
-  t.same(ofEntry.map(({ name }) => name).toSorted(), ['downloadUrl', 'downloadUrl', 'entries', 'thumbnailUrl', 'usage'])
+  t.same(ofEntry.map(({ name }) => name).toSorted(), [
+    'downloadUrl',
+    'downloadUrl',
+    'entries',
+    'lock',
+    'lock',
+    'lock',
+    'thumbnailUrl',
+    'usage',
+  ])
   t.same(
     ofEntry.filter(field => ruleOf(field)?.namedBy !== 'parent').map(({ name }) => name),
     [],

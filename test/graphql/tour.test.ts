@@ -5,6 +5,7 @@ import { metadataHeader, tus, tusPath } from '../http/tus.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { openEvents } from '../support/events.ts'
+import { lockInfo } from '../webdav/client.ts'
 
 /** Lists the fields and arguments that a document uses. */
 function usedIn(document: string): string[] {
@@ -284,6 +285,24 @@ t.test('every field of the schema works in typical use', async t => {
   await selection.arrayBuffer()
   t.ok(found.file.downloadUrl.startsWith(`${app.url}/api/download/proxy?ticket=`), found.file.downloadUrl)
   t.equal(await (await fetch(found.file.downloadUrl)).text(), 'hello', 'the link works without a header')
+  const locking = { method: 'LOCK', headers: { depth: '0' }, body: lockInfo(), token }
+  t.equal((await app.request('/dav/memory-1/team/a.txt', locking)).status, 200)
+  const lock = 'lock { id path isDeep isExclusive holderName holder { id } expiresAt }'
+  const locked = await ask(
+    `query ($id: ID!) {
+      file(providerId: $id, path: "/team/a.txt") { ${lock} }
+      folder(providerId: $id, path: "/team") { ${lock} }
+    }`,
+    { id: providerId },
+  )
+  t.match([locked.folder.lock, locked.file.lock.path], [null, '/team/a.txt'])
+  isTime(locked.file.lock.expiresAt, 'expiresAt')
+  t.match(
+    await change('endLock', 'EndLockInput', `{ ${lock} }`, { path: '/team/a.txt', lockId: locked.file.lock.id }),
+    {
+      endLock: { lock: null },
+    },
+  )
   const { createUploadTicket: ticket } = await change(
     'createUploadTicket',
     'CreateUploadTicketInput',

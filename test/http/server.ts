@@ -104,6 +104,7 @@ export async function serve(
     adapters,
     record,
     activeGrants: authentication.activeGrants,
+    guardChange: authentication.lockGuard.guardChange,
     network: createNetwork(),
     redaction: new Redaction(),
     warn: () => {},

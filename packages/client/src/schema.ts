@@ -61,7 +61,7 @@ export interface ArchiveTicketInput {
 }
 
 /** The action. */
-export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOGIN' | 'LOGOUT' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SERVICE_ACCOUNT_CREATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
+export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SERVICE_ACCOUNT_CREATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 
 /** An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time. */
 export interface AuditEvent {
@@ -510,6 +510,16 @@ export interface DuplicateEdge {
   node: Duplicate
 }
 
+/** The lock to end. */
+export interface EndLockInput {
+  /** The ID of the lock. */
+  lockId: string
+  /** The path of an entry for which the lock holds. */
+  path: string
+  /** The ID of the provider. */
+  providerId: string
+}
+
 /** A file or a folder. */
 export type Entry = File | Folder
 
@@ -554,6 +564,25 @@ export interface EntryEdge {
 /** The kind of an entry. */
 export type EntryKind = 'FILE' | 'FOLDER'
 
+/** A lock. Until it ends, only its holder changes the entry, through any endpoint. */
+export interface EntryLock {
+  __typename: 'EntryLock'
+  /** The time at which the lock ends, unless its client refreshes it. */
+  expiresAt: string
+  /** The member who holds the lock. Null if you may not see other members. */
+  holder: User | null
+  /** The display name of the member who holds the lock. Null without one. */
+  holderName: string | null
+  /** The ID of the lock. */
+  id: string
+  /** Whether everything below the path is locked as well. */
+  isDeep: boolean
+  /** Whether nobody else can hold a lock of the entry at the same time. */
+  isExclusive: boolean
+  /** The path of the locked entry, which may be a folder around this one. */
+  path: string
+}
+
 /** A file. */
 export interface File {
   __typename: 'File'
@@ -565,6 +594,8 @@ export interface File {
   etag: string | null
   /** An opaque ID. It does not change while the path stays the same. */
   id: string
+  /** The lock that holds for the entry, or null. Of several shared locks, one of them. Requires the scope `read` at the path of this entry. */
+  lock: EntryLock | null
   /** The type that the back end stores, or else the type that the name implies. Null if both are unknown. */
   mimeType: string | null
   /** The time at which the content last changed, or null if the back end does not report it. */
@@ -593,6 +624,8 @@ export interface Folder {
   entries: EntryConnection
   /** An opaque ID. It does not change while the path stays the same. */
   id: string
+  /** The lock that holds for the entry, or null. Of several shared locks, one of them. Requires the scope `read` at the path of this entry. */
+  lock: EntryLock | null
   /** The time at which the content last changed, or null if the back end does not report it. */
   modifiedAt: string | null
   /** The last segment of the path. Empty for the provider's root. */

@@ -106,6 +106,7 @@ const codes: Partial<Record<Reason, S3Code>> = {
   UPLOAD_UNDER_WAY: 'ConditionalRequestConflict',
   UPLOAD_LOCKED: 'OperationAborted',
   IN_USE: 'OperationAborted',
+  LOCKED: 'OperationAborted',
   PART_MISSING: 'InvalidPart',
   PART_TOO_SMALL: 'EntityTooSmall',
   PRECONDITION_FAILED: 'PreconditionFailed',

@@ -1,15 +1,15 @@
 /**
- * Locks that clients put on entries, which all replicas share. They have the semantics of RFC 4918, section 6, and bind the requests of the
- * front ends that call `requireUnlocked`.
+ * Locks that clients put on entries, which all replicas share. They have the semantics of RFC 4918, section 6. `lock-guard.ts` makes them
+ * bind every change.
  */
 import { randomUUID } from 'node:crypto'
 import { isId } from '../../auth/id.ts'
-import { authorize, needs } from '../../auth/needs.ts'
-import { formatPath, isWithin, parentOf, root, type StoragePath } from '../../auth/path.ts'
-import { recentlySeen, type Viewer } from '../../auth/viewer.ts'
+import { type Asked, authorize, needs } from '../../auth/needs.ts'
+import { formatPath, type StoragePath } from '../../auth/path.ts'
+import { isUnrestricted } from '../../auth/policy.ts'
+import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import {
-  batchedLocks,
   deleteExpiredLocks,
   deleteLock,
   type EntryLock,
@@ -18,12 +18,13 @@ import {
   refreshLock,
 } from '../../db/entry-locks.ts'
 import { AppError } from '../../errors.ts'
-import type { LocationInput } from '../files/entry.ts'
+import type { Change } from '../../storage/read-location.ts'
+import type { Audit } from '../audit/index.ts'
+import { type AskedToRead, type LocationInput, locationOf } from '../files/entry.ts'
+import { isHolder, type LockGuard, lockedBy, maxLocks } from './lock-guard.ts'
 
 export type { EntryLock } from '../../db/entry-locks.ts'
 
-/** The maximum number of locks of one member. */
-const maxLocks = 1000
 /** The maximum number of shared locks that hold for one entry. PROPFIND repeats them for each entry of a folder. */
 const maxShared = 16
 /** Seconds. Clients refresh their locks, so those of a client that is gone end soon. */
@@ -38,23 +39,16 @@ export interface NewLock {
   timeout: number
 }
 
-/** The change that a request makes at a location, which decides about the locks that matter. */
-export interface LockedChange {
+/** The change that a request makes at a location. */
+export interface LockedChange extends Omit<Change, 'path'> {
   location: LocationInput
-  /** The entry and everything below it goes away or is replaced. */
-  isTree: boolean
-  /** The entry is added to its folder or removed from it. */
-  isMember: boolean
 }
 
-export function createEntryLocks({ db }: { db: Database }) {
-  const locksAround = batchedLocks(db)
-
+export function createEntryLocks({ db, audit, guard }: { db: Database; audit: Audit; guard: LockGuard }) {
   /** Returns the locks that hold for a location: its own, and the deep ones of the folders around it. */
-  async function covering(viewer: Viewer | null, location: LocationInput): Promise<EntryLock[]> {
+  async function covering(viewer: Viewer | null, location: AskedToRead): Promise<EntryLock[]> {
     const [{ providerId, path }] = authorize(viewer, needs.read, location)
-    const around = await locksAround(providerId, path)
-    return around.filter(lock => lock.isDeep || lock.path === path)
+    return guard.covering(providerId, path)
   }
 
   /** @throws INVALID_INPUT if the token is of no lock that holds for the location; LOCKED if it is another member's */
@@ -86,18 +80,8 @@ export function createEntryLocks({ db }: { db: Database }) {
       tokens: ReadonlySet<string>,
     ): Promise<void> {
       const [{ providerId, path, viewer: present }] = authorize(viewer, needs.read, location)
-      // Saves the query for almost all changes. Like that query, it decides before the change begins.
-      if (recentlySeen(present, providerId)?.hasLocks === false) return
-      const parent = path === root ? null : parentOf(path)
-      const around = await locksAround(providerId, path)
-      const holding = around.filter(lock => lock.isDeep || lock.path === path || (isMember && lock.path === parent))
-      const below = isTree ? await listLocksWithin(db, providerId, path, maxLocks) : []
       const isHeldByClient = (lock: EntryLock) => lock.userId === present.member.userId && tokens.has(lock.token)
-      // One of several shared locks is enough to write.
-      const groups = Map.groupBy([...holding, ...below], lock => lock.path)
-      for (const locks of groups.values()) {
-        if (!locks.some(isHeldByClient)) throw lockedBy(locks[0]?.path ?? path, path)
-      }
+      await guard.require(providerId, { path, isTree, isMember }, isHeldByClient)
     },
 
     /** Creates a lock. @throws LOCKED, TOO_MANY_LOCKS, as `Files.delete` */
@@ -132,16 +116,26 @@ export function createEntryLocks({ db }: { db: Database }) {
       await deleteLock(db, token)
     },
 
+    /**
+     * Ends a lock that holds for a location: as its holder, or as an administrator without restrictions.
+     * @throws NOT_FOUND, SCOPE_REQUIRED, as `Files.delete`
+     */
+    async end(viewer: Viewer | null, location: Asked<typeof needs.delete>, token: string): Promise<void> {
+      await audit.recorded(viewer, 'LOCK_END', { location: locationOf(location) }, async recording => {
+        const [{ providerId, path, viewer: present }] = authorize(viewer, needs.delete, location)
+        const lock = (await guard.covering(providerId, path)).find(each => each.token === token)
+        if (!lock) throw new AppError('NOT_FOUND', 'The lock has ended.')
+        if (!isHolder(present, lock) && !isUnrestricted(present)) {
+          const message = 'Only the person who holds a lock ends it, or an administrator with access to all providers.'
+          throw new AppError('SCOPE_REQUIRED', message, { facts: { requiredScope: 'admin' } })
+        }
+        recording.add({ details: { holder: lock.userId, lockedPath: formatPath(lock.path) } })
+        await recording.commit(change => deleteLock(change, token))
+      })
+    },
+
     sweep: () => deleteExpiredLocks(db),
   }
-}
-
-/** Names the locked entry only if it is below the one that the request names. */
-function lockedBy(locked: StoragePath, path: StoragePath): AppError {
-  const named = isWithin(locked, path) ? locked : path
-  return new AppError('LOCKED', 'The resource is locked: try again when its lock is released or has expired.', {
-    facts: { lockedPath: formatPath(named) },
-  })
 }
 
 function tooManyShared(path: StoragePath): AppError {

@@ -117,8 +117,9 @@ export function createResumableUploads(context: UploadServices, members: Pick<Me
     requireFits(size ?? undefined, maxBytesAt(first))
     const earlier = size === 0 ? await findInterruptedEmpty(present, input, signal) : null
     if (earlier) return { viewer: present, lease: earlier, location: await at(viewer, input, pathOf(earlier)) }
-    const insert = (location: WriteLocation) =>
-      leases.insert({
+    const insert = async (location: WriteLocation) => {
+      await location.requireChangeable()
+      return leases.insert({
         id: newUploadId(),
         workspaceId: present.member.workspaceId,
         userId: present.member.userId,
@@ -135,6 +136,7 @@ export function createResumableUploads(context: UploadServices, members: Pick<Me
         hasNativeParts: false,
         modifiedAt: timeToKeep(input) ?? null,
       })
+    }
     let isReserved = false
     for (const candidate of conflict === 'RENAME' ? candidates(path, 'file') : [path]) {
       const location = candidate === path ? first : await at(viewer, input, candidate)

@@ -64,6 +64,9 @@ const actions: Record<AuditAction, { description: string }> = {
   },
   DIRECT_DOWNLOAD: { description: 'A link that reads a file directly from the back end was created.' },
   DIRECT_UPLOAD: { description: 'A link that writes a file directly to the back end was created.' },
+  LOCK_END: {
+    description: 'Somebody ended a lock; `details` has the ID of the member who held it, and the locked path.',
+  },
   PROPERTIES_UPDATE: { description: 'A WebDAV client changed properties of an entry; `details` names them.' },
   READ: {
     description: 'Another read was refused; `details` says which. Successful reads are not recorded.',

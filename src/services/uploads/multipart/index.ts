@@ -153,6 +153,7 @@ export function createMultipartUploads(services: UploadServices) {
       const { kind, credentialId, member } = granted.viewer
       if (granted.path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, including its name.')
       const location = await storage.writeAt(granted)
+      await location.requireChangeable()
       const hasNativeParts = location.resumable !== null && location.resumable.minPartSize !== null
       await using lease = await leases.insert({
         id: newUploadId(),
