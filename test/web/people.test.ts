@@ -4,6 +4,7 @@ import t from 'tap'
 import { password } from '../support/client.ts'
 import { inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
+import { davClient, lockInfo } from '../webdav/client.ts'
 import { signIn } from './browser.ts'
 import { button, dialog, isGood, row, startFiles } from './files.ts'
 
@@ -250,6 +251,29 @@ if (files) {
     const reader = await open(t, { token })
     await reader.goto('/settings/audit')
     await reader.getByText('Only administrators can see this page').waitFor()
+  })
+
+  t.test('a lock is shown, and an administrator ends it', async t => {
+    const { page: address } = await store('locked', { 'report.txt': 'text', 'free.txt': 'text' })
+    const { key } = await app.createKey(owner.token, { name: 'dav', scopes: ['write'] })
+    const locked = await davClient(app, key)('LOCK', '/locked/report.txt', {
+      body: lockInfo(),
+      headers: { depth: '0' },
+    })
+    t.equal(locked.status, 200)
+    const page = await open(t)
+    await page.goto(address)
+    await row(page, 'report.txt').getByText('Locked by').waitFor()
+    t.equal(await row(page, 'free.txt').getByText('Locked by').count(), 0)
+    await isGood(t, page)
+    await row(page, 'report.txt').getByRole('button', { name: 'Actions' }).click()
+    await page.getByRole('menuitem', { name: 'Details' }).click()
+    await dialog(page).getByText('has locked it until').waitFor()
+    await isGood(t, page)
+    await dialog(page).getByRole('button', { name: 'End lock' }).click()
+    await dialog(page).getByText('has locked it until').waitFor({ state: 'detached' })
+    await page.keyboard.press('Escape')
+    await row(page, 'report.txt').getByText('Locked by').waitFor({ state: 'detached' })
   })
 
   t.test('details show the path, the checksum, the size and the history of an entry', async t => {

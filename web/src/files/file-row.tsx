@@ -102,6 +102,12 @@ export const FileRow = memo(function FileRow(props: Props) {
           {entry.name}
         </a>
         {isFolder && <span className="visually-hidden">, {texts.folder}</span>}
+        {entry.lock && (
+          <span className="lock-badge" title={texts.lockedBy(entry.lock.holderName)}>
+            <Icon name="lock" />
+            <span className="visually-hidden">, {texts.lockedBy(entry.lock.holderName)}</span>
+          </span>
+        )}
       </div>
       {/* biome-ignore lint/a11y: as above */}
       <div role="gridcell" className="cell-size">

@@ -24,6 +24,7 @@ const EntriesQuery = graphql(`
           __typename
           name
           modifiedAt
+          lock { holderName }
           ... on File { size mimeType thumbnailUrl }
         }
         pageInfo { hasNextPage endCursor }
@@ -99,8 +100,10 @@ const CreateJobMutation = graphql(`
 `)
 
 export type Provider = ReturnType<typeof perRoot<ResultOf<typeof ProvidersQuery>['providers'][number]>>[number]
-/** A file or folder in the folder that was queried. */
-export type Entry = ResultOf<typeof EntriesQuery>['folder']['entries']['nodes'][number]
+/** A file or folder in the folder that was queried. Entries from elsewhere come without their locks. */
+export type Entry = WithoutLock<Listed> & { lock?: Listed['lock'] }
+type Listed = ResultOf<typeof EntriesQuery>['folder']['entries']['nodes'][number]
+type WithoutLock<Any> = Any extends unknown ? Omit<Any, 'lock'> : never
 export interface Page {
   entries: readonly Entry[]
   isLast: boolean

@@ -80,6 +80,7 @@ export const texts = {
     DOWNLOAD: 'Downloaded',
     DIRECT_DOWNLOAD: 'Created a direct download link',
     DIRECT_UPLOAD: 'Created a direct upload link',
+    LOCK_END: 'Ended a lock',
     PROPERTIES_UPDATE: 'Changed properties',
     READ: 'Read',
     JOB_CREATE: 'Created a job',

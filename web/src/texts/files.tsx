@@ -120,6 +120,12 @@ export const texts = {
   copyLink: 'Copy link',
   type: 'Type',
   version: 'Version',
+  lock: 'Lock',
+  lockedBy: (holder: string | null) => `Locked by ${holder ?? 'another person'}`,
+  lockedUntil: (holder: string | null, until: string, folder: string | null) =>
+    `${holder ?? 'Another person'} has locked ${folder === null ? 'it' : `the folder ${folder}`} until ${until}, unless their program extends the lock. Only they can change it.`,
+  endLock: 'End lock',
+  endLockHelp: 'Their program may not notice, and changes that they have not saved may be lost.',
   exactSize: (size: string, bytes: number) => (bytes < 1000 ? size : `${size} (${formatCount(bytes, 'byte')})`),
   copyHash: 'Copy checksum',
   contents: 'Contents',

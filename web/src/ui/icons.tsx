@@ -25,6 +25,7 @@ const shapes = {
   sidebar: 'M4 5h16v14H4zM10 5v14',
   info: 'M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM12 11v5M12 8h.01',
   drive: 'M4 14h16v5H4zM4 14l3-9h10l3 9M16.5 16.5h.01',
+  lock: 'M6 11h12v9H6zM8.5 11V8a3.5 3.5 0 0 1 7 0v3',
   search: 'M10.5 17a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13zM15.5 15.5 20 20',
   history: 'M4.5 12a7.5 7.5 0 1 0 2.2-5.3L4 9M4 4.5V9h4.5M12 8v4l3 2',
   chart: 'M4 5h9v8H4zM15 5h5v5h-5zM15 12h5v7h-5zM4 15h9v4H4z',
