@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { schema as built } from '../../src/endpoints/graphql/schema.ts'
 import { password } from '../support/client.ts'
+import { lockInfo } from '../webdav/client.ts'
 import { operation, readSchema, type Schema, send } from './api.ts'
 import { areas, hostileAreas } from './areas.ts'
 import { type Cell, makeCell, prepare } from './cells.ts'
@@ -186,6 +187,19 @@ t.test('every mutation and every route with an effect leaves an event', async t 
       const [, uploadId = ''] = /<UploadId>([^<]+)</.exec(begun.text) ?? []
       const call = copiedPart({ provider, path: '/source' }, { provider, path: '/copy' }, uploadId)
       await send(world.url, founder.header, { method: 'PUT', ...call })
+    },
+    'Mutation.endLock': async () => {
+      const providerId = await world.connect('locks')
+      await putFile(world.roots.get(providerId) ?? '', '/locked')
+      const token = founder.header?.slice('Bearer '.length)
+      const { slug } = (
+        await world.app.ask('query ($id: ID!) { provider(id: $id) { slug } }', { id: providerId }, token)
+      ).provider
+      const lock = { method: 'LOCK', headers: { depth: '0' }, body: lockInfo() }
+      const { text } = await send(world.url, founder.header, { ...lock, path: `/dav/${slug}/locked` })
+      const [, lockId] = /opaquelocktoken:([0-9a-f-]+)/.exec(text) ?? []
+      const input = { providerId, path: '/locked', lockId }
+      await world.app.ask('mutation ($input: EndLockInput!) { endLock(input: $input) { path } }', { input }, token)
     },
     'Mutation.register': () => world.app.register('more@example.org'),
     'Mutation.connectProvider': () => world.connect('more'),

@@ -2,6 +2,7 @@
  * Finds the locks that prevent a change. Storage asks the guard before each change of a back end, whichever endpoint or job makes it, so
  * a lock binds everybody but the member who holds it. WebDAV asks earlier, and also requires that the member's client sends the token.
  */
+import { isId } from '../../auth/id.ts'
 import { formatPath, isWithin, parentOf, root, type StoragePath } from '../../auth/path.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
@@ -21,6 +22,8 @@ export function createLockGuard({ db, memory }: { db: Database; memory: RightsMe
 
   /** Returns whether anybody holds locks in a provider. After a lock was created, no process returns false. */
   async function hasLocks(providerId: string): Promise<boolean> {
+    // A text from a client that names no provider.
+    if (!isId(providerId)) return false
     return (await flagOf(providerId))?.hasLocks !== false
   }
 
