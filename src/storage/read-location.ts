@@ -30,7 +30,7 @@ import {
 import type { WriteTracker } from './write-tracker.ts'
 
 /** A change of an entry. */
-export interface Change {
+export interface GuardedChange {
   path: StoragePath
   /** The entry and everything below it goes away or is replaced. */
   isTree: boolean
@@ -39,7 +39,7 @@ export interface Change {
 }
 
 /** Rejects if something other than rights prevents a change, such as the lock of another member. @throws LOCKED */
-export type ChangeGuard = (grant: Grant, change: Change) => Promise<void>
+export type ChangeGuard = (grant: Grant, change: GuardedChange) => Promise<void>
 
 export interface ProviderContext {
   id: string

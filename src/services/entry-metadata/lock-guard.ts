@@ -8,7 +8,7 @@ import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { batchedLocks, type EntryLock, findLocksFlag, listLocksWithin } from '../../db/entry-locks.ts'
 import { AppError } from '../../errors.ts'
-import type { Change, ChangeGuard } from '../../storage/read-location.ts'
+import type { ChangeGuard, GuardedChange } from '../../storage/read-location.ts'
 import type { RightsMemory } from '../people/rights-memory.ts'
 
 /** The maximum number of locks of one member, and of the locks below a path that a change looks at. */
@@ -41,7 +41,7 @@ export function createLockGuard({ db, memory }: { db: Database; memory: RightsMe
    */
   async function require(
     providerId: string,
-    { path, isTree, isMember }: Change,
+    { path, isTree, isMember }: GuardedChange,
     isHeld: (lock: EntryLock) => boolean,
   ): Promise<void> {
     if (!(await hasLocks(providerId))) return

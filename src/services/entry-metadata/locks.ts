@@ -18,7 +18,7 @@ import {
   refreshLock,
 } from '../../db/entry-locks.ts'
 import { AppError } from '../../errors.ts'
-import type { Change } from '../../storage/read-location.ts'
+import type { GuardedChange } from '../../storage/read-location.ts'
 import type { Audit } from '../audit/index.ts'
 import { type AskedToRead, type LocationInput, locationOf } from '../files/entry.ts'
 import { isHolder, type LockGuard, lockedBy, maxLocks } from './lock-guard.ts'
@@ -40,7 +40,7 @@ export interface NewLock {
 }
 
 /** The change that a request makes at a location. */
-export interface LockedChange extends Omit<Change, 'path'> {
+export interface LockedChange extends Omit<GuardedChange, 'path'> {
   location: LocationInput
 }
 
