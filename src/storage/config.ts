@@ -30,10 +30,14 @@ export interface ConfigRules {
   movedBy(before: Config, after: Config): string[]
 }
 
+/** Checks the schemas of all adapters, because each instance takes long to compile the schema of schemas. */
+const checker = new Ajv({ strict: false })
+
 /** @throws Error if the schema itself is malformed, which is a fault of the adapter */
 export function configRules(schema: ConfigSchema): ConfigRules {
+  checker.validateSchema(schema, true)
   // Each adapter has its own validator: two schemas may have the same `$id`.
-  const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false })
+  const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false, validateSchema: false })
   formats.default(ajv)
   const validate: ValidateFunction<Config> = ajv.compile({ ...schema, additionalProperties: false })
   const hasKeyword = (name: string, keyword: 'writeOnly' | 'keepsSecrets') =>

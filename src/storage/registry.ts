@@ -33,7 +33,7 @@ export async function loadAdapters(options: {
 }): Promise<AdapterRegistry> {
   const { loadTimeout = defaultLoadTimeout } = options
   const adapters = new Map<string, Adapter>()
-  for (const definition of options.builtIn) adapters.set(definition.type, toAdapter(definition, true))
+  for (const definition of options.builtIn) adapters.set(definition.type, builtInAdapter(definition))
   for (const name of options.packages) {
     try {
       const adapter = await loadAdapter(name, loadTimeout)
@@ -54,7 +54,8 @@ export async function loadAdapters(options: {
  * @throws anything; `reasonIn` says why in one line
  */
 export async function loadAdapter(name: string, timeout = defaultLoadTimeout): Promise<Adapter> {
-  return toAdapter(parseDefinition(await load(name, timeout)), false)
+  const definition = parseDefinition(await load(name, timeout))
+  return { definition, builtIn: false, rules: rulesOf(definition) }
 }
 
 /** Returns the default export. The timeout is for a module that never ends its top-level `await`. */
@@ -76,8 +77,17 @@ export function reasonIn(error: unknown): string {
   return line.slice(0, end)
 }
 
-export function toAdapter(definition: AdapterDefinition, builtIn: boolean): Adapter {
-  return { definition, builtIn, rules: rulesOf(definition) }
+/** Compiles the rules when they are first needed, because most servers use few of the built-in adapters. */
+export function builtInAdapter(definition: AdapterDefinition): Adapter {
+  let rules: ConfigRules | undefined
+  return {
+    definition,
+    builtIn: true,
+    get rules() {
+      rules ??= rulesOf(definition)
+      return rules
+    },
+  }
 }
 
 function rulesOf({ configSchema }: AdapterDefinition): ConfigRules {

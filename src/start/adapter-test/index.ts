@@ -6,7 +6,7 @@ import { conformanceCases, type Harness } from '../../../adapters/conformance/in
 import { builtInAdapters } from '../../../adapters/index.ts'
 import { StartError } from '../../errors.ts'
 import type { Settings } from '../../settings/index.ts'
-import { type Adapter, loadAdapter, reasonIn, toAdapter } from '../../storage/registry.ts'
+import { type Adapter, builtInAdapter, loadAdapter, reasonIn } from '../../storage/registry.ts'
 import { harnessFor } from './harness.ts'
 import type { AdapterTestRequest } from './request.ts'
 
@@ -53,7 +53,7 @@ async function runCase(name: string, run: () => Promise<{ skipped?: string }>) {
 /** @throws StartError */
 async function findAdapter(name: string, settings: Settings): Promise<Adapter> {
   const definition = builtInAdapters(settings).find(({ type }) => type === name)
-  if (definition) return toAdapter(definition, true)
+  if (definition) return builtInAdapter(definition)
   try {
     return await loadAdapter(/^[./]/.test(name) ? pathToFileURL(resolve(name)).href : name)
   } catch (cause) {
