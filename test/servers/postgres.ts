@@ -29,14 +29,28 @@ const testDatabaseServer: RunServer = {
   environment: ['TEST_DATABASE_URL', 'NODE_EXTRA_CA_CERTS'],
 }
 let count = 0
+/** Connections that the tests of a file share, because a new one takes as long as the creation of a database. */
+let administrators: pg.Pool | undefined
+
+function administratorsOf({ adminUrl }: HostServer): pg.Pool {
+  const pool = new pg.Pool({ connectionString: adminUrl, max: 2, allowExitOnIdle: true })
+  // The pool replaces a connection that ends while nobody uses it.
+  pool.on('error', () => undefined)
+  return pool
+}
 
 /** A fresh database with all migrations in it, dropped when `t` ends. */
 export async function testDatabase(t: Scope): Promise<{ connectionString: string }> {
   const server = await serverOfThisRun<HostServer>(testDatabaseServer)
   count += 1
   const name = `${server.template}_${process.pid}_${count}`
-  await administer(server, `CREATE DATABASE ${name} TEMPLATE ${server.template} OWNER ${server.user}${server.strategy}`)
-  t.teardown(() => administer(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
+  const { template, user, strategy } = server
+  administrators ??= administratorsOf(server)
+  const pool = administrators
+  await pool.query(`CREATE DATABASE ${name} TEMPLATE ${template} OWNER ${user}${strategy}`)
+  t.teardown(async () => {
+    await pool.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  })
   const url = new URL(server.adminUrl)
   if (url.username !== server.user) url.username = server.user
   url.pathname = `/${name}`
