@@ -91,7 +91,7 @@ t.test('npm test runs each file once, alone or together with others', async t =>
 })
 
 t.test('an uncaught error fails its file', async t => {
-  const options = ['--import', join(root, 'support/uncaught.ts')]
+  const options = ['--import', join(root, 'support/replaced-modules.ts')]
   const { status, stdout } = spawnSync(process.execPath, [...options, join(root, 'fixtures/uncaught-errors.ts')])
   t.equal(status, 1)
   t.match(String(stdout), /^ *not ok .*thrown by a timer$/m)

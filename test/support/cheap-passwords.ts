@@ -1,6 +1,6 @@
 /**
- * Stands in for `argon2` in the files that run together: the same algorithm with a twentieth of the memory, because each test
- * registers an owner. Files alone, such as those about the queue of sign-ins, hash at the real cost.
+ * Stands in for `argon2` in most test files: the same algorithm with a twentieth of the memory, because each test registers an
+ * owner. Files about the cost of sign-ins (see replaced-modules.ts) and servers in processes of their own hash at the real cost.
  */
 import { hash as costly, type HashOptions } from 'argon2'
 

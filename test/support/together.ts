@@ -9,7 +9,6 @@ import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 
 const root = join(import.meta.dirname, '..')
-const cheapPasswords = new URL('cheap-passwords.ts', import.meta.url).href
 const scheme = 'together:'
 /** Milliseconds for a file that sets no timeout, also on a busy machine. */
 const timeout = 300_000
@@ -80,8 +79,6 @@ export function testOf(url: string): Test {
 registerHooks({
   resolve(specifier, context, next) {
     const { parentURL = '' } = context
-    if (specifier === 'argon2' && parentURL !== cheapPasswords)
-      return { url: cheapPasswords, format: 'module-typescript', shortCircuit: true }
     if (specifier !== 'tap' || !tests.has(parentURL)) return next(specifier, context)
     return { url: `${scheme}${parentURL}`, format: 'module', shortCircuit: true }
   },

@@ -1,0 +1,48 @@
+/**
+ * Replaces two modules in every test file, into which `.taprc` loads it.
+ *
+ * One is the module by which tap finds the test that caused an uncaught error. That module observes every promise, which takes
+ * a quarter of the CPU time of a test with a server. With this one an uncaught error fails the whole file, with its stack.
+ *
+ * The other one is `argon2`, except in the files about the cost of sign-ins: see cheap-passwords.ts.
+ */
+import { registerHooks } from 'node:module'
+
+type OnError = (error: unknown, origin: string) => void
+
+const open = new Set<Domain>()
+
+function failFirst(error: unknown): void {
+  const [wholeFile] = open
+  wholeFile?.onerror(error, 'uncaughtException')
+}
+
+/** Has the interface of the class with this name in `async-hook-domain`. */
+export class Domain {
+  readonly onerror: OnError
+
+  constructor(onerror: OnError) {
+    this.onerror = onerror
+    if (open.size === 0) process.setUncaughtExceptionCaptureCallback(failFirst)
+    open.add(this)
+  }
+
+  destroy(): void {
+    open.delete(this)
+    if (open.size === 0) process.setUncaughtExceptionCaptureCallback(null)
+  }
+}
+
+const cheapPasswords = new URL('cheap-passwords.ts', import.meta.url).href
+/** The files whose servers hash passwords at the real cost. */
+const atRealCost = ['services/accounts', 'services/sign-in-limits', 'services/sign-in-queue', 'http/memory']
+const hashesCheaply = !atRealCost.some(name => process.argv[1]?.endsWith(`/test/${name}.test.ts`))
+
+registerHooks({
+  resolve(specifier, context, next) {
+    if (specifier === 'async-hook-domain') return next(import.meta.url, context)
+    if (hashesCheaply && specifier === 'argon2' && context.parentURL !== cheapPasswords)
+      return next(cheapPasswords, context)
+    return next(specifier, context)
+  },
+})
