@@ -4,7 +4,8 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
-import type { FromDecoder, ReadRequest, ToDecoder } from './protocol.ts'
+import type { Socket } from 'node:net'
+import { bytesPipe, type FromDecoder, type ReadRequest, type ToDecoder } from './protocol.ts'
 
 export interface DecoderBounds {
   /** Milliseconds in which a process works without asking for bytes. */
@@ -80,6 +81,9 @@ export class DecoderProcesses<Task, Result> {
 class DecoderProcess<Task, Result> {
   readonly #bounds: DecoderBounds
   readonly #child: ChildProcess
+  /** The pipe for the bytes of originals. */
+  readonly #pipe: Socket
+  #sentBytes = 0
   #onMessage: ((message: FromDecoder<Result>) => void) | null = null
   #onEnd: ((error: Error) => void) | null = null
   #idleTimer: NodeJS.Timeout | undefined
@@ -90,7 +94,7 @@ class DecoderProcess<Task, Result> {
     // With a group of its own, `kill` reaches the programs that the process starts.
     this.#child = fork(file, [], {
       serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'ipc'],
       env: {},
       detached: true,
       execArgv: ['--max-old-space-size=256'],
@@ -106,9 +110,14 @@ class DecoderProcess<Task, Result> {
     // A process that does not start says nothing about the file.
     this.#child.on('error', ended)
     this.#child.on('message', (message: FromDecoder<Result>) => this.#onMessage?.(message))
-    // Neither the process nor its channel keeps the server from ending.
+    const pipe = this.#child.stdio[bytesPipe] as Socket
+    // The exit of the process reports that it no longer reads.
+    pipe.on('error', () => {})
+    this.#pipe = pipe
+    // Neither the process nor its channels keep the server from ending.
     this.#child.unref()
     this.#child.channel?.unref()
+    pipe.unref()
   }
 
   /** Whether it can take another task. */
@@ -145,7 +154,12 @@ class DecoderProcess<Task, Result> {
     const memoryTimer = setInterval(async () => {
       if ((await residentBytes(this.#child.pid)) > memory) fail(new Undecodable('The decoder took too much memory.'))
     }, memoryInterval)
-    const reader = new Reader(read, this.#bounds.read, message => this.#send(message))
+    const sendBytes = async (bytes: Uint8Array) => {
+      allowWork()
+      await this.#sendBytes(bytes)
+      clearTimeout(timer)
+    }
+    const reader = new Reader(read, this.#bounds.read, sendBytes)
     let readError: unknown
     this.#onEnd = error => result.reject(error)
     this.#onMessage = message => {
@@ -154,12 +168,18 @@ class DecoderProcess<Task, Result> {
       else if ('canceled' in message) result.reject(readError)
       else {
         clearTimeout(timer)
-        reader.answer(message.read, signal).then(allowWork, async error => {
-          readError = error
-          // A decoder that does not confirm in time is killed.
-          allowWork()
-          await this.#send({ cancel: true })
-        })
+        reader.answer(message.read, signal).then(
+          async () => {
+            allowWork()
+            await this.#send({ end: true, sent: this.#sentBytes })
+          },
+          async error => {
+            readError = error
+            // A decoder that does not confirm in time is killed.
+            allowWork()
+            await this.#send({ cancel: true, sent: this.#sentBytes })
+          },
+        )
       }
     }
     try {
@@ -174,7 +194,13 @@ class DecoderProcess<Task, Result> {
     }
   }
 
-  /** Waits until the channel has taken the message, so that a slow process holds the reading back. */
+  /** Waits until the pipe has taken the bytes, so that a slow process holds the reading back. */
+  #sendBytes(bytes: Uint8Array): Promise<void> {
+    this.#sentBytes += bytes.length
+    // After an error, the process is about to end.
+    return new Promise(resolve => this.#pipe.write(bytes, () => resolve()))
+  }
+
   #send(message: ToDecoder<Task>): Promise<void> {
     return new Promise(resolve => {
       if (this.#hasEnded || !this.#child.connected) resolve()
@@ -183,16 +209,14 @@ class DecoderProcess<Task, Result> {
   }
 }
 
-type ReadAnswer = Exclude<ToDecoder<never>, { task: unknown } | { cancel: true }>
-
 /** Answers the requests of one task for parts of the original. */
 class Reader {
   readonly #read: ReadOriginal
-  readonly #send: (message: ReadAnswer) => Promise<void>
+  readonly #send: (bytes: Uint8Array) => Promise<void>
   #bytesLeft: number
   #readsLeft = maxReads
 
-  constructor(read: ReadOriginal, maxBytes: number, send: (message: ReadAnswer) => Promise<void>) {
+  constructor(read: ReadOriginal, maxBytes: number, send: (bytes: Uint8Array) => Promise<void>) {
     this.#read = read
     this.#bytesLeft = maxBytes
     this.#send = send
@@ -204,16 +228,14 @@ class Reader {
     this.#bytesLeft -= range.length
     if (this.#readsLeft < 0 || this.#bytesLeft < 0) throw new Undecodable('The decoder reads too much of the file.')
     let left = range.length
-    if (left > 0) {
-      for await (const chunk of this.#read(range)) {
-        signal.throwIfAborted()
-        const bytes = chunk.subarray(0, left)
-        left -= bytes.length
-        await this.#send({ bytes })
-        if (left === 0) break
-      }
+    if (left === 0) return
+    for await (const chunk of this.#read(range)) {
+      signal.throwIfAborted()
+      const bytes = chunk.subarray(0, left)
+      left -= bytes.length
+      await this.#send(bytes)
+      if (left === 0) return
     }
-    await this.#send({ end: true })
   }
 }
 
