@@ -11,16 +11,17 @@ const CataloguesQuery = graphql(`
   }
 `)
 
-/** Milliseconds between two looks at the catalogues, while one of them is filled and otherwise. */
+/** Milliseconds between two looks at the catalogues, while one of them is filled, or soon will be, and otherwise. */
 const fillingInterval = 2000
 const idleInterval = 30_000
+const isFilling = (state: string) => state === 'WAITING' || state === 'INDEXING'
 
 function useCatalogue(providerId: string) {
   const { data } = useQuery({
     queryKey: [...queryKeys.providers, 'catalogues'],
     queryFn: ({ signal }) => ask(CataloguesQuery, {}, { signal }),
     refetchInterval: ({ state: { data } }) =>
-      data?.providers.some(({ catalogue }) => catalogue.state === 'INDEXING') ? fillingInterval : idleInterval,
+      data?.providers.some(({ catalogue }) => isFilling(catalogue.state)) ? fillingInterval : idleInterval,
   })
   return data?.providers.find(({ id }) => id === providerId)?.catalogue
 }
