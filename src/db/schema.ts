@@ -904,4 +904,6 @@ interface OutsideChangeTable {
 interface CatalogueServerTable {
   id: string
   renewed_at: Date
+  /** What the server changes at present and has written no event of: see `RunningChange`. */
+  running: ColumnType<unknown, string | undefined, string>
 }

@@ -84,6 +84,12 @@ export function createServices(options: {
 }) {
   const { db, secrets, authentication, storage, setupCode, maxUploadBytes, onError } = options
   const { credentials, limits, tokens } = authentication
+  const onLoss = (loss: LostEvents) => {
+    options.onAuditLoss(loss)
+    // The catalogue follows the events.
+    catalogue.compareAll().catch(onError)
+  }
+  const audit = createAudit({ db, credentials, keepDays: options.auditDays, onLoss })
   const catalogue = createCatalogue({
     db,
     secrets,
@@ -91,14 +97,9 @@ export function createServices(options: {
     hours: options.catalogueHours,
     isWorking: options.workers > 0,
     searchPath: options.searchPath,
+    runningChanges: audit.runningChanges,
     onError,
   })
-  const onLoss = (loss: LostEvents) => {
-    options.onAuditLoss(loss)
-    // The catalogue follows the events.
-    catalogue.compareAll().catch(onError)
-  }
-  const audit = createAudit({ db, credentials, keepDays: options.auditDays, onLoss })
   const reservations = new Reservations()
   const sharedUploads = createUploadServices({ db, secrets, storage, reservations, audit, maxUploadBytes, onError })
   const members = createMembers({ db, audit })

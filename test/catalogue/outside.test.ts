@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { type EventStream, openEvents } from '../support/events.ts'
 import { extent } from '../support/extent.ts'
@@ -103,6 +104,35 @@ t.test('a change through the server is not told as one of others', async t => {
   )
 })
 
+t.test('a change through the server that takes long is not told as one of others', async t => {
+  const store = await disk('slow')
+  await isWatched(store)
+  const stream = await openEvents(app.url, token, follow, { providerId: store.id, path: '/' })
+  t.teardown(() => stream.close())
+  const { promise: isEnding, resolve: end } = Promise.withResolvers<void>()
+  async function* slowly() {
+    yield Buffer.from('begin')
+    await isEnding
+    yield Buffer.from('end')
+  }
+  const uploading = app.upload(token, store.id, '/slow.txt', ReadableStream.from(slowly()), '&conflict=replace')
+  const running = async () => (await app.db.selectFrom('catalogue_servers').select('running').execute()).flatMap(row => row.running)
+  await until(async () => isDeepStrictEqual(await running(), [{ providerId: store.id, path: '/slow.txt' }]) || (await running()))
+  // As a back end does that shows a file before it is complete.
+  await writeFile(store.at('slow.txt'), 'begin')
+  await writeFile(store.at('first'), '')
+  await until(() => changesOf(stream).some(each => each.endsWith('/first')) || changesOf(stream), { within: 20_000 })
+  end()
+  t.ok((await uploading).ok)
+  await writeFile(store.at('second'), '')
+  await until(() => changesOf(stream).some(each => each.endsWith('/second')) || changesOf(stream), { within: 20_000 })
+  t.same(
+    changesOf(stream).filter(each => each.startsWith('OUTSIDE')),
+    ['OUTSIDE WRITTEN /first', 'OUTSIDE WRITTEN /second'],
+  )
+  await until(async () => (await running()).length === 0, { within: 20_000 })
+})
+
 t.test('many changes at once are told as one of the folder around them', async t => {
   const store = await disk('many')
   await mkdir(store.at('x/y'), { recursive: true })
@@ -137,7 +167,7 @@ for (const round of rounds) {
       () => rm(store.at(path()), { recursive: random() < 0.7 }),
       () => rm(store.at(path()), { recursive: random() < 0.7 }),
       () => sleep(300),
-      () => app.upload(token, store.id, `/${path()}`, 'own', '&conflict=REPLACE'),
+      () => app.upload(token, store.id, `/${path()}`, 'own', '&conflict=replace'),
       () => change(store, { changes_server: null }),
       // The server that asks is killed, and the back end has forgotten the position.
       () => change(store, { changes_server: randomUUID(), changes_cursor: 'gone.7' }),

@@ -302,6 +302,18 @@ function restCalls({ ids, links }: World): Record<string, (text: Buffer) => Call
     }),
     'thumbnail size': text => ({ method: 'GET', path: `/api/thumbnail?${at()}&size=${encoded(text)}` }),
     'thumbnail ticket': text => ({ method: 'GET', path: `/api/thumbnail?ticket=${encoded(text)}` }),
+    ...Object.fromEntries(
+      'text providerId path kind minSize maxSize modifiedAfter modifiedBefore content first after'
+        .split(' ')
+        .map(name => [
+          `search ${name}`,
+          (text: Buffer): Call => {
+            const others = name === 'text' ? {} : { text: 'x', ...(name === 'path' && { providerId: ids.provider }) }
+            const query = Object.entries(others).map(([other, value]) => `${other}=${value}&`)
+            return { method: 'GET', path: `/api/search?${query.join('')}${name}=${encoded(text)}` }
+          },
+        ]),
+    ),
     'archive body': text => archive(text),
     'archive providerId': text => archive(named('{"paths":["/folder"],"providerId":"', text, '"}')),
     'archive paths': text => archive(named(`{"providerId":"${ids.provider}","paths":["/folder","`, text, '"]}')),

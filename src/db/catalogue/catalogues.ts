@@ -266,11 +266,20 @@ export async function deleteCatalogue(db: Database, catalogue: number): Promise<
 /** Seconds after which a server without a renewal counts as killed. */
 const serverSeconds = 45
 
-export async function renewServer(db: Database, id: string): Promise<void> {
+/** A place where a server changes an entry at present. */
+export interface RunningChange {
+  providerId: string
+  /** Absolute within the provider. */
+  path: string
+}
+
+/** @param running changes as JSON: see `RunningChange` */
+export async function renewServer(db: Database, id: string, running: string): Promise<void> {
+  const row = { renewed_at: sql<Date>`now()`, running }
   await db
     .insertInto('catalogue_servers')
-    .values({ id, renewed_at: sql`now()` })
-    .onConflict(conflict => conflict.column('id').doUpdateSet({ renewed_at: sql`now()` }))
+    .values({ id, ...row })
+    .onConflict(conflict => conflict.column('id').doUpdateSet(row))
     .execute()
 }
 

@@ -54,7 +54,8 @@ export async function findPublished(db: Database, ids: readonly string[]): Promi
 }
 
 /**
- * Seconds for which a change waits: an own change is recorded up to a second after it was made, so the back end may report it first.
+ * Seconds for which a change waits: an own change is recorded up to a second after it was made, so the back end may report it first. One
+ * that takes longer is in `catalogue_servers` two seconds after its beginning.
  */
 const waitSeconds = 3
 /** Milliseconds before a change in which an own change explains it. */
@@ -150,6 +151,8 @@ async function ownChanges(
     union
     select ${targetOf(sql`j`, sql`s`)} from jobs j cross join jsonb_array_elements(j.sources) s
       where ${isRecent} and j.workspace_id = ${workspaceId} and j.target->>'providerId' = ${providerId}
+    union
+    select r->>'path' from catalogue_servers v cross join jsonb_array_elements(v.running) r where r->>'providerId' = ${providerId}
     limit ${maxOwn}`.execute(db)
   const paths = new Set(rows.flatMap(({ path }) => (path === null ? [] : (path.slice(1) as StoragePath))))
   const around = new Set<StoragePath>()

@@ -98,7 +98,7 @@ export function resultOf(error: unknown): AuditResult {
 }
 
 /** Parses a location. Text that is no valid id or path is cut and goes to the event's details. */
-function parseLocation(location: GivenLocation | Grant | undefined) {
+export function parseLocation(location: GivenLocation | Grant | undefined) {
   const id = location && isId(location.providerId) ? location.providerId : null
   const path =
     location?.path === undefined ? null : isGrant(location) ? formatPath(location.path) : pathOf(location.path)

@@ -19,6 +19,7 @@ import { encodeIdCursor, visiblePage } from '../paging.ts'
 import type { Credentials } from '../people/credentials.ts'
 import { type AnonymousClient, type AuditFacts, createEvent, hasVisibleSources, resultOf } from './event.ts'
 import { createAuditQueue, type LostEvents } from './queue.ts'
+import { RunningActions } from './running.ts'
 
 export type { AuditFacts } from './event.ts'
 
@@ -64,6 +65,7 @@ export function createAudit({
   onLoss: (loss: LostEvents) => void
 }) {
   const queue = createAuditQueue(db, onLoss)
+  const running = new RunningActions()
   /** Errors that are recorded already. */
   const recordedErrors = new WeakSet<Error>()
 
@@ -93,6 +95,7 @@ export function createAudit({
           return result
         },
       }
+      const end = running.begin(action, () => facts)
       try {
         const result = await work(recording)
         if (by && !isWritten) queue.add(event(by))
@@ -101,8 +104,13 @@ export function createAudit({
         if (by && !isWritten) queue.add(createEvent(by, action, facts, resultOf(error)))
         if (error instanceof Error) recordedErrors.add(error)
         throw error
+      } finally {
+        end()
       }
     },
+
+    /** Returns where entries are changed by actions that take long, or have ended just now. */
+    runningChanges: () => running.list(),
 
     /** Records an action that is done already, in the background. */
     note(viewer: Viewer, action: AuditAction, facts: AuditFacts, error?: unknown): void {

@@ -8,7 +8,7 @@ import { includesPath } from '../../auth/access.ts'
 import { root, type StoragePath } from '../../auth/path.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
-import { type Catalogue, compareAll, findCatalogues } from '../../db/catalogue/catalogues.ts'
+import { type Catalogue, compareAll, findCatalogues, type RunningChange } from '../../db/catalogue/catalogues.ts'
 import { hideFolder } from '../../db/catalogue/changes.ts'
 import { type ContentCounts, countContents } from '../../db/catalogue/contents.ts'
 import type { Database } from '../../db/client.ts'
@@ -60,15 +60,17 @@ export function createCatalogue(options: {
   isWorking: boolean
   /** The value of PATH. */
   searchPath: string
+  /** See `announceServer`. */
+  runningChanges: () => RunningChange[]
   onError: (error: unknown) => void
 }) {
-  const { db, secrets, storage, hours, isWorking, searchPath, onError } = options
+  const { db, secrets, storage, hours, isWorking, searchPath, runningChanges, onError } = options
   const server = randomUUID()
   const works = isWorking && hours > 0
   const worker = works ? startCatalogueWorker({ db, storage, interval: hours, onError }) : null
   const contentWorker = works ? startContentWorker({ db, storage, searchPath, onError }) : null
   const stopFeeds = works ? startFeeds({ db, storage, server, onReport: () => worker?.wake(), onError }) : null
-  const leave = hours > 0 ? announceServer(db, server, onError) : async () => {}
+  const leave = hours > 0 ? announceServer({ db, id: server, runningChanges, onError }) : async () => {}
   const find = batched(async (ids: readonly string[]) => {
     const found = await findCatalogues(db, ids)
     return new Map(found.map(catalogue => [catalogue.providerId ?? '', catalogue]))

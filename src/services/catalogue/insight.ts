@@ -23,7 +23,7 @@ import { catalogueEntry, type FileEntry } from '../files/entry.ts'
 import { parsePageSize } from '../input.ts'
 import { signedCursors } from '../paging.ts'
 import { type Copies, copiesAmong } from './copies.ts'
-import { isWhole, readScope, tooSlow } from './scope.ts'
+import { isWhole, readScope, throwTooSlow } from './scope.ts'
 
 export const maxUsageParts = 100
 export const maxRankedFiles = 100
@@ -94,7 +94,9 @@ export function createInsight({ db, secrets }: { db: Database; secrets: Secrets 
     work: (scope: InsightScope) => Promise<T>,
   ): Promise<T> {
     return queue.run(granted.viewer.member.userId, signal, async () =>
-      work(await readInsightScope(db, granted)).catch(tooSlow),
+      work(await readInsightScope(db, granted)).catch(error =>
+        throwTooSlow(error, 'name a folder or a storage provider'),
+      ),
     )
   }
 

@@ -67,12 +67,10 @@ export function isWhole({ mode, indexedAt, hasGaps, isFollowed }: Catalogue): bo
 /** PostgreSQL's condition `query_canceled`. */
 const canceled = '57014'
 
-/** Throws the error of a query, as UNAVAILABLE if the query took too long. */
-export function tooSlow(error: unknown): never {
+/** Throws the error of a query, as UNAVAILABLE if the query took too long. @param advice what to do then */
+export function throwTooSlow(error: unknown, advice: string): never {
   if (error instanceof Error && 'code' in error && error.code === canceled) {
-    throw new AppError('UNAVAILABLE', 'The search takes too long: give a longer text, or a folder to search in.', {
-      cause: error,
-    })
+    throw new AppError('UNAVAILABLE', `This takes too long: ${advice}.`, { cause: error })
   }
   throw error
 }

@@ -23,7 +23,7 @@ import { signedCursors } from '../paging.ts'
 import { readSnippets } from './content/snippets.ts'
 import { parseContentQuery } from './content/words.ts'
 import { gramOfFolder, parseQuery } from './names.ts'
-import { isWhole, readScope, tooSlow } from './scope.ts'
+import { isWhole, readScope, throwTooSlow } from './scope.ts'
 
 export const maxSearchPage = 200
 /** Characters. */
@@ -110,7 +110,9 @@ export function createSearch({ db, secrets }: { db: Database; secrets: Secrets }
         if (ranges.length === 0) return { items: [], hasNext: false, coverage }
         const hasContents = catalogues.some(({ mode }) => mode === 'CONTENT')
         const query = { ...filters, ...names, ranges, content: hasContents && contents ? contents.query : null }
-        const found = await searchCatalogues(db, query, { after, limit: limit + 1 }).catch(tooSlow)
+        const found = await searchCatalogues(db, query, { after, limit: limit + 1 }).catch(error =>
+          throwTooSlow(error, 'give a longer text, or a folder to search in'),
+        )
         const rows = found.slice(0, limit)
         const byContent = rows.filter(({ rank }) => rank === contentRank)
         const texts = await readSnippets(db, byContent, contents?.phrases ?? [], signal)

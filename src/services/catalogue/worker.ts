@@ -12,6 +12,7 @@ import {
   compareAll,
   confirmFollowing,
   deleteCatalogue,
+  type RunningChange,
   releaseCatalogue,
   removeServer,
   renewCatalogue,
@@ -51,9 +52,29 @@ interface WorkerContext {
   onError: (error: unknown) => void
 }
 
-/** Shows that this server writes changes. Returns a function that ends it, for a server that has written all of them. */
-export function announceServer(db: Database, id: string, onError: (error: unknown) => void): () => Promise<void> {
-  const polling = startPolling({ interval: renewInterval, search: () => renewServer(db, id), onError })
+/**
+ * Shows that this server writes changes. Returns a function that ends it, for a server that has written all of them.
+ * @param options.runningChanges returns the changes that this server makes at present, and has written no event of
+ */
+export function announceServer(options: {
+  db: Database
+  id: string
+  runningChanges: () => RunningChange[]
+  onError: (error: unknown) => void
+}): () => Promise<void> {
+  const { db, id, runningChanges, onError } = options
+  let written = ''
+  let writtenAt = 0
+
+  async function announce(): Promise<void> {
+    const running = JSON.stringify(runningChanges())
+    if (running === written && performance.now() - writtenAt < renewInterval) return
+    await renewServer(db, id, running)
+    written = running
+    writtenAt = performance.now()
+  }
+
+  const polling = startPolling({ interval: pollInterval, search: announce, onError })
   return async () => {
     await polling.stop()
     await removeServer(db, id).catch(onError)
