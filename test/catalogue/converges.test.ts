@@ -30,7 +30,7 @@ const dav = (server: TestApp, method: string, store: Disk, path: string, init: R
   server.request(`/dav/${slugs.get(store.id)}${encodeURI(path)}`, { method, token, ...init })
 
 const all: Operation[] = [
-  (server, { id }, { path }) => server.upload(token, id, path(), 'x'.repeat(path().length), '&conflict=REPLACE'),
+  (server, { id }, { path }) => server.upload(token, id, path(), 'x'.repeat(path().length), '&conflict=replace'),
   (server, { id }, { path }) => server.upload(token, id, path(), 'y'),
   (server, { id }, { path }) => ask(server, 'createFolder', 'CreateFolderInput', { providerId: id, path: path() }),
   (server, { id }, { path, pick }) =>

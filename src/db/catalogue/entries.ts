@@ -85,6 +85,19 @@ export async function hasBelow(db: Database, catalogue: number, folder: StorageP
   return (await listBelow(db, catalogue, folder, 1)).length > 0
 }
 
+/** Returns those of the folders in which there is an entry, and the root. */
+export async function findPopulated(
+  db: Database,
+  catalogue: number,
+  folders: readonly StoragePath[],
+): Promise<StoragePath[]> {
+  const { rows } = await sql<{ path: StoragePath }>`
+    select f.path from unnest(${folders}::text[]) f (path)
+    where f.path = '' or exists (select from catalogue_entries e
+      where e.catalogue = ${catalogue} and e.path > f.path || '/' and e.path < f.path || '0')`.execute(db)
+  return rows.map(({ path }) => path)
+}
+
 /** Deletes up to `limit` entries below a folder. Returns their number. */
 export async function deleteBelow(
   db: Database,

@@ -24,14 +24,22 @@ export class FolderQueue {
     this.#read = read
   }
 
-  /** Takes the next folders. Returns none at the end. */
-  async take(count: number): Promise<StoragePath[]> {
-    if (this.#waiting.length === 0 && this.#rest !== null) {
-      const found = await this.#read(this.#rest, size)
-      this.#rest = found.length < size ? null : after(found.at(-1) ?? '')
-      this.#waiting = found.toReversed()
-    }
-    return this.#waiting.splice(-count).toReversed()
+  /** Reads the next folders into memory if there are none. Call it when the catalogue has all folders that were added. */
+  async load(): Promise<void> {
+    if (this.#waiting.length > 0 || this.#rest === null) return
+    const found = await this.#read(this.#rest, size)
+    this.#rest = found.length < size ? null : after(found.at(-1) ?? '')
+    this.#waiting = found.toReversed()
+  }
+
+  /** Takes the next folder that is in memory. */
+  take(): StoragePath | null {
+    return this.#waiting.pop() ?? null
+  }
+
+  /** Adds folders that were taken, and were not listed. */
+  putBack(folders: readonly StoragePath[]): void {
+    this.add(folders)
   }
 
   /** Adds folders that were found in the folders that were taken. */

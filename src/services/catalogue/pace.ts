@@ -43,6 +43,11 @@ export class Pace {
     return Math.min(maxListings, Math.max(1, Math.floor(this.#record.jobLimits.filesAtOnce / share)))
   }
 
+  /** Whether neither limits nor requests of people hold the next listings back. */
+  get isFree(): boolean {
+    return this.#record.jobLimits.bytesPerSecond === null && this.#storage.idleTime(this.#record.id) >= quiet
+  }
+
   /** Waits for requests of people and for the limits. Call it before each step, with the entries of the step before. */
   async wait(entries: number, signal: AbortSignal): Promise<void> {
     await this.waitForBytes(entries * entryBytes, signal)

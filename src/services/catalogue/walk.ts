@@ -16,6 +16,7 @@ import {
   deleteBelow,
   deleteEntries,
   findEntries,
+  findPopulated,
   hasBelow,
   type KnownEntry,
   listChildren,
@@ -25,7 +26,7 @@ import {
 import { addOutside, type OutsideChange } from '../../db/catalogue/outside.ts'
 import type { Database } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
-import { mapAtMost } from '../../lib/limiter.ts'
+import { allDone } from '../../lib/limiter.ts'
 import type { ProviderReader } from '../../storage/provider-reader.ts'
 import { maxPageSize } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
@@ -38,6 +39,9 @@ import { FolderQueue } from './folder-queue.ts'
 const pagesPerStep = 4
 /** Rows that one statement deletes or compares. */
 export const batchSize = 5000
+/** The maximum number of folders in one step, and the number of entries after which a step lists no further folder. */
+const foldersPerStep = 64
+const entriesPerStep = 2000
 
 export interface WalkContext extends CatalogueLease {
   db: Database
@@ -49,6 +53,7 @@ interface Listed {
   entries: CheckedEntry[]
   /** Null once the folder is listed to its end. */
   cursor: string | null
+  cursors: CursorCheck
   /** These are all entries of the folder. */
   isWhole: boolean
   /** The back end no longer has the folder. */
@@ -68,6 +73,21 @@ interface OpenFolder {
   cursors: CursorCheck
   /** Hashes of the paths that were listed, or that a change has added meanwhile. */
   paths: Set<number>
+}
+
+/** Listings of several folders. */
+interface Listings {
+  folders: StoragePath[]
+  listed: Promise<Listed[]>
+  /** Lists no further folder. */
+  end(): void
+}
+
+interface StepOptions {
+  /** The maximum number of listings at the same time. */
+  atOnce: number
+  /** Whether nothing holds the work back: then the next folders are listed while these are stored. */
+  isFast: boolean
 }
 
 /** Stores the position of a walk, and returns what to store of the catalogue. @param position.next null at the end */
@@ -92,6 +112,8 @@ export class Walk {
   readonly #options: WalkOptions
   readonly #queue: FolderQueue
   readonly #open: OpenFolder[] = []
+  /** Listings that have begun while those before are stored. */
+  #ahead: Listings | null = null
   #isBegun: boolean
   #hasGaps: boolean
 
@@ -113,13 +135,59 @@ export class Walk {
     for (const { paths } of this.#open) paths.add(hashOf(path))
   }
 
+  /** Forgets listings that are not stored yet. Call it before a change is stored, which they may not show, and at the end. */
+  forgetAhead(): void {
+    if (!this.#ahead) return
+    this.#ahead.end()
+    this.#queue.putBack(this.#ahead.folders)
+    this.#ahead = null
+  }
+
   /** Lists the next folders. @returns the number of entries, and whether the walk has ended @throws as `ProviderReader.list` */
-  async step(atOnce: number, signal: AbortSignal): Promise<{ entries: number; isDone: boolean; catalogue: Catalogue }> {
+  async step(
+    options: StepOptions,
+    signal: AbortSignal,
+  ): Promise<{ entries: number; isDone: boolean; catalogue: Catalogue }> {
     const [open] = this.#open
     if (open) return this.#stepOpen(open, signal)
-    const folders = this.#isBegun ? await this.#queue.take(this.#options.isShallow ? 0 : atOnce) : [this.#top]
+    if (!this.#ahead && this.#isBegun && !this.#options.isShallow) await this.#queue.load()
+    const { listed } = this.#ahead ?? this.#listNext(options, signal)
+    this.#ahead = null
+    return this.#settle(await listed, () => {
+      if (!options.isFast || this.#open.length > 0) return
+      const ahead = this.#listNext(options, signal)
+      if (ahead.folders.length > 0) this.#ahead = ahead
+    })
+  }
+
+  #take(): StoragePath | null {
+    if (this.#isBegun) return this.#options.isShallow ? null : this.#queue.take()
     this.#isBegun = true
-    return this.#settle(await mapAtMost(atOnce, folders, folder => this.#list(folder, null, new CursorCheck(), signal)))
+    return this.#top
+  }
+
+  /** Lists the next folders that are in memory. */
+  #listNext({ atOnce, isFast }: StepOptions, signal: AbortSignal): Listings {
+    const folders: StoragePath[] = []
+    const found: Listed[] = []
+    const ending = new AbortController()
+    const either = AbortSignal.any([signal, ending.signal])
+    const most = isFast ? foldersPerStep : atOnce
+    let entries = 0
+    const list = async () => {
+      while (folders.length < most && entries < entriesPerStep && !either.aborted) {
+        const folder = this.#take()
+        if (folder === null) return
+        folders.push(folder)
+        const listed = await this.#list(folder, null, new CursorCheck(), either)
+        found.push(listed)
+        entries += listed.entries.length
+      }
+    }
+    const listed = allDone(Array.from({ length: atOnce }, list)).then(() => found)
+    // The next step waits for it, if there is one.
+    listed.catch(() => {})
+    return { folders, listed, end: () => ending.abort() }
   }
 
   async #stepOpen(open: OpenFolder, signal: AbortSignal) {
@@ -129,7 +197,7 @@ export class Walk {
       if (!this.#options.isFirst) await this.#removeUnlisted(open)
       this.#open.shift()
     } else open.cursor = listed.cursor
-    return this.#settle([listed])
+    return this.#settle([listed], () => {})
   }
 
   async #list(folder: StoragePath, from: string | null, cursors: CursorCheck, signal: AbortSignal): Promise<Listed> {
@@ -144,17 +212,12 @@ export class Walk {
         if (cursor === null) break
       }
       const isWhole = cursor === null && from === null
-      const listed = { folder, entries, cursor, isWhole, isGone: false, hasGaps: false }
-      if (cursor !== null && from === null) {
-        const paths = new Set(Array.from(this.#pathsOf(listed).keys(), hashOf))
-        this.#open.push({ folder, cursor, cursors, paths })
-      }
-      return listed
+      return { folder, entries, cursor, cursors, isWhole, isGone: false, hasGaps: false }
     } catch (error) {
       signal.throwIfAborted()
       // The root of a provider that is away, as a disk that is not mounted, is no reason to forget everything.
       if (isHidden(error) && folder === '') throw new AppError('UNAVAILABLE', undefined, { cause: error })
-      const none = { folder, entries: [], cursor: null }
+      const none = { folder, entries: [], cursor: null, cursors }
       if (isHidden(error)) return { ...none, isWhole: true, isGone: isGone(error), hasGaps: false }
       if (isOwnFault(error)) return { ...none, isWhole: false, isGone: false, hasGaps: true }
       throw error
@@ -172,8 +235,10 @@ export class Walk {
     return paths
   }
 
-  async #settle(listings: readonly Listed[]) {
+  /** @param onFound called when the queue has the folders that were found, before these are stored */
+  async #settle(listings: readonly Listed[], onFound: () => void) {
     const { db, catalogue } = this.#context
+    const populated = await this.#populated(listings)
     const found = new Map<StoragePath, CheckedEntry>()
     const known = new Map<StoragePath, KnownEntry>()
     const removed: Removed[] = []
@@ -181,9 +246,13 @@ export class Walk {
       const paths = this.#pathsOf(listed)
       this.#hasGaps ||= listed.hasGaps
       for (const [path, entry] of paths) found.set(path, entry)
+      const { folder, cursor, cursors } = listed
+      if (cursor !== null && this.#open[0]?.folder !== folder) {
+        this.#open.push({ folder, cursor, cursors, paths: new Set(Array.from(paths.keys(), hashOf)) })
+      }
       // A change may have put a file in the place of the folder since the folder was found.
-      if (listed.isGone) removed.push(...(await findEntries(db, catalogue, [listed.folder])).filter(isFolder))
-      if (!this.#options.isFirst) removed.push(...(await this.#compare(listed, paths, known)))
+      if (listed.isGone) removed.push(...(await findEntries(db, catalogue, [folder])).filter(isFolder))
+      if (populated.has(folder)) removed.push(...(await this.#compare(listed, paths, known)))
     }
     const folders = [...found].flatMap(([path, { kind }]) => (kind === 'directory' ? path : []))
     // A file in place of a folder has nothing below it.
@@ -196,6 +265,7 @@ export class Walk {
     const outside = this.#options.isOutside ? differences(known, removed, changed) : []
     if (!this.#options.isShallow) this.#queue.add(folders)
     const next = this.#next()
+    onFound()
     const after = await changeCatalogue(db, this.#context, async trx => {
       const deleted = await deleteEntries(
         trx,
@@ -210,6 +280,19 @@ export class Walk {
       return { ...progress, added: added - deleted }
     })
     return { entries: found.size, isDone: next === null, catalogue: after }
+  }
+
+  /** Returns the folders of which the catalogue has entries to compare. */
+  async #populated(listings: readonly Listed[]): Promise<ReadonlySet<StoragePath>> {
+    if (this.#options.isFirst || listings.length === 0) return new Set()
+    const { db, catalogue } = this.#context
+    return new Set(
+      await findPopulated(
+        db,
+        catalogue,
+        listings.map(({ folder }) => folder),
+      ),
+    )
   }
 
   /** The path before which all folders are listed; null at the end. */

@@ -182,11 +182,20 @@ class CatalogueRun {
       lease: this.#lease,
       reader: await storage.reader(this.#record),
     }
-    while (!stop.aborted && performance.now() < endsAt) {
-      if (await this.#follow(context, stop)) continue
-      if (!(await this.#walk(context, stop))) return
-      await this.#pace.wait(this.#entries, stop)
+    try {
+      while (!stop.aborted && performance.now() < endsAt) {
+        if (await this.#follow(context, stop)) continue
+        if (!(await this.#walk(context, stop))) return
+        await this.#pace.wait(this.#entries, stop)
+      }
+    } finally {
+      this.#forgetAhead()
     }
+  }
+
+  #forgetAhead(): void {
+    this.#tree?.walk.forgetAhead()
+    this.#round?.forgetAhead()
   }
 
   /** Follows the oldest changes. Returns false if there are none. */
@@ -194,6 +203,7 @@ class CatalogueRun {
     const changes = await listChanges(context.db, context.catalogue, { isTree: false, limit: changesAtOnce })
     const [first] = changes
     if (!first) return false
+    this.#forgetAhead()
     const follow = {
       ...context,
       isComplete: (path: StoragePath) => this.#isComplete(path),
@@ -224,7 +234,7 @@ class CatalogueRun {
 
   async #walkFolder(context: WalkContext, change: CatalogueChange, stop: AbortSignal): Promise<void> {
     const walk = this.#walkOf(context, change, true)
-    while (!(await walk.step(1, stop)).isDone) stop.throwIfAborted()
+    while (!(await walk.step({ atOnce: 1, isFast: false }, stop)).isDone) stop.throwIfAborted()
   }
 
   #walkOf(context: WalkContext, { id, path, next, isOutside }: CatalogueChange, isShallow: boolean): Walk {
@@ -247,9 +257,11 @@ class CatalogueRun {
     this.#entries = 0
     this.#tree ??= await this.#nextTree(context)
     if (!this.#tree && !(await this.#beginRound(context))) return false
+    if (this.#tree) this.#round?.forgetAhead()
     const walk = this.#tree?.walk ?? this.#round
     if (!walk) return false
-    const { entries, isDone, catalogue } = await walk.step(this.#pace.listingsAtOnce, stop)
+    const { listingsAtOnce: atOnce, isFree: isFast } = this.#pace
+    const { entries, isDone, catalogue } = await walk.step({ atOnce, isFast }, stop)
     this.#entries = entries
     this.#catalogue = catalogue
     if (!isDone) return true
