@@ -1,17 +1,21 @@
 /** The catalogue: how fast it is filled, how much disk it needs, and how long searches take while it is filled and afterwards. */
+import { createWriteStream } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Limiter } from '../src/lib/limiter.ts'
 import { client } from '../test/support/client.ts'
 import { randomNumbers } from '../test/support/random.ts'
 import { connectToDatabase, type Installation, install } from './installation.ts'
+import { loadEntries } from './loaded-entries.ts'
 import type { Part } from './part.ts'
 import { findProgram, run } from './processes.ts'
 import { interleave } from './rounds.ts'
 import type { Row } from './table.ts'
 
-const defaultFiles = 200_000
+/** Files on the disk, whose catalogue is filled. If more are measured, their entries are loaded into the database. */
+const maxOnDisk = 200_000
 const filesOfFolder = 100
 const words =
   'report invoice photo holiday budget draft final team meeting notes summer berlin paris contract scan copy music video archive backup'.split(
@@ -22,39 +26,52 @@ const texts = ['in', 're', 'a', 'voice', 'report', 'holiday', 'invoice budget', 
 const searchesOfText = 10
 const narrow = '/report/holiday'
 
-/** Makes empty files at a depth of 6, with paths of about 60 bytes. Returns their paths. */
-async function makeFiles(root: string, count: number): Promise<string[]> {
+/** Returns paths of files at a depth of 6, of about 60 bytes. @param from the number of paths to leave out */
+function* pathsOf(count: number, from = 0): Generator<string> {
   const random = randomNumbers(7)
   const word = () => words[Math.floor(random() * words.length)]
-  const paths: string[] = []
   let folder = ''
   for (let index = 0; index < count; index++) {
     if (index % filesOfFolder === 0) {
       const top = index % (20 * filesOfFolder) === 0 ? narrow.slice(1) : `${word()}/${word()}`
       folder = `${top}/${word()}-${Math.floor(random() * 100)}/${word()} ${word()}/${word()} ${index / filesOfFolder}`
     }
-    paths.push(`${folder}/${word()} ${word()} ${index}.jpg`)
+    const path = `${folder}/${word()} ${word()} ${index}.jpg`
+    if (index >= from) yield path
   }
+}
+
+function* linesOf(paths: Iterable<string>): Generator<string> {
+  for (const path of paths) yield `${path}\n`
+}
+
+/** Makes empty files. */
+async function makeFiles(root: string, paths: readonly string[]): Promise<void> {
   for (const each of new Set(paths.map(dirname))) await mkdir(join(root, each), { recursive: true })
   const limiter = new Limiter(64)
   await Promise.all(paths.map(path => limiter.run(() => writeFile(join(root, path), ''))))
-  return paths
 }
 
 const searchQuery = `query ($input: SearchInput!) {
   search(input: $input, first: 50) { nodes { entry { path } } coverage { isComplete } } }`
 
-/** Returns the milliseconds that 95 of 100 searches need at most. */
+async function timeOf(work: () => Promise<unknown>): Promise<number> {
+  const begin = performance.now()
+  await work()
+  return performance.now() - begin
+}
+
+/** Returns the time that 95 of 100 searches need at most. */
+function atMost95(times: readonly number[]): number {
+  return times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.95)] ?? Number.NaN
+}
+
 async function p95(search: (text: string) => Promise<unknown>): Promise<number> {
   const times: number[] = []
   for (let turn = 0; turn < searchesOfText; turn++) {
-    for (const text of texts) {
-      const begin = performance.now()
-      await search(text)
-      times.push(performance.now() - begin)
-    }
+    for (const text of texts) times.push(await timeOf(() => search(text)))
   }
-  return times.sort((a, b) => a - b)[Math.floor(times.length * 0.95)] ?? Number.NaN
+  return atMost95(times)
 }
 
 export const search: Part = {
@@ -62,25 +79,27 @@ export const search: Part = {
   about: `${texts.length} texts, each searched ${searchesOfText} times, one after the other: the milliseconds of 95 percent of the searches, with a session and
 with a key for a twentieth of the files, while the catalogue is filled and afterwards. ripgrep reads a list of all paths, plocate has
 a database of its own, and rclone lists the folder.`,
-  async measure({ rounds, say, files = defaultFiles }) {
+  async measure({ rounds, say, files = maxOnDisk }) {
     await using installation = await install()
     const { folder, stowage, session } = installation
     const root = join(installation.files, 'searched')
-    say(`  makes ${files.toLocaleString('en')} files`)
-    const paths = await makeFiles(root, files)
+    const onDisk = Math.min(files, maxOnDisk)
+    say(`  makes ${onDisk.toLocaleString('en')} files`)
+    await makeFiles(root, [...pathsOf(onDisk)])
     const list = join(folder, 'paths')
-    await writeFile(list, `${paths.join('\n')}\n`)
+    await pipeline(linesOf(pathsOf(files)), createWriteStream(list))
     const api = client(stowage.url)
     const searchAs = (token: string) => async (text: string) =>
       (await api.ask(searchQuery, { input: { text, content: false } }, token)).search
     const filled = await fill(installation, root, searchAs(session), say)
+    if (files > onDisk) await loadEntries(folder, pathsOf(files, onDisk), say)
     const key = await narrowKey(installation, filled.providerId)
     const rows: Row[] = [
       { what: 'first fill of the catalogue', figures: [filled.rate], unit: 'entries/s' },
-      { what: 'disk of the catalogue', figures: [filled.bytes], unit: 'bytes of each entry' },
+      { what: 'disk of the catalogue', figures: [await bytesOfEntry(folder)], unit: 'bytes of each entry' },
       { what: 'search while the catalogue is filled', figures: [filled.search], unit: 'ms' },
     ]
-    const others = await rivals(folder, root, list)
+    const others = await rivals(folder, files > onDisk ? null : root, list)
     const contestants = {
       'search with a session': searchAs(session),
       'search with a key for one folder': searchAs(key),
@@ -96,15 +115,13 @@ interface Filled {
   providerId: string
   /** Entries per second. */
   rate: number
-  /** Bytes of disk for each entry, with all indexes. */
-  bytes: number
-  /** Milliseconds. */
+  /** Milliseconds that 95 of 100 searches need at most. */
   search: number
 }
 
 /** Connects the files as the only storage, searches while its catalogue is filled, and waits for the end. */
 async function fill(
-  { stowage, session, folder, providerId: first }: Installation,
+  { stowage, session, providerId: first }: Installation,
   root: string,
   search: (text: string) => Promise<unknown>,
   say: (line: string) => void,
@@ -117,21 +134,24 @@ async function fill(
     const query = 'query ($id: ID!) { provider(id: $id) { catalogue { isComplete entries } } }'
     return (await api.ask(query, { id: providerId }, session)).provider.catalogue
   }
-  let slowest = 0
+  const times: number[] = []
   let filled = await catalogue()
   for (; !filled.isComplete; filled = await catalogue()) {
-    const start = performance.now()
-    await search('invoice')
-    slowest = Math.max(slowest, performance.now() - start)
+    times.push(await timeOf(() => search(texts[times.length % texts.length] ?? '')))
     await sleep(100)
   }
   const rate = filled.entries / ((performance.now() - begin) / 1000)
+  say(`  ${filled.entries} entries, ${times.length} searches meanwhile`)
+  return { providerId, rate, search: atMost95(times) }
+}
+
+/** Returns the bytes of disk for each entry, with all indexes. */
+async function bytesOfEntry(folder: string): Promise<number> {
   const db = await connectToDatabase(folder)
   try {
     await db.query('vacuum analyze catalogue_entries')
-    const { rows } = await db.query(`select pg_total_relation_size('catalogue_entries') as bytes`)
-    say(`  ${filled.entries} entries`)
-    return { providerId, rate, bytes: Number(rows[0].bytes) / filled.entries, search: slowest }
+    const query = `select pg_total_relation_size('catalogue_entries') / count(*)::float8 as bytes from catalogue_entries`
+    return (await db.query(query)).rows[0].bytes
   } finally {
     await db.end()
   }
@@ -146,7 +166,8 @@ async function narrowKey({ stowage, session }: Installation, providerId: string)
 /** Programs that find names, as far as they are installed. Each finds the files whose path contains all words. */
 async function rivals(
   folder: string,
-  root: string,
+  /** Null if the paths are not all on the disk. */
+  root: string | null,
   list: string,
 ): Promise<Record<string, (text: string) => Promise<unknown>>> {
   const [rg, plocate, updatedb, rclone] = await Promise.all(
@@ -155,12 +176,12 @@ async function rivals(
   const quiet = (program: string, args: string[]) => run(program, args).catch(() => null)
   const found: Record<string, (text: string) => Promise<unknown>> = {}
   if (rg) found['ripgrep over a list of the paths'] = text => quiet(rg, ['-i', '-F', '-c', '-e', text, list])
-  if (plocate && updatedb) {
+  if (plocate && updatedb && root !== null) {
     const database = join(folder, 'plocate.db')
     await run(updatedb, ['-l', '0', '-U', root, '-o', database])
     found.plocate = text => quiet(plocate, ['-i', '-d', database, '-l', '50', ...text.split(' ')])
   }
-  if (rclone) {
+  if (rclone && root !== null) {
     found['rclone lsf of the folder'] = text =>
       quiet(rclone, ['lsf', '-R', '--files-only', '--ignore-case', '--include', `*${text}*`, '--config', '', root])
   }

@@ -193,6 +193,7 @@ const openers = [
   'src/services/files/content.ts',
   'src/services/files/copying.ts',
   'src/services/files/links.ts',
+  'src/services/jobs/checksum.ts',
   'src/services/jobs/transfer-file.ts',
   'src/services/thumbnails/index.ts',
   'src/services/trash/moves.ts',

@@ -124,6 +124,7 @@ catalogue_folders: catalogue_folders_pkey PRIMARY KEY (catalogue, path)
 CREATE UNIQUE INDEX catalogue_folders_pkey ON public.catalogue_folders USING btree (catalogue, path)
 catalogue_servers.id uuid not null
 catalogue_servers.renewed_at timestamp with time zone not null
+catalogue_servers.running jsonb not null default '[]'::jsonb
 catalogue_servers: catalogue_servers_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX catalogue_servers_pkey ON public.catalogue_servers USING btree (id)
 catalogues.id integer not null
@@ -159,6 +160,18 @@ catalogues: catalogues_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES pro
 catalogues: catalogues_provider_id_key UNIQUE (provider_id)
 CREATE UNIQUE INDEX catalogues_pkey ON public.catalogues USING btree (id)
 CREATE UNIQUE INDEX catalogues_provider_id_key ON public.catalogues USING btree (provider_id)
+content_checksums.size bigint not null
+content_checksums.modified_at timestamp with time zone
+content_checksums.read_at timestamp with time zone not null default now()
+content_checksums.provider_id uuid not null
+content_checksums.path text not null
+content_checksums.etag text
+content_checksums.sha256 bytea not null
+content_checksums: content_checksums_path_check CHECK ((octet_length(path) <= 2000))
+content_checksums: content_checksums_pkey PRIMARY KEY (provider_id, path)
+content_checksums: content_checksums_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+content_checksums: content_checksums_sha256_check CHECK ((octet_length(sha256) = 32))
+CREATE UNIQUE INDEX content_checksums_pkey ON public.content_checksums USING btree (provider_id, path)
 entry_locks.token uuid not null
 entry_locks.provider_id uuid not null
 entry_locks.path text not null
@@ -325,7 +338,7 @@ jobs.permanent boolean not null default true
 jobs.taken_at timestamp with time zone
 jobs: jobs_conflict_check CHECK ((conflict = ANY (ARRAY['FAIL'::text, 'REPLACE'::text, 'RENAME'::text, 'SKIP'::text, 'NEWER'::text])))
 jobs: jobs_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
-jobs: jobs_kind_check CHECK ((kind = ANY (ARRAY['COPY'::text, 'MOVE'::text, 'DELETE'::text, 'SYNC'::text])))
+jobs: jobs_kind_check CHECK ((kind = ANY (ARRAY['COPY'::text, 'MOVE'::text, 'DELETE'::text, 'SYNC'::text, 'CHECKSUM'::text])))
 jobs: jobs_outcome_check CHECK ((outcome = ANY (ARRAY['KEEP'::text, 'UNDO'::text])))
 jobs: jobs_pkey PRIMARY KEY (id)
 jobs: jobs_requested_check CHECK ((requested = ANY (ARRAY['PAUSE'::text, 'CANCEL'::text])))

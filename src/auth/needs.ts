@@ -93,6 +93,7 @@ export const needs = {
     { scope: 'read', at: 'sources' },
     { scope: 'write', at: 'target' },
   ],
+  readJob: [{ scope: 'read', at: 'sources' }],
   moveJob: [
     { scope: 'write', at: 'sources' },
     { scope: 'write', at: 'target' },
@@ -237,14 +238,15 @@ export function authorizeAll(
 
 /** The locations of a job. */
 export interface JobInput {
-  kind: 'COPY' | 'MOVE' | 'DELETE' | 'SYNC'
+  kind: 'COPY' | 'MOVE' | 'DELETE' | 'SYNC' | 'CHECKSUM'
   sources: readonly { providerId: string; path: string }[]
-  /** Null for DELETE. */
+  /** Null for DELETE and CHECKSUM. */
   target?: { providerId: string; path: string } | null | undefined
 }
 
 /** Returns what a job of this kind needs. */
 export function needsOfJob(kind: JobInput['kind']): readonly Need[] {
+  if (kind === 'CHECKSUM') return needs.readJob
   return kind === 'COPY' || kind === 'SYNC' ? needs.copyJob : needs.moveJob
 }
 

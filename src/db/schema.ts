@@ -126,6 +126,7 @@ export interface Schema {
   catalogue_changes: CatalogueChangeTable
   catalogue_servers: CatalogueServerTable
   outside_changes: OutsideChangeTable
+  content_checksums: ContentChecksumTable
 }
 
 /** Set by the database by default, and never updated. */
@@ -453,7 +454,7 @@ interface UploadChunkTable {
   bytes: Buffer
 }
 
-export const jobKinds = ['COPY', 'MOVE', 'DELETE', 'SYNC'] as const
+export const jobKinds = ['COPY', 'MOVE', 'DELETE', 'SYNC', 'CHECKSUM'] as const
 export type JobKind = (typeof jobKinds)[number]
 
 /** SUCCEEDED, FAILED and CANCELED are final. */
@@ -495,7 +496,7 @@ interface JobTable extends CreatorColumns {
   kind: JobKind
   state: Generated<JobState>
   sources: Json<StoredLocation[]>
-  /** Null for DELETE. */
+  /** Null for DELETE and CHECKSUM. */
   target: ColumnType<JobTarget | null, string | null, never>
   conflict: JobConflict
   delete_extra: boolean
@@ -901,6 +902,18 @@ interface OutsideChangeTable {
 }
 
 /** The servers that write changes. One that ends without removing its row may have lost some. */
+/** The SHA-256 of the content of one version of a file: the one that was read last. */
+interface ContentChecksumTable {
+  provider_id: string
+  /** Without a leading "/". */
+  path: string
+  size: string
+  modified_at: Date | null
+  etag: string | null
+  sha256: Buffer
+  read_at: ColumnType<Date, Date | undefined, Date>
+}
+
 interface CatalogueServerTable {
   id: string
   renewed_at: Date

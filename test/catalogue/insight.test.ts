@@ -5,6 +5,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import type { StoragePath } from '../../src/auth/path.ts'
 import { copiesAmong } from '../../src/services/catalogue/copies.ts'
+import { until } from '../support/until.ts'
 import { catalogueWorld, converged, type Disk } from './world.ts'
 
 const { app, token, disk } = await catalogueWorld(t)
@@ -170,6 +171,57 @@ t.test('files without a checksum in common are compared by size', t => {
   t.same(named(copiesAmong(1, [a, file('e', { md5: '2' })], 100)), [])
   t.same(named(copiesAmong(1, [file('f', { crc32c: '1' }), file('g', { crc32c: '1' })], 100)), [[null, 'f g']])
   t.end()
+})
+
+t.test('a job compares the contents of files of the same size', async t => {
+  const one = await disk('contents')
+  await fill(one, { 'a/x': 5000, 'b/x': 5000, 'c/single': 300, empty: 0, 'more/empty': 0 })
+  await writeFile(one.at('c/other'), 'y'.repeat(5000))
+  await compared(one)
+  t.same(pathsOf(await duplicates(one.id)), [['/a/x', '/b/x', '/c/other']])
+  const create = 'mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id } } }'
+  const inputAt = (path: string) => ({ kind: 'CHECKSUM', sources: [{ providerId: one.id, path }] })
+  const compare = async (path = '/') => {
+    const { id } = (await app.ask(create, { input: inputAt(path) }, token)).createJob.job
+    const query =
+      'query ($id: ID!) { job(id: $id) { state progress { files skipped } failures { nodes { path reason } } } }'
+    const find = async () => (await app.ask(query, { id }, token)).job
+    await until(async () => /SUCCEEDED|FAILED/.test((await find()).state), { within: 30_000 })
+    return find()
+  }
+  const { key } = await app.createKey(token, {
+    name: 'reader',
+    scopes: ['read'],
+    providerAccess: { restrictions: [{ providerId: one.id, basePath: '/a' }] },
+  })
+  const { errors } = await app.graphql(create, { input: inputAt('/') }, key)
+  t.equal(errors[0]?.extensions.reason, 'OUTSIDE_BASE_PATH')
+  t.ok((await app.ask(create, { input: inputAt('/a') }, key)).createJob.job.id, 'the scope "read" is enough')
+  t.match(await compare(), { state: 'SUCCEEDED', progress: { files: 3 } })
+  const [copies, ...others] = await duplicates(one.id)
+  t.match(copies, {
+    checksum: { algorithm: 'sha256' },
+    files: [{ file: { path: '/a/x' } }, { file: { path: '/b/x' } }],
+  })
+  t.same(others, [])
+  t.match(await compare(), { progress: { files: 0 } }, 'nothing is read twice')
+
+  await writeFile(one.at('b/x'), 'z'.repeat(5000))
+  // The sizes are the same, so wait for the end of the round.
+  await compared(one)
+  const rounds = sql`
+    select from catalogues where provider_id = ${one.id} and round_started_at is null and next_round_at > now()`
+  await until(async () => (await rounds.execute(app.db)).rows.length === 1)
+  t.match(await duplicates(one.id), [{ checksum: null }], 'the checksum of an earlier version says nothing')
+  t.match(await compare('/b'), { progress: { files: 0 } }, 'files outside of the sources do not count')
+  t.match(await compare(), { progress: { files: 1 } })
+  t.same(await duplicates(one.id), [])
+  await app.ask(
+    'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }',
+    { input: { id: one.id, catalogueMode: 'OFF' } },
+    token,
+  )
+  t.match(await compare(), { state: 'FAILED', failures: { nodes: [{ path: '/', reason: 'PRECONDITION_FAILED' }] } })
 })
 
 t.test('a key sees what takes up space at its base paths only', async t => {

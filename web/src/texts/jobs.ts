@@ -4,7 +4,7 @@ import { formatBytes, formatCount, formatDuration, formatNumber } from './format
 export const texts = {
   jobs: 'Jobs',
   jobsHelp:
-    'Jobs copy, move, delete or sync whole folders. They continue when you close this page, and are listed for 30 days after they end.',
+    'Jobs copy, move, delete, sync or compare whole folders. They continue when you close this page, and are listed for 30 days after they end.',
   loadingJobs: 'Loading the jobs',
   noJobs: 'There are no jobs.',
   all: 'All',
@@ -16,7 +16,7 @@ export const texts = {
   clearCompleted: 'Clear completed',
 
   // Kinds of jobs
-  kindTitles: { COPY: 'Copy', MOVE: 'Move', DELETE: 'Delete', SYNC: 'Sync' },
+  kindTitles: { COPY: 'Copy', MOVE: 'Move', DELETE: 'Delete', SYNC: 'Sync', CHECKSUM: 'Compare the contents in' },
   aStorage: 'a storage',
   items: (count: number) => formatCount(count, 'item'),
   title: (verb: string, subject: string, target: string | null, isPreview: boolean) =>

@@ -19,6 +19,10 @@ const kindValues: Record<JobKind, { description: string }> = {
     description:
       'Updates the copies of the sources in the target folder, so that they equal the sources. Writes only what differs in size, or in checksum or time.',
   },
+  CHECKSUM: {
+    description:
+      'Reads those files of the sources whose sizes several of them have, and keeps the SHA-256 of their contents, so that `duplicates` compares contents. Changes no file, and has no target.',
+  },
 }
 export const JobKindEnum = builder.enumType('JobKind', { description: 'The kind of a job.', values: kindValues })
 
@@ -107,7 +111,7 @@ JobRef.implement({
       type: Location,
       nullable: true,
       description:
-        'The folder that the sources go into, or null if the job deletes. For a job of the mutations `copy`, `move` and `rename`: the new folder itself.',
+        'The folder that the sources go into, or null if the job has none. For a job of the mutations `copy`, `move` and `rename`: the new folder itself.',
     }),
     targetName: t.string({
       nullable: true,

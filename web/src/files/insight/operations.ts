@@ -1,7 +1,8 @@
-import { ask } from '../../api/client.ts'
+import { ask, sourcesOfJobs } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import type { StorageLocation } from '../../api/locations.ts'
 import type { LocatedEntry } from '../entry-list/list.tsx'
+import { createJob } from '../operations.ts'
 
 const UsageQuery = graphql(`
   query StorageUsage($within: [LocationInput!]) {
@@ -40,6 +41,18 @@ const DuplicatesQuery = graphql(
   [LocatedFileFields],
 )
 
+const IndexedStoragesQuery = graphql(`
+  query IndexedStorages {
+    providers { id catalogue { mode } }
+  }
+`)
+
+const ComparisonQuery = graphql(`
+  query Comparison($id: ID!) {
+    job(id: $id) { state progress { files } }
+  }
+`)
+
 export type Usage = ResultOf<typeof UsageQuery>['storageUsage']
 export type Rank = 'LARGEST' | 'OLDEST'
 
@@ -64,6 +77,22 @@ export async function storageUsage(within: Within, signal: AbortSignal): Promise
 /** @throws StowageError */
 export async function rankedFiles(within: Within, rank: Rank, signal: AbortSignal): Promise<LocatedEntry[]> {
   return (await ask(RankedFilesQuery, { within: listOf(within), rank }, { signal })).rankedFiles.map(toEntry)
+}
+
+/** Starts the jobs that read files of equal sizes in these folders. Returns their ids. @throws StowageError */
+export async function compareContents(folders: readonly StorageLocation[]): Promise<string[]> {
+  const { providers } = await ask(IndexedStoragesQuery, {})
+  const indexed = new Set(providers.flatMap(({ id, catalogue }) => (catalogue.mode === 'OFF' ? [] : id)))
+  const ids: string[] = []
+  for (const sources of sourcesOfJobs(folders.filter(({ providerId }) => indexed.has(providerId)))) {
+    ids.push(await createJob({ kind: 'CHECKSUM', sources }))
+  }
+  return ids
+}
+
+/** @throws StowageError */
+export async function comparison(id: string, signal: AbortSignal) {
+  return (await ask(ComparisonQuery, { id }, { signal })).job
 }
 
 /** @throws StowageError */

@@ -14,6 +14,7 @@ import { folderHref, insightHref, pathOfHref } from '../addresses.ts'
 import { EntryList } from '../entry-list/list.tsx'
 import { useProviders } from '../listing.ts'
 import type { Provider } from '../operations.ts'
+import { Comparison } from './comparison.tsx'
 import { duplicates, type Rank, rankedFiles, storageUsage, toEntry, type Usage, type Within } from './operations.ts'
 import { Treemap } from './treemap.tsx'
 import './insight.css'
@@ -157,6 +158,8 @@ function Duplicates({
   providerId: string | null
   onChanged: () => void
 }) {
+  const { data: providers = [] } = useProviders()
+  const compared = providers.filter(({ id }) => providerId === null || id === providerId)
   const { query, nodes } = usePages(['insight', 'duplicates', providerId], (after, signal) =>
     duplicates(providerId, after, signal),
   )
@@ -166,6 +169,7 @@ function Duplicates({
         {provider && `${texts.wholeStorage(provider.name)} `}
         {texts.duplicatesHelp}
       </p>
+      <Comparison providers={compared} />
       {query.error && nodes && <ErrorBox error={query.error} retry={query.refetch} />}
       {!nodes && <LoadState query={query} label={texts.loadingFiles} />}
       {nodes?.length === 0 && !query.hasNextPage && (
