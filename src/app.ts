@@ -19,7 +19,7 @@ import { createServices, type Services } from './services/index.ts'
 import { createAuthentication } from './services/people/authentication.ts'
 import type { Settings } from './settings/index.ts'
 import { createStorage } from './storage/index.ts'
-import { createNetwork } from './storage/network/index.ts'
+import { createNetwork, type Networks, privateNetworks } from './storage/network/index.ts'
 import { createFindRecord } from './storage/provider-cache.ts'
 import { loadAdapters } from './storage/registry.ts'
 import type { Traces } from './tracing/index.ts'
@@ -54,6 +54,8 @@ export async function buildApp(options: {
   bodyTimeout?: number | undefined
   /** Milliseconds between two comments in a stream of events. Default: twelve seconds. */
   heartbeat?: number | undefined
+  /** The addresses at which applications may describe themselves. Default: those of public networks, as far as the settings permit them. */
+  publicNetworks?: Networks | undefined
   /** Measures the app. Default: nothing is measured. */
   metrics?: Metrics | undefined
   /** Traces the requests. Default: nothing is traced. */
@@ -94,6 +96,8 @@ export async function buildApp(options: {
     authentication,
     storage,
     fetch: network.fetch,
+    publicFetch: createNetwork(options.publicNetworks ?? { deny: [...privateNetworks, ...settings.deniedNetworks] })
+      .fetch,
     setupCode: settings.setupCode,
     oidc: settings.oidc,
     maxUploadBytes: settings.maxUploadBytes,

@@ -7,6 +7,7 @@ export const reasons = {
   INVALID_CREDENTIAL: reason('UNAUTHENTICATED', 401, 'The credential is malformed or unknown.'),
   KEY_EXPIRED: reason('UNAUTHENTICATED', 401, 'The API key has reached its expiry date.'),
   KEY_REVOKED: reason('UNAUTHENTICATED', 401, 'The API key was revoked.'),
+  TOKEN_EXPIRED: reason('UNAUTHENTICATED', 401, 'The access token of the application has expired: refresh it.'),
   SESSION_ENDED: reason('UNAUTHENTICATED', 401, 'The session has expired or was ended.'),
   WRONG_EMAIL_OR_PASSWORD: reason('UNAUTHENTICATED', 401, 'No account has this email and this password.'),
   SIGN_IN_REFUSED: reason('UNAUTHENTICATED', 401, 'The issuer did not confirm who you are: begin again.'),

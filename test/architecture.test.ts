@@ -9,6 +9,7 @@ import { entries } from '../scripts/build/server.ts'
  */
 const shared = ['src/services', 'src/lib', 'src/storage', 'src/auth', 'src/db', 'src/settings', 'src/errors.ts']
 const mayImport: Record<string, readonly string[]> = {
+  'src/endpoints/applications': ['src/http', ...shared],
   'src/endpoints/graphql': ['src/http', ...shared],
   'src/endpoints/rest': ['src/http', ...shared],
   'src/endpoints/tus': ['src/http', ...shared],
@@ -87,6 +88,7 @@ const contract = ['adapters/contract.ts', 'adapters/name-rules.ts', 'adapters/po
 /** Front ends see rows through the services, so they import only types of `db`. */
 const typesOnly = [
   'src/http',
+  'src/endpoints/applications',
   'src/endpoints/graphql',
   'src/endpoints/rest',
   'src/endpoints/tus',

@@ -10,6 +10,7 @@ api_keys.created_at timestamp with time zone not null default now()
 api_keys.expires_at timestamp with time zone
 api_keys.revoked_at timestamp with time zone
 api_keys.last_used_at timestamp with time zone
+api_keys.is_connection boolean not null default false
 api_keys: api_keys_key_hash_length CHECK ((octet_length(key_hash) = 32)) NOT VALID
 api_keys: api_keys_pkey PRIMARY KEY (id)
 api_keys: api_keys_scopes_check CHECK (((cardinality(scopes) > 0) AND (scopes <@ ARRAY['read'::text, 'write'::text, 'admin'::text])))
@@ -20,6 +21,17 @@ CREATE UNIQUE INDEX api_keys_pkey ON public.api_keys USING btree (id)
 CREATE TRIGGER api_keys_rights_changed AFTER UPDATE OF workspace_id, user_id, name, key_hash, scopes, provider_access, expires_at, revoked_at ON public.api_keys FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER api_keys_rights_deleted AFTER DELETE ON public.api_keys FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER api_keys_rights_truncated AFTER TRUNCATE ON public.api_keys FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+applications.id uuid not null default gen_random_uuid()
+applications.name text not null
+applications.redirect_uris text[] not null
+applications.created_at timestamp with time zone not null default now()
+applications.used_at timestamp with time zone
+applications.expires_at timestamp with time zone not null
+applications: applications_name_check CHECK ((octet_length(name) <= 800))
+applications: applications_pkey PRIMARY KEY (id)
+CREATE INDEX applications_expires_at ON public.applications USING btree (expires_at)
+CREATE INDEX applications_unused ON public.applications USING btree (created_at) WHERE (used_at IS NULL)
+CREATE UNIQUE INDEX applications_pkey ON public.applications USING btree (id)
 audit_events.id uuid not null
 audit_events.workspace_id uuid not null
 audit_events.at timestamp(3) with time zone not null
@@ -160,6 +172,30 @@ catalogues: catalogues_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES pro
 catalogues: catalogues_provider_id_key UNIQUE (provider_id)
 CREATE UNIQUE INDEX catalogues_pkey ON public.catalogues USING btree (id)
 CREATE UNIQUE INDEX catalogues_provider_id_key ON public.catalogues USING btree (provider_id)
+connections.key_id uuid not null
+connections.client_id text not null
+connections.client_name text not null
+connections.redirect_uri text not null
+connections.audience text not null
+connections.code_hash bytea not null
+connections.code_challenge text not null
+connections.code_expires_at timestamp with time zone not null
+connections.refresh_hash bytea
+connections: connections_audience_check CHECK ((audience = ANY (ARRAY['SERVER'::text, 'MCP'::text])))
+connections: connections_client_id_check CHECK ((octet_length(client_id) <= 2000))
+connections: connections_client_name_check CHECK ((octet_length(client_name) <= 800))
+connections: connections_code_challenge_check CHECK ((octet_length(code_challenge) <= 100))
+connections: connections_code_hash_check CHECK ((octet_length(code_hash) = 32))
+connections: connections_code_hash_key UNIQUE (code_hash)
+connections: connections_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id) ON DELETE CASCADE
+connections: connections_pkey PRIMARY KEY (key_id)
+connections: connections_redirect_uri_check CHECK ((octet_length(redirect_uri) <= 2000))
+connections: connections_refresh_hash_check CHECK ((octet_length(refresh_hash) = 32))
+connections: connections_refresh_hash_key UNIQUE (refresh_hash)
+CREATE INDEX connections_unused ON public.connections USING btree (code_expires_at) WHERE (refresh_hash IS NULL)
+CREATE UNIQUE INDEX connections_code_hash_key ON public.connections USING btree (code_hash)
+CREATE UNIQUE INDEX connections_pkey ON public.connections USING btree (key_id)
+CREATE UNIQUE INDEX connections_refresh_hash_key ON public.connections USING btree (refresh_hash)
 content_checksums.size bigint not null
 content_checksums.modified_at timestamp with time zone
 content_checksums.read_at timestamp with time zone not null default now()

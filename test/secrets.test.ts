@@ -2,7 +2,7 @@
  * Uses the whole program with known secrets, in valid and invalid ways. Then searches everything that it printed, sent and
  * stored for every secret in all encodings.
  */
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { connect as openSocket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import pg from 'pg'
@@ -164,7 +164,14 @@ t.test('no secret is printed, returned or stored in plain text', async t => {
     }),
     cwd: folder,
   }
-  for (const purpose of ['session', 'credentials', 'download-link', 'cursor'] as const) {
+  for (const purpose of [
+    'session',
+    'credentials',
+    'download-link',
+    'cursor',
+    'access-token',
+    'refresh-token',
+  ] as const) {
     const key = deriveSecrets(options.environment.STOWAGE_SECRET).keys(purpose)[0]
     secret(`key of ${purpose}`, key.toString('base64'))
     secret(`key of ${purpose}, hex`, key.toString('hex'))
@@ -250,6 +257,64 @@ t.test('no secret is printed, returned or stored in plain text', async t => {
   await graphql(url, 'mutation ($id: ID!) { revokeApiKey(id: $id) { state } }', { id: lost.apiKey.id }, owner)
   await graphql(url, 'mutation ($id: ID!) { revokeApiKey(id: $id) { state } }', { id: key }, owner)
   await graphql(url, 'query ($id: ID!) { folder(providerId: $id) { id } }', { id: key }, owner)
+
+  // A connected application.
+  const post = async (path: string, body: object | URLSearchParams, shows: string[] = []) => {
+    const isForm = body instanceof URLSearchParams
+    const headers = { 'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json' }
+    const answer = await ask(`${url}/oauth/${path}`, {
+      method: 'POST',
+      headers,
+      body: isForm ? `${body}` : JSON.stringify(body),
+      shows,
+    })
+    return answer.body === '' ? null : JSON.parse(answer.body)
+  }
+  const redirect = 'http://127.0.0.1/callback'
+  const { client_id } = await post('register', { redirect_uris: [redirect] })
+  const verifier = secret(
+    'verifier of an application',
+    random('verifier-')
+      .replace(/[^\w-]/g, 'x')
+      .padEnd(43, 'x'),
+  )
+  const request = new URLSearchParams({
+    response_type: 'code',
+    client_id,
+    redirect_uri: redirect,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+  })
+  const approve = 'mutation ($input: ApproveConnectionInput!) { approveConnection(input: $input) { returnUrl } }'
+  const rights = { query: `${request}`, scopes: ['read'], expiresAt: '2099-01-01T00:00:00Z' }
+  const approved = await graphql(url, approve, { input: rights }, owner, ['code of an application'])
+  const { searchParams } = new URL(approved.data.approveConnection.returnUrl)
+  const code = secret('code of an application', searchParams.get('code') ?? '')
+  await ask(`${url}/oauth/authorize?${request}&code=${code}`)
+  const tokenNames = (n: number) => [`access token of an application ${n}`, `refresh token of an application ${n}`]
+  const grant = { grant_type: 'authorization_code', code, code_verifier: verifier, client_id }
+  await post('token', new URLSearchParams({ ...grant, redirect_uri: code }))
+  let refresh = ''
+  for (const n of [1, 2]) {
+    const form = n === 1 ? grant : { grant_type: 'refresh_token', refresh_token: refresh, client_id }
+    const issued = await post('token', new URLSearchParams(form), tokenNames(n))
+    const access = secret(`access token of an application ${n}`, issued.access_token)
+    const old = refresh
+    refresh = secret(`refresh token of an application ${n}`, issued.refresh_token)
+    await graphql(url, '{ me { id } }', {}, access)
+    await graphql(url, '{ me { id } }', {}, `${access}0`)
+    await ask(`${url}/api/${access}?${access}=${refresh}`, { token: refresh })
+    if (n === 2)
+      await post('token', new URLSearchParams({ grant_type: 'refresh_token', refresh_token: old, client_id }))
+  }
+  await post('token', new URLSearchParams(grant))
+  await post('revoke', new URLSearchParams({ token: refresh, client_id: refresh }))
+  await graphql(
+    url,
+    'query ($query: String!) { consentRequest(query: $query) { name } }',
+    { query: `client_id=${code}` },
+    owner,
+  )
 
   // The console's cookie.
   const kept = await ask(`${url}/console/session`, { method: 'POST', token: owner, shows: names('session') })

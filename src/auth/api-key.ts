@@ -23,9 +23,9 @@ export function isApiKey(token: string): boolean {
   return keyPattern.test(token)
 }
 
-/** Replaces API keys and JWTs anywhere in the text, in linear time. */
+/** Replaces API keys, JWTs and what connected applications hold anywhere in the text, in linear time. */
 export function redactTokens(text: string): string {
-  return text.replace(/[\w.-]+/g, word => redactJwt(word).replace(/stw_\w{8,}/g, redacted))
+  return text.replace(/[\w.-]+/g, word => redactJwt(word).replace(/stw[cor]?_\w{8,}/g, redacted))
 }
 
 function redactJwt(word: string): string {

@@ -12,7 +12,16 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 
-export type Purpose = 'session' | 'credentials' | 'download-link' | 'cursor' | 's3' | 'share' | 'sign-in'
+export type Purpose =
+  | 'session'
+  | 'credentials'
+  | 'download-link'
+  | 'cursor'
+  | 's3'
+  | 'share'
+  | 'sign-in'
+  | 'access-token'
+  | 'refresh-token'
 
 /** The kinds of values that are stored encrypted. `db/sealed.ts` lists the columns, so that a rotation covers all of them. */
 export type SealedKind = 'provider' | 'tokens' | 'consent' | 'upload' | 'webhook' | 'share'
@@ -65,6 +74,8 @@ function deriveKeys(secret: string): Keys {
     s3: derive('s3'),
     share: derive('share'),
     'sign-in': derive('sign-in'),
+    'access-token': derive('access-token'),
+    'refresh-token': derive('refresh-token'),
   }
   return { byPurpose, id: createHash('sha256').update(byPurpose.credentials).digest().subarray(0, keyIdBytes) }
 }

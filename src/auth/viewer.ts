@@ -106,6 +106,8 @@ export interface Viewer extends Permissions {
   outlivesSession: boolean
   /** The first characters of an API key; null for a session. */
   displayPrefix: string | null
+  /** An application has connected with OAuth, and the API key is its connection. */
+  isConnection?: boolean
   /** The owner of the credential; for a share, the person who made it. */
   member: Member
   /** The limits of a share link; null for the other kinds of credentials. */

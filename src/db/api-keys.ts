@@ -30,6 +30,8 @@ export interface ApiKey {
   expiresAt: Date | null
   revokedAt: Date | null
   lastUsedAt: Date | null
+  /** An application has connected with OAuth: see `db/connections.ts`. */
+  isConnection: boolean
 }
 
 const keyColumns = [
@@ -43,6 +45,7 @@ const keyColumns = [
   'api_keys.expires_at',
   'api_keys.revoked_at',
   'api_keys.last_used_at',
+  'api_keys.is_connection',
 ] as const
 
 type KeyRow = Omit<Selectable<Schema['api_keys']>, 'workspace_id' | 'key_hash'>
@@ -59,22 +62,28 @@ function toApiKey(row: KeyRow): ApiKey {
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
     lastUsedAt: row.last_used_at,
+    isConnection: row.is_connection,
   }
 }
 
-/** Returns null and inserts nothing if the owner already has `maxActive` usable keys. */
+/** Returns null and inserts nothing if the owner already has `maxActive` usable keys, or connections of applications. */
 export async function insertApiKey(
   db: Change,
   values: Pick<ApiKey, 'userId' | 'name' | 'displayPrefix' | 'scopes' | 'access' | 'expiresAt'> & {
     workspaceId: string
     hash: Buffer
+    /** The id of a connection. */
+    connectionId?: string
   },
   maxActive: number,
 ): Promise<ApiKey | null> {
+  const { connectionId } = values
+  const isConnection = connectionId !== undefined
   await lockMember(db, values)
   const { count } = await keysOf(db, values)
     .select(({ fn }) => fn.countAll<string>().as('count'))
     .where(isActive)
+    .where('is_connection', '=', isConnection)
     .executeTakeFirstOrThrow()
   if (Number(count) >= maxActive) return null
   const row = await db
@@ -88,6 +97,8 @@ export async function insertApiKey(
       scopes: values.scopes,
       provider_access: JSON.stringify(storeAccess(values.access)),
       expires_at: values.expiresAt,
+      is_connection: isConnection,
+      ...(isConnection && { id: connectionId }),
     })
     .returning(keyColumns)
     .executeTakeFirstOrThrow()
@@ -159,10 +170,18 @@ export function prepareOwnedApiKeys<Column extends 'key_hash' | 'id'>(
 export async function listApiKeys(
   db: Database,
   owner: KeyOwner,
-  { limit, after, includeInactive }: { limit: number; after: string | null; includeInactive: boolean },
+  filter: {
+    limit: number
+    after: string | null
+    includeInactive: boolean
+    /** Null for both. */
+    connections: boolean | null
+  },
 ): Promise<ApiKey[]> {
+  const { limit, after, includeInactive, connections } = filter
   let query = keysOf(db, owner).select(keyColumns).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit)
   if (!includeInactive) query = query.where(isActive)
+  if (connections !== null) query = query.where('is_connection', '=', connections)
   if (after !== null) {
     query = query.where(
       sql<SqlBool>`(created_at, id) < (select last.created_at, last.id from api_keys last where last.id = ${after})`,

@@ -1,6 +1,7 @@
 /** The tables as Kysely sees them; `test/schema.sql` is what PostgreSQL sees. */
 import type { ColumnType, Generated, JSONColumnType, RawBuilder } from 'kysely'
 import type { StoredAccess } from '../auth/access.ts'
+import type { Audience } from '../auth/access-tokens.ts'
 import type { Role, Scope } from '../auth/scopes.ts'
 import type { CredentialKind, ShareKind } from '../auth/viewer.ts'
 import type { Reason } from '../errors.ts'
@@ -36,6 +37,8 @@ export const auditActions = [
   'API_KEY_CREATE',
   'API_KEY_RENAME',
   'API_KEY_REVOKE',
+  'CONNECTION_CREATE',
+  'CONNECTION_END',
   'PROVIDER_CONNECT',
   'PROVIDER_UPDATE',
   'PROVIDER_DISCONNECT',
@@ -93,6 +96,8 @@ export interface Schema {
   used_sign_ins: UsedSignInTable
   sessions: SessionTable
   api_keys: ApiKeyTable
+  applications: ApplicationTable
+  connections: ConnectionTable
   invites: InviteTable
   password_resets: PasswordResetTable
   providers: ProviderTable
@@ -245,6 +250,37 @@ interface ApiKeyTable {
   expires_at: Date | null
   revoked_at: Date | null
   last_used_at: Date | null
+  /** An application has connected: `connections` has its row. Nobody knows the value of the key. */
+  is_connection: Generated<boolean>
+}
+
+/** An application that has registered itself. */
+interface ApplicationTable {
+  id: Generated<string>
+  name: string
+  redirect_uris: string[]
+  created_at: CreatedAt
+  /** When a person last connected it; null for never. */
+  used_at: ColumnType<Date | null, never, Date>
+  expires_at: Date
+}
+
+/** What the application of a connection holds. */
+interface ConnectionTable {
+  /** The API key with the rights of the connection. */
+  key_id: string
+  /** The id in `applications`, or the address of a metadata document. */
+  client_id: string
+  client_name: string
+  /** The address that got the code. */
+  redirect_uri: string
+  audience: Audience
+  /** SHA-256 of the code, which works once. */
+  code_hash: Buffer
+  code_challenge: string
+  code_expires_at: Date
+  /** SHA-256 of the present refresh token; null until the code is used. */
+  refresh_hash: ColumnType<Buffer | null, never, Buffer>
 }
 
 interface InviteTable {

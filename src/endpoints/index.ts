@@ -5,6 +5,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Services } from '../services/index.ts'
 import type { Settings } from '../settings/index.ts'
+import { registerApplications } from './applications/index.ts'
 import { registerConsole } from './console/index.ts'
 import { registerMcp } from './mcp/index.ts'
 import { registerRest } from './rest/index.ts'
@@ -28,6 +29,7 @@ export async function registerFrontEnds(
   const { sendfile, basePath, publicUrl } = settings
   await registerWebdav(app, { services, sendfile, basePath, publicUrl })
   await registerMcp(app, services, settings)
+  registerApplications(app, services, settings)
   await registerS3(app, services, settings)
   await registerConsole(app, settings.basePath)
 }

@@ -2,6 +2,7 @@
  * Authenticates requests. The query that loads the credential also reads the version of the provider that the request names.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type Audience, isAccessToken } from '../auth/access-tokens.ts'
 import { isId } from '../auth/id.ts'
 import { freshness, type Origin, type ProviderName, type Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
@@ -34,6 +35,15 @@ declare module 'fastify' {
  * then authenticated as everywhere.
  */
 type Authenticate = (request: FastifyRequest) => Promise<Viewer> | null
+
+/** Returns an authenticator that also accepts access tokens for one part of the server alone. */
+export function acceptTokensFor(audience: Audience, { credentials }: Services): Authenticate {
+  return request => {
+    const token = scheme.exec(request.headers.authorization ?? '')?.[1]
+    if (token === undefined || !isAccessToken(token)) return null
+    return credentials.authenticate(token, originOf(request), namedProvider(request), audience)
+  }
+}
 
 /** RFC 6750, section 2.1. The only other way to send a credential is the console's cookie. */
 const scheme = /^Bearer +(\S+)$/i

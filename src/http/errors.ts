@@ -80,7 +80,11 @@ export function formatErrorsBelow(app: FastifyInstance, path: string, format: Er
 /** Returns an error in the form that its URL requires. It may have occurred before a route was found. */
 export function formatError(error: AppError, request: FastifyRequest): ErrorResponse {
   const format = findBelow(request.server.errorFormats, request.url)
-  if (format) return format(error, request)
+  return format ? format(error, request) : errorResponse(error, request)
+}
+
+/** Returns an error in the form of every endpoint whose protocol has none of its own. */
+export function errorResponse(error: AppError, request: FastifyRequest): ErrorResponse {
   return {
     status: error.status,
     headers: {

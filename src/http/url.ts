@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 
 /** Returns the path and the query of a URL without its origin. */
@@ -14,6 +15,14 @@ export function findBelow<T>(byPath: ReadonlyMap<string, T>, url: string): T | u
     if (path === top || path.startsWith(`${top}/`)) return value
   }
   return undefined
+}
+
+/**
+ * Returns the URL at which clients reach the server, without a trailing `/`.
+ * @param publicUrl the one that the operator has set, or null
+ */
+export function baseUrlOf({ protocol, host }: FastifyRequest, publicUrl: string | null): string {
+  return publicUrl ?? `${protocol}://${host}`
 }
 
 /** The address of a request as its client sees it. */

@@ -3,6 +3,7 @@ import type { Database } from '../db/client.ts'
 import type { JobRecord } from '../db/jobs/jobs.ts'
 import type { JobState } from '../db/schema.ts'
 import type { Storage } from '../storage/index.ts'
+import { createApplications } from './applications/index.ts'
 import { createAudit } from './audit/index.ts'
 import type { LostEvents } from './audit/queue.ts'
 import { createCatalogue } from './catalogue/index.ts'
@@ -55,6 +56,8 @@ export function createServices(options: {
   storage: Storage
   /** Sends webhooks and speaks to the issuer. Checks the address of each connection. */
   fetch: typeof globalThis.fetch
+  /** Reads the descriptions of applications. Connects to addresses of public networks only. */
+  publicFetch: typeof globalThis.fetch
   /** The code that the first account requires; null requires none. */
   setupCode: string | null
   /** The issuer of single sign-on; null for none. */
@@ -184,6 +187,7 @@ export function createServices(options: {
     accounts: createAccounts({ db, tokens, limits: limits.signIns, audit }),
     registration: createRegistration({ db, tokens, limits: limits.signIns, audit, setupCode }),
     apiKeys: createApiKeys({ db, secrets, audit }),
+    applications: createApplications({ db, secrets, audit, credentials, limits, fetch: options.publicFetch }),
     members,
     groups: createGroups({ db, audit }),
     serviceAccounts: createServiceAccounts({ audit }),

@@ -13,7 +13,8 @@ const uploadSweepInterval = 10 * 60 * 1000
  * @returns a function that ends the work
  */
 export function startBackgroundWork(services: Services, isRotating: boolean, log: Logger): () => Promise<void> {
-  const { accounts, authorization, audit, jobs, shares, singleSignOn, uploads, entryLocks, webhooks } = services
+  const { accounts, applications, authorization, audit, jobs, shares, singleSignOn, uploads, entryLocks, webhooks } =
+    services
   const sweep = (signal: AbortSignal) =>
     Promise.all([
       accounts.sweep(),
@@ -26,7 +27,11 @@ export function startBackgroundWork(services: Services, isRotating: boolean, log
     ])
   const stops = [
     sweepEvery(sweepInterval, sweep, log),
-    sweepEvery(uploadSweepInterval, signal => Promise.all([uploads.sweep(signal), shares.sweep()]), log),
+    sweepEvery(
+      uploadSweepInterval,
+      signal => Promise.all([uploads.sweep(signal), shares.sweep(), applications.sweep()]),
+      log,
+    ),
     ...(isRotating ? [finishRotation(services, log)] : []),
   ]
   return async () => {

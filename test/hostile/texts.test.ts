@@ -266,6 +266,20 @@ function restCalls({ ids, links }: World): Record<string, (text: Buffer) => Call
   const archive = (body: Buffer, type = 'application/json'): Call => {
     return { method: 'POST', path: '/api/download/archive', headers: { 'content-type': type }, body }
   }
+  const codeFields = { code: `stwc_${'0'.repeat(40)}`, code_verifier: 'x'.repeat(43), client_id: 'x' }
+  const oauthForm = (endpoint: string, fields: Record<string, string | Buffer>): Call => ({
+    method: 'POST',
+    path: `/oauth/${endpoint}`,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: Buffer.from(
+      Object.entries(fields)
+        .map(([name, value]) => `${name}=${encoded(Buffer.from(value as string))}`)
+        .join('&'),
+    ),
+  })
+  const registration = (body: Buffer): Call => {
+    return { method: 'POST', path: '/oauth/register', headers: { 'content-type': 'application/json' }, body }
+  }
   const withHeader = (name: string) => ({
     [`download, header ${name}`]: (text: Buffer) => download({ [name]: headerText(text) }),
     [`upload, header ${name}`]: (text: Buffer) => upload(at('&conflict=rename'), { [name]: headerText(text) }),
@@ -395,6 +409,20 @@ function restCalls({ ids, links }: World): Record<string, (text: Buffer) => Call
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: Buffer.from(`logout_token=${encoded(text)}`),
     }),
+    ...Object.fromEntries(
+      ['grant_type', 'code', 'code_verifier', 'client_id', 'redirect_uri', 'resource', 'scope'].map(name => [
+        `oauth ${name}`,
+        (text: Buffer) => oauthForm('token', { grant_type: 'authorization_code', ...codeFields, [name]: text }),
+      ]),
+    ),
+    'oauth refresh token': text =>
+      oauthForm('token', { grant_type: 'refresh_token', client_id: 'x', refresh_token: text }),
+    'oauth revoked token': text => oauthForm('revoke', { token: text }),
+    'oauth registration': text => registration(text),
+    'oauth application name': text =>
+      registration(named('{"redirect_uris":["https://example.org/"],"client_name":"', text, '"}')),
+    'oauth redirect address': text => registration(named('{"redirect_uris":["https://example.org/', text, '"]}')),
+    'oauth metadata': text => ({ method: 'GET', path: `/.well-known/oauth-protected-resource/${encoded(text)}` }),
     'single sign-on state': text => ({ method: 'GET', path: `/auth/oidc/callback?code=x&state=${encoded(text)}` }),
     'single sign-on cookie': text => ({
       method: 'GET',

@@ -116,6 +116,7 @@ export async function serve(
     authentication,
     storage,
     fetch,
+    publicFetch: fetch,
     setupCode: null,
     oidc: null,
     maxUploadBytes,

@@ -230,11 +230,11 @@ t.test('every mutation and every route with an effect leaves an event', async t 
     t.equal(rows.length, 1, row)
     done.add(row)
   }
-  // They need an issuer or a consent: see test/http/single-sign-on.test.ts and test/services/authorization.test.ts.
+  // They need an issuer, an application or a consent: see test/http/single-sign-on.test.ts, test/http/applications.test.ts and test/services/authorization.test.ts.
   const effects = rows.filter(row => isMutation(row) || hasEffect(row))
   t.same(
     effects.filter(row => !done.has(row)),
-    ['Mutation.linkIdentity', 'Mutation.unlinkIdentity', 'Mutation.authorizeProvider'],
+    ['Mutation.linkIdentity', 'Mutation.unlinkIdentity', 'Mutation.approveConnection', 'Mutation.authorizeProvider'],
     'all others succeeded at least once',
   )
 })

@@ -57,8 +57,12 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Query.identities': { needs: session },
   'Query.identityLinkUrl': { needs: session, bounces: true },
   'Query.invites': { needs: workspaceAdmin },
-  'Query.apiKeys': { needs: keyManager, args: () => ({ first: 3, after: null, ofUser: null, includeInactive: true }) },
+  'Query.apiKeys': {
+    needs: keyManager,
+    args: () => ({ first: 3, after: null, ofUser: null, includeInactive: true, connections: null }),
+  },
   'Query.apiKey': { needs: keyManager, args: ({ ids }) => ({ id: ids.ownKey }) },
+  'Query.consentRequest': { needs: session, bounces: true, args: ({ n }) => ({ query: `unknown=${n}` }) },
   'Query.providerTypes': { needs: read },
   'Query.providers': { needs: read },
   'Query.provider': {
@@ -195,6 +199,13 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Mutation.renameApiKey': { needs: keyManager, args: ({ ids, n }) => ({ id: ids.ownKey, name: `renamed ${n}` }) },
   'Mutation.revokeApiKey': { needs: keyManager, args: ({ ids }) => ({ id: ids.ownKey }) },
 
+  'Mutation.approveConnection': {
+    needs: session,
+    bounces: true,
+    args: ({ n }) => ({
+      input: { query: `unknown=${n}`, scopes: ['read'], providerAccess: null, expiresAt: '2099-01-01T00:00:00Z' },
+    }),
+  },
   'Mutation.connectProvider': {
     needs: workspaceAdmin,
     args: ({ n }) => ({ input: { type: 'local', name: `new ${n}`, slug: null, config: { root: 'not absolute' } } }),
@@ -583,8 +594,12 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     expiresAt: own,
     revokedAt: own,
     lastUsedAt: own,
+    application: own,
     owner: own,
   },
+  ConnectedApplication: { clientId: own, name: own, destination: own, audience: own, isConnected: own },
+  ConsentRequest: { name: own, host: own, destination: own, audience: own, scopes: own, refusalUrl: own },
+  ApproveConnectionPayload: { returnUrl: own, apiKey: own },
   ApiKeyConnection: { nodes: own, edges: own, pageInfo: own },
   ApiKeyEdge: { node: own, cursor: own },
   AuditEvent: {

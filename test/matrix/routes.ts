@@ -163,6 +163,42 @@ function interpretS3(answer: Answer, headers: IncomingHttpHeaders): Answer {
   return { ...answer, text, status, errors: [{ message, extensions: { code, reason } }] }
 }
 
+/** Reads an error of OAuth like that of a REST endpoint. */
+function interpretOAuth(answer: Answer): Answer {
+  if (answer.status < 400) return answer
+  const { reason, error_description: message } = JSON.parse(answer.text) as {
+    reason: Reason
+    error_description: string
+  }
+  return { ...answer, errors: [{ message, extensions: { code: reasons[reason].code, reason } }] }
+}
+
+/** Calls an endpoint of OAuth with a body that is refused. A code, a token or a description is what it asks for, and no credential. */
+function oauth(path: string, type: string, body: string): RouteRow {
+  const headers = { 'content-type': type }
+  const call = { method: 'POST', path, headers, body, interpret: interpretOAuth }
+  return { needs: { who: 'anyone', ignoresCookie: true }, bounces: true, call: () => call }
+}
+
+const oauthForm = 'application/x-www-form-urlencoded'
+const metadataOf = (path: string): RouteRow => ({ ...page(path), needs: { who: 'anyone', ignoresCookie: true } })
+const oauthRoutes = Object.fromEntries([
+  ['POST /oauth/token', oauth('/oauth/token', oauthForm, 'grant_type=authorization_code&code=unknown')],
+  ['POST /oauth/revoke', oauth('/oauth/revoke', oauthForm, 'unknown=1')],
+  ['POST /oauth/register', oauth('/oauth/register', 'application/json', '{}')],
+  ...['server', 'resource'].flatMap(of => {
+    const path = `/.well-known/oauth-${of === 'server' ? 'authorization-server' : 'protected-resource'}`
+    const below = metadataOf(of === 'server' ? `${path}/` : `${path}/mcp`)
+    return ['GET', 'HEAD'].flatMap(method => {
+      const as = (row: RouteRow): RouteRow => ({ ...row, call: target => ({ ...row.call(target), method }) })
+      return [
+        [`${method} ${path}`, as(metadataOf(path))],
+        [`${method} ${path}/*`, as(below)],
+      ]
+    })
+  }),
+])
+
 /** Calls S3 at a key. */
 function s3(
   method: string,
@@ -326,6 +362,7 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   ...mcpTools,
   ...s3Routes,
   ...webdavRoutes,
+  ...oauthRoutes,
   'POST /graphql': {
     needs: anyone,
     call: () => ({
@@ -354,6 +391,8 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'HEAD /reset-password': head('/reset-password'),
   'GET /connect': page('/connect'),
   'HEAD /connect': head('/connect'),
+  'GET /oauth/authorize': page('/oauth/authorize'),
+  'HEAD /oauth/authorize': head('/oauth/authorize'),
   'GET /files': page('/files'),
   'HEAD /files': head('/files'),
   'GET /files/*': page('/files/x'),

@@ -9,7 +9,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createSigner } from 'fast-jwt'
 import { sql } from 'kysely'
 import type { Test } from 'tap'
-import { startApp, type TestApp } from '../support/app.ts'
+import { signAccessToken } from '../../src/auth/access-tokens.ts'
+import { deriveSecrets } from '../../src/auth/secrets.ts'
+import { startApp, type TestApp, testSecret } from '../support/app.ts'
+import { applicationOf } from '../support/applications.ts'
 import { password } from '../support/client.ts'
 import { makeShare } from '../support/shares.ts'
 import { hangUp } from './api.ts'
@@ -95,6 +98,8 @@ export interface World {
   shares: { id: string; provider: string; path: string }[]
   person(member: Member, email?: string): Promise<Holder>
   key(owner: Holder, key: { scopes: readonly Scope[]; access: Access }, label?: string): Promise<Holder>
+  /** Connects an application. Its token works for all endpoints, for an hour. */
+  connection(owner: Holder, key: { scopes: readonly Scope[]; access: Access }): Promise<Holder>
   connect(name: string): Promise<string>
 }
 
@@ -180,6 +185,18 @@ export async function createWorld(t: Test, options: { people: boolean; catalogue
     const made = await app.createKey(tokenOf(owner) ?? '', input)
     const label = `${given.scopes} key for ${describeAccess(given.access, providers)} of ${describe(owner.owner, providers)}`
     return { ...owner, label, kind: 'key' as const, key: given, header: `Bearer ${made.key}`, keyId: made.id, name }
+  }
+
+  const applications = applicationOf(app)
+
+  async function connection(owner: Holder, given: { scopes: readonly Scope[]; access: Access }) {
+    const name = `canary-key-${next()}-`
+    const clientId = await applications.register({ client_name: name })
+    const rights = { scopes: [...given.scopes], providerAccess: accessInput(given.access) }
+    const { keyId } = await applications.consent(tokenOf(owner) ?? '', clientId, rights)
+    const header = `Bearer ${accessTokenOf(keyId)}`
+    const label = `${given.scopes} connection for ${describeAccess(given.access, providers)} of ${describe(owner.owner, providers)}`
+    return { ...owner, label, kind: 'key' as const, key: given, header, keyId, name }
   }
 
   const storedAccess = (access: Access) =>
@@ -413,6 +430,7 @@ export async function createWorld(t: Test, options: { people: boolean; catalogue
     shares,
     person,
     key,
+    connection,
     connect,
   }
   if (!options.people) return world
@@ -481,8 +499,23 @@ function tokenIn({ header }: Holder): string {
   return header?.slice('Bearer '.length) ?? ''
 }
 
+const hour = 60 * 60 * 1000
+
+function accessTokenOf(keyId: string, expiresAt = new Date(Date.now() + hour)): string {
+  return signAccessToken(deriveSecrets(testSecret), { keyId, audience: 'SERVER', expiresAt })
+}
+
 /** Creates a session and keys of every scope and access for every role and access. The keys are created before the role is reduced. */
-async function people({ person, key, accesses, app, founder, ownKeys, providers }: World): Promise<Holder[]> {
+async function people({
+  person,
+  key,
+  connection,
+  accesses,
+  app,
+  founder,
+  ownKeys,
+  providers,
+}: World): Promise<Holder[]> {
   const { several, ...keyAccesses } = accesses
   const token = founder.header?.slice('Bearer '.length)
   const join = async (userId: string | null, { role, access }: Member, name: string) => {
@@ -498,6 +531,7 @@ async function people({ person, key, accesses, app, founder, ownKeys, providers 
     ownKeys.set(session.userId ?? '', (await key(session, { scopes: ['read'], access: 'all' })).keyId ?? '')
     const given = scopes.flatMap(scope => Object.values(keyAccesses).map(access => ({ scopes: [scope], access })))
     const keys = await Promise.all(given.map(one => key(session, one)))
+    keys.push(await connection(session, { scopes: ['write'], access: keyAccesses.base }))
     const input = { userId: session.userId, role: own.role, providerAccess: accessInput(own.access) }
     const query = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
     await app.ask(query, { input }, token)
@@ -533,13 +567,26 @@ async function people({ person, key, accesses, app, founder, ownKeys, providers 
   return holders.flat()
 }
 
-async function invalidCredentials({ app, founder, key, person, none, providers }: World): Promise<Holder[]> {
+async function invalidCredentials({
+  app,
+  founder,
+  key,
+  connection,
+  person,
+  none,
+  providers,
+}: World): Promise<Holder[]> {
   const token = founder.header?.slice('Bearer '.length) ?? ''
   const everything = { scopes: ['admin'] as const, access: 'all' as const }
   const soon = { name: 'short', scopes: ['admin'], expiresAt: new Date(Date.now() + 1500).toISOString() }
   const expired = await app.createKey(token, soon)
   const revoked = await key(founder, everything)
   await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id: revoked.keyId }, token)
+  const ended = await connection(founder, { scopes: ['write'], access: 'all' })
+  await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id: ended.keyId }, token)
+  const connected = await connection(founder, { scopes: ['write'], access: 'all' })
+  const late = accessTokenOf(connected.keyId ?? '', new Date(Date.now() - 1000))
+  const ofKey = accessTokenOf((await key(founder, everything)).keyId ?? '')
   const removed = await person({ role: 'ADMIN', access: 'all' })
   const removedKey = await key(removed, everything)
   await app.ask('mutation ($id: ID!) { removeMember(userId: $id) }', { id: removed.userId }, token)
@@ -578,6 +625,10 @@ async function invalidCredentials({ app, founder, key, person, none, providers }
     invalid('cut session', `Bearer ${head}.${claims}.${signature.slice(0, -2)}`, 'INVALID_CREDENTIAL'),
     invalid('session of another server', `Bearer ${foreign}`, 'INVALID_CREDENTIAL'),
     ...links.map(({ link }) => invalid('a share link', `Bearer ${link}`, 'INVALID_CREDENTIAL')),
+    invalid('cut access token', connected.header?.slice(0, -2) ?? '', 'INVALID_CREDENTIAL'),
+    invalid('expired access token', `Bearer ${late}`, 'TOKEN_EXPIRED'),
+    invalid('access token of a key', `Bearer ${ofKey}`, 'INVALID_CREDENTIAL'),
+    invalid('access token of a connection that has ended', ended.header ?? '', 'KEY_REVOKED'),
     invalid('expired key', `Bearer ${expired.key}`, 'KEY_EXPIRED'),
     invalid('revoked key', revoked.header ?? '', 'KEY_REVOKED'),
     invalid('session of a removed member', removed.header ?? '', 'SESSION_ENDED', 'INVALID_CREDENTIAL'),

@@ -169,7 +169,7 @@ t.test('a subscription ends at once, because the server announces no changes', a
 t.test('the endpoint requires a credential in the header', async t => {
   const challenge = async (by: string | null, headers: Record<string, string> = {}) => {
     const sent = await send(message('tools/list'), { by, headers })
-    t.equal(sent.headers.get('www-authenticate'), 'Bearer')
+    t.match(sent.headers.get('www-authenticate'), /^Bearer .*resource_metadata=/)
     return `${sent.status} ${sent.body.errors[0].extensions.reason}`
   }
   t.equal(await challenge(null), '401 CREDENTIAL_REQUIRED')

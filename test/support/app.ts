@@ -10,6 +10,7 @@ import { type App, buildApp } from '../../src/app.ts'
 import { connect, type Database } from '../../src/db/client.ts'
 import { createLog } from '../../src/log/logger.ts'
 import { readSettings, type Settings } from '../../src/settings/index.ts'
+import type { Networks } from '../../src/storage/network/index.ts'
 import { testDatabase } from '../servers/postgres.ts'
 import { type Client, client } from './client.ts'
 
@@ -42,7 +43,12 @@ export interface TestAppOptions {
   bodyTimeout?: number
   /** Milliseconds. The default is twelve seconds. */
   heartbeat?: number
+  /** Where applications may describe themselves. The default is public networks. */
+  publicNetworks?: Networks
 }
+
+/** The secret of the servers of tests. */
+export const testSecret = 'a secret that only these tests have'
 
 export async function startApp(t: Test, options: TestAppOptions = {}): Promise<TestApp> {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-test-'))
@@ -84,11 +90,11 @@ async function launch(t: Test, connectionString: string, folder: string, options
   })
   const log = createLog(settings.logLevel, sink)
   const db = connect({ connectionString }, { max: 4, ...(options.onQuery && { onQuery: options.onQuery }) })
-  const { metadataTimeout, bodyTimeout, heartbeat } = options
+  const { metadataTimeout, bodyTimeout, heartbeat, publicNetworks } = options
   const adapters = typeof options.adapters === 'function' ? options.adapters(folder) : options.adapters
-  const { secret = 'a secret that only these tests have', previousSecret } = options
+  const { secret = testSecret, previousSecret } = options
   const timeouts = { metadataTimeout, bodyTimeout, heartbeat }
-  const app = await buildApp({ db, secret, previousSecret, settings, log, adapters, ...timeouts })
+  const app = await buildApp({ db, secret, previousSecret, settings, log, adapters, publicNetworks, ...timeouts })
   const url = await app.server.listen({ host: '127.0.0.1', port: 0 })
   let closing: Promise<void> | undefined
   const close = () => {

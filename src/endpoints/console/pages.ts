@@ -16,6 +16,7 @@ const pages = [
   '/register',
   '/reset-password',
   '/connect',
+  '/oauth/authorize',
   '/files',
   '/files/*',
   '/insight',

@@ -6,6 +6,7 @@ import { originOf } from '../../http/authentication.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
 import type { RequestMemory } from '../../http/memory.ts'
 import { s3EndpointOf } from '../../http/s3-target.ts'
+import { baseUrlOf } from '../../http/url.ts'
 import type { Services } from '../../services/index.ts'
 import type { Settings } from '../../settings/index.ts'
 import { ResponseBudget } from './response-size.ts'
@@ -58,8 +59,7 @@ export class GraphqlContext {
 
   /** The URL at which clients reach the server, without a trailing `/`. */
   get baseUrl(): string {
-    const { protocol, host } = this.#request
-    return this.#settings.publicUrl ?? `${protocol}://${host}`
+    return baseUrlOf(this.#request, this.#settings.publicUrl)
   }
 
   /** The URL at which clients reach the S3 endpoint. */

@@ -13,6 +13,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { includesScope, type Scope, scopes } from '../../auth/scopes.ts'
 import { type AppError, publicError, reasons, toAppError } from '../../errors.ts'
+import { needsConsent } from './challenge.ts'
 import type { McpCall, McpTool } from './tool.ts'
 import { tools } from './tools/index.ts'
 
@@ -99,8 +100,8 @@ function toolsOf(scope: Scope | null) {
 }
 
 /**
- * Calls a tool. A failure becomes a result with `isError`, which the model reads, except for a credential that has ended:
- * that becomes the response to the HTTP request.
+ * Calls a tool. A failure becomes a result with `isError`, which the model reads, except for a credential that has ended or that a
+ * person can give more scopes: that becomes the response to the HTTP request.
  */
 async function callTool(tool: McpTool, args: unknown, call: McpCall): Promise<CallToolResult> {
   try {
@@ -111,7 +112,7 @@ async function callTool(tool: McpTool, args: unknown, call: McpCall): Promise<Ca
     call.signal.throwIfAborted()
     const error = toAppError(thrown)
     call.report(error)
-    if (error.code === 'UNAUTHENTICATED') call.lostCredential = error
+    if (error.code === 'UNAUTHENTICATED' || needsConsent(error, call.viewer)) call.refusal = error
     const { extensions } = publicError(error, call.requestId)
     return {
       content: [{ type: 'text', text: describe(error, call.requestId) }],

@@ -6,14 +6,18 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { requireScope } from '../../auth/policy.ts'
 import { requireViewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
+import { acceptTokensFor, authenticateUnknownBelow } from '../../http/authentication.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
 import { asTransfer } from '../../http/connection/graceful-close.ts'
 import { logError } from '../../http/error-handler.ts'
+import { formatErrorsBelow } from '../../http/errors.ts'
 import { parseJsonBody } from '../../http/json.ts'
 import type { Services } from '../../services/index.ts'
 import type { Settings } from '../../settings/index.ts'
+import { formatMcpError } from './challenge.ts'
 import type { McpCall } from './tool.ts'
 
+const mcpPath = '/mcp'
 /** Bytes of a body. */
 const maxBody = 1024 * 1024
 /** The maximum number of values in a body. The library takes microseconds for each, all at once. */
@@ -30,6 +34,9 @@ export async function registerMcp(
   services: Services,
   settings: Pick<Settings, 'publicUrl' | 'corsOrigins'>,
 ): Promise<void> {
+  formatErrorsBelow(app, mcpPath, (error, request) => formatMcpError(error, request, settings.publicUrl))
+  // Clients look for a stream with GET, and must learn that there is none.
+  authenticateUnknownBelow(app, mcpPath, acceptTokensFor('MCP', services))
   await app.register(async scope => mcpRoute(scope, services, settings))
 }
 
@@ -51,12 +58,13 @@ function mcpRoute(
     requireScope(request.viewer, 'read')
   }
   const body = { kind: 'parsed', maxBytes: maxBody, type: 'application/json', authorize } as const
-  app.post<{ Body: Buffer | undefined }>('/mcp', { config: { ignoresCookie: true, body } }, async (request, reply) => {
+  const config = { ignoresCookie: true, authenticate: acceptTokensFor('MCP', services), body } as const
+  app.post<{ Body: Buffer | undefined }>(mcpPath, { config }, async (request, reply) => {
     const call = callOf(request, services)
     const { serve } = await load()
     const response = await asTransfer(app, serve(call, await parseJsonBody(request.body ?? Buffer.alloc(0), maxValues)))
     call.signal.throwIfAborted()
-    if (call.lostCredential) throw call.lostCredential
+    if (call.refusal) throw call.refusal
     const type = response.headers.get('content-type')
     if (type !== null) reply.header('Content-Type', type)
     return reply.code(response.status).send(Buffer.from(await response.arrayBuffer()))
@@ -70,7 +78,7 @@ function callOf(request: FastifyRequest, services: Services): McpCall {
     signal: requestSignal(request),
     requestId: request.id,
     headers: request.headers,
-    lostCredential: null,
+    refusal: null,
     report: error => logError(error, request),
     reportFault: err => request.log.error({ err }, 'The MCP library failed'),
   }

@@ -29,8 +29,8 @@ export interface ToolContext {
 export interface McpCall extends ToolContext {
   readonly requestId: string
   readonly headers: IncomingHttpHeaders
-  /** The error of a credential that has ended since the request was authenticated. It becomes the response. */
-  lostCredential: AppError | null
+  /** The error of a credential that has ended since the request was authenticated, or that needs more scopes. It becomes the response. */
+  refusal: AppError | null
   /** Logs the failure of a tool. */
   report(error: AppError): void
   /** Logs a failure that is not that of a tool. */

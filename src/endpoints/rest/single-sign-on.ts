@@ -5,7 +5,7 @@ import { originOf } from '../../http/authentication.ts'
 import { logError } from '../../http/error-handler.ts'
 import { type Operation, text } from '../../http/openapi/operation.ts'
 import { cookieOf, setSessionCookie } from '../../http/session-cookie.ts'
-import { splitUrl } from '../../http/url.ts'
+import { baseUrlOf, splitUrl } from '../../http/url.ts'
 import type { Services } from '../../services/index.ts'
 import { html, sendPage } from './consent-page.ts'
 
@@ -16,7 +16,6 @@ export function singleSignOnRoutes(
   { publicUrl, basePath }: { publicUrl: string | null; basePath: string },
 ): void {
   const { singleSignOn } = services
-  const baseUrlOf = ({ protocol, host }: FastifyRequest) => publicUrl ?? `${protocol}://${host}`
 
   app.get(
     '/auth/oidc/start',
@@ -25,7 +24,7 @@ export function singleSignOnRoutes(
       const query = new URLSearchParams(splitUrl(request.raw.url ?? '')[1])
       try {
         const [next, link, invite] = [query.get('next'), query.get('link'), query.get('invite')]
-        const given = { baseUrl: baseUrlOf(request), next, link, invite }
+        const given = { baseUrl: baseUrlOf(request, publicUrl), next, link, invite }
         const { url, pending } = await singleSignOn.begin(given)
         keepPending(request, reply, pending)
         return reply.header('Cache-Control', 'no-store').redirect(url, 303)

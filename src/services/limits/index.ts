@@ -1,7 +1,8 @@
 /**
- * The limits of requests, of sign-ins and of emails to others. Callers count before they work; past a limit, they get
+ * The limits of requests, of sign-ins, of emails to others and of applications that register. Callers count before they work; past a limit, they get
  * RATE_LIMITED.
  */
+import { networkOf } from '../../auth/network.ts'
 import type { Database } from '../../db/client.ts'
 import { addHits, deleteEndedRateLimits } from '../../db/rate-limits.ts'
 import { createMeters, keyOf, type RateLimit, tooMany } from './meters.ts'
@@ -19,6 +20,7 @@ export interface Limits {
   requests: RequestLimits
   signIns: SignIns
   invitations: Invitations
+  registrations: RegistrationLimit
   /** Stops the timers and waits for running statements. */
   close(): Promise<void>
 }
@@ -48,6 +50,7 @@ export function createLimits({
     requests: createRequestLimits(settings.requestsPerMinute, meters.meter),
     signIns: createSignIns({ db, limit: settings.signIns, onError }),
     invitations: createInvitations(db),
+    registrations: createRegistrationLimit(db, settings.signIns),
     async close() {
       clearInterval(sweeper)
       await Promise.all([meters.close(), sweeping])
@@ -55,7 +58,7 @@ export function createLimits({
   }
 }
 
-const rule: RateLimit = { name: 'invitations', limit: 100, window: 24 * 60 * 60_000 }
+const invitationRule: RateLimit = { name: 'invitations', limit: 100, window: 24 * 60 * 60_000 }
 
 export interface Invitations {
   /** Counts emails to others. @throws RATE_LIMITED */
@@ -66,8 +69,30 @@ function createInvitations(db: Database): Invitations {
   return {
     async countInvitations(userId, count) {
       if (count === 0) return
-      const [total] = await addHits(db, [{ key: keyOf(rule, userId), hits: count, window: rule.window }])
-      if (total && total.hits > rule.limit) throw tooMany('Too many emails in one day', total.remaining)
+      const [total] = await addHits(db, [
+        { key: keyOf(invitationRule, userId), hits: count, window: invitationRule.window },
+      ])
+      if (total && total.hits > invitationRule.limit) throw tooMany('Too many emails in one day', total.remaining)
+    },
+  }
+}
+
+/** Applications that register from one network. Each person who adds this server to an application needs one. */
+const registrationRule: RateLimit = { name: 'applications', limit: 100, window: 60 * 60_000 }
+
+export interface RegistrationLimit {
+  /** Counts the registration of an application, valid or not. @throws RATE_LIMITED */
+  countApplication(address: string): Promise<void>
+}
+
+/** @param signIns 0 disables the limit */
+function createRegistrationLimit(db: Database, signIns: number): RegistrationLimit {
+  return {
+    async countApplication(address) {
+      if (signIns === 0) return
+      const { limit, window } = registrationRule
+      const [total] = await addHits(db, [{ key: keyOf(registrationRule, networkOf(address)), hits: 1, window }])
+      if (total && total.hits > limit) throw tooMany('Too many new applications from this address', total.remaining)
     },
   }
 }

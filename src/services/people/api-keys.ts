@@ -140,7 +140,7 @@ export function createApiKeys({ db, secrets, audit }: { db: Database; secrets: S
      */
     async list(
       viewer: Viewer | null,
-      query: { ofUser?: string | null | undefined; includeInactive: boolean },
+      query: { ofUser?: string | null | undefined; includeInactive: boolean; connections: boolean | null },
       page: { first: number; after?: string | null | undefined },
     ): Promise<{ items: { key: ApiKey; cursor: string }[]; hasNext: boolean }> {
       const manager = requireKeyManager(viewer)
@@ -149,8 +149,9 @@ export function createApiKeys({ db, secrets, audit }: { db: Database; secrets: S
       if (userId !== manager.member.userId) await requireManages(manager, userId)
       const limit = parsePageSize(page.first, maxKeysPage)
       const after = page.after == null ? null : decodeIdCursor(page.after)
-      const { includeInactive } = query
-      const found = await listApiKeys(db, { workspaceId, userId }, { limit: limit + 1, after, includeInactive })
+      const { includeInactive, connections } = query
+      const filter = { limit: limit + 1, after, includeInactive, connections }
+      const found = await listApiKeys(db, { workspaceId, userId }, filter)
       const items = found.slice(0, limit).map(key => ({ key, cursor: encodeIdCursor(key.id) }))
       return { items, hasNext: found.length > limit }
     },

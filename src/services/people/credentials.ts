@@ -1,5 +1,5 @@
+import { type Audience, isAccessToken, openAccessToken } from '../../auth/access-tokens.ts'
 import { apiKeyIdOf, hashToken, isApiKey, secretAccessKeys } from '../../auth/api-key.ts'
-import { requireLive } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import { isShareToken, type SessionTokens } from '../../auth/tokens.ts'
 import {
@@ -10,28 +10,28 @@ import {
   memberViewer,
   type Origin,
   type ProviderName,
-  sharePermissions,
   type Viewer,
 } from '../../auth/viewer.ts'
 import { type OwnedApiKey, prepareOwnedApiKeys } from '../../db/api-keys.ts'
 import type { Database } from '../../db/client.ts'
-import { batched } from '../../db/lookups.ts'
 import { batchedMembers } from '../../db/members.ts'
 import { prepareSessions, type Session } from '../../db/sessions.ts'
-import { type OwnedShare, prepareOwnedShares, type ShareRecord } from '../../db/shares/shares.ts'
+import type { OwnedShare, ShareRecord } from '../../db/shares/shares.ts'
 import { AppError } from '../../errors.ts'
 import type { RequestLimits } from '../limits/requests.ts'
 import type { KeyUsage } from './key-usage.ts'
 import { type RightsMemory, rememberedLookups } from './rights-memory.ts'
+import { createShareLookups, shareViewer, unknownShare } from './share-credentials.ts'
 
 export interface Credentials {
   /**
    * Returns the viewer of a bearer token and counts a request. Every replica rejects a credential as soon as its revocation has
    * returned: see `RightsMemory`.
    * @param provider a provider whose version the same query reads, for `namedProvider` and `seenProvider`; it does not change the result otherwise
-   * @throws INVALID_CREDENTIAL, KEY_EXPIRED, KEY_REVOKED, SESSION_ENDED, RATE_LIMITED
+   * @param audience the part of the server that the request is for. Access tokens of applications can be for one part alone. Default: SERVER
+   * @throws INVALID_CREDENTIAL, KEY_EXPIRED, KEY_REVOKED, SESSION_ENDED, TOKEN_EXPIRED, RATE_LIMITED
    */
-  authenticate(token: string, origin: Origin, provider?: ProviderName | null): Promise<Viewer>
+  authenticate(token: string, origin: Origin, provider?: ProviderName | null, audience?: Audience): Promise<Viewer>
   /**
    * Returns the viewer of a request that an API key has signed.
    * @param verify verifies the signature and returns it. It may skip deriving the secret access keys if it remembers the signing keys
@@ -118,12 +118,16 @@ export function createCredentials({
     if (!found) throw new AppError('INVALID_CREDENTIAL', 'This API key is unknown.')
     const { key, owner, seenProvider } = found
     const now = new Date()
-    if (key.revokedAt) throw new AppError('KEY_REVOKED', 'This API key was revoked: create a new one.')
+    const { isConnection } = key
+    if (key.revokedAt) {
+      throw new AppError('KEY_REVOKED', `This ${nameOf(isConnection)} was revoked: ${advice(isConnection)}.`)
+    }
     const viewer: Viewer = {
       kind: 'API_KEY',
       credentialId: key.id,
       outlivesSession: false,
       displayPrefix: key.displayPrefix,
+      isConnection,
       shared: null,
       member: owner,
       expiresAt: key.expiresAt,
@@ -143,6 +147,31 @@ export function createCredentials({
     using _trial = await limits.tryKey(hash, origin)
     const viewer = await counted(keyByHash(hash, provider), found => keyViewer(found, origin, provider), origin)
     limits.countKey(hash)
+    limits.countMember(viewer)
+    return viewer
+  }
+
+  async function byAccessToken(
+    token: string,
+    origin: Origin,
+    provider: ProviderName | null,
+    audience: Audience,
+  ): Promise<Viewer> {
+    const claims = openAccessToken(secrets, token)
+    if (!claims) {
+      limits.countGuess(origin.address)
+      throw new AppError('INVALID_CREDENTIAL', 'This access token is malformed or not from this server.')
+    }
+    if (claims.audience !== 'SERVER' && claims.audience !== audience) {
+      throw new AppError('INVALID_CREDENTIAL', 'This access token is for the MCP endpoint alone.')
+    }
+    if (claims.expiresAt <= new Date()) throw new AppError('TOKEN_EXPIRED')
+    limits.countSession(claims.keyId)
+    const viewer = await counted(
+      keyById(claims.keyId, provider),
+      found => keyViewer(found?.key.isConnection ? found : null, origin, provider),
+      origin,
+    )
     limits.countMember(viewer)
     return viewer
   }
@@ -173,7 +202,7 @@ export function createCredentials({
     origin: Origin,
     provider: ProviderName | null,
   ): { viewer: Viewer; signature: T; hash: string } {
-    if (!found) throw unknownAccessKey()
+    if (!found || found.key.isConnection) throw unknownAccessKey()
     const { key, hash } = found
     // Only a client that knows the secret learns whether the key was revoked.
     const signature = verify(() => secretAccessKeys(secrets, { id: key.id, hash }))
@@ -263,8 +292,11 @@ export function createCredentials({
   }
 
   return {
-    authenticate: (token, origin, provider = null) =>
-      isApiKey(token) ? byKey(token, origin, provider) : bySession(token, origin, provider),
+    authenticate(token, origin, provider = null, audience = 'SERVER') {
+      if (isApiKey(token)) return byKey(token, origin, provider)
+      if (isAccessToken(token)) return byAccessToken(token, origin, provider, audience)
+      return bySession(token, origin, provider)
+    },
     authenticateSigned: bySignature,
     authenticateShare: byShare,
     authenticateSession: bySession,
@@ -297,11 +329,22 @@ function unknownAccessKey(): AppError {
 }
 
 /** @throws KEY_EXPIRED, SESSION_ENDED, SHARE_ENDED */
-export function requireUnexpired({ kind, expiresAt }: Pick<Viewer, 'kind' | 'expiresAt'>, now = new Date()): void {
+export function requireUnexpired(
+  { kind, expiresAt, isConnection }: Pick<Viewer, 'kind' | 'expiresAt' | 'isConnection'>,
+  now = new Date(),
+): void {
   if (!expiresAt || expiresAt > now) return
   if (kind === 'SESSION') throw sessionEnded()
   if (kind === 'SHARE') throw new AppError('SHARE_ENDED', 'This share link has expired: ask for a new one.')
-  throw new AppError('KEY_EXPIRED', 'This API key has expired: create a new one.')
+  throw new AppError('KEY_EXPIRED', `This ${nameOf(isConnection)} has expired: ${advice(isConnection)}.`)
+}
+
+function nameOf(isConnection = false): string {
+  return isConnection ? 'connection of an application' : 'API key'
+}
+
+function advice(isConnection = false): string {
+  return isConnection ? 'connect the application again' : 'create a new one'
 }
 
 function sessionViewer(session: Session | null, origin: Origin, namedProvider: ProviderName | null): Viewer {
@@ -326,60 +369,4 @@ function sessionViewer(session: Session | null, origin: Origin, namedProvider: P
 
 function sessionEnded(): AppError {
   return new AppError('SESSION_ENDED', 'This session has ended: sign in again.')
-}
-
-// Share links as credentials. A link has the rights of its creator and of the API key that created it, limited to what is shared.
-
-/** Finds shares. Lookups that arrive together share a query. */
-export function createShareLookups(db: Database, memory: RightsMemory) {
-  const findByHash = prepareOwnedShares(db, 'token_hash')
-  const findById = prepareOwnedShares(db, 'id')
-  return {
-    /** @param hash hexadecimal */
-    byHash: memory.remembering(
-      'share by hash',
-      batched(async (hashes: readonly string[]) => {
-        const found = await findByHash(hashes.map(hash => Buffer.from(hash, 'hex')))
-        return new Map(found.map(each => [each.tokenHash.toString('hex'), each]))
-      }),
-    ),
-    byId: memory.remembering(
-      'share by id',
-      batched(async (ids: readonly string[]) => {
-        const found = await findById(ids)
-        return new Map(found.map(each => [each.share.id, each]))
-      }),
-    ),
-  }
-}
-
-/** Returns the viewer of a share, which may have expired. @throws SHARE_ENDED */
-export function shareViewer(found: OwnedShare | null, origin: Origin): Viewer {
-  if (!found || found.share.revokedAt) throw new AppError('SHARE_ENDED', 'This share link was revoked.')
-  const { share, creator, key, seenProvider } = found
-  const hasKey = key !== null && (!key.expiresAt || key.expiresAt > new Date())
-  if (share.credentialKind === 'API_KEY' && !hasKey) {
-    throw new AppError('SHARE_ENDED', 'This share link has ended with the API key that made it.')
-  }
-  const { kind, providerId, paths } = share
-  const shared = { kind, providerId, paths }
-  const viewer: Viewer = {
-    kind: 'SHARE',
-    credentialId: share.id,
-    outlivesSession: false,
-    displayPrefix: null,
-    shared,
-    member: creator,
-    expiresAt: share.expiresAt,
-    confirmedAt: performance.now(),
-    seenProvider,
-    origin,
-    ...sharePermissions(key ? keyPermissions(creator, key) : memberPermissions(creator), shared),
-  }
-  requireLive(viewer)
-  return viewer
-}
-
-export function unknownShare(): AppError {
-  return new AppError('INVALID_CREDENTIAL', 'This share link is unknown: check that it is complete.')
 }

@@ -89,7 +89,11 @@ async function planKey(context: ApplyContext, declared: DeclaredKey): Promise<St
 }
 
 async function activeKeys({ services, viewerOf }: ApplyContext, userId: string): Promise<ApiKey[]> {
-  const page = await services.apiKeys.list(await viewerOf(userId), { includeInactive: false }, { first: 100 })
+  const page = await services.apiKeys.list(
+    await viewerOf(userId),
+    { includeInactive: false, connections: false },
+    { first: 100 },
+  )
   return page.items.map(each => each.key)
 }
 

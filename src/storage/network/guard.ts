@@ -96,6 +96,30 @@ const metadata = [
   '192.0.0.192',
 ]
 
+/** The networks that no address of the internet is in, for `deny`: https://www.iana.org/assignments/iana-ipv4-special-registry */
+export const privateNetworks: readonly string[] = [
+  '127.0.0.0/8',
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  // Carriers share these addresses, and so do VPNs.
+  '100.64.0.0/10',
+  // Protocols, documentation and measurements.
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '::1',
+  // IPv4 in the old form.
+  '::/96',
+  'fc00::/7',
+  'fec0::/10',
+  '100::/64',
+  '2001::/32',
+  '2001:db8::/32',
+]
+
 export function closedAddresses({ allow = [], deny = [] }: Networks = {}): ClosedAddresses {
   const closed = listOf([...special, ...metadata, ...deny])
   const open = listOf(allow)

@@ -7,7 +7,7 @@ import { openRelay } from '../../../adapters/relay.ts'
 import { createConnect, guardedFetch } from './connect.ts'
 import { ClosedAddress, createGuard, type Guard, type Networks, type Resolve } from './guard.ts'
 
-export { isClosedAddress } from './guard.ts'
+export { isClosedAddress, type Networks, privateNetworks } from './guard.ts'
 
 type OnCreate = (error: Error | null, stream: Duplex) => void
 type Created = Duplex | null | undefined

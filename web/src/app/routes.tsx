@@ -56,6 +56,10 @@ export const routes: RouteObject[] = [
         children: [
           { index: true, element: <Navigate to="/files" replace /> },
           { path: '/connect', lazy: page(async () => (await import('../storages/connect-page.tsx')).ConnectPage) },
+          {
+            path: '/oauth/authorize',
+            lazy: page(async () => (await import('../settings/applications/consent-page.tsx')).ConsentPage),
+          },
           { path: '/files', lazy: page(async () => (await import('../files/home.tsx')).FilesHome) },
           {
             path: '/files/:providerId/*',

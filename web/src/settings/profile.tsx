@@ -19,6 +19,7 @@ import { PageTitle } from '../ui/page.tsx'
 import { RowTable } from '../ui/row-table.tsx'
 import { Time } from '../ui/time.tsx'
 import { notify } from '../ui/toasts.tsx'
+import { Applications } from './applications/applications.tsx'
 import { Identities } from './identities.tsx'
 
 export function Profile() {
@@ -48,6 +49,7 @@ export function Profile() {
       <h2>{texts.password}</h2>
       <PasswordForm email={user.email} />
       <Identities />
+      <Applications />
       <h2>{texts.sessions}</h2>
       <p className="help">{texts.sessionsHelp}</p>
       <Sessions />

@@ -58,6 +58,8 @@ export const texts = {
     GROUP_MEMBER_REMOVE: 'Removed a member from a group',
     SERVICE_ACCOUNT_CREATE: 'Created a service account',
     API_KEY_CREATE: 'Created an API key',
+    CONNECTION_CREATE: 'Connected an application',
+    CONNECTION_END: 'The connection of an application ended',
     API_KEY_RENAME: 'Renamed an API key',
     API_KEY_REVOKE: 'Revoked an API key',
     PROVIDER_CONNECT: 'Added a storage',

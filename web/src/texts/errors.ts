@@ -46,6 +46,7 @@ export const wordsByReason: Readonly<Record<string, Words>> = {
   INVALID_CREDENTIAL: 'You are no longer signed in. Sign in again.',
   KEY_EXPIRED: 'The API key has expired. Create a new one.',
   KEY_REVOKED: 'The API key was revoked. Create a new one.',
+  TOKEN_EXPIRED: 'The access token of the application has expired.',
   SESSION_ENDED: 'Your session has ended. Sign in again.',
   WRONG_EMAIL_OR_PASSWORD: detailed('The email or the password is wrong.'),
   LINK_EXPIRED: 'The download link has expired. Start the download again.',

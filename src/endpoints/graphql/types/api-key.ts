@@ -26,11 +26,13 @@ const ApiKeyStateEnum = builder.enumType('ApiKeyState', {
 
 ApiKeyRef.implement({
   description:
-    'A long-lived credential for scripts and integrations. The key value is shown only when the key is created.',
+    'A long-lived credential for scripts and integrations, or the connection of an application. The key value is shown only when the key is created.',
   fields: t => ({
     id: t.exposeID('id', { description: 'The permanent ID of the key. It is not the key value.' }),
     name: t.exposeString('name', { description: 'The display name.' }),
-    displayPrefix: t.exposeString('displayPrefix', { description: 'The first 12 characters of the key value.' }),
+    displayPrefix: t.exposeString('displayPrefix', {
+      description: 'The first 12 characters of the key value, or of each access token of a connection.',
+    }),
     scopes: t.expose('scopes', {
       type: [ScopeEnum],
       description: 'The scopes that the key was created with. The owner may have less access today.',
@@ -146,10 +148,13 @@ builder.queryFields(t => ({
         defaultValue: true,
         description: 'Whether to include expired and revoked keys.',
       }),
+      connections: t.arg.boolean({
+        description: 'True for the connections of applications alone, false for other keys alone. The default is both.',
+      }),
     },
     complexity: ({ first }) => connectionCost(first, maxKeysPage),
-    resolve: async (_root, { first, after, ofUser, includeInactive }, { services, viewer }) => {
-      const query = { ofUser, includeInactive: includeInactive ?? true }
+    resolve: async (_root, { first, after, ofUser, includeInactive, connections }, { services, viewer }) => {
+      const query = { ofUser, includeInactive: includeInactive ?? true, connections: connections ?? null }
       const page = await services.apiKeys.list(viewer, query, { first: first ?? 50, after })
       return toPage(page, after, ({ key }) => key)
     },

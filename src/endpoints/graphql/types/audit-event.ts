@@ -33,7 +33,14 @@ const actions: Record<AuditAction, { description: string }> = {
   SERVICE_ACCOUNT_CREATE: { description: 'A service account was created.' },
   API_KEY_CREATE: { description: 'An API key was created.' },
   API_KEY_RENAME: { description: 'An API key was renamed.' },
-  API_KEY_REVOKE: { description: 'An API key was revoked.' },
+  API_KEY_REVOKE: { description: 'An API key was revoked, or the connection of an application.' },
+  CONNECTION_CREATE: {
+    description: 'A person connected an application, or was refused; `details` names it and the rights that it got.',
+  },
+  CONNECTION_END: {
+    description:
+      'A connection ended without its person: `details.cause` is `APPLICATION` if the application ended it, and `CODE_REUSED` or `REFRESH_TOKEN_REUSED` after a sign of theft.',
+  },
   PROVIDER_CONNECT: { description: 'A provider was connected.' },
   PROVIDER_UPDATE: { description: 'The name or configuration of a provider was changed.' },
   PROVIDER_DISCONNECT: { description: 'A provider was disconnected.' },

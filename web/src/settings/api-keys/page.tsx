@@ -6,6 +6,7 @@ import { ask } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { usePermissions, useSession } from '../../api/session.ts'
+import { texts as applicationTexts } from '../../texts/applications.tsx'
 import { common } from '../../texts/common.ts'
 import { formatMinute } from '../../texts/format.ts'
 import { texts as groupTexts } from '../../texts/groups.tsx'
@@ -27,6 +28,7 @@ const ApiKeysQuery = graphql(`
       nodes {
         id name displayPrefix scopes state createdAt lastUsedAt expiresAt revokedAt
         providerAccess { all restrictions { basePath provider { id name } } }
+        application { destination }
         owner { id name email }
       }
       pageInfo { endCursor hasNextPage }
@@ -180,7 +182,8 @@ function KeyTable({ keys, ...actions }: KeyActions & { keys: readonly ApiKey[] }
 const badges = { active: 'good', expired: 'warn', revoked: 'bad' } as const
 
 function Row({ apiKey, onRename, onRevoke }: KeyActions & { apiKey: ApiKey }) {
-  const { id, name, displayPrefix, state, createdAt, lastUsedAt, expiresAt, revokedAt, providerAccess } = apiKey
+  const { id, name, displayPrefix, state, createdAt, lastUsedAt, expiresAt, revokedAt, providerAccess, application } =
+    apiKey
   const nameId = `key-${id}`
   // Each scope includes the ones before it, so it is enough to show the last one.
   const highestScope = scopeChoices.findLast(({ value }) => apiKey.scopes.includes(value))
@@ -191,6 +194,7 @@ function Row({ apiKey, onRename, onRevoke }: KeyActions & { apiKey: ApiKey }) {
           {name}
         </div>
         <code>{displayPrefix}…</code>
+        {application && <div className="help">{applicationTexts.ofApplication(application.destination)}</div>}
       </td>
       <td data-label={common.permission}>{highestScope?.title}</td>
       <td data-label={common.access}>
