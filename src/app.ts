@@ -100,6 +100,7 @@ export async function buildApp(options: {
       .fetch,
     setupCode: settings.setupCode,
     oidc: settings.oidc,
+    ldap: settings.ldap,
     maxUploadBytes: settings.maxUploadBytes,
     directSeconds: settings.directSeconds,
     mail: settings.mail,

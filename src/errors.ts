@@ -10,6 +10,7 @@ export const reasons = {
   TOKEN_EXPIRED: reason('UNAUTHENTICATED', 401, 'The access token of the application has expired: refresh it.'),
   SESSION_ENDED: reason('UNAUTHENTICATED', 401, 'The session has expired or was ended.'),
   WRONG_EMAIL_OR_PASSWORD: reason('UNAUTHENTICATED', 401, 'No account has this email and this password.'),
+  ACCOUNT_DEACTIVATED: reason('UNAUTHENTICATED', 401, 'The account is deactivated: ask an administrator.'),
   SIGN_IN_REFUSED: reason('UNAUTHENTICATED', 401, 'The issuer did not confirm who you are: begin again.'),
   NOT_LINKED: reason(
     'UNAUTHENTICATED',

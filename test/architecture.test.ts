@@ -16,6 +16,7 @@ const mayImport: Record<string, readonly string[]> = {
   'src/endpoints/console': ['src/http', ...shared],
   'src/endpoints/mcp': ['src/http', ...shared],
   'src/endpoints/s3': ['src/http', ...shared],
+  'src/endpoints/scim': ['src/http', ...shared],
   'src/endpoints/webdav': ['src/http', ...shared],
   'src/http': shared,
   'src/services': ['src/storage', 'src/auth', 'src/db', 'src/lib', 'src/errors.ts'],
@@ -94,6 +95,7 @@ const typesOnly = [
   'src/endpoints/tus',
   'src/endpoints/console',
   'src/endpoints/mcp',
+  'src/endpoints/scim',
   'src/endpoints/webdav',
 ].map(layer => [layer, 'src/db'] as const)
 
@@ -302,7 +304,9 @@ t.test('bodies are read in one place', async t => {
   // Only `src/http/admission.ts` reads a body into memory, and only `src/http/` parses it.
   const forbidden =
     /addContentTypeParser|removeAllContentTypeParsers|SaxesParser|JSON\.parse\(|bodyLimit|\.hijack\(|(?:of|text\() ?request\.raw\b|\.raw\.(?:on|once|pipe|read|resume)\(/
-  const layers = ['graphql', 'rest', 'tus', 's3', 'webdav', 'mcp', 'console'].map(name => `src/endpoints/${name}`)
+  const layers = ['graphql', 'rest', 'tus', 's3', 'webdav', 'mcp', 'scim', 'console'].map(
+    name => `src/endpoints/${name}`,
+  )
   const files = (await Promise.all(layers.map(sources))).flat()
   t.ok(files.length > 50)
   for (const file of files) t.notMatch(await readFile(join(root, file), 'utf8'), forbidden, file)

@@ -57,7 +57,7 @@ audit_events.bytes bigint
 audit_events.count integer not null default 1
 audit_events.details jsonb not null default '{}'::jsonb
 audit_events: audit_events_action_length CHECK ((octet_length(action) <= 64)) NOT VALID
-audit_events: audit_events_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text, 'SHARE'::text])))
+audit_events: audit_events_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text, 'SHARE'::text, 'SCIM_TOKEN'::text])))
 audit_events: audit_events_pkey PRIMARY KEY (id)
 audit_events: audit_events_result_length CHECK ((octet_length(result) <= 64)) NOT VALID
 CREATE INDEX audit_events_action ON public.audit_events USING btree (workspace_id, action, id)
@@ -208,6 +208,16 @@ content_checksums: content_checksums_pkey PRIMARY KEY (provider_id, path)
 content_checksums: content_checksums_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
 content_checksums: content_checksums_sha256_check CHECK ((octet_length(sha256) = 32))
 CREATE UNIQUE INDEX content_checksums_pkey ON public.content_checksums USING btree (provider_id, path)
+directory_syncs.id text not null
+directory_syncs.due_at timestamp with time zone not null
+directory_syncs.claim_id uuid
+directory_syncs.claimed_until timestamp with time zone
+directory_syncs.ended_at timestamp with time zone
+directory_syncs.people integer
+directory_syncs.error text
+directory_syncs: directory_syncs_id_check CHECK ((octet_length(id) <= 1000))
+directory_syncs: directory_syncs_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX directory_syncs_pkey ON public.directory_syncs USING btree (id)
 entry_locks.token uuid not null
 entry_locks.provider_id uuid not null
 entry_locks.path text not null
@@ -235,7 +245,8 @@ CREATE UNIQUE INDEX entry_properties_name ON public.entry_properties USING btree
 group_members.group_id uuid not null
 group_members.workspace_id uuid not null
 group_members.user_id uuid not null
-group_members.is_issued boolean not null default false
+group_members.issued_by text
+group_members: group_members_issued_by_check CHECK ((octet_length(issued_by) <= 1000))
 group_members: group_members_pkey PRIMARY KEY (workspace_id, user_id, group_id)
 group_members: group_members_workspace_id_group_id_fkey FOREIGN KEY (workspace_id, group_id) REFERENCES groups(workspace_id, id) ON DELETE CASCADE
 group_members: group_members_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
@@ -252,6 +263,10 @@ groups.name_key text not null
 groups.role text not null
 groups.provider_access jsonb not null
 groups.created_at timestamp with time zone not null default now()
+groups.external_id text
+groups.is_issued boolean not null default false
+groups.updated_at timestamp with time zone not null default now()
+groups: groups_external_id_check CHECK ((octet_length(external_id) <= 1000))
 groups: groups_name_key_check CHECK ((octet_length(name_key) <= 1024))
 groups: groups_pkey PRIMARY KEY (id)
 groups: groups_role_check CHECK ((role = ANY (ARRAY['ADMIN'::text, 'EDITOR'::text, 'VIEWER'::text, 'NONE'::text])))
@@ -400,6 +415,9 @@ members.role text not null
 members.provider_access jsonb not null
 members.created_at timestamp(3) with time zone not null default now()
 members.is_confirmed boolean not null default false
+members.deactivated_at timestamp with time zone
+members.deactivated_by text
+members: members_deactivated_by_check CHECK ((octet_length(deactivated_by) <= 1000))
 members: members_pkey PRIMARY KEY (workspace_id, user_id)
 members: members_role_check CHECK ((role = ANY (ARRAY['OWNER'::text, 'ADMIN'::text, 'EDITOR'::text, 'VIEWER'::text, 'NONE'::text])))
 members: members_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
@@ -407,7 +425,7 @@ members: members_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspa
 CREATE INDEX members_page ON public.members USING btree (workspace_id, created_at, user_id)
 CREATE INDEX members_user_id ON public.members USING btree (user_id)
 CREATE UNIQUE INDEX members_pkey ON public.members USING btree (workspace_id, user_id)
-CREATE TRIGGER members_rights_changed AFTER UPDATE OF workspace_id, user_id, role, provider_access ON public.members FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER members_rights_changed AFTER UPDATE OF workspace_id, user_id, role, provider_access, deactivated_at ON public.members FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER members_rights_deleted AFTER DELETE ON public.members FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER members_rights_truncated AFTER TRUNCATE ON public.members FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 oauth_states.state_hash bytea not null
@@ -537,6 +555,45 @@ CREATE INDEX schedules_due ON public.schedules USING btree (next_run_at) WHERE (
 CREATE INDEX schedules_owner ON public.schedules USING btree (workspace_id, user_id)
 CREATE INDEX schedules_workspace ON public.schedules USING btree (workspace_id, id)
 CREATE UNIQUE INDEX schedules_pkey ON public.schedules USING btree (id)
+scim_tokens.id uuid not null default gen_random_uuid()
+scim_tokens.workspace_id uuid not null
+scim_tokens.name text not null
+scim_tokens.token_hash bytea not null
+scim_tokens.display_prefix text not null
+scim_tokens.issuer text
+scim_tokens.created_by uuid
+scim_tokens.created_at timestamp with time zone not null default now()
+scim_tokens.last_used_at timestamp with time zone
+scim_tokens.revoked_at timestamp with time zone
+scim_tokens: scim_tokens_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE SET NULL
+scim_tokens: scim_tokens_issuer_check CHECK ((octet_length(issuer) <= 1000))
+scim_tokens: scim_tokens_pkey PRIMARY KEY (id)
+scim_tokens: scim_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32))
+scim_tokens: scim_tokens_token_hash_key UNIQUE (token_hash)
+scim_tokens: scim_tokens_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX scim_tokens_created_by ON public.scim_tokens USING btree (created_by)
+CREATE INDEX scim_tokens_workspace ON public.scim_tokens USING btree (workspace_id, created_at)
+CREATE UNIQUE INDEX scim_tokens_pkey ON public.scim_tokens USING btree (id)
+CREATE UNIQUE INDEX scim_tokens_token_hash_key ON public.scim_tokens USING btree (token_hash)
+scim_users.workspace_id uuid not null
+scim_users.user_id uuid not null
+scim_users.user_name text not null
+scim_users.user_name_key text not null
+scim_users.external_id text
+scim_users.given_name text
+scim_users.family_name text
+scim_users.created_at timestamp with time zone not null default now()
+scim_users.updated_at timestamp with time zone not null default now()
+scim_users: scim_users_external_id_check CHECK ((octet_length(external_id) <= 1000))
+scim_users: scim_users_pkey PRIMARY KEY (workspace_id, user_id)
+scim_users: scim_users_user_name_key_check CHECK ((octet_length(user_name_key) <= 1024))
+scim_users: scim_users_workspace_id_external_id_key UNIQUE (workspace_id, external_id)
+scim_users: scim_users_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
+scim_users: scim_users_workspace_id_user_name_key_key UNIQUE (workspace_id, user_name_key)
+CREATE INDEX scim_users_order ON public.scim_users USING btree (workspace_id, created_at, user_id)
+CREATE UNIQUE INDEX scim_users_pkey ON public.scim_users USING btree (workspace_id, user_id)
+CREATE UNIQUE INDEX scim_users_workspace_id_external_id_key ON public.scim_users USING btree (workspace_id, external_id)
+CREATE UNIQUE INDEX scim_users_workspace_id_user_name_key_key ON public.scim_users USING btree (workspace_id, user_name_key)
 sessions.id uuid not null default gen_random_uuid()
 sessions.workspace_id uuid not null
 sessions.user_id uuid not null

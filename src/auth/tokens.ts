@@ -61,6 +61,18 @@ export function isShareToken(text: string): boolean {
   return pattern.test(text)
 }
 
+const scimPrefix = 'stw_scim_'
+const scimPattern = /^stw_scim_[0-9a-f]{40}$/
+
+/** Generates the token of a SCIM client: `stw_scim_` followed by 160 random bits as 40 hexadecimal characters. */
+export function generateScimToken(): string {
+  return scimPrefix + randomBytes(20).toString('hex')
+}
+
+export function isScimToken(text: string): boolean {
+  return scimPattern.test(text)
+}
+
 /** Compares in constant time. */
 export function isSetupCode(text: string, setupCode: string): boolean {
   return timingSafeEqual(hash('sha256', text, 'buffer'), hash('sha256', setupCode, 'buffer'))

@@ -27,6 +27,8 @@ export interface Member extends Given {
   groups: readonly MemberGroup[]
   isService: boolean
   createdAt: Date
+  /** Since when the credentials of the member are refused; null for a member who is active. */
+  deactivatedAt: Date | null
 }
 
 /** Adds the roles and the access of groups to those of a member. The role NONE takes its access with it. */
@@ -122,8 +124,8 @@ export interface Viewer extends Permissions {
   origin: Origin
 }
 
-export function memberPermissions(member: Given): Permissions {
-  const scope = roleScope(member.role)
+export function memberPermissions(member: Given & Pick<Member, 'deactivatedAt'>): Permissions {
+  const scope = member.deactivatedAt ? null : roleScope(member.role)
   return scope === null ? { scope, access: noProviders } : { scope, access: member.access }
 }
 

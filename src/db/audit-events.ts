@@ -23,7 +23,8 @@ export interface AuditEvent {
   userId: string | null
   userEmail: string | null
   userName: string | null
-  credentialKind: CredentialKind | null
+  /** The token of SCIM stands for no member. */
+  credentialKind: CredentialKind | 'SCIM_TOKEN' | null
   credentialId: string | null
   /** The first characters of an API key. */
   credentialPrefix: string | null
@@ -55,6 +56,7 @@ export type AuditSubjectKind =
   | 'MEMBER'
   | 'GROUP'
   | 'INVITE'
+  | 'SCIM_TOKEN'
   | 'SESSION'
   | 'WORKSPACE'
   | 'JOB'

@@ -6,7 +6,14 @@ import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import type { Database } from './client.ts'
 import type { Schema } from './schema.ts'
 
-type Table = 'jobs' | 'schedules' | 'share_emails' | 'trash_items' | 'uploads' | 'webhook_deliveries'
+type Table =
+  | 'directory_syncs'
+  | 'jobs'
+  | 'schedules'
+  | 'share_emails'
+  | 'trash_items'
+  | 'uploads'
+  | 'webhook_deliveries'
 
 /** Returns the time of the database in some seconds. Replicas use its clock, because their own ones differ. */
 export function secondsFromNow(seconds: number): RawBuilder<Date> {

@@ -136,25 +136,26 @@ export async function findGroupsNamed(
   return rows.map(toGroup)
 }
 
-/** Returns the ids of a member's groups that the issuer has named. */
-export async function issuedGroupsOf(db: Database, workspaceId: string, userId: string): Promise<Set<string>> {
+/** Returns the issuers and directories that have named groups of a member, by the ids of the groups. */
+export async function issuedGroupsOf(db: Database, workspaceId: string, userId: string): Promise<Map<string, string>> {
   const rows = await db
     .selectFrom('group_members')
-    .select('group_id')
+    .select(['group_id', 'issued_by'])
     .where('workspace_id', '=', workspaceId)
     .where('user_id', '=', userId)
-    .where('is_issued', '=', true)
+    .where('issued_by', 'is not', null)
     .execute()
-  return new Set(rows.map(row => row.group_id))
+  return new Map(rows.map(row => [row.group_id, row.issued_by ?? '']))
 }
 
-/** Adds a member to groups that the issuer names, and removes them from others. */
+/** Adds a member to groups that an issuer names, and removes them from others that it named before. */
 export async function putIssuedGroups(
   db: Change,
+  issuer: string,
   { workspaceId, userId, joined, left }: { workspaceId: string; userId: string; joined: string[]; left: string[] },
 ): Promise<void> {
   if (joined.length > 0) {
-    const values = joined.map(id => ({ workspace_id: workspaceId, group_id: id, user_id: userId, is_issued: true }))
+    const values = joined.map(id => ({ workspace_id: workspaceId, group_id: id, user_id: userId, issued_by: issuer }))
     await db
       .insertInto('group_members')
       .values(values)
@@ -167,7 +168,7 @@ export async function putIssuedGroups(
       .where('workspace_id', '=', workspaceId)
       .where('user_id', '=', userId)
       .where('group_id', 'in', left)
-      .where('is_issued', '=', true)
+      .where('issued_by', '=', issuer)
       .execute()
   }
 }

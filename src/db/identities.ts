@@ -85,6 +85,15 @@ export async function deleteIdentity(db: Change, id: string): Promise<void> {
     .execute()
 }
 
+/** Deletes an identity by its subject, and ends the sessions that began with it. */
+export async function deleteIssuedIdentity(
+  db: Change,
+  { userId, issuer, subject }: Pick<Identity, 'userId' | 'issuer' | 'subject'>,
+): Promise<void> {
+  const identity = await findIdentity(db, issuer, subject)
+  if (identity?.userId === userId) await deleteIdentity(db, identity.id)
+}
+
 /** Notes that a sign-in has ended. Returns false if it had ended before, because each works once. */
 export async function useSignInState(db: Database, stateHash: Buffer, expiresAt: Date): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db

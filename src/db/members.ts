@@ -27,6 +27,7 @@ export const memberColumns = [
   'members.user_id',
   'members.role',
   'members.provider_access as member_access',
+  'members.deactivated_at',
   'users.email',
   'users.name as user_name',
   'users.is_service',
@@ -34,7 +35,7 @@ export const memberColumns = [
   groupsOfMember.as('member_groups'),
 ] as const
 
-type MemberRow = Pick<Selectable<Schema['members']>, 'workspace_id' | 'user_id' | 'role'> &
+type MemberRow = Pick<Selectable<Schema['members']>, 'workspace_id' | 'user_id' | 'role' | 'deactivated_at'> &
   Pick<Selectable<Schema['users']>, 'email' | 'is_service'> & {
     member_access: Selectable<Schema['members']>['provider_access']
     user_name: string | null
@@ -55,6 +56,7 @@ export function toMember(row: MemberRow): Member {
     name: row.user_name,
     isService: row.is_service,
     createdAt: row.user_created_at,
+    deactivatedAt: row.deactivated_at,
   }
 }
 
@@ -212,13 +214,45 @@ export async function deleteMember(db: Change, workspaceId: string, userId: stri
   await db.deleteFrom('members').where('workspace_id', '=', workspaceId).where('user_id', '=', userId).execute()
 }
 
-/** Counts the owners with access to all providers. */
+/** Refuses the credentials of a member from now on. @param by the source of the directory that does it; null for an administrator */
+export async function deactivateMember(
+  db: Change,
+  { workspaceId, userId }: Pick<Member, 'workspaceId' | 'userId'>,
+  by: string | null,
+): Promise<void> {
+  await db
+    .updateTable('members')
+    .set({ deactivated_at: sql<Date>`coalesce(deactivated_at, now())`, deactivated_by: by })
+    .where('workspace_id', '=', workspaceId)
+    .where('user_id', '=', userId)
+    .execute()
+}
+
+/** @param by only if this directory has deactivated them. Default: whoever has. Returns false if nothing changed. */
+export async function reactivateMember(
+  db: Change,
+  { workspaceId, userId }: Pick<Member, 'workspaceId' | 'userId'>,
+  by?: string,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('members')
+    .set({ deactivated_at: null, deactivated_by: null })
+    .where('workspace_id', '=', workspaceId)
+    .where('user_id', '=', userId)
+    .where('deactivated_at', 'is not', null)
+    .$if(by !== undefined, query => query.where('deactivated_by', '=', by ?? ''))
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Counts the active owners with access to all providers. */
 export async function countOwners(db: Database, workspaceId: string): Promise<number> {
   const { count } = await db
     .selectFrom('members')
     .select(({ fn }) => fn.countAll<string>().as('count'))
     .where('workspace_id', '=', workspaceId)
     .where('role', '=', 'OWNER')
+    .where('deactivated_at', 'is', null)
     .where(sql<boolean>`provider_access -> 'all' = 'true'`)
     .executeTakeFirstOrThrow()
   return Number(count)

@@ -28,6 +28,11 @@ export const auditActions = [
   'MEMBER_VIEW',
   'MEMBER_UPDATE',
   'MEMBER_REMOVE',
+  'MEMBER_DEACTIVATE',
+  'MEMBER_REACTIVATE',
+  'MEMBER_CREATE',
+  'SCIM_TOKEN_CREATE',
+  'SCIM_TOKEN_REVOKE',
   'GROUP_CREATE',
   'GROUP_UPDATE',
   'GROUP_DELETE',
@@ -94,6 +99,9 @@ export interface Schema {
   group_members: GroupMemberTable
   identities: IdentityTable
   used_sign_ins: UsedSignInTable
+  directory_syncs: DirectorySyncTable
+  scim_tokens: ScimTokenTable
+  scim_users: ScimUserTable
   sessions: SessionTable
   api_keys: ApiKeyTable
   applications: ApplicationTable
@@ -183,6 +191,10 @@ interface MemberTable {
   /** The person was invited, or an administrator has set their role. */
   is_confirmed: Generated<boolean>
   created_at: CreatedAt
+  /** The credentials of the member are refused. */
+  deactivated_at: Generated<Date | null>
+  /** The source of the directory that did it; null for an administrator. */
+  deactivated_by: Generated<string | null>
 }
 
 interface GroupTable {
@@ -194,14 +206,19 @@ interface GroupTable {
   role: Exclude<Role, 'OWNER'>
   provider_access: Json<StoredAccess>
   created_at: CreatedAt
+  /** How SCIM names the group; null if it does not. */
+  external_id: string | null
+  /** SCIM has created the group. */
+  is_issued: Generated<boolean>
+  updated_at: Generated<Date>
 }
 
 interface GroupMemberTable {
   group_id: string
   workspace_id: string
   user_id: string
-  /** The issuer of single sign-on has named the group, and ends the membership. */
-  is_issued: Generated<boolean>
+  /** The issuer or directory that has named the group, and ends the membership; null for an administrator. */
+  issued_by: Generated<string | null>
 }
 
 interface SessionTable {
@@ -228,6 +245,47 @@ interface IdentityTable {
   email: string | null
   created_at: CreatedAt
   last_used_at: ColumnType<Date | null, never, Date>
+}
+
+interface ScimTokenTable {
+  id: Generated<string>
+  workspace_id: string
+  name: string
+  /** SHA-256 of the token. */
+  token_hash: Buffer
+  display_prefix: string
+  issuer: string | null
+  created_by: string | null
+  created_at: CreatedAt
+  last_used_at: Generated<Date | null>
+  revoked_at: Generated<Date | null>
+}
+
+interface ScimUserTable {
+  workspace_id: string
+  user_id: string
+  user_name: string
+  /** Unique without differences of case and Unicode normal form. */
+  user_name_key: string
+  external_id: string | null
+  given_name: string | null
+  family_name: string | null
+  created_at: CreatedAt
+  updated_at: Generated<Date>
+}
+
+/** One row for each directory that a server reads at an interval. */
+interface DirectorySyncTable {
+  /** The source. */
+  id: string
+  due_at: Date
+  claim_id: string | null
+  claimed_until: Date | null
+  ended_at: Date | null
+  /** People of the directory at the last success. */
+  people: number | null
+  /** Why the last one failed or changed nobody; null after a success. */
+  error: string | null
 }
 
 interface UsedSignInTable {
@@ -377,7 +435,7 @@ interface AuditEventTable {
   user_id: string | null
   user_email: string | null
   user_name: string | null
-  credential_kind: CredentialKind | null
+  credential_kind: CredentialKind | 'SCIM_TOKEN' | null
   credential_id: string | null
   credential_prefix: string | null
   address: string
@@ -669,7 +727,7 @@ export interface OutboxEvent {
   userId: string | null
   userName: string | null
   userEmail: string | null
-  credentialKind: CredentialKind | null
+  credentialKind: CredentialKind | 'SCIM_TOKEN' | null
   credentialId: string | null
   providerId: string | null
   providerName: string | null

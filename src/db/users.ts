@@ -1,6 +1,6 @@
 import type { Change, Database } from './client.ts'
 
-interface UserPassword {
+export interface UserPassword {
   userId: string
   /** Null for an account without a password. */
   passwordHash: string | null
@@ -62,6 +62,20 @@ export async function setPassword(db: Change, userId: string, passwordHash: stri
 /** @param name null for none */
 export async function setUserName(db: Change, userId: string, name: string | null): Promise<void> {
   await db.updateTable('users').set({ name }).where('id', '=', userId).execute()
+}
+
+/** @throws a unique violation if the email is taken */
+export async function setUserEmail(db: Change, userId: string, email: string): Promise<void> {
+  await db
+    .updateTable('users')
+    .set({ email, email_key: emailKey(email) })
+    .where('id', '=', userId)
+    .execute()
+}
+
+export async function isEmailTaken(db: Database, email: string): Promise<boolean> {
+  const query = db.selectFrom('users').select('id').where('email_key', '=', emailKey(email))
+  return (await query.executeTakeFirst()) !== undefined
 }
 
 /** Deletes a user without a workspace, so that the person can register again with the same email. */

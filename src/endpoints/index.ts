@@ -10,6 +10,7 @@ import { registerConsole } from './console/index.ts'
 import { registerMcp } from './mcp/index.ts'
 import { registerRest } from './rest/index.ts'
 import { registerS3 } from './s3/index.ts'
+import { registerScim } from './scim/index.ts'
 import { registerTus } from './tus/index.ts'
 import { registerWebdav } from './webdav/index.ts'
 
@@ -31,5 +32,6 @@ export async function registerFrontEnds(
   await registerMcp(app, services, settings)
   registerApplications(app, services, settings)
   await registerS3(app, services, settings)
+  await registerScim(app, services, settings)
   await registerConsole(app, settings.basePath)
 }

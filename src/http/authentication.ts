@@ -32,9 +32,9 @@ declare module 'fastify' {
 
 /**
  * Authenticates a request whose credential has a form that only this route accepts. Returns null for any other request, which is
- * then authenticated as everywhere.
+ * then authenticated as everywhere. Resolves with null for a credential that stands for no member.
  */
-type Authenticate = (request: FastifyRequest) => Promise<Viewer> | null
+type Authenticate = (request: FastifyRequest) => Promise<Viewer | null> | null
 
 /** Returns an authenticator that also accepts access tokens for one part of the server alone. */
 export function acceptTokensFor(audience: Audience, { credentials }: Services): Authenticate {

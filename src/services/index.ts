@@ -21,12 +21,19 @@ import { createMailTransport, type MailFailure, type MailSettings, startMailSend
 import { createAccounts } from './people/accounts.ts'
 import { createApiKeys } from './people/api-keys.ts'
 import type { Authentication } from './people/authentication.ts'
+import { createDirectories } from './people/directories.ts'
 import { createGroups } from './people/groups.ts'
 import { createInvites } from './people/invites.ts'
+import { createDirectory, type DirectorySettings } from './people/ldap/directory.ts'
+import { createDirectorySignIn } from './people/ldap/sign-in.ts'
+import { startDirectorySync } from './people/ldap/sync.ts'
 import { createMembers } from './people/members.ts'
 import type { IssuerSettings } from './people/oidc-issuer.ts'
 import { createPasswordResets } from './people/password-resets.ts'
 import { createRegistration } from './people/registration.ts'
+import { createScimGroups } from './people/scim/groups.ts'
+import { createScimTokens } from './people/scim/tokens.ts'
+import { createScimUsers } from './people/scim/users.ts'
 import { createServiceAccounts } from './people/service-accounts.ts'
 import { createSingleSignOn } from './people/single-sign-on.ts'
 import { createWorkspaces } from './people/workspaces.ts'
@@ -62,6 +69,8 @@ export function createServices(options: {
   setupCode: string | null
   /** The issuer of single sign-on; null for none. */
   oidc: IssuerSettings | null
+  /** The LDAP directory; null for none. */
+  ldap: (DirectorySettings & { syncMinutes: number }) | null
   /** Bytes. */
   maxUploadBytes: number
   /** The maximum lifetime of direct links to a back end, in seconds; 0 disables them. */
@@ -124,6 +133,13 @@ export function createServices(options: {
   const feed = createJobFeed({ db, activeGrants: authentication.activeGrants, onError })
   const entryFeed = createEntryFeed({ db, activeGrants: authentication.activeGrants, onError })
   const jobs = createJobs({ db, audit, storage, feed, wake: worker.wake, recordEnd, onEnd })
+  const { ldap } = options
+  const directory = ldap && createDirectory(ldap, storage.network)
+  const directorySignIn = directory && createDirectorySignIn({ db, tokens, limits: limits.signIns, audit, directory })
+  const stopSync =
+    ldap && directory && ldap.syncMinutes > 0 && options.workers > 0
+      ? startDirectorySync({ db, audit, directory, minutes: ldap.syncMinutes, onError })
+      : async () => {}
   const stopScheduler = options.workers > 0 ? startScheduler({ db, audit, credentials, jobs, onError }) : async () => {}
   const files = createFiles({
     storage,
@@ -169,6 +185,7 @@ export function createServices(options: {
     await Promise.all([
       waits.close(),
       stopScheduler(),
+      stopSync(),
       stopSender(),
       stopMail(),
       trash.stop(),
@@ -184,7 +201,9 @@ export function createServices(options: {
     requestLimits: limits.requests,
     audit,
     catalogue,
-    accounts: createAccounts({ db, tokens, limits: limits.signIns, audit }),
+    accounts: createAccounts({ db, tokens, limits: limits.signIns, audit, directory: directorySignIn }),
+    /** The LDAP directory; null for none. */
+    directory,
     registration: createRegistration({ db, tokens, limits: limits.signIns, audit, setupCode }),
     apiKeys: createApiKeys({ db, secrets, audit }),
     applications: createApplications({ db, secrets, audit, credentials, limits, fetch: options.publicFetch }),
@@ -200,8 +219,19 @@ export function createServices(options: {
       fetch: options.fetch,
       oidc: options.oidc,
     }),
+    directories: createDirectories({ db, ldapSource: directory?.source ?? null }),
+    scim: {
+      tokens: createScimTokens({
+        db,
+        audit,
+        limits: limits.requests,
+        issuers: options.oidc ? [options.oidc.issuer] : [],
+      }),
+      users: createScimUsers({ db, audit }),
+      groups: createScimGroups({ db, audit }),
+    },
     invites: createInvites({ db, audit }),
-    passwordResets: createPasswordResets({ db, audit }),
+    passwordResets: createPasswordResets({ db, audit, directory: directorySignIn }),
     workspaces: createWorkspaces({ db, audit, setupCode }),
     providers: createProviders({ db, secrets, storage, audit, uploads }),
     authorization: createAuthorization({ db, secrets, storage, credentials, audit }),

@@ -10,7 +10,11 @@ import {
   hostName,
   httpUrl,
   issuerUrl,
+  type LdapServer,
   type LogLevel,
+  ldapFilter,
+  ldapServer,
+  loginFilter,
   logLevel,
   networks,
   origins,
@@ -94,6 +98,31 @@ export const definitions = {
     text => text,
     null,
     'none: groups do not follow the issuer',
+  ),
+  STOWAGE_LDAP_URL: define(
+    'The [directory](directories.md#ldap) with whose passwords people sign in: `ldaps://ldap.example.com`, or `ldap://` with StartTLS; requires `STOWAGE_LDAP_BIND_DN`, `STOWAGE_LDAP_BIND_PASSWORD` and `STOWAGE_LDAP_BASE`',
+    ldapServer,
+    null,
+    'none',
+  ),
+  STOWAGE_LDAP_BIND_DN: define('The DN of an account that can read people and groups', text => text, null, 'none'),
+  STOWAGE_LDAP_BIND_PASSWORD: define('The password of this account', text => text, null, 'none'),
+  STOWAGE_LDAP_BASE: define('The DN below which people and groups are', text => text, null, 'none'),
+  STOWAGE_LDAP_FILTER: define(
+    'Finds people in the directory; `{login}` stands for what somebody enters',
+    loginFilter,
+    '(&(objectClass=person)(|(uid={login})(mail={login})(sAMAccountName={login})))',
+  ),
+  STOWAGE_LDAP_GROUP_FILTER: define(
+    'Finds groups in the directory, such as `(objectClass=groupOfNames)`, whose names are those of [groups](people.md)',
+    ldapFilter,
+    null,
+    'none: groups do not follow the directory',
+  ),
+  STOWAGE_LDAP_SYNC_MINUTES: define(
+    'Minutes between two readings of the directory, which deactivate people who have gone; `0` reads only at sign-ins',
+    wholeNumber(0, 10_080),
+    '60',
   ),
   STOWAGE_SMTP_URL: define(
     'The server that sends email about [shares](shares.md#email): `smtp://name:password@mail.example.com:587` with STARTTLS, or `smtps://` with TLS; requires `STOWAGE_PUBLIC_URL`',
@@ -256,6 +285,18 @@ export interface Settings {
   readonly basePath: string
   /** The issuer of single sign-on; null if people sign in with passwords only. */
   readonly oidc: { issuer: string; clientId: string; clientSecret: string; groupsClaim: string | null } | null
+  /** The LDAP directory; null for none. */
+  readonly ldap:
+    | (LdapServer & {
+        bindDn: string
+        bindPassword: string
+        base: string
+        filter: string
+        groupFilter: string | null
+        /** 0 reads only at sign-ins. */
+        syncMinutes: number
+      })
+    | null
   /** The SMTP server, the sender, and the address in messages; null if the server sends no email. */
   readonly mail: { smtpUrl: string; from: string; publicUrl: string } | null
   /** Null if S3 has no host name of its own. */
@@ -334,6 +375,14 @@ export function readSettings(environment: Record<string, string | undefined>): S
       'STOWAGE_OIDC_CLIENT_ID and STOWAGE_OIDC_CLIENT_SECRET must be set together with STOWAGE_OIDC_ISSUER.',
     )
   }
+  const ldapUrl = read('STOWAGE_LDAP_URL')
+  const [bindDn, bindPassword] = [read('STOWAGE_LDAP_BIND_DN'), read('STOWAGE_LDAP_BIND_PASSWORD')]
+  const base = read('STOWAGE_LDAP_BASE')
+  if (ldapUrl !== null && (bindDn === null || bindPassword === null || base === null)) {
+    throw new SettingsError(
+      'STOWAGE_LDAP_BIND_DN, STOWAGE_LDAP_BIND_PASSWORD and STOWAGE_LDAP_BASE must be set together with STOWAGE_LDAP_URL.',
+    )
+  }
   const mailFrom = read('STOWAGE_SMTP_FROM')
   const sendfile = read('STOWAGE_SENDFILE')
   const trustedProxies = read('STOWAGE_TRUST_PROXY') ?? []
@@ -355,6 +404,18 @@ export function readSettings(environment: Record<string, string | undefined>): S
     oidc:
       issuer !== null && clientId !== null && clientSecret !== null
         ? { issuer, clientId, clientSecret, groupsClaim: read('STOWAGE_OIDC_GROUPS_CLAIM') }
+        : null,
+    ldap:
+      ldapUrl !== null && bindDn !== null && bindPassword !== null && base !== null
+        ? {
+            ...ldapUrl,
+            bindDn,
+            bindPassword,
+            base,
+            filter: read('STOWAGE_LDAP_FILTER'),
+            groupFilter: read('STOWAGE_LDAP_GROUP_FILTER'),
+            syncMinutes: read('STOWAGE_LDAP_SYNC_MINUTES'),
+          }
         : null,
     mail:
       smtpUrl !== null && publicUrl !== null

@@ -107,6 +107,46 @@ export function issuerUrl(text: string): string {
   return text
 }
 
+export interface LdapServer {
+  host: string
+  port: number
+  /** NONE is for this machine only. */
+  security: 'LDAPS' | 'STARTTLS' | 'NONE'
+}
+
+/** `ldaps://ldap.example.com`, or `ldap://` with StartTLS. This machine needs no TLS. */
+export function ldapServer(text: string): LdapServer {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isServer = url && /^ldaps?:$/.test(url.protocol) && url.hostname !== '' && /^\/?$/.test(url.pathname)
+  if (!isServer || url.search || url.hash || url.username || url.password) {
+    throw new Error('be an address such as ldaps://ldap.example.com:636, or ldap://ldap.example.com:389 with StartTLS')
+  }
+  const isTls = url.protocol === 'ldaps:'
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? (isTls ? 636 : 389) : Number(url.port),
+    security: isTls ? 'LDAPS' : ownHosts.has(url.hostname) ? 'NONE' : 'STARTTLS',
+  }
+}
+
+/** A filter of LDAP (RFC 4515) for people, in which `{login}` stands for what somebody enters. */
+export function loginFilter(text: string): string {
+  if (!text.includes('{login}')) throw new Error('contain {login}, such as (uid={login})')
+  return ldapFilter(text)
+}
+
+export function ldapFilter(text: string): string {
+  let depth = 0
+  // The filter ends with the parenthesis that closes the first one.
+  const isBalanced = [...text].every((character, index) => {
+    depth += character === '(' ? 1 : character === ')' ? -1 : 0
+    return depth > 0 || (depth === 0 && index === text.length - 1 && character === ')')
+  })
+  if (text.length > 2000 || !isBalanced || depth !== 0)
+    throw new Error(`be a filter in parentheses such as (uid={login}), not "${text}"`)
+  return text
+}
+
 function list(text: string): string[] {
   return text
     .split(',')
@@ -197,6 +237,7 @@ const fileSettings = [
   'STOWAGE_SETUP_CODE',
   'STOWAGE_SMTP_URL',
   'STOWAGE_OIDC_CLIENT_SECRET',
+  'STOWAGE_LDAP_BIND_PASSWORD',
 ] as const
 
 /**

@@ -46,6 +46,7 @@ export async function serve(
     previous,
     settings.setupCode,
     settings.oidc?.clientSecret,
+    settings.ldap?.bindPassword,
     passwordIn(settings.databaseUrl),
     passwordIn(settings.mail?.smtpUrl ?? null),
   )

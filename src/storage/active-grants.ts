@@ -77,8 +77,8 @@ export class ActiveGrants implements Iterable<Work> {
 
   /**
    * Runs `work` under a signal that aborts when `signal` does or when one of the grants ends. In the second case the reason
-   * is an AppError for the client: KEY_REVOKED, KEY_EXPIRED, SESSION_ENDED, INVALID_CREDENTIAL, SCOPE_REQUIRED,
-   * PROVIDER_NOT_ALLOWED or OUTSIDE_BASE_PATH. Methods of locations that move content register themselves. Use this for work
+   * is an AppError for the client: KEY_REVOKED, KEY_EXPIRED, SESSION_ENDED, ACCOUNT_DEACTIVATED, INVALID_CREDENTIAL,
+   * SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED or OUTSIDE_BASE_PATH. Methods of locations that move content register themselves. Use this for work
    * of several steps, such as an archive or a copy of a folder.
    */
   async run<T>(grants: readonly Grant[], signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {

@@ -64,6 +64,7 @@ function viewer(scope: Scope | null): Viewer {
     createdAt: new Date(),
     groups: [],
     isService: false,
+    deactivatedAt: null,
   }
   return {
     kind: 'API_KEY',

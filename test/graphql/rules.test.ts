@@ -37,6 +37,7 @@ function viewer(scope: Scope | null, basePath: string): Viewer {
     createdAt: new Date(),
     groups: [],
     isService: false,
+    deactivatedAt: null,
   }
   return {
     kind: 'API_KEY',

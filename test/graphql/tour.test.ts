@@ -39,7 +39,7 @@ function allFields(): string[] {
 
 const access = 'providerAccess { all restrictions { basePath provider { id } } }'
 const group = `{ id name role memberCount ${access} }`
-const user = `{ id email name role effectiveRole isServiceAccount createdAt ${access} groups ${group} }`
+const user = `{ id email name role effectiveRole isServiceAccount directory issuedGroupIds deactivatedAt createdAt ${access} groups ${group} }`
 const key = `{ id name displayPrefix scopes ${access} state createdAt expiresAt revokedAt lastUsedAt owner ${user} }`
 const provider = `{
   id name slug status statusReason config createdAt quota { used total } jobLimits { filesAtOnce bytesPerSecond } root { path } basePaths
@@ -463,6 +463,11 @@ t.test('every field of the schema works in typical use', async t => {
   const resetInput = { token: reset.token, newPassword: `${password}?` }
   const resetPassword = 'mutation ($input: ResetPasswordInput!) { resetPassword(input: $input) }'
   t.same(await ask(resetPassword, { input: resetInput }, null), { resetPassword: true })
+  const [deactivate, reactivate] = ['deactivateMember', 'reactivateMember'].map(
+    field => `mutation ($userId: ID!) { member: ${field}(userId: $userId) { id deactivatedAt } }`,
+  )
+  isTime((await ask(deactivate ?? '', { userId })).member.deactivatedAt, 'deactivatedAt')
+  t.match((await ask(reactivate ?? '', { userId })).member, { id: userId, deactivatedAt: null })
   t.same(await ask('mutation ($userId: ID!) { removeMember(userId: $userId) }', { userId }), { removeMember: true })
 
   const at = (path: string) => ({ providerId, path })
@@ -581,6 +586,17 @@ t.test('every field of the schema works in typical use', async t => {
   })
   isTime(removal.nodes[0].at, 'at')
   t.same((await ask(events, { filter, after: removal.edges[0].cursor })).auditEvents.nodes, [])
+
+  // The server has no LDAP directory: see test/services/ldap.test.ts.
+  t.same(await ask('{ ldapDirectory { source readAt people error } }'), { ldapDirectory: null })
+  const scimToken = '{ id name displayPrefix issuer createdAt lastUsedAt }'
+  const createScim = `mutation ($input: CreateScimTokenInput!) { createScimToken(input: $input) { token url scimToken ${scimToken} } }`
+  const { createScimToken: scim } = await ask(createScim, { input: { name: 'Entra' } })
+  t.match(scim, { token: /^stw_scim_/, url: `${app.url}/scim/v2`, scimToken: { name: 'Entra', lastUsedAt: null } })
+  t.match(await ask(`{ scimTokens ${scimToken} }`), { scimTokens: [{ id: scim.scimToken.id }] })
+  t.same(await ask('mutation ($id: ID!) { revokeScimToken(id: $id) }', { id: scim.scimToken.id }), {
+    revokeScimToken: true,
+  })
 
   // They need an issuer: see test/http/single-sign-on.test.ts.
   t.same(await ask('{ identities { id issuer email createdAt lastUsedAt } }'), { identities: [] })

@@ -50,6 +50,8 @@ interface World {
   ids: Readonly<Record<string, string>>
   /** The tokens of share links, which have a password. */
   links: { view: string; drop: string }
+  /** The token of a SCIM client, and a user of it. */
+  scim: { token: string; user: string }
 }
 
 /** Returns a valid value for an input. */
@@ -148,7 +150,20 @@ async function start(t: Parameters<typeof startApp>[0]): Promise<World> {
   const share = (kind: string) => makeShare(app, token, { providerId: provider, path: '/folder', kind, password })
   const [view, drop] = [await share('VIEW'), await share('DROP')]
   const links = { view: view.link, drop: drop.link }
-  return { app, token, ids: { user: id, provider, key: key.id, member: member.id, group: createGroup.group.id }, links }
+  const { createScimToken } = await app.ask('mutation { createScimToken(input: { name: "x" }) { token } }', {}, token)
+  const created = await app.request('/scim/v2/Users', {
+    method: 'POST',
+    headers: { authorization: `Bearer ${createScimToken.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ userName: 'scim@example.org' }),
+  })
+  const scim = { token: createScimToken.token, user: ((await created.json()) as { id: string }).id }
+  return {
+    app,
+    token,
+    scim,
+    ids: { user: id, provider, key: key.id, member: member.id, group: createGroup.group.id },
+    links,
+  }
 }
 
 /** Resolves with the errors of a subscription, if it is refused. */
@@ -198,7 +213,7 @@ const headerText = (text: Buffer) =>
     .replace(/[^\t\x20-\x7e\x80-\xff]/g, '?')
     .slice(0, 8192)
 
-function restCalls({ ids, links }: World): Record<string, (text: Buffer) => Call> {
+function restCalls({ ids, links, scim }: World): Record<string, (text: Buffer) => Call> {
   const type = { 'content-type': 'application/octet-stream' }
   const at = (more = '') => `providerId=${ids.provider}&path=/folder/file${more}`
   const upload = (query: string, headers: Record<string, string> = {}): Call => {
@@ -209,6 +224,12 @@ function restCalls({ ids, links }: World): Record<string, (text: Buffer) => Call
       body: Buffer.from('x'),
     }
   }
+  const scimCall = (method: string, path: string, value?: object): Call => ({
+    method,
+    path: `/scim/v2${path}`,
+    headers: { authorization: `Bearer ${scim.token}`, 'content-type': 'application/scim+json' },
+    ...(value && { body: Buffer.from(JSON.stringify(value)) }),
+  })
   const download = (headers: Record<string, string>): Call => ({
     method: 'GET',
     path: `/api/download/proxy?${at()}`,
@@ -429,6 +450,20 @@ function restCalls({ ids, links }: World): Record<string, (text: Buffer) => Call
       path: '/auth/oidc/callback?code=x&state=y',
       headers: { cookie: `stowage_sign_in=${headerText(text)}` },
     }),
+    'scim filter': text => scimCall('GET', `/Users?filter=userName+eq+%22${encoded(text)}%22`),
+    'scim whole filter': text => scimCall('GET', `/Groups?filter=${encoded(text)}&startIndex=1`),
+    'scim id': text => scimCall('GET', `/Users/${encoded(text)}`),
+    'scim userName': text =>
+      scimCall('POST', '/Users', { userName: text.toString(), emails: [{ value: 'x@example.org' }] }),
+    'scim email': text => scimCall('POST', '/Users', { userName: 'x', emails: [{ value: text.toString() }] }),
+    'scim path': text =>
+      scimCall('PATCH', `/Users/${scim.user}`, { Operations: [{ op: 'add', path: text.toString(), value: 'x' }] }),
+    'scim value': text =>
+      scimCall('PATCH', `/Users/${scim.user}`, {
+        Operations: [{ op: 'add', value: { externalId: text.toString(), 'name.givenName': text.toString() } }],
+      }),
+    'scim group': text => scimCall('POST', '/Groups', { displayName: text.toString(), externalId: text.toString() }),
+    'scim bytes': text => ({ ...scimCall('POST', '/Users'), body: text }),
     'document, header if-none-match': text => ({
       method: 'GET',
       path: '/openapi.json',

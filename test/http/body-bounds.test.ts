@@ -30,6 +30,10 @@ const larger = [
   'POST /auth/oidc/backchannel-logout',
   'POST /graphql',
   'POST /mcp',
+  ...['Users', 'Groups'].flatMap(type => [
+    `POST /scim/v2/${type}`,
+    ...['PUT', 'PATCH'].map(method => `${method} /scim/v2/${type}/:id`),
+  ]),
 ].toSorted()
 
 t.test('only authorized uploads may send their body slowly', async t => {
@@ -264,11 +268,13 @@ t.test('a large body no longer counts once its request has a response', async t 
   }
 })
 
-t.test('only uploads, GraphQL, MCP, WebDAV, S3 and lists of paths accept a large body', async t => {
+t.test('only uploads, GraphQL, MCP, SCIM, WebDAV, S3 and lists of paths accept a large body', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
   const providerId = await app.connectProvider(token, 'memory', {})
   const { link } = await makeShare(app, token, { kind: 'DROP', providerId, path: '/' })
+  const create = 'mutation { createScimToken(input: { name: "x" }) { token } }'
+  const scimToken = (await app.ask(create, {}, token)).createScimToken.token
   const routes = parseRoutes(app.app.server.printRoutes())
   const limits = new Map<string, number>()
   const tryRoute = async (route: string) => {
@@ -277,7 +283,7 @@ t.test('only uploads, GraphQL, MCP, WebDAV, S3 and lists of paths accept a large
     const url = `${app.url}${named.replace(/[:*].*/, 'x')}`
     for (const length of [16 * 1024 + 1, 1024 * 1024 + 1]) {
       const client = await talk(Number(new URL(app.url).port))
-      const credential = { Authorization: `Bearer ${token}`, Depth: '0' }
+      const credential = { Authorization: `Bearer ${path.startsWith('/scim/') ? scimToken : token}`, Depth: '0' }
       const headers = { ...credential, 'Content-Length': length, 'Content-Type': 'application/json' }
       await client.send(head(method, url, { ...headers, Expect: '100-continue' }))
       const [answer, status] = await client.until(/^HTTP\/1\.1 (\d+)[\s\S]*?\r\n\r\n/)

@@ -345,6 +345,14 @@ t.test('running transfers', async t => {
     await cutAll(t, world, key, change, '401 INVALID_CREDENTIAL')
   })
 
+  t.test('transfers end when their member is deactivated, keys included', async t => {
+    const person = await world.editor()
+    const { key } = await world.app.createKey(person.token, { name: 'k', scopes: ['write'] })
+    const deactivate = 'mutation ($id: ID!) { deactivateMember(userId: $id) { id } }'
+    const change = (by: TestApp) => by.ask(deactivate, { id: person.id }, owner.token)
+    await cutAll(t, world, key, change, '401 ACCOUNT_DEACTIVATED')
+  })
+
   t.test('transfers end when their provider is disconnected', async t => {
     const other = await setUp(t)
     const { token } = other.owner

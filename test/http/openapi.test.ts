@@ -31,9 +31,9 @@ t.test('every REST route is in the document, and every operation has a route', a
   const described = (await readCalls(app.url)).map(
     ({ method, path }) => `${method} ${path.replace(/\{(\w+)\}/g, ':$1')}`,
   )
-  // GraphQL and MCP describe themselves, standards describe WebDAV and OAuth, and Amazon describes S3.
+  // GraphQL and MCP describe themselves, standards describe WebDAV, SCIM and OAuth, and Amazon describes S3.
   const others =
-    /^[A-Z]+ \/(?:graphql|graphiql|mcp|oauth\/(?:authorize|token|register|revoke)|\.well-known\/[a-z-]+(?:\/\*)?|(?:dav|s3)(?:\/\*)?)$/
+    /^[A-Z]+ \/(?:graphql|graphiql|mcp|oauth\/(?:authorize|token|register|revoke)|\.well-known\/[a-z-]+(?:\/\*)?|(?:dav|s3)(?:\/\*)?|scim\/v2\/.+)$/
   const console =
     /^(?:GET|HEAD) \/(?:icon\.svg|assets\/\*|(?:sign-in|register|reset-password|connect|files|jobs|insight|search|settings|trash|s)?(?:\/\*)?)$/
   const live = parseRoutes(app.app.server.printRoutes()).filter(route => !others.test(route) && !console.test(route))

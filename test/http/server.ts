@@ -119,6 +119,7 @@ export async function serve(
     publicFetch: fetch,
     setupCode: null,
     oidc: null,
+    ldap: null,
     maxUploadBytes,
     directSeconds: 900,
     mail: null,

@@ -109,6 +109,16 @@ t.test('a lost right is refused with the next request, on every replica', async 
     for (const holder of [person, key]) t.match(await everywhere(holder), /^401 (INVALID_CREDENTIAL|SESSION_ENDED)$/)
   })
 
+  t.test('a deactivated member and all their keys, until they are reactivated', async t => {
+    const person = await admin()
+    const key = await world.key(person, everything)
+    t.same([await everywhere(person), await everywhere(key)], ['yes', 'yes'])
+    await change(world, schema, 'Mutation.deactivateMember', { userId: person.userId })
+    t.same([await everywhere(person), await everywhere(key)], ['401 SESSION_ENDED', '401 ACCOUNT_DEACTIVATED'])
+    await change(world, schema, 'Mutation.reactivateMember', { userId: person.userId })
+    t.same([await everywhere(person), await everywhere(key)], ['401 SESSION_ENDED', 'yes'])
+  })
+
   t.test('a role; if it is restored, a key regains at most its own scopes', async t => {
     const person = await admin()
     const [full, reader] = [

@@ -213,6 +213,17 @@ t.test('every mutation and every route with an effect leaves an event', async t 
         input: { token: createPasswordReset.token, newPassword: password },
       })
     },
+    'Mutation.createScimToken': () =>
+      world.app.ask(
+        'mutation { createScimToken(input: { name: "x" }) { token } }',
+        {},
+        founder.header?.slice('Bearer '.length),
+      ),
+    'Mutation.revokeScimToken': async () => {
+      const token = founder.header?.slice('Bearer '.length)
+      const [made] = (await world.app.ask('{ scimTokens { id } }', {}, token)).scimTokens
+      await world.app.ask('mutation ($id: ID!) { revokeScimToken(id: $id) }', { id: made.id }, token)
+    },
     'Mutation.changePassword': () =>
       world.app.ask(
         'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { expiresAt } }',

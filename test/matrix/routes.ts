@@ -357,7 +357,40 @@ const shareRoutes = Object.fromEntries(
   ].map(([method = '', endpoint = '']) => [`${method} /api/share/:token${endpoint}`, unknownShare(method, endpoint)]),
 )
 
+/** Calls of SCIM, which no credential of a member opens. `test/http/scim.test.ts` tests its token. */
+const scim = (method: string, path: string): RouteRow => ({
+  needs: { who: 'the holder of a link' },
+  call: () => ({
+    method,
+    path: `/scim/v2${path.replace(':id', '00000000-0000-4000-8000-000000000000')}`,
+    ...(['POST', 'PUT', 'PATCH'].includes(method) && {
+      headers: { 'content-type': 'application/scim+json' },
+      body: '{}',
+    }),
+    interpret: answer => ({
+      ...answer,
+      errors:
+        answer.status === 401
+          ? [{ message: '', extensions: { code: 'UNAUTHENTICATED', reason: 'INVALID_CREDENTIAL' } }]
+          : [],
+    }),
+  }),
+})
+const scimRoutes = Object.fromEntries(
+  [
+    ...['/ServiceProviderConfig', '/ResourceTypes', '/ResourceTypes/:id', '/Schemas', '/Schemas/:id'].map(path => [
+      'GET',
+      path,
+    ]),
+    ...['/Users', '/Groups'].flatMap(path => [
+      ...['GET', 'POST'].map(method => [method, path]),
+      ...['GET', 'PUT', 'PATCH', 'DELETE'].map(method => [method, `${path}/:id`]),
+    ]),
+  ].map(([method = '', path = '']) => [`${method} /scim/v2${path}`, scim(method, path)]),
+)
+
 export const routes: Readonly<Record<string, RouteRow>> = {
+  ...scimRoutes,
   ...shareRoutes,
   ...mcpTools,
   ...s3Routes,

@@ -15,6 +15,7 @@ const member = {
   own: { role: 'OWNER', access: allProviders },
   groups: [],
   isService: false,
+  deactivatedAt: null,
   createdAt: new Date(),
 } as const
 const viewer = memberViewer(member, member.userId, { address: '127.0.0.1', requestId: 'request' })

@@ -84,7 +84,7 @@ export interface ArchiveTicketInput {
 }
 
 /** The action. */
-export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SERVICE_ACCOUNT_CREATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
+export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 
 /** An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time. */
 export interface AuditEvent {
@@ -178,7 +178,7 @@ export interface AuditEventFilter {
 }
 
 /** The kind of object that was changed, other than files and providers. */
-export type AuditSubjectKind = 'API_KEY' | 'GROUP' | 'INVITE' | 'JOB' | 'MEMBER' | 'SCHEDULE' | 'SESSION' | 'SHARE' | 'WEBHOOK' | 'WORKSPACE'
+export type AuditSubjectKind = 'API_KEY' | 'GROUP' | 'INVITE' | 'JOB' | 'MEMBER' | 'SCHEDULE' | 'SCIM_TOKEN' | 'SESSION' | 'SHARE' | 'WEBHOOK' | 'WORKSPACE'
 
 /** A new session. */
 export interface AuthPayload {
@@ -439,6 +439,25 @@ export interface CreateSchedulePayload {
   schedule: Schedule
 }
 
+/** A new token for SCIM. */
+export interface CreateScimTokenInput {
+  /** An issuer of single sign-on at which the `externalId` of each user is their subject. New users can then sign in there at once. The default is none. */
+  issuer?: string | null
+  /** The name, which says who uses it. */
+  name: string
+}
+
+/** A new token for SCIM. */
+export interface CreateScimTokenPayload {
+  __typename: 'CreateScimTokenPayload'
+  /** The token. */
+  scimToken: ScimToken
+  /** The value: `stw_scim_` and 40 hexadecimal characters. It is not shown again. */
+  token: string
+  /** The address that the directory needs beside the token. */
+  url: string
+}
+
 /** The name, role and provider access of a new service account. */
 export interface CreateServiceAccountInput {
   /** The name, with 1 to 200 characters, unique among the service accounts. */
@@ -511,7 +530,7 @@ export interface CreateWebhookInput {
 }
 
 /** The kinds of credentials. */
-export type CredentialKind = 'API_KEY' | 'SESSION' | 'SHARE'
+export type CredentialKind = 'API_KEY' | 'SCIM_TOKEN' | 'SESSION' | 'SHARE'
 
 /** The file or folder to delete. */
 export interface DeleteInput {
@@ -533,6 +552,9 @@ export interface DeletePayload {
   /** The file or folder in the trash, for `restore`. Null if it was deleted at once. */
   trashItem: TrashItem | null
 }
+
+/** The kinds of directories. */
+export type DirectoryKind = 'LDAP' | 'SCIM'
 
 /** Files with the same content, or at least with the same size. */
 export interface Duplicate {
@@ -945,6 +967,19 @@ export interface JobProgress {
 /** The state of a job. */
 export type JobState = 'CANCELED' | 'FAILED' | 'PAUSED' | 'QUEUED' | 'RUNNING' | 'SUCCEEDED'
 
+/** The LDAP directory with whose passwords people sign in. */
+export interface LdapDirectory {
+  __typename: 'LdapDirectory'
+  /** Why the last reading failed or deactivated nobody, or null. */
+  error: string | null
+  /** The number of people that it had then, or null. */
+  people: number | null
+  /** The time at which it was last read as a whole, or null. */
+  readAt: string | null
+  /** The name of the directory in the audit log. */
+  source: string
+}
+
 /** A file with its provider. It is as the catalogue knows it. */
 export interface LocatedFile {
   __typename: 'LocatedFile'
@@ -1239,6 +1274,23 @@ export interface ScheduledJob {
   target: Location | null
   /** The name of the source at the target, or null if the sources keep their names. */
   targetName: string | null
+}
+
+/** A token with which a directory manages people and groups over SCIM. Its value is shown only when it is created. */
+export interface ScimToken {
+  __typename: 'ScimToken'
+  /** The time of creation. */
+  createdAt: string
+  /** The first characters of the value. */
+  displayPrefix: string
+  /** The permanent ID of the token. It is not the value. */
+  id: string
+  /** The issuer of single sign-on at which the `externalId` of a user is their subject, so that they can sign in there. Null if it is none. */
+  issuer: string | null
+  /** The time of the last request, to the minute, or null. */
+  lastUsedAt: string | null
+  /** The name, which says who uses it. */
+  name: string
 }
 
 /** A level of permission of a credential. Each scope includes those below it: admin includes write, write includes read. */
@@ -1660,6 +1712,10 @@ export interface User {
   __typename: 'User'
   /** The time of registration. */
   createdAt: string
+  /** The time since which all credentials of the member are refused, or null for a member who is active. */
+  deactivatedAt: string | null
+  /** The directory that manages the account, or null. Only for those who administer the whole workspace. */
+  directory: DirectoryKind | null
   /** The strongest of the own role and those of the groups. */
   effectiveRole: Role
   /** The email address as typed at registration. Case-insensitive. For a service account, an address that gets no mail. */
@@ -1670,6 +1726,8 @@ export interface User {
   id: string
   /** Whether the member is a program, which has API keys and never signs in. */
   isServiceAccount: boolean
+  /** The IDs of the groups that an issuer or a directory has named, and alone ends. Only for those who administer the whole workspace. */
+  issuedGroupIds: readonly (string)[]
   /** The display name. */
   name: string | null
   /** The providers on which the role can be used, without what groups add. */
@@ -1789,7 +1847,7 @@ export interface WebhookDeliveryEdge {
 export type WebhookDeliveryState = 'DELIVERED' | 'FAILED' | 'PENDING'
 
 /** An event that webhooks can get, and the type of its messages. */
-export type WebhookEvent = 'API_KEY_CREATED' | 'API_KEY_REVOKED' | 'ENTRY_CHANGED_OUTSIDE' | 'ENTRY_COPIED' | 'ENTRY_DELETED' | 'ENTRY_MOVED' | 'ENTRY_RENAMED' | 'ENTRY_RESTORED' | 'FILE_UPLOADED' | 'FOLDER_CREATED' | 'GROUP_CREATED' | 'GROUP_DELETED' | 'GROUP_MEMBER_ADDED' | 'GROUP_MEMBER_REMOVED' | 'GROUP_UPDATED' | 'JOB_ENDED' | 'MEMBER_JOINED' | 'MEMBER_REMOVED' | 'MEMBER_UPDATED' | 'PROVIDER_CONNECTED' | 'PROVIDER_DISCONNECTED' | 'PROVIDER_UPDATED' | 'SERVICE_ACCOUNT_CREATED' | 'SHARE_CREATED' | 'SHARE_REVOKED'
+export type WebhookEvent = 'API_KEY_CREATED' | 'API_KEY_REVOKED' | 'ENTRY_CHANGED_OUTSIDE' | 'ENTRY_COPIED' | 'ENTRY_DELETED' | 'ENTRY_MOVED' | 'ENTRY_RENAMED' | 'ENTRY_RESTORED' | 'FILE_UPLOADED' | 'FOLDER_CREATED' | 'GROUP_CREATED' | 'GROUP_DELETED' | 'GROUP_MEMBER_ADDED' | 'GROUP_MEMBER_REMOVED' | 'GROUP_UPDATED' | 'JOB_ENDED' | 'MEMBER_DEACTIVATED' | 'MEMBER_JOINED' | 'MEMBER_REACTIVATED' | 'MEMBER_REMOVED' | 'MEMBER_UPDATED' | 'PROVIDER_CONNECTED' | 'PROVIDER_DISCONNECTED' | 'PROVIDER_UPDATED' | 'SERVICE_ACCOUNT_CREATED' | 'SHARE_CREATED' | 'SHARE_REVOKED'
 
 /** A webhook and its new secret. */
 export interface WebhookSecretPayload {

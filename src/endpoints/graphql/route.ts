@@ -178,6 +178,7 @@ const lostCredential: ReadonlySet<Reason> = new Set([
   'KEY_EXPIRED',
   'KEY_REVOKED',
   'SESSION_ENDED',
+  'ACCOUNT_DEACTIVATED',
 ])
 
 /** Returns true if the credential ended after the request was authenticated. */

@@ -9,6 +9,7 @@ const everywhere: readonly Reason[] = [
   'KEY_EXPIRED',
   'KEY_REVOKED',
   'SESSION_ENDED',
+  'ACCOUNT_DEACTIVATED',
   'TOO_LARGE',
   'UNSUPPORTED_MEDIA_TYPE',
   'RATE_LIMITED',

@@ -26,7 +26,7 @@ export interface AuditFacts {
   bytes?: number | null
   /** The user, if no viewer identifies them. */
   user?: Pick<Member, 'userId' | 'workspaceId' | 'email' | 'name'>
-  credential?: { kind: Viewer['kind']; id: string }
+  credential?: { kind: Viewer['kind'] | 'SCIM_TOKEN'; id: string }
   details?: Record<string, unknown>
 }
 

@@ -15,12 +15,13 @@ import {
   revokeSessionOf,
   type SignInProof,
 } from '../../db/sessions.ts'
-import { findPassword, findPasswordByEmail, replacePassword, setUserName } from '../../db/users.ts'
+import { findPassword, findPasswordByEmail, replacePassword, setUserName, type UserPassword } from '../../db/users.ts'
 import { AppError } from '../../errors.ts'
 import { cut } from '../audit/event.ts'
 import type { Audit, Recording } from '../audit/index.ts'
 import { parseKnownEmail, parseName } from '../input.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
+import { requireActive } from './credentials.ts'
 
 /** The maximum number of sessions in a list. Scripts that sign in on every run can create any number of sessions. */
 const maxSessions = 200
@@ -36,13 +37,43 @@ export interface OpenSession {
   current: boolean
 }
 
-export function createAccounts(options: { db: Database; tokens: SessionTokens; limits: SignIns; audit: Audit }) {
-  const { db, tokens, limits, audit } = options
+/** Sign-ins with the password that somebody has in a directory. */
+export interface DirectorySignIn {
+  /** Returns whether the directory has the password of an account. */
+  owns(userId: string): Promise<boolean>
+  /**
+   * Signs somebody in, or refuses as for an unknown account.
+   * @param recording of the sign-in
+   * @throws WRONG_EMAIL_OR_PASSWORD, NOT_LINKED, ACCOUNT_DEACTIVATED, RATE_LIMITED, UNAVAILABLE
+   */
+  signIn(
+    input: { login: string; password: string },
+    recording: Recording,
+    origin: Origin,
+    signal?: AbortSignal,
+  ): Promise<SignedIn>
+}
+
+export function createAccounts(options: {
+  db: Database
+  tokens: SessionTokens
+  limits: SignIns
+  audit: Audit
+  /** Null without a directory. */
+  directory: DirectorySignIn | null
+}) {
+  const { db, tokens, limits, audit, directory } = options
+
+  /** Returns whether the directory is asked: for its own people, and for those without a password here. */
+  async function isOfDirectory(account: UserPassword | null): Promise<boolean> {
+    if (!directory) return false
+    return !account?.passwordHash || (await directory.owns(account.userId))
+  }
 
   return {
     /**
      * Signs in. An unknown email and a wrong password get the same error after the same time.
-     * @throws WRONG_EMAIL_OR_PASSWORD, INVALID_INPUT for an email that is too long, RATE_LIMITED
+     * @throws WRONG_EMAIL_OR_PASSWORD, ACCOUNT_DEACTIVATED, INVALID_INPUT for an email that is too long, RATE_LIMITED
      */
     login(input: { email: string; password: string }, origin: Origin, signal?: AbortSignal): Promise<SignedIn> {
       return audit.recorded({ origin }, 'LOGIN', { details: emailIn(input) }, async recording => {
@@ -51,10 +82,16 @@ export function createAccounts(options: { db: Database; tokens: SessionTokens; l
         return await limits.tryPassword({ account: email, address: origin.address }, async () => {
           // PostgreSQL cannot store NUL, so no account has such an email.
           const account = email.includes('\0') ? null : await findPasswordByEmail(db, email)
+          if (directory && (await isOfDirectory(account))) {
+            // Those who wait for a slow directory are in no queue with others.
+            slot[Symbol.dispose]()
+            return directory.signIn({ login: email, password: input.password }, recording, origin, signal)
+          }
           const matches = await verifyPassword(slot, account?.passwordHash ?? null, input.password)
           const [member] = account && matches ? await findMemberships(db, account.userId) : []
           if (account && !member) recording.add({ subject: { kind: 'MEMBER', id: account.userId } })
           if (!account?.passwordHash || !member) throw wrongPassword()
+          if (member.deactivatedAt) recording.add({ subject: { kind: 'MEMBER', id: member.userId } })
           const { passwordHash } = account
           return recording.commit(change => startSession(tokens, change, recording, member, { passwordHash }, origin))
         })
@@ -155,7 +192,7 @@ export interface SignedIn {
 
 /**
  * Starts a session in the transaction of `recording`.
- * @throws WRONG_EMAIL_OR_PASSWORD if the password was changed meanwhile
+ * @throws ACCOUNT_DEACTIVATED, WRONG_EMAIL_OR_PASSWORD if the password was changed meanwhile
  */
 export async function startSession(
   tokens: SessionTokens,
@@ -166,6 +203,7 @@ export async function startSession(
   { address, userAgent }: Origin,
 ): Promise<SignedIn> {
   const { userId, workspaceId } = member
+  requireActive(member)
   const expiresAt = wholeSecond(Date.now() + sessionLifetime)
   const seen = {
     address: address.slice(0, maxAddress),

@@ -6,6 +6,7 @@ import {
   type ClientConnection,
   freshness,
   keyPermissions,
+  type Member,
   memberPermissions,
   memberViewer,
   type Origin,
@@ -122,6 +123,7 @@ export function createCredentials({
     if (key.revokedAt) {
       throw new AppError('KEY_REVOKED', `This ${nameOf(isConnection)} was revoked: ${advice(isConnection)}.`)
     }
+    requireActive(owner)
     const viewer: Viewer = {
       kind: 'API_KEY',
       credentialId: key.id,
@@ -283,6 +285,7 @@ export function createCredentials({
   }: Parameters<Credentials['recallMember']>[0]): Promise<Viewer> {
     const member = await memberOf(`${workspaceId}/${userId}`)
     if (!member) throw new AppError('INVALID_CREDENTIAL', 'The person who created this is no longer a member.')
+    requireActive(member)
     return memberViewer(member, sessionId, origin)
   }
 
@@ -324,6 +327,11 @@ function hashOfKey(key: string, connection: ClientConnection | undefined): strin
   return hash
 }
 
+/** @throws ACCOUNT_DEACTIVATED */
+export function requireActive({ deactivatedAt }: Pick<Member, 'deactivatedAt'>): void {
+  if (deactivatedAt) throw new AppError('ACCOUNT_DEACTIVATED')
+}
+
 function unknownAccessKey(): AppError {
   return new AppError('INVALID_CREDENTIAL', 'This access key ID is unknown: use the one shown with the API key.')
 }
@@ -349,6 +357,7 @@ function advice(isConnection = false): string {
 
 function sessionViewer(session: Session | null, origin: Origin, namedProvider: ProviderName | null): Viewer {
   if (!session || session.revokedAt) throw sessionEnded()
+  requireActive(session.member)
   const viewer: Viewer = {
     kind: 'SESSION',
     credentialId: session.id,

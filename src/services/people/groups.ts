@@ -173,7 +173,7 @@ export function createGroups({ db, audit }: { db: Database; audit: Audit }) {
     },
 
     /**
-     * Removes a member whom the issuer of single sign-on does not name.
+     * Removes a member whom no issuer and no directory names.
      * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND
      */
     removeMember(viewer: Viewer | null, groupId: string, userId: string): Promise<MemberGroup> {
@@ -187,7 +187,7 @@ export function createGroups({ db, audit }: { db: Database; audit: Audit }) {
             requireMayAssign(admin, target)
           }
           if (target && (await issuedGroupsOf(trx, workspaceId, userId)).has(group.id)) {
-            throw new AppError('INVALID_INPUT', 'The issuer of single sign-on names this member: remove them there.')
+            throw new AppError('INVALID_INPUT', 'An issuer or a directory names this member: remove them there.')
           }
           if (!target || !(await deleteGroupMember(trx, { workspaceId, groupId: group.id, userId }))) {
             throw new AppError('NOT_FOUND', 'The group has no such member.')
@@ -204,7 +204,7 @@ function membership({ id, name }: MemberGroup, target: { email: string; name: st
 }
 
 /** @throws INVALID_INPUT */
-function parseGroupName(text: string): string {
+export function parseGroupName(text: string): string {
   const name = parseName(text, 'The name of a group')
   if (Buffer.byteLength(groupKey(name)) > maxKeyBytes) {
     throw new AppError('INVALID_INPUT', 'The name of a group is too long in its Unicode normal form.')

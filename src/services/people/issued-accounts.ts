@@ -1,5 +1,6 @@
 /** Accounts and groups that follow an issuer: who gets an account at their first sign-in, and the groups that the issuer names. */
-import { allProviders } from '../../auth/access.ts'
+import { allProviders, type ProviderAccess } from '../../auth/access.ts'
+import type { Role } from '../../auth/scopes.ts'
 import type { Member, Origin } from '../../auth/viewer.ts'
 import { type Change, isUniqueViolation } from '../../db/client.ts'
 import { findGroupsNamed, issuedGroupsOf, putIssuedGroups } from '../../db/groups.ts'
@@ -28,7 +29,6 @@ export async function createIssuedAccount(
   const workspace = await findTheWorkspace(trx)
   if (!workspace) throw new AppError('NOT_LINKED', 'The first account needs a password: register it, then link yours.')
   if (workspace.registration === 'CLOSED') throw new AppError('NOT_LINKED')
-  const { issuer, subject } = issued
   const isInGroup = (await findGroupsNamed(trx, workspace.id, issued.groups ?? [])).some(({ role }) => role !== 'NONE')
   if (invite === null && !isInGroup) throw new AppError('NOT_LINKED')
   if (issued.email === null) {
@@ -38,9 +38,27 @@ export async function createIssuedAccount(
     invite === null
       ? ({ workspaceId: workspace.id, role: 'NONE', access: allProviders, isConfirmed: false } as const)
       : { ...(await acceptInvite(trx, invite, origin)), isConfirmed: true }
+  return insertIssuedAccount(trx, issued, membership)
+}
+
+/**
+ * Creates an account without a password, for an identity that has none.
+ * @throws NOT_LINKED if the email belongs to another account, INVALID_INPUT
+ */
+export async function insertIssuedAccount(
+  trx: Change,
+  { issuer, subject, email, name }: Pick<IssuedIdentity, 'issuer' | 'subject' | 'email' | 'name'>,
+  membership: { workspaceId: string; role: Role; access: ProviderAccess; isConfirmed: boolean },
+): Promise<{ member: Member; identityId: string }> {
+  if (email === null) {
+    throw new AppError(
+      'NOT_LINKED',
+      'Nobody names your email address, which a new account needs: ask an administrator.',
+    )
+  }
   const account = {
-    email: parseEmail(issued.email),
-    name: issued.name === null ? null : parseName(issued.name, 'A name'),
+    email: parseEmail(email),
+    name: name === null ? null : parseName(name, 'A name'),
     passwordHash: null,
   }
   const userId = await insertUser(trx, account).catch(error => {
@@ -52,7 +70,7 @@ export async function createIssuedAccount(
   })
   const member = await insertMember(trx, { userId, ...membership })
   const { workspaceId } = membership
-  const identity = await insertIdentity(trx, { workspaceId, userId, issuer, subject, email: issued.email })
+  const identity = await insertIdentity(trx, { workspaceId, userId, issuer, subject, email })
   return { member, identityId: identity.id }
 }
 
@@ -64,7 +82,7 @@ export async function createIssuedAccount(
 export async function followIssuedGroups(
   trx: Change,
   member: Member,
-  { groups }: IssuedIdentity,
+  { issuer, groups }: Pick<IssuedIdentity, 'issuer' | 'groups'>,
 ): Promise<{ member: Member; changes: { joined: string[]; left: string[] } | null }> {
   if (groups === null || member.isService) return { member, changes: null }
   const { workspaceId, userId } = member
@@ -74,13 +92,13 @@ export async function followIssuedGroups(
   ]
   const present = new Set(member.groups.map(({ id }) => id))
   const joined = named.filter(({ id }) => !present.has(id))
-  const left = member.groups.filter(({ id }) => before.has(id) && !named.some(group => group.id === id))
+  const left = member.groups.filter(({ id }) => before.get(id) === issuer && !named.some(group => group.id === id))
   if (joined.length === 0 && left.length === 0) return { member, changes: null }
   await lockWorkspace(trx, workspaceId)
   const free = maxGroupsOfMember - member.groups.length + left.length
   const joining = joined.slice(0, Math.max(free, 0))
   const ids = (some: readonly { id: string }[]) => some.map(({ id }) => id)
-  await putIssuedGroups(trx, { workspaceId, userId, joined: ids(joining), left: ids(left) })
+  await putIssuedGroups(trx, issuer, { workspaceId, userId, joined: ids(joining), left: ids(left) })
   const names = (some: readonly { name: string }[]) => some.map(({ name }) => name)
   return {
     member: (await findMember(trx, workspaceId, userId)) ?? member,

@@ -6,13 +6,16 @@ import type { Change, Database } from '../../db/client.ts'
 import {
   batchedMembers,
   countOwners,
+  deactivateMember,
   deleteMember,
   findMember,
   type Joined,
   listMembers,
   type MemberFilter,
+  reactivateMember,
   updateMember,
 } from '../../db/members.ts'
+import { revokeSessionsOf } from '../../db/sessions.ts'
 import { deleteUserWithoutMembership } from '../../db/users.ts'
 import { lockWorkspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
@@ -46,6 +49,7 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
   }
 
   async function requireOtherOwner(trx: Database, target: Member): Promise<void> {
+    if (target.deactivatedAt) return
     if (target.own.role === 'OWNER' && target.own.access.all && (await countOwners(trx, target.workspaceId)) === 1) {
       throw new AppError(
         'LAST_OWNER',
@@ -131,6 +135,35 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
           return { ...target, ...combine(next, target.groups), own: next }
         })
       })
+    },
+
+    /**
+     * Ends the sessions of a member, and refuses their API keys and share links until they are reactivated.
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, OWN_MEMBERSHIP, LAST_OWNER, NOT_FOUND
+     */
+    deactivate(viewer: Viewer | null, userId: string): Promise<Member> {
+      const subject = { kind: 'MEMBER', id: userId } as const
+      return audit.recorded(viewer, 'MEMBER_DEACTIVATE', { subject }, recording =>
+        change(viewer, userId, recording, async (trx, admin, target) => {
+          if (target.userId === admin.member.userId)
+            throw new AppError('OWN_MEMBERSHIP', 'Nobody deactivates themselves.')
+          await requireOtherOwner(trx, target)
+          await deactivateMember(trx, target, null)
+          await revokeSessionsOf(trx, target.userId)
+          return { ...target, deactivatedAt: target.deactivatedAt ?? new Date() }
+        }),
+      )
+    },
+
+    /** @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, NOT_FOUND */
+    reactivate(viewer: Viewer | null, userId: string): Promise<Member> {
+      const subject = { kind: 'MEMBER', id: userId } as const
+      return audit.recorded(viewer, 'MEMBER_REACTIVATE', { subject }, recording =>
+        change(viewer, userId, recording, async (trx, _admin, target) => {
+          await reactivateMember(trx, target)
+          return { ...target, deactivatedAt: null }
+        }),
+      )
     },
 
     /** Removes a member, with their sessions and keys. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, LAST_OWNER, NOT_FOUND */

@@ -17,11 +17,20 @@ import {
 } from '../../db/users.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
+import type { DirectorySignIn } from './accounts.ts'
 
 /** Milliseconds: a day. */
 const lifetime = 24 * 60 * 60 * 1000
 
-export function createPasswordResets({ db, audit }: { db: Database; audit: Audit }) {
+export function createPasswordResets({
+  db,
+  audit,
+  directory,
+}: {
+  db: Database
+  audit: Audit
+  directory: DirectorySignIn | null
+}) {
   return {
     /**
      * Creates a link for another member. `token` cannot be read again, and ends an earlier one of the member. An API key cannot
@@ -41,6 +50,9 @@ export function createPasswordResets({ db, audit }: { db: Database; audit: Audit
           recording.add({ details: { email: target.email, expiresAt } })
           if (target.isService) {
             throw new AppError('INVALID_INPUT', 'A service account has no password: create an API key for it.')
+          }
+          if (await directory?.owns(userId)) {
+            throw new AppError('INVALID_INPUT', 'The directory has the password of this member: change it there.')
           }
           requireMayAssign(admin, target)
           // A stolen session must not replace the password without knowing it.

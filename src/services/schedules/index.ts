@@ -297,7 +297,7 @@ async function refuse(
   { reason, message }: AppError,
 ): Promise<void> {
   const { id, workspaceId, userId, job } = schedule
-  if (reasons[reason].retryable || reason === 'TOO_MANY_JOBS') {
+  if (reasons[reason].retryable || reason === 'TOO_MANY_JOBS' || reason === 'ACCOUNT_DEACTIVATED') {
     await settleRun(db, schedule, { kind: 'skipped', nextRunAt: nextTime(schedule, schedule.now) })
     return
   }

@@ -61,6 +61,16 @@ export const webhookEvents = {
     description: 'The role or the access of a member was changed.',
   },
   MEMBER_REMOVED: { type: 'member.removed', action: 'MEMBER_REMOVE', description: 'A member was removed.' },
+  MEMBER_DEACTIVATED: {
+    type: 'member.deactivated',
+    action: 'MEMBER_DEACTIVATE',
+    description: 'A member was deactivated.',
+  },
+  MEMBER_REACTIVATED: {
+    type: 'member.reactivated',
+    action: 'MEMBER_REACTIVATE',
+    description: 'A member was reactivated.',
+  },
   GROUP_CREATED: { type: 'group.created', action: 'GROUP_CREATE', description: 'A group was created.' },
   GROUP_UPDATED: {
     type: 'group.updated',

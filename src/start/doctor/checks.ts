@@ -217,6 +217,18 @@ async function checkModes(dataFolder: string): Promise<Finding[]> {
   ]
 }
 
+/** Signs in to the LDAP directory, if there is one, and looks for people. */
+export async function checkDirectory({ directory }: Pick<Services, 'directory'>): Promise<Finding[]> {
+  if (!directory) return []
+  const subject = 'Directory'
+  try {
+    if (await directory.check()) return [ok(subject, 'It responds, and STOWAGE_LDAP_FILTER finds people.')]
+    return [problem(subject, 'STOWAGE_LDAP_FILTER finds nobody: check it, STOWAGE_LDAP_BASE, and the bind account.')]
+  } catch (error) {
+    return [problem(subject, `${messageOf(error)} Check the settings that begin with STOWAGE_LDAP_.`)]
+  }
+}
+
 /** Tests the back end of every provider. */
 export async function checkBackEnds({ providers }: Pick<Services, 'providers'>): Promise<Finding[]> {
   const tested = await providers.testAll()

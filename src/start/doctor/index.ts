@@ -7,6 +7,7 @@ import { connectionTo, withServices } from '../offline-app.ts'
 import {
   checkBackEnds,
   checkDatabase,
+  checkDirectory,
   checkDisks,
   checkPublicUrl,
   checkSecret,
@@ -64,5 +65,8 @@ async function* examineContent(db: Database, settings: Settings): AsyncGenerator
   }
   const { secret, previous } = found
   yield await checkSecret(db, found)
-  yield* await withServices({ db, settings, secret, previousSecret: previous }, checkBackEnds)
+  yield* await withServices({ db, settings, secret, previousSecret: previous }, async services => [
+    ...(await checkDirectory(services)),
+    ...(await checkBackEnds(services)),
+  ])
 }

@@ -10,6 +10,8 @@ export const queryKeys = {
   members: ['members'],
   groups: ['groups'],
   invites: ['invites'],
+  /** The LDAP directory and the tokens for SCIM. */
+  directories: ['directories'],
   providers: ['providers'],
   /** The latest jobs. */
   jobs: ['jobs'],

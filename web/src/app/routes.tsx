@@ -93,6 +93,10 @@ export const routes: RouteObject[] = [
                 lazy: page(async () => (await import('../settings/service-accounts/page.tsx')).ServiceAccountsPage),
               },
               {
+                path: 'directories',
+                lazy: page(async () => (await import('../settings/directories/page.tsx')).DirectoriesPage),
+              },
+              {
                 path: 'webhooks',
                 lazy: page(async () => (await import('../settings/webhooks/page.tsx')).WebhooksPage),
               },

@@ -1,6 +1,7 @@
 /** The settings of a person and of the workspace. Each page is a file or a folder. */
 import { NavLink, Outlet } from 'react-router'
 import { usePermissions } from '../api/session.ts'
+import { texts as directoryTexts } from '../texts/directories.tsx'
 import { texts as groupTexts } from '../texts/groups.tsx'
 import { texts } from '../texts/settings.tsx'
 import '../ui/parts.css'
@@ -28,6 +29,7 @@ export function SettingsLayout() {
                 <NavLink to="/settings/members">{texts.members}</NavLink>
                 <NavLink to="/settings/groups">{groupTexts.groups}</NavLink>
                 <NavLink to="/settings/service-accounts">{groupTexts.serviceAccounts}</NavLink>
+                <NavLink to="/settings/directories">{directoryTexts.directories}</NavLink>
               </>
             )}
             <NavLink to="/settings/webhooks">{texts.webhooks}</NavLink>

@@ -49,6 +49,7 @@ export const wordsByReason: Readonly<Record<string, Words>> = {
   TOKEN_EXPIRED: 'The access token of the application has expired.',
   SESSION_ENDED: 'Your session has ended. Sign in again.',
   WRONG_EMAIL_OR_PASSWORD: detailed('The email or the password is wrong.'),
+  ACCOUNT_DEACTIVATED: 'Your account is deactivated. Ask an administrator.',
   LINK_EXPIRED: 'The download link has expired. Start the download again.',
   SHARE_ENDED: detailed('This share link has ended. Ask the person who sent it for a new one.'),
   SIGN_IN_REFUSED: 'The sign-in was not confirmed. Try again.',

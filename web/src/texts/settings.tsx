@@ -164,6 +164,14 @@ export const texts = {
   joined: 'Joined',
   you: (email: string) => `${email} (you)`,
   keys: 'Keys',
+  deactivate: 'Deactivate',
+  deactivated: 'Deactivated',
+  deactivateTitle: (name: string) => `Deactivate ${name}?`,
+  deactivateHelp: (email: string) =>
+    `All sessions of ${email} end now. Their API keys and share links stop working until you reactivate them. Nothing is deleted.`,
+  reactivate: 'Reactivate',
+  reactivateTitle: (name: string) => `Reactivate ${name}?`,
+  reactivateHelp: (email: string) => `${email} can sign in again. Their API keys and share links work again.`,
   removeTitle: (name: string) => `Remove ${name}?`,
   removeHelp: (email: string) =>
     `The account ${email}, its sessions and its API keys are removed immediately. Files are not affected.`,
@@ -216,6 +224,8 @@ export const texts = {
     MEMBER_JOINED: 'Member joined',
     MEMBER_UPDATED: 'Member changed',
     MEMBER_REMOVED: 'Member removed',
+    MEMBER_DEACTIVATED: 'Member deactivated',
+    MEMBER_REACTIVATED: 'Member reactivated',
     GROUP_CREATED: 'Group created',
     GROUP_UPDATED: 'Group changed',
     GROUP_DELETED: 'Group deleted',

@@ -25,6 +25,14 @@ const actions: Record<AuditAction, { description: string }> = {
   MEMBER_VIEW: { description: 'Somebody looked at what a member can access and do.' },
   MEMBER_UPDATE: { description: 'The role or provider access of a member was changed.' },
   MEMBER_REMOVE: { description: 'A membership was ended.' },
+  MEMBER_DEACTIVATE: {
+    description:
+      'A member was deactivated: their sessions ended, and their API keys and share links are refused. `details.source` names the directory that did it, if one did.',
+  },
+  MEMBER_REACTIVATE: { description: 'A member who was deactivated was reactivated.' },
+  MEMBER_CREATE: { description: 'A directory created an account over SCIM.' },
+  SCIM_TOKEN_CREATE: { description: 'A token for SCIM was created.' },
+  SCIM_TOKEN_REVOKE: { description: 'A token for SCIM was revoked.' },
   GROUP_CREATE: { description: 'A group was created.' },
   GROUP_UPDATE: { description: 'The name, role or provider access of a group was changed.' },
   GROUP_DELETE: { description: 'A group was deleted. Its members stay in the workspace.' },
@@ -117,6 +125,7 @@ const subjects: Record<AuditSubjectKind, { description: string }> = {
   MEMBER: { description: 'A member, identified by the user ID.' },
   GROUP: { description: 'A group.' },
   INVITE: { description: 'An invite.' },
+  SCIM_TOKEN: { description: 'A token for SCIM.' },
   SESSION: { description: 'A session that was ended from another session.' },
   WORKSPACE: { description: 'The workspace.' },
   JOB: { description: 'A job.' },

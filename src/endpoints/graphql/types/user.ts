@@ -17,6 +17,14 @@ import {
 import { definePage, toPage } from './page.ts'
 import { ProviderAccessInput, RoleEnum, ScopeEnum } from './provider-access.ts'
 
+const DirectoryKindEnum = builder.enumType('DirectoryKind', {
+  description: 'The kinds of directories.',
+  values: {
+    LDAP: { description: 'The LDAP directory of the server, in which people have their passwords.' },
+    SCIM: { description: 'A directory that uses SCIM, such as Microsoft Entra or Okta.' },
+  } as const,
+})
+
 UserRef.implement({
   description: 'A member of the workspace.',
   fields: t => ({
@@ -51,6 +59,30 @@ UserRef.implement({
     isServiceAccount: t.boolean({
       description: 'Whether the member is a program, which has API keys and never signs in.',
       resolve: ({ member }) => member.isService,
+    }),
+    directory: t.field({
+      type: DirectoryKindEnum,
+      nullable: true,
+      description:
+        'The directory that manages the account, or null. Only for those who administer the whole workspace.',
+      authScopes: { public: true },
+      resolve: ({ member }, _args, { services, viewer }) => services.directories.kindOf(viewer, member),
+    }),
+    issuedGroupIds: t.field({
+      type: ['ID'],
+      description:
+        'The IDs of the groups that an issuer or a directory has named, and alone ends. Only for those who administer the whole workspace.',
+      authScopes: { public: true },
+      resolve: async ({ member }, _args, { services, viewer }) => [
+        ...(await services.directories.issuedGroupsOf(viewer, member)),
+      ],
+    }),
+    deactivatedAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description:
+        'The time since which all credentials of the member are refused, or null for a member who is active.',
+      resolve: ({ member }) => member.deactivatedAt,
     }),
     createdAt: t.field({
       type: 'DateTime',
@@ -178,6 +210,30 @@ builder.mutationFields(t => ({
     args: { userId: t.arg.id({ required: true, description: 'The user ID of the member.' }) },
     resolve: (_root, { userId }, { services, viewer }) => services.passwordResets.create(viewer, userId),
   }),
+  deactivateMember: t.field({
+    type: UserRef,
+    description:
+      'Deactivates another member: ends their sessions, and refuses their API keys and share links until `reactivateMember`. Everything they own stays.',
+    audit: 'MEMBER_DEACTIVATE',
+    authScopes: { workspace: 'admin' },
+    args: { userId: t.arg.id({ required: true, description: 'The user ID of the member.' }) },
+    resolve: async (_root, { userId }, { services, viewer }) => ({
+      member: await services.members.deactivate(viewer, userId),
+      seenBy: viewer,
+    }),
+  }),
+  reactivateMember: t.field({
+    type: UserRef,
+    description:
+      'Ends the deactivation of a member. Their API keys and share links work again; sessions that ended do not.',
+    audit: 'MEMBER_REACTIVATE',
+    authScopes: { workspace: 'admin' },
+    args: { userId: t.arg.id({ required: true, description: 'The user ID of the member.' }) },
+    resolve: async (_root, { userId }, { services, viewer }) => ({
+      member: await services.members.reactivate(viewer, userId),
+      seenBy: viewer,
+    }),
+  }),
   removeMember: t.boolean({
     description: 'Removes a member and ends their sessions and API keys. Returns true.',
     audit: 'MEMBER_REMOVE',
@@ -196,6 +252,10 @@ export const CredentialKind = builder.enumType('CredentialKind', {
     SESSION: { description: 'A session JWT, from `login` or `register`.' },
     API_KEY: { description: 'An API key, from `createApiKey`.' },
     SHARE: { description: 'A share link, from `createShare`. It is no credential of this API.' },
+    SCIM_TOKEN: {
+      description:
+        'A token of a directory, from `createScimToken`. It is no credential of this API, and stands for no member.',
+    },
   } as const,
 })
 

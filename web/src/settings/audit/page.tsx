@@ -114,6 +114,7 @@ function EventDialog({ event, onClose }: { event: AuditEvent; onClose: () => voi
     SESSION: texts.session,
     API_KEY: texts.apiKey(event.credentialPrefix ?? ''),
     SHARE: texts.subjects.SHARE,
+    SCIM_TOKEN: texts.subjects.SCIM_TOKEN,
   }
   const credential = event.credentialKind && credentials[event.credentialKind]
   const facts: readonly (readonly [string, string | null])[] = [

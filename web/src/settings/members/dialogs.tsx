@@ -7,7 +7,7 @@ import { texts as groupTexts } from '../../texts/groups.tsx'
 import { texts } from '../../texts/settings.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
-import { Dialog, DialogEnd, FormDialog } from '../../ui/dialog.tsx'
+import { Confirm, Dialog, DialogEnd, FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { LoadState } from '../../ui/loading.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -24,8 +24,10 @@ import { AccessEditor, ExpiryField, useExpiry } from '../access/access-editor.ts
 import {
   CreateInviteMutation,
   CreatePasswordResetMutation,
+  DeactivateMemberMutation,
   type Member,
   type MemberView,
+  ReactivateMemberMutation,
   StorageNamesQuery,
   UpdateMemberMutation,
   ViewMemberMutation,
@@ -164,6 +166,34 @@ export function InviteDialog({ onCreated, onClose }: { onCreated: () => void; on
       <AccessEditor access={access} onChange={setAccess} allHelp={texts.allOfWorkspace} hasSeveral />
       <ExpiryField expiry={expiry} allowNever={false} />
     </FormDialog>
+  )
+}
+
+/** Deactivates a member, or reactivates them. */
+export function ActivityDialog({
+  member,
+  onChanged,
+  onClose,
+}: {
+  member: Member
+  onChanged: () => Promise<void>
+  onClose: () => void
+}) {
+  const { id, email, deactivatedAt } = member
+  const name = member.name ?? email
+  const isActive = deactivatedAt === null
+  return (
+    <Confirm
+      title={isActive ? texts.deactivateTitle(name) : texts.reactivateTitle(name)}
+      action={isActive ? texts.deactivate : texts.reactivate}
+      onConfirm={async () => {
+        await (isActive ? ask(DeactivateMemberMutation, { userId: id }) : ask(ReactivateMemberMutation, { userId: id }))
+        await onChanged()
+      }}
+      onClose={onClose}
+    >
+      <p>{isActive ? texts.deactivateHelp(email) : texts.reactivateHelp(email)}</p>
+    </Confirm>
   )
 }
 

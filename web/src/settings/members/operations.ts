@@ -4,7 +4,7 @@ export const MembersQuery = graphql(`
   query Members($after: String, $serviceAccounts: Boolean!) {
     users(first: 100, after: $after, serviceAccounts: $serviceAccounts) {
       nodes {
-        id email name role isServiceAccount createdAt
+        id email name role isServiceAccount createdAt deactivatedAt directory
         groups { id name }
         providerAccess { all restrictions { basePath provider { id name } } }
       }
@@ -34,6 +34,18 @@ export const StorageNamesQuery = graphql(`
 export const UpdateMemberMutation = graphql(`
   mutation UpdateMember($input: UpdateMemberInput!) {
     updateMember(input: $input) { id }
+  }
+`)
+
+export const DeactivateMemberMutation = graphql(`
+  mutation DeactivateMember($userId: ID!) {
+    deactivateMember(userId: $userId) { id }
+  }
+`)
+
+export const ReactivateMemberMutation = graphql(`
+  mutation ReactivateMember($userId: ID!) {
+    reactivateMember(userId: $userId) { id }
   }
 `)
 

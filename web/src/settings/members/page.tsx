@@ -15,12 +15,12 @@ import { ShowMore, usePages } from '../../ui/pages.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { AccessSummary } from '../access/access.tsx'
-import { EditMemberDialog, InviteDialog, ResetDialog, ViewDialog } from './dialogs.tsx'
+import { ActivityDialog, EditMemberDialog, InviteDialog, ResetDialog, ViewDialog } from './dialogs.tsx'
 import { Invites } from './invites.tsx'
 import { type Member, MembersQuery, RemoveMemberMutation } from './operations.ts'
 import { RoleAndGroups } from './role-and-groups.tsx'
 
-type MemberDialog = { kind: 'invite' } | { kind: 'view' | 'edit' | 'reset' | 'remove'; member: Member }
+type MemberDialog = { kind: 'invite' } | { kind: 'view' | 'edit' | 'reset' | 'activity' | 'remove'; member: Member }
 
 export function MembersPage() {
   return (
@@ -58,6 +58,7 @@ function Members() {
           onView={member => setOpen({ kind: 'view', member })}
           onEdit={member => setOpen({ kind: 'edit', member })}
           onReset={member => setOpen({ kind: 'reset', member })}
+          onActivity={member => setOpen({ kind: 'activity', member })}
           onRemove={member => setOpen({ kind: 'remove', member })}
         />
       )}
@@ -67,6 +68,7 @@ function Members() {
       {open?.kind === 'view' && <ViewDialog member={open.member} onClose={close} />}
       {open?.kind === 'edit' && <EditMemberDialog member={open.member} onSaved={reload} onClose={close} />}
       {open?.kind === 'reset' && <ResetDialog member={open.member} onClose={close} />}
+      {open?.kind === 'activity' && <ActivityDialog member={open.member} onChanged={reload} onClose={close} />}
       {open?.kind === 'remove' && (
         <Confirm
           title={texts.removeTitle(open.member.name ?? open.member.email)}
@@ -88,6 +90,7 @@ interface MemberActions {
   onView: (member: Member) => void
   onEdit: (member: Member) => void
   onReset: (member: Member) => void
+  onActivity: (member: Member) => void
   onRemove: (member: Member) => void
 }
 
@@ -101,9 +104,9 @@ function MemberTable({ members, ...actions }: MemberActions & { members: readonl
   )
 }
 
-function Row({ member, onView, onEdit, onReset, onRemove }: MemberActions & { member: Member }) {
+function Row({ member, onView, onEdit, onReset, onActivity, onRemove }: MemberActions & { member: Member }) {
   const { user: self } = useSession().viewer
-  const { id, name, email, role, createdAt, providerAccess } = member
+  const { id, name, email, role, createdAt, deactivatedAt, providerAccess } = member
   const nameId = `member-${id}`
   const isSelf = id === self.id
   // Only owners may change owners.
@@ -135,6 +138,9 @@ function Row({ member, onView, onEdit, onReset, onRemove }: MemberActions & { me
             </Button>
             <Button onPress={() => onReset(member)} aria-describedby={nameId}>
               {texts.resetPassword}
+            </Button>
+            <Button onPress={() => onActivity(member)} aria-describedby={nameId}>
+              {deactivatedAt === null ? texts.deactivate : texts.reactivate}
             </Button>
             <Button variant="danger" onPress={() => onRemove(member)} aria-describedby={nameId}>
               {common.remove}

@@ -1,0 +1,180 @@
+/** Queries about members whose accounts come from a directory, and about the times at which a directory is read. */
+import { type SqlBool, sql } from 'kysely'
+import type { Member } from '../auth/viewer.ts'
+import { claimRows, dueRows, isAnyDue, secondsFromNow } from './claims.ts'
+import type { Change, Database } from './client.ts'
+import { memberColumns, toMember } from './members.ts'
+
+/** A member with an account of a directory. */
+export interface IssuedMember {
+  subject: string
+  identityId: string
+  member: Member
+  /** The directory that has deactivated the member; null for an administrator and for a member who is active. */
+  deactivatedBy: string | null
+  /** The groups of the member that the directory has named. */
+  issuedGroups: readonly string[]
+}
+
+/** Returns those of some subjects that have an account. */
+export async function findIssuedMembers(
+  db: Database,
+  source: string,
+  subjects: readonly string[],
+): Promise<IssuedMember[]> {
+  const rows = await db
+    .selectFrom('identities')
+    .innerJoin('members', join =>
+      join
+        .onRef('members.workspace_id', '=', 'identities.workspace_id')
+        .onRef('members.user_id', '=', 'identities.user_id'),
+    )
+    .innerJoin('users', 'users.id', 'identities.user_id')
+    .select(memberColumns)
+    .select(['identities.id as identity_id', 'identities.subject', 'members.deactivated_by'])
+    .select(
+      sql<string[]>`array(
+        select group_id from group_members where group_members.workspace_id = identities.workspace_id
+          and group_members.user_id = identities.user_id and group_members.issued_by = ${source})::text[]`.as(
+        'issued_groups',
+      ),
+    )
+    .where('identities.issuer', '=', source)
+    .where(sql<SqlBool>`identities.subject = any(${subjects}::text[])`)
+    .execute()
+  return rows.map(row => ({
+    subject: row.subject,
+    identityId: row.identity_id,
+    member: toMember(row),
+    deactivatedBy: row.deactivated_by,
+    issuedGroups: row.issued_groups,
+  }))
+}
+
+/** Returns the subjects of the active members of a directory who are no owners, in their order, beginning after a subject. */
+export async function listActiveSubjects(
+  db: Database,
+  source: string,
+  page: { after: string; limit: number },
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('identities')
+    .innerJoin('members', join =>
+      join
+        .onRef('members.workspace_id', '=', 'identities.workspace_id')
+        .onRef('members.user_id', '=', 'identities.user_id'),
+    )
+    .select('identities.subject')
+    .where('identities.issuer', '=', source)
+    .where('identities.subject', '>', page.after)
+    .where('members.deactivated_at', 'is', null)
+    .where('members.role', '!=', 'OWNER')
+    .orderBy('identities.subject')
+    .limit(page.limit)
+    .execute()
+  return rows.map(({ subject }) => subject)
+}
+
+/** Returns whether an account comes from a directory. */
+export async function hasIdentityOf(db: Database, userId: string, source: string): Promise<boolean> {
+  const query = db.selectFrom('identities').select('id').where('user_id', '=', userId).where('issuer', '=', source)
+  return (await query.limit(1).executeTakeFirst()) !== undefined
+}
+
+/** Seconds of a claim. The server that has it renews it. */
+export const syncClaimSeconds = 60
+
+const isDue = sql<SqlBool>`waiting.due_at <= now() and (waiting.claimed_until is null or waiting.claimed_until < now())`
+
+/** Lets a directory be read for the first time. */
+export async function registerSync(db: Database, source: string): Promise<void> {
+  await db
+    .insertInto('directory_syncs')
+    .values({ id: source, due_at: sql<Date>`now()` })
+    .onConflict(conflict => conflict.doNothing())
+    .execute()
+}
+
+export function isAnySyncDue(db: Database, source: string): Promise<boolean> {
+  return isAnyDue(db, 'directory_syncs', sql<SqlBool>`waiting.id = ${source} and ${isDue}`)
+}
+
+/** Returns false if it is not due, or another server reads the directory. */
+export async function claimSync(db: Database, source: string, claimId: string): Promise<boolean> {
+  const due = dueRows('directory_syncs', {
+    isDue: sql<SqlBool>`waiting.id = ${source} and ${isDue}`,
+    orderBy: sql`waiting.due_at`,
+  })
+  const set = sql`claim_id = ${claimId}, claimed_until = ${secondsFromNow(syncClaimSeconds)}`
+  return (await claimRows(db, 'directory_syncs', { due, set })).length > 0
+}
+
+/** Returns false if another server has the claim. */
+export async function renewSync(db: Database, source: string, claimId: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('directory_syncs')
+    .set({ claimed_until: secondsFromNow(syncClaimSeconds) })
+    .where('id', '=', source)
+    .where('claim_id', '=', claimId)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Ends a claim. @param seconds until the directory is read again */
+export async function settleSync(
+  db: Database,
+  { source, claimId }: { source: string; claimId: string },
+  outcome: { seconds: number; people: number | null; error: string | null },
+): Promise<void> {
+  await db
+    .updateTable('directory_syncs')
+    .set({
+      due_at: secondsFromNow(outcome.seconds),
+      claim_id: null,
+      claimed_until: null,
+      ended_at: sql<Date>`now()`,
+      error: outcome.error,
+      ...(outcome.people !== null && { people: outcome.people }),
+    })
+    .where('id', '=', source)
+    .where('claim_id', '=', claimId)
+    .execute()
+}
+
+/** Marks a change of the account of a member by a directory. */
+export async function setIssuedEmail(db: Change, identityId: string, email: string): Promise<void> {
+  await db.updateTable('identities').set({ email }).where('id', '=', identityId).execute()
+}
+
+/** The last reading of a directory. */
+export interface SyncState {
+  source: string
+  readAt: Date | null
+  people: number | null
+  error: string | null
+}
+
+export async function findSync(db: Database, source: string): Promise<SyncState | null> {
+  const row = await db.selectFrom('directory_syncs').selectAll().where('id', '=', source).executeTakeFirst()
+  return row ? { source: row.id, readAt: row.ended_at, people: row.people, error: row.error } : null
+}
+
+export type DirectoryKind = 'LDAP' | 'SCIM'
+
+/** Returns the directories that manage accounts, by the ids of users. */
+export async function findDirectoriesOf(db: Database, userIds: readonly string[]): Promise<Map<string, DirectoryKind>> {
+  const { rows } = await sql<{ id: string; kind: DirectoryKind }>`
+    select user_id as id, 'LDAP' as kind from identities
+    where user_id = any(${userIds}::uuid[]) and starts_with(issuer, 'ldap:')
+    union all
+    select user_id as id, 'SCIM' as kind from scim_users where user_id = any(${userIds}::uuid[])`.execute(db)
+  return new Map(rows.map(({ id, kind }) => [id, kind]))
+}
+
+/** Returns the ids of the groups that an issuer or a directory has named, by the ids of users. */
+export async function findIssuedGroupIds(db: Database, userIds: readonly string[]): Promise<Map<string, string[]>> {
+  const { rows } = await sql<{ id: string; groups: string[] }>`
+    select user_id as id, array_agg(group_id::text) as groups from group_members
+    where user_id = any(${userIds}::uuid[]) and issued_by is not null group by user_id`.execute(db)
+  return new Map(rows.map(({ id, groups }) => [id, groups]))
+}

@@ -1,0 +1,421 @@
+/** Queries about tokens of SCIM clients, and about the users and groups that these manage. */
+import { type ExpressionBuilder, type Selectable, type SqlBool, sql } from 'kysely'
+import type { Member } from '../auth/viewer.ts'
+import type { Change, Database } from './client.ts'
+import { groupKey } from './groups.ts'
+import { memberColumns, toMember } from './members.ts'
+import type { Schema } from './schema.ts'
+import { emailKey } from './users.ts'
+
+/** The name of the source of the memberships and deactivations that SCIM makes. */
+export const scimSource = 'scim'
+
+export interface ScimToken {
+  id: string
+  workspaceId: string
+  name: string
+  displayPrefix: string
+  /** The issuer of single sign-on at which the external id of a user is their subject; null if it is none. */
+  issuer: string | null
+  createdAt: Date
+  lastUsedAt: Date | null
+  revokedAt: Date | null
+}
+
+function toToken(row: Selectable<Schema['scim_tokens']>): ScimToken {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    name: row.name,
+    displayPrefix: row.display_prefix,
+    issuer: row.issuer,
+    createdAt: row.created_at,
+    lastUsedAt: row.last_used_at,
+    revokedAt: row.revoked_at,
+  }
+}
+
+export async function insertScimToken(
+  db: Change,
+  values: Pick<ScimToken, 'workspaceId' | 'name' | 'displayPrefix' | 'issuer'> & { hash: Buffer; createdBy: string },
+): Promise<ScimToken> {
+  const row = await db
+    .insertInto('scim_tokens')
+    .values({
+      workspace_id: values.workspaceId,
+      name: values.name,
+      token_hash: values.hash,
+      display_prefix: values.displayPrefix,
+      issuer: values.issuer,
+      created_by: values.createdBy,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return toToken(row)
+}
+
+/** Returns the tokens that are not revoked, the newest first. */
+export async function listScimTokens(db: Database, workspaceId: string): Promise<ScimToken[]> {
+  const rows = await db
+    .selectFrom('scim_tokens')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('revoked_at', 'is', null)
+    .orderBy('created_at', 'desc')
+    .orderBy('id')
+    .execute()
+  return rows.map(toToken)
+}
+
+export async function findScimToken(db: Database, hash: Buffer): Promise<ScimToken | null> {
+  const row = await db.selectFrom('scim_tokens').selectAll().where('token_hash', '=', hash).executeTakeFirst()
+  return row ? toToken(row) : null
+}
+
+/** Locks a token until the end of the transaction, so that it cannot be revoked meanwhile. Returns false if it is revoked. */
+export async function lockScimToken(db: Change, id: string): Promise<boolean> {
+  const query = db.selectFrom('scim_tokens').select('id').where('id', '=', id).where('revoked_at', 'is', null)
+  return (await query.forShare().executeTakeFirst()) !== undefined
+}
+
+/** Returns null if there is no such token, or it is revoked already. */
+export async function revokeScimToken(db: Change, workspaceId: string, id: string): Promise<ScimToken | null> {
+  const row = await db
+    .updateTable('scim_tokens')
+    .set({ revoked_at: new Date() })
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .returningAll()
+    .executeTakeFirst()
+  return row ? toToken(row) : null
+}
+
+export async function touchScimToken(db: Database, id: string): Promise<void> {
+  await db.updateTable('scim_tokens').set({ last_used_at: new Date() }).where('id', '=', id).execute()
+}
+
+/** A member that SCIM manages. */
+export interface ScimUser {
+  member: Member
+  userName: string
+  externalId: string | null
+  givenName: string | null
+  familyName: string | null
+  createdAt: Date
+  updatedAt: Date
+}
+
+/** A condition on a column; several of them must all hold. */
+export interface ScimTerm<Field extends string> {
+  field: Field
+  operator: 'eq' | 'sw' | 'co'
+  value: string
+}
+
+export type ScimUserField =
+  | 'id'
+  | 'userName'
+  | 'externalId'
+  | 'email'
+  | 'displayName'
+  | 'givenName'
+  | 'familyName'
+  | 'active'
+export type ScimGroupField = 'id' | 'displayName' | 'externalId' | 'member'
+
+type UserValues = Pick<ScimUser, 'userName' | 'externalId' | 'givenName' | 'familyName'>
+
+function columnsOf({ userName, externalId, givenName, familyName }: UserValues) {
+  return {
+    user_name: userName,
+    user_name_key: emailKey(userName),
+    external_id: externalId,
+    given_name: givenName,
+    family_name: familyName,
+  }
+}
+
+/** @throws a unique violation if the user name or the external id is taken */
+export async function insertScimUser(
+  db: Change,
+  { workspaceId, userId }: Pick<Member, 'workspaceId' | 'userId'>,
+  values: UserValues,
+): Promise<void> {
+  await db
+    .insertInto('scim_users')
+    .values({ workspace_id: workspaceId, user_id: userId, ...columnsOf(values) })
+    .execute()
+}
+
+/** @throws a unique violation if the user name or the external id is taken */
+export async function updateScimUser(db: Change, { member }: ScimUser, values: UserValues): Promise<void> {
+  await db
+    .updateTable('scim_users')
+    .set({ ...columnsOf(values), updated_at: new Date() })
+    .where('workspace_id', '=', member.workspaceId)
+    .where('user_id', '=', member.userId)
+    .execute()
+}
+
+export async function findScimUser(db: Database, workspaceId: string, userId: string): Promise<ScimUser | null> {
+  const row = await usersOf(db, workspaceId).where('scim_users.user_id', '=', userId).executeTakeFirst()
+  return row ? toUser(row) : null
+}
+
+/** Returns a page of users in the order of their creation, and the number of all that match. */
+export async function listScimUsers(
+  db: Database,
+  workspaceId: string,
+  terms: readonly ScimTerm<ScimUserField>[],
+  page: { offset: number; limit: number },
+): Promise<{ total: number; items: ScimUser[] }> {
+  const conditions = terms.map(userCondition)
+  const { count } = await db
+    .selectFrom('scim_users')
+    .innerJoin('members', join =>
+      join
+        .onRef('members.workspace_id', '=', 'scim_users.workspace_id')
+        .onRef('members.user_id', '=', 'scim_users.user_id'),
+    )
+    .innerJoin('users', 'users.id', 'scim_users.user_id')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('scim_users.workspace_id', '=', workspaceId)
+    .where(({ and }) => and(conditions))
+    .executeTakeFirstOrThrow()
+  if (page.limit === 0) return { total: Number(count), items: [] }
+  const rows = await usersOf(db, workspaceId)
+    .where(({ and }) => and(conditions))
+    .orderBy('scim_users.created_at')
+    .orderBy('scim_users.user_id')
+    .offset(page.offset)
+    .limit(page.limit)
+    .execute()
+  return { total: Number(count), items: rows.map(toUser) }
+}
+
+function usersOf(db: Database, workspaceId: string) {
+  return db
+    .selectFrom('scim_users')
+    .innerJoin('members', join =>
+      join
+        .onRef('members.workspace_id', '=', 'scim_users.workspace_id')
+        .onRef('members.user_id', '=', 'scim_users.user_id'),
+    )
+    .innerJoin('users', 'users.id', 'scim_users.user_id')
+    .select(memberColumns)
+    .select([
+      'scim_users.user_name as scim_user_name',
+      'scim_users.external_id',
+      'scim_users.given_name',
+      'scim_users.family_name',
+      'scim_users.created_at as scim_created_at',
+      'scim_users.updated_at as scim_updated_at',
+    ])
+    .where('scim_users.workspace_id', '=', workspaceId)
+}
+
+type UserRow = Awaited<ReturnType<ReturnType<typeof usersOf>['execute']>>[number]
+
+function toUser(row: UserRow): ScimUser {
+  return {
+    member: toMember(row),
+    userName: row.scim_user_name,
+    externalId: row.external_id,
+    givenName: row.given_name,
+    familyName: row.family_name,
+    createdAt: row.scim_created_at,
+    updatedAt: row.scim_updated_at,
+  }
+}
+
+/** Names differ only in more than case and normal form, and ids in every character. */
+function userCondition({ field, operator, value }: ScimTerm<ScimUserField>) {
+  const columns = {
+    id: sql`scim_users.user_id::text`,
+    userName: sql`scim_users.user_name_key`,
+    externalId: sql`scim_users.external_id`,
+    email: sql`users.email_key`,
+    displayName: sql`lower(users.name)`,
+    givenName: sql`lower(scim_users.given_name)`,
+    familyName: sql`lower(scim_users.family_name)`,
+    active: sql`(members.deactivated_at is null)::text`,
+  } as const
+  const isKey = field === 'userName' || field === 'email'
+  const isId = field === 'id' || field === 'externalId'
+  return matches(columns[field], operator, isKey ? emailKey(value) : isId ? value : value.toLowerCase())
+}
+
+function matches(column: ReturnType<typeof sql>, operator: 'eq' | 'sw' | 'co', value: string) {
+  if (operator === 'eq') return sql<SqlBool>`${column} = ${value}`
+  if (operator === 'sw') return sql<SqlBool>`starts_with(${column}, ${value})`
+  return sql<SqlBool>`position(${value} in ${column}) > 0`
+}
+
+/** A group as SCIM sees it. */
+export interface ScimGroup {
+  id: string
+  name: string
+  externalId: string | null
+  /** Whether SCIM has created it. */
+  isIssued: boolean
+  createdAt: Date
+  updatedAt: Date
+}
+
+const groupColumns = [
+  'groups.id',
+  'groups.name',
+  'groups.external_id',
+  'groups.is_issued',
+  'groups.created_at',
+  'groups.updated_at',
+] as const
+
+function toGroup(
+  row: Pick<Selectable<Schema['groups']>, 'id' | 'name' | 'external_id' | 'is_issued' | 'created_at' | 'updated_at'>,
+): ScimGroup {
+  return {
+    id: row.id,
+    name: row.name,
+    externalId: row.external_id,
+    isIssued: row.is_issued,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}
+
+export async function findScimGroup(db: Database, workspaceId: string, id: string): Promise<ScimGroup | null> {
+  const query = db.selectFrom('groups').select(groupColumns).where('workspace_id', '=', workspaceId)
+  const row = await query.where('id', '=', id).executeTakeFirst()
+  return row ? toGroup(row) : null
+}
+
+/** Returns a page of groups in the order of their names, and the number of all that match. */
+export async function listScimGroups(
+  db: Database,
+  workspaceId: string,
+  terms: readonly ScimTerm<ScimGroupField>[],
+  page: { offset: number; limit: number },
+): Promise<{ total: number; items: ScimGroup[] }> {
+  const query = db
+    .selectFrom('groups')
+    .where('groups.workspace_id', '=', workspaceId)
+    .where(({ and, ...builder }) => and(terms.map(term => groupCondition(builder, term))))
+  const { count } = await query.select(({ fn }) => fn.countAll<string>().as('count')).executeTakeFirstOrThrow()
+  if (page.limit === 0) return { total: Number(count), items: [] }
+  const rows = await query
+    .select(groupColumns)
+    .orderBy('groups.name_key')
+    .offset(page.offset)
+    .limit(page.limit)
+    .execute()
+  return { total: Number(count), items: rows.map(toGroup) }
+}
+
+function groupCondition(
+  { exists, selectFrom }: Pick<ExpressionBuilder<Schema, 'groups'>, 'exists' | 'selectFrom'>,
+  { field, operator, value }: ScimTerm<ScimGroupField>,
+) {
+  if (field === 'member') {
+    return exists(
+      selectFrom('group_members')
+        .select('group_members.user_id')
+        .whereRef('group_members.group_id', '=', 'groups.id')
+        .where('group_members.issued_by', '=', scimSource)
+        .where(matches(sql`group_members.user_id::text`, operator, value)),
+    )
+  }
+  if (field === 'displayName') return matches(sql`groups.name_key`, operator, groupKey(value))
+  return matches(field === 'id' ? sql`groups.id::text` : sql`groups.external_id`, operator, value)
+}
+
+export interface ScimGroupMember {
+  groupId: string
+  userId: string
+  email: string
+  name: string | null
+}
+
+/** Returns the members that SCIM has given to groups. */
+export async function listScimGroupMembers(
+  db: Database,
+  workspaceId: string,
+  groupIds: readonly string[],
+  limit: number,
+): Promise<ScimGroupMember[]> {
+  if (groupIds.length === 0) return []
+  return db
+    .selectFrom('group_members')
+    .innerJoin('users', 'users.id', 'group_members.user_id')
+    .select(['group_members.group_id as groupId', 'users.id as userId', 'users.email', 'users.name'])
+    .where('group_members.workspace_id', '=', workspaceId)
+    .where('group_members.group_id', 'in', groupIds)
+    .where('group_members.issued_by', '=', scimSource)
+    .orderBy('group_members.user_id')
+    .limit(limit)
+    .execute()
+}
+
+/** Notes what SCIM says about a group. */
+export async function updateScimGroup(
+  db: Change,
+  id: string,
+  values: { externalId: string | null; isIssued?: boolean },
+): Promise<void> {
+  await db
+    .updateTable('groups')
+    .set({
+      external_id: values.externalId,
+      updated_at: new Date(),
+      ...(values.isIssued !== undefined && { is_issued: values.isIssued }),
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Returns which of some ids are users of SCIM, and whether they are owners. */
+export async function findScimUserIds(
+  db: Database,
+  workspaceId: string,
+  ids: readonly string[],
+): Promise<{ id: string; isOwner: boolean; groups: number }[]> {
+  const rows = await db
+    .selectFrom('scim_users')
+    .innerJoin('members', join =>
+      join
+        .onRef('members.workspace_id', '=', 'scim_users.workspace_id')
+        .onRef('members.user_id', '=', 'scim_users.user_id'),
+    )
+    .select([
+      'members.user_id as id',
+      'members.role',
+      sql<string>`(select count(*) from group_members where group_members.workspace_id = members.workspace_id
+        and group_members.user_id = members.user_id)`.as('groups'),
+    ])
+    .where('scim_users.workspace_id', '=', workspaceId)
+    .where(sql<SqlBool>`scim_users.user_id = any(${ids}::uuid[])`)
+    .execute()
+  return rows.map(({ id, role, groups }) => ({ id, isOwner: role === 'OWNER', groups: Number(groups) }))
+}
+
+/** Adds members for SCIM, which then manages memberships that an administrator has made. */
+export async function addScimGroupMembers(
+  db: Change,
+  { workspaceId, groupId, userIds }: { workspaceId: string; groupId: string; userIds: readonly string[] },
+): Promise<void> {
+  await sql`
+    insert into group_members (workspace_id, group_id, user_id, issued_by)
+    select ${workspaceId}::uuid, ${groupId}::uuid, id, ${scimSource} from unnest(${userIds}::uuid[]) as id
+    on conflict (workspace_id, user_id, group_id) do update set issued_by = excluded.issued_by`.execute(db)
+}
+
+/** Removes members that SCIM has added. */
+export async function removeScimGroupMembers(
+  db: Change,
+  { workspaceId, groupId, userIds }: { workspaceId: string; groupId: string; userIds: readonly string[] },
+): Promise<void> {
+  await sql`
+    delete from group_members where workspace_id = ${workspaceId} and group_id = ${groupId}
+      and issued_by = ${scimSource} and user_id = any(${userIds}::uuid[])`.execute(db)
+}

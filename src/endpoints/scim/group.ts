@@ -1,0 +1,81 @@
+/** Groups in the form of SCIM (RFC 7643, section 4.2). */
+import type { ScimGroup, ScimGroupField, ScimGroupMember } from '../../db/scim.ts'
+import type { MembersChange, ScimGroupChange } from '../../services/people/scim/groups.ts'
+import { attributesOf, invalidValue, listOf, type PatchOperation, textOrNull } from './body.ts'
+import { parsePath } from './filter.ts'
+
+export const groupSchema = 'urn:ietf:params:scim:schemas:core:2.0:Group'
+
+/** The attributes of filters, in lower case. */
+export const groupFields: Readonly<Record<string, ScimGroupField>> = {
+  id: 'id',
+  displayname: 'displayName',
+  externalid: 'externalId',
+  members: 'member',
+  'members.value': 'member',
+}
+
+/** @param members null to leave them out @param location the address of the group */
+export function groupResource(group: ScimGroup, members: readonly ScimGroupMember[] | null, location: string) {
+  return {
+    schemas: [groupSchema],
+    id: group.id,
+    ...(group.externalId !== null && { externalId: group.externalId }),
+    displayName: group.name,
+    ...(members && {
+      members: members.map(({ userId, name, email }) => ({ value: userId, display: name ?? email, type: 'User' })),
+    }),
+    meta: {
+      resourceType: 'Group',
+      created: group.createdAt.toISOString(),
+      lastModified: group.updatedAt.toISOString(),
+      location,
+    },
+  }
+}
+
+/** Reads a group of POST and PUT. @throws INVALID_INPUT */
+export function readGroup(body: unknown): ScimGroupChange & { name: string } {
+  const attributes = attributesOf(body)
+  const name = textOrNull(attributes.get('displayname'), 'displayName')
+  if (name === null) throw invalidValue('A group needs a displayName.')
+  return {
+    name,
+    externalId: textOrNull(attributes.get('externalid'), 'externalId'),
+    // A client that leaves the members out does not mean that there are none.
+    members: attributes.has('members') ? [{ kind: 'set', userIds: idsIn(attributes.get('members')) }] : [],
+  }
+}
+
+/** @throws INVALID_INPUT */
+function idsIn(value: unknown): string[] {
+  return listOf(value).map(each => {
+    const id = typeof each === 'string' ? each : textOrNull(attributesOf(each).get('value'), 'The value of a member')
+    if (id === null) throw invalidValue('A member needs a value, which is the id of a user.')
+    return id.toLowerCase()
+  })
+}
+
+/** Returns what operations change together. Attributes that nothing here has are ignored. @throws INVALID_INPUT */
+export function patchGroup(operations: readonly PatchOperation[]): ScimGroupChange {
+  let name: string | undefined
+  let externalId: string | null | undefined
+  const members: MembersChange[] = []
+  const apply = (attribute: string | null, selected: string | null, { kind, value }: PatchOperation) => {
+    if (attribute === 'displayname' && kind !== 'remove') name = textOrNull(value, 'displayName') ?? name
+    if (attribute === 'externalid') externalId = kind === 'remove' ? null : textOrNull(value, 'externalId')
+    if (attribute !== 'members') return
+    if (selected !== null) {
+      if (kind !== 'remove') throw invalidValue('An operation on one member can only remove it.')
+      members.push({ kind, userIds: [selected.toLowerCase()] })
+    } else if (kind === 'remove' && value === undefined) members.push({ kind: 'set', userIds: [] })
+    else members.push({ kind: kind === 'replace' ? 'set' : kind, userIds: idsIn(value) })
+  }
+  for (const operation of operations) {
+    const { path, value, kind } = operation
+    if (path) apply(path.attribute, path.selected, operation)
+    else
+      for (const [key, each] of attributesOf(value)) apply(parsePath(key).attribute, null, { kind, path, value: each })
+  }
+  return { name, externalId, members }
+}

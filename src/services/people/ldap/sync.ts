@@ -1,0 +1,220 @@
+/** Reads the directory at an interval: who has gone is deactivated, and names, addresses and groups follow. */
+import { randomUUID } from 'node:crypto'
+import { type MemberGroup, ownOrigin } from '../../../auth/viewer.ts'
+import type { Database } from '../../../db/client.ts'
+import {
+  claimSync,
+  findIssuedMembers,
+  type IssuedMember,
+  isAnySyncDue,
+  listActiveSubjects,
+  registerSync,
+  renewSync,
+  setIssuedEmail,
+  settleSync,
+  syncClaimSeconds,
+} from '../../../db/directories.ts'
+import { findGroupsNamed } from '../../../db/groups.ts'
+import { deactivateMember, findMember, reactivateMember } from '../../../db/members.ts'
+import { revokeSessionsOf } from '../../../db/sessions.ts'
+import { isEmailTaken, setUserEmail, setUserName } from '../../../db/users.ts'
+import { AppError, toAppError } from '../../../errors.ts'
+import { LeaseKeeper } from '../../../lib/lease-keeper.ts'
+import { mapAtMost } from '../../../lib/limiter.ts'
+import { startClaiming } from '../../../lib/polling.ts'
+import type { Audit, AuditFacts } from '../../audit/index.ts'
+import { parseEmail } from '../../input.ts'
+import { maxGroupsOfMember } from '../groups.ts'
+import { followIssuedGroups } from '../issued-accounts.ts'
+import type { Directory, DirectoryPerson } from './directory.ts'
+
+interface SyncContext {
+  db: Database
+  audit: Audit
+  directory: Directory
+}
+
+/** People of a page who are worked on at once. */
+const atOnce = 4
+/** Subjects in one query. */
+const pageSize = 1000
+/**
+ * Members who may go missing at once: a few, or a part of all. More is taken for a fault, such as a wrong filter or a branch that the
+ * bind account cannot read any more.
+ */
+const mayGo = { least: 2, part: 0.2 }
+
+/**
+ * Reads the directory once.
+ * @returns the number of its people
+ * @throws UNAVAILABLE if it does not respond, or if too many people are missing; nobody is deactivated then
+ */
+export async function syncDirectory({ db, audit, directory }: SyncContext, signal: AbortSignal): Promise<number> {
+  const { source } = directory
+  const seen = new Set<string>()
+  let people = 0
+
+  function record(action: 'MEMBER_UPDATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE', { member }: IssuedMember) {
+    const facts: AuditFacts = {
+      subject: { kind: 'MEMBER', id: member.userId },
+      details: { source, email: member.email, name: member.name },
+    }
+    return (work: Parameters<typeof audit.recorded>[3]) => audit.recorded({ origin: ownOrigin }, action, facts, work)
+  }
+
+  async function follow(known: IssuedMember, person: DirectoryPerson, groups: string[] | null): Promise<void> {
+    const { member, identityId, deactivatedBy } = known
+    if (member.own.role === 'OWNER') return
+    if (deactivatedBy === source) {
+      await record(
+        'MEMBER_REACTIVATE',
+        known,
+      )(recording => recording.commit(change => reactivateMember(change, member, source)))
+    }
+    const named = groups === null ? null : await findGroupsNamed(db, member.workspaceId, groups)
+    const name = person.name !== null && person.name !== member.name ? person.name : null
+    const email = await newEmail(db, known, person)
+    if (name === null && email === null && !haveChanged(known, named)) return
+    await record(
+      'MEMBER_UPDATE',
+      known,
+    )(recording =>
+      recording.commit(async change => {
+        if (name !== null) await setUserName(change, member.userId, name)
+        if (email !== null) {
+          await setUserEmail(change, member.userId, email)
+          await setIssuedEmail(change, identityId, email)
+        }
+        const now = await findMember(change, member.workspaceId, member.userId)
+        const followed = now && (await followIssuedGroups(change, now, { issuer: source, groups }))
+        recording.add({
+          details: {
+            ...(name !== null && { newName: name }),
+            ...(email !== null && { newEmail: email }),
+            ...(followed?.changes && { groups: followed.changes }),
+          },
+        })
+      }),
+    )
+  }
+
+  await directory.readAll(signal, async (page, groupsOf) => {
+    people += page.length
+    const bySubject = new Map(page.map(person => [person.subject, person]))
+    const known = await findIssuedMembers(db, source, [...bySubject.keys()])
+    await mapAtMost(atOnce, known, async each => {
+      seen.add(each.subject)
+      const person = bySubject.get(each.subject)
+      if (person) await follow(each, person, await groupsOf(person))
+    })
+  })
+
+  const { gone, active } = await findGone(db, source, seen)
+  if (gone.length === 0) return people
+  if (people === 0 || gone.length > Math.max(mayGo.least, active * mayGo.part)) {
+    const count = `${gone.length} of ${active} members`
+    throw new AppError('UNAVAILABLE', `The directory misses ${count}, so nobody was deactivated: check its filter.`)
+  }
+  for (let first = 0; first < gone.length; first += pageSize) {
+    for (const known of await findIssuedMembers(db, source, gone.slice(first, first + pageSize))) {
+      signal.throwIfAborted()
+      await record(
+        'MEMBER_DEACTIVATE',
+        known,
+      )(recording =>
+        recording.commit(async change => {
+          await deactivateMember(change, known.member, source)
+          await revokeSessionsOf(change, known.member.userId)
+        }),
+      )
+    }
+  }
+  return people
+}
+
+/** Returns the subjects of active members who were not seen, and the number of active members. */
+async function findGone(db: Database, source: string, seen: ReadonlySet<string>) {
+  const gone: string[] = []
+  let active = 0
+  let after = ''
+  for (;;) {
+    const subjects = await listActiveSubjects(db, source, { after, limit: pageSize })
+    active += subjects.length
+    gone.push(...subjects.filter(subject => !seen.has(subject)))
+    const last = subjects.at(-1)
+    if (last === undefined || subjects.length < pageSize) return { gone, active }
+    after = last
+  }
+}
+
+/** Returns the address that a member gets; null for the same one, and for one that is invalid or belongs to another account. */
+async function newEmail(db: Database, { member }: IssuedMember, { email }: DirectoryPerson): Promise<string | null> {
+  if (email === null || email === member.email) return null
+  try {
+    const parsed = parseEmail(email)
+    const isOther = parsed.toLowerCase() !== member.email.toLowerCase()
+    return isOther && (await isEmailTaken(db, parsed)) ? null : parsed
+  } catch (error) {
+    if (error instanceof AppError) return null
+    throw error
+  }
+}
+
+function haveChanged({ member, issuedGroups }: IssuedMember, named: readonly MemberGroup[] | null): boolean {
+  if (named === null) return false
+  const present = new Set(member.groups.map(({ id }) => id))
+  const ids = new Set(named.map(({ id }) => id))
+  const mayJoin = member.groups.length < maxGroupsOfMember && named.some(({ id }) => !present.has(id))
+  return mayJoin || issuedGroups.some(id => !ids.has(id))
+}
+
+/** Milliseconds between two looks at the time of the next run. */
+const pollInterval = 15_000
+
+/** Reads the directory at an interval, on one of the servers at a time. Returns a function that ends it. */
+export function startDirectorySync(
+  context: SyncContext & { minutes: number; onError: (error: unknown) => void },
+): () => Promise<void> {
+  const { db, directory, minutes, onError } = context
+  const { source } = directory
+  let isRegistered = false
+
+  async function isDue(): Promise<boolean> {
+    if (!isRegistered) await registerSync(db, source)
+    isRegistered = true
+    return isAnySyncDue(db, source)
+  }
+
+  async function run(claimId: string, signal: AbortSignal): Promise<void> {
+    const lost = new AbortController()
+    using _lease = new LeaseKeeper({
+      interval: (syncClaimSeconds * 1000) / 4,
+      timeout: (syncClaimSeconds * 1000) / 2,
+      renew: () => renewSync(db, source, claimId),
+      onLost: () => lost.abort(new Error('Another server reads the directory.')),
+      onError,
+    })
+    const settle = (people: number | null, error: string | null) =>
+      settleSync(db, { source, claimId }, { seconds: minutes * 60, people, error })
+    try {
+      await settle(await syncDirectory(context, AbortSignal.any([signal, lost.signal])), null)
+    } catch (error) {
+      if (signal.aborted || lost.signal.aborted) return
+      await settle(null, toAppError(error).message)
+      throw error
+    }
+  }
+
+  const polling = startClaiming({
+    interval: pollInterval,
+    atOnce: 1,
+    isAnyDue: isDue,
+    async claim() {
+      const claimId = randomUUID()
+      return (await claimSync(db, source, claimId)) ? claimId : null
+    },
+    work: run,
+    onError,
+  })
+  return polling.stop
+}

@@ -1,0 +1,224 @@
+/** Users of SCIM (RFC 7643, section 4.1): members whose account a directory manages. */
+import { allProviders } from '../../../auth/access.ts'
+import { isId } from '../../../auth/id.ts'
+import { type Change, type Database, isUniqueViolation } from '../../../db/client.ts'
+import { deleteIssuedIdentity, insertIdentity } from '../../../db/identities.ts'
+import { deactivateMember, deleteMember, insertMember, reactivateMember } from '../../../db/members.ts'
+import {
+  findScimUser,
+  insertScimUser,
+  listScimUsers,
+  type ScimTerm,
+  type ScimUser,
+  type ScimUserField,
+  scimSource,
+  updateScimUser,
+} from '../../../db/scim.ts'
+import { revokeSessionsOf } from '../../../db/sessions.ts'
+import { deleteUserWithoutMembership, insertUser, isEmailTaken, setUserEmail, setUserName } from '../../../db/users.ts'
+import { AppError } from '../../../errors.ts'
+import type { Audit, Recording } from '../../audit/index.ts'
+import { parseEmail, parseName } from '../../input.ts'
+import { recordScim, type ScimClient } from './tokens.ts'
+
+/** What a client says about a user. */
+export interface ScimUserValues {
+  userName: string
+  externalId: string | null
+  email: string
+  displayName: string | null
+  givenName: string | null
+  familyName: string | null
+  isActive: boolean
+}
+
+/** Users in one page. */
+export const maxScimPage = 200
+/** Characters, and bytes of UTF-8 in any normal form that the database keeps. */
+const maxText = 200
+const maxKeyBytes = 1000
+
+export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
+  async function require(trx: Database, { token }: ScimClient, id: string): Promise<ScimUser> {
+    const user = isId(id) ? await findScimUser(trx, token.workspaceId, id) : null
+    if (!user) throw new AppError('NOT_FOUND', 'There is no such user.')
+    return user
+  }
+
+  /** A directory never changes an owner, so that a fault of it locks nobody out of the workspace. */
+  async function requireChangeable(trx: Database, client: ScimClient, id: string): Promise<ScimUser> {
+    const user = await require(trx, client, id)
+    if (user.member.own.role === 'OWNER') {
+      throw new AppError('EXCEEDS_OWN_REACH', 'This member is an owner, whom no directory changes.')
+    }
+    return user
+  }
+
+  async function setActive(
+    change: Change,
+    { member }: ScimUser,
+    isActive: boolean,
+    recording: Recording,
+  ): Promise<void> {
+    if (isActive) {
+      if (await reactivateMember(change, member, scimSource)) recording.add({ details: { active: true } })
+      return
+    }
+    if (member.deactivatedAt) return
+    await deactivateMember(change, member, scimSource)
+    await revokeSessionsOf(change, member.userId)
+    recording.add({ details: { active: false } })
+  }
+
+  return {
+    /** @param page.offset from 0 */
+    list(
+      { token }: ScimClient,
+      terms: readonly ScimTerm<ScimUserField>[],
+      page: { offset: number; limit: number },
+    ): Promise<{ total: number; items: ScimUser[] }> {
+      return listScimUsers(db, token.workspaceId, terms, { ...page, limit: Math.min(page.limit, maxScimPage) })
+    },
+
+    /** @throws NOT_FOUND */
+    get(client: ScimClient, id: string): Promise<ScimUser> {
+      return require(db, client, id)
+    },
+
+    /**
+     * Creates an account without a password and without a role: groups give one.
+     * @throws ALREADY_EXISTS, INVALID_INPUT, INVALID_CREDENTIAL
+     */
+    create(client: ScimClient, given: ScimUserValues): Promise<ScimUser> {
+      const values = parseValues(given)
+      const { email, displayName: name, externalId } = values
+      const { workspaceId, issuer } = client.token
+      return recordScim(audit, client, 'MEMBER_CREATE', { details: { email, name } }, async (change, recording) => {
+        if (await isEmailTaken(change, email)) throw emailTaken()
+        const userId = await insertUser(change, { email, name, passwordHash: null })
+        const membership = { workspaceId, userId, role: 'NONE', access: allProviders, isConfirmed: true } as const
+        const member = await insertMember(change, membership)
+        recording.add({ subject: { kind: 'MEMBER', id: userId } })
+        await insertScimUser(change, member, values).catch(toTaken)
+        if (issuer !== null && externalId !== null) {
+          await insertIdentity(change, { workspaceId, userId, issuer, subject: externalId, email }).catch(toTaken)
+        }
+        const user = await require(change, client, userId)
+        await setActive(change, user, values.isActive, recording)
+        return require(change, client, userId)
+      })
+    },
+
+    /**
+     * Changes a user. Deactivation ends their sessions and keys at once.
+     * @param next returns what the client wants, from what there is
+     * @throws NOT_FOUND, EXCEEDS_OWN_REACH, ALREADY_EXISTS, INVALID_INPUT, INVALID_CREDENTIAL
+     */
+    async update(client: ScimClient, id: string, next: (current: ScimUserValues) => ScimUserValues): Promise<ScimUser> {
+      const before = await require(db, client, id)
+      const wish = next(valuesOf(before))
+      const isSwitch = wish.isActive !== (before.member.deactivatedAt === null)
+      const action = !isSwitch ? 'MEMBER_UPDATE' : wish.isActive ? 'MEMBER_REACTIVATE' : 'MEMBER_DEACTIVATE'
+      const { email, name } = before.member
+      const facts = { subject: { kind: 'MEMBER', id }, details: { email, name } } as const
+      return recordScim(audit, client, action, facts, async (change, recording) => {
+        const user = await requireChangeable(change, client, id)
+        const current = valuesOf(user)
+        const values = parseValues(next(current))
+        await follow(change, client, user, values, recording)
+        await setActive(change, user, values.isActive, recording)
+        return require(change, client, id)
+      })
+    },
+
+    /** Removes a member, with their sessions, keys and shares. @throws NOT_FOUND, EXCEEDS_OWN_REACH, INVALID_CREDENTIAL */
+    async remove(client: ScimClient, id: string): Promise<void> {
+      await require(db, client, id)
+      const subject = { kind: 'MEMBER', id } as const
+      await recordScim(audit, client, 'MEMBER_REMOVE', { subject }, async (change, recording) => {
+        const { member } = await requireChangeable(change, client, id)
+        recording.add({ details: { email: member.email, name: member.name } })
+        await deleteMember(change, member.workspaceId, member.userId)
+        await deleteUserWithoutMembership(change, member.userId)
+      })
+    },
+  }
+
+  async function follow(
+    change: Change,
+    { token }: ScimClient,
+    user: ScimUser,
+    values: ScimUserValues,
+    recording: Recording,
+  ): Promise<void> {
+    const { userId, workspaceId, email, name } = user.member
+    if (values.email !== email) {
+      const isOther = values.email.toLowerCase() !== email.toLowerCase()
+      if (isOther && (await isEmailTaken(change, values.email))) throw emailTaken()
+      await setUserEmail(change, userId, values.email)
+      recording.add({ details: { newEmail: values.email } })
+    }
+    if (values.displayName !== name) {
+      await setUserName(change, userId, values.displayName)
+      recording.add({ details: { newName: values.displayName } })
+    }
+    await updateScimUser(change, user, values).catch(toTaken)
+    if (token.issuer !== null && values.externalId !== user.externalId) {
+      const { issuer } = token
+      if (user.externalId !== null) await deleteIssuedIdentity(change, { userId, issuer, subject: user.externalId })
+      if (values.externalId !== null) {
+        const identity = { workspaceId, userId, issuer, subject: values.externalId, email: values.email }
+        await insertIdentity(change, identity).catch(toTaken)
+      }
+    }
+  }
+}
+
+export type ScimUsers = ReturnType<typeof createScimUsers>
+
+function valuesOf({ member, userName, externalId, givenName, familyName }: ScimUser): ScimUserValues {
+  return {
+    userName,
+    externalId,
+    email: member.email,
+    displayName: member.name,
+    givenName,
+    familyName,
+    isActive: member.deactivatedAt === null,
+  }
+}
+
+/** @throws INVALID_INPUT */
+function parseValues(values: ScimUserValues): ScimUserValues {
+  const optional = (text: string | null, what: string) => (text === null ? null : parseName(text, what))
+  return {
+    userName: parseText(values.userName, 'userName'),
+    externalId: values.externalId === null ? null : parseText(values.externalId, 'externalId'),
+    email: parseEmail(values.email),
+    displayName: optional(values.displayName, 'displayName'),
+    givenName: optional(values.givenName, 'name.givenName'),
+    familyName: optional(values.familyName, 'name.familyName'),
+    isActive: values.isActive,
+  }
+}
+
+/** @throws INVALID_INPUT */
+export function parseText(text: string, what: string): string {
+  const isShort = text.length <= maxText && Buffer.byteLength(text.normalize('NFKC')) <= maxKeyBytes
+  if (text === '' || !isShort || !text.isWellFormed() || /\p{Cc}/u.test(text)) {
+    throw new AppError('INVALID_INPUT', `${what} has 1 to ${maxText} characters and no control characters.`)
+  }
+  return text
+}
+
+function emailTaken(): AppError {
+  return new AppError(
+    'ALREADY_EXISTS',
+    'This email address belongs to another account: remove that member in Stowage, or give this person another address.',
+  )
+}
+
+function toTaken(error: unknown): never {
+  if (!isUniqueViolation(error)) throw error
+  throw new AppError('ALREADY_EXISTS', 'Another user has this userName or externalId.')
+}

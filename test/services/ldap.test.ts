@@ -1,0 +1,284 @@
+/** Sign-ins with the passwords of a real LDAP directory, and readings of it. */
+import tls from 'node:tls'
+import t, { type Test } from 'tap'
+import { syncDirectory } from '../../src/services/people/ldap/sync.ts'
+import { definitions, type Settings } from '../../src/settings/index.ts'
+import { base, branches, groupEntry, type LdapDirectory, personEntry, startSlapd } from '../servers/slapd.ts'
+import { startApp, type TestApp, type TestAppOptions } from '../support/app.ts'
+import { password } from '../support/client.ts'
+import { freePort } from '../support/free-port.ts'
+
+const login = 'mutation ($input: LoginInput!) { login(input: $input) { token user { id email name } } }'
+const me = '{ me { id email name groups { name } effectiveRole } }'
+const users = '{ users { nodes { email name deactivatedAt directory groups { name } issuedGroupIds } } }'
+const people = (uid: string) => `uid=${uid},ou=people,${base}`
+const groups = (cn: string) => `cn=${cn},ou=groups,${base}`
+
+function settingsOf(server: LdapDirectory, changed: Partial<NonNullable<Settings['ldap']>> = {}) {
+  const { host, port, bindDn, bindPassword } = server
+  const filter = definitions.STOWAGE_LDAP_FILTER.default
+  const groupFilter = '(objectClass=groupOfNames)'
+  const common = {
+    host,
+    port,
+    security: 'NONE',
+    bindDn,
+    bindPassword,
+    base,
+    filter,
+    groupFilter,
+    syncMinutes: 0,
+  } as const
+  return { ldap: { ...common, ...changed } }
+}
+
+async function setUp(t: Test, ldif: string, options: TestAppOptions = {}) {
+  const server = await startSlapd(t, branches + ldif)
+  const app = await startApp(t, { settings: settingsOf(server), ...options })
+  const owner = await app.register('owner@example.org')
+  await app.ask('mutation { updateWorkspace(input: { registration: INVITE }) { id } }', {}, owner.token)
+  return {
+    server,
+    app,
+    owner,
+    signIn: (email: string, password: string, at: TestApp = app) =>
+      at.graphql(login, { input: { email, password } }).then(({ data, errors }) => ({
+        reason: errors[0]?.extensions.reason ?? 'OK',
+        message: errors[0]?.message ?? '',
+        ...data?.login,
+      })),
+    group: async (name: string, role: string) =>
+      (
+        await app.ask(
+          'mutation ($input: CreateGroupInput!) { createGroup(input: $input) { group { id } } }',
+          { input: { name, role } },
+          owner.token,
+        )
+      ).createGroup.group.id as string,
+    sync: () => {
+      const { audit, directory } = app.app.services
+      if (!directory) throw new Error('There is no directory')
+      return syncDirectory({ db: app.db, audit, directory }, new AbortController().signal)
+    },
+    listed: async () =>
+      new Map((await app.ask(users, {}, owner.token)).users.nodes.map((node: { email: string }) => [node.email, node])),
+  }
+}
+
+t.test('people sign in with their name or address and the password of the directory', async t => {
+  const ldif =
+    ['ann', 'bob', 'owner']
+      .map(uid => personEntry(uid, uid === 'owner' ? { mail: 'owner@example.org' } : {}))
+      .join('') +
+    // Staff contains Writers, which contains Ann, and Staff again.
+    groupEntry('Writers', [people('ann'), groups('Staff')]) +
+    groupEntry('Staff', [groups('Writers')]) +
+    groupEntry('Admins', [people('bob')])
+  const { app, owner, signIn, group } = await setUp(t, ldif)
+  await group('staff', 'EDITOR')
+  await group('Admins', 'ADMIN')
+
+  const first = await signIn('ann', 'password of ann')
+  t.match(first, { reason: 'OK', user: { email: 'ann@example.com', name: 'ann' } })
+  t.match(await app.ask(me, {}, first.token), { me: { groups: [{ name: 'staff' }], effectiveRole: 'EDITOR' } })
+  const second = await signIn('ANN@example.com', 'password of ann')
+  t.equal(second.user.id, first.user.id, 'one account for both')
+
+  for (const [email, password] of [
+    ['ann', 'wrong'],
+    ['ann', ''],
+    ['nobody', 'password of ann'],
+    ['', 'password of ann'],
+    ['*', 'password of ann'],
+    ['a*', 'password of ann'],
+    ['ann)(uid=*', 'password of ann'],
+    ['*)(objectClass=*', 'password of ann'],
+    ['x)(|(uid=ann', 'password of ann'],
+    ['ann\\00', 'password of ann'],
+    ['ann\0', 'password of ann'],
+    [people('ann'), 'password of ann'],
+  ] as const) {
+    t.equal((await signIn(email, password)).reason, 'WRONG_EMAIL_OR_PASSWORD', `${email} / ${password}`)
+  }
+  t.equal((await signIn('x'.repeat(10_000), 'password of ann')).reason, 'INVALID_INPUT')
+
+  const { message, reason } = await signIn('owner', 'password of owner')
+  t.equal(reason, 'NOT_LINKED', 'an address finds no account')
+  t.match(message, 'belongs to another account')
+  t.equal((await signIn('owner@example.org', 'password of owner')).reason, 'WRONG_EMAIL_OR_PASSWORD', 'only its own')
+  t.equal((await signIn('owner@example.org', password)).reason, 'OK', 'a password of this server stays')
+
+  const reset = 'mutation ($userId: ID!) { createPasswordReset(userId: $userId) { token } }'
+  const { errors } = await app.graphql(reset, { userId: first.user.id }, owner.token)
+  t.match(errors, [{ extensions: { reason: 'INVALID_INPUT' } }], 'no second password')
+  await app.ask('mutation ($id: ID!) { deactivateMember(userId: $id) { id } }', { id: first.user.id }, owner.token)
+  t.equal((await signIn('ann', 'password of ann')).reason, 'ACCOUNT_DEACTIVATED')
+  await app.ask('mutation { updateWorkspace(input: { registration: CLOSED }) { id } }', {}, owner.token)
+  t.equal((await signIn('bob', 'password of bob')).reason, 'NOT_LINKED', 'no new accounts')
+
+  await app.app.services.audit.flush()
+  const events = `{ auditEvents(filter: { action: LOGIN, result: "OK" }) { nodes { userEmail address details } } }`
+  t.match(
+    (await app.ask(events, {}, owner.token)).auditEvents.nodes.find(
+      ({ userEmail }: { userEmail: string }) => userEmail === 'ann@example.com',
+    ),
+    { address: '127.0.0.1', details: { source: `ldap:${base}` } },
+  )
+  t.notMatch(app.logged(), /password of|admin,dc/)
+})
+
+t.test('names with special characters are data', async t => {
+  const odd = 'Zoë, "R&D" (*) #1+\\'
+  const entry = `dn:: ${Buffer.from(`uid=zoe,ou=people,${base}`).toString('base64')}
+objectClass: inetOrgPerson
+uid: zoe
+cn:: ${Buffer.from(odd).toString('base64')}
+sn: zoe
+mail: zoe@example.com
+userPassword: password of zoe
+
+`
+  const strange = `dn:: ${Buffer.from(`cn=Zo\\C3\\AB\\, (*) \\\\ \\#1,ou=people,${base}`).toString('base64')}
+objectClass: inetOrgPerson
+cn:: ${Buffer.from('Zoë, (*) \\ #1').toString('base64')}
+sn: strange
+uid: strange
+mail: strange@example.com
+userPassword: password of strange
+
+`
+  const { app, signIn, group } = await setUp(
+    t,
+    entry + strange + groupEntry('Odd', [`cn=Zo\\C3\\AB\\, (*) \\\\ \\#1,ou=people,${base}`]),
+  )
+  await group('Odd', 'VIEWER')
+  t.match(await signIn('zoe', 'password of zoe'), { reason: 'OK', user: { name: odd } })
+  const { token } = await signIn('strange', 'password of strange')
+  t.match(await app.ask(me, {}, token), { me: { name: 'Zoë, (*) \\ #1', groups: [{ name: 'Odd' }] } })
+})
+
+t.test('a reading deactivates those who have gone, and follows names, addresses and groups', async t => {
+  const uids = ['ann', 'bob', 'cid', 'dan', 'eve', 'fay']
+  const ldif = uids.map(uid => personEntry(uid)).join('') + groupEntry('Writers', [people('ann'), people('bob')])
+  const { app, owner, server, signIn, group, sync, listed } = await setUp(t, ldif)
+  const writers = await group('Writers', 'EDITOR')
+  const sessions = new Map<string, string>()
+  for (const uid of uids) sessions.set(uid, (await signIn(uid, `password of ${uid}`)).token)
+  const eve = await app.ask(me, {}, sessions.get('eve'))
+  const promote = { userId: eve.me.id, role: 'OWNER' }
+  await app.ask(
+    'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }',
+    { input: promote },
+    owner.token,
+  )
+  t.equal(await sync(), 6)
+  t.match((await listed()).get('ann@example.com'), {
+    directory: 'LDAP',
+    deactivatedAt: null,
+    issuedGroupIds: [writers],
+  })
+
+  await server.change(`dn: ${people('ann')}
+changetype: modify
+replace: cn
+cn: Ann Other
+-
+replace: mail
+mail: ann.other@example.com
+
+dn: ${people('cid')}
+changetype: modify
+replace: mail
+mail: owner@example.org
+
+dn: ${groups('Writers')}
+changetype: modify
+replace: member
+member: ${people('cid')}
+
+dn: ${people('bob')}
+changetype: delete
+
+dn: ${people('eve')}
+changetype: delete
+`)
+  t.equal(await sync(), 4)
+  const after = await listed()
+  t.match(after.get('ann.other@example.com'), { name: 'Ann Other', groups: [], deactivatedAt: null })
+  t.match(
+    after.get('cid@example.com'),
+    { groups: [{ name: 'Writers' }] },
+    'keeps its address, which another account has',
+  )
+  t.match(after.get('bob@example.com'), { deactivatedAt: String })
+  t.match(after.get('eve@example.com'), { deactivatedAt: null }, 'an owner')
+  t.equal((await app.graphql(me, {}, sessions.get('bob'))).status, 401)
+  t.equal((await app.graphql(me, {}, sessions.get('ann'))).status, 200)
+  t.equal((await signIn('bob', 'password of bob')).reason, 'WRONG_EMAIL_OR_PASSWORD')
+  await app.app.services.audit.flush()
+  const events = '{ auditEvents(filter: { action: MEMBER_DEACTIVATE }) { nodes { userId address details } } }'
+  const found = (await app.ask(events, {}, owner.token)).auditEvents.nodes
+  t.match(found, [{ userId: null, address: '', details: { source: `ldap:${base}`, email: 'bob@example.com' } }])
+
+  // Too many are missing: a fault of the directory, and not their end.
+  await server.change(['cid', 'dan', 'fay'].map(uid => `dn: ${people(uid)}\nchangetype: delete\n`).join('\n'))
+  await t.rejects(sync(), /misses 3 of 4 members/)
+  t.match((await listed()).get('dan@example.com'), { deactivatedAt: null })
+  await server.change(`dn: ${people('ann')}\nchangetype: delete\n`)
+  await t.rejects(sync(), /misses 4 of 4/)
+
+  await server.stop()
+  await t.rejects(sync(), { message: /does not respond/ })
+  t.match((await listed()).get('dan@example.com'), { deactivatedAt: null })
+  t.equal((await signIn('dan', 'password of dan')).reason, 'UNAVAILABLE')
+  t.equal((await signIn('owner@example.org', password)).reason, 'OK', 'others sign in')
+})
+
+t.test('who is found again is active again, unless an administrator has deactivated them', async t => {
+  const { app, owner, server, signIn, sync, listed } = await setUp(
+    t,
+    ['ann', 'bob', 'cid'].map(uid => personEntry(uid)).join(''),
+  )
+  const ids = new Map<string, string>()
+  for (const uid of ['ann', 'bob', 'cid']) ids.set(uid, (await signIn(uid, `password of ${uid}`)).user.id)
+  // The filter of people does not find them for a while, and their entries and ids stay.
+  const hide = (uid: string, isHidden: boolean) =>
+    server.change(
+      `dn: ${people(uid)}\nchangetype: modify\nreplace: uid\nuid: ${uid}\n-\n${isHidden ? `delete: mail` : `add: mail\nmail: ${uid}@example.com`}\n`,
+    )
+  const narrow = await app.replica({
+    settings: settingsOf(server, { filter: '(&(mail=*)(uid={login}))' }),
+  })
+  const { audit, directory } = narrow.app.services
+  const syncNarrow = () =>
+    syncDirectory({ db: app.db, audit, directory: directory as never }, new AbortController().signal)
+  await app.ask('mutation ($id: ID!) { deactivateMember(userId: $id) { id } }', { id: ids.get('cid') }, owner.token)
+  await hide('ann', true)
+  await hide('bob', true)
+  t.equal(await syncNarrow(), 1)
+  t.match((await listed()).get('ann@example.com'), { deactivatedAt: String })
+  t.equal(await sync(), 3)
+  t.match((await listed()).get('ann@example.com'), { deactivatedAt: null })
+  t.match((await listed()).get('cid@example.com'), { deactivatedAt: String }, 'by an administrator')
+  t.equal(await syncNarrow(), 1)
+  t.match(await signIn('ann', 'password of ann'), { reason: 'OK' }, 'a sign-in does the same')
+})
+
+t.test('StartTLS and LDAPS require a trusted certificate', async t => {
+  const server = await startSlapd(t, branches + personEntry('ann'))
+  const secure = { starttls: { security: 'STARTTLS' }, ldaps: { security: 'LDAPS', port: server.tlsPort } } as const
+  const app = await startApp(t, { settings: settingsOf(server, secure.starttls) })
+  const replica = await app.replica({ settings: settingsOf(server, secure.ldaps) })
+  await app.register('owner@example.org')
+  const reasonAt = async (at: TestApp) =>
+    (await at.graphql(login, { input: { email: 'ann', password: 'password of ann' } })).errors[0]?.extensions.reason
+  t.same([await reasonAt(app), await reasonAt(replica)], ['UNAVAILABLE', 'UNAVAILABLE'])
+  const before = tls.getCACertificates('default')
+  t.teardown(() => tls.setDefaultCACertificates(before))
+  tls.setDefaultCACertificates([...before, server.cert])
+  t.same([await reasonAt(app), await reasonAt(replica)], [undefined, undefined])
+  const closed = await app.replica({ settings: { ...settingsOf(server), deniedNetworks: ['127.0.0.0/8'] } })
+  t.equal(await reasonAt(closed), 'UNAVAILABLE', 'the network rules apply')
+  const nowhere = await app.replica({ settings: settingsOf(server, { port: await freePort() }) })
+  t.equal(await reasonAt(nowhere), 'UNAVAILABLE')
+})
