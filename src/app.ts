@@ -80,7 +80,7 @@ export async function buildApp(options: {
     adapters,
     record,
     activeGrants: authentication.activeGrants,
-    guardChange: authentication.lockGuard.guardChange,
+    changes: authentication.entryGuard.changes,
     network,
     redaction,
     warn: (message, details = {}) => log.warn(describeDetails(details), message),

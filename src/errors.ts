@@ -45,6 +45,8 @@ export const reasons = {
   TOO_MANY_JOBS: reason('FORBIDDEN', 403, 'The user has too many jobs that have not ended.'),
   TOO_MANY_SCHEDULES: reason('FORBIDDEN', 403, 'The user has too many schedules.'),
   TOO_MANY_WEBHOOKS: reason('FORBIDDEN', 403, 'The workspace has too many webhooks.'),
+  TOO_MANY_HOLDS: reason('FORBIDDEN', 403, 'The provider has too many holds.'),
+  ON_HOLD: reason('FORBIDDEN', 403, 'The entry, a folder around it or an entry below it is on hold.'),
   TOO_MANY_LOCKS: reason('FORBIDDEN', 403, 'The member has too many WebDAV locks.'),
   TOO_MANY_KEYS: reason('FORBIDDEN', 403, 'The member has too many active API keys.'),
   TOO_MANY_GROUPS: reason('FORBIDDEN', 403, 'There are too many groups, or too many members in a group.'),

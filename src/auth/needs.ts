@@ -66,6 +66,7 @@ export const needs = {
   /** Creates an entry, and never replaces one. */
   add: [{ scope: 'write', at: 'newPath', isNew: true }],
   delete: [{ scope: 'write', at: 'path' }],
+  hold: [{ scope: 'admin', at: 'path' }],
   restore: [{ scope: 'write', at: 'trashed' }],
   rename: [
     { scope: 'write', at: 'path' },

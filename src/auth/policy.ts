@@ -222,6 +222,15 @@ export function requireWorkspaceAdmin(viewer: Viewer | null): Viewer {
   return present
 }
 
+/** Requires an owner of the workspace, without restrictions. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
+export function requireOwner(viewer: Viewer | null): Viewer {
+  const present = requireWorkspaceAdmin(viewer)
+  if (present.member.role === 'OWNER') return present
+  throw new AppError('SCOPE_REQUIRED', 'This requires an owner of the workspace.', {
+    facts: { requiredScope: 'admin' },
+  })
+}
+
 /** Permission to read the audit log. Without access to all providers, it covers only events whose locations are all accessible. */
 export interface AuditGrant {
   readonly [decided]: true

@@ -1,13 +1,11 @@
-/**
- * Locks that clients put on entries. Expired ones count as missing. Paths in the tables of locks and properties end with "/", so that one
- * path is at or below another if it starts with it.
- */
-import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
-import { ancestorsOf, type StoragePath } from '../auth/path.ts'
+/** Locks that clients put on entries. Expired ones count as missing. */
+import { type Selectable, sql } from 'kysely'
+import type { StoragePath } from '../auth/path.ts'
 import type { Database } from './client.ts'
-import { batched } from './lookups.ts'
+import { batchedAround, isWithinPath, restoredPath, storedPath } from './entry-paths.ts'
 import { lockMember } from './members.ts'
-import { changeRights, type RightsVersion, toVersion, versionColumns } from './rights.ts'
+import { lockProvider } from './providers.ts'
+import { changeRights } from './rights.ts'
 import type { Schema } from './schema.ts'
 
 export interface EntryLock {
@@ -32,53 +30,16 @@ interface NewEntryLock extends Omit<EntryLock, 'expiresAt' | 'holderName'> {
   timeout: number
 }
 
-const isActive = sql<boolean>`expires_at > now()`
+const isActive = sql<boolean>`entry_locks.expires_at > now()`
 const holderName = sql<string | null>`(select name from users where users.id = entry_locks.user_id)`.as('holder_name')
 
 function selectLocks(db: Database) {
   return db.selectFrom('entry_locks').selectAll().select(holderName)
 }
 
-/** Returns whether anybody holds locks in a provider, with the version of rights that the same statement has read. */
-export async function findLocksFlag(
-  db: Database,
-  providerId: string,
-): Promise<{ version: RightsVersion; hasLocks: boolean } | null> {
-  const row = await db
-    .selectFrom('rights_counter')
-    .select(versionColumns)
-    .select(
-      sql<boolean>`exists (select from entry_locks where provider_id = ${providerId} and ${isActive})`.as('has_locks'),
-    )
-    .executeTakeFirst()
-  return row ? { version: toVersion(row), hasLocks: row.has_locks } : null
-}
-
-/**
- * Returns a function that finds the locks at a path, and those at the folders around it whether they are deep or not. Lookups of
- * one turn of the event loop share a query.
- */
+/** Returns a function that finds the locks at a path, and those at the folders around it whether they are deep or not. */
 export function batchedLocks(db: Database): (providerId: string, path: StoragePath) => Promise<EntryLock[]> {
-  const find = batched(async (keys: readonly string[]) => {
-    const wanted = keys.map(key => {
-      const providerId = key.slice(0, key.indexOf('/'))
-      const path = key.slice(providerId.length + 1) as StoragePath
-      return { key, providerId, paths: new Set([path, ...ancestorsOf(path)].map(storedPath)) }
-    })
-    const paths = [...new Set(wanted.flatMap(each => [...each.paths]))]
-    const rows = await selectLocks(db)
-      .where('provider_id', 'in', [...new Set(wanted.map(({ providerId }) => providerId))])
-      .where(isAtAny(paths))
-      .where(isActive)
-      .execute()
-    return new Map(
-      wanted.map(each => [
-        each.key,
-        rows.filter(row => row.provider_id === each.providerId && each.paths.has(row.path)).map(toLock),
-      ]),
-    )
-  })
-  return async (providerId, path) => (await find(`${providerId}/${path}`)) ?? []
+  return batchedAround(async at => (await selectLocks(db).where(at).where(isActive).execute()).map(toLock))
 }
 
 /** Returns the locks at a path and below it, at most `limit`. */
@@ -110,7 +71,7 @@ export function insertLock(
   max: { member: number; shared: number },
 ): Promise<{ lock: EntryLock } | { conflicts: EntryLock[] } | { reached: 'member' | 'shared' }> {
   return changeRights(db, async trx => {
-    await sql`select id from providers where id = ${lock.providerId} for no key update`.execute(trx)
+    await lockProvider(trx, lock.providerId)
     await lockMember(trx, lock)
     // Otherwise, locks that expire at once could fill the table.
     await trx
@@ -201,24 +162,4 @@ function toLock(row: Selectable<Schema['entry_locks']> & { holder_name: string |
     owner: row.owner,
     expiresAt: row.expires_at,
   }
-}
-
-export function storedPath(path: StoragePath): string {
-  return path === '' ? '/' : `/${path}/`
-}
-
-export function restoredPath(stored: string): StoragePath {
-  return stored.slice(1, -1) as StoragePath
-}
-
-/** Selects the rows at one of the paths. */
-export function isAtAny(paths: readonly string[]): RawBuilder<SqlBool> {
-  return sql<SqlBool>`(left(path, 400) collate "C" = any(select left(given, 400) from unnest(${paths}::text[]) as given)
-    and path = any(${paths}::text[]))`
-}
-
-/** Selects the rows at a path and below it. "0" is the character after "/". */
-export function isWithinPath(path: string): RawBuilder<SqlBool> {
-  return sql<SqlBool>`(left(path, 400) collate "C" between left(${path}, 400) and left(${`${path.slice(0, -1)}0`}, 400)
-    and starts_with(path, ${path}))`
 }

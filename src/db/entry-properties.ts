@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { StoragePath } from '../auth/path.ts'
 import type { Change, Database } from './client.ts'
-import { isAtAny, isWithinPath, restoredPath, storedPath } from './entry-locks.ts'
+import { isAtAny, isWithinPath, restoredPath, storedPath } from './entry-paths.ts'
 
 /** A property name as `{namespace}name`, with the element that has this name. */
 export interface EntryProperty {

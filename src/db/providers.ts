@@ -202,6 +202,11 @@ export async function followProviderStatus(
   }
 }
 
+/** Changes that lock a provider run one after the other, until the end of their transactions. */
+export async function lockProvider(db: Database, id: string): Promise<void> {
+  await sql`select id from providers where id = ${id} for no key update`.execute(db)
+}
+
 export async function deleteProvider(db: Change, id: string): Promise<void> {
   await db.deleteFrom('providers').where('id', '=', id).execute()
 }

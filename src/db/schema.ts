@@ -64,6 +64,8 @@ export const auditActions = [
   'DIRECT_UPLOAD',
   'PROPERTIES_UPDATE',
   'LOCK_END',
+  'HOLD_CREATE',
+  'HOLD_RELEASE',
   'READ',
   'RESTORE',
   'TRASH_EMPTY',
@@ -127,6 +129,7 @@ export interface Schema {
   rights_counter: RightsCounterTable
   rights_readers: RightsReaderTable
   entry_locks: EntryLockTable
+  entry_holds: EntryHoldTable
   entry_properties: EntryPropertyTable
   trash_items: TrashItemTable
   shares: ShareTable
@@ -764,10 +767,23 @@ interface WebhookDeliveryTable {
   ended_at: ColumnType<Date | null, never, Date | null>
 }
 
+interface EntryHoldTable {
+  id: string
+  workspace_id: string
+  provider_id: string
+  /** Ends with "/": see `db/entry-paths.ts`. */
+  path: string
+  reason: string
+  held_until: Date | null
+  user_id: string | null
+  created_at: Generated<Date>
+  released_at: Date | null
+}
+
 interface EntryLockTable {
   token: string
   provider_id: string
-  /** Ends with "/": see `db/entry-locks.ts`. */
+  /** Ends with "/": see `db/entry-paths.ts`. */
   path: string
   workspace_id: string
   user_id: string
@@ -781,7 +797,7 @@ interface EntryLockTable {
 
 interface EntryPropertyTable {
   provider_id: string
-  /** Ends with "/": see `db/entry-locks.ts`. */
+  /** Ends with "/": see `db/entry-paths.ts`. */
   path: string
   /** `{namespace}name` */
   name: string

@@ -7,6 +7,7 @@ import { createApplications } from './applications/index.ts'
 import { createAudit } from './audit/index.ts'
 import type { LostEvents } from './audit/queue.ts'
 import { createCatalogue } from './catalogue/index.ts'
+import { createEntryHolds } from './entry-metadata/holds.ts'
 import { createEntryLocks } from './entry-metadata/locks.ts'
 import { createEntryMetadata, createEntryProperties, followJob } from './entry-metadata/properties.ts'
 import { createEntryFeed, createEvents } from './events/index.ts'
@@ -245,7 +246,8 @@ export function createServices(options: {
     schedules: createSchedules({ db, audit, jobs }),
     events: createEvents({ storage, feed: entryFeed }),
     trash,
-    entryLocks: createEntryLocks({ db, audit, guard: authentication.lockGuard }),
+    entryLocks: createEntryLocks({ db, audit, guard: authentication.entryGuard }),
+    entryHolds: createEntryHolds({ db, storage, audit, guard: authentication.entryGuard }),
     entryProperties: createEntryProperties({ db, storage, audit }),
     webhooks: createWebhooks({ db, secrets, audit, storage }),
     rotation: createRotation({ db, secrets }),

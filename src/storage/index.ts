@@ -71,7 +71,7 @@ export interface StorageOptions {
   record: FindRecord
   /** Registers all work in locations, and checks its grants. */
   activeGrants: ActiveGrants
-  guardChange: ChangeGuard
+  changes: ChangeGuard
   /** Redacts each secret from the log while an adapter has it. */
   redaction: Redactor
   warn: (message: string, details?: Record<string, unknown>) => void
@@ -89,7 +89,7 @@ export interface StorageOptions {
 const stepsPerTransfer = 12
 
 export function createStorage(options: StorageOptions): Storage {
-  const { db, secrets, adapters, network, record, activeGrants, guardChange, redaction, warn } = options
+  const { db, secrets, adapters, network, record, activeGrants, changes, redaction, warn } = options
   const { metadataTimeout = 60_000, transferTimeout = 300_000, observe = provider => provider, trashDays = 0 } = options
   const timeouts = { transfer: transferTimeout, step: stepsPerTransfer * transferTimeout }
   const tokens = createTokenStore({ db, secrets, redaction })
@@ -105,7 +105,7 @@ export function createStorage(options: StorageOptions): Storage {
         throw withoutDetails(cause)
       })
       const provider = observe(opened.provider, record)
-      return { id: record.id, ...opened, provider, metadataTimeout, timeouts, activeGrants, guardChange, writeTracker }
+      return { id: record.id, ...opened, provider, metadataTimeout, timeouts, activeGrants, changes, writeTracker }
     },
     close: ({ close }) => close(),
   })

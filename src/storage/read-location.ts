@@ -38,8 +38,13 @@ export interface GuardedChange {
   isMember: boolean
 }
 
-/** Rejects if something other than rights prevents a change, such as the lock of another member. @throws LOCKED */
-export type ChangeGuard = (grant: Grant, change: GuardedChange) => Promise<void>
+/** Decides whether something other than rights prevents a change: the lock of another member, or a hold. */
+export interface ChangeGuard {
+  /** @throws LOCKED, ON_HOLD */
+  require(grant: Grant, change: GuardedChange): Promise<void>
+  /** Calls `cancel` when something begins to prevent a change that is running. Dispose of it when the change ends. */
+  watch(grant: Grant, change: GuardedChange, cancel: (error: AppError) => void): Disposable
+}
 
 export interface ProviderContext {
   id: string
@@ -50,7 +55,7 @@ export interface ProviderContext {
   /** The timeouts of calls that move content. */
   timeouts: TransferTimeouts
   activeGrants: ActiveGrants
-  guardChange: ChangeGuard
+  changes: ChangeGuard
   writeTracker: WriteTracker
 }
 

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Call } from '../../adapters/contract.ts'
 import { childOf, nameOf, type StoragePath, trashFolder } from '../auth/path.ts'
+import type { Grant } from '../auth/policy.ts'
 import { callAdapter, callAdapterForChange, isStorageError } from './adapter-call.ts'
 import { ReadLocation, requireWithin } from './read-location.ts'
 import { ResumableLocation } from './resumable-write.ts'
@@ -22,11 +23,11 @@ export class WriteLocation extends ReadLocation {
   /**
    * Requires that nothing prevents a change. Each change requires it, so call this only before work whose result becomes visible later.
    * @param change.isTree the entry and everything below it goes away or is replaced
-   * @throws LOCKED
+   * @throws LOCKED, ON_HOLD
    */
   requireChangeable({ isTree } = { isTree: false }): Promise<void> {
     // Every change may add the entry to its folder or remove it from there, so a lock of the folder alone prevents it, too.
-    return this.context.guardChange(this.grant, { path: this.path, isTree, isMember: true })
+    return this.context.changes.require(this.grant, { path: this.path, isTree, isMember: true })
   }
 
   write(
@@ -35,9 +36,8 @@ export class WriteLocation extends ReadLocation {
     options: { size?: number; mimeType?: string; modifiedAt?: Date; overwrite: boolean },
   ): Promise<CheckedEntry> {
     const { timeouts, provider, writeTracker } = this.context
-    return this.runGranted(requestSignal, async granted => {
-      await this.requireChangeable()
-      return writeWithTimeout(granted, body, timeouts, options.size, signal =>
+    return this.runChange([this.grant], { isTree: false }, requestSignal, granted =>
+      writeWithTimeout(granted, body, timeouts, options.size, signal =>
         callAdapterForChange(signal, async () => {
           const written = await writeTracker.track(this.grant, this.path, unfinished =>
             provider.write(this.path, body, { ...options, unfinished, signal }),
@@ -48,8 +48,24 @@ export class WriteLocation extends ReadLocation {
           }
           return stored
         }),
-      )
-    })
+      ),
+    )
+  }
+
+  /** Runs a change, which may take long. It ends with an error when a grant does, or when a lock or a hold begins to prevent it. */
+  private async runChange<T>(
+    grants: readonly Grant[],
+    { isTree, isMember = true }: { isTree: boolean; isMember?: boolean },
+    requestSignal: AbortSignal,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const { activeGrants, changes } = this.context
+    const change = { path: this.path, isTree, isMember }
+    await activeGrants.confirm(grants)
+    await changes.require(this.grant, change)
+    using active = activeGrants.register(grants, requestSignal)
+    using _watched = changes.watch(this.grant, change, error => active.cancel(error))
+    return await work(active.signal)
   }
 
   /** Null if the back end cannot store unfinished writes itself. */
@@ -96,12 +112,11 @@ export class WriteLocation extends ReadLocation {
   deleteTree(requestSignal: AbortSignal): Promise<void> | null {
     const { provider } = this.context
     if (!provider.deleteTree) return null
-    return this.runGranted(requestSignal, async granted => {
-      await this.requireChangeable({ isTree: true })
-      return runWithTimeout(granted, this.context.timeouts.step, signal =>
+    return this.runChange([this.grant], { isTree: true }, requestSignal, granted =>
+      runWithTimeout(granted, this.context.timeouts.step, signal =>
         callAdapter(signal, async () => provider.deleteTree?.(this.path, { signal })),
-      )
-    })
+      ),
+    )
   }
 
   /**
@@ -116,9 +131,8 @@ export class WriteLocation extends ReadLocation {
     const { provider } = this.context
     const move = provider.move?.bind(provider)
     if (!destination.sharesBackEnd(this) || !move) return null
-    return destination.inOneStep(this, signal, async call => {
-      await this.requireChangeable({ isTree: true })
-      await destination.requireChangeable({ isTree: true })
+    await this.requireChangeable({ isTree: true })
+    return destination.inOneStep(this, { isTree: true }, signal, async call => {
       const moved = await move(this.path, destination.path, { overwrite, ...known(seen), ...call })
       return checkEntry(moved, nameOf(destination.path))
     })
@@ -137,8 +151,7 @@ export class WriteLocation extends ReadLocation {
     const copy = provider.copy?.bind(provider)
     if (!this.sharesBackEnd(source) || !copy) return null
     const entry = toEntry(seen)
-    return this.inOneStep(source, signal, async call => {
-      await this.requireChangeable({ isTree: true })
+    return this.inOneStep(source, { isTree: true }, signal, async call => {
       const copied = await this.context.writeTracker.track(this.grant, this.path, unfinished =>
         copy(source.path, this.path, { overwrite, ...call, unfinished, entry }),
       )
@@ -162,20 +175,20 @@ export class WriteLocation extends ReadLocation {
     signal: AbortSignal,
   ): Promise<readonly (CheckedEntry | null)[] | null> {
     const { provider } = this.context
-    return this.inOneStep(source, signal, async call => {
-      // New files are free of locks of their own, so those of the folder decide.
-      await this.context.guardChange(this.grant, { path: this.path, isTree: false, isMember: false })
-      return checkCopies(await provider.copySmall?.(source.path, this.path, names, call), names)
-    })
+    // New files are free of locks and holds of their own, so those of the folder decide.
+    return this.inOneStep(source, { isTree: false, isMember: false }, signal, async call =>
+      checkCopies(await provider.copySmall?.(source.path, this.path, names, call), names),
+    )
   }
 
   /** Returns null for NOT_IN_ONE_STEP. */
   private inOneStep<T>(
     source: ReadLocation,
+    change: { isTree: boolean; isMember?: boolean },
     requestSignal: AbortSignal,
     step: (call: Call) => Promise<T>,
   ): Promise<T | null> {
-    return this.context.activeGrants.run([source.grant, this.grant], requestSignal, granted =>
+    return this.runChange([source.grant, this.grant], change, requestSignal, granted =>
       runWithTimeout(granted, this.context.timeouts.step, signal =>
         callAdapterForChange(signal, async () => {
           try {
@@ -217,12 +230,11 @@ export class WriteLocation extends ReadLocation {
     guarded: { isTree: boolean },
     change: (call: Call) => Promise<T>,
   ): Promise<T> {
-    return this.runGranted(requestSignal, async granted => {
-      await this.requireChangeable(guarded)
-      return runWithTimeout(granted, this.context.timeouts.step, signal =>
+    return this.runChange([this.grant], guarded, requestSignal, granted =>
+      runWithTimeout(granted, this.context.timeouts.step, signal =>
         callAdapterForChange(signal, () => change({ signal })),
-      )
-    })
+      ),
+    )
   }
 
   private sharesBackEnd(other: ReadLocation): boolean {

@@ -303,6 +303,28 @@ t.test('every field of the schema works in typical use', async t => {
       endLock: { lock: null },
     },
   )
+  const hold = 'id providerId path reason until createdAt createdBy { id } releasedAt'
+  const { createHold: held } = await change('createHold', 'CreateHoldInput', `{ ${hold} }`, {
+    path: '/team/a.txt',
+    reason: 'Litigation',
+  })
+  t.match(held, { providerId, path: '/team/a.txt', until: null, createdBy: { id: owner.id }, releasedAt: null })
+  isTime(held.createdAt, 'createdAt')
+  const holding = await ask(
+    `query ($id: ID!) {
+      holds(providerId: $id, first: 5, after: null) { nodes { ${hold} } edges { cursor node { id } } ${pageInfo} }
+      entry(providerId: $id, path: "/team/a.txt") { hold { id } lock { id } }
+      file(providerId: $id, path: "/team/a.txt") { hold { id } }
+      folder(providerId: $id, path: "/team") { hold { id } }
+    }`,
+    { id: providerId },
+  )
+  t.same(holding.holds.nodes, [held])
+  t.match([holding.file.hold, holding.folder.hold], [{ id: held.id }, null])
+  const { releaseHold: released } = await ask(`mutation ($id: ID!) { releaseHold(id: $id) { ${hold} } }`, {
+    id: held.id,
+  })
+  isTime(released.releasedAt, 'releasedAt')
   const { createUploadTicket: ticket } = await change(
     'createUploadTicket',
     'CreateUploadTicketInput',

@@ -104,7 +104,7 @@ export async function serve(
     adapters,
     record,
     activeGrants: authentication.activeGrants,
-    guardChange: authentication.lockGuard.guardChange,
+    changes: authentication.entryGuard.changes,
     network: createNetwork(),
     redaction: new Redaction(),
     warn: () => {},

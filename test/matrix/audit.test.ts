@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import t from 'tap'
 import { schema as built } from '../../src/endpoints/graphql/schema.ts'
-import { password } from '../support/client.ts'
+import { type Data, password } from '../support/client.ts'
 import { lockInfo } from '../webdav/client.ts'
 import { operation, readSchema, type Schema, send } from './api.ts'
 import { areas, hostileAreas } from './areas.ts'
@@ -179,6 +179,7 @@ t.test('every mutation and every route with an effect leaves an event', async t 
   t.comment(`${count} cells`)
   t.same(wrong, [])
 
+  let held: Data = null
   const others: Record<string, () => Promise<unknown>> = {
     'PUT /s3/* as a copied part': async () => {
       const provider = await world.connect('parts')
@@ -201,6 +202,19 @@ t.test('every mutation and every route with an effect leaves an event', async t 
       const input = { providerId, path: '/locked', lockId }
       await world.app.ask('mutation ($input: EndLockInput!) { endLock(input: $input) { path } }', { input }, token)
     },
+    'Mutation.createHold': async () => {
+      held = await world.app.ask(
+        'mutation ($input: CreateHoldInput!) { createHold(input: $input) { id } }',
+        { input: { providerId: world.providers.hidden, path: '/', reason: 'Litigation' } },
+        founder.header?.slice('Bearer '.length),
+      )
+    },
+    'Mutation.releaseHold': () =>
+      world.app.ask(
+        'mutation ($id: ID!) { releaseHold(id: $id) { id } }',
+        { id: held?.createHold.id },
+        founder.header?.slice('Bearer '.length),
+      ),
     'Mutation.register': () => world.app.register('more@example.org'),
     'Mutation.connectProvider': () => world.connect('more'),
     'Mutation.resetPassword': async () => {

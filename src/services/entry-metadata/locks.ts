@@ -1,5 +1,5 @@
 /**
- * Locks that clients put on entries, which all replicas share. They have the semantics of RFC 4918, section 6. `lock-guard.ts` makes them
+ * Locks that clients put on entries, which all replicas share. They have the semantics of RFC 4918, section 6. `change-guard.ts` makes them
  * bind every change.
  */
 import { randomUUID } from 'node:crypto'
@@ -21,7 +21,7 @@ import { AppError } from '../../errors.ts'
 import type { GuardedChange } from '../../storage/read-location.ts'
 import type { Audit } from '../audit/index.ts'
 import { type AskedToRead, type LocationInput, locationOf } from '../files/entry.ts'
-import { isHolder, type LockGuard, lockedBy, maxLocks } from './lock-guard.ts'
+import { type EntryGuard, isHolder, lockedBy, maxLocks } from './change-guard.ts'
 
 export type { EntryLock } from '../../db/entry-locks.ts'
 
@@ -44,11 +44,11 @@ export interface LockedChange extends Omit<GuardedChange, 'path'> {
   location: LocationInput
 }
 
-export function createEntryLocks({ db, audit, guard }: { db: Database; audit: Audit; guard: LockGuard }) {
+export function createEntryLocks({ db, audit, guard }: { db: Database; audit: Audit; guard: EntryGuard }) {
   /** Returns the locks that hold for a location: its own, and the deep ones of the folders around it. */
   async function covering(viewer: Viewer | null, location: AskedToRead): Promise<EntryLock[]> {
     const [{ providerId, path }] = authorize(viewer, needs.read, location)
-    return guard.covering(providerId, path)
+    return guard.locksOf(providerId, path)
   }
 
   /** @throws INVALID_INPUT if the token is of no lock that holds for the location; LOCKED if it is another member's */
@@ -81,7 +81,7 @@ export function createEntryLocks({ db, audit, guard }: { db: Database; audit: Au
     ): Promise<void> {
       const [{ providerId, path, viewer: present }] = authorize(viewer, needs.read, location)
       const isHeldByClient = (lock: EntryLock) => lock.userId === present.member.userId && tokens.has(lock.token)
-      await guard.require(providerId, { path, isTree, isMember }, isHeldByClient)
+      await guard.requireUnlocked(providerId, { path, isTree, isMember }, isHeldByClient)
     },
 
     /** Creates a lock. @throws LOCKED, TOO_MANY_LOCKS, as `Files.delete` */
@@ -123,7 +123,7 @@ export function createEntryLocks({ db, audit, guard }: { db: Database; audit: Au
     async end(viewer: Viewer | null, location: Asked<typeof needs.delete>, token: string): Promise<void> {
       await audit.recorded(viewer, 'LOCK_END', { location: locationOf(location) }, async recording => {
         const [{ providerId, path, viewer: present }] = authorize(viewer, needs.delete, location)
-        const lock = (await guard.covering(providerId, path)).find(each => each.token === token)
+        const lock = (await guard.locksOf(providerId, path)).find(each => each.token === token)
         if (!lock) throw new AppError('NOT_FOUND', 'The lock has ended.')
         if (!isHolder(present, lock) && !isUnrestricted(present)) {
           const message = 'Only the person who holds a lock ends it, or an administrator with access to all providers.'

@@ -95,7 +95,9 @@ export function createEntryProperties({ db, storage, audit }: { db: Database; st
     ): Promise<void> {
       await audit.recorded(viewer, 'PROPERTIES_UPDATE', { location }, async recording => {
         const [granted] = authorize(viewer, needs.delete, location)
-        const entry = await (await storage.writeAt(granted)).stat(signal)
+        const at = await storage.writeAt(granted)
+        await at.requireChangeable()
+        const entry = await at.stat(signal)
         const names = [...set.map(({ name }) => name), ...remove].slice(0, maxProperties)
         recording.add({ details: { kind: entry.kind, properties: names.map(cut) } })
         const max = { count: maxProperties, bytes: maxPropertiesSize }

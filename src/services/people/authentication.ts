@@ -2,7 +2,7 @@ import type { Secrets } from '../../auth/secrets.ts'
 import { sessionTokens } from '../../auth/tokens.ts'
 import type { Database } from '../../db/client.ts'
 import type { FindRecord } from '../../storage/provider-cache.ts'
-import { createLockGuard } from '../entry-metadata/lock-guard.ts'
+import { createEntryGuard } from '../entry-metadata/change-guard.ts'
 import { createGrantWatch } from '../grant-watch.ts'
 import { createLimits, type LimitSettings } from '../limits/index.ts'
 import { createCredentials } from './credentials.ts'
@@ -11,7 +11,7 @@ import { createRightsMemory } from './rights-memory.ts'
 
 export type Authentication = ReturnType<typeof createAuthentication>
 
-/** Creates the services that authenticate requests, watch their grants and know about locks. Storage depends on it. */
+/** Creates the services that authenticate requests, watch their grants, and know locks and holds. Storage depends on it. */
 export function createAuthentication(options: {
   db: Database
   secrets: Secrets
@@ -31,7 +31,7 @@ export function createAuthentication(options: {
     limits,
     credentials,
     activeGrants: grants.activeGrants,
-    lockGuard: createLockGuard({ db, memory }),
+    entryGuard: createEntryGuard({ db, memory, onError }),
     async close() {
       grants.close()
       await Promise.all([usage.close(), limits.close(), memory.close()])

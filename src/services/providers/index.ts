@@ -10,12 +10,14 @@ import type { Secrets } from '../../auth/secrets.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import { setCatalogueMode } from '../../db/catalogue/catalogues.ts'
 import { type Change, type Database, isUniqueViolation } from '../../db/client.ts'
+import { countActiveHolds } from '../../db/entry-holds.ts'
 import {
   batchedSlugs,
   deleteProvider,
   type JobLimits,
   listAllProviders,
   listProviders,
+  lockProvider,
   type ProviderRecord,
   setProviderStatus,
   updateProvider,
@@ -309,14 +311,19 @@ export function createProviders(options: {
       return Object.fromEntries(differing.map(name => [name, next[name] ?? null]))
     },
 
-    /** Disconnects a provider. Files stay at the back end; unfinished uploads are aborted. @throws as `update` */
+    /** Disconnects a provider. Files stay at the back end; unfinished uploads are aborted. @throws as `update`, ON_HOLD */
     async disconnect(viewer: Viewer | null, id: string): Promise<void> {
       await audit.recorded(viewer, 'PROVIDER_DISCONNECT', { location: { providerId: id } }, async recording => {
         const [granted] = authorize(viewer, needs.manageProvider, { id })
         const record = await storage.record(granted)
         recording.add({ providerName: record.name })
+        await requireNoHolds(db, record.id)
         await uploads.abandon(record.id)
-        await recording.commit(change => deleteProvider(change, record.id))
+        await recording.commit(async change => {
+          await lockProvider(change, record.id)
+          await requireNoHolds(change, record.id)
+          await deleteProvider(change, record.id)
+        })
         storage.forget(record.id)
       })
     },
@@ -376,4 +383,10 @@ function statusOf(record: ProviderRecord, error: unknown): Pick<ProviderRecord, 
   // Consent that was never given cannot be lost.
   const status = record.status === 'NEEDS_AUTHORIZATION' ? record.status : reason
   return { status, statusReason: message }
+}
+
+/** Without its provider, a hold would hold nothing. @throws ON_HOLD */
+async function requireNoHolds(db: Database, providerId: string): Promise<void> {
+  if ((await countActiveHolds(db, providerId)) === 0) return
+  throw new AppError('ON_HOLD', 'Entries of the storage are on hold: it stays connected until the last hold has ended.')
 }

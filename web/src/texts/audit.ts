@@ -88,6 +88,8 @@ export const texts = {
     DIRECT_DOWNLOAD: 'Created a direct download link',
     DIRECT_UPLOAD: 'Created a direct upload link',
     LOCK_END: 'Ended a lock',
+    HOLD_CREATE: 'Created a hold',
+    HOLD_RELEASE: 'Released a hold',
     PROPERTIES_UPDATE: 'Changed properties',
     READ: 'Read',
     JOB_CREATE: 'Created a job',

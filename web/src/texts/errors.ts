@@ -128,6 +128,8 @@ export const wordsByReason: Readonly<Record<string, Words>> = {
   FILE_TYPE_NOT_ALLOWED: detailed('This link does not accept files of this type.'),
   RANGE_NOT_SATISFIABLE: 'The file has changed. Reload the page.',
   UPLOAD_LOCKED: 'This upload is already running, perhaps in another window. Wait a moment, then try again.',
+  ON_HOLD: 'This is on hold: nobody can change, move or delete it before the hold ends. Its details say when.',
+  TOO_MANY_HOLDS: 'The storage has too many holds. Hold a folder instead of its files.',
   LOCKED: 'Somebody else has this file or folder open and has locked it. Try again later, or ask them to close it.',
   IN_USE: 'Another program has this file or folder open. Close it there, or try again later.',
   CHECKSUM_MISMATCH: 'The content was damaged on its way. Upload it again.',

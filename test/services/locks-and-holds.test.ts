@@ -1,6 +1,9 @@
-/** Locks bind every endpoint: only the member who holds a lock changes the locked entry, whatever the others use. */
+/** Locks and holds bind every endpoint, whatever people use to change an entry. */
+import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { CreateMultipartUploadCommand, DeleteObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { metadataHeader, tusPath } from '../http/tus.ts'
@@ -8,7 +11,7 @@ import { startApp, type TestApp } from '../support/app.ts'
 import { toolCall } from '../support/mcp.ts'
 import { drop, makeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
-import { davClient, lockInfo, tokenOf } from '../webdav/client.ts'
+import { davClient, lockInfo, setProperty, tokenOf } from '../webdav/client.ts'
 
 const app = await startApp(t, { settings: { trashDays: 30 } })
 const owner = await app.register('owner@example.org')
@@ -18,11 +21,11 @@ const providerId = await app.connectProvider(owner.token, 'local', { root }, 'Fi
 const anna = await joined('anna@example.org', 'Anna')
 const ben = await joined('ben@example.org', 'Ben')
 
-/** Registers a member with the role EDITOR, and resolves with a session and a key. */
-async function joined(email: string, name: string) {
+/** Registers a member and resolves with a session and a key. */
+async function joined(email: string, name: string, role = 'EDITOR') {
   const invited = await app.ask(
-    'mutation { createInvite(input: { role: EDITOR, providerAccess: { all: true } }) { invite } }',
-    {},
+    'mutation ($role: Role!) { createInvite(input: { role: $role, providerAccess: { all: true } }) { invite } }',
+    { role },
     owner.token,
   )
   const { token } = await app.register(email, { invite: invited.createInvite.invite })
@@ -227,4 +230,115 @@ t.test('people see who holds a lock, and the holder and administrators end it', 
   t.equal(await endLock(app, anna, '/locked.txt'), 'NOT_FOUND')
   t.equal(await attempts['an upload']?.(app, ben, '/locked.txt'), 'OK')
   await end()
+})
+
+const held = async (path: string, more: object = {}, as = owner.token) => {
+  const input = { providerId, path, reason: 'Litigation', ...more }
+  const select = 'id path reason until createdBy { email } releasedAt'
+  const { data, errors } = await app.graphql(change('createHold', 'CreateHoldInput', select), { input }, as)
+  return data?.createHold ?? errors[0]?.extensions.reason
+}
+const released = async (id: string, as = owner.token) => {
+  const { errors } = await app.graphql('mutation ($id: ID!) { releaseHold(id: $id) { releasedAt } }', { id }, as)
+  return errors[0]?.extensions.reason ?? 'OK'
+}
+const isHeld = (outcome: string) => ['ON_HOLD', '403 AccessDenied', 'refused'].includes(outcome)
+const everywhere: Record<string, Attempt> = {
+  ...attempts,
+  PUT: async (at, { key }, path) => {
+    const { status, reason } = await davClient(at, key)('PUT', `/files${path}`, { body: 'new' })
+    return status === 403 ? 'refused' : `${status} ${reason}`
+  },
+  'a property': async (at, { key }, path) => {
+    const { status } = await davClient(at, key)('PROPPATCH', `/files${path}`, {
+      body: setProperty('<x xmlns="urn:x">1</x>'),
+    })
+    return status === 403 ? 'refused' : `${status}`
+  },
+}
+
+t.test('nobody changes what is on hold, through no endpoint, not even an owner', async t => {
+  await fresh()
+  const file = await held('/locked.txt')
+  t.match(file, { path: '/locked.txt', reason: 'Litigation', until: null, createdBy: { email: 'owner@example.org' } })
+  const folder = await held('/team')
+  const ownKey = await app.createKey(owner.token, { name: 'all', scopes: ['admin'] })
+  const mighty = { ...ben, token: owner.token, key: ownKey.key }
+  for (const [name, attempt] of Object.entries(everywhere)) {
+    for (const path of ['/locked.txt', '/team/below/b.txt']) {
+      // The credentials of S3 are those of a member.
+      const outcome = await attempt(replica, mighty, path)
+      t.ok(isHeld(outcome), `${name} of ${path}: ${outcome}`)
+    }
+  }
+  t.equal(await mutation('createFolder', 'CreateFolderInput', () => ({}))(app, mighty, '/team/new'), 'ON_HOLD')
+  for (const name of ['rename', 'move away', 'a job that moves', 'delete']) {
+    t.equal(await attempts[name]?.(app, mighty, '/team'), 'ON_HOLD', `${name} of the folder`)
+  }
+  t.equal(await released(folder.id), 'OK')
+  t.equal(await attempts['move away']?.(app, mighty, '/team/a.txt'), 'OK')
+  const below = await held('/team/below/b.txt')
+  for (const name of ['rename', 'move away', 'a job that moves']) {
+    t.equal(await attempts[name]?.(app, mighty, '/team'), 'ON_HOLD', `${name} of a folder around it`)
+  }
+  t.equal(await job('DELETE', () => ({ permanent: true }))(app, mighty, '/team'), 'ON_HOLD')
+  t.equal(await readFile(place('team/below/b.txt'), 'utf8'), 'team/below/b.txt')
+  t.equal(await readFile(place('locked.txt'), 'utf8'), 'locked.txt')
+  const disconnect = 'mutation ($id: ID!) { disconnectProvider(id: $id) }'
+  const { errors } = await app.graphql(disconnect, { id: providerId }, owner.token)
+  t.equal(errors[0]?.extensions.reason, 'ON_HOLD', 'the storage stays connected')
+  for (const { id } of [file, below]) t.equal(await released(id), 'OK')
+  t.equal(await attempts['an upload']?.(app, ben, '/locked.txt'), 'OK')
+})
+
+t.test('only owners release a hold, and nobody one with a date', async t => {
+  await fresh()
+  t.equal(await held('/locked.txt', {}, ben.token), 'SCOPE_REQUIRED')
+  t.equal(await held('/missing.txt'), 'NOT_FOUND')
+  for (const bad of [{ reason: ' ' }, { until: new Date(0) }, { until: '2999-01-01T00:00:00Z' }]) {
+    t.equal(await held('/locked.txt', bad), 'INVALID_INPUT', JSON.stringify(bad))
+  }
+  const open = await held('/locked.txt')
+  const admin = await joined('admin@example.org', 'Ada', 'ADMIN')
+  t.equal(await released(open.id, admin.token), 'SCOPE_REQUIRED')
+  t.equal(await released(randomUUID()), 'NOT_FOUND')
+  const end = new Date(Date.now() + 2000)
+  const dated = await held('/source.txt', { until: end }, admin.token)
+  t.equal(await released(dated.id), 'ON_HOLD')
+  const query = `query ($id: ID!) { holds(providerId: $id) { nodes { path until } }
+    file(providerId: $id, path: "/source.txt") { hold { id reason until } } }`
+  const seen = await app.ask(query, { id: providerId }, admin.token)
+  t.match(seen.holds.nodes, [
+    { path: '/source.txt', until: end.toISOString() },
+    { path: '/locked.txt', until: null },
+  ])
+  t.match(seen.file.hold, { id: dated.id, reason: 'Litigation' })
+  t.equal(await attempts['an upload']?.(app, ben, '/source.txt'), 'ON_HOLD')
+  await until(async () => (await attempts['an upload']?.(app, ben, '/source.txt')) === 'OK')
+  t.ok(new Date() >= end, 'the hold ended by itself')
+  t.equal(await released(open.id), 'OK')
+  t.equal(await released(open.id), 'NOT_FOUND')
+})
+
+t.test('a hold ends an upload that is running', async t => {
+  await fresh()
+  const sent = Promise.withResolvers<void>()
+  async function* slowly() {
+    yield Buffer.from('new')
+    await sent.promise
+    yield Buffer.from('end')
+  }
+  const uploading = app.upload(
+    ben.token,
+    providerId,
+    '/locked.txt',
+    Readable.toWeb(Readable.from(slowly())) as ReadableStream,
+    '&conflict=replace',
+  )
+  const { id } = await held('/locked.txt')
+  await sleep(1000)
+  sent.resolve()
+  t.equal(await reasonOf(await uploading), 'ON_HOLD')
+  t.equal(await readFile(place('locked.txt'), 'utf8'), 'locked.txt')
+  t.equal(await released(id), 'OK')
 })

@@ -1,0 +1,161 @@
+/** Holds on entries. Each holds for its path and everything below it, until its date or until it is released. */
+import { type Selectable, type SqlBool, sql } from 'kysely'
+import type { StoragePath } from '../auth/path.ts'
+import type { Change, Database } from './client.ts'
+import { batchedAround, isWithinPath, restoredPath, storedPath } from './entry-paths.ts'
+import { type RightsVersion, toVersion, versionColumns } from './rights.ts'
+import type { Schema } from './schema.ts'
+
+export interface EntryHold {
+  /** A UUID of version 7: ids are in order of time. */
+  id: string
+  workspaceId: string
+  providerId: string
+  path: StoragePath
+  reason: string
+  /** Null if the hold lasts until it is released. */
+  until: Date | null
+  /** The member who created it; null if their account was removed. */
+  userId: string | null
+  createdAt: Date
+  releasedAt: Date | null
+}
+
+const isActiveHold = sql<SqlBool>`entry_holds.released_at is null
+  and (entry_holds.held_until is null or entry_holds.held_until > now())`
+
+/** Returns a function that finds the active holds at a path and at the folders around it. */
+export function batchedHolds(db: Database): (providerId: string, path: StoragePath) => Promise<EntryHold[]> {
+  return batchedAround(async at =>
+    (await db.selectFrom('entry_holds').selectAll().where(at).where(isActiveHold).execute()).map(toHold),
+  )
+}
+
+export interface ChangeFlags {
+  /** With the version of rights that the same statement has read. */
+  version: RightsVersion
+  hasLocks: boolean
+  hasHolds: boolean
+}
+
+/** Returns whether a provider has any locks and holds. */
+export async function findChangeFlags(db: Database, providerId: string): Promise<ChangeFlags | null> {
+  const row = await db
+    .selectFrom('rights_counter')
+    .select(versionColumns)
+    .select([
+      sql<boolean>`exists (select from entry_locks where provider_id = ${providerId} and expires_at > now())`.as(
+        'has_locks',
+      ),
+      sql<boolean>`exists (select from entry_holds where provider_id = ${providerId} and ${isActiveHold})`.as(
+        'has_holds',
+      ),
+    ])
+    .executeTakeFirst()
+  return row ? { version: toVersion(row), hasLocks: row.has_locks, hasHolds: row.has_holds } : null
+}
+
+/** Returns an active hold below a path, or null. */
+export async function findHoldWithin(db: Database, providerId: string, path: StoragePath): Promise<EntryHold | null> {
+  const row = await db
+    .selectFrom('entry_holds')
+    .selectAll()
+    .where('provider_id', '=', providerId)
+    .where(isWithinPath(storedPath(path)))
+    .where(isActiveHold)
+    .limit(1)
+    .executeTakeFirst()
+  return row ? toHold(row) : null
+}
+
+export async function countActiveHolds(db: Database, providerId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('entry_holds')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('provider_id', '=', providerId)
+    .where(isActiveHold)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Call it in the transaction that counts the holds, after it has locked the provider. */
+export async function insertHold(db: Change, hold: Omit<EntryHold, 'createdAt' | 'releasedAt'>): Promise<EntryHold> {
+  const row = await db
+    .insertInto('entry_holds')
+    .values({
+      id: hold.id,
+      workspace_id: hold.workspaceId,
+      provider_id: hold.providerId,
+      path: storedPath(hold.path),
+      reason: hold.reason,
+      held_until: hold.until,
+      user_id: hold.userId,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return toHold(row)
+}
+
+/** Locks a hold until the end of the transaction. Returns null if there is none. */
+export async function lockHold(db: Change, workspaceId: string, id: string): Promise<EntryHold | null> {
+  const row = await db
+    .selectFrom('entry_holds')
+    .selectAll()
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .forUpdate()
+    .executeTakeFirst()
+  return row ? toHold(row) : null
+}
+
+export async function findHold(db: Database, workspaceId: string, id: string): Promise<EntryHold | null> {
+  const row = await db
+    .selectFrom('entry_holds')
+    .selectAll()
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst()
+  return row ? toHold(row) : null
+}
+
+export async function releaseHold(db: Change, id: string): Promise<EntryHold> {
+  const row = await db
+    .updateTable('entry_holds')
+    .set({ released_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return toHold(row)
+}
+
+/** Lists the active holds of a workspace, the newest first. @param of.providerId null for all providers */
+export async function listHolds(
+  db: Database,
+  of: { workspaceId: string; providerId: string | null },
+  page: { limit: number; before: string | null },
+): Promise<EntryHold[]> {
+  let query = db
+    .selectFrom('entry_holds')
+    .selectAll()
+    .where('workspace_id', '=', of.workspaceId)
+    .where(isActiveHold)
+    .orderBy('id', 'desc')
+    .limit(page.limit)
+  if (of.providerId !== null) query = query.where('provider_id', '=', of.providerId)
+  if (page.before !== null) query = query.where('id', '<', page.before)
+  return (await query.execute()).map(toHold)
+}
+
+function toHold(row: Selectable<Schema['entry_holds']>): EntryHold {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    providerId: row.provider_id,
+    path: restoredPath(row.path),
+    reason: row.reason,
+    until: row.held_until,
+    userId: row.user_id,
+    createdAt: row.created_at,
+    releasedAt: row.released_at,
+  }
+}
