@@ -276,6 +276,29 @@ if (files) {
     await row(page, 'report.txt').getByText('Locked by').waitFor({ state: 'detached' })
   })
 
+  t.test('an administrator holds a file, and an owner releases it', async t => {
+    const { page: address } = await store('held', { 'contract.txt': 'text' })
+    for (const viewport of inTurn([wide, phone])) {
+      const page = await open(t, { viewport })
+      await page.goto(address)
+      await row(page, 'contract.txt').getByRole('button', { name: 'Actions' }).click()
+      await page.getByRole('menuitem', { name: 'Details' }).click()
+      await dialog(page).getByRole('button', { name: 'Hold…' }).click()
+      await dialog(page).getByLabel('Reason').fill('Contract 4711')
+      await isGood(t, page)
+      await dialog(page).getByRole('button', { name: 'Hold', exact: true }).click()
+      await dialog(page).getByText('On hold until an owner releases it').waitFor()
+      await dialog(page).getByText('Contract 4711').waitFor()
+      await isGood(t, page)
+      await page.keyboard.press('Escape')
+      await row(page, 'contract.txt').getByText('On hold').waitFor()
+      await row(page, 'contract.txt').getByRole('button', { name: 'Actions' }).click()
+      await page.getByRole('menuitem', { name: 'Details' }).click()
+      await dialog(page).getByRole('button', { name: 'Release' }).click()
+      await dialog(page).getByText('Not on hold').waitFor()
+    }
+  })
+
   t.test('details show the path, the checksum, the size and the history of an entry', async t => {
     const { id, page: address } = await store('details', {
       'set/a.txt': 'aa',

@@ -1,8 +1,8 @@
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { Link } from 'react-router'
-import { childPath, parentPath, type StorageLocation } from '../api/locations.ts'
-import { usePermissions, useSession } from '../api/session.ts'
+import { childPath, type StorageLocation } from '../api/locations.ts'
+import { usePermissions } from '../api/session.ts'
 import { texts as auditTexts } from '../texts/audit.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/files.tsx'
@@ -11,8 +11,8 @@ import { CopyButton } from '../ui/copy-button.tsx'
 import { Dialog, DialogEnd } from '../ui/dialog.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
-import { useRefreshFolder } from './listing.ts'
 import { type Entry, folderUsage } from './operations.ts'
+import { Protection } from './protection.tsx'
 import './details.css'
 import { ask } from '../api/client.ts'
 import { graphql, type ResultOf } from '../api/graphql.ts'
@@ -54,7 +54,7 @@ export function DetailsDialog({
             {texts.linkHelp}
           </Fact>
           {data && <FileFacts details={data} />}
-          {data?.lock && <LockFact location={location} lock={data.lock} onEnd={() => void refetch()} />}
+          {data && <Protection location={location} lock={data.lock} hold={data.hold} onChange={() => void refetch()} />}
           {isFolder && <FolderFacts folder={location} />}
         </dl>
         {error && <ErrorBox error={error} retry={refetch} />}
@@ -98,37 +98,6 @@ function FileFacts({ details }: { details: EntryDetails }) {
           <span className="mono">{hex}</span>
         </Fact>
       ))}
-    </>
-  )
-}
-
-function LockFact({ location, lock, onEnd }: { location: StorageLocation; lock: EntryLock; onEnd: () => void }) {
-  const { isUnrestricted } = usePermissions()
-  const { user } = useSession().viewer
-  const refreshFolder = useRefreshFolder()
-  const ending = useMutation({
-    mutationFn: () => ask(EndLockMutation, { input: { ...location, lockId: lock.id } }),
-    async onSettled() {
-      onEnd()
-      await refreshFolder({ ...location, path: parentPath(location.path) })
-    },
-  })
-  const folder = lock.path === location.path ? null : lock.path
-  const mayEnd = isUnrestricted || lock.holder?.id === user.id
-  return (
-    <>
-      <Fact title={texts.lock}>
-        {texts.lockedUntil(lock.holderName, formatMinute(lock.expiresAt), folder)}
-        {mayEnd && (
-          <>
-            <span className="help">{texts.endLockHelp}</span>
-            <button type="button" className="button" disabled={ending.isPending} onClick={() => ending.mutate()}>
-              {texts.endLock}
-            </button>
-          </>
-        )}
-      </Fact>
-      {ending.error && <ErrorBox error={ending.error} />}
     </>
   )
 }
@@ -186,14 +155,9 @@ const DetailsQuery = graphql(`
       __typename
       modifiedAt
       lock { id path holderName holder { id } expiresAt }
+      hold { id path until reason }
       ... on File { size mimeType etag checksums { algorithm hex } }
     }
-  }
-`)
-
-const EndLockMutation = graphql(`
-  mutation EndLock($input: EndLockInput!) {
-    endLock(input: $input) { path }
   }
 `)
 
@@ -206,7 +170,6 @@ const HistoryQuery = graphql(`
 `)
 
 type EntryDetails = ResultOf<typeof DetailsQuery>['entry']
-type EntryLock = NonNullable<EntryDetails['lock']>
 type HistoryEvent = ResultOf<typeof HistoryQuery>['auditEvents']['nodes'][number]
 
 /** @throws StowageError */

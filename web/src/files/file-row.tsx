@@ -45,6 +45,7 @@ export const FileRow = memo(function FileRow(props: Props) {
   const longPress = useLongPress(() => onPick(index, 'toggle'))
   const isFolder = entry.__typename === 'Folder'
   const size = isFolder || entry.size === null ? null : formatBytes(entry.size)
+  const protection = entry.hold ? texts.onHold : entry.lock && texts.lockedBy(entry.lock.holderName)
   const open = (event: MouseEvent) => {
     event.preventDefault()
     event.stopPropagation()
@@ -102,10 +103,10 @@ export const FileRow = memo(function FileRow(props: Props) {
           {entry.name}
         </a>
         {isFolder && <span className="visually-hidden">, {texts.folder}</span>}
-        {entry.lock && (
-          <span className="lock-badge" title={texts.lockedBy(entry.lock.holderName)}>
+        {protection && (
+          <span className="lock-badge" title={protection}>
             <Icon name="lock" />
-            <span className="visually-hidden">, {texts.lockedBy(entry.lock.holderName)}</span>
+            <span className="visually-hidden">, {protection}</span>
           </span>
         )}
       </div>

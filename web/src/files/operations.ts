@@ -25,6 +25,7 @@ const EntriesQuery = graphql(`
           name
           modifiedAt
           lock { holderName }
+          hold { id }
           ... on File { size mimeType thumbnailUrl }
         }
         pageInfo { hasNextPage endCursor }
@@ -100,10 +101,10 @@ const CreateJobMutation = graphql(`
 `)
 
 export type Provider = ReturnType<typeof perRoot<ResultOf<typeof ProvidersQuery>['providers'][number]>>[number]
-/** A file or folder in the folder that was queried. Entries from elsewhere come without their locks. */
-export type Entry = WithoutLock<Listed> & { lock?: Listed['lock'] }
+/** A file or folder in the folder that was queried. Entries from elsewhere come without their locks and holds. */
+export type Entry = WithoutLock<Listed> & { lock?: Listed['lock']; hold?: Listed['hold'] }
 type Listed = ResultOf<typeof EntriesQuery>['folder']['entries']['nodes'][number]
-type WithoutLock<Any> = Any extends unknown ? Omit<Any, 'lock'> : never
+type WithoutLock<Any> = Any extends unknown ? Omit<Any, 'lock' | 'hold'> : never
 export interface Page {
   entries: readonly Entry[]
   isLast: boolean
