@@ -218,6 +218,24 @@ directory_syncs.error text
 directory_syncs: directory_syncs_id_check CHECK ((octet_length(id) <= 1000))
 directory_syncs: directory_syncs_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX directory_syncs_pkey ON public.directory_syncs USING btree (id)
+entry_holds.id uuid not null
+entry_holds.workspace_id uuid not null
+entry_holds.provider_id uuid not null
+entry_holds.path text not null
+entry_holds.reason text not null
+entry_holds.held_until timestamp with time zone
+entry_holds.user_id uuid
+entry_holds.created_at timestamp with time zone not null default now()
+entry_holds.released_at timestamp with time zone
+entry_holds: entry_holds_pkey PRIMARY KEY (id)
+entry_holds: entry_holds_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+entry_holds: entry_holds_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE SET NULL
+entry_holds: entry_holds_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX entry_holds_path ON public.entry_holds USING btree (provider_id, "left"(path, 400) COLLATE "C") WHERE (released_at IS NULL)
+CREATE INDEX entry_holds_user ON public.entry_holds USING btree (user_id)
+CREATE INDEX entry_holds_workspace ON public.entry_holds USING btree (workspace_id, id)
+CREATE UNIQUE INDEX entry_holds_pkey ON public.entry_holds USING btree (id)
+CREATE TRIGGER entry_holds_rights_created AFTER INSERT ON public.entry_holds FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 entry_locks.token uuid not null
 entry_locks.provider_id uuid not null
 entry_locks.path text not null

@@ -84,7 +84,7 @@ export interface ArchiveTicketInput {
 }
 
 /** The action. */
-export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
+export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'HOLD_CREATE' | 'HOLD_RELEASE' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 
 /** An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time. */
 export interface AuditEvent {
@@ -361,6 +361,18 @@ export interface CreateGroupPayload {
   __typename: 'CreateGroupPayload'
   /** The group, without members. */
   group: Group
+}
+
+/** The entry to hold. */
+export interface CreateHoldInput {
+  /** The path of the file or folder. */
+  path: string
+  /** The ID of the provider. */
+  providerId: string
+  /** The reason, of at most 500 characters. */
+  reason: string
+  /** The time at which the hold ends, in the future. Nobody ends it earlier. Without it, the hold lasts until an owner releases it. */
+  until?: string | null
 }
 
 /** The role and provider access of the person who registers with the invite. */
@@ -669,6 +681,8 @@ export interface File {
   downloadUrl: string
   /** An opaque version. Equal etags at one path mean equal bytes. Null if the back end has no etags. */
   etag: string | null
+  /** The hold of the entry or of a folder around it, or null. Of several holds, the one that lasts longest. Requires the scope `read` at the path of this entry. */
+  hold: Hold | null
   /** An opaque ID. It does not change while the path stays the same. */
   id: string
   /** The lock that holds for the entry, or null. Of several shared locks, one of them. Requires the scope `read` at the path of this entry. */
@@ -699,6 +713,8 @@ export interface Folder {
   downloadUrl: string
   /** Returns the entries of the folder in the back end's order. A cursor stays valid while entries are added and removed. Requires the scope `read` at the path of this entry. */
   entries: EntryConnection
+  /** The hold of the entry or of a folder around it, or null. Of several holds, the one that lasts longest. Requires the scope `read` at the path of this entry. */
+  hold: Hold | null
   /** An opaque ID. It does not change while the path stays the same. */
   id: string
   /** The lock that holds for the entry, or null. Of several shared locks, one of them. Requires the scope `read` at the path of this entry. */
@@ -761,6 +777,47 @@ export interface GroupEdge {
   cursor: string
   /** The entry of the list. */
   node: Group
+}
+
+/** A hold. Until it ends, nobody changes, moves or deletes anything at its path and below it through Stowage. */
+export interface Hold {
+  __typename: 'Hold'
+  /** The time of creation. */
+  createdAt: string
+  /** The member who created it. Null if they have left, or if you may not see other members. */
+  createdBy: User | null
+  /** The permanent ID of the hold. */
+  id: string
+  /** The path of the file or folder. */
+  path: string
+  /** The ID of the provider. */
+  providerId: string
+  /** The reason, as its creator wrote it. */
+  reason: string
+  /** The time at which an owner released it, or null. */
+  releasedAt: string | null
+  /** The time at which the hold ends, or null if it lasts until an owner releases it. */
+  until: string | null
+}
+
+/** One page of holds. */
+export interface HoldConnection {
+  __typename: 'HoldConnection'
+  /** The entries of this page, each with its cursor. */
+  edges: readonly (HoldEdge)[]
+  /** The entries of this page. */
+  nodes: readonly (Hold)[]
+  /** The position of this page in the list. */
+  pageInfo: PageInfo
+}
+
+/** One of the holds, with its cursor. */
+export interface HoldEdge {
+  __typename: 'HoldEdge'
+  /** An opaque cursor. Pass it as `after` to get the page that starts after this entry. */
+  cursor: string
+  /** The entry of the list. */
+  node: Hold
 }
 
 /** A header of an HTTP request. */

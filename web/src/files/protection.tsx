@@ -47,7 +47,7 @@ interface Hold {
   reason: string
 }
 
-interface Props {
+interface Protected {
   location: StorageLocation
   lock: Lock | null
   hold: Hold | null
@@ -55,7 +55,7 @@ interface Props {
   onChange: () => void
 }
 
-export function Protection({ location, lock, hold, onChange }: Props) {
+export function Protection({ location, lock, hold, onChange }: Protected) {
   const { isAdmin, isUnrestricted } = usePermissions()
   const { user } = useSession().viewer
   const refreshFolder = useRefreshFolder()
