@@ -1,5 +1,6 @@
 /** Serves the databases of one test run: `node postgres-host.ts <folder of the run> <identity of the run's process>`. */
 import { join } from 'node:path'
+import { sql } from 'kysely'
 import pg from 'pg'
 import { connect } from '../../src/db/client.ts'
 import { startEmbeddedPostgres } from '../../src/db/embedded/index.ts'
@@ -61,9 +62,12 @@ async function makeTemplate({ adminUrl, user }: Stoppable): Promise<HostServer> 
   const db = connect({ connectionString: url.href }, { max: 2 })
   try {
     await migrate(db)
+    await sql`VACUUM (FREEZE)`.execute(db)
   } finally {
     await db.destroy()
   }
+  // The first connection after the migrations stores what PostgreSQL reads from its catalogs, which the copies then contain.
+  await column(url.href, 'SELECT 1 AS value')
   await administer({ adminUrl }, `ALTER DATABASE ${template} WITH is_template true allow_connections false`)
   const strategy = (await majorOf(adminUrl)) >= STRATEGY_SINCE ? ' STRATEGY file_copy' : ''
   return { adminUrl, user, template, strategy }
