@@ -45,6 +45,7 @@ async function startCollector(
   respond: (response: ServerResponse) => unknown = response => response.end('{}'),
 ) {
   const bodies: string[] = []
+  const exported: Export['resourceSpans'] = []
   const headers: IncomingHttpHeaders[] = []
   const server = createServer(async (request, response) => {
     if (request.method !== 'POST' || request.url !== '/v1/traces') {
@@ -52,7 +53,9 @@ async function startCollector(
       return
     }
     headers.push(request.headers)
-    bodies.push(await text(request))
+    const body = await text(request)
+    bodies.push(body)
+    exported.push(...(JSON.parse(body) as Export).resourceSpans)
     respond(response)
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -60,14 +63,13 @@ async function startCollector(
     server.closeAllConnections()
     server.close()
   })
-  const exported = () => bodies.flatMap(body => (JSON.parse(body) as Export).resourceSpans)
   return {
     address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     headers,
     received: () => bodies.join('\n'),
-    resources: () => exported().map(({ resource }) => attributesOf(resource)),
+    resources: () => exported.map(({ resource }) => attributesOf(resource)),
     spans: (traceId?: string) =>
-      exported()
+      exported
         .flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans))
         .filter(span => traceId === undefined || span.traceId === traceId),
   }

@@ -28,7 +28,7 @@ const harness: Harness = {
   manyEntries: extent({ gate: 100, nightly: 200 }),
   largeFileSize: 80_000_000,
 }
-runConformance('azure-blob', harness, [
+runConformance(t, 'azure-blob', harness, [
   'hasCreateRaces in the harness',
   // Only Microsoft's own service asks for a signature of the source of a copy: see azure-blob-access.test.ts.
   'a PUT link, but presign returned null',

@@ -13,7 +13,7 @@ import { openTemporary } from './temporary.ts'
 
 type Mutation = (original: StorageProvider) => Partial<StorageProvider>
 
-runConformance(null, harness(), [
+runConformance(t, null, harness(), [
   'openFolder in the harness',
   'hasCreateRaces in the harness',
   ...['copy', 'move', 'deleteTree', 'openFile', 'readSmall'].map(name => `the method ${name}`),

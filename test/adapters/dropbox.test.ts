@@ -36,7 +36,7 @@ const harness: Harness = {
     fake.faults.clear()
   },
 }
-runConformance('dropbox', harness, [
+runConformance(t, 'dropbox', harness, [
   'case-sensitive names',
   'hasCreateRaces in the harness',
   'parts of resumable writes',

@@ -41,7 +41,7 @@ const harness: Harness = {
   manyEntries: 100,
   largeFileSize: 80_000_000,
 }
-runConformance('ftp', harness, [
+runConformance(t, 'ftp', harness, [
   'hasCreateRaces in the harness',
   'parts of resumable writes',
   ...['copy', 'copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign', 'quota', 'changes'].map(

@@ -23,8 +23,7 @@ const harness: Harness = {
   inMemory: true,
   hasCreateRaces: true,
   // google-drive-list.test.ts lists 10,000. Lower than the default, because writing each file takes four requests.
-  // More than a page.
-  manyEntries: extent({ gate: 1100, nightly: 2000 }),
+  manyEntries: extent({ gate: 200, nightly: 2000 }),
   partSize: chunkSize,
   faults: cloudFaults(fake, { rateLimit: 'userRateLimitExceeded', unavailable: 'backendError' }),
   async open() {
@@ -42,7 +41,7 @@ const harness: Harness = {
     fake.faults.clear()
   },
 }
-runConformance('google-drive', harness, [
+runConformance(t, 'google-drive', harness, [
   'an atomic create',
   'parts of resumable writes',
   'this operation in one step (NOT_IN_ONE_STEP)',

@@ -22,6 +22,7 @@ import {
   rejectsWith,
 } from '../../adapters/conformance/kit.ts'
 import type { StorageErrorCode, StorageProvider } from '../../adapters/contract.ts'
+import { extent } from '../support/extent.ts'
 import { recordingHost } from './host.ts'
 import { snapshot } from './snapshot.ts'
 import { openTemporary, type Temporary } from './temporary.ts'
@@ -339,7 +340,7 @@ t.test('every name that the contract allows is stored exactly', async t => {
     for (const text of names) await provider.delete(at(`round ${round}/${text}`), call())
     await provider.delete(at(`round ${round}`), call())
   })
-  await fc.assert(property, { numRuns: 40 })
+  await fc.assert(property, { numRuns: extent({ gate: 12, nightly: 40 }) })
 })
 
 function isName(text: string): boolean {

@@ -60,7 +60,7 @@ const harness: Harness = {
   openFolder: (provider, path) => openRoot(join(roots.get(provider) ?? '', path)),
   manyEntries: extent({ gate: 2500, nightly: 10_000 }),
 }
-runConformance('local', harness, ['hasCreateRaces in the harness', 'the method presign', ...faults])
+runConformance(t, 'local', harness, ['hasCreateRaces in the harness', 'the method presign', ...faults])
 
 t.test('odd names are stored unchanged on the disk', async t => {
   const { provider, root } = await openTemporary(t)

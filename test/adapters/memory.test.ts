@@ -17,7 +17,7 @@ const collect: () => void = runInNewContext('gc')
 
 const open = (maxBytes = 256 * 1024 * 1024) => memoryAdapter.open({ maxBytes }, silentHost)
 
-runConformance('memory', { open, inMemory: true }, [
+runConformance(t, 'memory', { open, inMemory: true }, [
   'partSize in the harness',
   'reopen in the harness',
   'openFolder in the harness',

@@ -11,7 +11,7 @@ t.setTimeout(300_000)
 /** The folders of unfinished writes: at this server, and at others. */
 const reserved = ['.stowage-unfinished', '.STOWAGE-UNFINISHED', '.stowage-staging']
 
-runConformance(null, harnessOf(await startNextcloud(t)), [
+runConformance(t, null, harnessOf(await startNextcloud(t)), [
   'hasCreateRaces in the harness',
   'parts of resumable writes',
   ...['copySmall', 'openFile', 'readSmall', 'presign', 'changes'].map(name => `the method ${name}`),

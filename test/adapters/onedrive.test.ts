@@ -37,7 +37,7 @@ const harness: Harness = {
     fake.faults.clear()
   },
 }
-runConformance('onedrive', harness, [
+runConformance(t, 'onedrive', harness, [
   'case-sensitive names',
   'hasCreateRaces in the harness',
   'partSize in the harness',

@@ -40,7 +40,7 @@ function harnessFor(service: string, options: Record<string, string>, base = '')
 const lacks = ['openFile', 'readSmall', 'copySmall', 'move', 'quota', 'presign', 'changes'].map(
   name => `the method ${name}`,
 )
-runConformance(null, harnessFor('fs', {}, folder), [
+runConformance(t, null, harnessFor('fs', {}, folder), [
   'hasCreateRaces in the harness',
   'partSize in the harness',
   'resumable writes',

@@ -141,6 +141,7 @@ async function openNew(host?: Host): Promise<{ provider: StorageProvider; files:
 }
 
 runConformance(
+  t,
   null,
   {
     open: async () => (await openNew()).provider,

@@ -44,7 +44,7 @@ const harness: Harness = {
   manyEntries: extent({ gate: 100, nightly: 250 }),
   largeFileSize: 80_000_000,
 }
-runConformance('sftp', harness, [
+runConformance(t, 'sftp', harness, [
   'hasCreateRaces in the harness',
   'parts of resumable writes',
   ...['copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign', 'changes'].map(name => `the method ${name}`),

@@ -45,7 +45,7 @@ function harnessFor({ url, root, ...more }: WebdavConfig & { root: string }): Ha
 const apache = await startApache(t)
 const { url, user, password, root } = apache
 const harness = harnessFor({ url, user, password, root })
-runConformance('webdav', harness, [
+runConformance(t, 'webdav', harness, [
   'hasCreateRaces in the harness',
   'partSize in the harness',
   'resumable writes',

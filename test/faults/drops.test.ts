@@ -25,7 +25,7 @@ t.test('dropped connections leave nothing partial', async t => {
   const bucket = await server.newBucket()
   const proxy = await faultProxy(t, server.endpoint)
   const world = await startWorld(t, { s3: { account: server, bucket, endpoint: proxy.endpoint } })
-  const times = rounds(extent({ gate: 2, nightly: 12 }))
+  const times = rounds(extent({ gate: 1, nightly: 12 }))
   const parts = async () => {
     const { Uploads = [] } = await server.client.send(new ListMultipartUploadsCommand({ Bucket: bucket }))
     return Uploads.map(({ Key }) => Key)

@@ -114,7 +114,7 @@ for (const [turn, kind] of (['COPY', 'MOVE', 'SYNC'] as const).entries()) {
     let from: Store = disk
     // The last job stays on one disk, which copies small files together.
     const all = [other, s3, drive, disk, disk]
-    const sampled = { COPY: [other, s3], MOVE: [other], SYNC: [drive, disk, disk] }[kind]
+    const sampled = { COPY: [other, s3], MOVE: [other], SYNC: [drive] }[kind]
     for (const [leg, to] of extent({ gate: sampled, nightly: all }).entries()) {
       // Some of the jobs are enough, because each kill takes up to 20 seconds.
       const isKilled = extent({

@@ -1,4 +1,4 @@
-import t, { type Test } from 'tap'
+import type { Test } from 'tap'
 import { extent } from '../support/extent.ts'
 import type { BackEnd } from './back-ends.ts'
 import { distinct, existingNamesAreData, namesAreKept, pathsStayInside, type Sample } from './cases.ts'
@@ -19,8 +19,8 @@ interface Options {
 }
 
 /**
- * The back ends that share the values in `npm test`: each tries every fifth, so that each value is tried with two of them.
- * The memory back end tries every second.
+ * The back ends that share the values in `npm test`: each tries every tenth, so that each value is tried with one of them.
+ * The memory back end tries every fourth.
  */
 const sharing = [
   'local disk',
@@ -35,18 +35,19 @@ const sharing = [
   'OneDrive',
   'Nextcloud',
 ]
-const shares = 5
+const shares = 10
 
 function sampleOf(title: string): Sample {
   const turn = sharing.indexOf(title)
   return values => {
-    const gate = values.filter((_, index) => (turn < 0 ? index % 2 === 0 : index % shares === turn % shares))
+    const gate = values.filter((_, index) => (turn < 0 ? index % 4 === 0 : index % shares === turn % shares))
     return extent({ gate, nightly: [...values] })
   }
 }
 
 /** Tests a back end with hostile paths and names. */
 export function attackBackEnd(
+  t: Test,
   title: string,
   open: (t: Test) => BackEnd | Promise<BackEnd>,
   options: Options = {},

@@ -1,9 +1,10 @@
+import t from 'tap'
 import { isName, nameTraits } from '../../adapters/backends/azure-blob/entry.ts'
 import { attackBackEnd } from './attack-back-end.ts'
 import { azureBlob } from './back-ends.ts'
 import { namesAllowedBy } from './corpus.ts'
 
-attackBackEnd('Azure Blob Storage', azureBlob, {
+attackBackEnd(t, 'Azure Blob Storage', azureBlob, {
   every: null,
   // Azure has no other names.
   names: namesAllowedBy(nameTraits).filter(isName),

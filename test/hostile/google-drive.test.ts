@@ -1,9 +1,10 @@
+import t from 'tap'
 import { toShown } from '../../adapters/backends/google-drive/names.ts'
 import { attackBackEnd } from './attack-back-end.ts'
 import { googleDrive } from './back-ends.ts'
 import { namesOthersGive } from './corpus.ts'
 
-attackBackEnd('Google Drive', googleDrive, {
+attackBackEnd(t, 'Google Drive', googleDrive, {
   every: 2,
   names: [...namesOthersGive, '..', '.', '../../canary-documents/seed.txt', '/', 'a/b', 'nul\0'],
   shown: toShown,

@@ -2,13 +2,14 @@ import { execFile } from 'node:child_process'
 import { link, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import t from 'tap'
 import { base } from '../matrix/world.ts'
 import { attackBackEnd } from './attack-back-end.ts'
 import { local } from './back-ends.ts'
 import { change, checkArchive, forEach, leavesTheRest, tryPath } from './cases.ts'
 import { download, graphql } from './requests.ts'
 
-attackBackEnd('local disk', local, {
+attackBackEnd(t, 'local disk', local, {
   more: async (t, on) => {
     await t.test('symbolic links and devices are not followed', async t => {
       const folder = join(on.app.folder, 'provider', base, 'links')

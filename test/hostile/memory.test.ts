@@ -1,4 +1,5 @@
+import t from 'tap'
 import { attackBackEnd } from './attack-back-end.ts'
 import { memory } from './back-ends.ts'
 
-attackBackEnd('memory', memory)
+attackBackEnd(t, 'memory', memory)

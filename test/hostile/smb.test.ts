@@ -21,7 +21,7 @@ const climbing = [
   `${base}/\\seed.txt`,
 ]
 
-attackBackEnd('a Windows share', () => smb(), {
+attackBackEnd(t, 'a Windows share', () => smb(), {
   names: namesAllowedBy(windowsNames),
   more: async (t, on) => {
     await t.test('a backslash does not lead out of the base path, over any endpoint', async t => {

@@ -20,7 +20,7 @@ import t, { type Test } from 'tap'
 import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import type { AdapterDefinition, Entry, StoragePath } from '../../adapters/contract.ts'
 import { StorageError } from '../../adapters/contract.ts'
-import { isNight } from '../support/extent.ts'
+import { extent, isNight } from '../support/extent.ts'
 import {
   extractWithUnzip,
   fetchLarge,
@@ -129,7 +129,7 @@ t.test('an archive of any tree is complete and opens in every program', async t 
         })
       )
     }),
-    { numRuns: 25 },
+    { numRuns: extent({ gate: 6, nightly: 25 }) },
   )
 })
 

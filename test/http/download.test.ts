@@ -9,6 +9,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { maxRanges, parseRange } from '../../src/http/content/conditions.ts'
 import { contentDisposition, contentType } from '../../src/services/files/index.ts'
+import { extent } from '../support/extent.ts'
 import { type HttpServer, startHttp, testOrigin } from './server.ts'
 import { eventually } from './socket.ts'
 
@@ -78,7 +79,7 @@ t.test('any range is served, from disk and from a stream', async t => {
           got.every(({ range, bytes }, index) => range === wanted[index]?.range && bytes.equals(wanted[index].bytes))
         )
       }),
-      { numRuns: 60 },
+      { numRuns: extent({ gate: 15, nightly: 60 }) },
     )
   }
 })
@@ -169,7 +170,7 @@ t.test('conditional requests follow RFC 9110', async t => {
       const found = given.range && method === 'GET' ? 206 : 200
       return response.status === (isFirstMet ? (isNew ? found : 304) : 412)
     }),
-    { numRuns: 150 },
+    { numRuns: extent({ gate: 40, nightly: 150 }) },
   )
   const notModified = await fetch(url, asOwner(server, { 'if-none-match': etag }))
   t.equal(notModified.headers.get('etag'), etag, '304 carries the validators')

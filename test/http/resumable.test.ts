@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import { faultProxy } from '../servers/fault-proxy.ts'
+import { extent } from '../support/extent.ts'
 import { type HttpServer, startHttp, testOrigin } from './server.ts'
 import { digest, metadataHeader, reasonOf, send, type TusTarget, tus, tusPath } from './tus.ts'
 
@@ -317,7 +318,7 @@ t.test('uploads survive connections that drop at random points', async t => {
         if (digest(await readFile(join(server.folder, path))) !== digest(bytes)) throw new Error('other bytes')
       },
     ),
-    { numRuns: 20 },
+    { numRuns: extent({ gate: 5, nightly: 20 }) },
   )
   t.same(await unfinished(server), [])
 })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { startNginx } from '../servers/nginx.ts'
+import { extent } from '../support/extent.ts'
 import { type HttpServer, startHttp } from './server.ts'
 
 const content = Buffer.from(Array.from({ length: 5000 }, (_, index) => index % 251))
@@ -125,7 +126,7 @@ t.test('nginx sends the files that Stowage allows, with the headers of Stowage',
         assert.equal(await response.text(), name)
         assert.equal(response.status, 200)
       }),
-      { numRuns: 60 },
+      { numRuns: extent({ gate: 15, nightly: 60 }) },
     )
   })
 })

@@ -54,8 +54,8 @@ t.test('API keys', async t => {
       byAll.filter(({ maker }) => judge(maker, { who: 'key manager' }).may === is),
     )
     const cases = [
-      ...sample(may ?? [], extent({ gate: 300, nightly: 1000 })),
-      ...sample(mayNot ?? [], extent({ gate: 100, nightly: 300 })),
+      ...sample(may ?? [], extent({ gate: 120, nightly: 1000 })),
+      ...sample(mayNot ?? [], extent({ gate: 60, nightly: 300 })),
     ]
     let made = 0
     const wrong = await runAll(cases, async ({ maker, wish }) => {
@@ -105,7 +105,7 @@ t.test('API keys', async t => {
     const managers = good.filter(({ kind, key }) => kind === 'session' || key?.scopes[0] === 'admin')
     const cases = sample(
       managers.flatMap(actor => [founder, ...people].map(owner => ({ actor, owner }))),
-      extent({ gate: 200, nightly: 600 }),
+      extent({ gate: 80, nightly: 600 }),
     )
     const wrong = await runAll(cases, async ({ actor, owner }) => {
       const isOwn = actor.userId === owner.userId

@@ -4,6 +4,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { extent } from '../support/extent.ts'
 import { createS3World, type S3Keys } from './world.ts'
 
 const domain = 's3.stowage.test'
@@ -213,7 +214,8 @@ t.test('a signature is accepted exactly for the bucket, the key and the host tha
     }
   }
   for (const [turn, signed] of places.entries()) {
-    await Promise.all(places.map((place, index) => check(signed, place, turn + index)))
+    const isTried = (index: number) => index === turn || extent({ gate: (turn + index) % 4 === 0, nightly: true })
+    await Promise.all(places.map((place, index) => isTried(index) && check(signed, place, turn + index)))
   }
   t.same(wrong.slice(0, 20), [], `${wrong.length} are wrong`)
   t.ok(accepted > 5 * places.length, `${accepted} are accepted`)

@@ -7,6 +7,7 @@ import { type AuditEvent, insertAuditEvents } from '../../src/db/audit-events.ts
 import { AppError } from '../../src/errors.ts'
 import { isBelow } from '../matrix/model.ts'
 import { startApp, type TestApp } from '../support/app.ts'
+import { extent } from '../support/extent.ts'
 import { lockTable } from '../support/lock-table.ts'
 import { ask, makeShare, read } from '../support/shares.ts'
 import { until } from '../support/until.ts'
@@ -416,6 +417,6 @@ t.test('pages and filters return the same events as a simple model', async t => 
         expected.map(({ id }) => id).toReversed(),
       )
     }),
-    { numRuns: 60 },
+    { numRuns: extent({ gate: 15, nightly: 60 }) },
   )
 })

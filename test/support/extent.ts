@@ -6,7 +6,7 @@ export const isNight = process.env.NIGHTLY === '1'
 
 let turn = 0
 
-/** Returns one of the values, the next one with each call in a file, such as the width of a window; all of them by night. */
+/** Returns one of the values, the next one with each call in a process, such as the width of a window; all of them by night. */
 export function inTurn<T>(values: readonly T[]): readonly T[] {
   if (isNight) return values
   const index = turn++ % values.length

@@ -19,8 +19,37 @@ const tests = new Map<string, Test>()
  * at the real cost, or take long. `.taprc` lists the same.
  */
 export const alone: Readonly<Record<string, readonly string[]>> = {
+  adapters: [
+    'azure-blob',
+    'azure-blob-access',
+    'azure-blob-hierarchy',
+    'conformance',
+    'dropbox',
+    'ftp',
+    'google-drive',
+    'local',
+    'local-confinement',
+    'local-mounts',
+    'local-power',
+    'local-race',
+    'local-small',
+    'memory',
+    'nextcloud',
+    'nextcloud-uploads',
+    'onedrive',
+    'opendal',
+    'plain',
+    's3',
+    's3-links',
+    's3-lost-uploads',
+    'sftp',
+    'smb',
+    'webdav',
+  ],
   auth: [],
+  catalogue: ['extract', 'interrupted'],
   graphql: ['abuse', 'response-size', 'subscriptions'],
+  hostile: ['ftp', 'local', 'sftp', 'smb'],
   http: [
     'back-end-stalls',
     'clock',
@@ -56,6 +85,7 @@ export const alone: Readonly<Record<string, readonly string[]>> = {
     'sign-in-queue',
   ],
   storage: ['locks', 'network'],
+  web: [],
   webdav: ['clients', 'memory'],
 }
 
@@ -90,11 +120,15 @@ registerHooks({
   },
 })
 
-/** Runs every `of`-th file of the folders, beginning with the one of number `part`, from 0. */
+/**
+ * Runs every `of`-th file of the folders, beginning with the one of number `part`, from 0. Odd parts run theirs from the end, so
+ * that parts that run at once are not all busy with the same folder.
+ */
 export async function together(folders: readonly string[], part = 0, of = 1): Promise<void> {
   const files = (await Promise.all(folders.map(filesTogether))).flat()
   t.setTimeout(1_200_000)
-  for (const path of files.filter((_, index) => index % of === part)) {
+  const chosen = files.filter((_, index) => index % of === part)
+  for (const path of part % 2 === 0 ? chosen : chosen.toReversed()) {
     const url = pathToFileURL(path).href
     await t.test(relative(process.cwd(), path), { timeout }, async t => {
       tests.set(url, t)

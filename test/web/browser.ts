@@ -8,6 +8,7 @@ import { consoleFolder } from '../../src/endpoints/console/pages.ts'
 import { findProgram, requirePrograms } from '../servers/programs.ts'
 import type { TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
+import { extent } from '../support/extent.ts'
 
 const needed = {
   who: 'The tests of the console',
@@ -78,6 +79,8 @@ export async function visit(
     baseURL: app.url,
     viewport: { width: 1280, height: 800 },
     acceptDownloads: true,
+    // Each frame of an animation takes processor time, and clicks wait for its end.
+    reducedMotion: extent({ gate: 'reduce', nightly: 'no-preference' }),
     ...contextOptions,
   })
   context.setDefaultTimeout(10_000)
