@@ -23,6 +23,11 @@ export function rowOf(type: string, provider: StorageProvider, cases: { passed: 
   return `| ${cells.join(' | ')} |`
 }
 
+/** Returns a row without its last cell, which counts the cases. */
+export function withoutCases(row = ''): string {
+  return row.split(' | ').slice(0, -1).join(' | ')
+}
+
 /** Returns the row of a type in the page; undefined if there is none. */
 export async function documentedRow(type: string): Promise<string | undefined> {
   const lines = (await readFile(page, 'utf8')).split('\n')

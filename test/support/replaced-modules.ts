@@ -33,6 +33,10 @@ export class Domain {
   }
 }
 
+// tap switches source maps on, which costs time with each error and each compiled schema. Nothing here has one: Node strips the
+// types and keeps the positions.
+process.setSourceMapsEnabled(false)
+
 const cheapPasswords = new URL('cheap-passwords.ts', import.meta.url).href
 /** The files whose servers hash passwords at the real cost. */
 const atRealCost = ['services/accounts', 'services/sign-in-limits', 'services/sign-in-queue', 'http/memory']

@@ -1,5 +1,6 @@
 /** Tests the pages of groups and service accounts. */
 import t from 'tap'
+import { inTurn } from '../support/extent.ts'
 import { button, dialog, isGood, startFiles } from './files.ts'
 
 const wide = { width: 1280, height: 800 }
@@ -16,7 +17,7 @@ if (files) {
 
   t.test('an administrator makes a group, fills it, and sees what its members can access', async t => {
     await store('shelf', { 'red/a.txt': 'a' })
-    for (const viewport of [wide, phone]) {
+    for (const viewport of inTurn([wide, phone])) {
       const email = `grouped-${viewport.width}@example.org`
       const name = `Writers ${viewport.width}`
       const member = await join(email, 'NONE')
@@ -96,7 +97,7 @@ if (files) {
   })
 
   t.test('an administrator makes a service account and a key for it', async t => {
-    for (const viewport of [wide, phone]) {
+    for (const viewport of inTurn([wide, phone])) {
       const name = `Backup ${viewport.width}`
       const page = await open(t, { viewport })
       await page.goto('/settings')

@@ -2,6 +2,7 @@
 import { rm, utimes } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import t from 'tap'
+import { inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, row, startFiles } from './files.ts'
 
@@ -28,10 +29,12 @@ if (files) {
   }
   await until(isIndexed, { within: 60_000 })
 
-  for (const [name, viewport] of Object.entries({
-    desktop: { width: 1280, height: 800 },
-    phone: { width: 390, height: 844 },
-  })) {
+  for (const [name, viewport] of inTurn(
+    Object.entries({
+      desktop: { width: 1280, height: 800 },
+      phone: { width: 390, height: 844 },
+    }),
+  )) {
     t.test(`the map leads from all storages to the folder that takes up space: ${name}`, async t => {
       const page = await open(t, { viewport })
       await page.goto('/files')

@@ -204,7 +204,7 @@ if (files) {
     await app.ask(create, { input }, person.token)
     const table = (page: Page) => page.getByRole('table', { name: 'Jobs' })
     for (const colorScheme of inTurn(['light', 'dark'] as const)) {
-      for (const size of [{}, phone]) {
+      for (const size of inTurn([{}, phone])) {
         const page = await open(t, { colorScheme, ...size })
         await page.goto('/settings/jobs')
         await table(page).getByText('Copy “f” to “by-ann”').waitFor()

@@ -148,7 +148,7 @@ if (files) {
     await sql`update schedules set next_run_at = null, error_reason = 'KEY_REVOKED',
       error_message = 'The API key was revoked.' where id = ${ended}`.execute(app.db)
     for (const colorScheme of inTurn(['light', 'dark'] as const)) {
-      for (const size of sizes) {
+      for (const size of inTurn(sizes)) {
         const page = await open(t, { colorScheme, ...size })
         await page.goto('/settings/schedules')
         await scheduleRow(page, 'Has run').getByText('Done · 1 file · 1 B').waitFor()

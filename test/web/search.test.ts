@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Page } from 'playwright-core'
 import t from 'tap'
+import { inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, row, startFiles } from './files.ts'
 
@@ -29,10 +30,12 @@ if (files) {
   const archive = await store('Archive', { 'Reports/Annual report 2019.pdf': 'x', 'report cards/a.txt': 'x' })
   await until(isIndexed, { within: 60_000 })
 
-  for (const [name, viewport] of Object.entries({
-    desktop: { width: 1280, height: 800 },
-    phone: { width: 390, height: 844 },
-  })) {
+  for (const [name, viewport] of inTurn(
+    Object.entries({
+      desktop: { width: 1280, height: 800 },
+      phone: { width: 390, height: 844 },
+    }),
+  )) {
     t.test(`results appear while a person types, and the keyboard opens them: ${name}`, async t => {
       const page = await open(t, { viewport })
       await page.goto(`${disk.page}/Reports`)

@@ -1,6 +1,7 @@
 /** Tests the sign-in page and the profile with an OpenID Connect issuer. */
 import t from 'tap'
 import { startIssuer } from '../servers/oidc.ts'
+import { inTurn } from '../support/extent.ts'
 import { button, dialog, isGood, startFiles } from './files.ts'
 
 const wide = { width: 1280, height: 800 }
@@ -15,7 +16,7 @@ if (files) {
   const { host } = new URL(issuer.url)
 
   t.test('a person links an account, signs in with it, and removes it', async t => {
-    for (const viewport of [wide, phone]) {
+    for (const viewport of inTurn([wide, phone])) {
       const email = `sso-${viewport.width}@example.org`
       const { token } = await app.register(email)
       issuer.person = { id: `ann ${viewport.width}`, claims: { email: 'ann@id.example.org' } }
