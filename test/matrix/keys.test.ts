@@ -54,7 +54,7 @@ t.test('API keys', async t => {
       byAll.filter(({ maker }) => judge(maker, { who: 'key manager' }).may === is),
     )
     const cases = [
-      ...sample(may ?? [], extent({ gate: 120, nightly: 1000 })),
+      ...sample(may ?? [], extent({ gate: 300, nightly: 1000 })),
       ...sample(mayNot ?? [], extent({ gate: 60, nightly: 300 })),
     ]
     let made = 0

@@ -121,7 +121,7 @@ t.test(
     const counts = { seen: 0, changed: 0, refused: 0, revealed: 0 }
 
     const wrong = await runAll(
-      sample(cases, extent({ gate: 150, nightly: cases.length })),
+      sample(cases, extent({ gate: 300, nightly: cases.length })),
       async ({ name, thing, by, asks }) => {
         // A member can have only a hundred of some objects.
         await sql`with jobs_gone as (delete from jobs where ended_at is not null),
