@@ -15,7 +15,6 @@ import {
 } from 'graphql'
 import t from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
-import { extent } from '../support/extent.ts'
 import { cost } from '../support/processor.ts'
 
 const schema = buildSchema(await readFile(new URL('../schema.graphql', import.meta.url), 'utf8'))
@@ -279,10 +278,10 @@ t.test('random requests cause no internal error', async t => {
     )
     if (faults.length > 0) throw new Error(JSON.stringify(faults))
   }
-  const runs = { numRuns: extent({ gate: 30, nightly: 100 }), interruptAfterTimeLimit: 20_000 }
+  const runs = { numRuns: 100, interruptAfterTimeLimit: 20_000 }
   await fc.assert(
     fc.asyncProperty(fc.gen(), gen => check(JSON.stringify({ query: randomDocument(gen) }))),
-    { ...runs, numRuns: extent({ gate: 60, nightly: 200 }) },
+    { ...runs, numRuns: 200 },
   )
   const words = fc.array(fc.oneof(fc.constantFrom(...tokens), fc.string({ unit: 'binary', maxLength: 4 })), {
     maxLength: 60,
