@@ -155,6 +155,11 @@ t.test('no secret is printed, returned or stored in plain text', async t => {
       STOWAGE_SETUP_CODE: secret('setup code', random('setup-')),
       STOWAGE_ADAPTERS: 'drive-of-the-test,leaky-of-the-test,missing-of-the-test',
       STOWAGE_SIGN_IN_LIMIT: '0',
+      // Nothing listens there, so the log tells of failures.
+      STOWAGE_LDAP_URL: 'ldap://127.0.0.1:9',
+      STOWAGE_LDAP_BIND_DN: 'cn=stowage,dc=example,dc=com',
+      STOWAGE_LDAP_BIND_PASSWORD: secret('bind password', random('bind-')),
+      STOWAGE_LDAP_BASE: 'dc=example,dc=com',
       LOG_LEVEL: 'trace',
     },
     command: withAdapters({
@@ -243,6 +248,21 @@ t.test('no secret is printed, returned or stored in plain text', async t => {
   const change = 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { token } }'
   await graphql(url, change, { input: { currentPassword: wrong, newPassword: next } }, again)
 
+  // SCIM.
+  const scimCreate = 'mutation ($input: CreateScimTokenInput!) { createScimToken(input: $input) { token } }'
+  const scim = (await graphql(url, scimCreate, { input: { name: 's' } }, owner, ['SCIM token'])).data.createScimToken
+  const scimToken = secret('SCIM token', scim.token)
+  const scimPassword = secret('SCIM password', random('scim-password-'))
+  const scimBody = JSON.stringify({ userName: 'scim@example.org', password: scimPassword })
+  const scimType = { 'content-type': 'application/scim+json' }
+  for (const [path, token] of [
+    ['/scim/v2/Users', scimToken],
+    [`/scim/v2/Users/${scimToken}`, scimToken],
+    [`/scim/v2/Users?filter=${scimToken}`, owner],
+    ['/graphql', scimToken],
+  ] as const) {
+    await ask(`${url}${path}`, { method: 'POST', headers: scimType, body: scimBody, token })
+  }
   // Keys.
   const create =
     'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey { id displayPrefix } } }'

@@ -102,6 +102,8 @@ export interface ScimUser {
   externalId: string | null
   givenName: string | null
   familyName: string | null
+  /** The directory that has deactivated the member; null for an administrator and for a member who is active. */
+  deactivatedBy: string | null
   createdAt: Date
   updatedAt: Date
 }
@@ -209,6 +211,7 @@ function usersOf(db: Database, workspaceId: string) {
       'scim_users.external_id',
       'scim_users.given_name',
       'scim_users.family_name',
+      'members.deactivated_by',
       'scim_users.created_at as scim_created_at',
       'scim_users.updated_at as scim_updated_at',
     ])
@@ -224,6 +227,7 @@ function toUser(row: UserRow): ScimUser {
     externalId: row.external_id,
     givenName: row.given_name,
     familyName: row.family_name,
+    deactivatedBy: row.deactivated_by,
     createdAt: row.scim_created_at,
     updatedAt: row.scim_updated_at,
   }

@@ -117,9 +117,18 @@ t.test('every field of the schema works in typical use', async t => {
   const isTime = (text: string | null, what: string) =>
     t.match(text, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, `${what} is ISO 8601`)
 
-  t.same(await ask('{ installation { hasOwner needsSetupCode registration singleSignOn { name url } } }'), {
-    installation: { hasOwner: false, needsSetupCode: false, registration: 'OPEN', singleSignOn: [] },
-  })
+  t.same(
+    await ask('{ installation { hasOwner needsSetupCode registration hasDirectory singleSignOn { name url } } }'),
+    {
+      installation: {
+        hasOwner: false,
+        needsSetupCode: false,
+        registration: 'OPEN',
+        hasDirectory: false,
+        singleSignOn: [],
+      },
+    },
+  )
   const registered = await ask(
     `mutation { register(input: { email: "owner@example.org", password: "${password}", name: "Olga" }) { token expiresAt user ${user} } }`,
   )

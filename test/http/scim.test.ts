@@ -236,6 +236,9 @@ t.test('Okta', async t => {
   t.same(await statuses(), [401, 401])
   t.equal((await scim('PUT', `/Users/${ann.id}`, { ...ann, active: true })).body.active, true)
   t.same(await statuses(), [401, 200], 'the key works again')
+  await app.ask('mutation ($id: ID!) { deactivateMember(userId: $id) { id } }', { id: ann.id }, owner.token)
+  t.equal((await scim('PUT', `/Users/${ann.id}`, { ...ann, active: true })).body.active, false, 'by an administrator')
+  await app.ask('mutation ($id: ID!) { reactivateMember(userId: $id) { id } }', { id: ann.id }, owner.token)
 
   // Group push: a group that exists is linked, and keeps the members of the administrator.
   const create = 'mutation ($input: CreateGroupInput!) { createGroup(input: $input) { group { id } } }'

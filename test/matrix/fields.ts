@@ -443,7 +443,7 @@ type NestedNeed = 'as its parent' | 'accessible' | 'managed'
 const own = 'as its parent' as const
 
 export const nestedFields: Readonly<Record<string, Readonly<Record<string, NestedNeed>>>> = {
-  Installation: { hasOwner: own, needsSetupCode: own, registration: own, singleSignOn: own },
+  Installation: { hasOwner: own, needsSetupCode: own, registration: own, hasDirectory: own, singleSignOn: own },
   SingleSignOnIssuer: { name: own, url: own },
   Identity: { id: own, issuer: own, email: own, createdAt: own, lastUsedAt: own },
   LdapDirectory: { source: own, readAt: own, people: own, error: own },

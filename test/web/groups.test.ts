@@ -96,6 +96,47 @@ if (files) {
     }
   })
 
+  t.test('an administrator makes a token for a directory, which manages a member that they deactivate', async t => {
+    for (const viewport of [wide, phone]) {
+      const name = `Entra ${viewport.width}`
+      const page = await open(t, { viewport })
+      await page.goto('/settings')
+      await page.getByRole('link', { name: 'Directories' }).click()
+      await page.getByText('This server has no LDAP directory').waitFor()
+      await page.getByText(`${app.url}/scim/v2`).waitFor()
+      await button(page, 'New token').click()
+      await dialog(page).getByLabel('Name').fill(name)
+      await isGood(t, page)
+      await button(page, 'Create token').click()
+      const token = (await page.getByTestId('token').textContent()) ?? ''
+      await isGood(t, page)
+      await button(page, 'Done').click()
+      const userName = `entra-${viewport.width}@example.org`
+      const response = await app.request('/scim/v2/Users', {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/scim+json' },
+        body: JSON.stringify({ userName }),
+      })
+      t.equal(response.status, 201)
+      await page.goto('/settings/members')
+      const member = page.getByRole('row', { name: userName })
+      await member.getByText('From SCIM').waitFor()
+      await member.getByRole('button', { name: 'Deactivate' }).click()
+      await isGood(t, page)
+      await page.getByRole('alertdialog').getByRole('button', { name: 'Deactivate' }).click()
+      await member.getByText('Deactivated').waitFor()
+      await member.getByRole('button', { name: 'Reactivate' }).click()
+      await page.getByRole('alertdialog').getByRole('button', { name: 'Reactivate' }).click()
+      await member.getByRole('button', { name: 'Deactivate' }).waitFor()
+      await isGood(t, page)
+      await page.goto('/settings/directories')
+      await page.getByRole('row', { name }).getByRole('button', { name: 'Revoke' }).click()
+      await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke' }).click()
+      await page.getByRole('row', { name }).waitFor({ state: 'detached' })
+      t.same(page.faults, [])
+    }
+  })
+
   t.test('an administrator makes a service account and a key for it', async t => {
     for (const viewport of inTurn([wide, phone])) {
       const name = `Backup ${viewport.width}`

@@ -847,6 +847,8 @@ export interface Identity {
 /** Facts that a visitor needs before signing in. */
 export interface Installation {
   __typename: 'Installation'
+  /** Whether people also sign in with a name and their password of an LDAP directory. */
+  hasDirectory: boolean
   /** False until the first person registers. That person owns the workspace. */
   hasOwner: boolean
   /** Whether the first person to register needs the code that the operator has set. */

@@ -238,6 +238,9 @@ export function createSingleSignOn(options: {
           if (!identity) throw new AppError('NOT_FOUND', 'You have no such identity.')
           const { issuer, subject, email } = identity
           recording.add({ subject: { kind: 'MEMBER', id: member.userId }, details: { issuer, subject, email } })
+          if (issuer.startsWith('ldap:')) {
+            throw new AppError('INVALID_INPUT', 'The directory manages your account: nobody can remove it here.')
+          }
           const hasPassword = (await findPassword(change, member.userId))?.passwordHash != null
           if (!hasPassword && identities.length === 1) {
             throw new AppError('INVALID_INPUT', 'You have no password, so you could not sign in any more.')

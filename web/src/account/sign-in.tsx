@@ -37,7 +37,14 @@ export function SignIn() {
   return (
     <Welcome title={texts.signInTitle}>
       <Form onSubmit={submitting(submit.mutate)}>
-        <TextField label={texts.email} name="email" type="email" autoComplete="username" isRequired autoFocus />
+        <TextField
+          label={data?.hasDirectory ? texts.nameOrEmail : texts.email}
+          name="email"
+          type={data?.hasDirectory ? 'text' : 'email'}
+          autoComplete="username"
+          isRequired
+          autoFocus
+        />
         <TextField label={texts.password} name="password" type="password" autoComplete="current-password" isRequired />
         {submit.error && <ErrorBox error={submit.error} />}
         <Button type="submit" variant="primary" isPending={submit.isPending}>

@@ -17,7 +17,7 @@ const ViewerQuery = graphql(`
 
 const InstallationQuery = graphql(`
   query Installation {
-    installation { hasOwner needsSetupCode registration singleSignOn { name url } }
+    installation { hasOwner needsSetupCode registration hasDirectory singleSignOn { name url } }
   }
 `)
 

@@ -19,6 +19,7 @@ export const texts = {
 
   // The pages for people who are not signed in
   email: 'Email',
+  nameOrEmail: 'Name or email',
   password: 'Password',
   signInTitle: 'Sign in',
   noAccount: (link: (text: string) => ReactNode) => <>No account yet? {link('Create one')}</>,

@@ -29,5 +29,5 @@ export const texts = {
   copyToken: 'Copy token',
   revokeTitle: (name: string) => `Revoke ${name}?`,
   revokeHelp: 'The directory can change nothing from now on. Its people and groups stay.',
-  managed: 'Managed by a directory',
+  managed: 'Managed by a directory or issuer',
 } as const

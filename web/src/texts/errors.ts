@@ -53,7 +53,7 @@ export const wordsByReason: Readonly<Record<string, Words>> = {
   LINK_EXPIRED: 'The download link has expired. Start the download again.',
   SHARE_ENDED: detailed('This share link has ended. Ask the person who sent it for a new one.'),
   SIGN_IN_REFUSED: 'The sign-in was not confirmed. Try again.',
-  NOT_LINKED: 'No account is linked. Sign in with your password, and link the account in your profile.',
+  NOT_LINKED: detailed('No account is linked. Sign in with your password, and link the account in your profile.'),
   SHARE_PASSWORD_REQUIRED: 'Enter the password of the share link.',
   WRONG_SHARE_PASSWORD: 'The password of the share link is wrong. Ask the person who sent you the link.',
 

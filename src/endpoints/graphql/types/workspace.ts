@@ -87,6 +87,11 @@ const InstallationRef = builder.objectRef<Installation>('Installation').implemen
       description: 'Who can register.',
       authScopes: { public: true },
     }),
+    hasDirectory: t.boolean({
+      description: 'Whether people also sign in with a name and their password of an LDAP directory.',
+      authScopes: { public: true },
+      resolve: (_installation, _args, { services }) => services.directory !== null,
+    }),
     singleSignOn: t.field({
       type: [SingleSignOnIssuer],
       description: 'The issuers with which people sign in; none if the operator has set none.',

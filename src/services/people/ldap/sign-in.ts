@@ -7,6 +7,7 @@ import type { Database } from '../../../db/client.ts'
 import { findIssuedMembers, hasIdentityOf, type IssuedMember } from '../../../db/directories.ts'
 import { touchIdentity } from '../../../db/identities.ts'
 import { findMember, reactivateMember } from '../../../db/members.ts'
+import { isEmailTaken } from '../../../db/users.ts'
 import { findTheWorkspace } from '../../../db/workspaces.ts'
 import { AppError } from '../../../errors.ts'
 import { Slots } from '../../../lib/slots.ts'
@@ -37,6 +38,12 @@ export function createDirectorySignIn(options: {
         if (!workspace) throw new AppError('NOT_LINKED', 'The first account needs a password of its own: register it.')
         if (workspace.registration === 'CLOSED') {
           throw new AppError('NOT_LINKED', 'This workspace takes no new members: ask an administrator.')
+        }
+        if (email !== null && (await isEmailTaken(change, email))) {
+          throw new AppError(
+            'NOT_LINKED',
+            'Your email address belongs to another account. Sign in with its password, or ask an administrator to remove it.',
+          )
         }
         const membership = {
           workspaceId: workspace.id,

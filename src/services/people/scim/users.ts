@@ -117,8 +117,10 @@ export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
     async update(client: ScimClient, id: string, next: (current: ScimUserValues) => ScimUserValues): Promise<ScimUser> {
       const before = await require(db, client, id)
       const wish = next(valuesOf(before))
-      const isSwitch = wish.isActive !== (before.member.deactivatedAt === null)
-      const action = !isSwitch ? 'MEMBER_UPDATE' : wish.isActive ? 'MEMBER_REACTIVATE' : 'MEMBER_DEACTIVATE'
+      // Somebody whom an administrator has deactivated stays so.
+      const isBack = wish.isActive && before.deactivatedBy === scimSource
+      const isGone = !wish.isActive && before.member.deactivatedAt === null
+      const action = isBack ? 'MEMBER_REACTIVATE' : isGone ? 'MEMBER_DEACTIVATE' : 'MEMBER_UPDATE'
       const { email, name } = before.member
       const facts = { subject: { kind: 'MEMBER', id }, details: { email, name } } as const
       return recordScim(audit, client, action, facts, async (change, recording) => {

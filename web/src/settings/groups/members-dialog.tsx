@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { ask } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { common } from '../../texts/common.ts'
+import { texts as directories } from '../../texts/directories.tsx'
 import { texts } from '../../texts/groups.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogEnd } from '../../ui/dialog.tsx'
@@ -55,13 +56,17 @@ export function GroupMembersDialog({
           {members.map(person => (
             <li key={person.id}>
               <span>{nameOf(person)}</span>
-              <Button
-                onPress={() => change.mutate({ userId: person.id, isNew: false })}
-                isDisabled={change.isPending}
-                aria-label={texts.removeFrom(nameOf(person), group.name)}
-              >
-                {common.remove}
-              </Button>
+              {person.issuedGroupIds.includes(group.id) ? (
+                <span className="help">{directories.managed}</span>
+              ) : (
+                <Button
+                  onPress={() => change.mutate({ userId: person.id, isNew: false })}
+                  isDisabled={change.isPending}
+                  aria-label={texts.removeFrom(nameOf(person), group.name)}
+                >
+                  {common.remove}
+                </Button>
+              )}
             </li>
           ))}
         </ul>

@@ -35,7 +35,7 @@ export const DeleteGroupMutation = graphql(`
 export const PeopleQuery = graphql(`
   query People($groupId: ID, $after: String) {
     users(first: 200, groupId: $groupId, after: $after) {
-      nodes { id email name isServiceAccount }
+      nodes { id email name isServiceAccount issuedGroupIds }
       pageInfo { endCursor hasNextPage }
     }
   }
