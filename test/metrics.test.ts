@@ -86,6 +86,7 @@ t.test('an address that is in use prints one sentence', async t => {
   const { address } = await startMeasured(t)
   for (const processes of ['1', '2']) {
     const environment = {
+      ...(await databaseSettings(t)),
       PORT: '0',
       STOWAGE_DATA: await temporaryFolder(t),
       STOWAGE_METRICS_ADDRESS: address,

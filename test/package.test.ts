@@ -4,7 +4,7 @@ import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/pr
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { client } from './support/client.ts'
-import { isNight } from './support/extent.ts'
+import { extent, isNight } from './support/extent.ts'
 import { toolCall, toolOutcome } from './support/mcp.ts'
 import { npm, pack, packStowage, projectWith } from './support/npm.ts'
 import { runProgram, startProgram, temporaryFolder } from './support/program.ts'
@@ -135,7 +135,12 @@ t.test('the types match the exports of the package', async t => {
 })
 
 t.test('the template in JavaScript passes the conformance kit with node:test', async t => {
-  const command = [process.execPath, '--test', '--test-reporter=tap', 'javascript/index.test.js'] as const
+  // The cases with many bytes or entries pass with the adapters of this repository.
+  const left = extent({
+    gate: ['--test-skip-pattern=/^a (?:large file|slow reader|walk|folder of many)/'],
+    nightly: [],
+  })
+  const command = [process.execPath, '--test', '--test-reporter=tap', ...left, 'javascript/index.test.js'] as const
   const { status, stdout, stderr } = await runProgram({ environment: {}, cwd: project, command: [...command] })
   if (status !== 0) t.comment(stdout + stderr)
   t.equal(status, 0)
