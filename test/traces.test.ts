@@ -197,7 +197,7 @@ t.test('the requests to a back end are traced', async t => {
 t.test('each job has a bounded trace of its own', async t => {
   const collector = await startCollector(t)
   const { server, api, token, providerId, files } = await startTraced(t, collector.address)
-  const [few, many] = [['a'], Array.from({ length: 1200 }, (_, n) => `${n}`)]
+  const [few, many] = [['a'], Array.from({ length: 500 }, (_, n) => `${n}`)]
   const create = 'mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id } } }'
   for (const [name, folders] of Object.entries({ few, many })) {
     await Promise.all(folders.map(folder => mkdir(join(files, name, folder), { recursive: true })))
