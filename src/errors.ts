@@ -11,6 +11,12 @@ export const reasons = {
   SESSION_ENDED: reason('UNAUTHENTICATED', 401, 'The session has expired or was ended.'),
   WRONG_EMAIL_OR_PASSWORD: reason('UNAUTHENTICATED', 401, 'No account has this email and this password.'),
   ACCOUNT_DEACTIVATED: reason('UNAUTHENTICATED', 401, 'The account is deactivated: ask an administrator.'),
+  WRONG_CODE: reason('UNAUTHENTICATED', 401, 'The code is wrong, has expired or was used already.'),
+  WRONG_PASSKEY: reason(
+    'UNAUTHENTICATED',
+    401,
+    'The passkey is unknown here, or its answer does not fit the question.',
+  ),
   SIGN_IN_REFUSED: reason('UNAUTHENTICATED', 401, 'The issuer did not confirm who you are: begin again.'),
   NOT_LINKED: reason(
     'UNAUTHENTICATED',
@@ -34,6 +40,16 @@ export const reasons = {
   SCOPE_REQUIRED: reason('FORBIDDEN', 403, 'The credential lacks the scope that the operation requires.'),
   PROVIDER_NOT_ALLOWED: reason('FORBIDDEN', 403, 'The credential is not allowed to use this provider.'),
   OUTSIDE_BASE_PATH: reason('FORBIDDEN', 403, "The path is outside the credential's base path."),
+  SECOND_FACTOR_REQUIRED: reason(
+    'FORBIDDEN',
+    403,
+    'The password alone is not enough: give a code or a passkey, or set one up.',
+  ),
+  CONFIRMATION_REQUIRED: reason(
+    'FORBIDDEN',
+    403,
+    'The change requires that you confirm who you are: use confirmIdentity, and repeat it.',
+  ),
   SESSION_REQUIRED: reason('FORBIDDEN', 403, 'The operation requires a session, or an unrestricted admin key.'),
   ORIGIN_NOT_ALLOWED: reason('FORBIDDEN', 403, 'Pages of this origin may not call the URL from a browser.'),
   EXCEEDS_OWN_REACH: reason('FORBIDDEN', 403, 'The request would grant more access than its credential has.'),
@@ -49,6 +65,7 @@ export const reasons = {
   ON_HOLD: reason('FORBIDDEN', 403, 'The entry, a folder around it or an entry below it is on hold.'),
   TOO_MANY_LOCKS: reason('FORBIDDEN', 403, 'The member has too many WebDAV locks.'),
   TOO_MANY_KEYS: reason('FORBIDDEN', 403, 'The member has too many active API keys.'),
+  TOO_MANY_PASSKEYS: reason('FORBIDDEN', 403, 'The member has too many passkeys.'),
   TOO_MANY_GROUPS: reason('FORBIDDEN', 403, 'There are too many groups, or too many members in a group.'),
   TOO_MANY_SERVICE_ACCOUNTS: reason('FORBIDDEN', 403, 'The workspace has too many service accounts.'),
   TOO_MANY_SHARES: reason('FORBIDDEN', 403, 'The member has too many active shares.'),

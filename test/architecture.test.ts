@@ -79,6 +79,7 @@ const composers = [
   'src/start/doctor/index.ts',
   'src/start/apply/index.ts',
   'src/start/offline-app.ts',
+  'src/start/reset-factors.ts',
   'src/start/server-commands.ts',
   'src/main.ts',
   'src/index.ts',

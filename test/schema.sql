@@ -427,6 +427,20 @@ locks.ends_at timestamp with time zone not null
 locks: locks_key_length CHECK ((octet_length(key) = 32)) NOT VALID
 locks: locks_pkey PRIMARY KEY (key)
 CREATE UNIQUE INDEX locks_pkey ON public.locks USING btree (key)
+login_challenges.token_hash bytea not null
+login_challenges.workspace_id uuid not null
+login_challenges.user_id uuid not null
+login_challenges.password_digest bytea
+login_challenges.identity_id uuid
+login_challenges.tries integer not null default 0
+login_challenges.expires_at timestamp with time zone not null
+login_challenges: login_challenges_check CHECK ((num_nonnulls(password_digest, identity_id) = 1))
+login_challenges: login_challenges_pkey PRIMARY KEY (token_hash)
+login_challenges: login_challenges_token_hash_check CHECK ((octet_length(token_hash) = 32))
+login_challenges: login_challenges_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
+CREATE INDEX login_challenges_expires_at ON public.login_challenges USING btree (expires_at)
+CREATE INDEX login_challenges_member ON public.login_challenges USING btree (workspace_id, user_id)
+CREATE UNIQUE INDEX login_challenges_pkey ON public.login_challenges USING btree (token_hash)
 members.workspace_id uuid not null
 members.user_id uuid not null
 members.role text not null
@@ -472,6 +486,24 @@ outside_changes: outside_changes_pkey PRIMARY KEY (id)
 CREATE INDEX outside_changes_published ON public.outside_changes USING btree (published_at) WHERE (published_at IS NOT NULL)
 CREATE INDEX outside_changes_waiting ON public.outside_changes USING btree (at) WHERE (published_at IS NULL)
 CREATE UNIQUE INDEX outside_changes_pkey ON public.outside_changes USING btree (id)
+passkeys.id uuid not null default gen_random_uuid()
+passkeys.user_id uuid not null
+passkeys.credential_id bytea not null
+passkeys.public_key bytea not null
+passkeys.counter bigint not null
+passkeys.transports text[] not null
+passkeys.is_synced boolean not null
+passkeys.name text not null
+passkeys.created_at timestamp with time zone not null default now()
+passkeys.last_used_at timestamp with time zone
+passkeys: passkeys_credential_id_check CHECK ((octet_length(credential_id) <= 1023))
+passkeys: passkeys_credential_id_key UNIQUE (credential_id)
+passkeys: passkeys_pkey PRIMARY KEY (id)
+passkeys: passkeys_public_key_check CHECK ((octet_length(public_key) <= 4096))
+passkeys: passkeys_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+CREATE INDEX passkeys_user_id ON public.passkeys USING btree (user_id)
+CREATE UNIQUE INDEX passkeys_credential_id_key ON public.passkeys USING btree (credential_id)
+CREATE UNIQUE INDEX passkeys_pkey ON public.passkeys USING btree (id)
 password_resets.user_id uuid not null
 password_resets.workspace_id uuid not null
 password_resets.token_hash bytea not null
@@ -531,6 +563,13 @@ rate_limits: rate_limits_key_length CHECK ((octet_length(key) = 32)) NOT VALID
 rate_limits: rate_limits_pkey PRIMARY KEY (key)
 CREATE INDEX rate_limits_ends_at ON public.rate_limits USING btree (ends_at)
 CREATE UNIQUE INDEX rate_limits_pkey ON public.rate_limits USING btree (key)
+recovery_codes.code_hash bytea not null
+recovery_codes.user_id uuid not null
+recovery_codes: recovery_codes_code_hash_check CHECK ((octet_length(code_hash) = 32))
+recovery_codes: recovery_codes_pkey PRIMARY KEY (code_hash)
+recovery_codes: recovery_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+CREATE INDEX recovery_codes_user_id ON public.recovery_codes USING btree (user_id)
+CREATE UNIQUE INDEX recovery_codes_pkey ON public.recovery_codes USING btree (code_hash)
 rights_changes.id uuid not null default gen_random_uuid()
 rights_changes: rights_changes_count TRIGGER DEFERRABLE INITIALLY DEFERRED
 rights_changes: rights_changes_pkey PRIMARY KEY (id)
@@ -622,6 +661,8 @@ sessions.address text
 sessions.user_agent text
 sessions.identity_id uuid
 sessions.issuer_session text
+sessions.verified_at timestamp with time zone default now()
+sessions.factors text[] not null default '{}'::text[]
 sessions: sessions_address_check CHECK ((octet_length(address) <= 200))
 sessions: sessions_issuer_session_check CHECK ((octet_length(issuer_session) <= 1016))
 sessions: sessions_pkey PRIMARY KEY (id)
@@ -631,6 +672,7 @@ CREATE INDEX sessions_expires_at ON public.sessions USING btree (expires_at)
 CREATE INDEX sessions_identity ON public.sessions USING btree (identity_id) WHERE (identity_id IS NOT NULL)
 CREATE INDEX sessions_member ON public.sessions USING btree (workspace_id, user_id)
 CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (id)
+CREATE TRIGGER sessions_factors_changed AFTER UPDATE OF verified_at, factors ON public.sessions FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER sessions_rights_changed AFTER UPDATE OF workspace_id, user_id, expires_at, revoked_at ON public.sessions FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER sessions_rights_deleted AFTER DELETE ON public.sessions REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION sessions_rights_change()
 CREATE TRIGGER sessions_rights_truncated AFTER TRUNCATE ON public.sessions FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
@@ -701,6 +743,14 @@ CREATE UNIQUE INDEX shares_token_hash_key ON public.shares USING btree (token_ha
 CREATE TRIGGER shares_rights_changed AFTER UPDATE OF workspace_id, user_id, credential_kind, credential_id, kind, provider_id, paths, is_folder, token_hash, token, password_hash, note, expires_at, max_downloads, max_bytes, file_types, notify, revoked_at ON public.shares FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER shares_rights_deleted AFTER DELETE ON public.shares FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER shares_rights_truncated AFTER TRUNCATE ON public.shares FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+totp_secrets.user_id uuid not null
+totp_secrets.secret bytea not null
+totp_secrets.last_step bigint not null
+totp_secrets.created_at timestamp with time zone not null default now()
+totp_secrets.last_used_at timestamp with time zone
+totp_secrets: totp_secrets_pkey PRIMARY KEY (user_id)
+totp_secrets: totp_secrets_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+CREATE UNIQUE INDEX totp_secrets_pkey ON public.totp_secrets USING btree (user_id)
 trash_items.id uuid not null
 trash_items.provider_id uuid not null
 trash_items.path text not null
@@ -856,6 +906,8 @@ workspaces.id uuid not null default gen_random_uuid()
 workspaces.name text not null
 workspaces.registration text not null default 'OPEN'::text
 workspaces.created_at timestamp with time zone not null default now()
+workspaces.second_factor_roles text[] not null default '{}'::text[]
 workspaces: workspaces_pkey PRIMARY KEY (id)
 workspaces: workspaces_registration_check CHECK ((registration = ANY (ARRAY['OPEN'::text, 'INVITE'::text, 'CLOSED'::text])))
 CREATE UNIQUE INDEX workspaces_pkey ON public.workspaces USING btree (id)
+CREATE TRIGGER workspaces_rights_changed AFTER UPDATE OF second_factor_roles ON public.workspaces FOR EACH STATEMENT EXECUTE FUNCTION rights_change()

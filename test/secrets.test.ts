@@ -5,6 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { connect as openSocket } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { TOTP } from 'otpauth'
 import pg from 'pg'
 import t from 'tap'
 import { deriveSecrets } from '../src/auth/secrets.ts'
@@ -263,6 +264,37 @@ t.test('no secret is printed, returned or stored in plain text', async t => {
   ] as const) {
     await ask(`${url}${path}`, { method: 'POST', headers: scimType, body: scimBody, token })
   }
+
+  // Second factors.
+  const invitedLogin = { input: { email: 'invited@example.org', password: short } }
+  const enrolling = (await graphql(url, login, invitedLogin, undefined, names('enrolling session'))).data.login.token
+  noteToken('enrolling session', enrolling)
+  const setup = (await graphql(url, '{ totpSetup { secret ticket } }', {}, enrolling, ['TOTP secret', 'TOTP ticket']))
+    .data.totpSetup
+  const totpSecret = secret('TOTP secret', setup.secret)
+  secret('TOTP ticket', setup.ticket)
+  const addTotp = 'mutation ($input: AddTotpInput!) { addTotp(input: $input) { recoveryCodes } }'
+  const totpCode = new TOTP({ secret: totpSecret }).generate()
+  await graphql(url, addTotp, { input: { ticket: setup.ticket, code: totpSecret } }, enrolling)
+  const addedTotp = await graphql(url, addTotp, { input: { ticket: setup.ticket, code: totpCode } }, enrolling, [
+    'recovery code',
+  ])
+  const recoveryCode = secret('recovery code', addedTotp.data.addTotp.recoveryCodes[0])
+  const challenged = await graphql(url, login, invitedLogin, undefined, ['login challenge'])
+  const challenge = secret('login challenge', challenged.errors[0].extensions.challenge)
+  const complete = 'mutation ($input: CompleteLoginInput!) { completeLogin(input: $input) { token } }'
+  await graphql(url, complete, { input: { challenge: recoveryCode, recoveryCode: challenge } })
+  await graphql(url, complete, { input: { challenge, recoveryCode: totpSecret } })
+  const completing = await graphql(
+    url,
+    complete,
+    { input: { challenge, recoveryCode } },
+    undefined,
+    names('second session'),
+  )
+  noteToken('second session', completing.data.completeLogin.token)
+  await graphql(url, complete, { input: { challenge, recoveryCode } })
+
   // Keys.
   const create =
     'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey { id displayPrefix } } }'

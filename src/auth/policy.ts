@@ -53,7 +53,7 @@ export function requireScope(viewer: Viewer | null, scope: Scope): Viewer {
 
 /** Requires a scope at some locations at least; `grant` decides which. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED */
 export function requireScopeAnywhere(viewer: Viewer | null, scope: Scope): Viewer {
-  const present = requireViewer(viewer)
+  const present = requireComplete(viewer)
   if (!includesScope(present.scope, scope)) {
     throw new AppError('SCOPE_REQUIRED', `This requires the scope "${scope}"; ${describeScope(present)}.`, {
       facts: { requiredScope: scope },
@@ -267,8 +267,26 @@ export function grantSearch(viewer: Viewer | null, within: readonly Grant[]): Se
   return { [decided]: true, viewer: present, workspaceId: present.member.workspaceId, access, isNamed }
 }
 
-/** @throws CREDENTIAL_REQUIRED, SESSION_REQUIRED */
+/** Requires a credential that has the second factor which its workspace requires. @throws CREDENTIAL_REQUIRED, SECOND_FACTOR_REQUIRED */
+function requireComplete(viewer: Viewer | null): Viewer {
+  const present = requireViewer(viewer)
+  if (present.lacksSecondFactor) {
+    const message = 'This workspace requires a second factor: add one to your account, or confirm who you are with one.'
+    throw new AppError('SECOND_FACTOR_REQUIRED', message)
+  }
+  return present
+}
+
+/** @throws CREDENTIAL_REQUIRED, SESSION_REQUIRED, SECOND_FACTOR_REQUIRED */
 export function requireSession(viewer: Viewer | null): Viewer {
+  return requireComplete(requireAnySession(viewer))
+}
+
+/**
+ * Requires a session, also one that lacks a second factor, for what a member does to get one.
+ * @throws CREDENTIAL_REQUIRED, SESSION_REQUIRED
+ */
+export function requireAnySession(viewer: Viewer | null): Viewer {
   const present = requireViewer(viewer)
   if (present.kind !== 'SESSION') {
     throw new AppError(
@@ -279,6 +297,20 @@ export function requireSession(viewer: Viewer | null): Viewer {
   return present
 }
 
+/** Milliseconds for which a member who has proved who they are can make sensitive changes. */
+export const recentTime = 10 * 60 * 1000
+
+/**
+ * Requires, for a sensitive change, that the member has proved who they are in the session within the last ten minutes: others may
+ * have found the session. Keys belong to programs, and the operator's commands to nobody's session.
+ * @throws CREDENTIAL_REQUIRED, CONFIRMATION_REQUIRED
+ */
+export function requireRecent(viewer: Viewer | null): void {
+  const { kind, outlivesSession, verifiedAt } = requireViewer(viewer)
+  if (kind !== 'SESSION' || outlivesSession) return
+  if (!verifiedAt || Date.now() - verifiedAt.getTime() > recentTime) throw new AppError('CONFIRMATION_REQUIRED')
+}
+
 /** Requires the credential of a person, and returns its kind. @throws SESSION_REQUIRED */
 export function requireAccount({ kind }: Viewer): 'SESSION' | 'API_KEY' {
   if (kind === 'SHARE') throw new AppError('SESSION_REQUIRED', 'A share link cannot create anything of this kind.')
@@ -287,7 +319,7 @@ export function requireAccount({ kind }: Viewer): 'SESSION' | 'API_KEY' {
 
 /** Requires a session, or an unrestricted admin key, which can create, list and revoke keys. @throws SESSION_REQUIRED */
 export function requireKeyManager(viewer: Viewer | null): Viewer {
-  const present = requireViewer(viewer)
+  const present = requireComplete(viewer)
   if (present.kind !== 'SESSION' && !isUnrestricted(present)) {
     throw new AppError('SESSION_REQUIRED', 'Managing keys requires a session, or an admin key without restrictions.')
   }

@@ -24,7 +24,7 @@ export type Purpose =
   | 'refresh-token'
 
 /** The kinds of values that are stored encrypted. `db/sealed.ts` lists the columns, so that a rotation covers all of them. */
-export type SealedKind = 'provider' | 'tokens' | 'consent' | 'upload' | 'webhook' | 'share'
+export type SealedKind = 'provider' | 'tokens' | 'consent' | 'upload' | 'webhook' | 'share' | 'totp'
 
 export interface Secrets {
   /** Returns keys of 32 bytes: the current one, which signs, then others that are still accepted. */
@@ -57,6 +57,7 @@ const contextOf: Record<SealedKind, (id: string) => string> = {
   upload: id => `upload:${id}`,
   webhook: id => `webhook:${id}`,
   share: id => `share:${id}`,
+  totp: id => `totp:${id}`,
 }
 
 interface Keys {

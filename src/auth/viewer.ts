@@ -115,6 +115,10 @@ export interface Viewer extends Permissions {
   /** The limits of a share link; null for the other kinds of credentials. */
   shared: Shared | null
   expiresAt: Date | null
+  /** When the member last proved who they are in the session; null if that is unknown, and for other credentials. */
+  verifiedAt: Date | null
+  /** The workspace requires a second factor of the member, and the session has none: it has no rights until it gets one. */
+  lacksSecondFactor: boolean
   /** The time of the last check of the credential, in milliseconds of `performance.now()`. */
   confirmedAt: number
   /** The provider that the request names. The last check of the credential has looked it up, whether it exists or not. */
@@ -148,6 +152,8 @@ export function memberViewer(member: Member, credentialId: string, origin: Origi
     shared: null,
     member,
     expiresAt: null,
+    verifiedAt: null,
+    lacksSecondFactor: false,
     confirmedAt: performance.now(),
     origin,
     ...memberPermissions(member),

@@ -2,6 +2,7 @@
 import type { ColumnType, Generated, JSONColumnType, RawBuilder } from 'kysely'
 import type { StoredAccess } from '../auth/access.ts'
 import type { Audience } from '../auth/access-tokens.ts'
+import type { Factor } from '../auth/factors.ts'
 import type { Role, Scope } from '../auth/scopes.ts'
 import type { CredentialKind, ShareKind } from '../auth/viewer.ts'
 import type { Reason } from '../errors.ts'
@@ -23,6 +24,11 @@ export const auditActions = [
   'PROFILE_UPDATE',
   'IDENTITY_LINK',
   'IDENTITY_UNLINK',
+  'IDENTITY_CONFIRM',
+  'FACTOR_ADD',
+  'FACTOR_UPDATE',
+  'FACTOR_REMOVE',
+  'RECOVERY_CODES_CREATE',
   'INVITE_CREATE',
   'INVITE_REVOKE',
   'MEMBER_VIEW',
@@ -105,6 +111,10 @@ export interface Schema {
   scim_tokens: ScimTokenTable
   scim_users: ScimUserTable
   sessions: SessionTable
+  totp_secrets: TotpSecretTable
+  recovery_codes: RecoveryCodeTable
+  passkeys: PasskeyTable
+  login_challenges: LoginChallengeTable
   api_keys: ApiKeyTable
   applications: ApplicationTable
   connections: ConnectionTable
@@ -169,6 +179,8 @@ interface WorkspaceTable {
   id: Generated<string>
   name: string
   registration: Generated<Registration>
+  /** Members with one of these roles need a second factor. */
+  second_factor_roles: Generated<Role[]>
   created_at: CreatedAt
 }
 
@@ -237,6 +249,55 @@ interface SessionTable {
   /** The identity that it began with, and the session at its issuer; null for a sign-in with a password. */
   identity_id: string | null
   issuer_session: string | null
+  /** When the member last proved who they are in this session; null for sessions that are older than this column. */
+  verified_at: Generated<Date | null>
+  factors: Generated<Factor[]>
+}
+
+interface TotpSecretTable {
+  user_id: string
+  /** Encrypted, in base32. */
+  secret: Buffer
+  /** The time step of the last accepted code: no code of this step or an earlier one is accepted again. A bigint. */
+  last_step: ColumnType<string, number, number>
+  created_at: CreatedAt
+  last_used_at: ColumnType<Date | null, never, Date>
+}
+
+interface RecoveryCodeTable {
+  /** SHA-256. */
+  code_hash: Buffer
+  user_id: string
+}
+
+interface PasskeyTable {
+  id: Generated<string>
+  user_id: string
+  credential_id: Buffer
+  /** COSE. */
+  public_key: Buffer
+  /** The signatures that the authenticator has made; 0 if it does not count them. A bigint. */
+  counter: ColumnType<string, number, number>
+  transports: string[]
+  /** The provider of the passkey copies it to other devices. */
+  is_synced: boolean
+  name: string
+  created_at: CreatedAt
+  last_used_at: ColumnType<Date | null, never, Date>
+}
+
+/** A sign-in whose password was right and which waits for a second factor. */
+interface LoginChallengeTable {
+  /** SHA-256 of the token. */
+  token_hash: Buffer
+  workspace_id: string
+  user_id: string
+  /** SHA-256 of the hash of the password, so that a change of the password ends the sign-in; null if a directory has the password. */
+  password_digest: Buffer | null
+  /** The identity in the directory that has verified the password; null for a password of the account. */
+  identity_id: string | null
+  tries: ColumnType<number, never, number>
+  expires_at: Date
 }
 
 interface IdentityTable {

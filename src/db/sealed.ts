@@ -39,6 +39,7 @@ const columns: Record<SealedKind, SealedColumn> = {
   upload: { table: 'uploads', column: 'state', id: sql`id`, isRow: id => sql`id = ${id}` },
   webhook: { table: 'webhooks', column: 'secrets', id: sql`id::text`, isRow: id => sql`id = ${id}` },
   share: { table: 'shares', column: 'token', id: sql`id::text`, isRow: id => sql`id = ${id}` },
+  totp: { table: 'totp_secrets', column: 'secret', id: sql`user_id::text`, isRow: id => sql`user_id = ${id}` },
 }
 
 export const sealedKinds = Object.keys(columns) as SealedKind[]

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { Factor } from '../auth/factors.ts'
 import type { Member, SeenProvider } from '../auth/viewer.ts'
 import type { Change, Database } from './client.ts'
 import {
@@ -19,16 +20,29 @@ export interface Session {
   member: Member
   expiresAt: Date
   revokedAt: Date | null
+  verifiedAt: Date | null
+  factors: readonly Factor[]
+  /** Whether the workspace requires a second factor of members with this role. */
+  needsSecondFactor: boolean
   seenProvider: SeenProvider | null
   version: RightsVersion
 }
 
 /** How somebody has proved who they are. */
 export type SignInProof =
-  /** The hash of the verified password. */
-  | { passwordHash: string }
-  /** The identity, which the transaction has locked, and the session at its issuer. */
-  | { identityId: string; issuerSession: string | null }
+  /** The hash of the verified password, and the second factor if the account has one. */
+  | { passwordHash: string; second?: Factor }
+  /** A passkey, which the transaction has locked. */
+  | { passkeyId: string }
+  /** The identity, which the transaction has locked, and the session at its issuer. A directory has verified a password. */
+  | { identityId: string; issuerSession: string | null; isDirectory?: boolean; second?: Factor }
+
+/** Returns the factors that a session begins with. */
+export function factorsOf(by: SignInProof): Factor[] {
+  if ('passkeyId' in by) return ['PASSKEY']
+  const first = 'identityId' in by && !by.isDirectory ? 'ISSUER' : 'PASSWORD'
+  return by.second ? [first, by.second] : [first]
+}
 
 /**
  * Inserts a session and returns its id, or null if the password was changed since it was verified. Blocks a change of the
@@ -49,7 +63,16 @@ export async function insertSession(
   const { identityId, issuerSession } = 'identityId' in by ? by : { identityId: null, issuerSession: null }
   const row = await db
     .insertInto('sessions')
-    .columns(['workspace_id', 'user_id', 'expires_at', 'address', 'user_agent', 'identity_id', 'issuer_session'])
+    .columns([
+      'workspace_id',
+      'user_id',
+      'expires_at',
+      'address',
+      'user_agent',
+      'identity_id',
+      'issuer_session',
+      'factors',
+    ])
     .expression(users =>
       users
         .selectFrom('users')
@@ -61,6 +84,7 @@ export async function insertSession(
           sql<string | null>`${userAgent}::text`.as('user_agent'),
           sql<string | null>`${identityId}::uuid`.as('identity_id'),
           sql<string | null>`${issuerSession}::text`.as('issuer_session'),
+          sql<Factor[]>`${factorsOf(by)}::text[]`.as('factors'),
         ])
         .where('users.id', '=', userId)
         .$if('passwordHash' in by, query =>
@@ -85,6 +109,7 @@ export function prepareSessions(db: Database): (lookups: readonly CredentialLook
           .onRef('members.user_id', '=', 'sessions.user_id'),
       )
       .innerJoin('users', 'users.id', 'sessions.user_id')
+      .innerJoin('workspaces', 'workspaces.id', 'sessions.workspace_id')
       .leftJoin('providers', join =>
         join
           .on('providers.id', '=', askedProviderId('sessions.workspace_id'))
@@ -93,20 +118,27 @@ export function prepareSessions(db: Database): (lookups: readonly CredentialLook
       .innerJoin('rights_counter', join => join.onTrue())
       .select(versionColumns)
       .select(memberColumns)
-      .select(['sessions.id', 'sessions.expires_at', 'sessions.revoked_at'])
+      .select(['sessions.id', 'sessions.expires_at', 'sessions.revoked_at', 'sessions.verified_at', 'sessions.factors'])
+      .select('workspaces.second_factor_roles')
       .select(seenProviderColumns)
       .compile(),
   )
   return async lookups => {
     const rows = await find(lookups.map(valuesOf))
-    return rows.map(row => ({
-      id: row.id,
-      member: toMember(row),
-      expiresAt: row.expires_at,
-      revokedAt: row.revoked_at,
-      seenProvider: toSeenProvider(row),
-      version: toVersion(row),
-    }))
+    return rows.map(row => {
+      const member = toMember(row)
+      return {
+        id: row.id,
+        member,
+        expiresAt: row.expires_at,
+        revokedAt: row.revoked_at,
+        verifiedAt: row.verified_at,
+        factors: row.factors,
+        needsSecondFactor: row.second_factor_roles.includes(member.role),
+        seenProvider: toSeenProvider(row),
+        version: toVersion(row),
+      }
+    })
   }
 }
 
@@ -114,10 +146,19 @@ export function prepareSessions(db: Database): (lookups: readonly CredentialLook
 export async function listSessions(
   db: Database,
   { userId, workspaceId, limit }: { userId: string; workspaceId: string; limit: number },
-): Promise<{ id: string; createdAt: Date; expiresAt: Date; address: string | null; userAgent: string | null }[]> {
+): Promise<
+  {
+    id: string
+    createdAt: Date
+    expiresAt: Date
+    address: string | null
+    userAgent: string | null
+    factors: readonly Factor[]
+  }[]
+> {
   const rows = await db
     .selectFrom('sessions')
-    .select(['id', 'created_at', 'expires_at', 'address', 'user_agent'])
+    .select(['id', 'created_at', 'expires_at', 'address', 'user_agent', 'factors'])
     .where('user_id', '=', userId)
     .where('workspace_id', '=', workspaceId)
     .where('revoked_at', 'is', null)
@@ -132,7 +173,30 @@ export async function listSessions(
     expiresAt: row.expires_at,
     address: row.address,
     userAgent: row.user_agent,
+    factors: row.factors,
   }))
+}
+
+/** Notes that the member of a session has proved who they are with a factor. */
+export async function verifySession(db: Change, id: string, factor: Factor): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({
+      verified_at: sql`now()`,
+      factors: sql`case when ${factor} = any(factors) then factors else array_append(factors, ${factor}::text) end`,
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Makes the sessions of a person forget their second factors, after the last one was removed. */
+export async function forgetFactors(db: Change, userId: string): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ factors: sql`array(select each from unnest(factors) each where each in ('PASSWORD', 'ISSUER'))` })
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+    .execute()
 }
 
 /** Returns false if the person has no such active session. */

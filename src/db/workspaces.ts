@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import type { Role } from '../auth/scopes.ts'
 import type { Change, Database } from './client.ts'
 import type { Registration, Schema } from './schema.ts'
 
@@ -6,6 +7,8 @@ export interface Workspace {
   id: string
   name: string
   registration: Registration
+  /** Members with one of these roles need a second factor. */
+  secondFactorRoles: readonly Role[]
   createdAt: Date
 }
 
@@ -27,9 +30,10 @@ export async function insertWorkspace(db: Change, values: { name: string }): Pro
 export async function updateWorkspace(
   db: Change,
   id: string,
-  values: { name?: string; registration?: Registration },
+  { secondFactorRoles, ...values }: { name?: string; registration?: Registration; secondFactorRoles?: Role[] },
 ): Promise<Workspace> {
-  const query = db.updateTable('workspaces').set(values).where('id', '=', id).returningAll()
+  const set = { ...values, ...(secondFactorRoles && { second_factor_roles: secondFactorRoles }) }
+  const query = db.updateTable('workspaces').set(set).where('id', '=', id).returningAll()
   return toWorkspace(await query.executeTakeFirstOrThrow())
 }
 
@@ -44,5 +48,11 @@ export async function lockFounding(db: Database): Promise<void> {
 }
 
 function toWorkspace(row: Selectable<Schema['workspaces']>): Workspace {
-  return { id: row.id, name: row.name, registration: row.registration, createdAt: row.created_at }
+  return {
+    id: row.id,
+    name: row.name,
+    registration: row.registration,
+    secondFactorRoles: row.second_factor_roles,
+    createdAt: row.created_at,
+  }
 }

@@ -22,7 +22,10 @@ import { createMailTransport, type MailFailure, type MailSettings, startMailSend
 import { createAccounts } from './people/accounts.ts'
 import { createApiKeys } from './people/api-keys.ts'
 import type { Authentication } from './people/authentication.ts'
+import { createConfirmation } from './people/confirmation.ts'
 import { createDirectories } from './people/directories.ts'
+import { createEnrolment } from './people/enrolment.ts'
+import { createFactorChecks } from './people/factor-checks.ts'
 import { createGroups } from './people/groups.ts'
 import { createInvites } from './people/invites.ts'
 import { createDirectory, type DirectorySettings } from './people/ldap/directory.ts'
@@ -35,6 +38,7 @@ import { createRegistration } from './people/registration.ts'
 import { createScimGroups } from './people/scim/groups.ts'
 import { createScimTokens } from './people/scim/tokens.ts'
 import { createScimUsers } from './people/scim/users.ts'
+import { createSecondSteps } from './people/second-steps.ts'
 import { createServiceAccounts } from './people/service-accounts.ts'
 import { createSingleSignOn } from './people/single-sign-on.ts'
 import { createWorkspaces } from './people/workspaces.ts'
@@ -116,6 +120,8 @@ export function createServices(options: {
   const reservations = new Reservations()
   const sharedUploads = createUploadServices({ db, secrets, storage, reservations, audit, maxUploadBytes, onError })
   const members = createMembers({ db, audit })
+  const checks = createFactorChecks({ db, secrets, limits: limits.signIns })
+  const secondSteps = createSecondSteps({ db, tokens, limits: limits.signIns, audit, checks })
   const uploads = createResumableUploads(sharedUploads, members)
   const recordEnd = createJobAudit(audit)
   const entryMetadata = createEntryMetadata({ db, onError })
@@ -136,7 +142,16 @@ export function createServices(options: {
   const jobs = createJobs({ db, audit, storage, feed, wake: worker.wake, recordEnd, onEnd })
   const { ldap } = options
   const directory = ldap && createDirectory(ldap, storage.network)
-  const directorySignIn = directory && createDirectorySignIn({ db, tokens, limits: limits.signIns, audit, directory })
+  const directorySignIn =
+    directory &&
+    createDirectorySignIn({
+      db,
+      tokens,
+      limits: limits.signIns,
+      audit,
+      directory,
+      requireNoSecondFactor: secondSteps.requireNone,
+    })
   const stopSync =
     ldap && directory && ldap.syncMinutes > 0 && options.workers > 0
       ? startDirectorySync({ db, audit, directory, minutes: ldap.syncMinutes, onError })
@@ -202,7 +217,18 @@ export function createServices(options: {
     requestLimits: limits.requests,
     audit,
     catalogue,
-    accounts: createAccounts({ db, tokens, limits: limits.signIns, audit, directory: directorySignIn }),
+    accounts: createAccounts({
+      db,
+      tokens,
+      limits: limits.signIns,
+      audit,
+      directory: directorySignIn,
+      hasSecondFactor: secondSteps.isEnrolled,
+      requireNoSecondFactor: secondSteps.requireNone,
+    }),
+    secondSteps,
+    enrolment: createEnrolment({ db, secrets, audit, checks }),
+    confirmation: createConfirmation({ db, limits: limits.signIns, audit, checks }),
     /** The LDAP directory; null for none. */
     directory,
     registration: createRegistration({ db, tokens, limits: limits.signIns, audit, setupCode }),

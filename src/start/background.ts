@@ -13,13 +13,25 @@ const uploadSweepInterval = 10 * 60 * 1000
  * @returns a function that ends the work
  */
 export function startBackgroundWork(services: Services, isRotating: boolean, log: Logger): () => Promise<void> {
-  const { accounts, applications, authorization, audit, jobs, shares, singleSignOn, uploads, entryLocks, webhooks } =
-    services
+  const {
+    accounts,
+    applications,
+    authorization,
+    audit,
+    jobs,
+    secondSteps,
+    shares,
+    singleSignOn,
+    uploads,
+    entryLocks,
+    webhooks,
+  } = services
   const sweep = (signal: AbortSignal) =>
     Promise.all([
       accounts.sweep(),
       authorization.sweep(),
       singleSignOn.sweep(),
+      secondSteps.sweep(),
       jobs.sweep(signal),
       webhooks.sweep(signal),
       entryLocks.sweep(),

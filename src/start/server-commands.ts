@@ -15,6 +15,9 @@ export async function runServerCommand(
   if (command === 'backup' && operand !== undefined && !operand.startsWith('-') && rest.length === 0) {
     return attempt('back up', () => runBackup(environment, operand))
   }
+  if (command === 'reset-factors' && operand !== undefined && !operand.startsWith('-') && rest.length === 0) {
+    return attempt('remove the second factors', () => runResetFactors(environment, operand))
+  }
   if (command === 'doctor' && operand === undefined) return attempt('check', () => runDoctor(environment))
   if (command === 'adapter' && operand === 'test') return runAdapterTest(rest, environment)
   if (command === 'apply') {
@@ -82,6 +85,13 @@ async function runBackup(environment: NodeJS.ProcessEnv, folder: string): Promis
   process.once('SIGTERM', onSignal).once('SIGINT', onSignal)
   const path = await backUp(readSettings(environment), folder, interrupted.signal)
   process.stdout.write(`The database and the secret are in ${path}; copy the files of local providers yourself.\n`)
+  return 0
+}
+
+async function runResetFactors(environment: NodeJS.ProcessEnv, email: string): Promise<number> {
+  const { resetFactors } = await import('./reset-factors.ts')
+  const account = await resetFactors(readSettings(environment), email)
+  process.stdout.write(`${account} has no second factor any more, and is signed out everywhere.\n`)
   return 0
 }
 

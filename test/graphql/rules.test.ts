@@ -47,6 +47,8 @@ function viewer(scope: Scope | null, basePath: string): Viewer {
     shared: null,
     member: { ...member, role: 'OWNER', access: { all: true }, own: { role: 'OWNER', access: { all: true } } },
     expiresAt: null,
+    verifiedAt: null,
+    lacksSecondFactor: false,
     confirmedAt: 0,
     origin: { address: '127.0.0.1', requestId: 'r' },
     scope,

@@ -61,7 +61,7 @@ t.test('every root field has a rule', async t => {
   )
   t.same(
     roots.filter(field => JSON.stringify(options(field).authScopes) === '{"public":true}').map(field => field.name),
-    ['installation', 'login', 'register', 'resetPassword'],
+    ['installation', 'passkeySignIn', 'completeLogin', 'login', 'register', 'resetPassword', 'signInWithPasskey'],
     'only these fields are public',
   )
 })

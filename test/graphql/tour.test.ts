@@ -153,16 +153,26 @@ t.test('every field of the schema works in typical use', async t => {
   token = changed.changePassword.token
 
   t.match(
-    await ask(`{ me ${user} viewer { kind user { id } workspace { id } scopes ${access} expiresAt apiKey { id } } }`),
+    await ask(
+      `{ me ${user} viewer { kind needsSecondFactor user { id } workspace { id } scopes ${access} expiresAt apiKey { id } } }`,
+    ),
     {
       me: owner,
-      viewer: { kind: 'SESSION', user: { id: owner.id }, scopes: ['read', 'write', 'admin'], apiKey: null },
+      viewer: {
+        kind: 'SESSION',
+        needsSecondFactor: false,
+        user: { id: owner.id },
+        scopes: ['read', 'write', 'admin'],
+        apiKey: null,
+      },
     },
   )
   const { updateWorkspace } = await ask(
-    'mutation { updateWorkspace(input: { name: "Team", registration: INVITE }) { id name registration sendsEmail createdAt } }',
+    'mutation { updateWorkspace(input: { name: "Team", registration: INVITE, secondFactorRoles: [] }) { id name registration secondFactorRoles sendsEmail createdAt } }',
   )
-  t.same(await ask('{ workspace { id name registration sendsEmail createdAt } }'), { workspace: updateWorkspace })
+  t.same(await ask('{ workspace { id name registration secondFactorRoles sendsEmail createdAt } }'), {
+    workspace: updateWorkspace,
+  })
 
   const { providerTypes } = await ask('{ providerTypes { type title configSchema needsAuthorization builtIn } }')
   t.match(
@@ -640,8 +650,39 @@ t.test('every field of the schema works in typical use', async t => {
     t.match((await app.graphql(document, {}, token)).errors[0]?.extensions.reason, /NOT_FOUND|INVALID_STATE/)
   }
 
+  // They need an authenticator: see test/services/passkeys.test.ts and test/services/second-factors.test.ts.
+  const passkeyFields = '{ id name isSynced createdAt lastUsedAt }'
+  const added = `{ passkey ${passkeyFields} recoveryCodes }`
+  const factors = `{ secondFactors { passkeys ${passkeyFields} totpAddedAt recoveryCodesLeft } totpSetup { secret uri ticket } }`
+  t.match(await ask(factors), { secondFactors: { passkeys: [], totpAddedAt: null, recoveryCodesLeft: 0 } })
+  const questions = '{ passkeySetup passkeySignIn confirmation { confirmedUntil methods passkeyOptions } }'
+  t.match(await ask(questions), { confirmation: { methods: ['PASSWORD'], passkeyOptions: null } })
+  t.same(
+    await ask('mutation ($input: ConfirmIdentityInput!) { confirmIdentity(input: $input) }', {
+      input: { password: `${password}!` },
+    }),
+    { confirmIdentity: true },
+  )
+  for (const document of [
+    `mutation { addTotp(input: { ticket: "", code: "" }) ${added} }`,
+    `mutation { addPasskey(input: { name: "a", passkey: {} }) ${added} }`,
+    `mutation { renamePasskey(id: "", name: "a") ${passkeyFields} }`,
+    'mutation { removePasskey(id: "") }',
+    'mutation { removeTotp }',
+    'mutation { createRecoveryCodes }',
+    'mutation { removeSecondFactors(userId: "") { id } }',
+    'mutation { completeLogin(input: { challenge: "", code: "" }) { token expiresAt user { id } } }',
+    'mutation { signInWithPasskey(passkey: {}) { token expiresAt user { id } } }',
+  ]) {
+    for (const name of usedIn(document)) used.add(name)
+    t.match(
+      (await app.graphql(document, {}, token)).errors[0]?.extensions.reason,
+      /NOT_FOUND|INVALID_STATE|INVALID_INPUT/,
+    )
+  }
+
   const { token: elsewhere } = (await ask(signIn, { input: { email: owner.email, password: `${password}!` } })).login
-  const { sessions } = await ask('{ sessions { id createdAt expiresAt address userAgent current } }')
+  const { sessions } = await ask('{ sessions { id createdAt expiresAt address userAgent factors current } }')
   t.match(sessions[0], { address: '127.0.0.1', userAgent: 'node' })
   const updateProfile = 'mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) { name } }'
   t.same(await ask(updateProfile, { input: { name: 'Olga P.' } }), { updateProfile: { name: 'Olga P.' } })

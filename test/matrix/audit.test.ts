@@ -33,7 +33,10 @@ const isMutation = (row: string) => row.startsWith('Mutation.')
 /** Whether a call of the route is recorded, and not only its refusal. */
 const hasEffect = (row: string) => /\/api\/upload\/|^GET \/api\/download/.test(row) || routes[row]?.audit !== undefined
 /** A credential does not matter, so the event names the person of the input or nobody. */
-const signsIn = (row: string) => ['Mutation.login', 'Mutation.register', 'Mutation.resetPassword'].includes(row)
+const signsIn = (row: string) => ['Mutation.login', 'Mutation.register'].includes(row) || fails(row)
+/** Each call without a credential fails alike. */
+const fails = (row: string) =>
+  ['Mutation.resetPassword', 'Mutation.completeLogin', 'Mutation.signInWithPasskey'].includes(row)
 
 function actionOf(row: string): string {
   const { audit } = routes[row] ?? {}
@@ -83,7 +86,7 @@ async function tryCell(world: World, schema: Schema, cell: Cell): Promise<{ wron
   })
   if (!isRecorded || !isKnown) return report(events.length === 0 ? null : 'an event that should not exist')
   // Equal failures without a credential are one event, which counts them.
-  if (cell.row === 'Mutation.resetPassword' && events.length === 0) return report(null)
+  if (fails(cell.row) && events.length === 0) return report(null)
   const [event] = events
   if (!event || events.length !== 1) return report(`${events.length} events instead of one`)
   const [at, to] = cell.locations
@@ -255,11 +258,29 @@ t.test('every mutation and every route with an effect leaves an event', async t 
     t.equal(rows.length, 1, row)
     done.add(row)
   }
-  // They need an issuer, an application or a consent: see test/http/single-sign-on.test.ts, test/http/applications.test.ts and test/services/authorization.test.ts.
+  const factors = [
+    'Mutation.completeLogin',
+    'Mutation.signInWithPasskey',
+    'Mutation.confirmIdentity',
+    'Mutation.addTotp',
+    'Mutation.removeTotp',
+    'Mutation.addPasskey',
+    'Mutation.renamePasskey',
+    'Mutation.removePasskey',
+    'Mutation.createRecoveryCodes',
+  ]
+  // They need a second factor, an issuer, an application or a consent: see test/services/second-factors.test.ts and
+  // passkeys.test.ts there, test/http/single-sign-on.test.ts, test/http/applications.test.ts and test/services/authorization.test.ts.
   const effects = rows.filter(row => isMutation(row) || hasEffect(row))
   t.same(
     effects.filter(row => !done.has(row)),
-    ['Mutation.linkIdentity', 'Mutation.unlinkIdentity', 'Mutation.approveConnection', 'Mutation.authorizeProvider'],
+    [
+      ...factors,
+      'Mutation.linkIdentity',
+      'Mutation.unlinkIdentity',
+      'Mutation.approveConnection',
+      'Mutation.authorizeProvider',
+    ],
     'all others succeeded at least once',
   )
 })

@@ -1,5 +1,6 @@
 /** Sign-ins with the passwords of a real LDAP directory, and readings of it. */
 import tls from 'node:tls'
+import { TOTP } from 'otpauth'
 import t, { type Test } from 'tap'
 import { syncDirectory } from '../../src/services/people/ldap/sync.ts'
 import { definitions, type Settings } from '../../src/settings/index.ts'
@@ -281,4 +282,22 @@ t.test('StartTLS and LDAPS require a trusted certificate', async t => {
   t.equal(await reasonAt(closed), 'UNAVAILABLE', 'the network rules apply')
   const nowhere = await app.replica({ settings: settingsOf(server, { port: await freePort() }) })
   t.equal(await reasonAt(nowhere), 'UNAVAILABLE')
+})
+
+t.test('the password of the directory is one factor of two', async t => {
+  const { app, signIn } = await setUp(t, personEntry('ann'))
+  const { token } = await signIn('ann', 'password of ann')
+  const { totpSetup } = await app.ask('{ totpSetup { secret ticket } }', {}, token)
+  const add = 'mutation ($input: AddTotpInput!) { addTotp(input: $input) { recoveryCodes } }'
+  const code = new TOTP({ secret: totpSetup.secret }).generate()
+  const { addTotp } = await app.ask(add, { input: { ticket: totpSetup.ticket, code } }, token)
+  const { data, errors } = await app.graphql(login, { input: { email: 'ann', password: 'password of ann' } })
+  t.equal(data, null)
+  t.match(errors, [{ extensions: { reason: 'SECOND_FACTOR_REQUIRED', methods: ['TOTP', 'RECOVERY_CODE'] } }])
+  const complete = 'mutation ($input: CompleteLoginInput!) { completeLogin(input: $input) { token } }'
+  const input = { challenge: errors[0]?.extensions.challenge, recoveryCode: addTotp.recoveryCodes[0] }
+  const { completeLogin } = await app.ask(complete, { input })
+  t.match(await app.ask('{ sessions { factors } }', {}, completeLogin.token), {
+    sessions: [{ factors: ['PASSWORD', 'RECOVERY_CODE'] }, { factors: ['PASSWORD', 'TOTP'] }],
+  })
 })

@@ -51,7 +51,7 @@ if (files) {
       await page.goto('/sign-in?next=/settings/profile')
       await page.getByLabel('Email').fill('sessions@example.org')
       await page.getByLabel('Password', { exact: true }).fill(password)
-      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
       const sessions = page.getByRole('table', { name: 'Sessions' })
       const own = sessions.getByRole('row').filter({ hasText: 'This browser' })
       await own.getByText('Chrome on Linux').waitFor()
@@ -375,7 +375,7 @@ if (files) {
         await page.reload()
         await sidebar.waitFor()
         await page.getByRole('button', { name: 'Sign out' }).click()
-        await page.getByRole('button', { name: 'Sign in' }).waitFor()
+        await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
         t.equal(await page.evaluate(() => localStorage.getItem('stowage.recent')), null)
         owner.token = await signIn(app, 'owner@example.org')
       }

@@ -227,7 +227,7 @@ t.test('an invited member registers and sees no pages of administrators', async 
   await page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click()
   await row.waitFor({ state: 'detached' })
   await guest.goto('/settings')
-  await guest.getByRole('button', { name: 'Sign in' }).waitFor()
+  await guest.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
   t.same([...page.faults, ...guest.faults], [])
 })
 
@@ -402,7 +402,7 @@ t.test('people end their other sessions and change their password', async t => {
   await page.getByLabel('Email').fill('owner@example.com')
   await page.getByLabel('Password', { exact: true }).fill('a wholly new sentence')
   await isAccessible(t, page, 'signing in')
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('link', { name: 'Settings' }).waitFor()
   t.same(await page.evaluate('Object.keys(localStorage)'), [], 'nothing remains in local storage')
   t.same(page.faults, [])

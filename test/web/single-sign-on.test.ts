@@ -46,7 +46,7 @@ if (files) {
       await isGood(t, fresh)
       await fresh.getByRole('table', { name: 'Linked accounts' }).getByRole('button', { name: 'Remove' }).click()
       await dialog(fresh).getByRole('button', { name: 'Remove' }).click()
-      await fresh.getByRole('button', { name: 'Sign in' }).waitFor()
+      await fresh.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
 
       await fresh.goto('/sign-in')
       await link.click()

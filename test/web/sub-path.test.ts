@@ -78,7 +78,7 @@ for (const [what, proxyPass] of variants) {
     await page.goto(`${publicUrl}/files/${providerId}/photos`)
     await page.getByLabel('Email').fill('owner@example.org')
     await page.getByLabel('Password').fill(password)
-    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await page.getByText('note.txt').first().waitFor()
     t.equal(page.url(), `${publicUrl}/files/${providerId}/photos`, 'the address from before the sign-in')
     const [cookie] = await page.context().cookies(`${publicUrl}/`)

@@ -1,6 +1,6 @@
 /** The console: its pages, and the cookie with its session. */
 import type { FastifyInstance } from 'fastify'
-import { requireSession } from '../../auth/policy.ts'
+import { requireAnySession } from '../../auth/policy.ts'
 import { AppError } from '../../errors.ts'
 import type { Operation } from '../../http/openapi/operation.ts'
 import { clearSessionCookie, setSessionCookie } from '../../http/session-cookie.ts'
@@ -41,7 +41,7 @@ const removeSession: Operation = {
 function consoleSessionRoutes(app: FastifyInstance, basePath: string): void {
   const path = `${basePath}/`
   app.post(sessionPath, { config: { operations: { POST: storeSession } } }, (request, reply) => {
-    const { expiresAt } = requireSession(request.viewer)
+    const { expiresAt } = requireAnySession(request.viewer)
     const token = request.headers.authorization?.replace(/^Bearer +/i, '')
     if (!token) throw new AppError('SESSION_REQUIRED', 'Send the session token in the Authorization header.')
     setSessionCookie(request, reply, { token, expiresAt, path })

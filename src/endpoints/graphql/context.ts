@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { OperationDefinitionNode } from 'graphql'
+import { type RelyingParty, relyingPartyOf } from '../../auth/passkeys.ts'
 import type { Origin, Viewer } from '../../auth/viewer.ts'
 import type { ProviderRecord } from '../../db/providers.ts'
 import { originOf } from '../../http/authentication.ts'
@@ -60,6 +61,11 @@ export class GraphqlContext {
   /** The URL at which clients reach the server, without a trailing `/`. */
   get baseUrl(): string {
     return baseUrlOf(this.#request, this.#settings.publicUrl)
+  }
+
+  /** The site to which passkeys belong. */
+  get party(): RelyingParty {
+    return relyingPartyOf(this.baseUrl)
   }
 
   /** The URL at which clients reach the S3 endpoint. */

@@ -22,7 +22,14 @@ import {
   needsOfJob,
   needsOfShare,
 } from '../../auth/needs.ts'
-import { requireKeyManager, requireScope, requireSession, requireWorkspaceAdmin } from '../../auth/policy.ts'
+import {
+  requireAnySession,
+  requireKeyManager,
+  requireRecent,
+  requireScope,
+  requireSession,
+  requireWorkspaceAdmin,
+} from '../../auth/policy.ts'
 import { type Scope, scopes } from '../../auth/scopes.ts'
 import { requireViewer, type ShareKind } from '../../auth/viewer.ts'
 import { type FileEntry, foundWith } from '../../services/files/index.ts'
@@ -39,6 +46,10 @@ export interface Rules {
   credential: true
   /** A session; an API key is refused. */
   session: true
+  /** A session, also one that lacks the second factor which the workspace requires. */
+  anySession: true
+  /** A session whose member has proved who they are within ten minutes, or a key. */
+  recent: true
   /** A session, or an `admin` API key without restrictions. */
   keyManager: true
   /** A credential with at least this scope. */
@@ -67,6 +78,8 @@ export function decideRules(context: GraphqlContext) {
     public: true,
     credential: () => Boolean(requireViewer(viewer)),
     session: () => Boolean(requireSession(viewer)),
+    anySession: () => Boolean(requireAnySession(viewer)),
+    recent: () => requireRecent(viewer) === undefined,
     keyManager: () => Boolean(requireKeyManager(viewer)),
     scope: (scope: Scope) => Boolean(requireScope(viewer, scope)),
     workspace: () => Boolean(requireWorkspaceAdmin(viewer)),
@@ -231,10 +244,11 @@ function describeRule(rule: Rule, { isRoot, input }: { isRoot: boolean; input: s
     // Only root fields mention these two rules, because the rule of the root field applies to the fields below it, too.
     ...(rule.public && isRoot ? ['Requires no credential.'] : []),
     ...(rule.credential && isRoot ? ['Requires a credential.'] : []),
-    ...(rule.session ? ['Requires a session.'] : []),
+    ...(rule.session || rule.anySession ? ['Requires a session.'] : []),
     ...(rule.keyManager ? ['Requires a session, or an `admin` key without restrictions.'] : []),
     ...(scope ? [`Requires the scope \`${scope}\`.`] : []),
     ...(workspace ? [`Requires the scope \`${workspace}\` on all providers, without a base path.`] : []),
+    ...(rule.recent ? ['In a session, requires that `confirmIdentity` or a sign-in is at most ten minutes old.'] : []),
   ]
 }
 

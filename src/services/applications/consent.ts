@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { storeAccess } from '../../auth/access.ts'
 import { type Audience, accessTokenPrefix, generateCode } from '../../auth/access-tokens.ts'
-import { requireCovers, requireSession } from '../../auth/policy.ts'
+import { requireCovers, requireRecent, requireSession } from '../../auth/policy.ts'
 import { highestScope, includedScopes, type Scope } from '../../auth/scopes.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { type ApiKey, insertApiKey } from '../../db/api-keys.ts'
@@ -107,6 +107,7 @@ export function createConsent({ db, audit, clients }: { db: Database; audit: Aud
     ): Promise<{ returnUrl: string; apiKey: ApiKey }> {
       return audit.recorded(viewer, 'CONNECTION_CREATE', {}, async recording => {
         const creator = requireSession(viewer)
+        requireRecent(creator)
         const { client, redirectUri, parameters, codeChallenge, audience, scopes } = await verify(
           input.query,
           baseUrl,

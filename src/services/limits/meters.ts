@@ -47,6 +47,10 @@ export function signInRules(perNetwork: number) {
     network: { name: 'login-network', limit: perNetwork, window: 10 * minute },
     /** One account from anywhere. */
     account: { name: 'login-account', limit: Math.ceil(perNetwork / 5), window: 5 * minute },
+    /** Codes for one account from one network: one guess is right with a chance of 3 in a million. */
+    codePair: { name: 'code-pair', limit: Math.ceil(perNetwork / 10), window: 60 * minute },
+    /** Codes for one account from anywhere. */
+    codes: { name: 'code-account', limit: Math.ceil(perNetwork / 10), window: 60 * minute },
     known: { name: 'login-known', limit: 1, window: 30 * 24 * 60 * minute },
     /** Setup codes from one network. */
     setup: { name: 'setup-network', limit: Math.ceil(perNetwork / 10), window: 10 * minute },

@@ -14,7 +14,8 @@ import { keyOf, type RateLimit, signInRules, tooMany } from './meters.ts'
 
 export interface SignIns {
   /**
-   * Tries a password. `work` throws WRONG_EMAIL_OR_PASSWORD or WRONG_SHARE_PASSWORD if it is wrong. Only failures stay counted.
+   * Tries a password or a code. `work` throws WRONG_EMAIL_OR_PASSWORD, WRONG_SHARE_PASSWORD or WRONG_CODE if it is wrong. Only failures
+   * stay counted.
    * @throws RATE_LIMITED, UNAVAILABLE, and what `work` throws
    */
   tryPassword<T>(who: Who, work: () => Promise<T>): Promise<T>
@@ -22,18 +23,18 @@ export interface SignIns {
   countRegistration(who: Who): Promise<void>
   /** Counts a setup code, right or wrong. @throws RATE_LIMITED, UNAVAILABLE */
   countSetupCode(address: string): Promise<void>
-  /** Marks the network as known to the new account. */
-  noteRegistered(who: Who): Promise<void>
+  /** Marks the network as known to the account, which has signed in there. */
+  noteSignedIn(who: Who): Promise<void>
 }
 
 export interface Who {
-  /** The email of an account, or the ID of a share. */
-  account: string | { share: string }
+  /** The email of an account, the ID of a share, or the ID of a member whose codes are tried. */
+  account: string | { share: string } | { codesOf: string }
   /** IP. */
   address: string
 }
 
-const wrongPassword: ReadonlySet<Reason> = new Set(['WRONG_EMAIL_OR_PASSWORD', 'WRONG_SHARE_PASSWORD'])
+const wrong: ReadonlySet<Reason> = new Set(['WRONG_EMAIL_OR_PASSWORD', 'WRONG_SHARE_PASSWORD', 'WRONG_CODE'])
 /** Milliseconds for which a network over its limit is rejected without querying the database. */
 const refusedTime = 5000
 /** The maximum number of remembered networks. */
@@ -73,29 +74,29 @@ export function createSignIns({
   }
 
   /** Checks one limit after another, so that an attempt rejected by one does not count in the next. */
-  async function requireWithinLimits({ account, network, pair, what }: Subjects): Promise<void> {
+  async function requireWithinLimits({ account, network, pair, what, isCode }: Subjects): Promise<void> {
     requireNotRefused(network)
-    await require(rules.pair, pair, `${what} from this address`)
+    await require(isCode ? rules.codePair : rules.pair, pair, `${what} from this address`)
     const networkWait = await attempts.take(rules.network, network)
     if (networkWait !== null) throw tooManyOf(network, performance.now() + networkWait)
-    const wait = await attempts.take(rules.account, account)
+    const wait = await attempts.take(isCode ? rules.codes : rules.account, account)
     if (wait === null || (await withDatabaseTimeout(hasHits(db, keyOf(rules.known, pair))))) return
     throw tooMany(what, wait)
   }
 
-  async function uncount({ account, network, pair }: Subjects): Promise<void> {
-    await removeHits(db, keyOf(rules.pair, pair), 1)
+  async function uncount({ account, network, pair, isCode }: Subjects): Promise<void> {
+    await removeHits(db, keyOf(isCode ? rules.codePair : rules.pair, pair), 1)
     await removeHits(db, keyOf(rules.network, network), 1)
-    await removeHits(db, keyOf(rules.account, account), 1)
+    await removeHits(db, keyOf(isCode ? rules.codes : rules.account, account), 1)
   }
 
   async function forgive(subjects: Subjects): Promise<void> {
     await uncount(subjects)
-    await forgetHits(db, keyOf(rules.pair, subjects.pair))
+    await forgetHits(db, keyOf(subjects.isCode ? rules.codePair : rules.pair, subjects.pair))
     await remember(subjects)
   }
 
-  async function remember({ pair }: Subjects): Promise<void> {
+  async function remember({ pair }: Pick<Subjects, 'pair'>): Promise<void> {
     await addHits(db, [{ key: keyOf(rules.known, pair), hits: 1, window: rules.known.window }])
   }
 
@@ -109,7 +110,7 @@ export function createSignIns({
         await withDatabaseTimeout(forgive(subjects)).catch(onError)
         return result
       } catch (error) {
-        const isWrong = error instanceof AppError && wrongPassword.has(error.reason)
+        const isWrong = error instanceof AppError && wrong.has(error.reason)
         if (!isWrong) await withDatabaseTimeout(uncount(subjects)).catch(onError)
         throw error
       }
@@ -126,7 +127,7 @@ export function createSignIns({
       if (limit > 0) await require(rules.setup, networkOf(address), 'Too many setup codes from this address')
     },
 
-    async noteRegistered(who) {
+    async noteSignedIn(who) {
       if (limit > 0) await withDatabaseTimeout(remember(subjectsOf(who))).catch(onError)
     },
   }
@@ -138,15 +139,23 @@ interface Subjects {
   pair: string
   /** The kind of attempts that exceeded the limit, as the error names it. */
   what: string
+  /** Codes are short, so that their limits apply for longer. */
+  isCode: boolean
 }
 
 function subjectsOf({ address, account: named }: Who): Subjects {
-  const isAccount = typeof named === 'string'
-  // An email contains no colon before its "@".
-  const account = isAccount ? emailKey(named.trim()) : `share:${named.share}`
   const network = networkOf(address)
-  const what = isAccount ? 'Too many failed logins to this account' : 'Too many wrong passwords for this share link'
-  return { account, network, pair: JSON.stringify([account, network]), what }
+  const { account, what } = subjectOf(named)
+  const isCode = typeof named !== 'string' && 'codesOf' in named
+  return { account, network, pair: JSON.stringify([account, network]), what, isCode }
+}
+
+/** An email contains no colon before its "@". */
+function subjectOf(named: Who['account']): { account: string; what: string } {
+  if (typeof named === 'string')
+    return { account: emailKey(named.trim()), what: 'Too many failed logins to this account' }
+  if ('share' in named) return { account: `share:${named.share}`, what: 'Too many wrong passwords for this share link' }
+  return { account: `codes:${named.codesOf}`, what: 'Too many wrong codes for this account' }
 }
 
 interface Attempts {

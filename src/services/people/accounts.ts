@@ -1,13 +1,16 @@
 /** Passwords and sessions of people who have an account. */
+import type { Factor } from '../../auth/factors.ts'
 import { isId } from '../../auth/id.ts'
+import type { RelyingParty } from '../../auth/passkeys.ts'
 import { checkPassword, enterPasswordQueue, hashPassword, verifyPassword } from '../../auth/passwords.ts'
-import { requireSession } from '../../auth/policy.ts'
+import { requireAnySession, requireRecent, requireSession } from '../../auth/policy.ts'
 import type { SessionTokens } from '../../auth/tokens.ts'
 import type { Member, Origin, Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
 import { findMember, findMemberships } from '../../db/members.ts'
 import {
   deleteSessionsExpiredBefore,
+  factorsOf,
   insertSession,
   listSessions,
   revokeOtherSessions,
@@ -33,9 +36,22 @@ export interface OpenSession {
   /** The IP address and the browser of the sign-in; null if they are unknown. */
   address: string | null
   userAgent: string | null
+  factors: readonly Factor[]
   /** Whether the request uses this session. */
   current: boolean
 }
+
+/**
+ * Ends a sign-in of a member who has second factors with a challenge.
+ * @param by the hash of the verified password, or the identity in the directory that has verified it
+ * @throws SECOND_FACTOR_REQUIRED
+ */
+export type RequireNoSecondFactor = (
+  member: Member,
+  by: { passwordHash: string } | { identityId: string },
+  party: RelyingParty,
+  recording: Recording,
+) => Promise<void>
 
 /** Sign-ins with the password that somebody has in a directory. */
 export interface DirectorySignIn {
@@ -44,12 +60,13 @@ export interface DirectorySignIn {
   /**
    * Signs somebody in, or refuses as for an unknown account.
    * @param recording of the sign-in
-   * @throws WRONG_EMAIL_OR_PASSWORD, NOT_LINKED, ACCOUNT_DEACTIVATED, RATE_LIMITED, UNAVAILABLE
+   * @throws SECOND_FACTOR_REQUIRED, WRONG_EMAIL_OR_PASSWORD, NOT_LINKED, ACCOUNT_DEACTIVATED, RATE_LIMITED, UNAVAILABLE
    */
   signIn(
     input: { login: string; password: string },
     recording: Recording,
     origin: Origin,
+    party: RelyingParty,
     signal?: AbortSignal,
   ): Promise<SignedIn>
 }
@@ -61,8 +78,10 @@ export function createAccounts(options: {
   audit: Audit
   /** Null without a directory. */
   directory: DirectorySignIn | null
+  hasSecondFactor: (member: Member) => Promise<boolean>
+  requireNoSecondFactor: RequireNoSecondFactor
 }) {
-  const { db, tokens, limits, audit, directory } = options
+  const { db, tokens, limits, audit, directory, hasSecondFactor, requireNoSecondFactor } = options
 
   /** Returns whether the directory is asked: for its own people, and for those without a password here. */
   async function isOfDirectory(account: UserPassword | null): Promise<boolean> {
@@ -73,9 +92,15 @@ export function createAccounts(options: {
   return {
     /**
      * Signs in. An unknown email and a wrong password get the same error after the same time.
-     * @throws WRONG_EMAIL_OR_PASSWORD, ACCOUNT_DEACTIVATED, INVALID_INPUT for an email that is too long, RATE_LIMITED
+     * @throws SECOND_FACTOR_REQUIRED with a challenge for `SecondSteps.complete`, WRONG_EMAIL_OR_PASSWORD, ACCOUNT_DEACTIVATED,
+     * INVALID_INPUT for an email that is too long, RATE_LIMITED
      */
-    login(input: { email: string; password: string }, origin: Origin, signal?: AbortSignal): Promise<SignedIn> {
+    login(
+      input: { email: string; password: string },
+      origin: Origin,
+      party: RelyingParty,
+      signal?: AbortSignal,
+    ): Promise<SignedIn> {
       return audit.recorded({ origin }, 'LOGIN', { details: emailIn(input) }, async recording => {
         const email = parseKnownEmail(input.email)
         using slot = enterPasswordQueue(origin.address, signal)
@@ -85,7 +110,7 @@ export function createAccounts(options: {
           if (directory && (await isOfDirectory(account))) {
             // Those who wait for a slow directory are in no queue with others.
             slot[Symbol.dispose]()
-            return directory.signIn({ login: email, password: input.password }, recording, origin, signal)
+            return directory.signIn({ login: email, password: input.password }, recording, origin, party, signal)
           }
           const matches = await verifyPassword(slot, account?.passwordHash ?? null, input.password)
           const [member] = account && matches ? await findMemberships(db, account.userId) : []
@@ -93,6 +118,7 @@ export function createAccounts(options: {
           if (!account?.passwordHash || !member) throw wrongPassword()
           if (member.deactivatedAt) recording.add({ subject: { kind: 'MEMBER', id: member.userId } })
           const { passwordHash } = account
+          if (!member.deactivatedAt) await requireNoSecondFactor(member, { passwordHash }, party, recording)
           return recording.commit(change => startSession(tokens, change, recording, member, { passwordHash }, origin))
         })
       })
@@ -101,7 +127,7 @@ export function createAccounts(options: {
     /** @throws SESSION_REQUIRED */
     async logout(viewer: Viewer | null): Promise<void> {
       await audit.recorded(viewer, 'LOGOUT', {}, recording => {
-        const { credentialId } = requireSession(viewer)
+        const { credentialId } = requireAnySession(viewer)
         return recording.commit(change => revokeSession(change, credentialId))
       })
     },
@@ -128,7 +154,7 @@ export function createAccounts(options: {
 
     /**
      * Keeps the current session and ends all others of this user.
-     * @throws SESSION_REQUIRED, WRONG_EMAIL_OR_PASSWORD, INVALID_INPUT, RATE_LIMITED
+     * @throws SESSION_REQUIRED, CONFIRMATION_REQUIRED, WRONG_EMAIL_OR_PASSWORD, INVALID_INPUT, RATE_LIMITED
      */
     changePassword(
       viewer: Viewer | null,
@@ -137,6 +163,8 @@ export function createAccounts(options: {
     ): Promise<SignedIn> {
       return audit.recorded(viewer, 'PASSWORD_CHANGE', {}, async recording => {
         const { member, credentialId, expiresAt, origin } = requireSession(viewer)
+        // Without a second factor, the current password confirms who it is.
+        if (await hasSecondFactor(member)) requireRecent(viewer)
         checkPassword(input.newPassword)
         using slot = enterPasswordQueue(origin.address, signal)
         // The limits of logins apply, so that a stolen session cannot be used to guess the password.
@@ -211,7 +239,7 @@ export async function startSession(
   }
   const sid = await insertSession(change, { workspaceId, userId, by, expiresAt, ...seen })
   if (sid === null) throw wrongPassword()
-  recording.add({ user: member, credential: { kind: 'SESSION', id: sid } })
+  recording.add({ user: member, credential: { kind: 'SESSION', id: sid }, details: { factors: factorsOf(by) } })
   return { token: tokens.sign({ sub: userId, sid }, expiresAt), expiresAt, member }
 }
 

@@ -6,6 +6,7 @@ import {
   requireCovers,
   requireKeyManager,
   requireMayAssign,
+  requireRecent,
   requireWithin,
   requireWorkspaceAdmin,
 } from '../../auth/policy.ts'
@@ -102,6 +103,7 @@ export function createApiKeys({ db, secrets, audit }: { db: Database; secrets: S
     create(viewer: Viewer | null, input: CreateApiKey, value?: string): Promise<CreatedApiKey> {
       return audit.recorded(viewer, 'API_KEY_CREATE', {}, async recording => {
         const creator = requireKeyManager(viewer)
+        requireRecent(creator)
         const name = parseName(input.name, 'The name of a key')
         const given = scopes.filter(scope => input.scopes.includes(scope))
         if (given.length === 0)

@@ -1,5 +1,7 @@
+import { noProviders } from '../../auth/access.ts'
 import { type Audience, isAccessToken, openAccessToken } from '../../auth/access-tokens.ts'
 import { apiKeyIdOf, hashToken, isApiKey, secretAccessKeys } from '../../auth/api-key.ts'
+import { hasSecondFactor } from '../../auth/factors.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import { isShareToken, type SessionTokens } from '../../auth/tokens.ts'
 import {
@@ -133,6 +135,8 @@ export function createCredentials({
       shared: null,
       member: owner,
       expiresAt: key.expiresAt,
+      verifiedAt: null,
+      lacksSecondFactor: false,
       confirmedAt: performance.now(),
       namedProvider,
       seenProvider,
@@ -358,6 +362,7 @@ function advice(isConnection = false): string {
 function sessionViewer(session: Session | null, origin: Origin, namedProvider: ProviderName | null): Viewer {
   if (!session || session.revokedAt) throw sessionEnded()
   requireActive(session.member)
+  const lacksSecondFactor = session.needsSecondFactor && !hasSecondFactor(session.factors)
   const viewer: Viewer = {
     kind: 'SESSION',
     credentialId: session.id,
@@ -366,11 +371,13 @@ function sessionViewer(session: Session | null, origin: Origin, namedProvider: P
     shared: null,
     member: session.member,
     expiresAt: session.expiresAt,
+    verifiedAt: session.verifiedAt,
+    lacksSecondFactor,
     confirmedAt: performance.now(),
     namedProvider,
     seenProvider: session.seenProvider,
     origin,
-    ...memberPermissions(session.member),
+    ...(lacksSecondFactor ? { scope: null, access: noProviders } : memberPermissions(session.member)),
   }
   requireUnexpired(viewer)
   return viewer

@@ -1,6 +1,6 @@
 /** Groups of members. The role and access of a group add to those of its members. */
 import { isId } from '../../auth/id.ts'
-import { isUnrestricted, requireMayAssign, requireWorkspaceAdmin } from '../../auth/policy.ts'
+import { isUnrestricted, requireMayAssign, requireRecent, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import type { Role } from '../../auth/scopes.ts'
 import type { Given, MemberGroup, Viewer } from '../../auth/viewer.ts'
 import { type Change, type Database, isUniqueViolation } from '../../db/client.ts'
@@ -53,6 +53,7 @@ export function createGroups({ db, audit }: { db: Database; audit: Audit }) {
     work: (trx: Change, admin: Viewer, group: MemberGroup) => Promise<T>,
   ): Promise<T> {
     const admin = requireWorkspaceAdmin(viewer)
+    requireRecent(admin)
     const { workspaceId } = admin.member
     return recording.commit(async trx => {
       await lockWorkspace(trx, workspaceId)
@@ -87,6 +88,7 @@ export function createGroups({ db, audit }: { db: Database; audit: Audit }) {
     create(viewer: Viewer | null, input: GroupInput): Promise<MemberGroup> {
       return audit.recorded(viewer, 'GROUP_CREATE', {}, async recording => {
         const admin = requireWorkspaceAdmin(viewer)
+        requireRecent(admin)
         requireMayAssign(admin, input)
         const name = parseGroupName(input.name)
         const role = parseGroupRole(input.role)

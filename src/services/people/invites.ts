@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { hashToken } from '../../auth/api-key.ts'
 import { isId } from '../../auth/id.ts'
-import { requireMayAssign, requireWorkspaceAdmin } from '../../auth/policy.ts'
+import { requireMayAssign, requireRecent, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import { includesRole, type Role, roles } from '../../auth/scopes.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
@@ -32,6 +32,7 @@ export function createInvites({ db, audit }: { db: Database; audit: Audit }) {
     ): Promise<{ invite: string; expiresAt: Date }> {
       return audit.recorded(viewer, 'INVITE_CREATE', { details: { role: input.role } }, async recording => {
         const admin = requireWorkspaceAdmin(viewer)
+        requireRecent(admin)
         const note = input.note ? parseName(input.note, 'A note') : null
         const access = input.providerAccess ? parseAccess(input.providerAccess) : null
         const offer = { role: input.role, access: access ?? admin.access }

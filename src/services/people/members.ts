@@ -1,5 +1,5 @@
 import { isId } from '../../auth/id.ts'
-import { requireMayAssign, requireScope, requireWorkspaceAdmin } from '../../auth/policy.ts'
+import { requireMayAssign, requireRecent, requireScope, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import { includesScope, type Role } from '../../auth/scopes.ts'
 import { combine, type Member, memberPermissions, type Permissions, type Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
@@ -37,6 +37,7 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
     work: (trx: Change, admin: Viewer, target: Member) => Promise<T>,
   ): Promise<T> {
     const admin = requireWorkspaceAdmin(viewer)
+    requireRecent(admin)
     const { workspaceId } = admin.member
     return recording.commit(async trx => {
       await lockWorkspace(trx, workspaceId)

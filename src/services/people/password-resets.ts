@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { hashToken } from '../../auth/api-key.ts'
 import { isId } from '../../auth/id.ts'
 import { checkPassword, enterPasswordQueue, hashPassword } from '../../auth/passwords.ts'
-import { requireMayAssign, requireSession, requireWorkspaceAdmin } from '../../auth/policy.ts'
+import { requireMayAssign, requireRecent, requireSession, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import { memberViewer, type Origin, type Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
 import { findMember } from '../../db/members.ts'
@@ -41,6 +41,7 @@ export function createPasswordResets({
       const subject = { kind: 'MEMBER', id: userId } as const
       return audit.recorded(viewer, 'PASSWORD_RESET_CREATE', { subject }, async recording => {
         const admin = requireWorkspaceAdmin(requireSession(viewer))
+        requireRecent(admin)
         const { workspaceId } = admin.member
         const token = randomBytes(24).toString('base64url')
         const expiresAt = new Date(Date.now() + lifetime)

@@ -103,7 +103,7 @@ export function createRegistration(options: {
       const member = await insertMember(trx, { userId, ...membership })
       return startSession(tokens, trx, recording, member, { passwordHash }, origin)
     })
-    await limits.noteRegistered(who)
+    await limits.noteSignedIn(who)
     return signedIn
   }
 

@@ -1,6 +1,6 @@
 /** Service accounts: members that are programs. They have no password and never sign in, and administrators create their keys. */
 import { randomUUID } from 'node:crypto'
-import { requireMayAssign, requireWorkspaceAdmin } from '../../auth/policy.ts'
+import { requireMayAssign, requireRecent, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import type { Role } from '../../auth/scopes.ts'
 import type { Member, Viewer } from '../../auth/viewer.ts'
 import { countServiceAccounts, hasServiceAccount, insertMember } from '../../db/members.ts'
@@ -27,6 +27,7 @@ export function createServiceAccounts({ audit }: { audit: Audit }) {
     ): Promise<Member> {
       return audit.recorded(viewer, 'SERVICE_ACCOUNT_CREATE', {}, async recording => {
         const admin = requireWorkspaceAdmin(viewer)
+        requireRecent(admin)
         requireMayAssign(admin, input)
         requireNoOwner(input.role)
         const name = parseName(input.name, 'The name of a service account')

@@ -48,6 +48,8 @@ export function shareViewer(found: OwnedShare | null, origin: Origin): Viewer {
     shared,
     member: creator,
     expiresAt: share.expiresAt,
+    verifiedAt: null,
+    lacksSecondFactor: false,
     confirmedAt: performance.now(),
     seenProvider,
     origin,

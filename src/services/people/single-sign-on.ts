@@ -4,7 +4,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { isId } from '../../auth/id.ts'
-import { requireSession } from '../../auth/policy.ts'
+import { requireRecent, requireSession } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { SessionTokens } from '../../auth/tokens.ts'
 import type { Origin, Viewer } from '../../auth/viewer.ts'
@@ -199,6 +199,7 @@ export function createSingleSignOn(options: {
     link(viewer: Viewer | null, ticket: string): Promise<Identity> {
       return audit.recorded(viewer, 'IDENTITY_LINK', {}, async recording => {
         const { member, credentialId } = requireSession(viewer)
+        requireRecent(viewer)
         const { userId, workspaceId } = member
         const found = open<LinkTicket>('ticket', ticket)
         if (!found || found.sessionId !== credentialId) {
@@ -231,6 +232,7 @@ export function createSingleSignOn(options: {
     async unlink(viewer: Viewer | null, id: string): Promise<void> {
       await audit.recorded(viewer, 'IDENTITY_UNLINK', {}, async recording => {
         const { member } = requireSession(viewer)
+        requireRecent(viewer)
         await recording.commit(async change => {
           await lockMember(change, member)
           const identities = await listIdentities(change, member.userId)

@@ -1,4 +1,5 @@
-import { requireWorkspaceAdmin } from '../../auth/policy.ts'
+import { requireRecent, requireWorkspaceAdmin } from '../../auth/policy.ts'
+import { type Role, roles } from '../../auth/scopes.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import type { Registration } from '../../db/schema.ts'
@@ -34,19 +35,26 @@ export function createWorkspaces(options: { db: Database; audit: Audit; setupCod
       return workspace
     },
 
-    /** @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, INVALID_INPUT */
+    /** @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, CONFIRMATION_REQUIRED, INVALID_INPUT */
     update(
       viewer: Viewer | null,
-      input: { name?: string | null | undefined; registration?: Registration | null | undefined },
+      input: {
+        name?: string | null | undefined
+        registration?: Registration | null | undefined
+        secondFactorRoles?: readonly Role[] | null | undefined
+      },
     ): Promise<Workspace> {
       return audit.recorded(viewer, 'WORKSPACE_UPDATE', {}, async recording => {
         const admin = requireWorkspaceAdmin(viewer)
+        requireRecent(admin)
+        const needing = input.secondFactorRoles
         const values = {
           ...(input.name != null && { name: parseName(input.name, 'The name of a workspace') }),
           ...(input.registration != null && { registration: input.registration }),
+          ...(needing != null && { secondFactorRoles: roles.filter(role => needing.includes(role)) }),
         }
         if (Object.keys(values).length === 0)
-          throw new AppError('INVALID_INPUT', 'Give a name or a registration to change.')
+          throw new AppError('INVALID_INPUT', 'Give a name, a registration or roles to change.')
         const { workspaceId } = admin.member
         recording.add({ subject: { kind: 'WORKSPACE', id: workspaceId }, details: values })
         return recording.commit(change => updateWorkspace(change, workspaceId, values))

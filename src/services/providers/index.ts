@@ -4,7 +4,7 @@ import type { ConfigSchema, Quota, StorageProvider } from '../../../adapters/con
 import { basePathsIn, includesPath } from '../../auth/access.ts'
 import { authorize, needs } from '../../auth/needs.ts'
 import { root } from '../../auth/path.ts'
-import { grantBasePaths, requireScope, requireWorkspaceAdmin } from '../../auth/policy.ts'
+import { grantBasePaths, requireRecent, requireScope, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import { includesScope } from '../../auth/scopes.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
@@ -241,6 +241,7 @@ export function createProviders(options: {
       return audit.recorded(viewer, 'PROVIDER_UPDATE', { location }, async recording => {
         const record = await storage.record(authorize(viewer, needs.manageProvider, input)[0])
         recording.add({ providerName: record.name })
+        if (input.config != null) requireRecent(viewer)
         const name = input.name == null ? undefined : parseName(input.name, 'The name of a provider')
         if (name !== undefined) recording.add({ details: { newName: name } })
         const slug = input.slug == null ? undefined : parseSlug(input.slug)

@@ -2,7 +2,7 @@
 import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { authorizeWebhook } from '../../auth/needs.ts'
 import { formatPath } from '../../auth/path.ts'
-import { owns, requireScope } from '../../auth/policy.ts'
+import { owns, requireRecent, requireScope } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { type Database, isForeignKeyViolation } from '../../db/client.ts'
@@ -119,6 +119,7 @@ export function createWebhooks({
         if (grant) await storage.record(grant)
         const { url, host } = parseUrl(input.url)
         const id = nextId(new Date())
+        requireRecent(admin)
         requireSecret(secret)
         const webhook = {
           id,

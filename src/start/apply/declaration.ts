@@ -13,7 +13,7 @@ import { type WebhookEvent, webhookEvents } from '../../services/webhooks/messag
 export interface Declaration {
   /** The first account. Ignored once the workspace has an owner. */
   owner?: { email: string; passwordFile: string }
-  workspace?: { name?: string; registration?: Registration }
+  workspace?: { name?: string; registration?: Registration; secondFactorRoles?: Role[] }
   providers?: DeclaredProvider[]
   /** The folders that each named access includes, by the names of their providers. */
   access?: Record<string, Record<string, string | string[]>>
@@ -164,7 +164,7 @@ const schema = object(
   {},
   {
     owner: object({ email: text, passwordFile: text }),
-    workspace: object({}, { name: text, registration: oneOf(registrations) }),
+    workspace: object({}, { name: text, registration: oneOf(registrations), secondFactorRoles: list(oneOf(roles)) }),
     providers: list(
       object(
         { name: text, type: text },

@@ -1,5 +1,7 @@
 /** Implements `stowage apply`: changes the workspace to match a file, and reports other differences. */
 import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { roles } from '../../auth/scopes.ts'
 import type { Database } from '../../db/client.ts'
 import { listMembers } from '../../db/members.ts'
 import { openDatabase } from '../../db/migrate.ts'
@@ -110,12 +112,16 @@ export async function plan(context: ApplyContext): Promise<Step[]> {
 
 async function planWorkspace({ services, viewer, declaration: { workspace } }: ApplyContext): Promise<Step[]> {
   if (!workspace) return []
-  const { name, registration } = await services.workspaces.get(viewer)
+  const { name, registration, secondFactorRoles } = await services.workspaces.get(viewer)
+  const needing = workspace.secondFactorRoles && roles.filter(role => workspace.secondFactorRoles?.includes(role))
   const differing = [
     ...(workspace.name === undefined || workspace.name === name ? [] : [`name -> "${workspace.name}"`]),
     ...(workspace.registration === undefined || workspace.registration === registration
       ? []
       : [`registration ${registration} -> ${workspace.registration}`]),
+    ...(needing === undefined || isDeepStrictEqual(needing, secondFactorRoles)
+      ? []
+      : [`second factor required of ${needing.join(', ') || 'nobody'}`]),
   ]
   if (differing.length === 0) return []
   return [change('workspace', differing.join(', '), () => services.workspaces.update(viewer, workspace))]

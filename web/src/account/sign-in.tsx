@@ -1,14 +1,26 @@
 /** The pages for people who are not signed in: sign-in, registration, and setting a new password. */
 import { useMutation, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import { Form } from 'react-aria-components'
 import { Link, Navigate, useNavigate, useSearchParams } from 'react-router'
+import { hasPasskeys } from '../api/passkeys.ts'
 import { queryKeys } from '../api/query-keys.ts'
-import { installation, register, signIn, useClearCache } from '../api/session.ts'
+import {
+  completeLogin,
+  installation,
+  type LoginChallenge,
+  register,
+  signIn,
+  signInWithPasskey,
+  useClearCache,
+} from '../api/session.ts'
 import { texts } from '../texts/app.tsx'
 import { common } from '../texts/common.ts'
 import { texts as identityTexts } from '../texts/identities.ts'
+import { texts as securityTexts } from '../texts/security.tsx'
 import { Button } from '../ui/button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
+import { FactorForm } from '../ui/factor-form.tsx'
 import { NewPasswordField, submitting, TextField } from '../ui/field.tsx'
 import { Loading } from '../ui/loading.tsx'
 import { Welcome } from '../ui/welcome.tsx'
@@ -18,11 +30,22 @@ export function SignIn() {
   const [search] = useSearchParams()
   const navigate = useNavigate()
   const clearCache = useClearCache()
+  const [challenge, setChallenge] = useState<LoginChallenge | null>(null)
+  const open = async () => {
+    await clearCache()
+    await navigate(safeAddress(search.get('next')), { replace: true })
+  }
   const submit = useMutation({
     mutationFn: async (form: FormData) => {
-      await signIn(String(form.get('email')), String(form.get('password')))
-      await clearCache()
-      await navigate(safeAddress(search.get('next')), { replace: true })
+      const asked = await signIn(String(form.get('email')), String(form.get('password')))
+      if (asked) setChallenge(asked)
+      else await open()
+    },
+  })
+  const passkey = useMutation({
+    mutationFn: async () => {
+      await signInWithPasskey()
+      await open()
     },
   })
   // The form waits for the response, because a redirect to the registration would discard what was typed.
@@ -34,6 +57,22 @@ export function SignIn() {
     )
   }
   if (data && !data.hasOwner) return <Navigate to="/register" replace />
+  if (challenge) {
+    return (
+      <Welcome title={securityTexts.secondStepTitle}>
+        <FactorForm
+          {...challenge}
+          action={securityTexts.continue}
+          onGiven={async factor => {
+            await completeLogin(challenge.challenge, factor)
+            await open()
+          }}
+        >
+          <Button onPress={() => setChallenge(null)}>{securityTexts.startOver}</Button>
+        </FactorForm>
+      </Welcome>
+    )
+  }
   return (
     <Welcome title={texts.signInTitle}>
       <Form onSubmit={submitting(submit.mutate)}>
@@ -51,6 +90,12 @@ export function SignIn() {
           {common.signIn}
         </Button>
       </Form>
+      {passkey.error && <ErrorBox error={passkey.error} />}
+      {hasPasskeys && (
+        <Button className="single-sign-on" onPress={() => passkey.mutate()} isPending={passkey.isPending}>
+          {securityTexts.signInWithPasskey}
+        </Button>
+      )}
       {data?.singleSignOn.map(({ name, url }) => (
         <a
           key={url}

@@ -3,7 +3,7 @@
  * cached results. Parts of the console take locations and functions from here, and get values of the API.
  */
 import type { TadaDocumentNode } from 'gql.tada'
-import { ShareLink, Stowage, type StowageError } from '../../../packages/client/src/index.ts'
+import { ShareLink, Stowage, StowageError } from '../../../packages/client/src/index.ts'
 import { sessionClient } from './server.ts'
 
 /** The path below which a proxy serves Stowage, such as "/stowage"; empty at the root. The server writes it into the page. */
@@ -28,13 +28,36 @@ export const stowage = sessionClient({ url, shouldRetry })
 /** The server without the cookie, because the server refuses every request with an ended session, signing in included. */
 const anonymous = new Stowage({ url, shouldRetry })
 
-/** Runs a GraphQL operation. With `isAnonymous` it is sent without the cookie. @throws StowageError */
-export function ask<Result, Variables>(
+/** Asks the person to confirm who they are. Resolves with false if they cancel. The frame of the pages sets it. */
+let confirmIdentity: (() => Promise<boolean>) | null = null
+
+export function onConfirmationNeeded(confirm: (() => Promise<boolean>) | null): void {
+  confirmIdentity = confirm
+}
+
+/** Lets the person confirm who they are before anything needs it. Resolves with false if they cancel. */
+export async function confirmNow(): Promise<boolean> {
+  return (await confirmIdentity?.()) ?? false
+}
+
+/**
+ * Runs a GraphQL operation. With `isAnonymous` it is sent without the cookie. If the server wants the person to confirm who they are,
+ * asks them and runs it again.
+ * @throws StowageError
+ */
+export async function ask<Result, Variables>(
   document: TadaDocumentNode<Result, Variables>,
   variables: Variables,
   { signal, isAnonymous = false }: { signal?: AbortSignal; isAnonymous?: boolean } = {},
 ): Promise<Result> {
-  return (isAnonymous ? anonymous : stowage).graphql(document, variables, signal && { signal })
+  const send = () => (isAnonymous ? anonymous : stowage).graphql(document, variables, signal && { signal })
+  try {
+    return await send()
+  } catch (error) {
+    const isRefused = error instanceof StowageError && error.reason === 'CONFIRMATION_REQUIRED'
+    if (!isRefused || !(await confirmIdentity?.())) throw error
+    return await send()
+  }
 }
 
 export type { SharedEntry, SharedFacts } from '../../../packages/client/src/index.ts'

@@ -6,6 +6,9 @@ export const queryKeys = {
   installation: ['installation'],
   sessions: ['sessions'],
   identities: ['identities'],
+  secondFactors: ['second-factors'],
+  /** How the person confirms who they are. */
+  confirmation: ['confirmation'],
   apiKeys: ['api-keys'],
   members: ['members'],
   groups: ['groups'],

@@ -2,16 +2,18 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createContext, use } from 'react'
 import { ask, StowageError, stowage } from './client.ts'
 import { graphql, type ResultOf } from './graphql.ts'
+import { askForPasskey } from './passkeys.ts'
 import { queryKeys } from './query-keys.ts'
 
 const ViewerQuery = graphql(`
   query Viewer {
     viewer {
       scopes
+      needsSecondFactor
       providerAccess { all }
       user { id email name role: effectiveRole groups { id name } }
     }
-    workspace { id name registration sendsEmail }
+    workspace { id name registration secondFactorRoles sendsEmail }
   }
 `)
 
@@ -24,6 +26,22 @@ const InstallationQuery = graphql(`
 const LoginMutation = graphql(`
   mutation Login($input: LoginInput!) {
     login(input: $input) { token }
+  }
+`)
+
+const CompleteLoginMutation = graphql(`
+  mutation CompleteLogin($input: CompleteLoginInput!) {
+    completeLogin(input: $input) { token }
+  }
+`)
+
+const PasskeySignInQuery = graphql(`
+  query PasskeySignIn { passkeySignIn }
+`)
+
+const SignInWithPasskeyMutation = graphql(`
+  mutation SignInWithPasskey($passkey: JSON!) {
+    signInWithPasskey(passkey: $passkey) { token }
   }
 `)
 
@@ -70,10 +88,41 @@ export async function installation() {
   return (await ask(InstallationQuery, {}, { isAnonymous: true })).installation
 }
 
+/** The second step of a sign-in: the challenge of the server, and the second factors of the account. */
+export interface LoginChallenge {
+  challenge: string
+  methods: readonly string[]
+  passkeyOptions: unknown
+}
+
+/** Signs in. Resolves with the challenge of an account that has a second factor. @throws StowageError */
+export async function signIn(email: string, password: string): Promise<LoginChallenge | null> {
+  try {
+    const { login } = await ask(LoginMutation, { input: { email, password } }, { isAnonymous: true })
+    await storeInCookie(login.token)
+    return null
+  } catch (error) {
+    if (!(error instanceof StowageError) || error.reason !== 'SECOND_FACTOR_REQUIRED') throw error
+    const { challenge, methods, passkeyOptions } = error.extensions
+    return { challenge: String(challenge), methods: methods as string[], passkeyOptions }
+  }
+}
+
+/** One second factor: what the person typed, or the answer of the browser. */
+export type GivenFactor = { code: string } | { recoveryCode: string } | { passkey: unknown }
+
 /** @throws StowageError */
-export async function signIn(email: string, password: string): Promise<void> {
-  const { login } = await ask(LoginMutation, { input: { email, password } }, { isAnonymous: true })
-  await storeInCookie(login.token)
+export async function completeLogin(challenge: string, factor: GivenFactor): Promise<void> {
+  const { completeLogin } = await ask(CompleteLoginMutation, { input: { challenge, ...factor } }, { isAnonymous: true })
+  await storeInCookie(completeLogin.token)
+}
+
+/** @throws StowageError, and a DOMException if the person cancels */
+export async function signInWithPasskey(): Promise<void> {
+  const { passkeySignIn } = await ask(PasskeySignInQuery, {}, { isAnonymous: true })
+  const passkey = await askForPasskey(passkeySignIn)
+  const { signInWithPasskey } = await ask(SignInWithPasskeyMutation, { passkey }, { isAnonymous: true })
+  await storeInCookie(signInWithPasskey.token)
 }
 
 /** @throws StowageError */

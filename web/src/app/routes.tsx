@@ -78,6 +78,10 @@ export const routes: RouteObject[] = [
             children: [
               { index: true, element: <Navigate to="/settings/profile" replace /> },
               { path: 'profile', lazy: page(async () => (await import('../settings/profile.tsx')).Profile) },
+              {
+                path: 'security',
+                lazy: page(async () => (await import('../settings/security/page.tsx')).SecurityPage),
+              },
               { path: 'api-keys', lazy: page(async () => (await import('../settings/api-keys/page.tsx')).ApiKeysPage) },
               { path: 'jobs', lazy: page(async () => (await import('../jobs/page.tsx')).JobsPage) },
               { path: 'schedules', lazy: page(async () => (await import('../jobs/schedules/page.tsx')).SchedulesPage) },

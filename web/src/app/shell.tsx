@@ -1,5 +1,6 @@
-import { Suspense, useState } from 'react'
+import { Suspense, useEffect, useState } from 'react'
 import { Navigate, NavLink, Outlet, useLocation, useNavigate } from 'react-router'
+import { onConfirmationNeeded } from '../api/client.ts'
 import { SessionContext, signOut, useClearCache, useSessionQuery } from '../api/session.ts'
 import { DownloadDock, UploadDock } from '../files/docks.tsx'
 import { SearchField } from '../files/search/field.tsx'
@@ -24,6 +25,37 @@ const announceEnd: AnnounceEnd = async (...ended) => {
 
 const Confirm = lazyPart(async () => (await import('../ui/dialog.tsx')).Confirm)
 
+const ConfirmIdentity = lazyPart(async () => (await import('../account/confirm-identity.tsx')).ConfirmIdentity)
+
+/** Asks the person to confirm who they are when the server wants it for a change. Changes at the same time wait for one answer. */
+function Confirmations() {
+  const [end, setEnd] = useState<((isConfirmed: boolean) => void) | null>(null)
+  useEffect(() => {
+    let asking: Promise<boolean> | null = null
+    onConfirmationNeeded(() => {
+      asking ??= new Promise(resolve =>
+        setEnd(() => (isConfirmed: boolean) => {
+          asking = null
+          setEnd(null)
+          resolve(isConfirmed)
+        }),
+      )
+      return asking
+    })
+    return () => onConfirmationNeeded(null)
+  }, [])
+  return (
+    end && (
+      <Suspense>
+        <ConfirmIdentity onEnd={end} />
+      </Suspense>
+    )
+  )
+}
+
+/** The only page that a session can use before it has the second factor that the workspace requires. */
+const securityPage = '/settings/security'
+
 /** The frame of every page for people who are signed in. Visitors are sent to the sign-in page and then back. */
 export function Shell() {
   const { data: session, error, isPending, refetch } = useSessionQuery()
@@ -44,6 +76,8 @@ export function Shell() {
     const query = pathname === '/' || pathname === '/files' ? '' : `?next=${encodeURIComponent(pathname + search)}`
     return <Navigate to={`/sign-in${query}`} replace />
   }
+  const { needsSecondFactor } = session.viewer
+  if (needsSecondFactor && pathname !== securityPage) return <Navigate to={securityPage} replace />
   const signOutAndLeave = async () => {
     await signOut()
     forgetRecentFiles()
@@ -65,7 +99,7 @@ export function Shell() {
           <NavLink to="/files">{texts.files}</NavLink>
           <NavLink to="/settings">{texts.settings}</NavLink>
         </nav>
-        <SearchField />
+        {!needsSecondFactor && <SearchField />}
         <div className="top-bar-end">
           <span className="who" title={session.viewer.user.email}>
             {session.viewer.user.name ?? session.viewer.user.email}
@@ -78,11 +112,14 @@ export function Shell() {
       <div id="content" tabIndex={-1} key={session.viewer.user.id}>
         <Outlet />
       </div>
-      <Dock>
-        <JobDock announceEnd={announceEnd} />
-        <DownloadDock />
-        <UploadDock />
-      </Dock>
+      {!needsSecondFactor && (
+        <Dock>
+          <JobDock announceEnd={announceEnd} />
+          <DownloadDock />
+          <UploadDock />
+        </Dock>
+      )}
+      <Confirmations />
       {isConfirming && (
         <Suspense>
           <Confirm

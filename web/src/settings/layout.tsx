@@ -3,6 +3,7 @@ import { NavLink, Outlet } from 'react-router'
 import { usePermissions } from '../api/session.ts'
 import { texts as directoryTexts } from '../texts/directories.tsx'
 import { texts as groupTexts } from '../texts/groups.tsx'
+import { texts as securityTexts } from '../texts/security.tsx'
 import { texts } from '../texts/settings.tsx'
 import '../ui/parts.css'
 import './settings.css'
@@ -13,6 +14,7 @@ export function SettingsLayout() {
     <div className="settings">
       <nav className="side-nav" aria-label={texts.settings}>
         <NavLink to="/settings/profile">{texts.profile}</NavLink>
+        <NavLink to="/settings/security">{securityTexts.security}</NavLink>
         <NavLink to="/settings/api-keys">{texts.apiKeys}</NavLink>
         {canRead && (
           <>

@@ -9,6 +9,7 @@ import { useSession } from '../api/session.ts'
 import { common } from '../texts/common.ts'
 import { formatMinute } from '../texts/format.ts'
 import { texts as groupTexts } from '../texts/groups.tsx'
+import { texts as securityTexts } from '../texts/security.tsx'
 import { texts } from '../texts/settings.tsx'
 import { Button } from '../ui/button.tsx'
 import { Confirm } from '../ui/dialog.tsx'
@@ -175,7 +176,7 @@ function browserName(userAgent: string): { browser: string; system: string | nul
 
 const SessionsQuery = graphql(`
   query Sessions {
-    sessions { id createdAt expiresAt address userAgent current }
+    sessions { id createdAt expiresAt address userAgent factors current }
   }
 `)
 
@@ -243,7 +244,7 @@ function Sessions() {
 }
 
 function Row({ session, onEnd }: { session: OpenSession; onEnd: () => void }) {
-  const { id, createdAt, expiresAt, address, userAgent, current } = session
+  const { id, createdAt, expiresAt, address, userAgent, factors, current } = session
   const named = userAgent === null ? null : browserName(userAgent)
   const nameId = `session-${id}`
   return (
@@ -253,6 +254,9 @@ function Row({ session, onEnd }: { session: OpenSession; onEnd: () => void }) {
           {named ? texts.browserOn(named.browser, named.system) : texts.unknownBrowser}
         </div>
         {address && <div className="help">{address}</div>}
+        {factors.length > 0 && (
+          <div className="help">{factors.map(factor => securityTexts.factors[factor]).join(', ')}</div>
+        )}
       </td>
       <td data-label={texts.signedIn}>{formatMinute(createdAt)}</td>
       <td data-label={common.expires}>

@@ -6,9 +6,10 @@ import { graphql } from '../api/graphql.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { useSession } from '../api/session.ts'
 import { common } from '../texts/common.ts'
+import { texts as securityTexts } from '../texts/security.tsx'
 import { texts } from '../texts/settings.tsx'
 import { Button } from '../ui/button.tsx'
-import { type Choice, Choices } from '../ui/choices.tsx'
+import { Checkbox, type Choice, Choices } from '../ui/choices.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { NameField, submitting } from '../ui/field.tsx'
 import { AdminOnly, PageTitle } from '../ui/page.tsx'
@@ -19,6 +20,9 @@ const UpdateWorkspaceMutation = graphql(`
     updateWorkspace(input: $input) { id }
   }
 `)
+
+const roles = ['OWNER', 'ADMIN', 'EDITOR', 'VIEWER', 'NONE'] as const
+type RequiredRole = (typeof roles)[number]
 
 type Registration = 'OPEN' | 'INVITE' | 'CLOSED'
 
@@ -41,10 +45,11 @@ function WorkspaceForm() {
   const { workspace } = useSession()
   const client = useQueryClient()
   const [name, setName] = useState(workspace.name)
+  const [secondFactorRoles, setSecondFactorRoles] = useState<readonly RequiredRole[]>(workspace.secondFactorRoles)
   const [registration, setRegistration] = useState<Registration>(workspace.registration)
   const save = useMutation({
     mutationFn: async () => {
-      await ask(UpdateWorkspaceMutation, { input: { name, registration } })
+      await ask(UpdateWorkspaceMutation, { input: { name, registration, secondFactorRoles: [...secondFactorRoles] } })
       await client.invalidateQueries({ queryKey: queryKeys.session })
       await client.invalidateQueries({ queryKey: queryKeys.installation })
     },
@@ -54,6 +59,24 @@ function WorkspaceForm() {
     <Form className="card" onSubmit={submitting(() => save.mutate())}>
       <NameField description={texts.nameHelp} value={name} onChange={setName} />
       <Choices label={texts.whoRegisters} choices={registrations} value={registration} onChange={setRegistration} />
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset brings its own border and legend */}
+      <div role="group" aria-label={securityTexts.requiredOf} className="role-checks">
+        <span className="label">{securityTexts.requiredOf}</span>
+        <p className="help">{securityTexts.requiredOfHelp}</p>
+        {roles.map(role => (
+          <Checkbox
+            key={role}
+            isSelected={secondFactorRoles.includes(role)}
+            onChange={isSelected =>
+              setSecondFactorRoles(
+                roles.filter(each => (each === role ? isSelected : secondFactorRoles.includes(each))),
+              )
+            }
+          >
+            {texts.roles[role]}
+          </Checkbox>
+        ))}
+      </div>
       {save.error && <ErrorBox error={save.error} />}
       <div className="inline-row">
         <Button type="submit" variant="primary" isPending={save.isPending}>

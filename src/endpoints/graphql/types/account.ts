@@ -2,8 +2,9 @@ import type { OpenSession, SignedIn } from '../../../services/people/accounts.ts
 import { builder } from '../builder.ts'
 import { passwordCost } from '../cost.ts'
 import { UserRef } from '../refs.ts'
+import { FactorEnum } from './factor.ts'
 
-const AuthPayload = builder.objectRef<SignedIn>('AuthPayload').implement({
+export const AuthPayload = builder.objectRef<SignedIn>('AuthPayload').implement({
   description: 'A new session.',
   fields: t => ({
     token: t.exposeString('token', {
@@ -35,6 +36,10 @@ const Session = builder.objectRef<OpenSession>('Session').implement({
     userAgent: t.exposeString('userAgent', {
       nullable: true,
       description: 'The `User-Agent` of the sign-in, which names the browser. Null if it is unknown.',
+    }),
+    factors: t.expose('factors', {
+      type: [FactorEnum],
+      description: 'What the sign-in and later confirmations have proved it with.',
     }),
     current: t.exposeBoolean('current', { description: 'True for the session that this request uses.' }),
   }),
@@ -108,17 +113,19 @@ builder.mutationFields(t => ({
   }),
   login: t.field({
     type: AuthPayload,
-    description: 'Signs in.',
+    description:
+      'Signs in. An account with a second factor gets the error SECOND_FACTOR_REQUIRED, whose extensions have a `challenge` for `completeLogin`, the `methods` that the account has, and `passkeyOptions` for the browser if it has passkeys.',
     audit: 'LOGIN',
     authScopes: { public: true },
     complexity: passwordCost,
     args: { input: t.arg({ type: LoginInput, required: true, description: 'The email address and password.' }) },
-    resolve: (_root, { input }, { services, origin, signal }) => services.accounts.login(input, origin, signal),
+    resolve: (_root, { input }, { services, origin, party, signal }) =>
+      services.accounts.login(input, origin, party, signal),
   }),
   logout: t.boolean({
     description: 'Ends the session of this request immediately, on all servers. Returns true.',
     audit: 'LOGOUT',
-    authScopes: { session: true },
+    authScopes: { anySession: true },
     resolve: async (_root, _args, { services, viewer }) => {
       await services.accounts.logout(viewer)
       return true

@@ -173,7 +173,7 @@ builder.mutationFields(t => ({
     type: CreateApiKeyPayload,
     description: `Creates an API key for yourself or for a service account. It never has more access than its owner, who can have ${maxActiveKeys} active keys.`,
     audit: 'API_KEY_CREATE',
-    authScopes: { keyManager: true },
+    authScopes: { keyManager: true, recent: true },
     args: {
       input: t.arg({
         type: CreateApiKeyInput,

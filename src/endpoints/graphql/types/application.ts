@@ -122,7 +122,7 @@ builder.mutationField('approveConnection', t =>
     type: ApproveConnectionPayload,
     description: `Connects an application, which gets an entry in the list of keys. A member has at most ${maxConnections} active connections.`,
     audit: 'CONNECTION_CREATE',
-    authScopes: { session: true },
+    authScopes: { session: true, recent: true },
     args: { input: t.arg({ type: ApproveConnectionInput, required: true, description: 'The rights to give.' }) },
     resolve: (_root, { input }, { services, viewer, baseUrl, signal }) =>
       services.applications.consent.approve(viewer, input, baseUrl, signal),

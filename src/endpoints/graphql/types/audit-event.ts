@@ -20,6 +20,13 @@ const actions: Record<AuditAction, { description: string }> = {
   PROFILE_UPDATE: { description: 'A person changed their own name.' },
   IDENTITY_LINK: { description: 'A person linked an account at an issuer, with which they can sign in.' },
   IDENTITY_UNLINK: { description: 'A person removed such an account.' },
+  IDENTITY_CONFIRM: { description: 'A person confirmed who they are, before a sensitive change.' },
+  FACTOR_ADD: { description: 'A person added an authenticator app or a passkey to their account.' },
+  FACTOR_UPDATE: { description: 'A person renamed a passkey.' },
+  FACTOR_REMOVE: {
+    description: 'A person removed a second factor of theirs, or an administrator all of another member.',
+  },
+  RECOVERY_CODES_CREATE: { description: 'A person replaced their recovery codes.' },
   INVITE_CREATE: { description: 'An invite was created.' },
   INVITE_REVOKE: { description: 'An invite was revoked.' },
   MEMBER_VIEW: { description: 'Somebody looked at what a member can access and do.' },

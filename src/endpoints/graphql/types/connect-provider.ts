@@ -117,7 +117,7 @@ builder.mutationFields(t => ({
   updateProvider: t.field({
     type: StorageProviderRef,
     description:
-      'Changes the names, the configuration or the limits of a provider. A new configuration is tested first.',
+      'Changes the names, the configuration or the limits of a provider. A new configuration is tested first, and in a session requires that `confirmIdentity` or a sign-in is at most ten minutes old.',
     audit: 'PROVIDER_UPDATE',
     authScopes: at(needs.manageProvider),
     complexity: backEndCost,

@@ -88,7 +88,7 @@ builder.mutationFields(t => ({
     type: CreateScimTokenPayload,
     description: 'Creates a token with which a directory manages people and groups over SCIM.',
     audit: 'SCIM_TOKEN_CREATE',
-    authScopes: admin,
+    authScopes: { ...admin, recent: true },
     args: { input: t.arg({ type: CreateScimTokenInput, required: true, description: 'The token.' }) },
     resolve: async (_root, { input }, { services, viewer, baseUrl }) => ({
       ...(await services.scim.tokens.create(viewer, input)),

@@ -103,7 +103,7 @@ builder.mutationFields(t => ({
     type: CreateGroupPayload,
     description: 'Creates a group without members.',
     audit: 'GROUP_CREATE',
-    authScopes: { workspace: 'admin' },
+    authScopes: { workspace: 'admin', recent: true },
     args: { input: t.arg({ type: CreateGroupInput, required: true, description: 'The group.' }) },
     resolve: async (_root, { input }, { services, viewer }) => ({
       group: await services.groups.create(viewer, input),
@@ -114,7 +114,7 @@ builder.mutationFields(t => ({
     type: GroupRef,
     description: 'Changes a group, and with it the rights of its members and their API keys.',
     audit: 'GROUP_UPDATE',
-    authScopes: { workspace: 'admin' },
+    authScopes: { workspace: 'admin', recent: true },
     args: { input: t.arg({ type: UpdateGroupInput, required: true, description: 'The group and the changes.' }) },
     resolve: async (_root, { input }, { services, viewer }) => ({
       group: await services.groups.update(viewer, input),
@@ -126,7 +126,7 @@ builder.mutationFields(t => ({
     description:
       'Deletes a group. Its members stay, and lose what only the group gave them. Returns the group as it was.',
     audit: 'GROUP_DELETE',
-    authScopes: { workspace: 'admin' },
+    authScopes: { workspace: 'admin', recent: true },
     args: { id: t.arg.id({ required: true, description: 'The ID of the group.' }) },
     resolve: async (_root, { id }, { services, viewer }) => ({
       group: await services.groups.delete(viewer, id),
@@ -138,7 +138,7 @@ builder.mutationFields(t => ({
     description:
       'Adds a member, whose role is at most your own, to a group. Nothing changes if they are in it already.',
     audit: 'GROUP_MEMBER_ADD',
-    authScopes: { workspace: 'admin' },
+    authScopes: { workspace: 'admin', recent: true },
     args: {
       groupId: t.arg.id({ required: true, description: 'The ID of the group.' }),
       userId: t.arg.id({ required: true, description: 'The user ID of the member.' }),
@@ -152,7 +152,7 @@ builder.mutationFields(t => ({
     type: GroupRef,
     description: 'Removes a member from a group. They lose what only the group gave them, also in running transfers.',
     audit: 'GROUP_MEMBER_REMOVE',
-    authScopes: { workspace: 'admin' },
+    authScopes: { workspace: 'admin', recent: true },
     args: {
       groupId: t.arg.id({ required: true, description: 'The ID of the group.' }),
       userId: t.arg.id({ required: true, description: 'The user ID of the member.' }),
@@ -167,7 +167,7 @@ builder.mutationFields(t => ({
     description:
       'Creates a member that is a program. It cannot sign in: create API keys for it with `createApiKey`. They stay valid when the administrator leaves.',
     audit: 'SERVICE_ACCOUNT_CREATE',
-    authScopes: { workspace: 'admin' },
+    authScopes: { workspace: 'admin', recent: true },
     args: { input: t.arg({ type: CreateServiceAccountInput, required: true, description: 'The service account.' }) },
     resolve: async (_root, { input }, { services, viewer }) => ({
       member: await services.serviceAccounts.create(viewer, input),

@@ -42,14 +42,14 @@ builder.mutationFields(t => ({
     description:
       'Links an account at the issuer with yours. Only the session that asked for `identityLinkUrl` can do so.',
     audit: 'IDENTITY_LINK',
-    authScopes: { session: true },
+    authScopes: { session: true, recent: true },
     args: { ticket: t.arg.string({ required: true, description: 'The ticket in the address of the profile.' }) },
     resolve: (_root, { ticket }, { services, viewer }) => services.singleSignOn.link(viewer, ticket),
   }),
   unlinkIdentity: t.boolean({
     description: 'Removes one of your identities and ends the sessions that began with it. Returns true.',
     audit: 'IDENTITY_UNLINK',
-    authScopes: { session: true },
+    authScopes: { session: true, recent: true },
     args: { id: t.arg.id({ required: true, description: 'The ID of the identity.' }) },
     resolve: async (_root, { id }, { services, viewer }) => {
       await services.singleSignOn.unlink(viewer, id)

@@ -194,7 +194,7 @@ builder.mutationFields(t => ({
     type: UserRef,
     description: 'Changes the role or provider access of another member. Their API keys are limited accordingly.',
     audit: 'MEMBER_UPDATE',
-    authScopes: { workspace: 'admin' },
+    authScopes: { workspace: 'admin', recent: true },
     args: { input: t.arg({ type: UpdateMemberInput, required: true, description: 'The member and the changes.' }) },
     resolve: async (_root, { input }, { services, viewer }) => ({
       member: await services.members.update(viewer, input),
@@ -206,7 +206,7 @@ builder.mutationFields(t => ({
     description:
       'Creates a token with which another member, whose role is at most your own, sets a new password. An earlier token of the member ends.',
     audit: 'PASSWORD_RESET_CREATE',
-    authScopes: { session: true, workspace: 'admin' },
+    authScopes: { session: true, workspace: 'admin', recent: true },
     args: { userId: t.arg.id({ required: true, description: 'The user ID of the member.' }) },
     resolve: (_root, { userId }, { services, viewer }) => services.passwordResets.create(viewer, userId),
   }),
@@ -215,7 +215,7 @@ builder.mutationFields(t => ({
     description:
       'Deactivates another member: ends their sessions, and refuses their API keys and share links until `reactivateMember`. Everything they own stays.',
     audit: 'MEMBER_DEACTIVATE',
-    authScopes: { workspace: 'admin' },
+    authScopes: { workspace: 'admin', recent: true },
     args: { userId: t.arg.id({ required: true, description: 'The user ID of the member.' }) },
     resolve: async (_root, { userId }, { services, viewer }) => ({
       member: await services.members.deactivate(viewer, userId),
@@ -227,7 +227,7 @@ builder.mutationFields(t => ({
     description:
       'Ends the deactivation of a member. Their API keys and share links work again; sessions that ended do not.',
     audit: 'MEMBER_REACTIVATE',
-    authScopes: { workspace: 'admin' },
+    authScopes: { workspace: 'admin', recent: true },
     args: { userId: t.arg.id({ required: true, description: 'The user ID of the member.' }) },
     resolve: async (_root, { userId }, { services, viewer }) => ({
       member: await services.members.reactivate(viewer, userId),
@@ -237,7 +237,7 @@ builder.mutationFields(t => ({
   removeMember: t.boolean({
     description: 'Removes a member and ends their sessions and API keys. Returns true.',
     audit: 'MEMBER_REMOVE',
-    authScopes: { workspace: 'admin' },
+    authScopes: { workspace: 'admin', recent: true },
     args: { userId: t.arg.id({ required: true, description: 'The user ID of the member.' }) },
     resolve: async (_root, { userId }, { services, viewer }) => {
       await services.members.remove(viewer, userId)
@@ -288,6 +288,10 @@ ViewerRef.implement({
       type: 'DateTime',
       nullable: true,
       description: 'The time at which the credential expires, or null if it does not.',
+    }),
+    needsSecondFactor: t.exposeBoolean('lacksSecondFactor', {
+      description:
+        'Whether the workspace requires a second factor that this session lacks. It has no rights until `confirmIdentity`, `addTotp` or `addPasskey` gives it one.',
     }),
     apiKey: t.field({
       type: ApiKeyRef,
@@ -380,7 +384,7 @@ builder.mutationFields(t => ({
     description:
       'Creates an invite with which one person can register. An invite created with an API key ends with the key.',
     audit: 'INVITE_CREATE',
-    authScopes: { workspace: 'admin' },
+    authScopes: { workspace: 'admin', recent: true },
     args: {
       input: t.arg({
         type: CreateInviteInput,

@@ -172,7 +172,7 @@ builder.mutationFields(t => ({
     description:
       'Replaces the secret of a webhook. For another day, messages are signed with both, so the receiver can change in between.',
     audit: 'WEBHOOK_ROTATE',
-    authScopes: { scope: 'admin' },
+    authScopes: { scope: 'admin', recent: true },
     args: { id: t.arg.id(webhookId) },
     resolve: (_root, { id }, { services, viewer }) => services.webhooks.rotateSecret(viewer, id),
   }),

@@ -2,6 +2,7 @@ import type { Registration } from '../../../db/schema.ts'
 import type { Installation } from '../../../services/people/workspaces.ts'
 import { builder } from '../builder.ts'
 import { WorkspaceRef } from '../refs.ts'
+import { RoleEnum } from './provider-access.ts'
 
 const registrations: Record<Registration, { description: string }> = {
   OPEN: { description: 'Anyone can register. They have no access until an administrator gives them a role.' },
@@ -20,6 +21,10 @@ WorkspaceRef.implement({
     id: t.exposeID('id', { description: 'The permanent ID of the workspace.' }),
     name: t.exposeString('name', { description: 'The display name.' }),
     registration: t.expose('registration', { type: RegistrationEnum, description: 'Who can register.' }),
+    secondFactorRoles: t.expose('secondFactorRoles', {
+      type: [RoleEnum],
+      description: 'The roles whose members need a second factor.',
+    }),
     sendsEmail: t.boolean({
       description: 'Whether the server sends email about shares.',
       authScopes: { public: true },
@@ -37,6 +42,11 @@ const UpdateWorkspaceInput = builder.inputType('UpdateWorkspaceInput', {
   fields: t => ({
     name: t.string({ description: 'The new name, with 1 to 200 characters.' }),
     registration: t.field({ type: RegistrationEnum, description: 'Who can register from now on.' }),
+    secondFactorRoles: t.field({
+      type: [RoleEnum],
+      description:
+        'The roles whose members need a second factor from now on. Their sessions without one can do nothing but add or give one. API keys need none.',
+    }),
   }),
 })
 
@@ -54,7 +64,7 @@ builder.mutationField('updateWorkspace', t =>
     type: WorkspaceRef,
     description: 'Changes the settings of the workspace.',
     audit: 'WORKSPACE_UPDATE',
-    authScopes: { workspace: 'admin' },
+    authScopes: { workspace: 'admin', recent: true },
     args: { input: t.arg({ type: UpdateWorkspaceInput, required: true, description: 'The changes.' }) },
     resolve: (_root, { input }, { services, viewer }) => services.workspaces.update(viewer, input),
   }),

@@ -13,7 +13,7 @@ import { AppError } from '../../../errors.ts'
 import { Slots } from '../../../lib/slots.ts'
 import type { Audit } from '../../audit/index.ts'
 import type { SignIns } from '../../limits/sign-ins.ts'
-import { type DirectorySignIn, startSession } from '../accounts.ts'
+import { type DirectorySignIn, type RequireNoSecondFactor, startSession } from '../accounts.ts'
 import { followIssuedGroups, insertIssuedAccount } from '../issued-accounts.ts'
 import type { Directory, DirectoryPerson } from './directory.ts'
 
@@ -23,8 +23,9 @@ export function createDirectorySignIn(options: {
   limits: SignIns
   audit: Audit
   directory: Directory
+  requireNoSecondFactor: RequireNoSecondFactor
 }): DirectorySignIn {
-  const { db, tokens, limits, audit, directory } = options
+  const { db, tokens, limits, audit, directory, requireNoSecondFactor } = options
   const { source } = directory
   /** Sign-ins that wait for the directory. Those of other people do not wait behind them. */
   const slots = new Slots<'network'>({ network: 20, all: 100 })
@@ -70,7 +71,7 @@ export function createDirectorySignIn(options: {
   return {
     owns: userId => hasIdentityOf(db, userId, source),
 
-    async signIn({ login, password }, recording, origin, signal) {
+    async signIn({ login, password }, recording, origin, party, signal) {
       using _slot = slots.take({ network: networkOf(origin.address) }, () => {
         const message = 'Too many people are waiting for the directory: try again in some seconds.'
         return new AppError('RATE_LIMITED', message, { retryAfterMs: 5000 })
@@ -88,12 +89,13 @@ export function createDirectorySignIn(options: {
       const [known] = await findIssuedMembers(db, source, [person.subject])
       if (known?.deactivatedBy === source) await reactivate(known, origin)
       const { identityId, member } = known ?? (await create(person, origin))
+      if (!member.deactivatedAt) await requireNoSecondFactor(member, { identityId }, party, recording)
       return recording.commit(async change => {
         if (!(await touchIdentity(change, identityId))) throw wrongPassword()
         const now = (await findMember(change, member.workspaceId, member.userId)) ?? member
         const followed = await followIssuedGroups(change, now, { issuer: source, groups })
         if (followed.changes) recording.add({ details: { groups: followed.changes } })
-        const by = { identityId, issuerSession: null }
+        const by = { identityId, issuerSession: null, isDirectory: true }
         return startSession(tokens, change, recording, followed.member, by, origin)
       })
     },

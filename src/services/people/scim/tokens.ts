@@ -1,7 +1,7 @@
 /** Tokens with which a directory manages people and groups over SCIM. They belong to the workspace and open nothing else. */
 import { hashToken } from '../../../auth/api-key.ts'
 import { isId } from '../../../auth/id.ts'
-import { requireSession, requireWorkspaceAdmin } from '../../../auth/policy.ts'
+import { requireRecent, requireSession, requireWorkspaceAdmin } from '../../../auth/policy.ts'
 import { generateScimToken, isScimToken } from '../../../auth/tokens.ts'
 import type { Origin, Viewer } from '../../../auth/viewer.ts'
 import type { Change, Database } from '../../../db/client.ts'
@@ -61,6 +61,7 @@ export function createScimTokens(options: {
     ): Promise<{ token: string; scimToken: ScimToken }> {
       return audit.recorded(viewer, 'SCIM_TOKEN_CREATE', {}, async recording => {
         const { workspaceId, userId } = requireWorkspaceAdmin(requireSession(viewer)).member
+        requireRecent(viewer)
         const name = parseName(input.name, 'The name of a token')
         const issuer = input.issuer ?? null
         if (issuer !== null && !issuers.includes(issuer)) {

@@ -84,3 +84,9 @@ export const RevokeInviteMutation = graphql(`
     revokeInvite(id: $id)
   }
 `)
+
+export const RemoveSecondFactorsMutation = graphql(`
+  mutation RemoveSecondFactors($userId: ID!) {
+    removeSecondFactors(userId: $userId) { id }
+  }
+`)

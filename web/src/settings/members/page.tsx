@@ -6,6 +6,7 @@ import { ask } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { useSession } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
+import { texts as securityTexts } from '../../texts/security.tsx'
 import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
@@ -14,13 +15,16 @@ import { AdminOnly, PageHead } from '../../ui/page.tsx'
 import { ShowMore, usePages } from '../../ui/pages.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
+import { notify } from '../../ui/toasts.tsx'
 import { AccessSummary } from '../access/access.tsx'
 import { ActivityDialog, EditMemberDialog, InviteDialog, ResetDialog, ViewDialog } from './dialogs.tsx'
 import { Invites } from './invites.tsx'
-import { type Member, MembersQuery, RemoveMemberMutation } from './operations.ts'
+import { type Member, MembersQuery, RemoveMemberMutation, RemoveSecondFactorsMutation } from './operations.ts'
 import { RoleAndGroups } from './role-and-groups.tsx'
 
-type MemberDialog = { kind: 'invite' } | { kind: 'view' | 'edit' | 'reset' | 'activity' | 'remove'; member: Member }
+type MemberDialog =
+  | { kind: 'invite' }
+  | { kind: 'view' | 'edit' | 'reset' | 'activity' | 'factors' | 'remove'; member: Member }
 
 export function MembersPage() {
   return (
@@ -59,6 +63,7 @@ function Members() {
           onEdit={member => setOpen({ kind: 'edit', member })}
           onReset={member => setOpen({ kind: 'reset', member })}
           onActivity={member => setOpen({ kind: 'activity', member })}
+          onFactors={member => setOpen({ kind: 'factors', member })}
           onRemove={member => setOpen({ kind: 'remove', member })}
         />
       )}
@@ -69,6 +74,19 @@ function Members() {
       {open?.kind === 'edit' && <EditMemberDialog member={open.member} onSaved={reload} onClose={close} />}
       {open?.kind === 'reset' && <ResetDialog member={open.member} onClose={close} />}
       {open?.kind === 'activity' && <ActivityDialog member={open.member} onChanged={reload} onClose={close} />}
+      {open?.kind === 'factors' && (
+        <Confirm
+          title={securityTexts.removeFactorsTitle(open.member.name ?? open.member.email)}
+          action={securityTexts.reset}
+          onConfirm={async () => {
+            await ask(RemoveSecondFactorsMutation, { userId: open.member.id })
+            notify(securityTexts.factorsRemoved)
+          }}
+          onClose={close}
+        >
+          <p>{securityTexts.removeFactorsHelp(open.member.email)}</p>
+        </Confirm>
+      )}
       {open?.kind === 'remove' && (
         <Confirm
           title={texts.removeTitle(open.member.name ?? open.member.email)}
@@ -91,6 +109,7 @@ interface MemberActions {
   onEdit: (member: Member) => void
   onReset: (member: Member) => void
   onActivity: (member: Member) => void
+  onFactors: (member: Member) => void
   onRemove: (member: Member) => void
 }
 
@@ -104,7 +123,7 @@ function MemberTable({ members, ...actions }: MemberActions & { members: readonl
   )
 }
 
-function Row({ member, onView, onEdit, onReset, onActivity, onRemove }: MemberActions & { member: Member }) {
+function Row({ member, onView, onEdit, onReset, onActivity, onFactors, onRemove }: MemberActions & { member: Member }) {
   const { user: self } = useSession().viewer
   const { id, name, email, role, createdAt, deactivatedAt, providerAccess } = member
   const nameId = `member-${id}`
@@ -141,6 +160,9 @@ function Row({ member, onView, onEdit, onReset, onActivity, onRemove }: MemberAc
             </Button>
             <Button onPress={() => onActivity(member)} aria-describedby={nameId}>
               {deactivatedAt === null ? texts.deactivate : texts.reactivate}
+            </Button>
+            <Button onPress={() => onFactors(member)} aria-describedby={nameId}>
+              {securityTexts.removeFactors}
             </Button>
             <Button variant="danger" onPress={() => onRemove(member)} aria-describedby={nameId}>
               {common.remove}
