@@ -1,16 +1,15 @@
 /** Loads entries into a catalogue without a back end, because millions of files take hours to make. */
-import { createWriteStream } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
+import { once } from 'node:events'
 import type pg from 'pg'
 import type { StoragePath } from '../src/auth/path.ts'
 import { ancestorsOf } from '../src/auth/path.ts'
 import { hashOfId, toEntry } from '../src/services/catalogue/entry.ts'
 import { connectToDatabase } from './installation.ts'
 
-/** The rows of one COPY. */
-const batch = 500_000
+/** Characters that are sent at once. */
+const chunk = 1_000_000
+/** The entries after which a line says how many were sent. */
+const said = 1_000_000
 const table = 'catalogue_entries'
 
 /**
@@ -25,18 +24,8 @@ export async function loadEntries(folder: string, paths: Iterable<string>, say: 
         changes_retry_at = now() + interval '7 days' where provider_id is not null returning id`)
     const indexes = await withoutIndexes(db)
     await db.query(`alter table ${table} disable trigger user`)
-    const file = join(folder, 'rows')
     const lines = linesOf(rows[0].id, paths, await foldersOf(db))
-    for (let loaded = 0; ; ) {
-      const count = await writeLines(file, lines)
-      await db.query(
-        `copy ${table} (size, modified_at, file_id, catalogue, is_folder, path, name, etag, grams) from '${file}'`,
-      )
-      loaded += count
-      say(`  ${loaded.toLocaleString('en')} entries loaded`)
-      if (count < batch) break
-    }
-    await rm(file)
+    await copy(db, `${table} (size, modified_at, file_id, catalogue, is_folder, path, name, etag, grams)`, lines, say)
     await db.query(`alter table ${table} enable trigger user`)
     await db.query(`set maintenance_work_mem = '1GB'`)
     for (const index of indexes) await db.query(index)
@@ -102,23 +91,34 @@ function lineOf(catalogue: number, path: StoragePath, isFolder: boolean): string
   return `${values.join('\t')}\n`
 }
 
-/** Writes the next lines. Returns their number. */
-async function writeLines(file: string, lines: Generator<string>): Promise<number> {
-  let count = 0
-  function* some() {
-    for (let text = ''; count < batch; text = '') {
-      for (let next = lines.next(); ; next = lines.next()) {
-        if (next.done) {
-          if (text !== '') yield text
-          return
-        }
-        text += next.value
-        count += 1
-        if (text.length > 1e6 || count === batch) break
-      }
-      yield text
+/** The types of pg lack these. */
+type CopyConnection = pg.Connection & { sendCopyFromChunk(chunk: Buffer): void; endCopyFrom(): void }
+
+/** Writes rows with COPY, which takes a tenth of the time of INSERT. */
+async function copy(db: pg.Client, into: string, lines: Iterable<string>, say: (line: string) => void): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const send = async (connection: CopyConnection) => {
+    const { stream } = connection
+    let text = ''
+    let count = 0
+    for (const line of lines) {
+      text += line
+      count += 1
+      if (count % said === 0) say(`  ${count.toLocaleString('en')} entries sent`)
+      if (text.length < chunk) continue
+      connection.sendCopyFromChunk(Buffer.from(text))
+      text = ''
+      if (stream.writableNeedDrain) await once(stream, 'drain')
     }
+    connection.sendCopyFromChunk(Buffer.from(text))
+    connection.endCopyFrom()
   }
-  await pipeline(some(), createWriteStream(file))
-  return count
+  db.query({
+    submit: (connection: pg.Connection) => connection.query(`copy ${into} from stdin`),
+    handleCopyInResponse: (connection: CopyConnection) => void send(connection).catch(reject),
+    handleCommandComplete() {},
+    handleReadyForQuery: () => resolve(),
+    handleError: reject,
+  } as pg.Submittable)
+  return promise
 }

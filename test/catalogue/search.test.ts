@@ -261,6 +261,22 @@ t.test('a moved folder is found at neither path until the catalogue has the move
   t.equal((await treeOf(store.root)).length, 5)
 })
 
+t.test('the best matches of a frequent word come first, wherever they are', async t => {
+  const store = await disk('frequent')
+  for (const folder of ['a', 'z']) await mkdir(store.at(folder))
+  const names = Array.from({ length: 2300 }, (_, index) => `a/not common ${index}.txt`)
+  for (const name of [...names, 'z/common', 'z/common sense.txt']) await writeFile(store.at(name), '')
+  await complete(store.id)
+  // The database knows from now on that the word is frequent.
+  await sql`analyze catalogue_entries`.execute(app.db)
+  const found = await everything({ text: 'common', within: [{ providerId: store.id, path: '/' }] }, token, 200)
+  t.same(found.slice(0, 2), ['/z/common', '/z/common sense.txt'])
+  t.equal(found.length, 2002, 'and as many others as are ranked')
+  t.equal(new Set(found).size, found.length)
+  t.equal((await everything({ text: 'common', within: [{ providerId: store.id, path: '/z' }] })).length, 2)
+  t.equal((await everything({ text: 'common', minSize: 1 })).length, 0)
+})
+
 t.test('the catalogue of a storage can be switched off', async t => {
   const store = await disk('off')
   await writeFile(store.at('findable'), '')

@@ -9,6 +9,8 @@ import { bytesOf, inside, isReserved, self, toEntry } from './names.ts'
 /** The number of names to read beyond the limit, since some may be entries that the provider does not serve. */
 const spareNames = 32
 
+/** The names that are looked at together. */
+const namesAtOnce = 128
 /**
  * The maximum number of concurrent lstat(2) calls of a page, and of pages that make them, as all work shares the thread
  * pool.
@@ -47,7 +49,7 @@ export async function listPage(
   const invalid: Buffer[] = []
   let checked = 0
   while (checked < names.length && entries.length < limit) {
-    const batch = names.slice(checked, checked + Math.min(statsAtOnce, limit - entries.length))
+    const batch = names.slice(checked, checked + Math.min(namesAtOnce, limit - entries.length))
     const valid = batch.filter(name => isUtf8(bytesOf(name)))
     if (valid.length < batch.length) invalid.push(...batch.map(bytesOf).filter(bytes => !isUtf8(bytes)))
     const found = await pageReads.run(signal, async () => (await stats(valid)) ?? (await entriesOf(handle, valid)))
@@ -61,11 +63,16 @@ export async function listPage(
 }
 
 async function entriesOf(directory: FileHandle, latin1Names: readonly string[]): Promise<(Entry | undefined)[]> {
-  const results = await Promise.allSettled(latin1Names.map(name => entryOf(directory, bytesOf(name))))
-  return results.map(result => {
-    if (result.status === 'rejected') throw result.reason
-    return result.value
-  })
+  const entries: (Entry | undefined)[] = []
+  for (let start = 0; start < latin1Names.length; start += statsAtOnce) {
+    const some = latin1Names.slice(start, start + statsAtOnce)
+    const results = await Promise.allSettled(some.map(name => entryOf(directory, bytesOf(name))))
+    for (const result of results) {
+      if (result.status === 'rejected') throw result.reason
+      entries.push(result.value)
+    }
+  }
+  return entries
 }
 
 async function entryOf(directory: FileHandle, bytes: Buffer): Promise<Entry | undefined> {

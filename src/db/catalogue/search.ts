@@ -61,6 +61,12 @@ export type FoundPosition = Pick<FoundEntry, 'rank' | 'modifiedAt' | 'catalogue'
  * and as many of the others.
  */
 const maxCandidates = 5000
+/** The same for a text that is so frequent that its entries are read in the order of their paths. */
+const maxScanned = 2000
+/** The part of all entries that must have the rarest gram of such a text. */
+const frequent = 0.04
+/** The number of folders up to which they are read in the order of their paths. */
+const maxScannedRanges = 10
 /** The maximum number of files whose content matches. */
 const maxContents = 1000
 /** Milliseconds. */
@@ -70,20 +76,59 @@ const timeout = 5000
  * Returns up to `limit` entries after a position: the best matches first, then the newest.
  * @throws an error of PostgreSQL with the code 57014 if the search takes too long
  */
-export async function searchCatalogues(
-  db: Database,
-  query: CatalogueQuery,
-  page: { after: FoundPosition | null; limit: number },
-): Promise<FoundEntry[]> {
+export async function searchCatalogues(db: Database, query: CatalogueQuery, page: Page): Promise<FoundEntry[]> {
   return db.transaction().execute(async trx => {
     // A plan without the index of grams would read every entry.
     await sql`select set_config('statement_timeout', ${String(timeout)}, true), set_config('enable_seqscan', 'off', true),
       set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
       set_config('work_mem', '32MB', true)`.execute(trx)
-    const few = await rank(trx, query, page, [[]])
-    if (few.candidates < maxCandidates) return few.found
-    return (await rank(trx, query, page, [[query.wholeGram], [query.startGram], []])).found
+    const grams = [...new Set(query.terms.flatMap(term => term.grams))]
+    const starts = [query.wholeGram, query.startGram]
+    const parts = await partsOf(trx, [...grams, ...starts])
+
+    /** Finds the best of the entries that have these grams. */
+    const find = async (query: CatalogueQuery, grams: readonly number[]) => {
+      const scan = scanOf(query, grams, Math.min(...grams.map(gram => parts.get(gram) ?? 0)))
+      const scanned = scan && (await rank(trx, query, page, scan))
+      if (scanned && scanned.candidates === maxScanned) return { found: scanned.found, isCut: true }
+      const { found, candidates } = await rank(trx, query, page, candidatesOf(query, grams))
+      return { found, isCut: candidates === maxCandidates }
+    }
+
+    const { found, isCut } = await find(query, grams)
+    if (!isCut) return found
+    const tiers = [found]
+    for (const gram of starts) tiers.push((await find({ ...query, content: null }, [...grams, gram])).found)
+    return merged(tiers).slice(0, page.limit)
   })
+}
+
+interface Page {
+  after: FoundPosition | null
+  limit: number
+}
+
+/** Returns the part of all entries that have each of these grams, as far as it is known to be large. */
+async function partsOf(db: Database, grams: readonly number[]): Promise<ReadonlyMap<number, number>> {
+  const { rows } = await sql<{ gram: number; part: number }>`
+    select f.gram, f.part from pg_stats s
+    cross join lateral unnest(s.most_common_elems::text::integer[], s.most_common_elem_freqs) as f (gram, part)
+    where s.schemaname = current_schema and s.tablename = 'catalogue_entries' and s.attname = 'grams'
+      and f.gram = any(${grams}::integer[])`.execute(db)
+  return new Map(rows.map(({ gram, part }) => [gram, part]))
+}
+
+/** Sorts entries as the query does. */
+function merged(tiers: readonly (readonly FoundEntry[])[]): FoundEntry[] {
+  const all = new Map(tiers.flat().map(entry => [`${entry.catalogue} ${entry.path}`, entry]))
+  const timeOf = ({ modifiedAt }: FoundEntry) => modifiedAt?.getTime() ?? Number.NEGATIVE_INFINITY
+  return [...all.values()].sort(
+    (a, b) =>
+      a.rank - b.rank ||
+      (timeOf(b) > timeOf(a) ? 1 : timeOf(b) < timeOf(a) ? -1 : 0) ||
+      a.catalogue - b.catalogue ||
+      Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)),
+  )
 }
 
 interface FoundRow extends Omit<FoundEntry, 'size' | 'checksums'> {
@@ -92,17 +137,12 @@ interface FoundRow extends Omit<FoundEntry, 'size' | 'checksums'> {
   candidates: number
 }
 
-/** @param tiers the grams, besides those of the terms, of each group of candidates */
 async function rank(
   db: Database,
   query: CatalogueQuery,
-  { after, limit }: { after: FoundPosition | null; limit: number },
-  tiers: readonly (readonly number[])[],
+  { after, limit }: Page,
+  candidates: RawBuilder<unknown>,
 ): Promise<{ found: FoundEntry[]; candidates: number }> {
-  const candidates = sql.join(
-    tiers.map(grams => sql`(${candidatesOf(query, grams)})`),
-    sql` union `,
-  )
   const contents = query.content === null ? sql`` : sql`union all (${contentCandidates(query, query.content)})`
   const { rows } = await sql<FoundRow>`
     with candidates as (${candidates}),
@@ -132,21 +172,47 @@ async function rank(
   return { found, candidates: rows[0]?.candidates ?? 0 }
 }
 
-function candidatesOf(query: CatalogueQuery, more: readonly number[]): RawBuilder<unknown> {
+const candidateColumns = sql`e.catalogue, e.path, e.name, e.is_folder, e.size, e.modified_at, e.etag, e.checksums`
+
+/**
+ * The SQL of candidates among the first entries of each range, which is faster than the index of grams for a frequent text: the index
+ * reads all that match before it returns the first one.
+ * @param part the part of all entries that match
+ * @returns null if it would not be faster
+ */
+function scanOf(query: CatalogueQuery, grams: readonly number[], part: number): RawBuilder<unknown> | null {
   const { ranges, terms } = query
-  const grams = [...new Set([...terms.flatMap(term => term.grams), ...more])]
+  if (part < frequent || ranges.length > maxScannedRanges || filtersOf(query).length > 0) return null
+  const limit = Math.ceil((2 * maxScanned) / part)
+  const entries = sql.join(
+    ranges.map(
+      ({ catalogue, path }) => sql`(
+        select ${candidateColumns}, e.grams from catalogue_entries e
+        where e.catalogue = ${catalogue} and ${path === '' ? sql`true` : sql`e.path >= ${path} and e.path < ${`${path}0`}`}
+        order by e.path limit ${limit})`,
+    ),
+    sql` union all `,
+  )
   const conditions = [
     sql<boolean>`e.grams @> ${grams}::integer[]`,
-    sql<boolean>`e.grams && ${ranges.map(({ gram }) => gram)}::integer[]`,
     isInRanges(ranges),
     ...terms.map(({ needle }) => contains(sql`e.name`, needle)),
+    isShown,
+  ]
+  return sql`select ${candidateColumns} from (${entries}) e where ${allOf(conditions)} limit ${maxScanned}`
+}
+
+function candidatesOf(query: CatalogueQuery, grams: readonly number[]): RawBuilder<unknown> {
+  const conditions = [
+    sql<boolean>`e.grams @> ${grams}::integer[]`,
+    sql<boolean>`e.grams && ${query.ranges.map(({ gram }) => gram)}::integer[]`,
+    isInRanges(query.ranges),
+    ...query.terms.map(({ needle }) => contains(sql`e.name`, needle)),
     ...filtersOf(query),
     isShown,
   ]
-  return sql`select e.catalogue, e.path, e.name, e.is_folder, e.size, e.modified_at, e.etag, e.checksums
-    from catalogue_entries e where ${allOf(conditions)} limit ${maxCandidates}`
+  return sql`select ${candidateColumns} from catalogue_entries e where ${allOf(conditions)} limit ${maxCandidates}`
 }
-
 /** Files whose content matches, and whose name does not. The text of another version of a file is not searched. */
 function contentCandidates({ ranges, terms, ...query }: CatalogueQuery, content: string): RawBuilder<unknown> {
   const conditions = [

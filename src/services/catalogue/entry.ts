@@ -1,5 +1,5 @@
 /** Entries as back ends return them, and as the catalogue stores them. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { nameOf, type StoragePath } from '../../auth/path.ts'
 import { type CatalogueEntry, type EntryFacts, type KnownEntry, maxCataloguePath } from '../../db/catalogue/entries.ts'
 import { AppError, type Reason } from '../../errors.ts'
@@ -21,7 +21,7 @@ export function factsOf(entry: CheckedEntry): EntryFacts {
 
 /** Returns what the catalogue stores of the id of an entry, which may contain the address of the back end. */
 export function hashOfId(fileId: string): string {
-  return createHash('sha256').update(fileId).digest('hex').slice(0, 32)
+  return hash('sha256', fileId, 'hex').slice(0, 32)
 }
 
 /** PostgreSQL stores the years from -4712 to 294276, and JavaScript more. */
