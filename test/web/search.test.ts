@@ -164,6 +164,40 @@ if (files) {
     await page.getByText('Nothing found').waitFor()
   })
 
+  t.test('several results of different folders are moved and deleted together', async t => {
+    for (const path of ['/Reports/together 1.txt', '/Reports/Old/together 2.txt', '/together 3.txt']) {
+      await app.upload(owner.token, disk.id, path, 'x')
+    }
+    await app.upload(owner.token, archive.id, '/together 4.txt', 'x')
+    const page = await open(t)
+    await page.goto('/search?text=together')
+    await until(async () => {
+      await page.reload()
+      await page.locator('.empty, .entry-list').first().waitFor()
+      return (await results(page).count()) === 4
+    })
+    const choose = async (...names: string[]) => {
+      for (const name of names) await page.getByRole('checkbox', { name: `Select: ${name}`, exact: true }).check()
+    }
+    await choose('together 1.txt', 'together 4.txt')
+    await page.getByText('Select items of one storage only').waitFor()
+    await isGood(t, page)
+    await button(page, 'Clear the selection').click()
+    await choose('together 1.txt', 'together 2.txt')
+    await button(page, 'Move to…').click()
+    await dialog(page).getByRole('button', { name: 'Old', exact: true }).click()
+    await dialog(page).getByRole('button', { name: 'Move here' }).click()
+    await until(async () => (await disk.names('Reports/Old')).includes('together 1.txt'))
+    await button(page, 'Clear the selection').click()
+    await page.getByText('Disk · /Reports/Old').nth(1).waitFor()
+    await choose('together 1.txt', 'together 3.txt')
+    await button(page, 'Delete').click()
+    await dialog(page).getByRole('button', { name: 'Delete' }).click()
+    await until(async () => !(await disk.names('Reports/Old')).includes('together 1.txt'))
+    t.ok((await disk.names('Reports/Old')).includes('together 2.txt'))
+    t.notOk((await disk.names()).includes('together 3.txt'))
+  })
+
   t.test('only the last text is searched, and a search that nobody waits for is canceled', async t => {
     const page = await open(t)
     await page.goto('/files')

@@ -69,7 +69,10 @@ export function TransferDialog({
   const batch = useBatch(async ({ name }, signal) => {
     if (!destination) return
     const from = { ...folder, path: childPath(folder.path, name) }
-    const to = { ...destination, path: childPath(destination.path, name) }
+    // The names of entries of several folders are paths below `folder`.
+    const to = { ...destination, path: childPath(destination.path, nameOfPath(`/${name}`)) }
+    const isThere = from.providerId === to.providerId && from.path === to.path
+    if (kind === 'move' && isThere) return
     const path = await transfer(kind, from, to, conflict.current, signal)
     undoSteps.current.push(() => transfer('move', { ...to, path }, from, 'FAIL', AbortSignal.timeout(undoTimeout)))
   })

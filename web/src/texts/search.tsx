@@ -48,6 +48,8 @@ export const texts = {
   removeFolder: (folder: string) => `Search everywhere, not only in ${folder}`,
   removeFilters: 'Clear filters',
 
+  oneStorage: 'Select items of one storage only to work with them.',
+
   // What the catalogues do not have
   coverage: {
     off: (names: string) => `Not searched, because the search is off there: ${names}.`,

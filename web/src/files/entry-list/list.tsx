@@ -1,6 +1,6 @@
 import { type KeyboardEvent, memo, type ReactNode, Suspense, useCallback, useState } from 'react'
 import { Link, useNavigate } from 'react-router'
-import { nameOfPath, parentPath, storageAt } from '../../api/locations.ts'
+import { isWithin, nameOfPath, parentPath, type StorageLocation, storageAt } from '../../api/locations.ts'
 import { usePermissions } from '../../api/session.ts'
 import { lazyPart } from '../../lib/load-part.ts'
 import { common } from '../../texts/common.ts'
@@ -14,6 +14,7 @@ import { entryHref, folderHref } from '../addresses.ts'
 import { downloadEntries } from '../download/download.ts'
 import { EntryIcon } from '../entry-icon.tsx'
 import type { DialogKind } from '../folder/dialogs.tsx'
+import { SelectionBar } from '../folder/toolbar.tsx'
 import { useProviders } from '../listing.ts'
 import { type Entry, thumbnailOf } from '../operations.ts'
 import '../files.css'
@@ -46,18 +47,23 @@ export function EntryList({
   const { data: providers } = useProviders()
   const navigate = useNavigate()
   const [menu, setMenu] = useState<{ entry: LocatedEntry; at: { x: number; y: number } } | null>(null)
-  const [dialog, setDialog] = useState<{ entry: LocatedEntry; kind: DialogKind } | null>(null)
+  const [dialog, setDialog] = useState<{ entries: readonly LocatedEntry[]; kind: DialogKind } | null>(null)
+  const [selectedKeys, setSelectedKeys] = useState<ReadonlySet<string>>(new Set())
   /** Deleted entries, which the catalogue still has. */
   const [gone, setGone] = useState<ReadonlySet<string>>(new Set())
   const shown = entries.filter(entry => !gone.has(keyOf(entry)))
-  const provider = dialog && providers && storageAt(providers, dialog.entry)
+  const selected = shown.filter(entry => selectedKeys.has(keyOf(entry)))
+  const [first] = dialog?.entries ?? []
+  const provider = first && providers && storageAt(providers, first)
 
-  const actionsOf = (entry: LocatedEntry) => {
-    const open = (kind: DialogKind) => () => setDialog({ entry, kind })
-    const folder = { providerId: entry.providerId, path: parentPath(entry.path) }
-    return actionsFor([entry], canWrite, {
+  const actionsOf = (on: readonly LocatedEntry[]) => {
+    const [entry] = on
+    if (!entry || on.some(({ providerId }) => providerId !== entry.providerId)) return []
+    const open = (kind: DialogKind) => () => setDialog({ entries: on, kind })
+    const { folder, items } = inFolder(on)
+    return actionsFor(on, canWrite, {
       open: () => void navigate(entryHref(entry.providerId, entry)),
-      download: () => void downloadEntries(folder, nameOfPath(folder.path), [entry]).catch(notifyError),
+      download: () => void downloadEntries(folder, nameOfPath(folder.path), items).catch(notifyError),
       share: open('share'),
       rename: open('rename'),
       move: open('move'),
@@ -75,27 +81,52 @@ export function EntryList({
     if (links[at + step]) event.preventDefault()
   }
   const onMenu = useCallback((entry: LocatedEntry, at: { x: number; y: number }) => setMenu({ entry, at }), [])
+  const onSelect = useCallback(
+    (entry: LocatedEntry) => setSelectedKeys(keys => keys.symmetricDifference(new Set([keyOf(entry)]))),
+    [],
+  )
+  const actions = actionsOf(selected)
   return (
     <>
       <ul className="entry-list" aria-label={label} onKeyDown={onKeyDown}>
         {shown.map(entry => (
-          <EntryItem key={keyOf(entry)} entry={entry} name={nameOf(entry)} onMenu={onMenu} />
+          <EntryItem
+            key={keyOf(entry)}
+            entry={entry}
+            name={nameOf(entry)}
+            isSelected={selectedKeys.has(keyOf(entry))}
+            onSelect={onSelect}
+            onMenu={onMenu}
+          />
         ))}
       </ul>
+      {selected.length > 0 && (
+        <div className="entry-list-line">
+          <span role="status">{texts.selected(selected.length)}</span>
+          <SelectionBar actions={actions} onClear={() => setSelectedKeys(new Set())} />
+          {actions.length === 0 && <span className="help">{searchTexts.oneStorage}</span>}
+        </div>
+      )}
       <Suspense>
-        {menu && <EntryMenu at={menu.at} actions={actionsOf(menu.entry)} onClose={() => setMenu(null)} />}
+        {menu && (
+          <EntryMenu
+            at={menu.at}
+            actions={actionsOf(menuEntries(menu.entry, selected))}
+            onClose={() => setMenu(null)}
+          />
+        )}
       </Suspense>
       <Suspense>
-        {dialog && provider && providers && (
+        {dialog && first && provider && providers && (
           <FolderDialog
             kind={dialog.kind}
-            folder={{ providerId: dialog.entry.providerId, path: parentPath(dialog.entry.path) }}
-            entries={[dialog.entry]}
+            folder={inFolder(dialog.entries).folder}
+            entries={inFolder(dialog.entries).items}
             provider={provider}
             providers={providers}
-            hrefOf={() => entryHref(dialog.entry.providerId, dialog.entry)}
+            hrefOf={() => entryHref(first.providerId, first)}
             onChanged={() => {}}
-            onDeleted={() => setGone(new Set([...gone, keyOf(dialog.entry)]))}
+            onDeleted={() => setGone(new Set([...gone, ...dialog.entries.map(keyOf)]))}
             onClose={() => {
               setDialog(null)
               if (dialog.kind !== 'details' && dialog.kind !== 'share') onChanged()
@@ -107,13 +138,31 @@ export function EntryList({
   )
 }
 
+/** Returns the entries that a menu is about: all selected ones if it was opened at one of them. */
+function menuEntries(entry: LocatedEntry, selected: readonly LocatedEntry[]): readonly LocatedEntry[] {
+  return selected.some(each => keyOf(each) === keyOf(entry)) ? selected : [entry]
+}
+
+/** Returns entries of one storage by the folder that contains all of them: each name is the path below it. */
+function inFolder(entries: readonly LocatedEntry[]): { folder: StorageLocation; items: Entry[] } {
+  const providerId = entries[0]?.providerId ?? ''
+  let path = parentPath(entries[0]?.path ?? '/')
+  for (const entry of entries) while (!isWithin(parentPath(entry.path), path)) path = parentPath(path)
+  const start = path === '/' ? 1 : path.length + 1
+  return { folder: { providerId, path }, items: entries.map(entry => ({ ...entry, name: entry.path.slice(start) })) }
+}
+
 const EntryItem = memo(function EntryItem({
   entry,
   name,
+  isSelected,
+  onSelect,
   onMenu,
 }: {
   entry: LocatedEntry
   name: ReactNode
+  isSelected: boolean
+  onSelect: (entry: LocatedEntry) => void
   onMenu: (entry: LocatedEntry, at: { x: number; y: number }) => void
 }) {
   const { providerId, path, storage, note, modifiedAt } = entry
@@ -121,11 +170,20 @@ const EntryItem = memo(function EntryItem({
   const folder = parentPath(path)
   return (
     <li
+      className={isSelected ? 'selected' : ''}
       onContextMenu={event => {
         event.preventDefault()
         onMenu(entry, { x: event.clientX, y: event.clientY })
       }}
     >
+      <label className="entry-check">
+        <input
+          type="checkbox"
+          aria-label={common.actionOn(texts.select, entry.name)}
+          checked={isSelected}
+          onChange={() => onSelect(entry)}
+        />
+      </label>
       <EntryIcon entry={entry} thumbnail={thumbnailOf(entry, 128)} />
       <div className="entry-text">
         <Link className="entry-name" to={entryHref(providerId, entry)}>
