@@ -76,7 +76,7 @@ const timeout = 5000
  * Returns up to `limit` entries after a position: the best matches first, then the newest.
  * @throws an error of PostgreSQL with the code 57014 if the search takes too long
  */
-export async function searchCatalogues(db: Database, query: CatalogueQuery, page: Page): Promise<FoundEntry[]> {
+export async function searchCatalogues(db: Database, query: CatalogueQuery, page: FoundPage): Promise<FoundEntry[]> {
   return db.transaction().execute(async trx => {
     // A plan without the index of grams would read every entry.
     await sql`select set_config('statement_timeout', ${String(timeout)}, true), set_config('enable_seqscan', 'off', true),
@@ -103,7 +103,7 @@ export async function searchCatalogues(db: Database, query: CatalogueQuery, page
   })
 }
 
-interface Page {
+interface FoundPage {
   after: FoundPosition | null
   limit: number
 }
@@ -140,7 +140,7 @@ interface FoundRow extends Omit<FoundEntry, 'size' | 'checksums'> {
 async function rank(
   db: Database,
   query: CatalogueQuery,
-  { after, limit }: Page,
+  { after, limit }: FoundPage,
   candidates: RawBuilder<unknown>,
 ): Promise<{ found: FoundEntry[]; candidates: number }> {
   const contents = query.content === null ? sql`` : sql`union all (${contentCandidates(query, query.content)})`
