@@ -124,6 +124,10 @@ t.test('every type of provider and every route is documented', async t => {
   for (const path of paths) t.ok(new RegExp(`${path}(?![\\w/])`).test(textOf('docs/rest.md')), path)
 })
 
+t.test('no page has a conflict of a merge', async t => {
+  for (const [page, text] of documents) t.notMatch(text, /^(?:<{7}|={7}|>{7})(?: |$)/m, page)
+})
+
 t.test('every link has a target', async t => {
   for (const [page, text] of documents) {
     for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {

@@ -1,4 +1,6 @@
 /** Sign-ins with the passwords of a real LDAP directory, and readings of it. */
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import tls from 'node:tls'
 import { TOTP } from 'otpauth'
 import t, { type Test } from 'tap'
@@ -12,6 +14,8 @@ import { freePort } from '../support/free-port.ts'
 const login = 'mutation ($input: LoginInput!) { login(input: $input) { token user { id email name } } }'
 const me = '{ me { id email name groups { name } effectiveRole } }'
 const users = '{ users { nodes { email name deactivatedAt directory groups { name } issuedGroupIds } } }'
+/** The answer to the first request of a connection, a bind. */
+const bindSucceeds = Buffer.from('300c02010161070a010004000400', 'hex')
 const people = (uid: string) => `uid=${uid},ou=people,${base}`
 const groups = (cn: string) => `cn=${cn},ou=groups,${base}`
 
@@ -31,6 +35,30 @@ function settingsOf(server: LdapDirectory, changed: Partial<NonNullable<Settings
     syncMinutes: 0,
   } as const
   return { ldap: { ...common, ...changed } }
+}
+
+/** Passes on the answers of a directory until `onAnswer` returns what becomes of the connection. */
+async function startRelay(t: Test, port: number, onAnswer: (answers: number, client: Socket) => 'pass' | 'stall') {
+  const open = new Set<Socket>()
+  const relay = createServer(client => {
+    const upstream = connect(port, '127.0.0.1')
+    let answers = 0
+    for (const socket of [client, upstream]) {
+      open.add(socket)
+      socket.on('error', () => {}).on('close', () => [client, upstream].map(each => each.destroy()))
+    }
+    client.on('data', chunk => upstream.write(chunk))
+    upstream.on('data', chunk => {
+      answers += 1
+      if (onAnswer(answers, client) === 'pass' && !client.destroyed) client.write(chunk)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(relay, 'listening')
+  t.teardown(() => {
+    for (const socket of open) socket.destroy()
+    relay.close()
+  })
+  return (relay.address() as AddressInfo).port
 }
 
 async function setUp(t: Test, ldif: string, options: TestAppOptions = {}) {
@@ -300,4 +328,40 @@ t.test('the password of the directory is one factor of two', async t => {
   t.match(await app.ask('{ sessions { factors } }', {}, completeLogin.token), {
     sessions: [{ factors: ['PASSWORD', 'RECOVERY_CODE'] }, { factors: ['PASSWORD', 'TOTP'] }],
   })
+})
+
+t.test('a directory that closes its connections, or says nothing more, keeps nobody waiting', async t => {
+  const { app, server } = await setUp(t, personEntry('ann'))
+  const at = async (port: number) => {
+    const { app: replica, graphql } = await app.replica({ settings: settingsOf(server, { port }) })
+    const { audit, directory } = replica.services
+    if (!directory) throw new Error('There is no directory')
+    const sync = (signal: AbortSignal) => syncDirectory({ db: app.db, audit, directory }, signal)
+    return { sync, graphql }
+  }
+  const never = new AbortController().signal
+  // After the bind. The connection is closed before the search begins.
+  const closing = await at(
+    await startRelay(t, server.port, (_, client) => {
+      client.write(bindSucceeds, () => client.destroy())
+      return 'stall'
+    }),
+  )
+  await t.rejects(closing.sync(never), { message: /does not respond/ })
+  const input = { email: 'ann', password: 'password of ann' }
+  t.match((await closing.graphql(login, { input })).errors, [{ extensions: { reason: 'UNAVAILABLE' } }])
+
+  const { promise: stalled, resolve } = Promise.withResolvers<void>()
+  const silent = await at(
+    await startRelay(t, server.port, answers => {
+      if (answers === 1) return 'pass'
+      resolve()
+      return 'stall'
+    }),
+  )
+  const stop = new AbortController()
+  const sync = silent.sync(stop.signal)
+  await Promise.race([stalled, sync])
+  stop.abort(new Error('The server ends.'))
+  await t.rejects(sync, { message: 'The server ends.' })
 })
