@@ -14,8 +14,6 @@ import { freePort } from '../support/free-port.ts'
 const login = 'mutation ($input: LoginInput!) { login(input: $input) { token user { id email name } } }'
 const me = '{ me { id email name groups { name } effectiveRole } }'
 const users = '{ users { nodes { email name deactivatedAt directory groups { name } issuedGroupIds } } }'
-/** The answer to the first request of a connection, a bind. */
-const bindSucceeds = Buffer.from('300c02010161070a010004000400', 'hex')
 const people = (uid: string) => `uid=${uid},ou=people,${base}`
 const groups = (cn: string) => `cn=${cn},ou=groups,${base}`
 
@@ -37,8 +35,8 @@ function settingsOf(server: LdapDirectory, changed: Partial<NonNullable<Settings
   return { ldap: { ...common, ...changed } }
 }
 
-/** Passes on the answers of a directory until `onAnswer` returns what becomes of the connection. */
-async function startRelay(t: Test, port: number, onAnswer: (answers: number, client: Socket) => 'pass' | 'stall') {
+/** Passes on the first answer of each connection, which is that to the bind. Then it closes the connection, or says nothing more. */
+async function startRelay(t: Test, port: number, then: 'close' | 'stall', onSecond = () => {}) {
   const open = new Set<Socket>()
   const relay = createServer(client => {
     const upstream = connect(port, '127.0.0.1')
@@ -50,7 +48,9 @@ async function startRelay(t: Test, port: number, onAnswer: (answers: number, cli
     client.on('data', chunk => upstream.write(chunk))
     upstream.on('data', chunk => {
       answers += 1
-      if (onAnswer(answers, client) === 'pass' && !client.destroyed) client.write(chunk)
+      if (answers > 1) onSecond()
+      else if (then === 'close') client.end(chunk)
+      else client.write(chunk)
     })
   }).listen(0, '127.0.0.1')
   await once(relay, 'listening')
@@ -340,25 +340,13 @@ t.test('a directory that closes its connections, or says nothing more, keeps nob
     return { sync, graphql }
   }
   const never = new AbortController().signal
-  // After the bind. The connection is closed before the search begins.
-  const closing = await at(
-    await startRelay(t, server.port, (_, client) => {
-      client.write(bindSucceeds, () => client.destroy())
-      return 'stall'
-    }),
-  )
+  const closing = await at(await startRelay(t, server.port, 'close'))
   await t.rejects(closing.sync(never), { message: /does not respond/ })
   const input = { email: 'ann', password: 'password of ann' }
   t.match((await closing.graphql(login, { input })).errors, [{ extensions: { reason: 'UNAVAILABLE' } }])
 
   const { promise: stalled, resolve } = Promise.withResolvers<void>()
-  const silent = await at(
-    await startRelay(t, server.port, answers => {
-      if (answers === 1) return 'pass'
-      resolve()
-      return 'stall'
-    }),
-  )
+  const silent = await at(await startRelay(t, server.port, 'stall', resolve))
   const stop = new AbortController()
   const sync = silent.sync(stop.signal)
   await Promise.race([stalled, sync])

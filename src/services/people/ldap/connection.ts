@@ -2,8 +2,8 @@
 import type { Socket } from 'node:net'
 import type { connect as connectTls } from 'node:tls'
 import type { Client } from 'ldapts'
-import type { Network } from '../../../../adapters/contract.ts'
-import { startDeadline } from '../../../lib/timeout.ts'
+import { type Network, orAborted } from '../../../../adapters/contract.ts'
+import { followSignal, startDeadline } from '../../../lib/timeout.ts'
 
 export interface DirectoryServer {
   host: string
@@ -19,7 +19,7 @@ const maxAnswer = 16 * 1024 * 1024
 
 /** A connection on which somebody has signed in. */
 export interface DirectoryConnection {
-  /** Runs one request. Its answer is bounded. */
+  /** Runs one request at a time, which also ends with the connection. Its answer is bounded. */
   ask<T>(request: (client: Client) => Promise<T>): Promise<T>
 }
 
@@ -46,9 +46,12 @@ export async function withDirectory<T>(
     signal: startsWithin(deadline.signal),
     ...(security === 'LDAPS' && { tls }),
   })
+  // The library waits forever for some answers of a connection that is closed.
+  using end = followSignal(deadline.signal)
   const close = () => socket.destroy()
-  deadline.signal.addEventListener('abort', close, { once: true })
-  let bytes = 0
+  end.signal.addEventListener('abort', close, { once: true })
+  socket.once('close', () => end.abort(new Error('The directory has closed the connection')))
+  let [bytes, isUsed] = [0, false]
   const count = (from: Socket) => {
     from.on('data', chunk => {
       bytes += chunk.length
@@ -65,22 +68,27 @@ export async function withDirectory<T>(
   const client = new Client({
     url: `ldap://${host.includes(':') ? `[${host}]` : host}:${port}`,
     timeout,
-    createConnection: () => count(socket),
+    // The library connects again by itself, but then nobody has signed in on the connection.
+    createConnection() {
+      if (isUsed) throw new Error('The directory has closed the connection')
+      isUsed = true
+      return count(socket)
+    },
     createSecureConnection: startTls as unknown as typeof connectTls,
   })
+  const ask = async <Answer>(request: (client: Client) => Promise<Answer>): Promise<Answer> => {
+    end.signal.throwIfAborted()
+    bytes = 0
+    return orAborted(request(client), end.signal)
+  }
   try {
-    if (security === 'STARTTLS') await client.startTLS()
-    await client.bind(as.dn, as.password)
-    return await work({
-      ask(request) {
-        bytes = 0
-        return request(client)
-      },
-    })
+    if (security === 'STARTTLS') await ask(() => client.startTLS())
+    await ask(() => client.bind(as.dn, as.password))
+    return await work({ ask })
   } catch (error) {
     throw deadline.signal.aborted ? deadline.signal.reason : error
   } finally {
-    deadline.signal.removeEventListener('abort', close)
+    end.signal.removeEventListener('abort', close)
     socket.destroy()
   }
 }
