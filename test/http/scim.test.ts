@@ -283,6 +283,38 @@ t.test('Okta', async t => {
   )
 })
 
+t.test('an operation changes only the members that its path selects', async t => {
+  const { scim } = await setUp(t)
+  const { id } = (await scim('POST', '/Users', entraUser('aa'))).body
+  const groupId = (await scim('POST', '/Groups', { displayName: 'Group', members: [{ value: id }] })).body.id
+  for (const operation of [
+    { op: 'remove', path: 'members[type eq "Group"]' },
+    { op: 'remove', path: `members[display eq "nobody"]` },
+    { op: 'remove', path: 'members.value' },
+    { op: 'remove', path: `members[value eq "${id}"].display` },
+    { op: 'replace', path: 'members[type eq "Group"]', value: [] },
+    { op: 'replace', value: { 'members[type eq "Group"]': [] } },
+    { op: 'replace', path: 'members' },
+  ]) {
+    const { status } = await scim('PATCH', `/Groups/${groupId}`, patch(operation))
+    t.equal(status, 400, JSON.stringify(operation))
+    t.match((await scim('GET', `/Groups/${groupId}`)).body.members, [{ value: id }])
+  }
+  for (const [path, value] of [
+    ['emails[type eq "home"].value', 'home@example.org'],
+    ['emails[primary eq false].value', 'second@example.org'],
+    ['emails[type eq "home"]', { value: 'home@example.org' }],
+  ]) {
+    const { body } = await scim('PATCH', `/Users/${id}`, patch({ op: 'replace', path, value }))
+    t.match(body, { emails: [{ value: 'Test_User_aa@testuser.com' }] }, `${path}`)
+  }
+  for (const path of ['emails[primary eq true].value', 'emails[type eq "work"].value', 'emails']) {
+    const value = `by-${path.length}@example.org`
+    const { body } = await scim('PATCH', `/Users/${id}`, patch({ op: 'replace', path, value }))
+    t.match(body, { emails: [{ value }] }, path)
+  }
+})
+
 t.test('an owner, other accounts and other groups are out of reach', async t => {
   const { app, owner, scim } = await setUp(t)
   t.match(await scim('POST', '/Users', entraUser('oo', { emails: [{ value: 'OWNER@example.org' }] })), {

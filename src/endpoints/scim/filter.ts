@@ -66,8 +66,8 @@ function invalidFilter(): AppError {
 export interface ScimPath {
   /** In lower case; null for an attribute of an extension, which nothing here has. */
   attribute: string | null
-  /** The value that `[value eq "..."]` selects; null without it. */
-  selected: string | null
+  /** The only condition of a filter for values, such as `[value eq "..."]`; null for all values. */
+  selector: { attribute: string; value: string | boolean } | null
   /** In lower case; null for the attribute as a whole. */
   part: string | null
 }
@@ -78,16 +78,21 @@ const pathPattern =
 /** @throws INVALID_INPUT with the type of the error of SCIM */
 export function parsePath(text: string): ScimPath {
   const core = text.replace(/^urn:ietf:params:scim:schemas:core:2\.0:(?:User|Group):/i, '')
-  if (/^urn:/i.test(core)) return { attribute: null, selected: null, part: null }
+  if (/^urn:/i.test(core)) return { attribute: null, selector: null, part: null }
   const [, attribute, key, value, part] = pathPattern.exec(core) ?? []
-  if (attribute === undefined) {
-    throw new AppError('INVALID_INPUT', 'The path of an operation is malformed.', {
-      facts: { scimType: 'invalidPath' },
-    })
-  }
+  if (attribute === undefined) throw invalidPath('The path of an operation is malformed.')
   return {
     attribute: attribute.toLowerCase(),
-    selected: key?.toLowerCase() === 'value' && value?.startsWith('"') ? value.slice(1, -1) : null,
+    selector:
+      key === undefined || value === undefined ? null : { attribute: key.toLowerCase(), value: selectedValue(value) },
     part: part?.toLowerCase() ?? null,
   }
+}
+
+function selectedValue(text: string): string | boolean {
+  return text.startsWith('"') ? text.slice(1, -1) : text.toLowerCase() === 'true'
+}
+
+export function invalidPath(message: string): AppError {
+  return new AppError('INVALID_INPUT', message, { facts: { scimType: 'invalidPath' } })
 }

@@ -2,7 +2,7 @@
 import type { ScimGroup, ScimGroupField, ScimGroupMember } from '../../db/scim.ts'
 import type { MembersChange, ScimGroupChange } from '../../services/people/scim/groups.ts'
 import { attributesOf, invalidValue, listOf, type PatchOperation, textOrNull } from './body.ts'
-import { parsePath } from './filter.ts'
+import { invalidPath, parsePath, type ScimPath } from './filter.ts'
 
 export const groupSchema = 'urn:ietf:params:scim:schemas:core:2.0:Group'
 
@@ -61,21 +61,30 @@ export function patchGroup(operations: readonly PatchOperation[]): ScimGroupChan
   let name: string | undefined
   let externalId: string | null | undefined
   const members: MembersChange[] = []
-  const apply = (attribute: string | null, selected: string | null, { kind, value }: PatchOperation) => {
+  const apply = (path: ScimPath, { kind, value }: Pick<PatchOperation, 'kind' | 'value'>) => {
+    const { attribute } = path
     if (attribute === 'displayname' && kind !== 'remove') name = textOrNull(value, 'displayName') ?? name
     if (attribute === 'externalid') externalId = kind === 'remove' ? null : textOrNull(value, 'externalId')
-    if (attribute !== 'members') return
-    if (selected !== null) {
-      if (kind !== 'remove') throw invalidValue('An operation on one member can only remove it.')
-      members.push({ kind, userIds: [selected.toLowerCase()] })
-    } else if (kind === 'remove' && value === undefined) members.push({ kind: 'set', userIds: [] })
-    else members.push({ kind: kind === 'replace' ? 'set' : kind, userIds: idsIn(value) })
+    if (attribute === 'members') members.push(changeOf(path, kind, value))
   }
-  for (const operation of operations) {
-    const { path, value, kind } = operation
-    if (path) apply(path.attribute, path.selected, operation)
-    else
-      for (const [key, each] of attributesOf(value)) apply(parsePath(key).attribute, null, { kind, path, value: each })
+  for (const { path, value, kind } of operations) {
+    if (path) apply(path, { kind, value })
+    else for (const [name, each] of attributesOf(value)) apply(parsePath(name), { kind, value: each })
   }
   return { name, externalId, members }
+}
+
+/** Returns what an operation changes. What it cannot select is refused, since all members are never what it means. @throws INVALID_INPUT */
+function changeOf({ selector, part }: ScimPath, kind: PatchOperation['kind'], value: unknown): MembersChange {
+  if (part !== null) throw invalidPath('An operation changes members as a whole.')
+  if (selector !== null) {
+    if (selector.attribute !== 'value' || typeof selector.value !== 'string') {
+      throw invalidPath('The path of a member is members[value eq "<id>"].')
+    }
+    if (kind !== 'remove') throw invalidValue('An operation on one member can only remove it.')
+    return { kind, userIds: [selector.value.toLowerCase()] }
+  }
+  if (kind === 'remove' && value === undefined) return { kind: 'set', userIds: [] }
+  if (value === undefined) throw invalidValue('An operation that adds or replaces members needs a value.')
+  return { kind: kind === 'replace' ? 'set' : kind, userIds: idsIn(value) }
 }

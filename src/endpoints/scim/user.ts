@@ -96,7 +96,18 @@ function removed(values: ScimUserValues, { attribute, part }: ScimPath): ScimUse
   }
 }
 
-function changed(values: ScimUserValues, { attribute, part }: ScimPath, value: unknown): ScimUserValues {
+/** Returns whether a path can mean the only address that an account has, as `userResource` shows it. */
+function isOwnAddress({ selector, part }: ScimPath): boolean {
+  if (part !== null && part !== 'value') return false
+  if (selector === null) return true
+  const { attribute, value } = selector
+  return (
+    (attribute === 'type' && value === 'work') || (attribute === 'primary' && String(value).toLowerCase() === 'true')
+  )
+}
+
+function changed(values: ScimUserValues, path: ScimPath, value: unknown): ScimUserValues {
+  const { attribute, part } = path
   switch (attribute) {
     case 'active':
       return { ...values, isActive: booleanOf(listOf(value)[0], 'active') }
@@ -107,8 +118,7 @@ function changed(values: ScimUserValues, { attribute, part }: ScimPath, value: u
     case 'displayname':
       return { ...values, displayName: textOrNull(value, 'displayName') }
     case 'emails':
-      if (part !== null && part !== 'value') return values
-      return { ...values, email: emailIn(value) ?? values.email }
+      return isOwnAddress(path) ? { ...values, email: emailIn(value) ?? values.email } : values
     case 'name':
       return changedName(values, part, value)
     default:
