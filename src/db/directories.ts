@@ -51,11 +51,33 @@ export async function findIssuedMembers(
   }))
 }
 
-/** Returns the subjects of the active members of a directory who are no owners, in their order, beginning after a subject. */
+/** The time of the database, with which it notes when identities are made and used. */
+export async function readTime(db: Database): Promise<Date> {
+  const { rows } = await sql<{ at: Date }>`select now() as at`.execute(db)
+  if (!rows[0]) throw new Error('The database has no time.')
+  return rows[0].at
+}
+
+const isUnusedSince = (since: Date) =>
+  sql<SqlBool>`identities.created_at < ${since} and (identities.last_used_at is null or identities.last_used_at < ${since})`
+
+/**
+ * Locks an identity until the end of the transaction, so that nobody signs in with it meanwhile. Returns false if somebody has done
+ * so since a time, or removed it.
+ */
+export async function lockUnusedIdentity(db: Change, id: string, since: Date): Promise<boolean> {
+  const query = db.selectFrom('identities').select('id').where('id', '=', id).where(isUnusedSince(since))
+  return (await query.forUpdate().executeTakeFirst()) !== undefined
+}
+
+/**
+ * Returns the subjects of the active members of a directory who are no owners and have not signed in since a time, in their order,
+ * beginning after a subject.
+ */
 export async function listActiveSubjects(
   db: Database,
   source: string,
-  page: { after: string; limit: number },
+  page: { unusedSince: Date; after: string; limit: number },
 ): Promise<string[]> {
   const rows = await db
     .selectFrom('identities')
@@ -67,6 +89,7 @@ export async function listActiveSubjects(
     .select('identities.subject')
     .where('identities.issuer', '=', source)
     .where('identities.subject', '>', page.after)
+    .where(isUnusedSince(page.unusedSince))
     .where('members.deactivated_at', 'is', null)
     .where('members.role', '!=', 'OWNER')
     .orderBy('identities.subject')

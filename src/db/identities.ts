@@ -56,7 +56,7 @@ export async function findIdentity(db: Database, issuer: string, subject: string
 export async function touchIdentity(db: Change, id: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('identities')
-    .set({ last_used_at: new Date() })
+    .set({ last_used_at: sql<Date>`now()` })
     .where('id', '=', id)
     .executeTakeFirst()
   return numUpdatedRows > 0n

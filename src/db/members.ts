@@ -214,18 +214,37 @@ export async function deleteMember(db: Change, workspaceId: string, userId: stri
   await db.deleteFrom('members').where('workspace_id', '=', workspaceId).where('user_id', '=', userId).execute()
 }
 
-/** Refuses the credentials of a member from now on. @param by the source of the directory that does it; null for an administrator */
+/** Refuses the credentials of a member from now on, for an administrator, also if a directory has done so already. */
 export async function deactivateMember(
   db: Change,
   { workspaceId, userId }: Pick<Member, 'workspaceId' | 'userId'>,
-  by: string | null,
 ): Promise<void> {
   await db
     .updateTable('members')
-    .set({ deactivated_at: sql<Date>`coalesce(deactivated_at, now())`, deactivated_by: by })
+    .set({ deactivated_at: sql<Date>`coalesce(deactivated_at, now())`, deactivated_by: null })
     .where('workspace_id', '=', workspaceId)
     .where('user_id', '=', userId)
     .execute()
+}
+
+/**
+ * Refuses the credentials of a member for a directory, which changes no owner and nobody who is deactivated already. Returns false if
+ * nothing changed. @param source of the directory
+ */
+export async function deactivateIssuedMember(
+  db: Change,
+  { workspaceId, userId }: Pick<Member, 'workspaceId' | 'userId'>,
+  source: string,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('members')
+    .set({ deactivated_at: sql<Date>`now()`, deactivated_by: source })
+    .where('workspace_id', '=', workspaceId)
+    .where('user_id', '=', userId)
+    .where('role', '!=', 'OWNER')
+    .where('deactivated_at', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 /** @param by only if this directory has deactivated them. Default: whoever has. Returns false if nothing changed. */

@@ -293,6 +293,36 @@ t.test('who is found again is active again, unless an administrator has deactiva
   t.match(await signIn('ann', 'password of ann'), { reason: 'OK' }, 'a sign-in does the same')
 })
 
+t.test('a reading leaves alone who gets an account, or signs in, while it runs', async t => {
+  const { app, server, signIn, listed } = await setUp(t, ['ann', 'bob', 'cid'].map(uid => personEntry(uid)).join(''))
+  for (const uid of ['ann', 'bob', 'cid']) await signIn(uid, `password of ${uid}`)
+  const { audit, directory } = app.app.services
+  if (!directory) throw new Error('There is no directory')
+  const later: typeof directory = {
+    ...directory,
+    async readAll(signal, work) {
+      await server.change(['bob', 'cid'].map(uid => `dn: ${people(uid)}\nchangetype: delete\n`).join('\n'))
+      await directory.readAll(signal, work)
+      await server.change((personEntry('dan') + personEntry('bob')).replaceAll(/^dn: .*$/gm, '$&\nchangetype: add'))
+      t.equal((await signIn('dan', 'password of dan')).reason, 'OK')
+    },
+  }
+  await syncDirectory({ db: app.db, audit, directory: later }, new AbortController().signal)
+  const found = await listed()
+  t.match(found.get('dan@example.com'), { deactivatedAt: null }, 'an account that is made meanwhile')
+  t.match(found.get('ann@example.com'), { deactivatedAt: null })
+  t.match(found.get('cid@example.com'), { deactivatedAt: String }, 'who has gone')
+
+  const { token } = await signIn('ann', 'password of ann')
+  const { identities } = await app.ask('{ identities { id } }', {}, token)
+  const { errors } = await app.graphql(
+    'mutation ($id: ID!) { unlinkIdentity(id: $id) }',
+    { id: identities[0].id },
+    token,
+  )
+  t.match(errors, [{ message: /directory manages/ }], 'nobody escapes the directory')
+})
+
 t.test('StartTLS and LDAPS require a trusted certificate', async t => {
   const server = await startSlapd(t, branches + personEntry('ann'))
   const secure = { starttls: { security: 'STARTTLS' }, ldaps: { security: 'LDAPS', port: server.tlsPort } } as const

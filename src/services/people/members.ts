@@ -149,7 +149,7 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
           if (target.userId === admin.member.userId)
             throw new AppError('OWN_MEMBERSHIP', 'Nobody deactivates themselves.')
           await requireOtherOwner(trx, target)
-          await deactivateMember(trx, target, null)
+          await deactivateMember(trx, target)
           await revokeSessionsOf(trx, target.userId)
           return { ...target, deactivatedAt: target.deactivatedAt ?? new Date() }
         }),

@@ -1,13 +1,16 @@
 /** Reads the directory at an interval: who has gone is deactivated, and names, addresses and groups follow. */
 import { randomUUID } from 'node:crypto'
-import { type MemberGroup, ownOrigin } from '../../../auth/viewer.ts'
-import type { Database } from '../../../db/client.ts'
+import type { MemberGroup } from '../../../auth/viewer.ts'
+import { changeWithOwnEvents } from '../../../db/audit-events.ts'
+import type { Change, Database } from '../../../db/client.ts'
 import {
   claimSync,
   findIssuedMembers,
   type IssuedMember,
   isAnySyncDue,
   listActiveSubjects,
+  lockUnusedIdentity,
+  readTime,
   registerSync,
   renewSync,
   setIssuedEmail,
@@ -15,14 +18,15 @@ import {
   syncClaimSeconds,
 } from '../../../db/directories.ts'
 import { findGroupsNamed } from '../../../db/groups.ts'
-import { deactivateMember, findMember, reactivateMember } from '../../../db/members.ts'
+import { deactivateIssuedMember, findMember, reactivateMember } from '../../../db/members.ts'
 import { revokeSessionsOf } from '../../../db/sessions.ts'
 import { isEmailTaken, setUserEmail, setUserName } from '../../../db/users.ts'
+import { lockWorkspace } from '../../../db/workspaces.ts'
 import { AppError, toAppError } from '../../../errors.ts'
 import { LeaseKeeper } from '../../../lib/lease-keeper.ts'
 import { mapAtMost } from '../../../lib/limiter.ts'
 import { startClaiming } from '../../../lib/polling.ts'
-import type { Audit, AuditFacts } from '../../audit/index.ts'
+import type { Audit } from '../../audit/index.ts'
 import { parseEmail } from '../../input.ts'
 import { maxGroupsOfMember } from '../groups.ts'
 import { followIssuedGroups } from '../issued-accounts.ts'
@@ -51,65 +55,67 @@ const mayGo = { least: 2, part: 0.2 }
  */
 export async function syncDirectory({ db, audit, directory }: SyncContext, signal: AbortSignal): Promise<number> {
   const { source } = directory
+  const since = await readTime(db)
   const seen = new Set<string>()
   let people = 0
 
-  function record(action: 'MEMBER_UPDATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE', { member }: IssuedMember) {
-    const facts: AuditFacts = {
-      subject: { kind: 'MEMBER', id: member.userId },
-      details: { source, email: member.email, name: member.name },
-    }
-    return (work: Parameters<typeof audit.recorded>[3]) => audit.recorded({ origin: ownOrigin }, action, facts, work)
+  /** @param work returns the details of what it has changed; null for nothing, which leaves no event */
+  function record(
+    action: 'MEMBER_UPDATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE',
+    { member }: IssuedMember,
+    work: (change: Change) => Promise<object | null>,
+  ): Promise<void> {
+    return changeWithOwnEvents(db, async change => {
+      await lockWorkspace(change, member.workspaceId)
+      const changed = await work(change)
+      if (changed === null) return
+      const details = { source, email: member.email, name: member.name, ...changed }
+      await audit.writeOwn(change, action, { subject: { kind: 'MEMBER', id: member.userId }, details }, 'OK')
+    })
   }
 
   async function follow(known: IssuedMember, person: DirectoryPerson, groups: string[] | null): Promise<void> {
     const { member, identityId, deactivatedBy } = known
     if (member.own.role === 'OWNER') return
     if (deactivatedBy === source) {
-      await record(
-        'MEMBER_REACTIVATE',
-        known,
-      )(recording => recording.commit(change => reactivateMember(change, member, source)))
+      await record('MEMBER_REACTIVATE', known, async change =>
+        (await reactivateMember(change, member, source)) ? {} : null,
+      )
     }
     const named = groups === null ? null : await findGroupsNamed(db, member.workspaceId, groups)
     const name = person.name !== null && person.name !== member.name ? person.name : null
     const email = await newEmail(db, known, person)
     if (name === null && email === null && !haveChanged(known, named)) return
-    await record(
-      'MEMBER_UPDATE',
-      known,
-    )(recording =>
-      recording.commit(async change => {
-        if (name !== null) await setUserName(change, member.userId, name)
-        if (email !== null) {
-          await setUserEmail(change, member.userId, email)
-          await setIssuedEmail(change, identityId, email)
-        }
-        const now = await findMember(change, member.workspaceId, member.userId)
-        const followed = now && (await followIssuedGroups(change, now, { issuer: source, groups }))
-        recording.add({
-          details: {
-            ...(name !== null && { newName: name }),
-            ...(email !== null && { newEmail: email }),
-            ...(followed?.changes && { groups: followed.changes }),
-          },
-        })
-      }),
-    )
+    await record('MEMBER_UPDATE', known, async change => {
+      const now = await findMember(change, member.workspaceId, member.userId)
+      if (!now || now.own.role === 'OWNER') return null
+      if (name !== null) await setUserName(change, member.userId, name)
+      if (email !== null) {
+        await setUserEmail(change, member.userId, email)
+        await setIssuedEmail(change, identityId, email)
+      }
+      const { changes } = await followIssuedGroups(change, now, { issuer: source, groups })
+      if (name === null && email === null && changes === null) return null
+      return {
+        ...(name !== null && { newName: name }),
+        ...(email !== null && { newEmail: email }),
+        ...(changes && { groups: changes }),
+      }
+    })
   }
 
   await directory.readAll(signal, async (page, groupsOf) => {
     people += page.length
+    for (const { subject } of page) seen.add(subject)
     const bySubject = new Map(page.map(person => [person.subject, person]))
     const known = await findIssuedMembers(db, source, [...bySubject.keys()])
     await mapAtMost(atOnce, known, async each => {
-      seen.add(each.subject)
       const person = bySubject.get(each.subject)
       if (person) await follow(each, person, await groupsOf(person))
     })
   })
 
-  const { gone, active } = await findGone(db, source, seen)
+  const { gone, active } = await findGone(db, source, { seen, since })
   if (gone.length === 0) return people
   if (people === 0 || gone.length > Math.max(mayGo.least, active * mayGo.part)) {
     const count = `${gone.length} of ${active} members`
@@ -118,27 +124,24 @@ export async function syncDirectory({ db, audit, directory }: SyncContext, signa
   for (let first = 0; first < gone.length; first += pageSize) {
     for (const known of await findIssuedMembers(db, source, gone.slice(first, first + pageSize))) {
       signal.throwIfAborted()
-      await record(
-        'MEMBER_DEACTIVATE',
-        known,
-      )(recording =>
-        recording.commit(async change => {
-          await deactivateMember(change, known.member, source)
-          await revokeSessionsOf(change, known.member.userId)
-        }),
-      )
+      await record('MEMBER_DEACTIVATE', known, async change => {
+        if (!(await lockUnusedIdentity(change, known.identityId, since))) return null
+        if (!(await deactivateIssuedMember(change, known.member, source))) return null
+        await revokeSessionsOf(change, known.member.userId)
+        return {}
+      })
     }
   }
   return people
 }
 
-/** Returns the subjects of active members who were not seen, and the number of active members. */
-async function findGone(db: Database, source: string, seen: ReadonlySet<string>) {
+/** Returns the subjects of active members who were not seen and have not signed in since the reading began, and the number of active members. */
+async function findGone(db: Database, source: string, { seen, since }: { seen: ReadonlySet<string>; since: Date }) {
   const gone: string[] = []
   let active = 0
   let after = ''
   for (;;) {
-    const subjects = await listActiveSubjects(db, source, { after, limit: pageSize })
+    const subjects = await listActiveSubjects(db, source, { unusedSince: since, after, limit: pageSize })
     active += subjects.length
     gone.push(...subjects.filter(subject => !seen.has(subject)))
     const last = subjects.at(-1)

@@ -3,7 +3,7 @@ import { allProviders } from '../../../auth/access.ts'
 import { isId } from '../../../auth/id.ts'
 import { type Change, type Database, isUniqueViolation } from '../../../db/client.ts'
 import { deleteIssuedIdentity, insertIdentity } from '../../../db/identities.ts'
-import { deactivateMember, deleteMember, insertMember, reactivateMember } from '../../../db/members.ts'
+import { deactivateIssuedMember, deleteMember, insertMember, reactivateMember } from '../../../db/members.ts'
 import {
   findScimUser,
   insertScimUser,
@@ -64,8 +64,7 @@ export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
       if (await reactivateMember(change, member, scimSource)) recording.add({ details: { active: true } })
       return
     }
-    if (member.deactivatedAt) return
-    await deactivateMember(change, member, scimSource)
+    if (!(await deactivateIssuedMember(change, member, scimSource))) return
     await revokeSessionsOf(change, member.userId)
     recording.add({ details: { active: false } })
   }
