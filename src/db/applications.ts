@@ -18,9 +18,9 @@ const unusedLifetime = 24 * 60 * 60
 const lifetime = 365 * 24 * 60 * 60
 
 /**
- * Inserts an application, which ends unless a person connects it within a day. If there are too many, removes the oldest one that nobody
- * has connected.
- * @returns null if people have connected all of them
+ * Inserts an application, which ends unless a person connects it within a day. If there are too many, removes the one without an active
+ * connection that was registered or connected the longest ago.
+ * @returns null if all of them have active connections
  */
 export async function insertApplication(
   db: Database,
@@ -30,7 +30,13 @@ export async function insertApplication(
     await sql`select pg_advisory_xact_lock(hashtext('applications'))`.execute(transaction)
     await sql`
       delete from applications where id in (
-        select id from applications where used_at is null order by created_at
+        select id from applications
+        where not exists (
+          select from connections join api_keys on api_keys.id = connections.key_id
+          where connections.client_id = applications.id::text
+            and revoked_at is null and (api_keys.expires_at is null or api_keys.expires_at > now())
+        )
+        order by coalesce(used_at, created_at)
         limit greatest((select count(*) from applications) - ${maxApplications - 1}, 0)
       )`.execute(transaction)
     const { count } = await transaction
