@@ -34,7 +34,7 @@ async function serve(options: ServerOptions = {}) {
     if (path === '/list') return send('[]')
     if (path === '/rubbish') return send('{')
     if (path === '/long') return send({ ...own, padding: 'x'.repeat(40_000) })
-    if (path === '/silent') return undefined
+    if (path.startsWith('/silent')) return undefined
     return send(own)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -75,7 +75,7 @@ t.test('an application with a metadata document connects without a registration'
 t.test('other documents are refused', async t => {
   const documents = createClientDocuments(createNetwork().fetch)
   const reason = (id: string, signal = never) =>
-    documents.find(id, signal).then(
+    documents.find(id, 'member', signal).then(
       () => 'OK',
       error => error.error ?? error.reason ?? error.name,
     )
@@ -103,6 +103,30 @@ t.test('other documents are refused', async t => {
   t.same(visited, [])
 })
 
+t.test('a member takes a few turns, and a failure is kept for some seconds', async t => {
+  const documents = createClientDocuments(createNetwork().fetch)
+  const client = new AbortController()
+  visited.length = 0
+  const find = (userId: string, path: string) =>
+    documents.find(at(path), userId, client.signal).then(
+      ({ name }) => name,
+      error => error.reason ?? error.name,
+    )
+  const waiting = Array.from({ length: 8 }, (_, n) => find('one', `/silent?${n}`))
+  t.equal(await find('one', '/silent?9'), 'RATE_LIMITED')
+  t.equal(await find('another', '/app.json'), 'Described')
+  t.equal(visited.filter(path => path.startsWith('/silent')).length, 2)
+  client.abort()
+  t.same(new Set(await Promise.all(waiting)), new Set(['AbortError']))
+  const failing = createClientDocuments(createNetwork().fetch)
+  visited.length = 0
+  for (const _ of [1, 2]) {
+    t.match(await failing.find(at('/missing'), 'one', never).catch(error => error.reason), 'UNAVAILABLE')
+    t.match(await failing.find(at('/list'), 'one', never).catch(error => error.error), 'invalid_client')
+  }
+  t.same(visited, ['/missing', '/list'])
+})
+
 t.test('no address leads to a private network', async t => {
   const resolved = new Map<string, string>()
   const network = createNetwork({
@@ -117,7 +141,7 @@ t.test('no address leads to a private network', async t => {
   const hosts = ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '10.0.0.1', '192.168.1.1', '169.254.169.254']
   for (const host of hosts) {
     const { href } = new URL(at('/app.json', host))
-    t.match(await documents.find(href, never).catch(error => error.reason), 'UNAVAILABLE', host)
+    t.match(await documents.find(href, 'member', never).catch(error => error.reason), 'UNAVAILABLE', host)
   }
   const addresses = [
     '127.0.0.1',
@@ -138,7 +162,7 @@ t.test('no address leads to a private network', async t => {
   for (const [index, address] of addresses.entries()) {
     const name = `name-${index}.example.org`
     resolved.set(name, address)
-    const error = await documents.find(at('/app.json', name), never).catch(error => error)
+    const error = await documents.find(at('/app.json', name), 'member', never).catch(error => error)
     t.equal(error.reason, 'UNAVAILABLE', address)
     const causes = [error.cause, error.cause?.cause, error.cause?.cause?.cause]
     t.ok(

@@ -9,7 +9,7 @@ export const applicationScopes = ['read', 'write'] as const satisfies readonly S
 /** A request whose application and redirect address are not verified yet. */
 export interface OpenedRequest {
   clientId: string
-  redirectUri: string | null
+  redirectUri: string
   parameters: ReadonlyMap<string, string>
 }
 
@@ -32,7 +32,8 @@ export function openRequest(query: string): OpenedRequest {
   const parameters = parseParameters(query)
   return {
     clientId: required(parameters, 'client_id'),
-    redirectUri: parameters.get('redirect_uri') ?? null,
+    // OAuth 2.1 permits to omit the only registered one. Without it, the address would depend on when the registration is read.
+    redirectUri: required(parameters, 'redirect_uri'),
     parameters,
   }
 }

@@ -41,7 +41,7 @@ function textsOf(value: unknown): string[] | null {
 }
 
 function nameOf(value: unknown): string {
-  if (value === undefined || value === '') return 'An application without a name'
+  if (value === undefined || value === '') return 'Unnamed application'
   try {
     return parseName(typeof value === 'string' ? value : '', 'A name')
   } catch (cause) {

@@ -29,9 +29,12 @@ export function createClients({
 }) {
   const documents = createClientDocuments(fetch)
   return {
-    /** @throws OAuthError for an unknown one, UNAVAILABLE if its description cannot be read */
-    async find(id: string, signal: AbortSignal): Promise<OAuthClient> {
-      if (isDocumentAddress(id)) return { id, host: new URL(id).host, ...(await documents.find(id, signal)) }
+    /**
+     * Finds an application for a member.
+     * @throws OAuthError for an unknown one, UNAVAILABLE if its description cannot be read, RATE_LIMITED
+     */
+    async find(id: string, userId: string, signal: AbortSignal): Promise<OAuthClient> {
+      if (isDocumentAddress(id)) return { id, ...(await documents.find(id, userId, signal)) }
       const known = isId(id) ? await findApplication(db, id) : null
       if (known) return { id, host: null, name: known.name, redirectUris: known.redirectUris }
       throw new OAuthError(

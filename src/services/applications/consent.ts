@@ -53,14 +53,17 @@ interface VerifiedRequest extends RequestedAccess {
 export function createConsent({ db, audit, clients }: { db: Database; audit: Audit; clients: Clients }) {
   /**
    * Verifies a request. Only its application gets an error of it, at an address that it has registered.
-   * @throws OAuthError, with `returnUrl` in its facts if the browser can tell the application; UNAVAILABLE
+   * @throws OAuthError, with `returnUrl` and `destination` in its facts if the browser can tell the application; UNAVAILABLE,
+   * RATE_LIMITED
    */
-  async function verify(query: string, baseUrl: string, signal: AbortSignal): Promise<VerifiedRequest> {
-    const { clientId, redirectUri: given, parameters } = openRequest(query)
-    const client = await clients.find(clientId, signal)
-    const [only, another] = client.redirectUris
-    const redirectUri = given ?? (another === undefined ? only : undefined)
-    if (redirectUri === undefined) throw new OAuthError('invalid_request', 'The parameter "redirect_uri" is missing.')
+  async function verify(
+    { member: { userId } }: Viewer,
+    query: string,
+    baseUrl: string,
+    signal: AbortSignal,
+  ): Promise<VerifiedRequest> {
+    const { clientId, redirectUri, parameters } = openRequest(query)
+    const client = await clients.find(clientId, userId, signal)
     parseRedirectUri(redirectUri)
     if (!isRegistered(redirectUri, client.redirectUris)) {
       throw new OAuthError('invalid_redirect_uri', 'The application has not registered the address to return to.')
@@ -71,7 +74,8 @@ export function createConsent({ db, audit, clients }: { db: Database; audit: Aud
       if (!(error instanceof OAuthError)) throw error
       const response = { error: error.error, error_description: describeError(error) }
       const returnUrl = returnAddress(redirectUri, parameters, baseUrl, response)
-      throw new AppError(error.reason, error.message, { cause: error, facts: { returnUrl } })
+      const facts = { returnUrl, destination: destinationOf(redirectUri) }
+      throw new AppError(error.reason, error.message, { cause: error, facts })
     }
   }
 
@@ -79,11 +83,11 @@ export function createConsent({ db, audit, clients }: { db: Database; audit: Aud
     /**
      * Returns what an application asks for, for the person who decides.
      * @param query of the address that the application has opened
-     * @throws SESSION_REQUIRED, INVALID_INPUT, UNAVAILABLE
+     * @throws SESSION_REQUIRED, INVALID_INPUT, UNAVAILABLE, RATE_LIMITED
      */
     async request(viewer: Viewer | null, query: string, baseUrl: string, signal: AbortSignal): Promise<ConsentRequest> {
-      requireSession(viewer)
-      const { client, redirectUri, parameters, audience, scopes } = await verify(query, baseUrl, signal)
+      const person = requireSession(viewer)
+      const { client, redirectUri, parameters, audience, scopes } = await verify(person, query, baseUrl, signal)
       const refusal = { error: 'access_denied', error_description: 'The person has refused.' } as const
       return {
         clientName: client.name,
@@ -97,7 +101,8 @@ export function createConsent({ db, audit, clients }: { db: Database; audit: Aud
 
     /**
      * Connects an application with the rights that the person chooses. The result leads their browser to it with a code.
-     * @throws SESSION_REQUIRED, INVALID_INPUT, INVALID_PATH, EXCEEDS_OWN_REACH, NOT_FOUND, TOO_MANY_KEYS, UNAVAILABLE
+     * @throws SESSION_REQUIRED, INVALID_INPUT, INVALID_PATH, EXCEEDS_OWN_REACH, NOT_FOUND, TOO_MANY_KEYS, UNAVAILABLE,
+     * RATE_LIMITED
      */
     approve(
       viewer: Viewer | null,
@@ -109,6 +114,7 @@ export function createConsent({ db, audit, clients }: { db: Database; audit: Aud
         const creator = requireSession(viewer)
         requireRecent(creator)
         const { client, redirectUri, parameters, codeChallenge, audience, scopes } = await verify(
+          creator,
           input.query,
           baseUrl,
           signal,

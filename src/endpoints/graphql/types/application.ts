@@ -6,6 +6,7 @@ import type { ConsentRequest } from '../../../services/applications/consent.ts'
 import { maxConnections } from '../../../services/applications/consent.ts'
 import type { ConnectedApplication } from '../../../services/applications/index.ts'
 import { builder } from '../builder.ts'
+import { backEndCost } from '../cost.ts'
 import { ApiKeyRef } from '../refs.ts'
 import { ProviderAccessInput, ScopeEnum } from './provider-access.ts'
 
@@ -104,8 +105,9 @@ builder.queryField('consentRequest', t =>
   t.field({
     type: ConsentRequestType,
     description:
-      'Returns what an application asks for. If the request is invalid and the application can be told, the error has `returnUrl`.',
+      'Returns what an application asks for. If the request is invalid and the application can be told, the error has `returnUrl`, and `destination` says where that leads.',
     authScopes: { session: true },
+    complexity: backEndCost,
     args: {
       query: t.arg.string({
         required: true,
@@ -123,6 +125,7 @@ builder.mutationField('approveConnection', t =>
     description: `Connects an application, which gets an entry in the list of keys. A member has at most ${maxConnections} active connections.`,
     audit: 'CONNECTION_CREATE',
     authScopes: { session: true, recent: true },
+    complexity: backEndCost,
     args: { input: t.arg({ type: ApproveConnectionInput, required: true, description: 'The rights to give.' }) },
     resolve: (_root, { input }, { services, viewer, baseUrl, signal }) =>
       services.applications.consent.approve(viewer, input, baseUrl, signal),
