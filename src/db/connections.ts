@@ -2,6 +2,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Audience } from '../auth/access-tokens.ts'
 import type { Scope } from '../auth/scopes.ts'
+import type { Member } from '../auth/viewer.ts'
 import { secondsFromNow } from './claims.ts'
 import type { Change, Database } from './client.ts'
 import { batched } from './lookups.ts'
@@ -16,15 +17,19 @@ export interface ConnectionRecord {
   audience: Audience
   codeChallenge: string
   codeExpiresAt: Date
-  /** Whether the code was used. */
-  isExchanged: boolean
+  /** The hash of the present refresh token; null until the code is used. */
+  refreshHash: Buffer | null
   scopes: Scope[]
   /** Null for a connection without an end. */
   expiresAt: Date | null
+  revokedAt: Date | null
+  /** The member, who may be deactivated. */
+  owner: Pick<Member, 'userId' | 'workspaceId' | 'email' | 'name'>
 }
 
 type ConnectionRow = Omit<Selectable<Schema['connections']>, 'code_hash'> &
-  Pick<Selectable<Schema['api_keys']>, 'scopes' | 'expires_at'>
+  Pick<Selectable<Schema['api_keys']>, 'scopes' | 'expires_at' | 'revoked_at' | 'workspace_id' | 'user_id'> &
+  Pick<Selectable<Schema['users']>, 'email'> & { user_name: string | null }
 
 const connectionColumns = [
   'connections.key_id',
@@ -37,6 +42,11 @@ const connectionColumns = [
   'connections.refresh_hash',
   'api_keys.scopes',
   'api_keys.expires_at',
+  'api_keys.revoked_at',
+  'api_keys.workspace_id',
+  'api_keys.user_id',
+  'users.email',
+  'users.name as user_name',
 ] as const
 
 function toConnection(row: ConnectionRow): ConnectionRecord {
@@ -48,9 +58,11 @@ function toConnection(row: ConnectionRow): ConnectionRecord {
     audience: row.audience,
     codeChallenge: row.code_challenge,
     codeExpiresAt: row.code_expires_at,
-    isExchanged: row.refresh_hash !== null,
+    refreshHash: row.refresh_hash,
     scopes: row.scopes,
     expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+    owner: { workspaceId: row.workspace_id, userId: row.user_id, email: row.email, name: row.user_name },
   }
 }
 
@@ -100,6 +112,7 @@ function selectConnections(db: Database) {
   return db
     .selectFrom('connections')
     .innerJoin('api_keys', 'api_keys.id', 'connections.key_id')
+    .innerJoin('users', 'users.id', 'api_keys.user_id')
     .select(connectionColumns)
 }
 

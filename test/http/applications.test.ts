@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import t from 'tap'
+import { signAccessToken } from '../../src/auth/access-tokens.ts'
+import { deriveSecrets } from '../../src/auth/secrets.ts'
 import { startApp, testSecret } from '../support/app.ts'
 import { applicationOf, approveDocument, callback } from '../support/applications.ts'
 import { message, toolCall, toolOutcome } from '../support/mcp.ts'
@@ -151,13 +153,19 @@ t.test('a revocation that has returned is exact on every replica', async t => {
 t.test('an application ends its own connection', async t => {
   for (const kind of ['access', 'refresh'] as const) {
     const connected = await client.connect(token)
-    const wrong = await client.form('/oauth/revoke', { token: connected[kind], client_id: 'another' })
-    t.match(wrong.body, { error: 'invalid_client' })
+    const { clientId: client_id } = connected
+    const revoke = (fields: object) => client.form('/oauth/revoke', { token: connected[kind], ...fields })
+    t.match((await revoke({ client_id: 'another' })).body, { error: 'invalid_client' })
+    t.match((await revoke({})).body, { error: 'invalid_request' })
     t.equal(await reasonOf(connected.access), 'OK')
-    t.equal((await client.form('/oauth/revoke', { token: connected[kind] })).status, 200)
+    t.equal((await revoke({ client_id })).status, 200)
     t.equal(await reasonOf(connected.access), 'KEY_REVOKED', kind)
   }
-  t.equal((await client.form('/oauth/revoke', { token: 'unknown' })).status, 200)
+  t.equal((await client.form('/oauth/revoke', { token: 'unknown', client_id: 'x' })).status, 200)
+  const { clientId: client_id, keyId, access } = await client.connect(token)
+  const expired = signAccessToken(deriveSecrets(testSecret), { keyId, audience: 'SERVER', expiresAt: new Date() })
+  t.equal((await client.form('/oauth/revoke', { token: expired, client_id })).status, 200)
+  t.equal(await reasonOf(access), 'OK', 'an expired token ends nothing')
 })
 
 t.test('a refresh token that is used twice ends the connection', async t => {
@@ -174,6 +182,45 @@ t.test('a refresh token that is used twice ends the connection', async t => {
   await app.app.services.audit.flush()
   const events = '{ auditEvents(filter: { action: CONNECTION_END }) { nodes { details } } }'
   t.match((await app.ask(events, {}, token)).auditEvents.nodes[0].details, { cause: 'REFRESH_TOKEN_REUSED' })
+})
+
+t.test('a connection also ends while its owner is deactivated', async t => {
+  const invite = 'mutation { createInvite(input: { role: EDITOR }) { invite } }'
+  const member = await app.register('away@example.org', (await app.ask(invite, {}, token)).createInvite)
+  const clientId = await client.register()
+  const connect = async () => {
+    const code = await client.consent(member.token, clientId)
+    const { body } = await client.exchange(code)
+    return { code, access: body.access_token as string, refresh: body.refresh_token as string }
+  }
+  const [replayed, revoked, reused, kept] = [await connect(), await connect(), await connect(), await connect()]
+  const next = await client.refresh(replayed.refresh, clientId)
+  const setActive = (field: string) =>
+    app.ask(`mutation ($id: ID!) { ${field}(userId: $id) { id } }`, { id: member.id }, token)
+  await setActive('deactivateMember')
+  const answers = [
+    await client.refresh(replayed.refresh, clientId),
+    await client.exchange(reused.code),
+    await client.refresh(kept.refresh, clientId),
+  ]
+  for (const answer of answers) t.match(answer, { status: 400, body: { error: 'invalid_grant' } })
+  t.equal((await client.form('/oauth/revoke', { token: revoked.refresh, client_id: clientId })).status, 200)
+  await setActive('reactivateMember')
+  t.same(await Promise.all([replayed, revoked, reused, kept].map(({ access }) => reasonOf(access))), [
+    'KEY_REVOKED',
+    'KEY_REVOKED',
+    'KEY_REVOKED',
+    'OK',
+  ])
+  for (const refresh of [next.body.refresh_token, revoked.refresh, reused.refresh])
+    t.match(await client.refresh(refresh, clientId), { body: { error: 'invalid_grant' } })
+  await app.app.services.audit.flush()
+  const events = '{ auditEvents(filter: { action: CONNECTION_END }) { nodes { userEmail details } } }'
+  t.match((await app.ask(events, {}, token)).auditEvents.nodes.slice(0, 3), [
+    { userEmail: 'away@example.org', details: { cause: 'APPLICATION' } },
+    { userEmail: 'away@example.org', details: { cause: 'CODE_REUSED' } },
+    { userEmail: 'away@example.org', details: { cause: 'REFRESH_TOKEN_REUSED' } },
+  ])
 })
 
 t.test('a code works once, for its application and with its verifier', async t => {
@@ -194,6 +241,8 @@ t.test('a code works once, for its application and with its verifier', async t =
   t.match(missing.body, { error: 'invalid_request' })
   const used = await client.exchange(given)
   t.equal(used.status, 200)
+  t.match(await client.exchange({ ...given, clientId: stranger }), { status: 400, body: { error: 'invalid_grant' } })
+  t.equal(await reasonOf(used.body.access_token), 'OK', 'another application ends nothing')
   t.match(await client.exchange(wrong), { status: 400, body: { error: 'invalid_grant' } })
   t.equal(await reasonOf(used.body.access_token), 'KEY_REVOKED', 'the second use ends the connection')
 
@@ -239,6 +288,8 @@ t.test('a request without PKCE S256, and any other invalid request, is refused',
   const { query } = client.request(clientId)
   const [error] = (await app.graphql(consentDocument, { query: `${query}&state=another` }, token)).errors
   t.match(error?.extensions, { reason: 'INVALID_INPUT', returnUrl: undefined }, 'a repeated parameter')
+  for (const id of ['https://', 'https://:0/x', 'https://example.org'])
+    t.equal(await client.reason(consentDocument, { query: client.request(id).query }, token), 'INVALID_INPUT', id)
 })
 
 t.test('only registered addresses get a code', async t => {
@@ -283,6 +334,9 @@ t.test('only registered addresses get a code', async t => {
     'javascript:alert(1)',
   ]
   for (const trick of tricks) t.equal(await tried(trick), null, `${trick} gets nothing, and no error either`)
+  const { query } = client.request(await client.register(), { redirect_uri: undefined })
+  const [missing] = (await app.graphql(consentDocument, { query }, token)).errors
+  t.match(missing, { message: /redirect_uri/ }, 'also if only one is registered')
   for (const uri of [
     'javascript:alert(1)',
     'data:text/html,x',
@@ -377,8 +431,8 @@ t.test('registrations are bounded', async t => {
 
   const used = await client.connect(token)
   await sql`
-    insert into applications (name, redirect_uris, expires_at)
-    select 'flood', '{}', now() + interval '1 day' from generate_series(1, 100000)`.execute(app.db)
+    insert into applications (name, redirect_uris, expires_at, used_at)
+    select 'flood', '{}', now() + interval '1 day', now() from generate_series(1, 100000)`.execute(app.db)
   const clientId = await client.register()
   const { rows } = await sql<{ n: number }>`select count(*)::int as n from applications`.execute(app.db)
   t.equal(rows[0]?.n, 10_000)

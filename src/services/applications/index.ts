@@ -45,8 +45,14 @@ export function createApplications(options: {
     async ofKey(_viewer: Viewer, key: ApiKey): Promise<ConnectedApplication | null> {
       const found = key.isConnection ? await connectionOf(key.id) : null
       if (!found) return null
-      const { clientId, clientName, audience, redirectUri, isExchanged } = found
-      return { clientId, clientName, audience, destination: destinationOf(redirectUri), isConnected: isExchanged }
+      const { clientId, clientName, audience, redirectUri, refreshHash } = found
+      return {
+        clientId,
+        clientName,
+        audience,
+        destination: destinationOf(redirectUri),
+        isConnected: refreshHash !== null,
+      }
     },
 
     /** Deletes registrations and connections that have ended, or that nobody has used. */

@@ -14,7 +14,7 @@ import {
 import { hashToken } from '../../auth/api-key.ts'
 import type { Scope } from '../../auth/scopes.ts'
 import type { Secrets } from '../../auth/secrets.ts'
-import type { Origin, Viewer } from '../../auth/viewer.ts'
+import type { Origin } from '../../auth/viewer.ts'
 import { revokeApiKey } from '../../db/api-keys.ts'
 import type { Database } from '../../db/client.ts'
 import { type ConnectionRecord, findConnection, rotateRefreshToken, useCode } from '../../db/connections.ts'
@@ -54,28 +54,23 @@ export function createTokens({
   credentials: Pick<Credentials, 'recall'>
   limits: Pick<RequestLimits, 'countGuess'>
 }) {
-  /** Returns the viewer of a connection. @throws OAuthError if it has ended, or its owner has left */
-  async function recall({ keyId }: Pick<ConnectionRecord, 'keyId'>, origin: Origin): Promise<Viewer> {
+  /** @throws OAuthError for a connection that has ended, or whose owner is deactivated */
+  async function requireUsable({ keyId }: ConnectionRecord, origin: Origin): Promise<void> {
     try {
-      return await credentials.recall({ kind: 'API_KEY', credentialId: keyId, origin })
+      await credentials.recall({ kind: 'API_KEY', credentialId: keyId, origin })
     } catch (error) {
       if (error instanceof AppError && error.code === 'UNAUTHENTICATED') throw ended(error)
       throw error
     }
   }
 
-  /** Ends a connection for good. */
+  /** Ends a connection for good, also while its owner is deactivated. */
   async function end(connection: ConnectionRecord, cause: EndCause, origin: Origin): Promise<void> {
-    const viewer = await recall(connection, origin).catch(error => {
-      if (error instanceof OAuthError) return null
-      throw error
-    })
-    // It has ended already.
-    if (!viewer) return
-    const { keyId, clientId, clientName: application } = connection
+    const { keyId, clientId, clientName: application, owner, revokedAt } = connection
+    if (revokedAt) return
     const facts = {
       subject: { kind: 'API_KEY', id: keyId },
-      user: viewer.member,
+      user: owner,
       credential: { kind: 'API_KEY', id: keyId },
       details: { application, clientId, cause },
     } as const
@@ -102,10 +97,9 @@ export function createTokens({
     const clientId = required(form, 'client_id')
     const codeHash = hashToken(code)
     const connection = isCode(code) ? await findConnection(db, 'code_hash', codeHash) : null
-    if (!connection) throw unknown('The code', origin)
-    if (connection.isExchanged) return refuseReuse(connection, 'CODE_REUSED', origin)
+    if (connection?.clientId !== clientId) throw unknown('The code', origin)
+    if (connection.refreshHash) return refuseReuse(connection, 'CODE_REUSED', origin)
     const redirectUri = form.get('redirect_uri')
-    if (connection.clientId !== clientId) throw unknown('The code', origin)
     if (redirectUri !== undefined && redirectUri !== connection.redirectUri) {
       throw new OAuthError('invalid_grant', 'The redirect address differs from that of the authorization.')
     }
@@ -114,7 +108,7 @@ export function createTokens({
     }
     const audience = requestedAudience(form, connection, baseUrl)
     requireGiven(form.get('scope'), connection.scopes)
-    await recall(connection, origin)
+    await requireUsable(connection, origin)
     const refresh = generateRefreshToken(secrets, connection.keyId)
     if (await useCode(db, codeHash, refresh.hash)) return issue(connection, audience, refresh.token)
     if (connection.codeExpiresAt <= new Date()) {
@@ -127,11 +121,12 @@ export function createTokens({
     const token = required(form, 'refresh_token')
     const clientId = required(form, 'client_id')
     const present = hashToken(token)
-    const connection = await findByRefreshToken(token, origin)
-    if (connection.clientId !== clientId) throw unknown('The refresh token', origin)
+    const connection = await findByRefreshToken(token)
+    if (connection?.clientId !== clientId) throw unknown('The refresh token', origin)
+    if (!connection.refreshHash?.equals(present)) return refuseReuse(connection, 'REFRESH_TOKEN_REUSED', origin)
     const audience = requestedAudience(form, connection, baseUrl)
     requireGiven(form.get('scope'), connection.scopes)
-    await recall(connection, origin)
+    await requireUsable(connection, origin)
     const next = generateRefreshToken(secrets, connection.keyId)
     if (!(await rotateRefreshToken(db, { present, next: next.hash }))) {
       return refuseReuse(connection, 'REFRESH_TOKEN_REUSED', origin)
@@ -139,21 +134,28 @@ export function createTokens({
     return issue(connection, audience, next.token)
   }
 
-  /** Finds the connection that a refresh token is or was for. @throws OAuthError */
-  async function findByRefreshToken(token: string, origin: Origin): Promise<ConnectionRecord> {
+  /** Finds the connection that a refresh token is or was for. */
+  function findByRefreshToken(token: string): Promise<ConnectionRecord | null> {
     const signedFor = connectionOf(secrets, token)
     // After a rotation of the secret, only the hash of the present token is left.
-    const connection =
-      signedFor === null
-        ? await findConnection(db, 'refresh_hash', hashToken(token))
-        : await findConnection(db, 'key_id', signedFor)
-    if (!connection) throw unknown('The refresh token', origin)
-    return connection
+    return signedFor === null
+      ? findConnection(db, 'refresh_hash', hashToken(token))
+      : findConnection(db, 'key_id', signedFor)
+  }
+
+  /** Finds the connection of a token with which an application may end it: an expired token proves nothing any more. */
+  async function findByToken(token: string): Promise<ConnectionRecord | null> {
+    const claims = openAccessToken(secrets, token)
+    if (!claims) return findByRefreshToken(token)
+    return claims.expiresAt > new Date() ? findConnection(db, 'key_id', claims.keyId) : null
   }
 
   async function refuseReuse(connection: ConnectionRecord, cause: EndCause, origin: Origin): Promise<never> {
     await end(connection, cause, origin)
-    throw new OAuthError('invalid_grant', 'It was used before, so the connection has ended: connect again.')
+    throw new OAuthError(
+      'invalid_grant',
+      'The code or refresh token was used before, so the connection has ended: connect again.',
+    )
   }
 
   return {
@@ -174,17 +176,13 @@ export function createTokens({
      */
     async revoke(form: Form, origin: Origin): Promise<void> {
       const token = required(form, 'token')
-      const clientId = form.get('client_id')
-      const keyId = openAccessToken(secrets, token)?.keyId ?? null
-      const connection =
-        keyId === null
-          ? await findByRefreshToken(token, origin).catch(error => {
-              if (error instanceof OAuthError) return null
-              throw error
-            })
-          : await findConnection(db, 'key_id', keyId)
-      if (!connection) return
-      if (clientId !== undefined && clientId !== connection.clientId) {
+      const clientId = required(form, 'client_id')
+      const connection = await findByToken(token)
+      if (!connection) {
+        limits.countGuess(origin.address)
+        return
+      }
+      if (clientId !== connection.clientId) {
         throw new OAuthError('invalid_client', 'The token is for another application.')
       }
       await end(connection, 'APPLICATION', origin)
