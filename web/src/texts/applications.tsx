@@ -15,6 +15,7 @@ export const texts = {
   connect: 'Connect',
   refuse: 'Refuse',
   returning: (destination: string) => `You can close this page once ${destination} has opened.`,
+  returnTo: (destination: string) => `Return to ${destination}`,
   invalidTitle: 'This application cannot be connected',
   noAccess: 'You do not have access to any files yet, so you cannot connect an application.',
 

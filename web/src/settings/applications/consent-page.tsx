@@ -1,6 +1,6 @@
 /** The page that an application opens, so that a person gives it access or refuses. */
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { Form } from 'react-aria-components'
 import { useLocation } from 'react-router'
 import { ask, StowageError } from '../../api/client.ts'
@@ -41,10 +41,6 @@ export function ConsentPage() {
     // The person decides about what they have seen.
     staleTime: Number.POSITIVE_INFINITY,
   })
-  const returnUrl = error && returnUrlOf(error)
-  useEffect(() => {
-    if (returnUrl) location.assign(returnUrl)
-  }, [returnUrl])
   const title = data ? texts.connectTitle(data.consentRequest.name) : texts.invalidTitle
   return (
     <main className="narrow-page consent">
@@ -55,16 +51,23 @@ export function ConsentPage() {
         </>
       )}
       {data && <Consent query={query} request={data.consentRequest} />}
-      {error && <ErrorBox error={error} />}
+      {error && <InvalidRequest error={error} />}
       {!data && !error && <Loading label={texts.loadingRequest} />}
     </main>
   )
 }
 
-/** Returns the address that tells the application about an invalid request; null if it cannot be told. */
-function returnUrlOf(error: Error): string | null {
-  const url = error instanceof StowageError ? error.extensions.returnUrl : undefined
-  return typeof url === 'string' ? url : null
+/** Leads to an application only when the person wants it, because anybody can write a link that opens this page. */
+function InvalidRequest({ error }: { error: Error }) {
+  const { returnUrl, destination } = error instanceof StowageError ? error.extensions : {}
+  return (
+    <>
+      <ErrorBox error={error} />
+      {typeof returnUrl === 'string' && typeof destination === 'string' && (
+        <Button onPress={() => location.assign(returnUrl)}>{texts.returnTo(destination)}</Button>
+      )}
+    </>
+  )
 }
 
 function Consent({ query, request }: { query: string; request: ConsentRequest }) {
