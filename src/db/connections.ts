@@ -141,14 +141,23 @@ export async function rotateRefreshToken(
   return numUpdatedRows > 0n
 }
 
+const isOld = sql<boolean>`(
+  (connections.refresh_hash is null and connections.code_expires_at < now() - interval '10 minutes')
+  or least(api_keys.revoked_at, api_keys.expires_at) < now() - interval '90 days'
+)`
+/** Keys in one transaction. */
+const maxDeleted = 1000
+
 /** Deletes connections whose code nobody has used, and those that ended 90 days ago. */
 export async function deleteOldConnections(db: Database): Promise<void> {
+  const old = await selectConnections(db).where(isOld).limit(maxDeleted).execute()
+  // All processes forget the rights that they keep at each change of them.
+  if (old.length === 0) return
   await changeRights(db, transaction =>
     sql`
       delete from api_keys using connections
-      where api_keys.id = connections.key_id and is_connection and (
-        (refresh_hash is null and code_expires_at < now() - interval '10 minutes')
-        or least(revoked_at, api_keys.expires_at) < now() - interval '90 days'
-      )`.execute(transaction),
+      where api_keys.id = any(${old.map(({ key_id }) => key_id)}::uuid[]) and connections.key_id = api_keys.id and ${isOld}`.execute(
+      transaction,
+    ),
   )
 }
