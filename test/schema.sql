@@ -30,7 +30,6 @@ applications.expires_at timestamp with time zone not null
 applications: applications_name_check CHECK ((octet_length(name) <= 800))
 applications: applications_pkey PRIMARY KEY (id)
 CREATE INDEX applications_expires_at ON public.applications USING btree (expires_at)
-CREATE INDEX applications_unused ON public.applications USING btree (created_at) WHERE (used_at IS NULL)
 CREATE UNIQUE INDEX applications_pkey ON public.applications USING btree (id)
 audit_events.id uuid not null
 audit_events.workspace_id uuid not null
@@ -192,6 +191,7 @@ connections: connections_pkey PRIMARY KEY (key_id)
 connections: connections_redirect_uri_check CHECK ((octet_length(redirect_uri) <= 2000))
 connections: connections_refresh_hash_check CHECK ((octet_length(refresh_hash) = 32))
 connections: connections_refresh_hash_key UNIQUE (refresh_hash)
+CREATE INDEX connections_client_id ON public.connections USING btree (client_id)
 CREATE INDEX connections_unused ON public.connections USING btree (code_expires_at) WHERE (refresh_hash IS NULL)
 CREATE UNIQUE INDEX connections_code_hash_key ON public.connections USING btree (code_hash)
 CREATE UNIQUE INDEX connections_pkey ON public.connections USING btree (key_id)
