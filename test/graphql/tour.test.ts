@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { schema } from '../../src/endpoints/graphql/schema.ts'
 import { metadataHeader, tus, tusPath } from '../http/tus.ts'
 import { startApp, type TestApp } from '../support/app.ts'
+import { applicationOf } from '../support/applications.ts'
 import { password } from '../support/client.ts'
 import { openEvents } from '../support/events.ts'
 import { lockInfo } from '../webdav/client.ts'
@@ -103,6 +104,28 @@ async function tourGroups(t: Test, ask: Ask, userId: string): Promise<void> {
   )
   t.match(account, { name: 'Backup', isServiceAccount: true })
   t.match(await ask(users, { serviceAccounts: true }), { users: { nodes: [account] } })
+}
+
+async function tourApplications(t: Test, ask: Ask, app: TestApp): Promise<void> {
+  const application = applicationOf(app)
+  const clientId = await application.register({ client_name: 'My agent' })
+  const { query } = application.request(clientId)
+  const consent = await ask(
+    `query ($query: String!) {
+      consentRequest(query: $query) { name host destination audience scopes refusalUrl } }`,
+    { query },
+  )
+  t.match(consent.consentRequest, { name: 'My agent', host: null, destination: '127.0.0.1', scopes: ['read'] })
+  const input = { query, scopes: ['read'], expiresAt: new Date(Date.now() + 60_000) }
+  const connection = 'id name application { name clientId audience destination isConnected }'
+  const { approveConnection } = await ask(
+    `mutation ($input: ApproveConnectionInput!) { approveConnection(input: $input) { returnUrl apiKey { ${connection} } } }`,
+    { input },
+  )
+  t.match(approveConnection.returnUrl, /^http:/)
+  const { apiKeys } = await ask(`{ apiKeys(connections: true) { nodes { ${connection} } } }`)
+  t.same(apiKeys.nodes, [approveConnection.apiKey])
+  await ask('mutation ($id: ID!) { revokeApiKey(id: $id) { state } }', { id: approveConnection.apiKey.id })
 }
 
 t.test('every field of the schema works in typical use', async t => {
@@ -496,6 +519,7 @@ t.test('every field of the schema works in typical use', async t => {
   t.match(apiKeys, { nodes: [{ id: made.id, state: 'revoked' }], pageInfo: { hasNextPage: false } })
   t.match(await ask(keys, { after: apiKeys.edges[0].cursor }), { apiKeys: { nodes: [] } })
   await tourGroups(t, ask, userId)
+  await tourApplications(t, ask, app)
   const { createPasswordReset: reset } = await ask(
     'mutation ($userId: ID!) { createPasswordReset(userId: $userId) { token expiresAt } }',
     { userId },
