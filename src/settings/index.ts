@@ -196,7 +196,7 @@ export const definitions = {
     '1000',
   ),
   STOWAGE_SIGN_IN_LIMIT: define(
-    'Failed logins and new accounts per ten minutes from one address; the limit for one account is a tenth of this; `0` means no limit',
+    'Failed logins and new accounts per ten minutes from one address; the limit for one account is a tenth of this; `0` means no limit, also for the applications that register',
     wholeNumber(0, 1_000_000_000),
     '100',
   ),
