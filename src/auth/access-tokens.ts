@@ -4,7 +4,7 @@
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { hashToken } from './api-key.ts'
-import { isId } from './id.ts'
+import { bytesOfId, idBytes, idOfBytes } from './id.ts'
 import type { Purpose, Secrets } from './secrets.ts'
 
 /** The parts of the server that a token is for: all of it, or the MCP endpoint alone (RFC 8707). */
@@ -23,7 +23,6 @@ export interface AccessClaims {
 const accessPrefix = 'stwo_'
 const refreshPrefix = 'stwr_'
 const codePrefix = 'stwc_'
-const idBytes = 16
 /** One for the audience, and four for the seconds of the expiry. */
 const claimBytes = 5
 /** Random, so that no two tokens are equal. */
@@ -50,7 +49,9 @@ export function signAccessToken(secrets: Secrets, { keyId, audience, expiresAt }
   const claims = Buffer.alloc(claimBytes)
   claims.writeUInt8(audiences.indexOf(audience), 0)
   claims.writeUInt32BE(Math.floor(expiresAt.getTime() / 1000), 1)
-  return accessPrefix + sign(secrets, 'access-token', Buffer.concat([bytesOf(keyId), claims, randomBytes(nonceBytes)]))
+  return (
+    accessPrefix + sign(secrets, 'access-token', Buffer.concat([bytesOfId(keyId), claims, randomBytes(nonceBytes)]))
+  )
 }
 
 /** Returns what a token claims, also if it has expired; null if this server has not signed it. */
@@ -60,11 +61,11 @@ export function openAccessToken(secrets: Secrets, token: string): AccessClaims |
   const audience = payload && audiences[payload.readUInt8(idBytes)]
   if (!payload || !audience) return null
   const expiresAt = new Date(payload.readUInt32BE(idBytes + 1) * 1000)
-  return { keyId: idOf(payload), audience, expiresAt }
+  return { keyId: idOfBytes(payload.subarray(0, idBytes)), audience, expiresAt }
 }
 
 export function generateRefreshToken(secrets: Secrets, keyId: string): { token: string; hash: Buffer } {
-  const payload = Buffer.concat([bytesOf(keyId), randomBytes(randomLength)])
+  const payload = Buffer.concat([bytesOfId(keyId), randomBytes(randomLength)])
   const token = refreshPrefix + sign(secrets, 'refresh-token', payload)
   return { token, hash: hashToken(token) }
 }
@@ -73,7 +74,7 @@ export function generateRefreshToken(secrets: Secrets, keyId: string): { token: 
 export function connectionOf(secrets: Secrets, refreshToken: string): string | null {
   if (!refreshPattern.test(refreshToken)) return null
   const payload = verify(secrets, 'refresh-token', refreshToken.slice(refreshPrefix.length))
-  return payload && idOf(payload)
+  return payload && idOfBytes(payload.subarray(0, idBytes))
 }
 
 export function generateCode(): { code: string; hash: Buffer } {
@@ -98,14 +99,4 @@ function verify(secrets: Secrets, purpose: Purpose, hex: string): Buffer | null 
 
 function macOf(key: Buffer, payload: Buffer): Buffer {
   return createHmac('sha256', key).update(payload).digest().subarray(0, macBytes)
-}
-
-function bytesOf(id: string): Buffer {
-  if (!isId(id)) throw new Error('A connection has an id')
-  return Buffer.from(id.replaceAll('-', ''), 'hex')
-}
-
-function idOf(payload: Buffer): string {
-  const hex = payload.toString('hex', 0, idBytes)
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
 }

@@ -1,5 +1,5 @@
 import { createHmac, hash, randomBytes } from 'node:crypto'
-import { isId } from './id.ts'
+import { bytesOfId, idOfBytes } from './id.ts'
 import type { Secrets } from './secrets.ts'
 
 const keyPrefix = 'stw_'
@@ -64,15 +64,13 @@ const secretBytes = 20
 
 /** Returns the access key id of the API key with this id. */
 export function accessKeyIdOf(apiKeyId: string): string {
-  return accessKeyPrefix + apiKeyId.replaceAll('-', '').toUpperCase()
+  return accessKeyPrefix + bytesOfId(apiKeyId).toString('hex').toUpperCase()
 }
 
 /** Returns the id of the API key; null if the text is not an access key id of this server. */
 export function apiKeyIdOf(accessKeyId: string): string | null {
   if (!accessKeyIdPattern.test(accessKeyId)) return null
-  const hex = accessKeyId.slice(accessKeyPrefix.length).toLowerCase()
-  const id = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
-  return isId(id) ? id : null
+  return idOfBytes(Buffer.from(accessKeyId.slice(accessKeyPrefix.length), 'hex'))
 }
 
 /** Returns the secret access keys of an API key: the current one, then one for each other secret that is still accepted. */

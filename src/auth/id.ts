@@ -8,6 +8,20 @@ export function isId(text: string): boolean {
   return uuid.test(text)
 }
 
+/** The length of `bytesOfId`. */
+export const idBytes = 16
+
+export function bytesOfId(id: string): Buffer {
+  if (!isId(id)) throw new Error('The text is not an id')
+  return Buffer.from(id.replaceAll('-', ''), 'hex')
+}
+
+/** Returns the id that `bytesOfId` has made these bytes of. */
+export function idOfBytes(bytes: Buffer): string {
+  const hex = bytes.toString('hex')
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+}
+
 /** Creates a generator of ids that sort by time; ids of one process also sort within a millisecond (RFC 9562, sections 5.7 and 6.2). */
 export function timeOrderedIds(): (at: Date) => string {
   let [last, count] = [0, 0]

@@ -5,6 +5,7 @@
 import { AppError } from '../../errors.ts'
 import { FairQueue } from '../../lib/fair-queue.ts'
 import { LruMap } from '../../lib/lru-map.ts'
+import { readAtMost } from '../../lib/read-at-most.ts'
 import { type ClientMetadata, parseClientMetadata } from './client-metadata.ts'
 import { OAuthError } from './oauth-error.ts'
 
@@ -59,15 +60,7 @@ export function createClientDocuments(fetch: typeof globalThis.fetch) {
       await response.body?.cancel()
       throw new Error(`The response has the status ${response.status}`)
     }
-    const chunks: Uint8Array[] = []
-    let length = 0
-    for await (const chunk of response.body ?? []) {
-      length += chunk.length
-      // To leave the loop cancels the response.
-      if (length > maxDocument) throw new Error('The document is too long')
-      chunks.push(chunk)
-    }
-    return Buffer.concat(chunks)
+    return readAtMost(response, maxDocument)
   }
 
   async function load({ href: address, host }: URL, signal: AbortSignal): Promise<ClientDocument> {

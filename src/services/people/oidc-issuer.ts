@@ -3,6 +3,7 @@ import type { JWTVerifyGetKey } from 'jose'
 import type { Configuration, CustomFetch } from 'openid-client'
 import { AppError } from '../../errors.ts'
 import { Limiter } from '../../lib/limiter.ts'
+import { readAtMost } from '../../lib/read-at-most.ts'
 
 export interface IssuerSettings {
   issuer: string
@@ -180,19 +181,6 @@ export function createIssuer(
 }
 
 export type Issuer = ReturnType<typeof createIssuer>
-
-/** @throws Error for a longer response */
-async function readAtMost(response: Response, most: number): Promise<Uint8Array<ArrayBuffer>> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length
-    // To leave the loop cancels the response.
-    if (length > most) throw new Error(`The issuer sent more than ${most} bytes`)
-    chunks.push(chunk)
-  }
-  return new Uint8Array(Buffer.concat(chunks))
-}
 
 /** Returns a claim, or null for what no account could have. */
 function textOf(value: unknown): string | null {
