@@ -6,6 +6,7 @@ import { signAccessToken } from '../../src/auth/access-tokens.ts'
 import { deriveSecrets } from '../../src/auth/secrets.ts'
 import { startApp, testSecret } from '../support/app.ts'
 import { applicationOf, approveDocument, callback } from '../support/applications.ts'
+import type { Data } from '../support/client.ts'
 import { message, toolCall, toolOutcome } from '../support/mcp.ts'
 
 const app = await startApp(t)
@@ -15,7 +16,7 @@ await app.upload(token, providerId, '/inside/a.txt', 'content')
 await app.upload(token, providerId, '/outside/b.txt', 'content')
 const client = applicationOf(app)
 const consentDocument = `query ($query: String!) {
-  consentRequest(query: $query) { name host destination audience scopes refusalUrl }
+  consentRequest(query: $query) { name host destination isOnMachine audience scopes refusalUrl }
 }`
 const revokeDocument = 'mutation ($id: ID!) { revokeApiKey(id: $id) { state } }'
 const me = '{ me { id } }'
@@ -69,6 +70,7 @@ t.test('an application gets the rights that the person chooses, and no more', as
     name: 'My agent',
     host: null,
     destination: '127.0.0.1',
+    isOnMachine: true,
     audience: 'MCP',
     scopes: ['read', 'write'],
     refusalUrl: `${callback}?error=access_denied&error_description=The+person+has+refused.&state=a+state&iss=${encodeURIComponent(app.url)}`,
@@ -300,18 +302,19 @@ t.test('only registered addresses get a code', async t => {
     'http://localhost:1/l',
   ]
   const clientId = await client.register({ redirect_uris: registered })
+  const describe = ({ destination, isOnMachine }: Data) => `${destination}${isOnMachine ? ' here' : ''}`
   const tried = async (redirect_uri: string | undefined) => {
     const { query } = client.request(clientId, { redirect_uri })
     const { data, errors } = await app.graphql(consentDocument, { query }, token)
-    return errors[0] ? (errors[0].extensions.returnUrl ?? null) : data.consentRequest.destination
+    return errors[0] ? (errors[0].extensions.returnUrl ?? null) : describe(data.consentRequest)
   }
   t.same(await Promise.all([...registered, 'http://127.0.0.1:50000/cb', 'http://localhost/l'].map(tried)), [
     'app.example.org',
-    '127.0.0.1',
-    'com.example.app',
-    'localhost',
-    '127.0.0.1',
-    'localhost',
+    '127.0.0.1 here',
+    'com.example.app here',
+    'localhost here',
+    '127.0.0.1 here',
+    'localhost here',
   ])
   const tricks = [
     undefined,

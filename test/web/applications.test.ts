@@ -80,7 +80,7 @@ if (files) {
     await page.getByText('PKCE is required').waitFor()
     await isGood(t, page)
     t.equal(arrivals.at(-1)?.searchParams.get('error'), 'access_denied', 'a link leads nowhere by itself')
-    await button(page, 'Return to 127.0.0.1').click()
+    await button(page, 'Return to this computer').click()
     await page.waitForURL(`${redirect_uri}?**`)
     t.equal(arrivals.at(-1)?.searchParams.get('error'), 'invalid_request')
     await page.goto(`/oauth/authorize?${client.request('unknown', { redirect_uri }).query}`)

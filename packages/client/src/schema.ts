@@ -351,6 +351,8 @@ export interface ConsentRequest {
   destination: string
   /** The host that describes the application, or null if it has only registered itself. */
   host: string | null
+  /** Whether that is a program on the machine of the person. Any program there can ask in the name of the application, also if a host describes it. */
+  isOnMachine: boolean
   /** What the application calls itself. Anybody can choose a name. */
   name: string
   /** The address that tells the application that the person refuses. */

@@ -16,7 +16,7 @@ import { type AccessInput, parseKeyAccess, requireProviders } from '../people/ac
 import { openRequest, parseRequest, type RequestedAccess, returnAddress } from './authorization-requests.ts'
 import type { Clients, OAuthClient } from './clients.ts'
 import { describeError, OAuthError } from './oauth-error.ts'
-import { destinationOf, isRegistered, parseRedirectUri } from './redirect-uris.ts'
+import { destinationOf, isOnMachine, isRegistered, parseRedirectUri } from './redirect-uris.ts'
 
 /** The maximum number of active connections per member. */
 export const maxConnections = 50
@@ -30,6 +30,8 @@ export interface ConsentRequest {
   clientHost: string | null
   /** Where the browser goes afterwards. */
   destination: string
+  /** Whether that is a program on the machine of the person. The host cannot vouch that it is the application. */
+  isOnMachine: boolean
   audience: Audience
   /** What the person can choose from. */
   scopes: readonly Scope[]
@@ -93,6 +95,7 @@ export function createConsent({ db, audit, clients }: { db: Database; audit: Aud
         clientName: client.name,
         clientHost: client.host,
         destination: destinationOf(redirectUri),
+        isOnMachine: isOnMachine(redirectUri),
         audience,
         scopes,
         refusalUrl: returnAddress(redirectUri, parameters, baseUrl, refusal),

@@ -41,6 +41,11 @@ function withoutLoopbackPort(text: string): string {
   return text.replace(loopbackPort, '$1')
 }
 
+/** Returns whether an address leads to a program on the machine of the person. Any program there can be the one. */
+export function isOnMachine(redirectUri: string): boolean {
+  return new URL(redirectUri).protocol !== 'https:'
+}
+
 /** Returns where an address leads, for people: a host, this machine, or the scheme of an application. */
 export function destinationOf(redirectUri: string): string {
   const { protocol, host, hostname } = new URL(redirectUri)

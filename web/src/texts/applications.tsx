@@ -1,14 +1,19 @@
 import type { ReactNode } from 'react'
 
+const loopback = new Set(['127.0.0.1', '[::1]', 'localhost'])
+
 /** Connected applications: the page on which a person consents, and the list in the profile. */
 export const texts = {
   connectTitle: (name: string) => `Connect ${name}?`,
   loadingRequest: 'Loading the request',
   asks: (name: ReactNode) => <>{name} asks for access to your files.</>,
   described: (host: string) => `The application is described by ${host}.`,
+  describedOnMachine: (host: string) =>
+    `The application is described by ${host}, but any program on this computer could ask in its name. Continue only if you have just added Stowage to this application yourself.`,
   undescribed:
     'Nobody vouches for this name. Continue only if you have just added Stowage to this application yourself.',
   destination: 'Returns to',
+  place: (destination: string) => (loopback.has(destination) ? 'this computer' : destination),
   endpoints: 'Can use',
   audiences: { SERVER: 'All endpoints of this server', MCP: 'The MCP endpoint for agents' },
   storagesHelp: 'The application can never do more than you can.',

@@ -60,6 +60,10 @@ const ConsentRequestType = builder.objectRef<ConsentRequest>('ConsentRequest').i
     destination: t.exposeString('destination', {
       description: 'Where the browser goes afterwards: a host, or the scheme of an application on this machine.',
     }),
+    isOnMachine: t.exposeBoolean('isOnMachine', {
+      description:
+        'Whether that is a program on the machine of the person. Any program there can ask in the name of the application, also if a host describes it.',
+    }),
     audience: t.expose('audience', { type: AudienceEnum, description: 'The endpoints that will accept its tokens.' }),
     scopes: t.expose('scopes', { type: [ScopeEnum], description: 'The scopes to choose from.' }),
     refusalUrl: t.exposeString('refusalUrl', {

@@ -21,7 +21,7 @@ import './consent.css'
 
 const ConsentRequestQuery = graphql(`
   query ConsentRequest($query: String!) {
-    consentRequest(query: $query) { name host destination audience scopes refusalUrl }
+    consentRequest(query: $query) { name host destination isOnMachine audience scopes refusalUrl }
   }
 `)
 
@@ -64,14 +64,15 @@ function InvalidRequest({ error }: { error: Error }) {
     <>
       <ErrorBox error={error} />
       {typeof returnUrl === 'string' && typeof destination === 'string' && (
-        <Button onPress={() => location.assign(returnUrl)}>{texts.returnTo(destination)}</Button>
+        <Button onPress={() => location.assign(returnUrl)}>{texts.returnTo(texts.place(destination))}</Button>
       )}
     </>
   )
 }
 
 function Consent({ query, request }: { query: string; request: ConsentRequest }) {
-  const { name, host, destination, audience, scopes, refusalUrl } = request
+  const { name, host, isOnMachine, audience, scopes, refusalUrl } = request
+  const destination = texts.place(request.destination)
   const { canRead, canWrite } = usePermissions()
   const [scope, setScope] = useState<Scope>('read')
   const [access, setAccess] = useState({ ...fullAccess, all: false })
@@ -88,7 +89,9 @@ function Consent({ query, request }: { query: string; request: ConsentRequest })
   return (
     <>
       <p>{texts.asks(<strong>{name}</strong>)}</p>
-      <p className="notice">{host === null ? texts.undescribed : texts.described(host)}</p>
+      <p className="notice">
+        {host === null ? texts.undescribed : isOnMachine ? texts.describedOnMachine(host) : texts.described(host)}
+      </p>
       <dl className="facts">
         <dt>{texts.destination}</dt>
         <dd>{destination}</dd>
