@@ -3,14 +3,14 @@ import { allProviders, type ProviderAccess } from '../../auth/access.ts'
 import type { Role } from '../../auth/scopes.ts'
 import type { Member, Origin } from '../../auth/viewer.ts'
 import { type Change, isUniqueViolation } from '../../db/client.ts'
-import { findGroupsNamed, issuedGroupsOf, putIssuedGroups } from '../../db/groups.ts'
+import { countGroupMembers, findGroupsNamed, issuedGroupsOf, putIssuedGroups } from '../../db/groups.ts'
 import { insertIdentity } from '../../db/identities.ts'
 import { findMember, insertMember } from '../../db/members.ts'
 import { insertUser } from '../../db/users.ts'
 import { findTheWorkspace, lockWorkspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import { parseEmail, parseName } from '../input.ts'
-import { maxGroupsOfMember } from './groups.ts'
+import { maxGroupMembers, maxGroupsOfMember } from './groups.ts'
 import type { IssuedIdentity } from './oidc-issuer.ts'
 import { acceptInvite } from './registration.ts'
 
@@ -76,7 +76,7 @@ export async function insertIssuedAccount(
 
 /**
  * Makes a member's groups follow the issuer: they join the groups that it names, and leave those that it named before. Memberships
- * that an administrator has made stay.
+ * that an administrator has made stay, and a group that is full takes nobody.
  * @returns the member, and the names of the groups that changed
  */
 export async function followIssuedGroups(
@@ -86,22 +86,29 @@ export async function followIssuedGroups(
 ): Promise<{ member: Member; changes: { joined: string[]; left: string[] } | null }> {
   if (groups === null || member.isService) return { member, changes: null }
   const { workspaceId, userId } = member
-  const [named, before] = [
-    await findGroupsNamed(trx, workspaceId, groups),
-    await issuedGroupsOf(trx, workspaceId, userId),
-  ]
-  const present = new Set(member.groups.map(({ id }) => id))
-  const joined = named.filter(({ id }) => !present.has(id))
-  const left = member.groups.filter(({ id }) => before.get(id) === issuer && !named.some(group => group.id === id))
-  if (joined.length === 0 && left.length === 0) return { member, changes: null }
+  const compare = async (of: Member) => {
+    const named = await findGroupsNamed(trx, workspaceId, groups)
+    const before = await issuedGroupsOf(trx, workspaceId, userId)
+    const present = new Set(of.groups.map(({ id }) => id))
+    return {
+      joined: named.filter(({ id }) => !present.has(id)),
+      left: of.groups.filter(({ id }) => before.get(id) === issuer && !named.some(group => group.id === id)),
+    }
+  }
+  const wish = await compare(member)
+  if (wish.joined.length === 0 && wish.left.length === 0) return { member, changes: null }
   await lockWorkspace(trx, workspaceId)
-  const free = maxGroupsOfMember - member.groups.length + left.length
-  const joining = joined.slice(0, Math.max(free, 0))
+  const now = (await findMember(trx, workspaceId, userId)) ?? member
+  const { joined, left } = await compare(now)
   const ids = (some: readonly { id: string }[]) => some.map(({ id }) => id)
+  const members = joined.length === 0 ? new Map<string, number>() : await countGroupMembers(trx, ids(joined))
+  const free = Math.max(maxGroupsOfMember - now.groups.length + left.length, 0)
+  const joining = joined.filter(({ id }) => (members.get(id) ?? 0) < maxGroupMembers).slice(0, free)
+  if (joining.length === 0 && left.length === 0) return { member: now, changes: null }
   await putIssuedGroups(trx, issuer, { workspaceId, userId, joined: ids(joining), left: ids(left) })
   const names = (some: readonly { name: string }[]) => some.map(({ name }) => name)
   return {
-    member: (await findMember(trx, workspaceId, userId)) ?? member,
+    member: (await findMember(trx, workspaceId, userId)) ?? now,
     changes: { joined: names(joining), left: names(left) },
   }
 }
