@@ -143,7 +143,7 @@ export async function renewSync(db: Database, source: string, claimId: string): 
   return numUpdatedRows > 0n
 }
 
-/** Ends a claim. @param seconds until the directory is read again */
+/** Ends a claim. @param outcome.people null for a reading that failed @param outcome.seconds until the next one */
 export async function settleSync(
   db: Database,
   { source, claimId }: { source: string; claimId: string },
@@ -155,9 +155,8 @@ export async function settleSync(
       due_at: secondsFromNow(outcome.seconds),
       claim_id: null,
       claimed_until: null,
-      ended_at: sql<Date>`now()`,
       error: outcome.error,
-      ...(outcome.people !== null && { people: outcome.people }),
+      ...(outcome.people !== null && { ended_at: sql<Date>`now()`, people: outcome.people }),
     })
     .where('id', '=', source)
     .where('claim_id', '=', claimId)

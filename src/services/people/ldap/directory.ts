@@ -158,7 +158,7 @@ export function createDirectory(settings: DirectorySettings, network: Pick<Netwo
 
     /**
      * Reads all people, in pages. Call `groupsOf` while a page is being worked on.
-     * @throws UNAVAILABLE
+     * @throws UNAVAILABLE, and what `work` throws
      */
     async readAll(
       signal: AbortSignal,
@@ -176,6 +176,11 @@ export function createDirectory(settings: DirectorySettings, network: Pick<Netwo
         paged: { pageSize },
       } as const
       const bounds = { milliseconds: readTime, signal }
+      let failure: { error: unknown } | null = null
+      const refused = (error: unknown) => (error instanceof AppError ? error : unavailable(error, signal))
+      const refuse = (error: unknown) => {
+        throw refused(error)
+      }
       await withDirectory(target, reader, bounds, connection =>
         // Searches for groups need a connection of their own while a paged search is open on the first one.
         withDirectory(target, reader, bounds, async other => {
@@ -184,11 +189,16 @@ export function createDirectory(settings: DirectorySettings, network: Pick<Netwo
             const page = await connection.ask(() => pages.next())
             if (page.done) return
             const people = page.value.searchEntries.flatMap(entry => personOf(entry) ?? [])
-            await work(people, person => groupsOf(other, person, known))
+            const read = (person: DirectoryPerson) => groupsOf(other, person, known).catch(refuse)
+            await work(people, read).catch(error => {
+              failure = { error }
+              throw error
+            })
           }
         }),
       ).catch(error => {
-        throw error instanceof AppError ? error : unavailable(error, signal)
+        // The directory has no part in what goes wrong with the work.
+        throw failure ? failure.error : refused(error)
       })
     },
 

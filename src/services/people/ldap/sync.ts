@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { MemberGroup } from '../../../auth/viewer.ts'
 import { changeWithOwnEvents } from '../../../db/audit-events.ts'
-import type { Change, Database } from '../../../db/client.ts'
+import { type Change, type Database, isUniqueViolation } from '../../../db/client.ts'
 import {
   claimSync,
   findIssuedMembers,
@@ -26,8 +26,9 @@ import { AppError, toAppError } from '../../../errors.ts'
 import { LeaseKeeper } from '../../../lib/lease-keeper.ts'
 import { mapAtMost } from '../../../lib/limiter.ts'
 import { startClaiming } from '../../../lib/polling.ts'
+import { type RetrySchedule, retryDelay } from '../../../lib/retry.ts'
 import type { Audit } from '../../audit/index.ts'
-import { parseEmail } from '../../input.ts'
+import { parseEmail, parseName } from '../../input.ts'
 import { maxGroupsOfMember } from '../groups.ts'
 import { followIssuedGroups } from '../issued-accounts.ts'
 import type { Directory, DirectoryPerson } from './directory.ts'
@@ -83,7 +84,7 @@ export async function syncDirectory({ db, audit, directory }: SyncContext, signa
       )
     }
     const named = groups === null ? null : await findGroupsNamed(db, member.workspaceId, groups)
-    const name = person.name !== null && person.name !== member.name ? person.name : null
+    const name = newName(known, person)
     const email = await newEmail(db, known, person)
     if (name === null && email === null && !haveChanged(known, named)) return
     await record('MEMBER_UPDATE', known, async change => {
@@ -111,7 +112,12 @@ export async function syncDirectory({ db, audit, directory }: SyncContext, signa
     const known = await findIssuedMembers(db, source, [...bySubject.keys()])
     await mapAtMost(atOnce, known, async each => {
       const person = bySubject.get(each.subject)
-      if (person) await follow(each, person, await groupsOf(person))
+      if (!person) return
+      const groups = await groupsOf(person)
+      await follow(each, person, groups).catch(error => {
+        // Another account has got the address meanwhile. The next reading follows.
+        if (!isUniqueViolation(error)) throw error
+      })
     })
   })
 
@@ -150,13 +156,23 @@ async function findGone(db: Database, source: string, { seen, since }: { seen: R
   }
 }
 
+/** Returns the name that a member gets; null for the same one, and for one that is invalid. */
+function newName({ member }: IssuedMember, { name }: DirectoryPerson): string | null {
+  const parsed = name === null ? null : valid(() => parseName(name, 'A name'))
+  return parsed === member.name ? null : parsed
+}
+
 /** Returns the address that a member gets; null for the same one, and for one that is invalid or belongs to another account. */
 async function newEmail(db: Database, { member }: IssuedMember, { email }: DirectoryPerson): Promise<string | null> {
-  if (email === null || email === member.email) return null
+  const parsed = email === null ? null : valid(() => parseEmail(email))
+  if (parsed === null || parsed === member.email) return null
+  const isOther = parsed.toLowerCase() !== member.email.toLowerCase()
+  return isOther && (await isEmailTaken(db, parsed)) ? null : parsed
+}
+
+function valid(parse: () => string): string | null {
   try {
-    const parsed = parseEmail(email)
-    const isOther = parsed.toLowerCase() !== member.email.toLowerCase()
-    return isOther && (await isEmailTaken(db, parsed)) ? null : parsed
+    return parse()
   } catch (error) {
     if (error instanceof AppError) return null
     throw error
@@ -171,6 +187,8 @@ function haveChanged({ member, issuedGroups }: IssuedMember, named: readonly Mem
   return mayJoin || issuedGroups.some(id => !ids.has(id))
 }
 
+/** In seconds, until a reading that failed is tried again. */
+const failureSchedule: RetrySchedule = { delays: [60, 5 * 60, 15 * 60, 60 * 60], isEndless: true, jitter: 0.1 }
 /** Milliseconds between two looks at the time of the next run. */
 const pollInterval = 15_000
 
@@ -181,6 +199,7 @@ export function startDirectorySync(
   const { db, directory, minutes, onError } = context
   const { source } = directory
   let isRegistered = false
+  let failures = 0
 
   async function isDue(): Promise<boolean> {
     if (!isRegistered) await registerSync(db, source)
@@ -197,13 +216,16 @@ export function startDirectorySync(
       onLost: () => lost.abort(new Error('Another server reads the directory.')),
       onError,
     })
-    const settle = (people: number | null, error: string | null) =>
-      settleSync(db, { source, claimId }, { seconds: minutes * 60, people, error })
+    const settle = (seconds: number, people: number | null, error: string | null) =>
+      settleSync(db, { source, claimId }, { seconds, people, error })
     try {
-      await settle(await syncDirectory(context, AbortSignal.any([signal, lost.signal])), null)
+      const people = await syncDirectory(context, AbortSignal.any([signal, lost.signal]))
+      failures = 0
+      await settle(minutes * 60, people, null)
     } catch (error) {
       if (signal.aborted || lost.signal.aborted) return
-      await settle(null, toAppError(error).message)
+      failures += 1
+      await settle(Math.min(retryDelay(failureSchedule, failures) ?? 0, minutes * 60), null, toAppError(error).message)
       throw error
     }
   }
