@@ -64,8 +64,19 @@ export async function setUserName(db: Change, userId: string, name: string | nul
   await db.updateTable('users').set({ name }).where('id', '=', userId).execute()
 }
 
-/** @throws a unique violation if the email is taken */
+/**
+ * Gives an account the address that a directory names. Nobody here has confirmed who has a new one, so it finds the account for no
+ * declaration of roles. @throws a unique violation if the email is taken
+ */
 export async function setUserEmail(db: Change, userId: string, email: string): Promise<void> {
+  await db
+    .updateTable('members')
+    .set({ is_confirmed: false })
+    .where('user_id', '=', userId)
+    .where(({ exists, selectFrom }) =>
+      exists(selectFrom('users').select('id').where('id', '=', userId).where('email_key', '!=', emailKey(email))),
+    )
+    .execute()
   await db
     .updateTable('users')
     .set({ email, email_key: emailKey(email) })

@@ -27,6 +27,8 @@ export type { AuditFacts } from './event.ts'
 export interface Recording {
   /** Adds facts about the action. Details are merged. */
   add(facts: AuditFacts): void
+  /** Names the action that it turns out to be. */
+  become(action: AuditAction): void
   /**
    * Changes the database and writes the event in one transaction. Call this at most once. The viewer must have lost no
    * access since the action began. @throws EXCEEDS_OWN_REACH, as `Credentials.confirm`
@@ -80,12 +82,15 @@ export function createAudit({
       given: AuditFacts,
       work: (recording: Recording) => Promise<T>,
     ): Promise<T> {
-      let facts = given
+      let [facts, done] = [given, action]
       let isWritten = false
-      const event = (by: Viewer | AnonymousClient) => createEvent(by, action, facts, 'OK')
+      const event = (by: Viewer | AnonymousClient) => createEvent(by, done, facts, 'OK')
       const recording: Recording = {
         add(more) {
           facts = { ...facts, ...more, details: { ...facts.details, ...more.details } }
+        },
+        become(action) {
+          done = action
         },
         async commit(change) {
           if (!by) throw new Error(`No actor is known for ${action}`)
@@ -101,7 +106,7 @@ export function createAudit({
         if (by && !isWritten) queue.add(event(by))
         return result
       } catch (error) {
-        if (by && !isWritten) queue.add(createEvent(by, action, facts, resultOf(error)))
+        if (by && !isWritten) queue.add(createEvent(by, done, facts, resultOf(error)))
         if (error instanceof Error) recordedErrors.add(error)
         throw error
       } finally {

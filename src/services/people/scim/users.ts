@@ -37,6 +37,8 @@ export const maxScimPage = 200
 /** Characters, and bytes of UTF-8 in any normal form that the database keeps. */
 const maxText = 200
 const maxKeyBytes = 1000
+/** Bytes of a subject of OpenID Connect. */
+const maxSubjectBytes = 255
 
 export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
   async function require(trx: Database, { token }: ScimClient, id: string): Promise<ScimUser> {
@@ -61,11 +63,14 @@ export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
     recording: Recording,
   ): Promise<void> {
     if (isActive) {
-      if (await reactivateMember(change, member, scimSource)) recording.add({ details: { active: true } })
+      if (!(await reactivateMember(change, member, scimSource))) return
+      recording.become('MEMBER_REACTIVATE')
+      recording.add({ details: { active: true } })
       return
     }
     if (!(await deactivateIssuedMember(change, member, scimSource))) return
     await revokeSessionsOf(change, member.userId)
+    recording.become('MEMBER_DEACTIVATE')
     recording.add({ details: { active: false } })
   }
 
@@ -85,7 +90,7 @@ export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
     },
 
     /**
-     * Creates an account without a password and without a role: groups give one.
+     * Creates an account without a password and without a role: groups give one. No administrator has confirmed who has the address.
      * @throws ALREADY_EXISTS, INVALID_INPUT, INVALID_CREDENTIAL
      */
     create(client: ScimClient, given: ScimUserValues): Promise<ScimUser> {
@@ -95,15 +100,20 @@ export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
       return recordScim(audit, client, 'MEMBER_CREATE', { details: { email, name } }, async (change, recording) => {
         if (await isEmailTaken(change, email)) throw emailTaken()
         const userId = await insertUser(change, { email, name, passwordHash: null })
-        const membership = { workspaceId, userId, role: 'NONE', access: allProviders, isConfirmed: true } as const
+        const membership = { workspaceId, userId, role: 'NONE', access: allProviders, isConfirmed: false } as const
         const member = await insertMember(change, membership)
         recording.add({ subject: { kind: 'MEMBER', id: userId } })
         await insertScimUser(change, member, values).catch(toTaken)
         if (issuer !== null && externalId !== null) {
+          requireSubject(externalId)
           await insertIdentity(change, { workspaceId, userId, issuer, subject: externalId, email }).catch(toTaken)
         }
         const user = await require(change, client, userId)
-        await setActive(change, user, values.isActive, recording)
+        // What follows is part of the creation.
+        if (!values.isActive) {
+          await deactivateIssuedMember(change, user.member, scimSource)
+          recording.add({ details: { active: false } })
+        }
         return require(change, client, userId)
       })
     },
@@ -115,14 +125,9 @@ export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
      */
     async update(client: ScimClient, id: string, next: (current: ScimUserValues) => ScimUserValues): Promise<ScimUser> {
       const before = await require(db, client, id)
-      const wish = next(valuesOf(before))
-      // Somebody whom an administrator has deactivated stays so.
-      const isBack = wish.isActive && before.deactivatedBy === scimSource
-      const isGone = !wish.isActive && before.member.deactivatedAt === null
-      const action = isBack ? 'MEMBER_REACTIVATE' : isGone ? 'MEMBER_DEACTIVATE' : 'MEMBER_UPDATE'
       const { email, name } = before.member
       const facts = { subject: { kind: 'MEMBER', id }, details: { email, name } } as const
-      return recordScim(audit, client, action, facts, async (change, recording) => {
+      return recordScim(audit, client, 'MEMBER_UPDATE', facts, async (change, recording) => {
         const user = await requireChangeable(change, client, id)
         const current = valuesOf(user)
         const values = parseValues(next(current))
@@ -168,6 +173,7 @@ export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
       const { issuer } = token
       if (user.externalId !== null) await deleteIssuedIdentity(change, { userId, issuer, subject: user.externalId })
       if (values.externalId !== null) {
+        requireSubject(values.externalId)
         const identity = { workspaceId, userId, issuer, subject: values.externalId, email: values.email }
         await insertIdentity(change, identity).catch(toTaken)
       }
@@ -210,6 +216,13 @@ export function parseText(text: string, what: string): string {
     throw new AppError('INVALID_INPUT', `${what} has 1 to ${maxText} characters and no control characters.`)
   }
   return text
+}
+
+/** @throws INVALID_INPUT */
+function requireSubject(externalId: string): void {
+  if (Buffer.byteLength(externalId) > maxSubjectBytes) {
+    throw new AppError('INVALID_INPUT', `An externalId with which people sign in has at most ${maxSubjectBytes} bytes.`)
+  }
 }
 
 function emailTaken(): AppError {
