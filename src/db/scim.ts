@@ -2,7 +2,7 @@
 import { type ExpressionBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import type { Member } from '../auth/viewer.ts'
 import type { Change, Database } from './client.ts'
-import { groupKey } from './groups.ts'
+import { type GroupRole, groupKey } from './groups.ts'
 import { memberColumns, toMember } from './members.ts'
 import type { Schema } from './schema.ts'
 import { emailKey } from './users.ts'
@@ -263,6 +263,7 @@ export interface ScimGroup {
   externalId: string | null
   /** Whether SCIM has created it. */
   isIssued: boolean
+  role: GroupRole
   createdAt: Date
   updatedAt: Date
 }
@@ -272,18 +273,23 @@ const groupColumns = [
   'groups.name',
   'groups.external_id',
   'groups.is_issued',
+  'groups.role',
   'groups.created_at',
   'groups.updated_at',
 ] as const
 
 function toGroup(
-  row: Pick<Selectable<Schema['groups']>, 'id' | 'name' | 'external_id' | 'is_issued' | 'created_at' | 'updated_at'>,
+  row: Pick<
+    Selectable<Schema['groups']>,
+    'id' | 'name' | 'external_id' | 'is_issued' | 'role' | 'created_at' | 'updated_at'
+  >,
 ): ScimGroup {
   return {
     id: row.id,
     name: row.name,
     externalId: row.external_id,
     isIssued: row.is_issued,
+    role: row.role,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }
@@ -403,15 +409,16 @@ export async function findScimUserIds(
   return rows.map(({ id, role, groups }) => ({ id, isOwner: role === 'OWNER', groups: Number(groups) }))
 }
 
-/** Adds members for SCIM, which then manages memberships that an administrator has made. */
+/** Adds members for SCIM. Memberships that somebody else has made stay theirs. Returns the ids of those who have joined. */
 export async function addScimGroupMembers(
   db: Change,
   { workspaceId, groupId, userIds }: { workspaceId: string; groupId: string; userIds: readonly string[] },
-): Promise<void> {
-  await sql`
+): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
     insert into group_members (workspace_id, group_id, user_id, issued_by)
     select ${workspaceId}::uuid, ${groupId}::uuid, id, ${scimSource} from unnest(${userIds}::uuid[]) as id
-    on conflict (workspace_id, user_id, group_id) do update set issued_by = excluded.issued_by`.execute(db)
+    on conflict do nothing returning user_id as id`.execute(db)
+  return rows.map(({ id }) => id)
 }
 
 /** Removes members that SCIM has added. */

@@ -342,6 +342,34 @@ t.test('an owner, other accounts and other groups are out of reach', async t => 
   t.same(empty.body.members, [], 'an owner gets no groups')
 })
 
+t.test('a token takes nothing from administrators, and makes none', async t => {
+  const { app, owner, scim } = await setUp(t)
+  const { id } = (await scim('POST', '/Users', entraUser('aa'))).body
+  const create = 'mutation ($input: CreateGroupInput!) { createGroup(input: $input) { group { id } } }'
+  const group = async (name: string, role: string) =>
+    (await app.ask(create, { input: { name, role } }, owner.token)).createGroup.group.id as string
+  const add = patch({ op: 'add', path: 'members', value: [{ value: id }] })
+  const admins = await group('Admins', 'ADMIN')
+  t.match(await scim('PATCH', `/Groups/${admins}`, add), { status: 403 })
+  const staff = await group('Staff', 'VIEWER')
+  const join = 'mutation ($groupId: ID!, $userId: ID!) { addGroupMember(groupId: $groupId, userId: $userId) { id } }'
+  await app.ask(join, { groupId: staff, userId: id }, owner.token)
+  t.equal((await scim('PATCH', `/Groups/${staff}`, add)).status, 204)
+  t.equal((await scim('PATCH', `/Groups/${staff}`, patch({ op: 'remove', path: 'members' }))).status, 204)
+  const member = 'query ($groupId: ID) { users(groupId: $groupId) { nodes { id } } }'
+  t.same((await app.ask(member, { groupId: staff }, owner.token)).users.nodes, [{ id }], 'the administrator has added')
+
+  const deactivate = patch({ op: 'replace', path: 'active', value: false })
+  t.equal((await scim('PATCH', `/Users/${id}`, deactivate)).body.active, false)
+  t.equal((await scim('PATCH', `/Users/${id}`, deactivate)).body.active, false, 'twice')
+  await app.app.services.audit.flush()
+  const events = '{ auditEvents { nodes { action credentialKind } } }'
+  const actions = (await app.ask(events, {}, owner.token)).auditEvents.nodes
+    .filter(({ credentialKind }: Body) => credentialKind === 'SCIM_TOKEN')
+    .map(({ action }: Body) => action)
+  t.equal(actions.filter((action: string) => action === 'MEMBER_DEACTIVATE').length, 1, 'once')
+})
+
 t.test('bad input', async t => {
   const { app, owner, made, scim } = await setUp(t)
   const { id } = (await scim('POST', '/Users', entraUser('aa'))).body

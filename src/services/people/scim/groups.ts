@@ -59,7 +59,7 @@ export function createScimGroups({ db, audit }: { db: Database; audit: Audit }) 
   async function changeMembers(
     change: Change,
     { token: { workspaceId } }: ScimClient,
-    groupId: string,
+    { id: groupId, role, isIssued }: Pick<ScimGroup, 'id' | 'role' | 'isIssued'>,
     steps: readonly MembersChange[],
     recording: Recording,
   ): Promise<void> {
@@ -77,10 +77,16 @@ export function createScimGroups({ db, audit }: { db: Database; audit: Audit }) 
     if (joining.some(({ groups }) => groups >= maxGroupsOfMember)) {
       throw new AppError('TOO_MANY_GROUPS', `A member is in at most ${maxGroupsOfMember} groups.`)
     }
-    const joined = joining.map(({ id }) => id)
+    if (joining.length > 0 && role === 'ADMIN' && !isIssued) {
+      throw new AppError(
+        'EXCEEDS_OWN_REACH',
+        'This group makes administrators: only they add members to it, in Stowage.',
+      )
+    }
     const left = [...before].filter(id => !after.has(id))
     await removeScimGroupMembers(change, { workspaceId, groupId, userIds: left })
-    await addScimGroupMembers(change, { workspaceId, groupId, userIds: joined })
+    const userIds = joining.map(({ id }) => id)
+    const joined = await addScimGroupMembers(change, { workspaceId, groupId, userIds })
     if (((await countGroupMembers(change, [groupId])).get(groupId) ?? 0) > maxGroupMembers) {
       throw new AppError('TOO_MANY_GROUPS', `A group has at most ${maxGroupMembers} members: create another one.`)
     }
@@ -94,13 +100,26 @@ export function createScimGroups({ db, audit }: { db: Database; audit: Audit }) 
 
   return {
     /** @param page.offset from 0 */
-    list(
+    async list(
       { token }: ScimClient,
       terms: readonly ScimTerm<ScimGroupField>[],
       page: { offset: number; limit: number; withMembers: boolean },
     ): Promise<{ total: number; items: ScimGroup[] }> {
       const most = page.withMembers ? maxGroupsWithMembers : maxGroupsWithoutMembers
-      return listScimGroups(db, token.workspaceId, terms, { ...page, limit: Math.min(page.limit, most) })
+      const limit = Math.min(page.limit, most)
+      const { total, items } = await listScimGroups(db, token.workspaceId, terms, { ...page, limit })
+      if (!page.withMembers || items.length === 0) return { total, items }
+      // A page has fewer groups if they are large. Clients continue after the last one of a page.
+      const counts = await countGroupMembers(
+        db,
+        items.map(({ id }) => id),
+      )
+      let members = 0
+      const fitting = items.filter(({ id }) => {
+        members += counts.get(id) ?? 0
+        return members <= maxMembersInPage
+      })
+      return { total, items: fitting.length > 0 ? fitting : items.slice(0, 1) }
     },
 
     /** @throws NOT_FOUND */
@@ -134,7 +153,7 @@ export function createScimGroups({ db, audit }: { db: Database; audit: Audit }) 
         const { id } = await insertGroup(change, workspaceId, values).catch(toTaken)
         recording.add({ subject: { kind: 'GROUP', id } })
         await updateScimGroup(change, id, { externalId, isIssued: true })
-        await changeMembers(change, client, id, given.members, recording)
+        await changeMembers(change, client, { id, role: 'NONE', isIssued: true }, given.members, recording)
         return require(change, client, id)
       })
     },
@@ -165,7 +184,7 @@ export function createScimGroups({ db, audit }: { db: Database; audit: Audit }) 
         const externalId = wish.externalId === undefined ? group.externalId : wish.externalId
         const parsed = externalId === null ? null : parseText(externalId, 'externalId')
         await updateScimGroup(change, id, { externalId: parsed })
-        await changeMembers(change, client, id, wish.members, recording)
+        await changeMembers(change, client, group, wish.members, recording)
         return require(change, client, id)
       })
     },
@@ -184,7 +203,7 @@ export function createScimGroups({ db, audit }: { db: Database; audit: Audit }) 
           recording.add({ details: { name: group.name } })
           if (group.isIssued) return deleteGroup(change, id)
           await updateScimGroup(change, id, { externalId: null })
-          await changeMembers(change, client, id, [{ kind: 'set', userIds: [] }], recording)
+          await changeMembers(change, client, group, [{ kind: 'set', userIds: [] }], recording)
         },
       )
     },

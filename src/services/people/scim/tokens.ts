@@ -72,8 +72,16 @@ export function createScimTokens(options: {
         recording.add({ details: { name, displayPrefix, issuer } })
         return recording.commit(async change => {
           await lockWorkspace(change, workspaceId)
-          if ((await listScimTokens(change, workspaceId)).length >= maxScimTokens) {
+          const present = await listScimTokens(change, workspaceId)
+          if (present.length >= maxScimTokens) {
             throw new AppError('INVALID_INPUT', `A workspace has at most ${maxScimTokens} tokens: revoke one first.`)
+          }
+          // All tokens manage the same users, so each externalId can be a subject at one issuer only.
+          if (present.some(each => each.issuer !== issuer)) {
+            throw new AppError(
+              'INVALID_INPUT',
+              'All tokens are for one directory, and name the same issuer: revoke the others.',
+            )
           }
           const values = { workspaceId, name, displayPrefix, issuer, hash: hashToken(token), createdBy: userId }
           const scimToken = await insertScimToken(change, values)
