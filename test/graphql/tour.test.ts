@@ -112,7 +112,7 @@ async function tourApplications(t: Test, ask: Ask, app: TestApp): Promise<void> 
   const { query } = application.request(clientId)
   const consent = await ask(
     `query ($query: String!) {
-      consentRequest(query: $query) { name host destination audience scopes refusalUrl } }`,
+      consentRequest(query: $query) { name host destination isOnMachine audience scopes refusalUrl } }`,
     { query },
   )
   t.match(consent.consentRequest, { name: 'My agent', host: null, destination: '127.0.0.1', scopes: ['read'] })
