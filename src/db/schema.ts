@@ -50,6 +50,8 @@ export const auditActions = [
   'API_KEY_REVOKE',
   'CONNECTION_CREATE',
   'CONNECTION_END',
+  'APPROVAL_REQUEST',
+  'APPROVAL_DECIDE',
   'PROVIDER_CONNECT',
   'PROVIDER_UPDATE',
   'PROVIDER_DISCONNECT',
@@ -118,6 +120,7 @@ export interface Schema {
   api_keys: ApiKeyTable
   applications: ApplicationTable
   connections: ConnectionTable
+  approvals: ApprovalTable
   invites: InviteTable
   password_resets: PasswordResetTable
   providers: ProviderTable
@@ -181,6 +184,8 @@ interface WorkspaceTable {
   registration: Generated<Registration>
   /** Members with one of these roles need a second factor. */
   second_factor_roles: Generated<Role[]>
+  /** What a person has to approve if an agent does it. */
+  approvals: Generated<ApprovalKind[]>
   created_at: CreatedAt
 }
 
@@ -385,6 +390,49 @@ interface ApplicationTable {
   /** When a person last connected it; null for never. */
   used_at: ColumnType<Date | null, never, Date>
   expires_at: Date
+}
+
+export const approvalKinds = ['DELETION', 'OVERWRITE'] as const
+export type ApprovalKind = (typeof approvalKinds)[number]
+/** DONE: the call that it permitted has begun. */
+export type ApprovalState = 'PENDING' | 'APPROVED' | 'REFUSED' | 'DONE'
+
+/** What a person sees of a call. */
+export interface ApprovalDetails {
+  entryKind: 'FILE' | 'FOLDER'
+  /** Bytes of the entry that is there. */
+  size: number | null
+  modifiedAt: string | null
+  /** The path of what replaces the entry; null for content or a deletion. */
+  from: string | null
+  /** Characters of the content that replaces the entry. */
+  newLength: number | null
+  isPermanent: boolean
+  isRecursive: boolean
+}
+
+/** A call of an agent that waits for a person. */
+interface ApprovalTable {
+  /** A UUID of version 7: ids are in order of time. */
+  id: string
+  workspace_id: string
+  /** Whose credential the agent has. */
+  user_id: string
+  credential_kind: CredentialKind
+  credential_id: string
+  kind: ApprovalKind
+  /** The name of the tool. */
+  tool: string
+  /** SHA-256 of the call and of the version of the entry. */
+  call_hash: Buffer
+  /** The location of what the call removes or replaces. */
+  provider_id: string
+  path: string
+  details: Json<ApprovalDetails>
+  state: Generated<ApprovalState>
+  created_at: CreatedAt
+  expires_at: Date
+  decided_by: string | null
 }
 
 /** What the application of a connection holds. */

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Role } from '../auth/scopes.ts'
 import type { Change, Database } from './client.ts'
-import type { Registration, Schema } from './schema.ts'
+import type { ApprovalKind, Registration, Schema } from './schema.ts'
 
 export interface Workspace {
   id: string
@@ -9,6 +9,8 @@ export interface Workspace {
   registration: Registration
   /** Members with one of these roles need a second factor. */
   secondFactorRoles: readonly Role[]
+  /** What a person has to approve if an agent does it through MCP. */
+  approvals: readonly ApprovalKind[]
   createdAt: Date
 }
 
@@ -30,7 +32,10 @@ export async function insertWorkspace(db: Change, values: { name: string }): Pro
 export async function updateWorkspace(
   db: Change,
   id: string,
-  { secondFactorRoles, ...values }: { name?: string; registration?: Registration; secondFactorRoles?: Role[] },
+  {
+    secondFactorRoles,
+    ...values
+  }: { name?: string; registration?: Registration; secondFactorRoles?: Role[]; approvals?: ApprovalKind[] },
 ): Promise<Workspace> {
   const set = { ...values, ...(secondFactorRoles && { second_factor_roles: secondFactorRoles }) }
   const query = db.updateTable('workspaces').set(set).where('id', '=', id).returningAll()
@@ -53,6 +58,7 @@ function toWorkspace(row: Selectable<Schema['workspaces']>): Workspace {
     name: row.name,
     registration: row.registration,
     secondFactorRoles: row.second_factor_roles,
+    approvals: row.approvals,
     createdAt: row.created_at,
   }
 }

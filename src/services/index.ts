@@ -4,6 +4,7 @@ import type { JobRecord } from '../db/jobs/jobs.ts'
 import type { JobState } from '../db/schema.ts'
 import type { Storage } from '../storage/index.ts'
 import { createApplications } from './applications/index.ts'
+import { createApprovals } from './approvals/index.ts'
 import { createAudit } from './audit/index.ts'
 import type { LostEvents } from './audit/queue.ts'
 import { createCatalogue } from './catalogue/index.ts'
@@ -197,9 +198,11 @@ export function createServices(options: {
           onMailFailure,
         })
       : async () => {}
+  const approvals = createApprovals({ db, audit, credentials, activeGrants: authentication.activeGrants, onError })
   async function stopJobs(): Promise<void> {
     await Promise.all([
       waits.close(),
+      approvals.close(),
       stopScheduler(),
       stopSync(),
       stopSender(),
@@ -234,6 +237,7 @@ export function createServices(options: {
     registration: createRegistration({ db, tokens, limits: limits.signIns, audit, setupCode }),
     apiKeys: createApiKeys({ db, secrets, audit }),
     applications: createApplications({ db, secrets, audit, credentials, limits, fetch: options.publicFetch }),
+    approvals,
     members,
     groups: createGroups({ db, audit }),
     serviceAccounts: createServiceAccounts({ audit }),

@@ -16,6 +16,7 @@ export function startBackgroundWork(services: Services, isRotating: boolean, log
   const {
     accounts,
     applications,
+    approvals,
     authorization,
     audit,
     jobs,
@@ -41,7 +42,7 @@ export function startBackgroundWork(services: Services, isRotating: boolean, log
     sweepEvery(sweepInterval, sweep, log),
     sweepEvery(
       uploadSweepInterval,
-      signal => Promise.all([uploads.sweep(signal), shares.sweep(), applications.sweep()]),
+      signal => Promise.all([uploads.sweep(signal), shares.sweep(), applications.sweep(), approvals.sweep()]),
       log,
     ),
     ...(isRotating ? [finishRotation(services, log)] : []),

@@ -70,6 +70,8 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   },
   'Query.apiKey': { needs: keyManager, args: ({ ids }) => ({ id: ids.ownKey }) },
   'Query.consentRequest': { needs: session, bounces: true, args: ({ n }) => ({ query: `unknown=${n}` }) },
+  'Query.approvals': { needs: session },
+  'Subscription.approvalsChanged': { needs: session },
   'Query.providerTypes': { needs: read },
   'Query.providers': { needs: read },
   'Query.provider': {
@@ -250,6 +252,11 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     args: ({ n }) => ({
       input: { query: `unknown=${n}`, scopes: ['read'], providerAccess: null, expiresAt: '2099-01-01T00:00:00Z' },
     }),
+  },
+  'Mutation.decideApproval': {
+    needs: session,
+    bounces: true,
+    args: ({ ids }) => ({ id: ids.spare, isApproved: true }),
   },
   'Mutation.connectProvider': {
     needs: workspaceAdmin,
@@ -460,7 +467,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Mutation.revokeShare': { needs: read, spends: 'share', bounces: true, args: ({ ids }) => ({ id: ids.share }) },
   'Mutation.updateWorkspace': {
     needs: workspaceAdmin,
-    args: () => ({ input: { name: 'Stowage', registration: 'OPEN', secondFactorRoles: [] } }),
+    args: () => ({ input: { name: 'Stowage', registration: 'OPEN', secondFactorRoles: [], approvals: [] } }),
   },
 }
 
@@ -656,7 +663,15 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     needsSecondFactor: own,
     apiKey: own,
   },
-  Workspace: { id: own, name: own, registration: own, secondFactorRoles: own, sendsEmail: own, createdAt: own },
+  Workspace: {
+    id: own,
+    name: own,
+    registration: own,
+    secondFactorRoles: own,
+    approvals: own,
+    sendsEmail: own,
+    createdAt: own,
+  },
   ApiKey: {
     id: own,
     name: own,
@@ -672,6 +687,23 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     owner: own,
   },
   ConnectedApplication: { clientId: own, name: own, destination: own, audience: own, isConnected: own },
+  Approval: {
+    id: own,
+    kind: own,
+    tool: own,
+    state: own,
+    credentialName: own,
+    owner: own,
+    providerId: own,
+    path: own,
+    entryKind: own,
+    size: own,
+    from: own,
+    newLength: own,
+    isPermanent: own,
+    createdAt: own,
+    expiresAt: own,
+  },
   ConsentRequest: { name: own, host: own, destination: own, audience: own, scopes: own, refusalUrl: own },
   ApproveConnectionPayload: { returnUrl: own, apiKey: own },
   ApiKeyConnection: { nodes: own, edges: own, pageInfo: own },

@@ -9,21 +9,12 @@ import { authorize, type InputOf, type Need } from '../../auth/needs.ts'
 import { formatPath } from '../../auth/path.ts'
 import { requireScope } from '../../auth/policy.ts'
 import { highestScope, type Scope } from '../../auth/scopes.ts'
-import type { Viewer } from '../../auth/viewer.ts'
 import type { JobRecord } from '../../db/jobs/jobs.ts'
 import type { AuditAction } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
 import type { AuditFacts } from '../../services/audit/index.ts'
 import { conflictBehaviors, type FileEntry } from '../../services/files/index.ts'
-import type { Services } from '../../services/index.ts'
-
-/** The facts that a tool uses, besides its arguments. */
-export interface ToolContext {
-  readonly services: Services
-  readonly viewer: Viewer
-  /** Aborts when the client disconnects, which is how a client cancels a call. */
-  readonly signal: AbortSignal
-}
+import { type ApprovalRule, type ToolContext, untilApproved } from './approval.ts'
 
 /** One HTTP request of a client. */
 export interface McpCall extends ToolContext {
@@ -72,6 +63,8 @@ interface ToolDefinition<N extends readonly Need[], Input extends z.ZodType<Inpu
   scope?: Scope
   /** The action that the audit log records if the tool is refused. Default: READ. */
   audit?: AuditAction
+  /** What a workspace can require a person's approval for. */
+  approval?: ApprovalRule<z.infer<Input>>
   /** Whether the result contains names or content from a storage. */
   showsData?: true
   run(input: z.infer<Input>, context: ToolContext): Promise<z.infer<Output>>
@@ -109,7 +102,8 @@ export function defineTool<
       try {
         requireScope(context.viewer, scope)
         authorize(context.viewer, needs, input)
-        const result = await tool.run(input, context)
+        const permitted = await untilApproved(tool, input, context)
+        const result = await tool.run(permitted.input, permitted.context)
         return showsData ? { notice, ...result } : result
       } catch (error) {
         noteRefusal(error, tool, input, context)

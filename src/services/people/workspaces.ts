@@ -2,7 +2,7 @@ import { requireRecent, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import { type Role, roles } from '../../auth/scopes.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import type { Registration } from '../../db/schema.ts'
+import { type ApprovalKind, approvalKinds, type Registration } from '../../db/schema.ts'
 import { findTheWorkspace, findWorkspace, updateWorkspace, type Workspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
@@ -42,6 +42,7 @@ export function createWorkspaces(options: { db: Database; audit: Audit; setupCod
         name?: string | null | undefined
         registration?: Registration | null | undefined
         secondFactorRoles?: readonly Role[] | null | undefined
+        approvals?: readonly ApprovalKind[] | null | undefined
       },
     ): Promise<Workspace> {
       return audit.recorded(viewer, 'WORKSPACE_UPDATE', {}, async recording => {
@@ -52,9 +53,10 @@ export function createWorkspaces(options: { db: Database; audit: Audit; setupCod
           ...(input.name != null && { name: parseName(input.name, 'The name of a workspace') }),
           ...(input.registration != null && { registration: input.registration }),
           ...(needing != null && { secondFactorRoles: roles.filter(role => needing.includes(role)) }),
+          ...(input.approvals != null && { approvals: approvalKinds.filter(kind => input.approvals?.includes(kind)) }),
         }
         if (Object.keys(values).length === 0)
-          throw new AppError('INVALID_INPUT', 'Give a name, a registration or roles to change.')
+          throw new AppError('INVALID_INPUT', 'Give a name, a registration, roles or approvals to change.')
         const { workspaceId } = admin.member
         recording.add({ subject: { kind: 'WORKSPACE', id: workspaceId }, details: values })
         return recording.commit(change => updateWorkspace(change, workspaceId, values))

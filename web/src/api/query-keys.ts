@@ -10,6 +10,7 @@ export const queryKeys = {
   /** How the person confirms who they are. */
   confirmation: ['confirmation'],
   apiKeys: ['api-keys'],
+  approvals: ['approvals'],
   members: ['members'],
   groups: ['groups'],
   invites: ['invites'],

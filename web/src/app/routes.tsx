@@ -83,6 +83,10 @@ export const routes: RouteObject[] = [
                 lazy: page(async () => (await import('../settings/security/page.tsx')).SecurityPage),
               },
               { path: 'api-keys', lazy: page(async () => (await import('../settings/api-keys/page.tsx')).ApiKeysPage) },
+              {
+                path: 'approvals',
+                lazy: page(async () => (await import('../settings/approvals/page.tsx')).ApprovalsPage),
+              },
               { path: 'jobs', lazy: page(async () => (await import('../jobs/page.tsx')).JobsPage) },
               { path: 'schedules', lazy: page(async () => (await import('../jobs/schedules/page.tsx')).SchedulesPage) },
               { path: 'shares', lazy: page(async () => (await import('../shares/page.tsx')).SharesPage) },

@@ -10,6 +10,7 @@ import { hasActiveUploads } from '../files/upload/waiting-uploads.ts'
 import { JobDock } from '../jobs/dock.tsx'
 import type { AnnounceEnd } from '../jobs/panel.tsx'
 import { lazyPart, loadPart } from '../lib/load-part.ts'
+import { ApprovalsLink } from '../settings/approvals/link.tsx'
 import { texts } from '../texts/app.tsx'
 import { common } from '../texts/common.ts'
 import { Button } from '../ui/button.tsx'
@@ -101,6 +102,7 @@ export function Shell() {
         </nav>
         {!needsSecondFactor && <SearchField />}
         <div className="top-bar-end">
+          {session.workspace.approvals.length > 0 && <ApprovalsLink />}
           <span className="who" title={session.viewer.user.email}>
             {session.viewer.user.name ?? session.viewer.user.email}
           </span>

@@ -1,6 +1,7 @@
 /** The settings of a person and of the workspace. Each page is a file or a folder. */
 import { NavLink, Outlet } from 'react-router'
-import { usePermissions } from '../api/session.ts'
+import { usePermissions, useSession } from '../api/session.ts'
+import { texts as approvalTexts } from '../texts/approvals.tsx'
 import { texts as directoryTexts } from '../texts/directories.tsx'
 import { texts as groupTexts } from '../texts/groups.tsx'
 import { texts as securityTexts } from '../texts/security.tsx'
@@ -10,12 +11,14 @@ import './settings.css'
 
 export function SettingsLayout() {
   const { canRead, isAdmin, isUnrestricted } = usePermissions()
+  const { workspace } = useSession()
   return (
     <div className="settings">
       <nav className="side-nav" aria-label={texts.settings}>
         <NavLink to="/settings/profile">{texts.profile}</NavLink>
         <NavLink to="/settings/security">{securityTexts.security}</NavLink>
         <NavLink to="/settings/api-keys">{texts.apiKeys}</NavLink>
+        {workspace.approvals.length > 0 && <NavLink to="/settings/approvals">{approvalTexts.approvals}</NavLink>}
         {canRead && (
           <>
             <NavLink to="/settings/jobs">{texts.jobs}</NavLink>

@@ -5,6 +5,7 @@ import { ask } from '../api/client.ts'
 import { graphql } from '../api/graphql.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { useSession } from '../api/session.ts'
+import { texts as approvalTexts } from '../texts/approvals.tsx'
 import { common } from '../texts/common.ts'
 import { texts as securityTexts } from '../texts/security.tsx'
 import { texts } from '../texts/settings.tsx'
@@ -47,9 +48,10 @@ function WorkspaceForm() {
   const [name, setName] = useState(workspace.name)
   const [secondFactorRoles, setSecondFactorRoles] = useState<readonly RequiredRole[]>(workspace.secondFactorRoles)
   const [registration, setRegistration] = useState<Registration>(workspace.registration)
+  const [approvals, setApprovals] = useState(workspace.approvals)
   const save = useMutation({
     mutationFn: async () => {
-      await ask(UpdateWorkspaceMutation, { input: { name, registration, secondFactorRoles: [...secondFactorRoles] } })
+      await ask(UpdateWorkspaceMutation, { input: { name, registration, secondFactorRoles: [...secondFactorRoles], approvals } })
       await client.invalidateQueries({ queryKey: queryKeys.session })
       await client.invalidateQueries({ queryKey: queryKeys.installation })
     },
@@ -76,6 +78,22 @@ function WorkspaceForm() {
             {texts.roles[role]}
           </Checkbox>
         ))}
+      </div>
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset brings its own border and legend */}
+      <div role="group" aria-label={approvalTexts.required}>
+        <span className="label">{approvalTexts.required}</span>
+        {(['DELETION', 'OVERWRITE'] as const).map(kind => (
+          <Checkbox
+            key={kind}
+            isSelected={approvals.includes(kind)}
+            onChange={isRequired =>
+              setApprovals(isRequired ? [...approvals, kind] : approvals.filter(each => each !== kind))
+            }
+          >
+            {approvalTexts.kinds[kind]}
+          </Checkbox>
+        ))}
+        <p className="help">{approvalTexts.requiredHelp}</p>
       </div>
       {save.error && <ErrorBox error={save.error} />}
       <div className="inline-row">

@@ -70,6 +70,8 @@ export const texts = {
     API_KEY_CREATE: 'Created an API key',
     CONNECTION_CREATE: 'Connected an application',
     CONNECTION_END: 'The connection of an application ended',
+    APPROVAL_REQUEST: 'Asked for approval of a call',
+    APPROVAL_DECIDE: 'Decided about a call',
     API_KEY_RENAME: 'Renamed an API key',
     API_KEY_REVOKE: 'Revoked an API key',
     PROVIDER_CONNECT: 'Added a storage',

@@ -56,6 +56,10 @@ const actions: Record<AuditAction, { description: string }> = {
     description:
       'A connection ended without its person: `details.cause` is `APPLICATION` if the application ended it, and `CODE_REUSED` or `REFRESH_TOKEN_REUSED` after a sign of theft.',
   },
+  APPROVAL_REQUEST: {
+    description: 'A call through MCP waits for approval. The location is the one of what it would remove or replace.',
+  },
+  APPROVAL_DECIDE: { description: 'A person approved or refused such a call: see `details.isApproved`.' },
   PROVIDER_CONNECT: { description: 'A provider was connected.' },
   PROVIDER_UPDATE: { description: 'The name or configuration of a provider was changed.' },
   PROVIDER_DISCONNECT: { description: 'A provider was disconnected.' },

@@ -1,4 +1,4 @@
-import type { Registration } from '../../../db/schema.ts'
+import type { ApprovalKind, Registration } from '../../../db/schema.ts'
 import type { Installation } from '../../../services/people/workspaces.ts'
 import { builder } from '../builder.ts'
 import { WorkspaceRef } from '../refs.ts'
@@ -15,6 +15,16 @@ export const RegistrationEnum = builder.enumType('Registration', {
   values: registrations,
 })
 
+const approvalKinds: Record<ApprovalKind, { description: string }> = {
+  DELETION: { description: 'Deleting a file or a folder.' },
+  OVERWRITE: { description: 'Replacing a file or a folder.' },
+}
+
+export const ApprovalKindEnum = builder.enumType('ApprovalKind', {
+  description: 'What a call through MCP does that can need the approval of a person.',
+  values: approvalKinds,
+})
+
 WorkspaceRef.implement({
   description: 'The workspace that members, API keys and providers belong to.',
   fields: t => ({
@@ -24,6 +34,10 @@ WorkspaceRef.implement({
     secondFactorRoles: t.expose('secondFactorRoles', {
       type: [RoleEnum],
       description: 'The roles whose members need a second factor.',
+    }),
+    approvals: t.expose('approvals', {
+      type: [ApprovalKindEnum],
+      description: 'What a person has to approve if an agent does it through MCP.',
     }),
     sendsEmail: t.boolean({
       description: 'Whether the server sends email about shares.',
@@ -46,6 +60,11 @@ const UpdateWorkspaceInput = builder.inputType('UpdateWorkspaceInput', {
       type: [RoleEnum],
       description:
         'The roles whose members need a second factor from now on. Their sessions without one can do nothing but add or give one. API keys need none.',
+    }),
+    approvals: t.field({
+      type: [ApprovalKindEnum],
+      description:
+        'What a person has to approve from now on if an agent does it through MCP; an empty list for nothing.',
     }),
   }),
 })

@@ -8,7 +8,8 @@ import { needs } from '../../../auth/needs.ts'
 import { formatPath, nameOf, parentOf, parseNewPath } from '../../../auth/path.ts'
 import { AppError } from '../../../errors.ts'
 import type { ConflictBehavior, UploadInput } from '../../../services/files/index.ts'
-import { conflict, defineTool, hints, path, providerId, startedJob, type ToolContext, toStartedJob } from '../tool.ts'
+import type { ApprovalRule, ToolContext } from '../approval.ts'
+import { conflict, defineTool, hints, path, providerId, startedJob, toStartedJob } from '../tool.ts'
 
 export const writeFile = defineTool({
   name: 'write_file',
@@ -18,6 +19,15 @@ export const writeFile = defineTool({
   annotations: hints.changes,
   needs: needs.create,
   audit: 'UPLOAD',
+  approval: {
+    kind: 'OVERWRITE',
+    at: ({ providerId, path, conflict, ifMatch }) =>
+      conflict === 'REPLACE' || ifMatch !== undefined ? { providerId, path } : null,
+    asNew(input) {
+      if (input.ifMatch === undefined) return { ...input, conflict: 'FAIL' as const }
+      throw new AppError('PRECONDITION_FAILED', 'There is no file with this etag.')
+    },
+  },
   input: z.strictObject({
     providerId,
     path,
@@ -100,6 +110,10 @@ export const deleteEntry = defineTool({
   annotations: hints.removes,
   needs: needs.delete,
   audit: 'DELETE',
+  approval: {
+    kind: 'DELETION',
+    at: ({ providerId, path, confirm }) => (confirm === path ? { providerId, path } : null),
+  },
   input: z.strictObject({
     providerId,
     path,
@@ -135,6 +149,13 @@ const input = z.strictObject({
   conflict: conflict.default('FAIL'),
 })
 
+const replacing: ApprovalRule<z.infer<typeof input>> = {
+  kind: 'OVERWRITE',
+  at: ({ providerId, toProviderId = providerId, toPath, conflict }) =>
+    conflict === 'REPLACE' ? { providerId: toProviderId, path: toPath } : null,
+  asNew: input => ({ ...input, conflict: 'FAIL' }),
+}
+
 const output = z.object({
   path: z.string().nullable().describe('The new path; null while a job works'),
   job: startedJob,
@@ -150,6 +171,7 @@ export const copy = defineTool({
   annotations: hints.changes,
   needs: needs.copy,
   audit: 'COPY',
+  approval: replacing,
   input,
   output,
   run: (input, context) => transfer('COPY', input, context),
@@ -162,6 +184,7 @@ export const move = defineTool({
   annotations: hints.changes,
   needs: needs.move,
   audit: 'MOVE',
+  approval: replacing,
   input,
   output,
   run: (input, context) => transfer('MOVE', input, context),

@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { needs } from '../../../auth/needs.ts'
 import { hitEnd, hitStart } from '../../../services/catalogue/content/snippet.ts'
 import { maxSearchText } from '../../../services/catalogue/search.ts'
-import { defineTool, hints, listedByPath, path, providerId, type ToolContext, toListedByPath } from '../tool.ts'
+import type { ToolContext } from '../approval.ts'
+import { defineTool, hints, listedByPath, path, providerId, toListedByPath } from '../tool.ts'
 
 /** The maximum number of results, which have whole paths. */
 const maxFound = 100
