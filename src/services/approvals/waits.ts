@@ -7,10 +7,10 @@ import { startPolling } from '../../lib/polling.ts'
 /** Milliseconds between two queries. A decision on this server is known at once. */
 const interval = 1000
 
-type Wait = PromiseWithResolvers<ApprovalRecord | null>
+type ApprovalWait = PromiseWithResolvers<ApprovalRecord | null>
 
 export function createApprovalWaits({ db, onError }: { db: Database; onError: (error: unknown) => void }) {
-  const waits = new Map<Wait, string>()
+  const waits = new Map<ApprovalWait, string>()
   let isClosed = false
 
   async function search(): Promise<void> {
@@ -33,7 +33,7 @@ export function createApprovalWaits({ db, onError }: { db: Database; onError: (e
     async wait(id: string, milliseconds: number, signal: AbortSignal): Promise<ApprovalRecord | null> {
       signal.throwIfAborted()
       if (isClosed) throw stopping()
-      const wait: Wait = Promise.withResolvers()
+      const wait: ApprovalWait = Promise.withResolvers()
       const onAbort = () => wait.reject(signal.reason)
       const timer = setTimeout(() => wait.resolve(null), milliseconds)
       signal.addEventListener('abort', onAbort, { once: true })
