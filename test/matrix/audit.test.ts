@@ -286,12 +286,7 @@ t.test('every mutation and every route with an effect leaves an event', async t 
   const effects = rows.filter(row => isMutation(row) || hasEffect(row))
   t.same(
     effects.filter(row => !done.has(row)),
-    [
-      ...factors,
-      'Mutation.linkIdentity',
-      'Mutation.unlinkIdentity',
-      'Mutation.authorizeProvider',
-    ],
+    [...factors, 'Mutation.linkIdentity', 'Mutation.unlinkIdentity', 'Mutation.authorizeProvider'],
     'all others succeeded at least once',
   )
 })

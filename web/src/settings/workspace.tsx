@@ -51,7 +51,9 @@ function WorkspaceForm() {
   const [approvals, setApprovals] = useState(workspace.approvals)
   const save = useMutation({
     mutationFn: async () => {
-      await ask(UpdateWorkspaceMutation, { input: { name, registration, secondFactorRoles: [...secondFactorRoles], approvals } })
+      await ask(UpdateWorkspaceMutation, {
+        input: { name, registration, secondFactorRoles: [...secondFactorRoles], approvals },
+      })
       await client.invalidateQueries({ queryKey: queryKeys.session })
       await client.invalidateQueries({ queryKey: queryKeys.installation })
     },
