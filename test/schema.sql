@@ -31,6 +31,36 @@ applications: applications_name_check CHECK ((octet_length(name) <= 800))
 applications: applications_pkey PRIMARY KEY (id)
 CREATE INDEX applications_expires_at ON public.applications USING btree (expires_at)
 CREATE UNIQUE INDEX applications_pkey ON public.applications USING btree (id)
+approvals.id uuid not null
+approvals.workspace_id uuid not null
+approvals.user_id uuid not null
+approvals.credential_kind text not null
+approvals.credential_id uuid not null
+approvals.kind text not null
+approvals.tool text not null
+approvals.call_hash bytea not null
+approvals.provider_id uuid not null
+approvals.path text not null
+approvals.details jsonb not null
+approvals.state text not null default 'PENDING'::text
+approvals.created_at timestamp with time zone not null default now()
+approvals.expires_at timestamp with time zone not null
+approvals.decided_by uuid
+approvals: approvals_call_hash_check CHECK ((octet_length(call_hash) = 32))
+approvals: approvals_decided_by_fkey FOREIGN KEY (decided_by) REFERENCES users(id) ON DELETE SET NULL
+approvals: approvals_kind_check CHECK ((kind = ANY (ARRAY['DELETION'::text, 'OVERWRITE'::text])))
+approvals: approvals_pkey PRIMARY KEY (id)
+approvals: approvals_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+approvals: approvals_state_check CHECK ((state = ANY (ARRAY['PENDING'::text, 'APPROVED'::text, 'REFUSED'::text, 'DONE'::text])))
+approvals: approvals_tool_check CHECK ((octet_length(tool) <= 100))
+approvals: approvals_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
+CREATE INDEX approvals_decided_by ON public.approvals USING btree (decided_by) WHERE (decided_by IS NOT NULL)
+CREATE INDEX approvals_expires_at ON public.approvals USING btree (expires_at)
+CREATE INDEX approvals_member ON public.approvals USING btree (workspace_id, user_id)
+CREATE INDEX approvals_provider_id ON public.approvals USING btree (provider_id)
+CREATE UNIQUE INDEX approvals_call ON public.approvals USING btree (credential_id, call_hash) WHERE (state <> 'DONE'::text)
+CREATE UNIQUE INDEX approvals_pkey ON public.approvals USING btree (id)
+CREATE TRIGGER approvals_changed AFTER INSERT OR UPDATE ON public.approvals FOR EACH ROW EXECUTE FUNCTION approvals_notify()
 audit_events.id uuid not null
 audit_events.workspace_id uuid not null
 audit_events.at timestamp(3) with time zone not null
@@ -907,6 +937,8 @@ workspaces.name text not null
 workspaces.registration text not null default 'OPEN'::text
 workspaces.created_at timestamp with time zone not null default now()
 workspaces.second_factor_roles text[] not null default '{}'::text[]
+workspaces.approvals text[] not null default '{}'::text[]
+workspaces: workspaces_approvals_check CHECK ((approvals <@ '{DELETION,OVERWRITE}'::text[]))
 workspaces: workspaces_pkey PRIMARY KEY (id)
 workspaces: workspaces_registration_check CHECK ((registration = ANY (ARRAY['OPEN'::text, 'INVITE'::text, 'CLOSED'::text])))
 CREATE UNIQUE INDEX workspaces_pkey ON public.workspaces USING btree (id)

@@ -705,6 +705,18 @@ t.test('every field of the schema works in typical use', async t => {
     )
   }
 
+  // They need an agent: see test/mcp/approvals.test.ts.
+  const approval = `{
+    id kind tool state credentialName owner { id } providerId path entryKind size from newLength isPermanent createdAt expiresAt }`
+  t.same(await ask(`{ approvals ${approval} }`), { approvals: [] })
+  for (const name of usedIn('subscription { approvalsChanged { id } }')) used.add(name)
+  const waits = await openEvents(app.url, token, 'subscription { approvalsChanged { id } }')
+  t.same(await waits.first(({ data }) => data !== undefined), { data: { approvalsChanged: [] } })
+  waits.close()
+  const decision = 'mutation { decideApproval(id: "", isApproved: true) { state } }'
+  for (const name of usedIn(decision)) used.add(name)
+  t.equal((await app.graphql(decision, {}, token)).errors[0]?.extensions.reason, 'NOT_FOUND')
+
   const { token: elsewhere } = (await ask(signIn, { input: { email: owner.email, password: `${password}!` } })).login
   const { sessions } = await ask('{ sessions { id createdAt expiresAt address userAgent factors current } }')
   t.match(sessions[0], { address: '127.0.0.1', userAgent: 'node' })

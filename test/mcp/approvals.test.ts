@@ -168,6 +168,13 @@ t.test('a call can come back later, and calls that wait are bounded', async t =>
   t.equal(await read('/later'), 'old', 'nobody waits for the result')
   t.equal(reason(await remove('/later')), 'OK', 'the same call goes on at once')
 
+  await put('/twice')
+  const twice = Array.from({ length: 21 }, () => remove('/twice'))
+  t.equal(reason(await Promise.race(twice)), 'APPROVAL_PENDING', 'the last one does not wait')
+  await decide(await waiting('/twice'), false)
+  const reasons = (await Promise.all(twice)).map(reason)
+  t.equal(reasons.filter(each => each === 'APPROVAL_REFUSED').length, 20)
+
   await sql`
     insert into approvals (id, workspace_id, user_id, credential_kind, credential_id, kind, tool, call_hash, provider_id, path,
       details, expires_at)

@@ -23,6 +23,7 @@ import { findMember } from '../../db/members.ts'
 import type { ApprovalKind } from '../../db/schema.ts'
 import { findWorkspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
+import { Slots } from '../../lib/slots.ts'
 import type { ActiveGrants } from '../../storage/active-grants.ts'
 import type { Audit } from '../audit/index.ts'
 import type { FileEntry } from '../files/index.ts'
@@ -36,6 +37,8 @@ export const maxPendingApprovals = 20
 export const maxShownApprovals = 200
 /** Milliseconds that a call waits. Most clients give a call up after a minute. */
 const maxWait = 45_000
+/** Calls that wait at once on one server. Others fail at once, so that they do not take the turns of the console of the person. */
+const maxWaits = { member: 20, all: 100 }
 /** Seconds that a person has to decide. */
 const lifetime = 60 * 60
 /** Seconds in which the agent has to call again after the decision. */
@@ -59,6 +62,7 @@ export function createApprovals(options: {
 }) {
   const { db, audit, credentials } = options
   const waits = createApprovalWaits(options)
+  const slots = new Slots<'member'>(maxWaits)
   const feed = createApprovalFeed({ ...options, list })
   const nextId = timeOrderedIds()
 
@@ -114,6 +118,11 @@ export function createApprovals(options: {
     return asked
   }
 
+  async function decisionAbout({ id, workspaceId, userId }: ApprovalRecord, signal: AbortSignal) {
+    using slot = slots.tryTake({ member: `${workspaceId} ${userId}` })
+    return slot && (await waits.wait(id, maxWait, signal))
+  }
+
   return {
     /** Returns what needs approval in the workspace of the viewer. */
     async required(viewer: Viewer): Promise<readonly ApprovalKind[]> {
@@ -133,7 +142,7 @@ export function createApprovals(options: {
       signal: AbortSignal,
     ): Promise<Viewer> {
       const asked = await ask(viewer, call)
-      const decided = asked.state === 'PENDING' ? await waits.wait(asked.id, maxWait, signal) : asked
+      const decided = asked.state === 'PENDING' ? await decisionAbout(asked, signal) : asked
       if (!decided) throw pending()
       if (decided.state === 'REFUSED') throw new AppError('APPROVAL_REFUSED')
       const present = await credentials.recallViewer(viewer)

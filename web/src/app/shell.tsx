@@ -102,7 +102,7 @@ export function Shell() {
         </nav>
         {!needsSecondFactor && <SearchField />}
         <div className="top-bar-end">
-          {session.workspace.approvals.length > 0 && <ApprovalsLink />}
+          {!needsSecondFactor && session.workspace.approvals.length > 0 && <ApprovalsLink />}
           <span className="who" title={session.viewer.user.email}>
             {session.viewer.user.name ?? session.viewer.user.email}
           </span>
