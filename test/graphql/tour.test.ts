@@ -191,9 +191,9 @@ t.test('every field of the schema works in typical use', async t => {
     },
   )
   const { updateWorkspace } = await ask(
-    'mutation { updateWorkspace(input: { name: "Team", registration: INVITE, secondFactorRoles: [] }) { id name registration secondFactorRoles sendsEmail createdAt } }',
+    'mutation { updateWorkspace(input: { name: "Team", registration: INVITE, secondFactorRoles: [] }) { id name registration secondFactorRoles approvals sendsEmail createdAt } }',
   )
-  t.same(await ask('{ workspace { id name registration secondFactorRoles sendsEmail createdAt } }'), {
+  t.same(await ask('{ workspace { id name registration secondFactorRoles approvals sendsEmail createdAt } }'), {
     workspace: updateWorkspace,
   })
 

@@ -77,6 +77,50 @@ export interface ApiKeyEdge {
 /** The state of an API key. A key that is not active is refused with HTTP 401 and never becomes active again. */
 export type ApiKeyState = 'active' | 'expired' | 'revoked'
 
+/** A call through MCP that waits until a person approves or refuses it. */
+export interface Approval {
+  __typename: 'Approval'
+  /** The time of the call. */
+  createdAt: string
+  /** The name of the API key or the application that calls; null for a session. */
+  credentialName: string | null
+  /** What is there. */
+  entryKind: ApprovalEntryKind
+  /** The time at which the call ends to wait. */
+  expiresAt: string
+  /** The path of the entry that would take its place; null for new content, and for a deletion. */
+  from: string | null
+  /** The permanent ID. */
+  id: string
+  /** Whether the call deletes for good, without the trash. */
+  isPermanent: boolean
+  /** What the call would do. */
+  kind: ApprovalKind
+  /** The number of characters of the content that would take its place, or null. */
+  newLength: number | null
+  /** The member whose credential it is, or null if they are no longer one. */
+  owner: User | null
+  /** The path of the entry that the call would remove or replace. */
+  path: string
+  /** The provider of the entry. */
+  providerId: string
+  /** The size of the entry in bytes, or null if it is unknown. */
+  size: number | null
+  /** Whether the call still waits. */
+  state: ApprovalState
+  /** The name of the tool. */
+  tool: string
+}
+
+/** What a call would remove or replace. */
+export type ApprovalEntryKind = 'FILE' | 'FOLDER'
+
+/** What a call through MCP does that can need the approval of a person. */
+export type ApprovalKind = 'DELETION' | 'OVERWRITE'
+
+/** The state of a call. */
+export type ApprovalState = 'APPROVED' | 'DONE' | 'PENDING' | 'REFUSED'
+
 /** The rights that the person gives to the application. */
 export interface ApproveConnectionInput {
   /** The end of the connection, in the future. No refresh moves it. */
@@ -109,7 +153,7 @@ export interface ArchiveTicketInput {
 }
 
 /** The action. */
-export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FACTOR_ADD' | 'FACTOR_REMOVE' | 'FACTOR_UPDATE' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'HOLD_CREATE' | 'HOLD_RELEASE' | 'IDENTITY_CONFIRM' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'RECOVERY_CODES_CREATE' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
+export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'APPROVAL_DECIDE' | 'APPROVAL_REQUEST' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FACTOR_ADD' | 'FACTOR_REMOVE' | 'FACTOR_UPDATE' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'HOLD_CREATE' | 'HOLD_RELEASE' | 'IDENTITY_CONFIRM' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'RECOVERY_CODES_CREATE' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 
 /** An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time. */
 export interface AuditEvent {
@@ -1834,6 +1878,8 @@ export interface UpdateWebhookInput {
 
 /** Changes to the workspace. Omitted fields do not change; at least one is required. */
 export interface UpdateWorkspaceInput {
+  /** What a person has to approve from now on if an agent does it through MCP; an empty list for nothing. */
+  approvals?: readonly (ApprovalKind)[] | null
   /** The new name, with 1 to 200 characters. */
   name?: string | null
   /** Who can register from now on. */
@@ -2028,6 +2074,8 @@ export interface WebhookSecretPayload {
 /** The workspace that members, API keys and providers belong to. */
 export interface Workspace {
   __typename: 'Workspace'
+  /** What a person has to approve if an agent does it through MCP. */
+  approvals: readonly (ApprovalKind)[]
   /** The time at which the first person registered. */
   createdAt: string
   /** The permanent ID of the workspace. */
