@@ -46,6 +46,7 @@ const unanswered = [
   'ConsentRequest.audience',
   'ConsentRequest.destination',
   'ConsentRequest.host',
+  'ConsentRequest.isOnMachine',
   'ConsentRequest.name',
   'ConsentRequest.refusalUrl',
   'ConsentRequest.scopes',
