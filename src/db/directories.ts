@@ -4,6 +4,7 @@ import type { Member } from '../auth/viewer.ts'
 import { claimRows, dueRows, isAnyDue, secondsFromNow } from './claims.ts'
 import type { Change, Database } from './client.ts'
 import { memberColumns, toMember } from './members.ts'
+import { scimSource } from './scim.ts'
 
 /** A member with an account of a directory. */
 export interface IssuedMember {
@@ -193,10 +194,21 @@ export async function findDirectoriesOf(db: Database, userIds: readonly string[]
   return new Map(rows.map(({ id, kind }) => [id, kind]))
 }
 
-/** Returns the ids of the groups that an issuer or a directory has named, by the ids of users. */
-export async function findIssuedGroupIds(db: Database, userIds: readonly string[]): Promise<Map<string, string[]>> {
+/**
+ * Returns the ids of the groups that an issuer or a directory has named, by the ids of users. Who has named them must still be there:
+ * otherwise nobody would end these memberships.
+ * @param sources the issuers and the LDAP directory of this server. SCIM is there while it has a token.
+ */
+export async function findIssuedGroupIds(
+  db: Database,
+  userIds: readonly string[],
+  sources: readonly string[],
+): Promise<Map<string, string[]>> {
   const { rows } = await sql<{ id: string; groups: string[] }>`
     select user_id as id, array_agg(group_id::text) as groups from group_members
-    where user_id = any(${userIds}::uuid[]) and issued_by is not null group by user_id`.execute(db)
+    where user_id = any(${userIds}::uuid[]) and (issued_by = any(${sources}::text[]) or issued_by = ${scimSource} and exists (
+      select from scim_tokens
+      where scim_tokens.workspace_id = group_members.workspace_id and scim_tokens.revoked_at is null))
+    group by user_id`.execute(db)
   return new Map(rows.map(({ id, groups }) => [id, groups]))
 }

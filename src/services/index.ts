@@ -143,6 +143,8 @@ export function createServices(options: {
   const jobs = createJobs({ db, audit, storage, feed, wake: worker.wake, recordEnd, onEnd })
   const { ldap } = options
   const directory = ldap && createDirectory(ldap, storage.network)
+  const issuers = options.oidc ? [options.oidc.issuer] : []
+  const sources = directory ? [...issuers, directory.source] : issuers
   const directorySignIn =
     directory &&
     createDirectorySignIn({
@@ -239,7 +241,7 @@ export function createServices(options: {
     applications: createApplications({ db, secrets, audit, credentials, limits, fetch: options.publicFetch }),
     approvals,
     members,
-    groups: createGroups({ db, audit }),
+    groups: createGroups({ db, audit, sources }),
     serviceAccounts: createServiceAccounts({ audit }),
     singleSignOn: createSingleSignOn({
       db,
@@ -250,13 +252,13 @@ export function createServices(options: {
       fetch: options.fetch,
       oidc: options.oidc,
     }),
-    directories: createDirectories({ db, ldapSource: directory?.source ?? null }),
+    directories: createDirectories({ db, ldapSource: directory?.source ?? null, sources }),
     scim: {
       tokens: createScimTokens({
         db,
         audit,
         limits: limits.requests,
-        issuers: options.oidc ? [options.oidc.issuer] : [],
+        issuers,
       }),
       users: createScimUsers({ db, audit }),
       groups: createScimGroups({ db, audit }),

@@ -343,7 +343,7 @@ t.test('an owner, other accounts and other groups are out of reach', async t => 
 })
 
 t.test('a token takes nothing from administrators, and makes none', async t => {
-  const { app, owner, scim } = await setUp(t)
+  const { app, owner, made, scim } = await setUp(t)
   const { id } = (await scim('POST', '/Users', entraUser('aa'))).body
   const create = 'mutation ($input: CreateGroupInput!) { createGroup(input: $input) { group { id } } }'
   const group = async (name: string, role: string) =>
@@ -368,6 +368,12 @@ t.test('a token takes nothing from administrators, and makes none', async t => {
     .filter(({ credentialKind }: Body) => credentialKind === 'SCIM_TOKEN')
     .map(({ action }: Body) => action)
   t.equal(actions.filter((action: string) => action === 'MEMBER_DEACTIVATE').length, 1, 'once')
+
+  const groupId = (await scim('POST', '/Groups', { displayName: 'Own', members: [{ value: id }] })).body.id
+  const take = 'mutation ($groupId: ID!, $userId: ID!) { removeGroupMember(groupId: $groupId, userId: $userId) { id } }'
+  t.match((await app.graphql(take, { groupId, userId: id }, owner.token)).errors, [{ message: /directory/ }])
+  await app.ask(revoke, { id: made.scimToken.id }, owner.token)
+  t.match(await app.ask(take, { groupId, userId: id }, owner.token), { removeGroupMember: { id: groupId } }, 'no more')
 })
 
 t.test('bad input', async t => {

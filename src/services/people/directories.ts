@@ -14,13 +14,16 @@ import { batched } from '../../db/lookups.ts'
 export function createDirectories({
   db,
   ldapSource,
+  sources,
 }: {
   db: Database
   /** The source of the LDAP directory; null without one. */
   ldapSource: string | null
+  /** The issuers and the LDAP directory of this server. */
+  sources: readonly string[]
 }) {
   const directoryOf = batched((ids: readonly string[]) => findDirectoriesOf(db, ids))
-  const issuedGroupsOf = batched((ids: readonly string[]) => findIssuedGroupIds(db, ids))
+  const issuedGroupsOf = batched((ids: readonly string[]) => findIssuedGroupIds(db, ids, sources))
   return {
     /** Returns when the LDAP directory was read; null without one. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
     async ldap(viewer: Viewer | null): Promise<SyncState | null> {

@@ -4,6 +4,7 @@ import { isUnrestricted, requireMayAssign, requireRecent, requireWorkspaceAdmin 
 import type { Role } from '../../auth/scopes.ts'
 import type { Given, MemberGroup, Viewer } from '../../auth/viewer.ts'
 import { type Change, type Database, isUniqueViolation } from '../../db/client.ts'
+import { findIssuedGroupIds } from '../../db/directories.ts'
 import {
   countGroupMembers,
   countGroups,
@@ -14,7 +15,6 @@ import {
   groupKey,
   insertGroup,
   insertGroupMember,
-  issuedGroupsOf,
   listGroups,
   updateGroup,
 } from '../../db/groups.ts'
@@ -42,7 +42,16 @@ export interface GroupInput {
   providerAccess?: AccessInput | null | undefined
 }
 
-export function createGroups({ db, audit }: { db: Database; audit: Audit }) {
+export function createGroups({
+  db,
+  audit,
+  sources,
+}: {
+  db: Database
+  audit: Audit
+  /** The issuers and the LDAP directory of this server. */
+  sources: readonly string[]
+}) {
   const memberCounts = batched((ids: readonly string[]) => countGroupMembers(db, ids))
 
   /** Changes one group at a time. The viewer must be allowed to assign its role. */
@@ -175,7 +184,7 @@ export function createGroups({ db, audit }: { db: Database; audit: Audit }) {
     },
 
     /**
-     * Removes a member whom no issuer and no directory names.
+     * Removes a member whom no issuer and no directory names, or one that this server has no more.
      * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND
      */
     removeMember(viewer: Viewer | null, groupId: string, userId: string): Promise<MemberGroup> {
@@ -188,7 +197,8 @@ export function createGroups({ db, audit }: { db: Database; audit: Audit }) {
             recording.add({ details: membership(group, target) })
             requireMayAssign(admin, target)
           }
-          if (target && (await issuedGroupsOf(trx, workspaceId, userId)).has(group.id)) {
+          const issued = await findIssuedGroupIds(trx, target ? [userId] : [], sources)
+          if (issued.get(userId)?.includes(group.id)) {
             throw new AppError('INVALID_INPUT', 'An issuer or a directory names this member: remove them there.')
           }
           if (!target || !(await deleteGroupMember(trx, { workspaceId, groupId: group.id, userId }))) {
