@@ -2,6 +2,7 @@
 import { rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { TOTP } from 'otpauth'
 import t, { type Test } from 'tap'
 import { googleDriveAdapter } from '../../adapters/backends/google-drive/index.ts'
 import { localAdapter } from '../../adapters/backends/local/index.ts'
@@ -98,6 +99,14 @@ t.test('everything signed or encrypted with the old secret survives its rotation
   const patch = (app: TestApp, as: string, offset: number, bytes: string) =>
     tus({ url: app.url, token: as }, 'PATCH', upload, { 'upload-offset': String(offset) }, Buffer.from(bytes))
   t.equal((await patch(first, token, 0, '01234')).status, 204)
+  // Another member has an authenticator app, because the owner signs in with the password alone.
+  const member = await first.register('member@example.org')
+  const { totpSetup } = await first.ask('{ totpSetup { secret ticket } }', {}, member.token)
+  await first.ask(
+    'mutation ($input: AddTotpInput!) { addTotp(input: $input) { recoveryCodes } }',
+    { input: { ticket: totpSetup.ticket, code: new TOTP({ secret: totpSetup.secret }).generate() } },
+    member.token,
+  )
   t.same(
     [...new Set(await sealedUnder(first, secretA))].sort(),
     [...sealedColumns].sort(),
