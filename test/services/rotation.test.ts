@@ -218,8 +218,22 @@ t.test('every binary column is listed as encrypted or not', async t => {
     'idempotent_uploads.fingerprint',
     'locks.key',
     'used_sign_ins.state_hash',
+    'approvals.call_hash',
+    'connections.code_hash',
+    'connections.refresh_hash',
+    'content_checksums.sha256',
+    'login_challenges.password_digest',
+    'login_challenges.token_hash',
+    'recovery_codes.code_hash',
+    'scim_tokens.token_hash',
   ]
-  const contents = ['upload_chunks.bytes', 'upload_part_chunks.bytes', 'upload_parts.md5']
+  const contents = [
+    'upload_chunks.bytes',
+    'upload_part_chunks.bytes',
+    'upload_parts.md5',
+    'passkeys.credential_id',
+    'passkeys.public_key',
+  ]
   const others = [...hashes, ...contents, 'oauth_states.state_hash', 'rate_limits.key']
   t.same(names.sort(), [...others, ...sealedColumns].sort(), 'list an encrypted column in db/sealed.ts')
 })
