@@ -108,16 +108,6 @@ export async function lockHold(db: Change, workspaceId: string, id: string): Pro
   return row ? toHold(row) : null
 }
 
-export async function findHold(db: Database, workspaceId: string, id: string): Promise<EntryHold | null> {
-  const row = await db
-    .selectFrom('entry_holds')
-    .selectAll()
-    .where('id', '=', id)
-    .where('workspace_id', '=', workspaceId)
-    .executeTakeFirst()
-  return row ? toHold(row) : null
-}
-
 export async function releaseHold(db: Change, id: string): Promise<EntryHold> {
   const row = await db
     .updateTable('entry_holds')

@@ -23,6 +23,8 @@ export const maxLocks = 1000
 /** Milliseconds between two checks of the changes that are running. */
 const watchInterval = 400
 
+type IsHeld = (lock: EntryLock) => boolean
+
 export type EntryGuard = ReturnType<typeof createEntryGuard>
 
 export function createEntryGuard(options: { db: Database; memory: RightsMemory; onError: (error: unknown) => void }) {
@@ -57,12 +59,15 @@ export function createEntryGuard(options: { db: Database; memory: RightsMemory; 
    * locks is enough to write.
    * @throws LOCKED
    */
-  async function requireUnlocked(
+  async function requireUnlocked(providerId: string, change: GuardedChange, isHeld: IsHeld): Promise<void> {
+    if ((await flagsOf(providerId)).hasLocks) await checkLocks(providerId, change, isHeld)
+  }
+
+  async function checkLocks(
     providerId: string,
     { path, isTree, isMember }: GuardedChange,
-    isHeld: (lock: EntryLock) => boolean,
+    isHeld: IsHeld,
   ): Promise<void> {
-    if (!(await flagsOf(providerId)).hasLocks) return
     const parent = path === root ? null : parentOf(path)
     const around = await locksAround(providerId, path)
     const holding = around.filter(lock => lock.isDeep || lock.path === path || (isMember && lock.path === parent))
@@ -73,16 +78,16 @@ export function createEntryGuard(options: { db: Database; memory: RightsMemory; 
   }
 
   /** @throws ON_HOLD */
-  async function requireFree(providerId: string, { path, isTree }: GuardedChange): Promise<void> {
-    if (!(await flagsOf(providerId)).hasHolds) return
+  async function checkHolds(providerId: string, { path, isTree }: GuardedChange): Promise<void> {
     const [around] = await holdsAround(providerId, path)
     const hold = around ?? (isTree ? await findHoldWithin(db, providerId, path) : null)
     if (hold) throw heldBy(hold, path)
   }
 
   const require: ChangeGuard['require'] = async ({ viewer, providerId }, change) => {
-    await requireFree(providerId, change)
-    await requireUnlocked(providerId, change, lock => isHolder(viewer, lock))
+    const { hasHolds, hasLocks } = await flagsOf(providerId)
+    if (hasHolds) await checkHolds(providerId, change)
+    if (hasLocks) await checkLocks(providerId, change, lock => isHolder(viewer, lock))
   }
 
   async function checkRunning(): Promise<void> {

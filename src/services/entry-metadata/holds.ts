@@ -10,15 +10,7 @@ import { formatPath } from '../../auth/path.ts'
 import { requireOwner, requireScope } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import {
-  countActiveHolds,
-  type EntryHold,
-  findHold,
-  insertHold,
-  listHolds,
-  lockHold,
-  releaseHold,
-} from '../../db/entry-holds.ts'
+import { countActiveHolds, type EntryHold, insertHold, listHolds, lockHold, releaseHold } from '../../db/entry-holds.ts'
 import { lockProvider } from '../../db/providers.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
@@ -89,13 +81,12 @@ export function createEntryHolds(options: { db: Database; storage: Storage; audi
     release(viewer: Viewer | null, id: string): Promise<EntryHold> {
       return audit.recorded(viewer, 'HOLD_RELEASE', {}, async recording => {
         const { member } = requireOwner(viewer)
-        const found = isId(id) ? await findHold(db, member.workspaceId, id) : null
-        if (!found) throw new AppError('NOT_FOUND', 'There is no such hold.')
-        const { providerId, path, reason } = found
-        recording.add({ location: { providerId, path: formatPath(path) }, details: { holdId: id, reason } })
         return recording.commit(async change => {
-          const hold = await lockHold(change, member.workspaceId, id)
-          if (!hold || hold.releasedAt) throw new AppError('NOT_FOUND', 'The hold was released before.')
+          const hold = isId(id) ? await lockHold(change, member.workspaceId, id) : null
+          if (!hold) throw new AppError('NOT_FOUND', 'There is no such hold.')
+          const { providerId, path, reason } = hold
+          recording.add({ location: { providerId, path: formatPath(path) }, details: { holdId: id, reason } })
+          if (hold.releasedAt) throw new AppError('NOT_FOUND', 'The hold was released before.')
           if (hold.until) throw new AppError('ON_HOLD', 'A hold with a date ends then, and nobody ends it earlier.')
           return releaseHold(change, id)
         })
