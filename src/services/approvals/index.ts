@@ -24,12 +24,12 @@ import type { ApprovalKind } from '../../db/schema.ts'
 import { findWorkspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import { Slots } from '../../lib/slots.ts'
+import { createWaits } from '../../lib/waits.ts'
 import type { ActiveGrants } from '../../storage/active-grants.ts'
 import type { Audit } from '../audit/index.ts'
 import type { FileEntry } from '../files/index.ts'
 import type { Credentials } from '../people/credentials.ts'
 import { createApprovalFeed } from './feed.ts'
-import { createApprovalWaits } from './waits.ts'
 
 /** The maximum number of pending approvals per member. */
 export const maxPendingApprovals = 20
@@ -37,6 +37,8 @@ export const maxPendingApprovals = 20
 export const maxShownApprovals = 200
 /** Milliseconds that a call waits. Most clients give a call up after a minute. */
 const maxWait = 45_000
+/** Milliseconds between two queries for the decisions of other servers. One on this server is known at once. */
+const waitInterval = 1000
 /** Calls that wait at once on one server. Others fail at once, so that they do not take the turns of the console of the person. */
 const maxWaits = { member: 20, all: 100 }
 /** Seconds that a person has to decide. */
@@ -61,7 +63,14 @@ export function createApprovals(options: {
   onError: (error: unknown) => void
 }) {
   const { db, audit, credentials } = options
-  const waits = createApprovalWaits(options)
+  const waits = createWaits<ApprovalRecord>({
+    interval: waitInterval,
+    async search(ids, resolve) {
+      for (const each of await findApprovals(db, ids)) if (each.state !== 'PENDING') resolve(each.id, each)
+    },
+    stopping,
+    onError: options.onError,
+  })
   const slots = new Slots<'member'>(maxWaits)
   const feed = createApprovalFeed({ ...options, list })
   const nextId = timeOrderedIds()
@@ -120,7 +129,12 @@ export function createApprovals(options: {
 
   async function decisionAbout({ id, workspaceId, userId }: ApprovalRecord, signal: AbortSignal) {
     using slot = slots.tryTake({ member: `${workspaceId} ${userId}` })
-    return slot && (await waits.wait(id, maxWait, signal))
+    if (!slot) return null
+    const end = AbortSignal.timeout(maxWait)
+    return await waits.wait(id, AbortSignal.any([signal, end])).catch(error => {
+      if (error === end.reason) return null
+      throw error
+    })
   }
 
   return {
@@ -220,6 +234,10 @@ function shownArguments(args: object) {
     isRecursive: recursive === true,
     newLength: typeof content === 'string' ? content.length : null,
   }
+}
+
+function stopping(): AppError {
+  return new AppError('UNAVAILABLE', 'The server is stopping: call again.', { retryAfterMs: 1000 })
 }
 
 function pending(): AppError {

@@ -6,7 +6,7 @@ import { listFailures, type NewJobEntry } from '../../db/jobs/entries.ts'
 import { findJobs, type JobRecord } from '../../db/jobs/jobs.ts'
 import type { ScheduledJob, StoredLocation } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
-import { startPolling } from '../../lib/polling.ts'
+import { createWaits, type Waits } from '../../lib/waits.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { Audit } from '../audit/index.ts'
 import { deleteIfEmpty } from '../files/copying.ts'
@@ -20,7 +20,7 @@ const undoTimeout = 30_000
 export function createFolderJobs(options: {
   db: Database
   audit: Audit
-  waits: JobWaits
+  waits: Waits<JobRecord>
   /** Call this with a job that is ready to run. */
   runNow(job: JobRecord): void
 }): FolderJobs {
@@ -107,73 +107,27 @@ async function failureOf(db: Database, job: JobRecord): Promise<AppError> {
 /** Milliseconds between two queries. The end of a job that this server runs is known at once. */
 const interval = 1000
 
-type Wait = PromiseWithResolvers<JobRecord>
-
-interface JobWaits {
-  /** Resolves when the job has ended or is paused. @throws the reason of the signal; UNAVAILABLE when the server stops */
-  wait(id: string, signal: AbortSignal): Promise<JobRecord>
-  /** Call this when a job may have ended. */
-  check(): void
-  close(): Promise<void>
-}
-
-/** @param runNow is called every second for each job that has not ended, because its server may have been killed */
+/**
+ * The ends of jobs, also of those that are paused.
+ * @param runNow is called every second for each job that has not ended, because its server may have been killed
+ */
 export function createJobWaits(options: {
   db: Database
   runNow(job: JobRecord): void
   onError: (error: unknown) => void
-}): JobWaits {
+}): Waits<JobRecord> {
   const { db, runNow, onError } = options
-  const waits = new Map<string, Set<Wait>>()
-  let isClosed = false
-
-  async function search(): Promise<void> {
-    if (waits.size === 0) return
-    for (const job of await findJobs(db, [...waits.keys()])) {
-      if (job.state === 'QUEUED' || job.state === 'RUNNING') runNow(job)
-      else for (const each of waits.get(job.id) ?? []) each.resolve(job)
-    }
-  }
-
-  const polling = startPolling({ interval, search, onError })
-
-  function add(id: string, each: Wait): void {
-    const others = waits.get(id) ?? new Set<Wait>()
-    waits.set(id, others.add(each))
-  }
-
-  function remove(id: string, each: Wait): void {
-    const others = waits.get(id)
-    others?.delete(each)
-    if (others?.size === 0) waits.delete(id)
-  }
-
-  return {
-    async wait(id, signal) {
-      signal.throwIfAborted()
-      if (isClosed) throw stopping(id)
-      const each: Wait = Promise.withResolvers()
-      const onAbort = () => each.reject(signal.reason)
-      signal.addEventListener('abort', onAbort, { once: true })
-      add(id, each)
-      // The job may have ended before.
-      polling.wake()
-      try {
-        return await each.promise
-      } finally {
-        signal.removeEventListener('abort', onAbort)
-        remove(id, each)
+  return createWaits({
+    interval,
+    async search(ids, resolve) {
+      for (const job of await findJobs(db, ids)) {
+        if (job.state === 'QUEUED' || job.state === 'RUNNING') runNow(job)
+        else resolve(job.id, job)
       }
     },
-
-    check: polling.wake,
-
-    async close() {
-      isClosed = true
-      for (const [id, all] of waits) for (const each of all) each.reject(stopping(id))
-      await polling.stop()
-    },
-  }
+    stopping,
+    onError,
+  })
 }
 
 function stopping(jobId: string): AppError {
