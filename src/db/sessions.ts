@@ -142,20 +142,22 @@ export function prepareSessions(db: Database): (lookups: readonly CredentialLook
   }
 }
 
+/** A session that has not ended. */
+export interface ListedSession {
+  id: string
+  createdAt: Date
+  expiresAt: Date
+  /** The IP address and the browser of the sign-in; null if they are unknown. */
+  address: string | null
+  userAgent: string | null
+  factors: readonly Factor[]
+}
+
 /** Returns the active sessions, the newest first. */
 export async function listSessions(
   db: Database,
   { userId, workspaceId, limit }: { userId: string; workspaceId: string; limit: number },
-): Promise<
-  {
-    id: string
-    createdAt: Date
-    expiresAt: Date
-    address: string | null
-    userAgent: string | null
-    factors: readonly Factor[]
-  }[]
-> {
+): Promise<ListedSession[]> {
   const rows = await db
     .selectFrom('sessions')
     .select(['id', 'created_at', 'expires_at', 'address', 'user_agent', 'factors'])

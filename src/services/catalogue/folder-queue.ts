@@ -37,12 +37,7 @@ export class FolderQueue {
     return this.#waiting.pop() ?? null
   }
 
-  /** Adds folders that were taken, and were not listed. */
-  putBack(folders: readonly StoragePath[]): void {
-    this.add(folders)
-  }
-
-  /** Adds folders that were found in the folders that were taken. */
+  /** Adds folders that were found in the folders that were taken, or that were taken and not listed. */
   add(found: readonly StoragePath[]): void {
     const rest = this.#rest
     const near = rest === null ? found : found.filter(path => compareNames(path, rest) < 0)

@@ -139,7 +139,7 @@ export class Walk {
   forgetAhead(): void {
     if (!this.#ahead) return
     this.#ahead.end()
-    this.#queue.putBack(this.#ahead.folders)
+    this.#queue.add(this.#ahead.folders)
     this.#ahead = null
   }
 

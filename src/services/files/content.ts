@@ -1,4 +1,5 @@
-/** Opens the content of a file, and names its type and disposition for clients. */
+/** Opens the content of a file, names its type and disposition for clients, and hashes it. */
+import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { create } from 'content-disposition'
@@ -90,4 +91,17 @@ export function contentDisposition(file: { name: string; mimeType: string | null
 function isSafeToShow(mimeType: string | null): boolean {
   const essence = contentType(mimeType).split(';', 1)[0]?.trim().toLowerCase() ?? ''
   return safeToShow.test(essence)
+}
+
+/** Returns the SHA-256 of a body. @param onChunk called before the next chunk is read */
+export async function sha256Of(
+  body: AsyncIterable<Buffer>,
+  onChunk: (bytes: number) => Promise<unknown> | undefined = () => undefined,
+): Promise<Buffer> {
+  const hash = createHash('sha256')
+  for await (const chunk of body) {
+    hash.update(chunk)
+    await onChunk(chunk.length)
+  }
+  return hash.digest()
 }

@@ -1,5 +1,4 @@
 /** Reads the files of a CHECKSUM whose sizes other files have, too, and keeps the SHA-256 of their contents. */
-import { createHash } from 'node:crypto'
 import { formatPath, parsePath } from '../../auth/path.ts'
 import { findCatalogues } from '../../db/catalogue/catalogues.ts'
 import {
@@ -15,6 +14,7 @@ import { AppError } from '../../errors.ts'
 import { allDone } from '../../lib/limiter.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import { sha256Of } from '../files/content.ts'
 import { type JobRun, sourceAt, type Tally, withTally } from './job-run.ts'
 
 /** The files of one step. */
@@ -90,7 +90,7 @@ async function readOne(run: JobRun, tally: Tally, location: ReadLocation, file: 
   const { providerId, path } = location
   await run.limits.run([providerId], async () => {
     run.signal.throwIfAborted()
-    const sha256 = run.job.dryRun ? null : await sha256Of(run, location, file)
+    const sha256 = run.job.dryRun ? null : await checksumOf(run, location, file)
     if (sha256) await storeChecksum(run.db, { providerId, path }, file, sha256)
     if (sha256 || run.job.dryRun) tally.add(file.size)
     else tally.skipped += 1
@@ -98,20 +98,18 @@ async function readOne(run: JobRun, tally: Tally, location: ReadLocation, file: 
 }
 
 /** Returns null for a file that has changed since, or meanwhile. */
-async function sha256Of(run: JobRun, location: ReadLocation, file: FileToRead): Promise<Buffer | null> {
+async function checksumOf(run: JobRun, location: ReadLocation, file: FileToRead): Promise<Buffer | null> {
   const { signal, progress, limits } = run
   const { body, entry } = await location.read(signal)
   if (!isVersion(entry, file)) {
     body.destroy()
     return null
   }
-  const hash = createHash('sha256')
-  for await (const chunk of body) {
-    hash.update(chunk)
-    progress.onBytes(chunk.length)
-    await limits.pass([location.providerId], chunk.length, signal)
-  }
-  return isVersion(await location.stat(signal), file) ? hash.digest() : null
+  const sum = await sha256Of(body, bytes => {
+    progress.onBytes(bytes)
+    return limits.pass([location.providerId], bytes, signal)
+  })
+  return isVersion(await location.stat(signal), file) ? sum : null
 }
 
 /** Milliseconds by which the times of one version can differ, as some back ends round them in listings. */

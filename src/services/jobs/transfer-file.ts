@@ -1,5 +1,4 @@
 /** Copies or moves one file of a job, after deciding about a file that has its name at the target. */
-import { createHash } from 'node:crypto'
 import { formatPath } from '../../auth/path.ts'
 import type { CopiedVersions, NewJobEntry } from '../../db/jobs/entries.ts'
 import type { JobConflict, StoredVersion } from '../../db/schema.ts'
@@ -7,6 +6,7 @@ import type { ReadLocation } from '../../storage/read-location.ts'
 import { type CheckedEntry, keepsTime } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { nameTaken, statOrNull, type Taken, taken } from '../files/conflict.ts'
+import { sha256Of } from '../files/content.ts'
 import {
   copyFile,
   deleteSource,
@@ -97,15 +97,9 @@ async function decisionOf({ job, signal }: JobRun, transfer: FileTransfer): Prom
 }
 
 async function hasSameContent({ from, to }: FileTransfer, signal: AbortSignal): Promise<boolean> {
-  const [source, target] = await Promise.all([digest(from, signal), digest(to, signal)])
+  const digest = async (file: ReadLocation) => sha256Of((await file.read(signal)).body)
+  const [source, target] = await Promise.all([digest(from), digest(to)])
   return source.equals(target)
-}
-
-async function digest(file: ReadLocation, signal: AbortSignal): Promise<Buffer> {
-  const { body } = await file.read(signal)
-  const hash = createHash('sha256')
-  for await (const chunk of body) hash.update(chunk)
-  return hash.digest()
 }
 
 // Decides what happens to a file whose name exists at the target.

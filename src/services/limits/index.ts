@@ -1,6 +1,6 @@
 /**
- * The limits of requests, of sign-ins, of emails to others and of applications that register. Callers count before they work; past a limit, they get
- * RATE_LIMITED.
+ * The limits of requests, of sign-ins, of emails to others and of applications that register. Callers count before they work; past a
+ * limit, they get RATE_LIMITED.
  */
 import { networkOf } from '../../auth/network.ts'
 import type { Database } from '../../db/client.ts'
@@ -68,11 +68,7 @@ export interface Invitations {
 function createInvitations(db: Database): Invitations {
   return {
     async countInvitations(userId, count) {
-      if (count === 0) return
-      const [total] = await addHits(db, [
-        { key: keyOf(invitationRule, userId), hits: count, window: invitationRule.window },
-      ])
-      if (total && total.hits > invitationRule.limit) throw tooMany('Too many emails in one day', total.remaining)
+      if (count > 0) await countHits(db, invitationRule, userId, count, 'Too many emails in one day')
     },
   }
 }
@@ -90,9 +86,13 @@ function createRegistrationLimit(db: Database, signIns: number): RegistrationLim
   return {
     async countApplication(address) {
       if (signIns === 0) return
-      const { limit, window } = registrationRule
-      const [total] = await addHits(db, [{ key: keyOf(registrationRule, networkOf(address)), hits: 1, window }])
-      if (total && total.hits > limit) throw tooMany('Too many new applications from this address', total.remaining)
+      await countHits(db, registrationRule, networkOf(address), 1, 'Too many new applications from this address')
     },
   }
+}
+
+/** @throws RATE_LIMITED */
+async function countHits(db: Database, rule: RateLimit, owner: string, hits: number, refusal: string): Promise<void> {
+  const [total] = await addHits(db, [{ key: keyOf(rule, owner), hits, window: rule.window }])
+  if (total && total.hits > rule.limit) throw tooMany(refusal, total.remaining)
 }

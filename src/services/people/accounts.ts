@@ -1,5 +1,4 @@
 /** Passwords and sessions of people who have an account. */
-import type { Factor } from '../../auth/factors.ts'
 import { isId } from '../../auth/id.ts'
 import type { RelyingParty } from '../../auth/passkeys.ts'
 import { checkPassword, enterPasswordQueue, hashPassword, verifyPassword } from '../../auth/passwords.ts'
@@ -12,6 +11,7 @@ import {
   deleteSessionsExpiredBefore,
   factorsOf,
   insertSession,
+  type ListedSession,
   listSessions,
   revokeOtherSessions,
   revokeSession,
@@ -29,14 +29,7 @@ import { requireActive } from './credentials.ts'
 /** The maximum number of sessions in a list. Scripts that sign in on every run can create any number of sessions. */
 const maxSessions = 200
 
-export interface OpenSession {
-  id: string
-  createdAt: Date
-  expiresAt: Date
-  /** The IP address and the browser of the sign-in; null if they are unknown. */
-  address: string | null
-  userAgent: string | null
-  factors: readonly Factor[]
+export interface OpenSession extends ListedSession {
   /** Whether the request uses this session. */
   current: boolean
 }

@@ -1,5 +1,6 @@
 /** Checks the factors that people give to sign in, or to confirm who they are. */
-import { hash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
+import { hashToken } from '../../auth/api-key.ts'
 import { type Factor, hashRecoveryCode, stepOfTotp } from '../../auth/factors.ts'
 import {
   type IsExpected,
@@ -78,7 +79,7 @@ export function createFactorChecks({ db, secrets, limits }: { db: Database; secr
         const text = secrets.verify('sign-in', signed, what)
         const expiresAt = text === null ? 0 : Number(JSON.parse(text).expiresAt)
         if (expiresAt <= Date.now()) return false
-        used = { hash: hash('sha256', signed, 'buffer'), expiresAt: new Date(expiresAt) }
+        used = { hash: hashToken(signed), expiresAt: new Date(expiresAt) }
         return true
       },
       async use() {

@@ -1,5 +1,6 @@
 /** The steps of a sign-in that need no password: the second factor after one, and a passkey instead of one. */
-import { hash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
+import { hashToken } from '../../auth/api-key.ts'
 import type { Factor } from '../../auth/factors.ts'
 import { type PasskeyOptions, type RelyingParty, requestOptions, wrongPasskey } from '../../auth/passkeys.ts'
 import type { SessionTokens } from '../../auth/tokens.ts'
@@ -67,9 +68,9 @@ export function createSecondSteps(options: {
       await insertLoginChallenge(db, {
         workspaceId,
         userId,
-        passwordDigest: 'passwordHash' in by ? digestOf(by.passwordHash) : null,
+        passwordDigest: 'passwordHash' in by ? hashToken(by.passwordHash) : null,
         identityId: 'identityId' in by ? by.identityId : null,
-        tokenHash: digestOf(token.toString('base64url')),
+        tokenHash: hashToken(token.toString('base64url')),
         expiresAt,
       })
       const { passkeys } = found
@@ -97,7 +98,7 @@ export function createSecondSteps(options: {
       origin: Origin,
     ): Promise<SignedIn> {
       return audit.recorded({ origin }, 'LOGIN', {}, async recording => {
-        const tokenHash = digestOf(token)
+        const tokenHash = hashToken(token)
         const challenge = await tryLoginChallenge(db, tokenHash, maxTries)
         const member = challenge && (await findMember(db, challenge.workspaceId, challenge.userId))
         if (!member) throw ended()
@@ -148,7 +149,7 @@ async function proofOf(change: Change, challenge: LoginChallenge, second: Factor
     return { identityId, issuerSession: null, isDirectory: true, second }
   }
   const { passwordHash } = (await findPassword(change, userId)) ?? { passwordHash: null }
-  if (passwordHash === null || !passwordDigest?.equals(digestOf(passwordHash))) throw ended()
+  if (passwordHash === null || !passwordDigest?.equals(hashToken(passwordHash))) throw ended()
   return { passwordHash, second }
 }
 
@@ -157,9 +158,4 @@ function ended(): AppError {
     'INVALID_STATE',
     'This sign-in has expired, or had too many tries: begin again with the password.',
   )
-}
-
-/** Also for the hash of a password, which changes with the password. */
-function digestOf(text: string): Buffer {
-  return hash('sha256', text, 'buffer')
 }

@@ -2,7 +2,6 @@
  * Moves entries to the trash, and back to where they were. Where the back end cannot move a folder, each of its files is
  * copied.
  */
-import { createHash } from 'node:crypto'
 import { isId, notInTrash, parseTrashId, timeOrderedIds } from '../../auth/id.ts'
 import { type Authorized, authorize, needs } from '../../auth/needs.ts'
 import { formatPath } from '../../auth/path.ts'
@@ -32,6 +31,7 @@ import {
   taken,
   unlessTaken,
 } from '../files/conflict.ts'
+import { sha256Of } from '../files/content.ts'
 import { copyAndDelete } from '../files/copying.ts'
 import { entryAt, type FileEntry } from '../files/entry.ts'
 import { openDestinations, type PutOptions, requireReplaceable, type TrashBin } from '../files/transfer.ts'
@@ -284,13 +284,7 @@ async function haveSameBytes(file: File, other: File, signal: AbortSignal): Prom
   const sums = new Map(Object.entries(other[1].checksums))
   const common = Object.entries(file[1].checksums).filter(([name]) => sums.has(name))
   if (common.length > 0) return common.every(([name, sum]) => sums.get(name) === sum)
-  const [hash, otherHash] = await Promise.all([hashOf(file, signal), hashOf(other, signal)])
-  return hash === otherHash
-}
-
-async function hashOf([location, seen]: File, signal: AbortSignal): Promise<string> {
-  const { body } = await location.read(signal, { seen })
-  const hash = createHash('sha256')
-  for await (const chunk of body) hash.update(chunk)
-  return hash.digest('hex')
+  const digest = async ([location, seen]: File) => sha256Of((await location.read(signal, { seen })).body)
+  const [sum, otherSum] = await Promise.all([digest(file), digest(other)])
+  return sum.equals(otherSum)
 }
