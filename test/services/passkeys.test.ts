@@ -1,6 +1,5 @@
-import { sql } from 'kysely'
 import t from 'tap'
-import { startApp, type TestApp } from '../support/app.ts'
+import { outdateSessions, startApp, type TestApp } from '../support/app.ts'
 import { Authenticator, type Ceremony } from '../support/authenticator.ts'
 import { type GraphqlResult, password } from '../support/client.ts'
 
@@ -115,7 +114,7 @@ t.test('a passkey confirms who uses its session, and no other', async t => {
   const { token } = await app.register('owner@example.org')
   const { authenticator, id } = await addPasskey(app, token, 'the first')
   const second = (await app.ask(signIn, { passkey: authenticator.get(await request(app), here) })).signInWithPasskey
-  await sql`update sessions set verified_at = now() - interval '11 minutes'`.execute(app.db)
+  await outdateSessions(app)
   const needs = '{ confirmation { confirmedUntil methods passkeyOptions } }'
   const { confirmation } = await app.ask(needs, {}, token)
   t.match(confirmation, { confirmedUntil: null, methods: ['PASSKEY', 'RECOVERY_CODE'] })

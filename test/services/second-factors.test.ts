@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { TOTP } from 'otpauth'
 import t from 'tap'
 import { resetFactors } from '../../src/start/reset-factors.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { outdateSessions, startApp, type TestApp } from '../support/app.ts'
 import { type GraphqlResult, password } from '../support/client.ts'
 
 const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
@@ -38,9 +38,6 @@ async function challenge(app: TestApp, email: string): Promise<{ challenge: stri
 
 /** Makes the time steps of codes that were used acceptable again, as if time had passed. */
 const laterSteps = (app: TestApp) => sql`update totp_secrets set last_step = 0`.execute(app.db)
-/** Makes all sessions older than ten minutes. */
-const laterSessions = (app: TestApp) =>
-  sql`update sessions set verified_at = now() - interval '11 minutes'`.execute(app.db)
 
 /** Completes a sign-in from an address. */
 async function send(app: TestApp, input: object, from: string): Promise<GraphqlResult> {
@@ -139,7 +136,7 @@ t.test('a challenge ends with its tries, its password and its time', async t => 
   const before = await challenge(app, 'owner@example.org')
   const change = 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { token } }'
   const input = { currentPassword: password, newPassword: `${password} 2` }
-  await laterSessions(app)
+  await outdateSessions(app)
   t.equal(reasonOf(await app.graphql(change, { input }, token)), 'CONFIRMATION_REQUIRED')
   await app.ask(confirm, { input: { recoveryCode } }, token)
   await app.ask(change, { input }, token)
@@ -174,7 +171,7 @@ t.test('sensitive changes in a session need a recent confirmation, on all replic
   const { token } = await app.register('owner@example.org')
   await app.ask(makeKey, {}, token)
   const { key } = await app.createKey(token, { name: 'admin', scopes: ['admin'] })
-  await laterSessions(app)
+  await outdateSessions(app)
   for (const each of [app, replica]) {
     const { errors } = await each.graphql(makeKey, {}, token)
     t.match(errors, [{ extensions: { code: 'FORBIDDEN', reason: 'CONFIRMATION_REQUIRED' } }])
@@ -190,7 +187,7 @@ t.test('sensitive changes in a session need a recent confirmation, on all replic
   t.equal(reasonOf(await replica.graphql(makeKey, {}, token)), 'none', 'at once')
 
   const { codes } = await enrol(app, token)
-  await laterSessions(app)
+  await outdateSessions(app)
   const byPassword = await app.graphql(confirm, { input: { password } }, token)
   t.equal(reasonOf(byPassword), 'SECOND_FACTOR_REQUIRED', 'the password alone could not sign in')
   const both = await app.graphql(confirm, { input: { code: '123456', recoveryCode: codes[0] } }, token)

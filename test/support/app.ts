@@ -3,11 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
-import type { CompiledQuery } from 'kysely'
+import { type CompiledQuery, sql } from 'kysely'
 import type { Test } from 'tap'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { type App, buildApp } from '../../src/app.ts'
 import { connect, type Database } from '../../src/db/client.ts'
+import { changeRights } from '../../src/db/rights.ts'
 import { createLog } from '../../src/log/logger.ts'
 import { readSettings, type Settings } from '../../src/settings/index.ts'
 import type { Networks } from '../../src/storage/network/index.ts'
@@ -114,4 +115,9 @@ async function launch(t: Test, connectionString: string, folder: string, options
     replica: (other = {}) => launch(t, connectionString, folder, { ...options, ...other }),
     close,
   }
+}
+
+/** Makes all sessions too old for sensitive changes. Resolves when each replica decides by that. */
+export async function outdateSessions({ db }: Pick<TestApp, 'db'>): Promise<void> {
+  await changeRights(db, change => sql`update sessions set verified_at = now() - interval '11 minutes'`.execute(change))
 }

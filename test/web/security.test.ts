@@ -1,8 +1,8 @@
 /** Tests passkeys, second factors and confirmations in the console, with the virtual authenticator of Chromium. */
-import { sql } from 'kysely'
 import { TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
 import t from 'tap'
+import { outdateSessions } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { button, dialog, isGood, startFiles } from './files.ts'
 
@@ -14,7 +14,6 @@ if (files) {
   const { app, open, owner } = files
   // Browsers offer no passkeys for addresses without a name.
   const baseURL = app.url.replace('127.0.0.1', 'localhost')
-  const laterSessions = () => sql`update sessions set verified_at = now() - interval '11 minutes'`.execute(app.db)
 
   async function enterPassword(page: Page, email: string): Promise<void> {
     await page.goto('/sign-in?next=/settings/security')
@@ -96,7 +95,7 @@ if (files) {
       await button(page, 'I have stored them').click()
       await page.getByText('You have 10 codes left.').waitFor()
 
-      await laterSessions()
+      await outdateSessions(app)
       await button(page, 'Remove the app').click()
       await dialog(page).getByRole('button', { name: 'Remove' }).click()
       const confirming = page.getByRole('dialog', { name: 'Confirm that it is you' })
@@ -114,7 +113,7 @@ if (files) {
       const { createInvite } = await app.ask(invite, {}, await freshToken())
       const editor = await app.register(`editor-${viewport.width}@example.org`, createInvite)
       const page = await open(t, { viewport })
-      await laterSessions()
+      await outdateSessions(app)
       await page.goto('/settings/workspace')
       await page.getByRole('checkbox', { name: 'Editor' }).click()
       await isGood(t, page)
