@@ -17,19 +17,24 @@ export interface IssuedMember {
   issuedGroups: readonly string[]
 }
 
-/** Returns those of some subjects that have an account. */
-export async function findIssuedMembers(
-  db: Database,
-  source: string,
-  subjects: readonly string[],
-): Promise<IssuedMember[]> {
-  const rows = await db
+function membersOf(db: Database, source: string) {
+  return db
     .selectFrom('identities')
     .innerJoin('members', join =>
       join
         .onRef('members.workspace_id', '=', 'identities.workspace_id')
         .onRef('members.user_id', '=', 'identities.user_id'),
     )
+    .where('identities.issuer', '=', source)
+}
+
+/** Returns those of some subjects that have an account. */
+export async function findIssuedMembers(
+  db: Database,
+  source: string,
+  subjects: readonly string[],
+): Promise<IssuedMember[]> {
+  const rows = await membersOf(db, source)
     .innerJoin('users', 'users.id', 'identities.user_id')
     .select(memberColumns)
     .select(['identities.id as identity_id', 'identities.subject', 'members.deactivated_by'])
@@ -40,7 +45,6 @@ export async function findIssuedMembers(
         'issued_groups',
       ),
     )
-    .where('identities.issuer', '=', source)
     .where(sql<SqlBool>`identities.subject = any(${subjects}::text[])`)
     .execute()
   return rows.map(row => ({
@@ -80,15 +84,8 @@ export async function listActiveSubjects(
   source: string,
   page: { unusedSince: Date; after: string; limit: number },
 ): Promise<string[]> {
-  const rows = await db
-    .selectFrom('identities')
-    .innerJoin('members', join =>
-      join
-        .onRef('members.workspace_id', '=', 'identities.workspace_id')
-        .onRef('members.user_id', '=', 'identities.user_id'),
-    )
+  const rows = await membersOf(db, source)
     .select('identities.subject')
-    .where('identities.issuer', '=', source)
     .where('identities.subject', '>', page.after)
     .where(isUnusedSince(page.unusedSince))
     .where('members.deactivated_at', 'is', null)

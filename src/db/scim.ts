@@ -1,4 +1,4 @@
-/** Queries about tokens of SCIM clients, and about the users and groups that these manage. */
+/** Queries about the users and groups that SCIM manages. */
 import { type ExpressionBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import type { Member } from '../auth/viewer.ts'
 import type { Change, Database } from './client.ts'
@@ -9,91 +9,6 @@ import { emailKey } from './users.ts'
 
 /** The name of the source of the memberships and deactivations that SCIM makes. */
 export const scimSource = 'scim'
-
-export interface ScimToken {
-  id: string
-  workspaceId: string
-  name: string
-  displayPrefix: string
-  /** The issuer of single sign-on at which the external id of a user is their subject; null if it is none. */
-  issuer: string | null
-  createdAt: Date
-  lastUsedAt: Date | null
-  revokedAt: Date | null
-}
-
-function toToken(row: Selectable<Schema['scim_tokens']>): ScimToken {
-  return {
-    id: row.id,
-    workspaceId: row.workspace_id,
-    name: row.name,
-    displayPrefix: row.display_prefix,
-    issuer: row.issuer,
-    createdAt: row.created_at,
-    lastUsedAt: row.last_used_at,
-    revokedAt: row.revoked_at,
-  }
-}
-
-export async function insertScimToken(
-  db: Change,
-  values: Pick<ScimToken, 'workspaceId' | 'name' | 'displayPrefix' | 'issuer'> & { hash: Buffer; createdBy: string },
-): Promise<ScimToken> {
-  const row = await db
-    .insertInto('scim_tokens')
-    .values({
-      workspace_id: values.workspaceId,
-      name: values.name,
-      token_hash: values.hash,
-      display_prefix: values.displayPrefix,
-      issuer: values.issuer,
-      created_by: values.createdBy,
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  return toToken(row)
-}
-
-/** Returns the tokens that are not revoked, the newest first. */
-export async function listScimTokens(db: Database, workspaceId: string): Promise<ScimToken[]> {
-  const rows = await db
-    .selectFrom('scim_tokens')
-    .selectAll()
-    .where('workspace_id', '=', workspaceId)
-    .where('revoked_at', 'is', null)
-    .orderBy('created_at', 'desc')
-    .orderBy('id')
-    .execute()
-  return rows.map(toToken)
-}
-
-export async function findScimToken(db: Database, hash: Buffer): Promise<ScimToken | null> {
-  const row = await db.selectFrom('scim_tokens').selectAll().where('token_hash', '=', hash).executeTakeFirst()
-  return row ? toToken(row) : null
-}
-
-/** Locks a token until the end of the transaction, so that it cannot be revoked meanwhile. Returns false if it is revoked. */
-export async function lockScimToken(db: Change, id: string): Promise<boolean> {
-  const query = db.selectFrom('scim_tokens').select('id').where('id', '=', id).where('revoked_at', 'is', null)
-  return (await query.forShare().executeTakeFirst()) !== undefined
-}
-
-/** Returns null if there is no such token, or it is revoked already. */
-export async function revokeScimToken(db: Change, workspaceId: string, id: string): Promise<ScimToken | null> {
-  const row = await db
-    .updateTable('scim_tokens')
-    .set({ revoked_at: new Date() })
-    .where('workspace_id', '=', workspaceId)
-    .where('id', '=', id)
-    .where('revoked_at', 'is', null)
-    .returningAll()
-    .executeTakeFirst()
-  return row ? toToken(row) : null
-}
-
-export async function touchScimToken(db: Database, id: string): Promise<void> {
-  await db.updateTable('scim_tokens').set({ last_used_at: new Date() }).where('id', '=', id).execute()
-}
 
 /** A member that SCIM manages. */
 export interface ScimUser {
@@ -173,16 +88,8 @@ export async function listScimUsers(
   page: { offset: number; limit: number },
 ): Promise<{ total: number; items: ScimUser[] }> {
   const conditions = terms.map(userCondition)
-  const { count } = await db
-    .selectFrom('scim_users')
-    .innerJoin('members', join =>
-      join
-        .onRef('members.workspace_id', '=', 'scim_users.workspace_id')
-        .onRef('members.user_id', '=', 'scim_users.user_id'),
-    )
-    .innerJoin('users', 'users.id', 'scim_users.user_id')
+  const { count } = await joinedUsers(db, workspaceId)
     .select(({ fn }) => fn.countAll<string>().as('count'))
-    .where('scim_users.workspace_id', '=', workspaceId)
     .where(({ and }) => and(conditions))
     .executeTakeFirstOrThrow()
   if (page.limit === 0) return { total: Number(count), items: [] }
@@ -196,7 +103,7 @@ export async function listScimUsers(
   return { total: Number(count), items: rows.map(toUser) }
 }
 
-function usersOf(db: Database, workspaceId: string) {
+function joinedUsers(db: Database, workspaceId: string) {
   return db
     .selectFrom('scim_users')
     .innerJoin('members', join =>
@@ -205,6 +112,11 @@ function usersOf(db: Database, workspaceId: string) {
         .onRef('members.user_id', '=', 'scim_users.user_id'),
     )
     .innerJoin('users', 'users.id', 'scim_users.user_id')
+    .where('scim_users.workspace_id', '=', workspaceId)
+}
+
+function usersOf(db: Database, workspaceId: string) {
+  return joinedUsers(db, workspaceId)
     .select(memberColumns)
     .select([
       'scim_users.user_name as scim_user_name',
@@ -215,7 +127,6 @@ function usersOf(db: Database, workspaceId: string) {
       'scim_users.created_at as scim_created_at',
       'scim_users.updated_at as scim_updated_at',
     ])
-    .where('scim_users.workspace_id', '=', workspaceId)
 }
 
 type UserRow = Awaited<ReturnType<ReturnType<typeof usersOf>['execute']>>[number]
@@ -390,20 +301,13 @@ export async function findScimUserIds(
   workspaceId: string,
   ids: readonly string[],
 ): Promise<{ id: string; isOwner: boolean; groups: number }[]> {
-  const rows = await db
-    .selectFrom('scim_users')
-    .innerJoin('members', join =>
-      join
-        .onRef('members.workspace_id', '=', 'scim_users.workspace_id')
-        .onRef('members.user_id', '=', 'scim_users.user_id'),
-    )
+  const rows = await joinedUsers(db, workspaceId)
     .select([
       'members.user_id as id',
       'members.role',
       sql<string>`(select count(*) from group_members where group_members.workspace_id = members.workspace_id
         and group_members.user_id = members.user_id)`.as('groups'),
     ])
-    .where('scim_users.workspace_id', '=', workspaceId)
     .where(sql<SqlBool>`scim_users.user_id = any(${ids}::uuid[])`)
     .execute()
   return rows.map(({ id, role, groups }) => ({ id, isOwner: role === 'OWNER', groups: Number(groups) }))

@@ -1,5 +1,5 @@
 import type { SyncState } from '../../../db/directories.ts'
-import type { ScimToken } from '../../../db/scim.ts'
+import type { ScimToken } from '../../../db/scim-tokens.ts'
 import { maxScimTokens } from '../../../services/people/scim/tokens.ts'
 import { builder } from '../builder.ts'
 

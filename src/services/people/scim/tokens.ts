@@ -14,7 +14,7 @@ import {
   revokeScimToken,
   type ScimToken,
   touchScimToken,
-} from '../../../db/scim.ts'
+} from '../../../db/scim-tokens.ts'
 import { lockWorkspace } from '../../../db/workspaces.ts'
 import { AppError } from '../../../errors.ts'
 import type { Audit, AuditFacts, Recording } from '../../audit/index.ts'
