@@ -1,7 +1,7 @@
 /** Updates the generated tables in docs/: `node scripts/docs-tables.ts`. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { reasons } from '../src/errors.ts'
-import { definitions } from '../src/settings/index.ts'
+import { definitions } from '../src/settings/definitions.ts'
 import { commandLineTables } from './docs-tables/command-line.ts'
 
 const docs = new URL('../docs/', import.meta.url)

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
-import { definitions } from '../src/settings/index.ts'
+import { definitions } from '../src/settings/definitions.ts'
 import { all, environmentOf, parseDockerfile, type Stage } from './support/dockerfile.ts'
 import { renderTemplates } from './support/go-template.ts'
 

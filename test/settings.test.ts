@@ -1,7 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { definitions, readSettings, SettingsError } from '../src/settings/index.ts'
+import { definitions } from '../src/settings/definitions.ts'
+import { readSettings, SettingsError } from '../src/settings/index.ts'
 import { temporaryFolder } from './support/program.ts'
 
 t.test('every setting has a default, except those for your own database', async t => {

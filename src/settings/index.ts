@@ -5,7 +5,6 @@ import { StartError } from '../errors.ts'
 import { type Definition, definitions, type SettingName, type Value } from './definitions.ts'
 import { type AllowedOrigins, type LdapServer, type LogLevel, type Sendfile, valueOrFile } from './values.ts'
 
-export { definitions } from './definitions.ts'
 export type { AllowedOrigins, LogLevel, Sendfile } from './values.ts'
 
 /** The message is one sentence that names the setting. */
