@@ -20,7 +20,6 @@ export const texts = {
   noTokens: 'There are no tokens.',
   token: 'Token',
   lastUsed: 'Last used',
-  never: 'Never',
   newToken: 'New token',
   create: 'Create token',
   issuer: 'People sign in at',

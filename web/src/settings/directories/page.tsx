@@ -133,7 +133,7 @@ function Row({ token, onRevoke }: { token: ScimToken; onRevoke: () => void }) {
       <td data-label={common.created}>
         <Time at={createdAt} />
       </td>
-      <td data-label={texts.lastUsed}>{lastUsedAt === null ? texts.never : <Time at={lastUsedAt} as="distance" />}</td>
+      <td data-label={texts.lastUsed}>{lastUsedAt === null ? common.never : <Time at={lastUsedAt} as="distance" />}</td>
       <td className="actions-cell">
         <div className="actions">
           <Button variant="danger" onPress={onRevoke} aria-describedby={nameId}>
