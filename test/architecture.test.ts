@@ -75,6 +75,7 @@ const composers = [
   'src/start/processes.ts',
   'src/start/server-process.ts',
   'src/start/backup.ts',
+  'src/start/copy-database.ts',
   'src/start/cli.ts',
   'src/start/doctor/index.ts',
   'src/start/apply/index.ts',

@@ -1,10 +1,14 @@
 import { cp, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import pg from 'pg'
 import t from 'tap'
 import { readSettings } from '../src/settings/index.ts'
 import { backUp } from '../src/start/backup.ts'
+import { copyDatabase } from '../src/start/copy-database.ts'
+import { testDatabase } from './servers/postgres.ts'
 import { client } from './support/client.ts'
 import { main, runProgram, startProgram, temporaryFolder } from './support/program.ts'
+import { until } from './support/until.ts'
 
 const command = (...args: string[]) => [process.execPath, main, ...args] as const
 
@@ -58,8 +62,96 @@ t.test('a server can start from a backup, made with or without a running server'
   t.equal(await restored.stop(), 0)
 })
 
+t.test('a workspace moves to a PostgreSQL of its own and back', async t => {
+  const home = await temporaryFolder(t)
+  const data = join(home, 'data')
+  const own = { STOWAGE_DATA: data, PORT: '0' }
+  const { connectionString: url } = await testDatabase(t)
+  const copy = (environment: Record<string, string>, target: string) =>
+    runProgram({ environment, command: command('copy-database', target) })
+  const refused = (environment: Record<string, string>, target: string, message: RegExp) =>
+    t.rejects(copyDatabase(readSettings(environment), target, new AbortController().signal), { message })
+
+  const embedded = await startProgram(t, { environment: own })
+  const api = client(embedded.url)
+  const { token, id } = await api.register('owner@example.org')
+  const provider = await api.connectProvider(token, 'local', { root: join(data, 'files') })
+  let stored = 0
+  const load = Array.from({ length: 8 }, async (_, n) => {
+    for (; ; stored++) {
+      const response = await api.upload(token, provider, `/${n}-${stored}.txt`, `file ${stored}`).catch(() => null)
+      if (response?.status !== 201) return
+    }
+  })
+  await until(() => stored > 100)
+  await refused(own, url, /a server is running on .*: stop it first/)
+  t.equal(await embedded.stop(), 0)
+  await Promise.all(load)
+
+  await refused(own, 'embedded', /name the database to copy with DATABASE_URL/)
+  await refused({ ...own, STOWAGE_DATA: home }, url, /^there is no database in /)
+  const moved = await copy(own, url)
+  t.same([moved.status, moved.stderr], [0, ''])
+  t.match(moved.stdout, `Start the server with DATABASE_URL set to the new database, and with STOWAGE_SECRET set to`)
+  await refused(own, url, /^the new database is in use: name an empty database\.$/)
+
+  const away = { DATABASE_URL: url, STOWAGE_SECRET_FILE: join(data, 'secret'), STOWAGE_DATA: data, PORT: '0' }
+  const external = await startProgram(t, { environment: away })
+  const there = client(external.url)
+  t.same((await there.ask('{ me { id } }', {}, token)).me, { id }, 'the session of the old server holds')
+  t.equal((await there.upload(token, provider, '/moved.txt', 'moved')).status, 201)
+  await refused(away, 'embedded', /^a server has \d+ connections to the database: stop every replica first/)
+  t.equal(await external.stop(), 0)
+
+  const back = { ...away, STOWAGE_DATA: join(home, 'back') }
+  const returned = await copy(back, 'embedded')
+  t.same([returned.status, returned.stderr], [0, ''])
+  const { DATABASE_URL: _, ...environment } = back
+  const last = await startProgram(t, { environment: { ...environment, STOWAGE_LOCAL_ROOTS: join(data, 'files') } })
+  const api2 = client(last.url)
+  t.equal(await (await api2.download(token, provider, '/moved.txt')).text(), 'moved')
+  const { auditEvents } = await api2.ask(
+    '{ auditEvents(filter: { action: UPLOAD }, first: 1) { nodes { path } } }',
+    {},
+    token,
+  )
+  t.same(auditEvents.nodes, [{ path: '/moved.txt' }])
+})
+
+t.test('a copy that fails leaves an empty database, which a second copy fills', async t => {
+  const source = await testDatabase(t)
+  const { connectionString: url } = await testDatabase(t)
+  const db = new pg.Client(source)
+  await db.connect()
+  t.teardown(() => db.end())
+  await db.query("insert into workspaces (name) values ('Kept')")
+  await db.query("insert into users (email, email_key, password_hash) values ('a@b', 'a@b', '-')")
+  await db.query(
+    "insert into members (workspace_id, user_id, role, provider_access) select w.id, u.id, 'OWNER', '{}' from workspaces w, users u",
+  )
+  // A row that no import accepts, because its workspace does not exist.
+  await db.query('alter table members drop constraint members_workspace_id_fkey')
+  const settings = readSettings({ DATABASE_URL: source.connectionString, STOWAGE_SECRET: 'x'.repeat(32) })
+  const signal = new AbortController().signal
+  await db.query('delete from workspaces')
+  await t.rejects(copyDatabase(settings, url, signal), { message: /^the rows could not be copied \(.*foreign key.*\)/ })
+  await db.query("insert into workspaces (id, name) select workspace_id, 'Kept' from members")
+  await db.query(
+    'alter table members add constraint members_workspace_id_fkey foreign key (workspace_id) references workspaces',
+  )
+  t.ok((await copyDatabase(settings, url, signal)) > 2)
+  const copied = new pg.Client({ connectionString: url })
+  await copied.connect()
+  t.teardown(() => copied.end())
+  const { rows } = await copied.query('select name, role from members join workspaces w on w.id = workspace_id')
+  t.same(rows, [{ name: 'Kept', role: 'OWNER' }])
+  const orphan =
+    "insert into members (workspace_id, user_id, role, provider_access) select gen_random_uuid(), id, 'OWNER', '{}' from users"
+  await t.rejects(copied.query(orphan), { code: '23503' }, 'the references hold again')
+})
+
 t.test('unknown arguments print the usage', async t => {
-  for (const args of [['backup'], ['backup', '--help'], ['backup', 'a', 'b']]) {
+  for (const args of [['backup'], ['backup', '--help'], ['backup', 'a', 'b'], ['copy-database']]) {
     const result = await runProgram({ environment: {}, command: command(...args) })
     t.same([result.status, result.stdout], [2, ''])
     t.match(result.stderr, /^Usage: stowage/)

@@ -3,6 +3,8 @@ const usage = `Usage: stowage                    start the server
        stowage apply [--plan] <file.yaml>
                                  make the workspace what a file declares; --plan only shows the differences
        stowage backup <folder>   copy the embedded database and the secret into a new folder; the server may be running
+       stowage copy-database <url | embedded>
+                                 copy the database into an empty PostgreSQL, or into the embedded one; stop the server first
        stowage reset-factors <email>
                                  remove the second factors of somebody who has lost them; the server may be running
        stowage adapter test <type or package> --config <file.json> [--only <text>] [--entries <number>]
@@ -16,7 +18,14 @@ The settings of the server come from the environment.
 `
 
 /** The commands that run on the machine of the server. */
-const operatorCommands: ReadonlySet<string> = new Set(['doctor', 'apply', 'backup', 'reset-factors', 'adapter'])
+const operatorCommands: ReadonlySet<string> = new Set([
+  'doctor',
+  'apply',
+  'backup',
+  'copy-database',
+  'reset-factors',
+  'adapter',
+])
 
 /** Runs a command and returns the exit status. */
 export async function run(args: readonly string[]): Promise<number> {

@@ -18,6 +18,9 @@ export async function runServerCommand(
   if (command === 'reset-factors' && operand !== undefined && !operand.startsWith('-') && rest.length === 0) {
     return attempt('remove the second factors', () => runResetFactors(environment, operand))
   }
+  if (command === 'copy-database' && operand !== undefined && !operand.startsWith('-') && rest.length === 0) {
+    return attempt('copy the database', () => runCopyDatabase(environment, operand))
+  }
   if (command === 'doctor' && operand === undefined) return attempt('check', () => runDoctor(environment))
   if (command === 'adapter' && operand === 'test') return runAdapterTest(rest, environment)
   if (command === 'apply') {
@@ -79,11 +82,28 @@ async function runAdapterTest(args: readonly string[], environment: NodeJS.Proce
   })
 }
 
-async function runBackup(environment: NodeJS.ProcessEnv, folder: string): Promise<number> {
+/** Returns a signal that aborts when the operator stops the command. */
+function untilInterrupted(work: string): AbortSignal {
   const interrupted = new AbortController()
-  const onSignal = (signal: NodeJS.Signals) => interrupted.abort(new StartError(`${signal} interrupted the backup.`))
+  const onSignal = (signal: NodeJS.Signals) => interrupted.abort(new StartError(`${signal} interrupted the ${work}.`))
   process.once('SIGTERM', onSignal).once('SIGINT', onSignal)
-  const path = await backUp(readSettings(environment), folder, interrupted.signal)
+  return interrupted.signal
+}
+
+async function runCopyDatabase(environment: NodeJS.ProcessEnv, target: string): Promise<number> {
+  const { copyDatabase, embeddedTarget } = await import('./copy-database.ts')
+  const settings = readSettings(environment)
+  const rows = await copyDatabase(settings, target, untilInterrupted('copy'))
+  const secret = settings.secret === null ? `the secret in ${settings.dataFolder}/secret` : 'the same secret'
+  const change = target === embeddedTarget ? 'without DATABASE_URL' : 'with DATABASE_URL set to the new database'
+  process.stdout.write(
+    `${rows} rows are copied. Start the server ${change}, and with STOWAGE_SECRET set to ${secret}. The old database is unchanged.\n`,
+  )
+  return 0
+}
+
+async function runBackup(environment: NodeJS.ProcessEnv, folder: string): Promise<number> {
+  const path = await backUp(readSettings(environment), folder, untilInterrupted('backup'))
   process.stdout.write(`The database and the secret are in ${path}; copy the files of local providers yourself.\n`)
   return 0
 }

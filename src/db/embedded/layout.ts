@@ -30,7 +30,6 @@ export interface Layout {
   data: string
   fresh: string
   upgraded: string
-  exchange: string
 }
 
 export async function makeLayout(dataFolder: string): Promise<Layout> {
@@ -60,7 +59,6 @@ export async function layoutIn(dataFolder: string): Promise<Layout> {
     data: join(root, 'data'),
     fresh: join(root, 'data.new'),
     upgraded: join(root, 'data.upgraded'),
-    exchange: join(root, 'exchange'),
   }
 }
 

@@ -56,7 +56,7 @@ export function program(host: Host, name: 'initdb' | 'postgres', folder: string,
 }
 
 /** Returns the path by which a server opens its own cluster folder. */
-export function seenByServer(host: Host, folder: string): string {
+function seenByServer(host: Host, folder: string): string {
   return host.user !== undefined && process.platform === 'linux' ? HERE : folder
 }
 
