@@ -95,6 +95,7 @@ export async function buildApp(options: {
     secrets,
     authentication,
     storage,
+    redaction,
     fetch: network.fetch,
     publicFetch: createNetwork(options.publicNetworks ?? { deny: [...privateNetworks, ...settings.deniedNetworks] })
       .fetch,

@@ -76,6 +76,7 @@ export const reasons = {
   APPROVAL_REFUSED: reason('FORBIDDEN', 403, 'A person has refused this call.'),
   TOO_MANY_GROUPS: reason('FORBIDDEN', 403, 'There are too many groups, or too many members in a group.'),
   TOO_MANY_SERVICE_ACCOUNTS: reason('FORBIDDEN', 403, 'The workspace has too many service accounts.'),
+  TOO_MANY_ISSUERS: reason('FORBIDDEN', 403, 'The workspace has too many issuers of single sign-on.'),
   TOO_MANY_SHARES: reason('FORBIDDEN', 403, 'The member has too many active shares.'),
   DOWNLOADS_USED_UP: reason('FORBIDDEN', 403, 'The share link has reached its limit of downloads.'),
   TOO_MANY_ARCHIVES: reason(

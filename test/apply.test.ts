@@ -32,6 +32,7 @@ async function setUp(t: Test) {
     password,
     key: `stw_${randomBytes(20).toString('hex')}`,
     hook: `whsec_${randomBytes(32).toString('base64')}`,
+    client: randomBytes(32).toString('base64url'),
   }
   for (const [name, value] of Object.entries(secrets)) await writeFile(join(folder, name), `${value}\n`)
   const file = join(folder, 'stowage.yaml')
@@ -77,6 +78,8 @@ members:
   - { email: ann@example.org, role: EDITOR, access: folders }
 keys:
   - { name: backup, owner: owner@example.org, scopes: [write], access: reports, file: ${folder}/key }
+issuers:
+  - { name: Work, issuer: https://id.example.org, clientId: stowage, secretFile: ${folder}/client, domains: [Example.org] }
 webhooks:
   - name: Index
     url: http://127.0.0.1:1/hook
@@ -99,6 +102,7 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
     /^\+ storage "Team disk": of the type local$/m,
     /^! member ann@example\.org: has no account/m,
     /^\+ key "backup" of owner@example\.org: with the scopes write$/m,
+    /^\+ issuer "Work": at https:\/\/id\.example\.org$/m,
     /^\+ webhook "Index": to 127\.0\.0\.1:1$/m,
     /^done: webhook "Index"$/m,
   ])
@@ -143,6 +147,9 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
       )
     await change('updateWebhook', { id: webhooks[0].id, url: 'http://127.0.0.1:2/', events: ['ENTRY_DELETED'] })
     await api.ask('mutation ($id: ID!) { rotateWebhookSecret(id: $id) { secret } }', { id: webhooks[0].id }, token)
+    const [issuer] = (await api.ask('{ issuers { id domains } }', {}, token)).issuers
+    t.same(issuer.domains, ['example.org'])
+    await change('updateIssuer', { id: issuer.id, clientId: 'other', clientSecret: 'other', enabled: false })
     await change('updateWorkspace', { name: 'Renamed', registration: 'CLOSED' })
     const stranger = /^! member ann@example\.org: registered without an invite.*"updateMember"/m
     t.match((await apply(yaml, plan)).join('\n'), stranger)
@@ -153,11 +160,12 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
       '~ workspace: name -> "Example", registration CLOSED -> OPEN',
       '! storage "Beside": is not declared',
       '~ member ann@example.org: role NONE -> EDITOR, access',
+      '~ issuer "Work": clientId, secret, enabled',
       '~ webhook "Index": url, events',
       '~ webhook "Index": secret',
     ]
     t.same(await apply(yaml, plan), expected)
-    t.equal((await apply(yaml)).filter(done => done.startsWith('done: ')).length, 4)
+    t.equal((await apply(yaml)).filter(done => done.startsWith('done: ')).length, 5)
     t.match(await run(yaml, '--plan'), { status: 0, stdout: '! storage "Beside": is not declared\n' })
     const query = '{ viewer { scopes providerAccess { restrictions { basePath } } } }'
     t.match(await api.ask(query, {}, ann.token), {

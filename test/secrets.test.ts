@@ -295,6 +295,18 @@ t.test('no secret is printed, returned or stored in plain text', async t => {
   noteToken('second session', completing.data.completeLogin.token)
   await graphql(url, complete, { input: { challenge, recoveryCode } })
 
+  // An issuer of single sign-on, which does not respond.
+  const issuerSecret = secret('secret of an issuer', random('issuer-'))
+  const issuerInput = { issuer: 'http://127.0.0.1:1', clientId: 'stowage', clientSecret: issuerSecret }
+  const addIssuer = 'mutation ($input: CreateIssuerInput!) { createIssuer(input: $input) { id name clientId } }'
+  const added = (await graphql(url, addIssuer, { input: { name: 'Issuer', ...issuerInput } }, owner)).data.createIssuer
+  await graphql(url, addIssuer, { input: { name: issuerSecret, ...issuerInput, issuer: issuerSecret } }, owner)
+  const testIssuer = 'mutation ($input: TestIssuerInput!) { testIssuer(input: $input) }'
+  const tested = await graphql(url, testIssuer, { input: issuerInput }, owner)
+  await ask(tested.data.testIssuer)
+  await ask(`${url}/auth/oidc/start?issuer=${added.id}`)
+  await graphql(url, '{ issuers { id name issuer clientId } }', {}, owner)
+
   // Keys.
   const create =
     'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey { id displayPrefix } } }'

@@ -24,7 +24,16 @@ export type Purpose =
   | 'refresh-token'
 
 /** The kinds of values that are stored encrypted. `db/sealed.ts` lists the columns, so that a rotation covers all of them. */
-export type SealedKind = 'provider' | 'tokens' | 'consent' | 'upload' | 'webhook' | 'share' | 'totp'
+export type SealedKind =
+  | 'provider'
+  | 'tokens'
+  | 'consent'
+  | 'upload'
+  | 'webhook'
+  | 'share'
+  | 'totp'
+  | 'issuer'
+  | 'issuer-test'
 
 export interface Secrets {
   /** Returns keys of 32 bytes: the current one, which signs, then others that are still accepted. */
@@ -58,6 +67,8 @@ const contextOf: Record<SealedKind, (id: string) => string> = {
   webhook: id => `webhook:${id}`,
   share: id => `share:${id}`,
   totp: id => `totp:${id}`,
+  issuer: id => `issuer:${id}`,
+  'issuer-test': id => `issuer-test:${id}`,
 }
 
 interface Keys {

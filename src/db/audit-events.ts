@@ -63,6 +63,7 @@ export type AuditSubjectKind =
   | 'SCHEDULE'
   | 'WEBHOOK'
   | 'SHARE'
+  | 'ISSUER'
 
 /** Commits a change together with its audit event, or neither. Calls `event` after the work. */
 export function changeWithEvent<T>(

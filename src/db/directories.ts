@@ -194,7 +194,8 @@ export async function findDirectoriesOf(db: Database, userIds: readonly string[]
 /**
  * Returns the ids of the groups that an issuer or a directory has named, by the ids of users. Who has named them must still be there:
  * otherwise nobody would end these memberships.
- * @param sources the issuers and the LDAP directory of this server. SCIM is there while it has a token.
+ * @param sources the issuer and the LDAP directory of the settings. SCIM is there while it has a token, and another issuer while it is
+ *   enabled.
  */
 export async function findIssuedGroupIds(
   db: Database,
@@ -203,7 +204,9 @@ export async function findIssuedGroupIds(
 ): Promise<Map<string, string[]>> {
   const { rows } = await sql<{ id: string; groups: string[] }>`
     select user_id as id, array_agg(group_id::text) as groups from group_members
-    where user_id = any(${userIds}::uuid[]) and (issued_by = any(${sources}::text[]) or issued_by = ${scimSource} and exists (
+    where user_id = any(${userIds}::uuid[]) and (issued_by = any(${sources}::text[]) or exists (
+        select from issuers where issuers.workspace_id = group_members.workspace_id and issuers.issuer = issued_by and is_enabled
+      ) or issued_by = ${scimSource} and exists (
       select from scim_tokens
       where scim_tokens.workspace_id = group_members.workspace_id and scim_tokens.revoked_at is null))
     group by user_id`.execute(db)

@@ -122,6 +122,12 @@ function toGroup(row: Pick<Selectable<Schema['groups']>, 'id' | 'name' | 'role' 
   return { id: row.id, name: row.name, role: row.role, access: restoreAccess(row.provider_access) }
 }
 
+/** Returns those of some groups that exist, in the order of their names. */
+export async function findGroups(db: Database, workspaceId: string, ids: readonly string[]): Promise<MemberGroup[]> {
+  if (ids.length === 0) return []
+  return (await groupsOf(db, workspaceId).where('id', 'in', ids).orderBy('name_key').execute()).map(toGroup)
+}
+
 /** Returns the groups with some of the names, without differences of case. */
 export async function findGroupsNamed(
   db: Database,

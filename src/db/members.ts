@@ -277,6 +277,36 @@ export async function countOwners(db: Database, workspaceId: string): Promise<nu
   return Number(count)
 }
 
+/** Returns whether an owner with access to all providers has a password, or an identity of one of the issuers. */
+export async function hasOwnerWithWayIn(
+  db: Database,
+  workspaceId: string,
+  issuers: readonly string[],
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('members')
+    .innerJoin('users', 'users.id', 'members.user_id')
+    .select('members.user_id')
+    .where('members.workspace_id', '=', workspaceId)
+    .where('members.role', '=', 'OWNER')
+    .where(sql<boolean>`members.provider_access -> 'all' = 'true'`)
+    .where(({ or, eb, exists, selectFrom }) =>
+      or([
+        eb('users.password_hash', 'is not', null),
+        exists(
+          selectFrom('identities')
+            .select('identities.id')
+            .whereRef('identities.workspace_id', '=', 'members.workspace_id')
+            .whereRef('identities.user_id', '=', 'members.user_id')
+            .where('identities.issuer', '=', sql<string>`any(${issuers}::text[])`),
+        ),
+      ]),
+    )
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 function selectMembers(db: Database) {
   return db.selectFrom('members').innerJoin('users', 'users.id', 'members.user_id').select(memberColumns)
 }

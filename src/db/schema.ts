@@ -29,6 +29,10 @@ export const auditActions = [
   'FACTOR_UPDATE',
   'FACTOR_REMOVE',
   'RECOVERY_CODES_CREATE',
+  'ISSUER_CREATE',
+  'ISSUER_UPDATE',
+  'ISSUER_DELETE',
+  'ISSUER_TEST',
   'INVITE_CREATE',
   'INVITE_REVOKE',
   'MEMBER_VIEW',
@@ -107,6 +111,8 @@ export interface Schema {
   members: MemberTable
   groups: GroupTable
   group_members: GroupMemberTable
+  issuers: IssuerTable
+  issuer_tests: IssuerTestTable
   identities: IdentityTable
   used_sign_ins: UsedSignInTable
   directory_syncs: DirectorySyncTable
@@ -302,6 +308,31 @@ interface LoginChallengeTable {
   /** The identity in the directory that has verified the password; null for a password of the account. */
   identity_id: string | null
   tries: ColumnType<number, never, number>
+  expires_at: Date
+}
+
+interface IssuerTable {
+  id: string
+  workspace_id: string
+  name: string
+  issuer: string
+  client_id: string
+  /** The encrypted secret of the client. */
+  secret: Buffer
+  groups_claim: string | null
+  domains: string[]
+  group_ids: string[]
+  is_enabled: boolean
+  version: Generated<number>
+  created_at: CreatedAt
+}
+
+interface IssuerTestTable {
+  /** The id of the session or the API key. */
+  credential_id: string
+  workspace_id: string
+  /** The encrypted settings. */
+  sealed: Buffer
   expires_at: Date
 }
 

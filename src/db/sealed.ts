@@ -40,6 +40,13 @@ const columns: Record<SealedKind, SealedColumn> = {
   webhook: { table: 'webhooks', column: 'secrets', id: sql`id::text`, isRow: id => sql`id = ${id}` },
   share: { table: 'shares', column: 'token', id: sql`id::text`, isRow: id => sql`id = ${id}` },
   totp: { table: 'totp_secrets', column: 'secret', id: sql`user_id::text`, isRow: id => sql`user_id = ${id}` },
+  issuer: { table: 'issuers', column: 'secret', id: sql`id::text`, isRow: id => sql`id = ${id}` },
+  'issuer-test': {
+    table: 'issuer_tests',
+    column: 'sealed',
+    id: sql`credential_id::text`,
+    isRow: id => sql`credential_id = ${id}`,
+  },
 }
 
 export const sealedKinds = Object.keys(columns) as SealedKind[]

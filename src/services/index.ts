@@ -3,6 +3,7 @@ import type { Database } from '../db/client.ts'
 import type { JobRecord } from '../db/jobs/jobs.ts'
 import type { JobState } from '../db/schema.ts'
 import type { Storage } from '../storage/index.ts'
+import type { Redactor } from '../storage/tokens.ts'
 import { createApplications } from './applications/index.ts'
 import { createApprovals } from './approvals/index.ts'
 import { createAudit } from './audit/index.ts'
@@ -29,6 +30,10 @@ import { createEnrolment } from './people/enrolment.ts'
 import { createFactorChecks } from './people/factor-checks.ts'
 import { createGroups } from './people/groups.ts'
 import { createInvites } from './people/invites.ts'
+import { createIssuerLogout } from './people/issuer-logout.ts'
+import { createIssuerRegistry } from './people/issuer-registry.ts'
+import { createIssuerTests } from './people/issuer-tests.ts'
+import { createIssuers } from './people/issuers.ts'
 import { createDirectory, type DirectorySettings } from './people/ldap/directory.ts'
 import { createDirectorySignIn } from './people/ldap/sign-in.ts'
 import { startDirectorySync } from './people/ldap/sync.ts'
@@ -67,7 +72,9 @@ export function createServices(options: {
   secrets: Secrets
   authentication: Authentication
   storage: Storage
-  /** Sends webhooks and speaks to the issuer. Checks the address of each connection. */
+  /** Gets the secrets of issuers while they are in use. */
+  redaction: Redactor
+  /** Sends webhooks and speaks to issuers. Checks the address of each connection. */
   fetch: typeof globalThis.fetch
   /** Reads the descriptions of applications. Connects to addresses of public networks only. */
   publicFetch: typeof globalThis.fetch
@@ -118,6 +125,13 @@ export function createServices(options: {
     runningChanges: audit.runningChanges,
     onError,
   })
+  const registry = createIssuerRegistry({
+    db,
+    secrets,
+    redaction: options.redaction,
+    fetch: options.fetch,
+    oidc: options.oidc,
+  })
   const reservations = new Reservations()
   const sharedUploads = createUploadServices({ db, secrets, storage, reservations, audit, maxUploadBytes, onError })
   const members = createMembers({ db, audit })
@@ -143,8 +157,8 @@ export function createServices(options: {
   const jobs = createJobs({ db, audit, storage, feed, wake: worker.wake, recordEnd, onEnd })
   const { ldap } = options
   const directory = ldap && createDirectory(ldap, storage.network)
-  const issuers = options.oidc ? [options.oidc.issuer] : []
-  const sources = directory ? [...issuers, directory.source] : issuers
+  const ofSettings = options.oidc ? [options.oidc.issuer] : []
+  const sources = directory ? [...ofSettings, directory.source] : ofSettings
   const directorySignIn =
     directory &&
     createDirectorySignIn({
@@ -249,20 +263,17 @@ export function createServices(options: {
       tokens,
       limits: limits.signIns,
       audit,
-      fetch: options.fetch,
-      oidc: options.oidc,
+      registry,
+      tests: createIssuerTests({ db, secrets, redaction: options.redaction, audit, registry }),
     }),
     directories: createDirectories({ db, ldapSource: directory?.source ?? null, sources }),
     scim: {
-      tokens: createScimTokens({
-        db,
-        audit,
-        limits: limits.requests,
-        issuers,
-      }),
+      tokens: createScimTokens({ db, audit, limits: limits.requests, registry }),
       users: createScimUsers({ db, audit }),
       groups: createScimGroups({ db, audit }),
     },
+    issuers: createIssuers({ db, secrets, audit, registry }),
+    issuerLogout: createIssuerLogout({ db, audit, registry }),
     invites: createInvites({ db, audit }),
     passwordResets: createPasswordResets({ db, audit, directory: directorySignIn }),
     workspaces: createWorkspaces({ db, audit, setupCode }),

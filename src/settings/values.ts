@@ -101,7 +101,7 @@ const ownHosts: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'
 export function issuerUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && ownHosts.has(url.hostname))
-  if (!url || !isSafe || url.search || url.hash || url.username || url.password) {
+  if (!url || !isSafe || url.search || url.hash || url.username || url.password || text.includes('/.well-known/')) {
     throw new Error(`be an address such as https://id.example.com, not "${text}"`)
   }
   return text

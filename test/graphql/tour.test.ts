@@ -128,6 +128,37 @@ async function tourApplications(t: Test, ask: Ask, app: TestApp): Promise<void> 
   await ask('mutation ($id: ID!) { revokeApiKey(id: $id) { state } }', { id: approveConnection.apiKey.id })
 }
 
+async function tourIssuers(t: Test, ask: Ask): Promise<void> {
+  const issuer = 'id name issuer clientId groupsClaim domains groups { name } enabled isFromSettings createdAt'
+  const input = { name: 'Work', issuer: 'https://id.example.org', clientId: 'stowage', clientSecret: 'a secret' }
+  const { createIssuer } = await ask(
+    `mutation ($input: CreateIssuerInput!) { createIssuer(input: $input) { ${issuer} } }`,
+    { input },
+  )
+  const { id } = createIssuer
+  const expected = {
+    id,
+    name: 'Work',
+    domains: [],
+    groups: [],
+    groupsClaim: null,
+    enabled: true,
+    isFromSettings: false,
+  }
+  t.match(createIssuer, expected)
+  t.match(
+    await ask('mutation ($input: UpdateIssuerInput!) { updateIssuer(input: $input) { enabled } }', {
+      input: { id, enabled: false },
+    }),
+    { updateIssuer: { enabled: false } },
+  )
+  t.match(await ask('mutation ($input: TestIssuerInput!) { testIssuer(input: $input) }', { input: { id } }), {
+    testIssuer: /\/auth\/oidc\/start\?test=/,
+  })
+  t.match(await ask(`{ issuers { ${issuer} } }`), { issuers: [{ ...expected, enabled: false }] })
+  t.same(await ask('mutation ($id: ID!) { deleteIssuer(id: $id) }', { id }), { deleteIssuer: true })
+}
+
 t.test('every field of the schema works in typical use', async t => {
   // No job runs, so that its state changes only with the mutations.
   const app = await startApp(t, { settings: { workers: 0 } })
@@ -141,7 +172,7 @@ t.test('every field of the schema works in typical use', async t => {
     t.match(text, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, `${what} is ISO 8601`)
 
   t.same(
-    await ask('{ installation { hasOwner needsSetupCode registration hasDirectory singleSignOn { name url } } }'),
+    await ask('{ installation { hasOwner needsSetupCode registration hasDirectory singleSignOn { id name url } } }'),
     {
       installation: {
         hasOwner: false,
@@ -520,6 +551,7 @@ t.test('every field of the schema works in typical use', async t => {
   t.match(await ask(keys, { after: apiKeys.edges[0].cursor }), { apiKeys: { nodes: [] } })
   await tourGroups(t, ask, userId)
   await tourApplications(t, ask, app)
+  await tourIssuers(t, ask)
   const { createPasswordReset: reset } = await ask(
     'mutation ($userId: ID!) { createPasswordReset(userId: $userId) { token expiresAt } }',
     { userId },
@@ -666,7 +698,7 @@ t.test('every field of the schema works in typical use', async t => {
   // They need an issuer: see test/http/single-sign-on.test.ts.
   t.same(await ask('{ identities { id issuer email createdAt lastUsedAt } }'), { identities: [] })
   for (const document of [
-    '{ identityLinkUrl }',
+    '{ identityLinkUrl(issuer: null) }',
     'mutation { linkIdentity(ticket: "") { id issuer email createdAt lastUsedAt } }',
     'mutation { unlinkIdentity(id: "") }',
   ]) {

@@ -421,6 +421,8 @@ function restCalls({ ids, links, scim }: World): Record<string, (text: Buffer) =
       method: 'GET',
       path: `/webhook/callback?state=x&error=${encoded(text)}&error_description=${encoded(text)}`,
     }),
+    'single sign-on issuer': text => ({ method: 'GET', path: `/auth/oidc/start?issuer=${encoded(text)}` }),
+    'single sign-on test': text => ({ method: 'GET', path: `/auth/oidc/start?test=${encoded(text)}` }),
     'single sign-on next': text => ({ method: 'GET', path: `/auth/oidc/start?next=${encoded(text)}` }),
     'single sign-on link': text => ({ method: 'GET', path: `/auth/oidc/start?link=${encoded(text)}` }),
     'single sign-on invite': text => ({ method: 'GET', path: `/auth/oidc/start?invite=${encoded(text)}` }),

@@ -115,6 +115,7 @@ export async function serve(
     secrets,
     authentication,
     storage,
+    redaction: new Redaction(),
     fetch,
     publicFetch: fetch,
     setupCode: null,

@@ -183,6 +183,9 @@ t.test('every mutation and every route with an effect leaves an event', async t 
   t.same(wrong, [])
 
   let held: Data = null
+  const asFounder = (query: string, variables: object) =>
+    world.app.ask(query, { ...variables }, founder.header?.slice('Bearer '.length))
+  let issuerId = ''
   const others: Record<string, () => Promise<unknown>> = {
     'PUT /s3/* as a copied part': async () => {
       const provider = await world.connect('parts')
@@ -253,6 +256,16 @@ t.test('every mutation and every route with an effect leaves an event', async t 
       const [made] = (await world.app.ask('{ scimTokens { id } }', {}, token)).scimTokens
       await world.app.ask('mutation ($id: ID!) { revokeScimToken(id: $id) }', { id: made.id }, token)
     },
+    'Mutation.createIssuer': async () => {
+      const query = 'mutation ($input: CreateIssuerInput!) { createIssuer(input: $input) { id } }'
+      const input = { name: 'Work', issuer: 'https://id.example.org', clientId: 'stowage', clientSecret: 'a secret' }
+      issuerId = (await asFounder(query, { input })).createIssuer.id
+    },
+    'Mutation.updateIssuer': () => {
+      const query = 'mutation ($input: UpdateIssuerInput!) { updateIssuer(input: $input) { id } }'
+      return asFounder(query, { input: { id: issuerId, enabled: false } })
+    },
+    'Mutation.deleteIssuer': () => asFounder('mutation ($id: ID!) { deleteIssuer(id: $id) }', { id: issuerId }),
     'Mutation.changePassword': () =>
       world.app.ask(
         'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { expiresAt } }',

@@ -55,7 +55,8 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   },
   'Query.sessions': { needs: session },
   'Query.identities': { needs: session },
-  'Query.identityLinkUrl': { needs: session, bounces: true },
+  'Query.identityLinkUrl': { needs: session, bounces: true, args: () => ({ issuer: null }) },
+  'Query.issuers': { needs: workspaceAdmin },
   'Query.ldapDirectory': { needs: workspaceAdmin },
   'Query.scimTokens': { needs: { ...workspaceAdmin, who: 'session' } },
   'Query.secondFactors': { needs: session },
@@ -175,6 +176,31 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Mutation.updateProfile': { needs: session, args: () => ({ input: { name: null } }) },
   'Mutation.linkIdentity': { needs: session, bounces: true, args: ({ n }) => ({ ticket: `unknown ${n}` }) },
   'Mutation.unlinkIdentity': { needs: session, bounces: true, args: ({ ids }) => ({ id: ids.spare }) },
+  'Mutation.createIssuer': {
+    needs: workspaceAdmin,
+    bounces: true,
+    args: ({ n }) => {
+      const client = { clientId: 'stowage', clientSecret: 'a secret of this test' }
+      const rule = { groupsClaim: null, domains: null, groupIds: null, enabled: false }
+      return { input: { name: `made ${n}`, issuer: 'not an address', ...client, ...rule } }
+    },
+  },
+  'Mutation.updateIssuer': {
+    needs: workspaceAdmin,
+    bounces: true,
+    args: ({ ids }) => {
+      const rule = { groupsClaim: null, domains: null, groupIds: null, enabled: null }
+      return { input: { id: ids.spare, name: 'renamed', clientId: null, clientSecret: null, ...rule } }
+    },
+  },
+  'Mutation.testIssuer': {
+    needs: workspaceAdmin,
+    args: () => {
+      const client = { issuer: 'https://id.example.org', clientId: 'stowage', clientSecret: 'a secret of this test' }
+      return { input: { id: null, ...client, groupsClaim: null, domains: null, groupIds: null } }
+    },
+  },
+  'Mutation.deleteIssuer': { needs: workspaceAdmin, bounces: true, args: ({ ids }) => ({ id: ids.spare }) },
   'Mutation.resetPassword': {
     needs: anyone,
     args: ({ n }) => ({ input: { token: `unknown ${n}`, newPassword: 'short' } }),
@@ -482,7 +508,19 @@ const own = 'as its parent' as const
 
 export const nestedFields: Readonly<Record<string, Readonly<Record<string, NestedNeed>>>> = {
   Installation: { hasOwner: own, needsSetupCode: own, registration: own, hasDirectory: own, singleSignOn: own },
-  SingleSignOnIssuer: { name: own, url: own },
+  SingleSignOnIssuer: { id: own, name: own, url: own },
+  Issuer: {
+    id: own,
+    name: own,
+    issuer: own,
+    clientId: own,
+    groupsClaim: own,
+    domains: own,
+    groups: own,
+    enabled: own,
+    isFromSettings: own,
+    createdAt: own,
+  },
   Identity: { id: own, issuer: own, email: own, createdAt: own, lastUsedAt: own },
   LdapDirectory: { source: own, readAt: own, people: own, error: own },
   ScimToken: { id: own, name: own, displayPrefix: own, issuer: own, createdAt: own, lastUsedAt: own },

@@ -25,13 +25,17 @@ export interface TestIssuer {
   sign(claims: Record<string, unknown>, header?: Record<string, unknown>): string
   /** Registers Stowage with its addresses, before the first request. */
   register(redirectUris: string[]): void
+  /** Replaces the key that signs, so that tokens of the former one are forged. */
+  rotateKeys(): void
+  /** The parameters of each request for a token. */
+  readonly tokenRequests: URLSearchParams[]
   close(): Promise<void>
 }
 
 /** Starts the issuer, without a client. */
 export async function startIssuer(t: Test): Promise<TestIssuer> {
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const jwk = { ...privateKey.export({ format: 'jwk' }), kid: 'one', alg: 'RS256', use: 'sig' }
+  const makeKey = () => generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+  let [privateKey, kid] = [makeKey(), 'one']
   const server: Server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -50,7 +54,7 @@ export async function startIssuer(t: Test): Promise<TestIssuer> {
           response_types: ['code'],
         },
       ],
-      jwks: { keys: [jwk] } as never,
+      jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kid, alg: 'RS256', use: 'sig' }] } as never,
       cookies: { keys: ['a key of the test'] },
       claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'groups'] },
       // Otherwise, only the endpoint for user information has these claims.
@@ -71,19 +75,28 @@ export async function startIssuer(t: Test): Promise<TestIssuer> {
       },
     })
   let provider: Provider | null = null
+  let registered: string[] = []
+  const tokenRequests: URLSearchParams[] = []
   const issuer: TestIssuer = {
     url,
     clientId,
     clientSecret,
+    tokenRequests,
     register(redirectUris) {
+      registered = redirectUris
       provider = makeProvider(redirectUris)
+    },
+    rotateKeys() {
+      privateKey = makeKey()
+      kid = randomUUID()
+      provider = makeProvider(registered)
     },
     person: null,
     tamper: null,
     respond: null,
     sign(claims, header = {}) {
       const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-      const input = `${encode({ alg: 'RS256', kid: 'one', typ: 'JWT', ...header })}.${encode(claims)}`
+      const input = `${encode({ alg: 'RS256', kid, typ: 'JWT', ...header })}.${encode(claims)}`
       return `${input}.${createSign('RSA-SHA256').update(input).sign(privateKey, 'base64url')}`
     },
     async close() {
@@ -101,6 +114,9 @@ export async function startIssuer(t: Test): Promise<TestIssuer> {
       const result = person ? { login: { accountId: person.id } } : refusal
       await provider.interactionFinished(request, response, result)
       return
+    }
+    if (request.url === '/token') {
+      request.on('data', chunk => tokenRequests.push(new URLSearchParams(String(chunk))))
     }
     if (request.url === '/token' && issuer.tamper) tamperWith(response, issuer.tamper)
     provider.callback()(request, response)

@@ -85,6 +85,14 @@ t.test('everything signed or encrypted with the old secret survives its rotation
     { input: hook },
     token,
   )
+  const idp = { name: 'idp', issuer: 'http://127.0.0.1:1', clientId: 'x', clientSecret: 'y' }
+  const { createIssuer } = await first.ask(
+    'mutation ($input: CreateIssuerInput!) { createIssuer(input: $input) { id } }',
+    { input: idp },
+    token,
+  )
+  const testIssuer = 'mutation ($input: TestIssuerInput!) { testIssuer(input: $input) }'
+  const test = await first.ask(testIssuer, { input: { id: createIssuer.id } }, token)
   const share = await makeShare(first, token, { providerId: local, path: '/a' })
   const ask = 'query ($id: ID!) { file(providerId: $id, path: "/a") { downloadUrl } }'
   const link = new URL((await first.ask(ask, { id: local }, token)).file.downloadUrl)
@@ -122,6 +130,8 @@ t.test('everything signed or encrypted with the old secret survives its rotation
     t.same(entries.nodes, [{ name: 'b' }])
     t.equal(await (await second.download(token, driveId, '/file')).text(), 'in the drive')
     t.equal((await patch(second, token, 5, '567')).status, 204)
+    const begun = await fetch(test.testIssuer.replace(first.url, second.url))
+    t.equal(begun.status, 503, 'the secret opens, and the issuer is down')
   })
 
   await t.test('replicas with both secrets in either order accept each other', async t => {

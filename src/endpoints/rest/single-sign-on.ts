@@ -8,8 +8,9 @@ import { cookieOf, setSessionCookie } from '../../http/session-cookie.ts'
 import { baseUrlOf, splitUrl } from '../../http/url.ts'
 import type { Services } from '../../services/index.ts'
 import { html, sendPage } from './consent-page.ts'
+import { sendTestOutcome } from './issuer-test-page.ts'
 
-/** Adds `GET /auth/oidc/start?next=&link=&invite=`, `GET /auth/oidc/callback?code=&state=&iss=`, and `POST /auth/oidc/backchannel-logout`. */
+/** Adds `GET /auth/oidc/start?issuer=&next=&link=&invite=&test=`, `GET /auth/oidc/callback?code=&state=&iss=`, and `POST /auth/oidc/backchannel-logout`. */
 export function singleSignOnRoutes(
   app: FastifyInstance,
   services: Services,
@@ -23,8 +24,9 @@ export function singleSignOnRoutes(
     async (request, reply) => {
       const query = new URLSearchParams(splitUrl(request.raw.url ?? '')[1])
       try {
-        const [next, link, invite] = [query.get('next'), query.get('link'), query.get('invite')]
-        const given = { baseUrl: baseUrlOf(request, publicUrl), next, link, invite }
+        const [issuer, next, link] = [query.get('issuer'), query.get('next'), query.get('link')]
+        const more = { invite: query.get('invite'), test: query.get('test') }
+        const given = { baseUrl: baseUrlOf(request, publicUrl), issuer, next, link, ...more }
         const { url, pending } = await singleSignOn.begin(given)
         keepPending(request, reply, pending)
         return reply.header('Cache-Control', 'no-store').redirect(url, 303)
@@ -44,6 +46,7 @@ export function singleSignOnRoutes(
       try {
         const query = splitUrl(request.raw.url ?? '')[1]
         const completed = await singleSignOn.complete(query, kept, originOf(request))
+        if (completed.kind === 'TEST') return sendTestOutcome(reply, completed.outcome)
         if (completed.kind === 'LINK')
           return reply.redirect(`${basePath}/settings/profile#link=${completed.ticket}`, 303)
         const { token, expiresAt } = completed.session
@@ -62,13 +65,13 @@ export function singleSignOnRoutes(
 const maxLogoutBody = 64 * 1024
 
 /** Adds `POST` with a form: OpenID Connect Back-Channel Logout 1.0. The token in it is a credential of its own. */
-function logoutRoute(app: FastifyInstance, { singleSignOn }: Services): void {
+function logoutRoute(app: FastifyInstance, { issuerLogout }: Services): void {
   const body = { kind: 'parsed', maxBytes: maxLogoutBody, type: formType, authorize: () => true } as const
   const config = { operations: { POST: endSessions }, body } as const
   app.post<{ Body: Buffer | undefined }>('/auth/oidc/backchannel-logout', { config }, async (request, reply) => {
     const token = new URLSearchParams(request.body?.toString()).get('logout_token')
     if (!token) throw new AppError('INVALID_INPUT', 'The form must have the field "logout_token".')
-    await singleSignOn.logoutByIssuer(token, originOf(request))
+    await issuerLogout.byToken(token, originOf(request))
     return reply.header('Cache-Control', 'no-store').status(200).send()
   })
 }
@@ -138,8 +141,10 @@ const startSignIn: Operation = {
   summary: 'Sends the browser to the OpenID Connect issuer.',
   security: [],
   query: {
+    issuer: { description: 'The ID of the issuer. The default is the first.', schema: text },
     next: { description: 'The page of the console to open afterwards.', schema: text },
     invite: { description: 'An invite, with which a person without an account gets one.', schema: text },
+    test: { description: 'The token of `testIssuer`, to try an issuer instead of signing in.', schema: text },
     link: { description: 'The token of `identityLinkUrl`, to link an identity instead of signing in.', schema: text },
   },
   responses: {

@@ -19,7 +19,7 @@ export function createDirectories({
   db: Database
   /** The source of the LDAP directory; null without one. */
   ldapSource: string | null
-  /** The issuers and the LDAP directory of this server. */
+  /** The issuer and the LDAP directory of the settings. */
   sources: readonly string[]
 }) {
   const directoryOf = batched((ids: readonly string[]) => findDirectoriesOf(db, ids))

@@ -49,7 +49,7 @@ export function createGroups({
 }: {
   db: Database
   audit: Audit
-  /** The issuers and the LDAP directory of this server. */
+  /** The issuer and the LDAP directory of the settings. */
   sources: readonly string[]
 }) {
   const memberCounts = batched((ids: readonly string[]) => countGroupMembers(db, ids))

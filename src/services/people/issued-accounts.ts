@@ -1,44 +1,104 @@
 /** Accounts and groups that follow an issuer: who gets an account at their first sign-in, and the groups that the issuer names. */
+import { domainToASCII } from 'node:url'
 import { allProviders, type ProviderAccess } from '../../auth/access.ts'
 import type { Role } from '../../auth/scopes.ts'
 import type { Member, Origin } from '../../auth/viewer.ts'
-import { type Change, isUniqueViolation } from '../../db/client.ts'
-import { countGroupMembers, findGroupsNamed, issuedGroupsOf, putIssuedGroups } from '../../db/groups.ts'
+import { type Change, type Database, isUniqueViolation } from '../../db/client.ts'
+import {
+  countGroupMembers,
+  findGroups,
+  findGroupsNamed,
+  insertGroupMember,
+  issuedGroupsOf,
+  putIssuedGroups,
+} from '../../db/groups.ts'
 import { insertIdentity } from '../../db/identities.ts'
 import { findMember, insertMember } from '../../db/members.ts'
 import { insertUser } from '../../db/users.ts'
-import { findTheWorkspace, lockWorkspace } from '../../db/workspaces.ts'
+import { findTheWorkspace, lockWorkspace, type Workspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import { parseEmail, parseName } from '../input.ts'
 import { maxGroupMembers, maxGroupsOfMember } from './groups.ts'
-import type { IssuedIdentity } from './oidc-issuer.ts'
+import type { AdmissionRule } from './issuer-registry.ts'
+import type { IssuedIdentity } from './oidc-claims.ts'
 import { acceptInvite } from './registration.ts'
 
+/** Why somebody gets an account at their first sign-in. */
+export type Admission = 'INVITE' | 'GROUP' | 'DOMAIN'
+
 /**
- * Creates an account for somebody who signs in for the first time. They need an invite, or a group of the workspace that the issuer
- * names. Without an invite, no administrator has confirmed who they are. An open registration is not enough: people who have an
- * account would get another one here.
+ * Returns why somebody who signs in for the first time gets an account. They need an invite, a group of the workspace that the issuer
+ * names, or a verified email in a domain of the issuer's rule. An open registration is not enough: people who have an account would
+ * get another one here.
+ * @throws NOT_LINKED
+ */
+export async function admissionOf(
+  db: Database,
+  workspace: Workspace | null,
+  { groups, email, isEmailVerified }: IssuedIdentity,
+  { domains }: AdmissionRule,
+  hasInvite: boolean,
+): Promise<Admission> {
+  if (!workspace) throw new AppError('NOT_LINKED', 'The first account needs a password: register it, then link yours.')
+  if (workspace.registration === 'CLOSED') throw new AppError('NOT_LINKED')
+  const named = hasInvite ? [] : await findGroupsNamed(db, workspace.id, groups ?? [])
+  const isInGroup = named.some(({ role }) => role !== 'NONE')
+  const isInDomain = isEmailVerified && email !== null && domains.includes(domainOf(email))
+  if (!hasInvite && !isInGroup && !isInDomain) throw new AppError('NOT_LINKED')
+  if (email === null) {
+    throw new AppError('NOT_LINKED', 'The issuer does not name your email address, which a new account needs.')
+  }
+  return hasInvite ? 'INVITE' : isInDomain ? 'DOMAIN' : 'GROUP'
+}
+
+/** Returns the domain of an email in ASCII, as `parseDomain` returns it. */
+function domainOf(email: string): string {
+  return domainToASCII(email.slice(email.lastIndexOf('@') + 1)).toLowerCase()
+}
+
+/** The domain of emails in a rule. @throws INVALID_INPUT */
+export function parseDomain(text: string): string {
+  const domain = domainToASCII(text.trim()).toLowerCase()
+  if (domain.length > maxDomain || !domainPattern.test(domain)) {
+    throw new AppError('INVALID_INPUT', 'A domain looks like example.org, without "@".')
+  }
+  return domain
+}
+
+/** Characters: RFC 1035, section 2.3.4. */
+const maxDomain = 253
+const domainPattern = /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/
+
+/**
+ * Creates an account for somebody who signs in for the first time.
  * @throws NOT_LINKED, INVALID_INVITE, INVALID_INPUT
  */
 export async function createIssuedAccount(
   trx: Change,
   issued: IssuedIdentity,
+  rule: AdmissionRule,
   invite: string | null,
   origin: Origin,
 ): Promise<{ member: Member; identityId: string }> {
   const workspace = await findTheWorkspace(trx)
-  if (!workspace) throw new AppError('NOT_LINKED', 'The first account needs a password: register it, then link yours.')
-  if (workspace.registration === 'CLOSED') throw new AppError('NOT_LINKED')
-  const isInGroup = (await findGroupsNamed(trx, workspace.id, issued.groups ?? [])).some(({ role }) => role !== 'NONE')
-  if (invite === null && !isInGroup) throw new AppError('NOT_LINKED')
-  if (issued.email === null) {
-    throw new AppError('NOT_LINKED', 'The issuer does not name your email address, which a new account needs.')
-  }
+  const admission = await admissionOf(trx, workspace, issued, rule, invite !== null)
+  // Without an invite or a verified address, no administrator has confirmed who they are.
   const membership =
     invite === null
-      ? ({ workspaceId: workspace.id, role: 'NONE', access: allProviders, isConfirmed: false } as const)
+      ? ({
+          workspaceId: workspace?.id ?? '',
+          role: 'NONE',
+          access: allProviders,
+          isConfirmed: admission === 'DOMAIN',
+        } as const)
       : { ...(await acceptInvite(trx, invite, origin)), isConfirmed: true }
-  return insertIssuedAccount(trx, issued, membership)
+  const created = await insertIssuedAccount(trx, issued, membership)
+  if (admission !== 'DOMAIN') return created
+  const { workspaceId, userId } = created.member
+  for (const group of await findGroups(trx, workspaceId, rule.groupIds)) {
+    await insertGroupMember(trx, { workspaceId, groupId: group.id, userId })
+  }
+  return { ...created, member: (await findMember(trx, workspaceId, userId)) ?? created.member }
 }
 
 /**
@@ -63,10 +123,7 @@ export async function insertIssuedAccount(
   }
   const userId = await insertUser(trx, account).catch(error => {
     if (!isUniqueViolation(error)) throw error
-    throw new AppError(
-      'NOT_LINKED',
-      'Your email address belongs to another account. Sign in with its password, and link your account in the profile.',
-    )
+    throw new AppError('NOT_LINKED', isTaken)
   })
   const member = await insertMember(trx, { userId, ...membership })
   const { workspaceId } = membership
@@ -74,9 +131,12 @@ export async function insertIssuedAccount(
   return { member, identityId: identity.id }
 }
 
+export const isTaken =
+  'Your email address belongs to another account. Sign in to that account, and link this one in the profile.'
+
 /**
  * Makes a member's groups follow the issuer: they join the groups that it names, and leave those that it named before. Memberships
- * that an administrator has made stay, and a group that is full takes nobody.
+ * that an administrator has made, or that another issuer has named, stay, and a group that is full takes nobody.
  * @returns the member, and the names of the groups that changed
  */
 export async function followIssuedGroups(

@@ -1,9 +1,12 @@
 /** Speaks OpenID Connect with one issuer: https://openid.net/specs/openid-connect-core-1_0.html, the code flow with PKCE. */
 import type { JWTVerifyGetKey } from 'jose'
-import type { Configuration, CustomFetch } from 'openid-client'
+import type { Configuration, CustomFetch, ExportedJWKSCache, ServerMetadata } from 'openid-client'
 import { AppError } from '../../errors.ts'
 import { Limiter } from '../../lib/limiter.ts'
 import { readAtMost } from '../../lib/read-at-most.ts'
+import { cut } from '../audit/event.ts'
+import { type IssuedIdentity, type IssuedLogout, identityOf, logoutOf } from './oidc-claims.ts'
+import { toSignInError, unavailable } from './oidc-errors.ts'
 
 export interface IssuerSettings {
   issuer: string
@@ -13,28 +16,6 @@ export interface IssuerSettings {
   groupsClaim: string | null
 }
 
-/** A person, as the issuer describes them. */
-export interface IssuedIdentity {
-  issuer: string
-  /** Permanent at the issuer. */
-  subject: string
-  email: string | null
-  name: string | null
-  /** The session at the issuer; null if it names none. */
-  issuerSession: string | null
-  /** The names of their groups; null if groups do not follow the issuer. */
-  groups: readonly string[] | null
-}
-
-/** Whose sessions end, according to the issuer: those of a person, of one of their sessions there, or both. */
-export interface IssuedLogout {
-  issuer: string
-  subject: string | null
-  issuerSession: string | null
-  /** Each message has its own. */
-  id: string
-}
-
 /** The secrets of one sign-in, which only its browser has. */
 export interface SignInChecks {
   state: string
@@ -42,31 +23,49 @@ export interface SignInChecks {
   codeVerifier: string
 }
 
+/** How a sign-in differs from a usual one. */
+export interface SignInOptions {
+  redirectUri: string
+  /** Whether the issuer asks who the person is, although they are signed in there. */
+  isFresh: boolean
+}
+
+/** A person who has signed in at the issuer. */
+export interface ExchangedIdentity extends IssuedIdentity {
+  /** The token in which the issuer says so. */
+  idToken: string
+}
+
 /** Milliseconds for one response of the issuer. */
-const timeout = 10_000
+const defaultTimeout = 10_000
 /** Bytes of a response: metadata, keys, and tokens of people in many groups. */
 const maxResponse = 1024 * 1024
-/** Milliseconds for which the metadata of the issuer are kept. Its keys are read again when a token has an unknown one. */
+/** Milliseconds for which the metadata of the issuer are kept. */
 const metadataLifetime = 60 * 60 * 1000
+/** Seconds for which its keys are kept. When a token has an unknown one, they are read again at once. */
+const keysLifetime = 240
+/** Seconds after which the library reads keys again for an unknown one. */
+const keysAge = 60
 /** Seconds by which the clocks may differ. */
 const clockTolerance = 60
-/** OpenID Connect Core, section 2: at most 255 ASCII characters. */
-const subjectPattern = /^[\x20-\x7e]{1,255}$/
-const maxText = 254
 /** Seconds for which a logout token is valid. */
 export const maxLogoutAge = 600
-/** The maximum number of groups of a person at the issuer. */
-const maxGroups = 1000
+/** Milliseconds between two readings of the keys for logout tokens, which anybody can send. */
+const logoutKeysInterval = 5000
 
 /** @param fetch connects to permitted addresses only */
 export function createIssuer(
   { issuer, clientId, clientSecret, groupsClaim }: IssuerSettings,
   fetch: typeof globalThis.fetch,
+  timeout = defaultTimeout,
 ) {
   const limiter = new Limiter(16)
-  let known: { configuration: Configuration; until: number } | null = null
-  let discovering: Promise<Configuration> | null = null
-  let keys: JWTVerifyGetKey | null = null
+  const isPlain = new URL(issuer).protocol === 'http:'
+  let known: { metadata: ServerMetadata; until: number } | null = null
+  let discovering: Promise<ServerMetadata> | null = null
+  /** The keys for ID tokens, with the second in which they were read. */
+  let keys: ExportedJWKSCache | null = null
+  let logoutKeys: JWTVerifyGetKey | null = null
   // The library is loaded with the first sign-in.
   const library = () => import('openid-client')
 
@@ -79,73 +78,110 @@ export function createIssuer(
     return new Response(isEmpty ? null : bytes, { status: response.status, headers: response.headers })
   }
 
-  async function discover(): Promise<Configuration> {
+  async function discover(): Promise<ServerMetadata> {
     const client = await library()
-    const url = new URL(issuer)
-    const configuration = await client.discovery(
-      url,
-      clientId,
-      { [client.clockTolerance]: clockTolerance },
-      client.ClientSecretBasic(clientSecret),
-      {
-        [client.customFetch]: boundedFetch,
-        // The settings permit HTTP for issuers on this machine only.
-        execute: url.protocol === 'http:' ? [client.allowInsecureRequests] : [],
-      },
-    )
-    // TLS alone would do, but a signature also fails where a proxy reads and changes the traffic.
-    client.enableNonRepudiationChecks(configuration)
-    known = { configuration, until: performance.now() + metadataLifetime }
-    return configuration
+    const found = await client.discovery(new URL(issuer), clientId, undefined, undefined, {
+      [client.customFetch]: boundedFetch,
+      // Issuers on this machine alone can be reached without TLS.
+      execute: isPlain ? [client.allowInsecureRequests] : [],
+    })
+    const metadata = found.serverMetadata()
+    // The library compares addresses, and tokens name the issuer as text.
+    if (metadata.issuer !== issuer) {
+      const named = cut(metadata.issuer)
+      throw new AppError('UNAVAILABLE', `The issuer calls itself "${named}" in its metadata: use exactly this address.`)
+    }
+    known = { metadata, until: performance.now() + metadataLifetime }
+    return metadata
   }
 
-  async function configured(): Promise<Configuration> {
-    if (known && performance.now() < known.until) return known.configuration
+  async function readMetadata(): Promise<ServerMetadata> {
+    if (known && performance.now() < known.until) return known.metadata
     discovering ??= discover().finally(() => {
       discovering = null
     })
-    return discovering
+    return discovering.catch(cause => {
+      throw cause instanceof AppError ? cause : unavailable(issuer, cause)
+    })
+  }
+
+  /** Returns a configuration of its own for each sign-in, because the library keeps the keys of each. */
+  async function configured(): Promise<Configuration> {
+    const client = await library()
+    const metadata = await readMetadata()
+    const [basic, post] = [client.ClientSecretBasic(clientSecret), client.ClientSecretPost(clientSecret)]
+    // OpenID Connect Discovery, section 3: the default is `client_secret_basic`.
+    const methods = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+    const isPost = !methods.includes('client_secret_basic') && methods.includes('client_secret_post')
+    const options = { [client.clockTolerance]: clockTolerance }
+    const configuration = new client.Configuration(metadata, clientId, options, isPost ? post : basic)
+    configuration[client.customFetch] = boundedFetch
+    if (isPlain) client.allowInsecureRequests(configuration)
+    // TLS alone would do, but a signature also fails where a proxy reads and changes the traffic.
+    client.enableNonRepudiationChecks(configuration)
+    const now = Math.floor(Date.now() / 1000)
+    if (keys && now - keys.uat < keysLifetime) {
+      client.setJwksCache(configuration, { jwks: keys.jwks, uat: Math.min(keys.uat, now - keysAge) })
+    }
+    return configuration
+  }
+
+  async function exchange(callback: URL, checks: SignInChecks, isFresh: boolean): Promise<ExchangedIdentity> {
+    const client = await library()
+    const configuration = await configured()
+    const before = client.getJwksCache(configuration)
+    const tokens = await client.authorizationCodeGrant(configuration, callback, {
+      expectedState: checks.state,
+      expectedNonce: checks.nonce,
+      pkceCodeVerifier: checks.codeVerifier,
+      idTokenExpected: true,
+      ...(isFresh && { maxAge: 0 }),
+    })
+    const after = client.getJwksCache(configuration)
+    if (after && after.uat !== before?.uat) keys = after
+    const claims = { ...tokens.claims() }
+    const isMissing = claims.email === undefined || (groupsClaim !== null && !Object.hasOwn(claims, groupsClaim))
+    // OpenID Connect Core, section 5.4: the claims of a scope need not be in the ID token.
+    if (isMissing && configuration.serverMetadata().userinfo_endpoint !== undefined) {
+      const more = await client.fetchUserInfo(configuration, tokens.access_token, String(claims.sub))
+      return { ...identityOf(issuer, { ...more, ...claims }, groupsClaim), idToken: tokens.id_token ?? '' }
+    }
+    return { ...identityOf(issuer, claims, groupsClaim), idToken: tokens.id_token ?? '' }
   }
 
   return {
     issuer,
 
     /** Returns the address of the issuer's page at which a person signs in. @throws UNAVAILABLE */
-    async signInUrl({ state, nonce, codeVerifier }: SignInChecks, redirectUri: string): Promise<string> {
+    async signInUrl({ state, nonce, codeVerifier }: SignInChecks, { redirectUri, isFresh }: SignInOptions) {
       const client = await library()
-      const configuration = await configured().catch(cause => {
-        throw unavailable(issuer, cause)
-      })
+      const configuration = await configured()
+      const { scopes_supported: scopes } = configuration.serverMetadata()
+      // Some issuers have a scope for the claim with the groups.
+      const groups = groupsClaim !== null && scopes?.includes('groups') ? ' groups' : ''
       const url = client.buildAuthorizationUrl(configuration, {
         redirect_uri: redirectUri,
-        scope: 'openid email profile',
+        scope: `openid email profile${groups}`,
         state,
         nonce,
         code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
         code_challenge_method: 'S256',
+        ...(isFresh && { prompt: 'login', max_age: '0' }),
       })
       return url.href
     },
 
     /**
      * Exchanges the code in the address to which the issuer has sent the browser.
+     * @param isFresh as in `signInUrl`: the issuer must say that the person has signed in just now
      * @throws SIGN_IN_REFUSED, UNAVAILABLE
      */
-    async exchange(callback: URL, { state, nonce, codeVerifier }: SignInChecks): Promise<IssuedIdentity> {
-      const client = await library()
-      return limiter.run(async () => {
-        try {
-          const tokens = await client.authorizationCodeGrant(await configured(), callback, {
-            expectedState: state,
-            expectedNonce: nonce,
-            pkceCodeVerifier: codeVerifier,
-            idTokenExpected: true,
-          })
-          return identityOf(issuer, tokens.claims() ?? {}, groupsClaim)
-        } catch (error) {
+    exchange(callback: URL, checks: SignInChecks, isFresh: boolean): Promise<ExchangedIdentity> {
+      return limiter.run(() =>
+        exchange(callback, checks, isFresh).catch(error => {
           throw toSignInError(issuer, error)
-        }
-      })
+        }),
+      )
     },
 
     /**
@@ -154,13 +190,16 @@ export function createIssuer(
      */
     async verifyLogout(token: string): Promise<IssuedLogout> {
       const jose = await import('jose')
-      const configuration = await configured().catch(cause => {
-        throw unavailable(issuer, cause)
-      })
-      keys ??= jose.createRemoteJWKSet(new URL(configuration.serverMetadata().jwks_uri ?? issuer), {
-        [jose.customFetch]: (url, options) => boundedFetch(url, { ...options, body: null } as never),
-        timeoutDuration: timeout,
-      })
+      const { jwks_uri: address = issuer } = await readMetadata()
+      if (!logoutKeys) {
+        const url = new URL(address)
+        if (url.protocol !== 'https:' && !isPlain) throw unavailable(issuer, new Error('Its keys have no TLS'))
+        logoutKeys = jose.createRemoteJWKSet(url, {
+          [jose.customFetch]: (url, options) => boundedFetch(url, { ...options, body: null } as never),
+          timeoutDuration: timeout,
+          cooldownDuration: logoutKeysInterval,
+        })
+      }
       const options = {
         issuer,
         audience: clientId,
@@ -169,7 +208,7 @@ export function createIssuer(
         maxTokenAge: maxLogoutAge,
         requiredClaims: ['jti', 'events'],
       }
-      const { payload } = await jose.jwtVerify(token, keys, options).catch(cause => {
+      const { payload } = await jose.jwtVerify(token, logoutKeys, options).catch(cause => {
         const isRefusal = cause instanceof jose.errors.JOSEError && !(cause instanceof jose.errors.JWKSTimeout)
         throw isRefusal
           ? new AppError('INVALID_INPUT', 'The logout token is invalid.', { cause })
@@ -181,69 +220,3 @@ export function createIssuer(
 }
 
 export type Issuer = ReturnType<typeof createIssuer>
-
-/** Returns a claim, or null for what no account could have. */
-function textOf(value: unknown): string | null {
-  const isText = typeof value === 'string' && value !== '' && value.length <= maxText
-  return isText && value.isWellFormed() && !value.includes('\0') ? value : null
-}
-
-/** The event of a logout token, and of no other token of an issuer. */
-const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout'
-
-/** @throws INVALID_INPUT */
-function logoutOf(issuer: string, { sub, sid, jti, events, nonce }: Record<string, unknown>): IssuedLogout {
-  const isLogout = typeof events === 'object' && events !== null && Object.hasOwn(events, logoutEvent)
-  const subject = textOf(sub)
-  const issuerSession = textOf(sid)
-  const id = textOf(jti)
-  if (!isLogout || nonce !== undefined || id === null || (subject === null && issuerSession === null)) {
-    throw new AppError('INVALID_INPUT', 'The token is no logout token.')
-  }
-  return { issuer, subject, issuerSession, id }
-}
-
-/** @throws AppError for claims that no account could have */
-function identityOf(issuer: string, claims: Record<string, unknown>, groupsClaim: string | null): IssuedIdentity {
-  const { sub, email, name, sid } = claims
-  if (typeof sub !== 'string' || !subjectPattern.test(sub)) {
-    throw new AppError('SIGN_IN_REFUSED', 'The issuer named no valid subject.')
-  }
-  return {
-    issuer,
-    subject: sub,
-    email: textOf(email),
-    name: textOf(name),
-    issuerSession: textOf(sid),
-    groups:
-      groupsClaim === null
-        ? null
-        : [claims[groupsClaim] ?? []]
-            .flat()
-            .flatMap(group => textOf(group) ?? [])
-            .slice(0, maxGroups),
-  }
-}
-
-/** The codes of openid-client for failures of the network, and of an issuer that does not speak the protocol. */
-const unavailableCodes = new Set(['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM'])
-
-function toSignInError(issuer: string, error: unknown): AppError {
-  if (error instanceof AppError) return error
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  const isRefusal = error instanceof Error && 'error' in error
-  // `fetch` throws a TypeError without a code if it cannot connect.
-  const isNetwork = unavailableCodes.has(code) || (code === '' && !isRefusal)
-  if (isNetwork) return unavailable(issuer, error)
-  return new AppError('SIGN_IN_REFUSED', undefined, { cause: error })
-}
-
-function unavailable(issuer: string, cause: unknown): AppError {
-  return new AppError(
-    'UNAVAILABLE',
-    `${new URL(issuer).host} does not respond as an OpenID Connect issuer: try again later.`,
-    {
-      cause,
-    },
-  )
-}

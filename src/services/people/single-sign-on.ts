@@ -1,5 +1,5 @@
 /**
- * Sign-in with an OpenID Connect issuer. Accounts are known by issuer and subject. An email never finds an account, verified or
+ * Sign-in with OpenID Connect issuers. Accounts are known by issuer and subject. An email never finds an account, verified or
  * not: whoever controls an address at an issuer need not be the person with this address here.
  */
 import { createHash, randomBytes } from 'node:crypto'
@@ -20,20 +20,16 @@ import {
   useSignInState,
 } from '../../db/identities.ts'
 import { findMember, lockMember } from '../../db/members.ts'
-import { revokeIssuedSessions } from '../../db/sessions.ts'
 import { findPassword } from '../../db/users.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
 import { type SignedIn, startSession } from './accounts.ts'
 import { createIssuedAccount, followIssuedGroups } from './issued-accounts.ts'
-import {
-  createIssuer,
-  type IssuedIdentity,
-  type IssuerSettings,
-  maxLogoutAge,
-  type SignInChecks,
-} from './oidc-issuer.ts'
+import type { ActiveIssuer, IssuerRegistry } from './issuer-registry.ts'
+import type { IssuerTestInput, IssuerTestOutcome, IssuerTests, TestTicket } from './issuer-tests.ts'
+import type { IssuedIdentity } from './oidc-claims.ts'
+import type { SignInChecks } from './oidc-issuer.ts'
 
 /** Milliseconds that a person has for the issuer's page, and then to confirm a link. */
 const lifetime = 10 * 60 * 1000
@@ -42,15 +38,20 @@ const maxIdentities = 20
 /** Characters of an invite, which a cookie has to hold. */
 const maxInvite = 100
 
+/** What happens when a person is back from the issuer. */
+type SignInPurpose =
+  /** `next` is the page of the console to open. With `invite`, a person without an account gets one. */
+  | { kind: 'SIGN_IN'; next: string; invite: string | null }
+  /** The session asks to link the identity. */
+  | { kind: 'LINK'; sessionId: string }
+  | { kind: 'TEST'; ticket: TestTicket }
+
 /** A sign-in that has begun, which only its browser knows. */
 interface PendingSignIn extends SignInChecks {
+  /** Only its response completes the sign-in. Empty for a test. */
+  issuerId: string
   redirectUri: string
-  /** The page of the console to open afterwards. */
-  next: string
-  /** The session in which the person wants to link the identity; null to sign in. */
-  linkTo: string | null
-  /** With which the person gets an account; null for none. */
-  invite: string | null
+  purpose: SignInPurpose
   /** Milliseconds since 1970. */
   expiresAt: number
 }
@@ -58,13 +59,27 @@ interface PendingSignIn extends SignInChecks {
 /** An identity that a session may link. */
 interface LinkTicket {
   sessionId: string
+  issuerId: string
   issuer: string
   subject: string
   email: string | null
   expiresAt: number
 }
 
-export type CompletedSignIn = { kind: 'SIGNED_IN'; session: SignedIn; next: string } | { kind: 'LINK'; ticket: string }
+/** The parameters of the address at which a browser begins a sign-in; null for those that it does not have. */
+export interface StartedSignIn {
+  baseUrl: string
+  issuer: string | null
+  next: string | null
+  link: string | null
+  invite: string | null
+  test: string | null
+}
+
+export type CompletedSignIn =
+  | { kind: 'SIGNED_IN'; session: SignedIn; next: string }
+  | { kind: 'LINK'; ticket: string }
+  | { kind: 'TEST'; outcome: IssuerTestOutcome }
 
 export function createSingleSignOn(options: {
   db: Database
@@ -72,19 +87,10 @@ export function createSingleSignOn(options: {
   tokens: SessionTokens
   limits: SignIns
   audit: Audit
-  /** Connects to permitted addresses only. */
-  fetch: typeof globalThis.fetch
-  /** Null without an issuer. */
-  oidc: IssuerSettings | null
+  registry: IssuerRegistry
+  tests: IssuerTests
 }) {
-  const { db, secrets, tokens, limits, audit, oidc } = options
-  const issuer = oidc && createIssuer(oidc, options.fetch)
-
-  function requireIssuer() {
-    if (!issuer)
-      throw new AppError('NOT_FOUND', 'This server has no single sign-on: its operator sets STOWAGE_OIDC_ISSUER.')
-    return issuer
-  }
+  const { db, secrets, tokens, limits, audit, registry, tests } = options
 
   const sign = (what: string, value: object) => secrets.sign('sign-in', JSON.stringify(value), what)
 
@@ -95,8 +101,21 @@ export function createSingleSignOn(options: {
     return value && value.expiresAt > Date.now() ? value : null
   }
 
+  /** @throws INVALID_STATE */
+  function purposeOf({ next, link, invite }: Pick<StartedSignIn, 'next' | 'link' | 'invite'>): SignInPurpose {
+    if (link === null) return { kind: 'SIGN_IN', next: ownAddress(next), invite: invite?.slice(0, maxInvite) ?? null }
+    const opened = open<{ sessionId: string; expiresAt: number }>('link', link)
+    if (!opened) throw new AppError('INVALID_STATE', 'This link has expired: begin again.')
+    return { kind: 'LINK', sessionId: opened.sessionId }
+  }
+
   /** Signs in with an identity that is linked, or creates its account. */
-  async function signIn(issued: IssuedIdentity, invite: string | null, origin: Origin): Promise<SignedIn> {
+  async function signIn(
+    from: ActiveIssuer,
+    issued: IssuedIdentity,
+    invite: string | null,
+    origin: Origin,
+  ): Promise<SignedIn> {
     const identity = await findIdentity(db, issued.issuer, issued.subject)
     const member = identity && (await findMember(db, identity.workspaceId, identity.userId))
     const { issuerSession, email, issuer } = issued
@@ -104,6 +123,7 @@ export function createSingleSignOn(options: {
     if (identity && member) {
       return audit.recorded({ origin }, 'LOGIN', { details }, recording =>
         recording.commit(async change => {
+          await registry.keepActive(change, from)
           if (!(await touchIdentity(change, identity.id))) throw new AppError('NOT_LINKED')
           const followed = await followIssuedGroups(change, member, issued)
           if (followed.changes) recording.add({ details: { groups: followed.changes } })
@@ -116,7 +136,8 @@ export function createSingleSignOn(options: {
     return audit.recorded({ origin }, 'REGISTER', facts, async recording => {
       await limits.countRegistration({ account: email ?? issued.subject, address: origin.address })
       return recording.commit(async change => {
-        const created = await createIssuedAccount(change, issued, invite, origin)
+        await registry.keepActive(change, from)
+        const created = await createIssuedAccount(change, issued, from.rule, invite, origin)
         const followed = await followIssuedGroups(change, created.member, issued)
         if (followed.changes) recording.add({ details: { groups: followed.changes } })
         const by = { identityId: created.identityId, issuerSession }
@@ -126,33 +147,36 @@ export function createSingleSignOn(options: {
   }
 
   return {
-    /** Returns the issuers with which people can sign in, by their hosts. */
-    issuers(): { name: string }[] {
-      return oidc ? [{ name: new URL(oidc.issuer).host }] : []
+    /** Returns the issuers with which people can sign in. Connects to none. */
+    issuers(): Promise<{ id: string; name: string }[]> {
+      return registry.active()
     },
 
     /**
      * Begins a sign-in. The browser goes to `url` and keeps `pending`, without which nobody can complete it.
-     * @param link from `startLink`; null to sign in
-     * @param invite with which a person without an account gets one
-     * @throws NOT_FOUND without an issuer, INVALID_STATE, UNAVAILABLE
+     * @param given.issuer null for the first one
+     * @param given.link from `startLink`; null to sign in
+     * @param given.invite with which a person without an account gets one
+     * @param given.test from `startTest`; null for a real sign-in
+     * @throws NOT_FOUND without the issuer, INVALID_STATE, UNAVAILABLE
      */
-    async begin(given: { baseUrl: string; next: string | null; link: string | null; invite: string | null }) {
-      const from = requireIssuer()
-      const link = given.link === null ? null : open<{ sessionId: string; expiresAt: number }>('link', given.link)
-      if (given.link !== null && !link) throw new AppError('INVALID_STATE', 'This link has expired: begin again.')
-      const secret = () => randomBytes(32).toString('base64url')
-      const checks: SignInChecks = { state: secret(), nonce: secret(), codeVerifier: secret() }
-      const redirectUri = `${given.baseUrl}/auth/oidc/callback`
-      const pending: PendingSignIn = {
-        ...checks,
-        redirectUri,
-        next: ownAddress(given.next),
-        linkTo: link?.sessionId ?? null,
-        invite: given.invite?.slice(0, maxInvite) ?? null,
-        expiresAt: Date.now() + lifetime,
+    async begin({ baseUrl, issuer, test, ...given }: StartedSignIn): Promise<{ url: string; pending: string }> {
+      const checks = newChecks()
+      const redirectUri = `${baseUrl}/auth/oidc/callback`
+      const keep = (issuerId: string, purpose: SignInPurpose) => {
+        const pending: PendingSignIn = { ...checks, issuerId, redirectUri, purpose, expiresAt: Date.now() + lifetime }
+        return sign('pending', pending)
       }
-      return { url: await from.signInUrl(checks, redirectUri), pending: sign('pending', pending) }
+      const options = { redirectUri, isFresh: false }
+      if (test !== null) {
+        const ticket = open<TestTicket>('test', test)
+        if (!ticket) throw new AppError('INVALID_STATE', 'This test has expired: begin again.')
+        const url = await tests.connect(ticket, issuer => issuer.signInUrl(checks, options))
+        return { url, pending: keep('', { kind: 'TEST', ticket }) }
+      }
+      const purpose = purposeOf(given)
+      const from = await registry.find(issuer)
+      return { url: await from.open().signInUrl(checks, options), pending: keep(from.id, purpose) }
     },
 
     /**
@@ -162,7 +186,6 @@ export function createSingleSignOn(options: {
      * @throws INVALID_STATE, SIGN_IN_REFUSED, NOT_LINKED, UNAVAILABLE
      */
     async complete(query: string, kept: string | null, origin: Origin): Promise<CompletedSignIn> {
-      const from = requireIssuer()
       const pending = open<PendingSignIn>('pending', kept)
       const state = new URLSearchParams(query).get('state')
       if (!pending || state !== pending.state) throw new AppError('INVALID_STATE', strange)
@@ -170,25 +193,40 @@ export function createSingleSignOn(options: {
       if (!(await useSignInState(db, stateHash, new Date(pending.expiresAt)))) {
         throw new AppError('INVALID_STATE', strange)
       }
-      const issued = await from.exchange(new URL(`${pending.redirectUri}?${query}`), pending)
-      if (pending.linkTo === null)
-        return { kind: 'SIGNED_IN', session: await signIn(issued, pending.invite, origin), next: pending.next }
-      const { issuer: name, subject, email } = issued
-      const ticket: LinkTicket = {
-        sessionId: pending.linkTo,
-        issuer: name,
-        subject,
-        email,
-        expiresAt: Date.now() + lifetime,
+      const { purpose } = pending
+      const callback = new URL(`${pending.redirectUri}?${query}`)
+      if (purpose.kind === 'TEST') {
+        const issued = await tests.connect(purpose.ticket, issuer => issuer.exchange(callback, pending, false))
+        return { kind: 'TEST', outcome: await tests.outcomeOf(purpose.ticket, issued) }
       }
+      const from = await registry.find(pending.issuerId)
+      const issued = await from.open().exchange(callback, pending, false)
+      if (purpose.kind === 'SIGN_IN') {
+        const session = await signIn(from, issued, purpose.invite, origin)
+        return { kind: 'SIGNED_IN', session, next: purpose.next }
+      }
+      const { sessionId } = purpose
+      const { issuer, subject, email } = issued
+      const expiresAt = Date.now() + lifetime
+      const ticket: LinkTicket = { sessionId, issuerId: from.id, issuer, subject, email, expiresAt }
       return { kind: 'LINK', ticket: sign('ticket', ticket) }
     },
 
-    /** Returns the `link` with which the viewer's browser begins to link an identity. @throws SESSION_REQUIRED, NOT_FOUND */
-    startLink(viewer: Viewer | null): string {
+    /** Returns the `test` with which the viewer's browser begins a test sign-in. @throws as `IssuerTests.start` */
+    async startTest(viewer: Viewer | null, input: IssuerTestInput): Promise<string> {
+      return sign('test', await tests.start(viewer, input))
+    },
+
+    /**
+     * Returns the `link` with which the viewer's browser begins to link an identity of an issuer.
+     * @param issuer null for the first one
+     * @throws SESSION_REQUIRED, NOT_FOUND
+     */
+    async startLink(viewer: Viewer | null, issuer: string | null): Promise<{ link: string; issuerId: string }> {
       const { credentialId: sessionId } = requireSession(viewer)
-      requireIssuer()
-      return sign('link', { sessionId, expiresAt: Date.now() + lifetime })
+      const { id: issuerId } = await registry.find(issuer)
+      const link = sign('link', { sessionId, expiresAt: Date.now() + lifetime })
+      return { link, issuerId }
     },
 
     /**
@@ -205,9 +243,10 @@ export function createSingleSignOn(options: {
         if (!found || found.sessionId !== credentialId) {
           throw new AppError('INVALID_STATE', 'This sign-in has expired, or began in another session: begin again.')
         }
-        const { issuer, subject, email } = found
+        const { issuerId, issuer, subject, email } = found
         recording.add({ subject: { kind: 'MEMBER', id: userId }, details: { issuer, subject, email } })
         return recording.commit(async change => {
+          await registry.keepActive(change, { id: issuerId })
           await lockMember(change, member)
           if ((await listIdentities(change, userId)).length >= maxIdentities) {
             throw new AppError('INVALID_INPUT', `An account has at most ${maxIdentities} identities: remove one first.`)
@@ -252,32 +291,18 @@ export function createSingleSignOn(options: {
       })
     },
 
-    /**
-     * Ends sessions as the issuer says. Each token works once.
-     * @throws NOT_FOUND without an issuer, INVALID_INPUT, UNAVAILABLE
-     */
-    async logoutByIssuer(token: string, origin: Origin): Promise<void> {
-      const logout = await requireIssuer().verifyLogout(token)
-      const { issuer, subject, issuerSession, id } = logout
-      const hash = createHash('sha256')
-        .update(JSON.stringify(['logout', issuer, id]))
-        .digest()
-      if (!(await useSignInState(db, hash, new Date(Date.now() + 2 * maxLogoutAge * 1000)))) {
-        throw new AppError('INVALID_INPUT', 'The logout token was used already.')
-      }
-      const identity = subject === null ? null : await findIdentity(db, issuer, subject)
-      const member = identity && (await findMember(db, identity.workspaceId, identity.userId))
-      const facts = { details: { issuer, subject, issuerSession }, ...(member && { user: member }) }
-      await audit.recorded({ origin }, 'LOGOUT', facts, recording =>
-        recording.commit(change => revokeIssuedSessions(change, logout)),
-      )
-    },
-
     /** Forgets sign-ins that have expired. Call it once a day. */
     async sweep(): Promise<void> {
       await deleteUsedSignInsBefore(db, new Date())
+      await tests.sweep()
     },
   }
+}
+
+/** Returns new secrets for a sign-in. */
+function newChecks(): SignInChecks {
+  const secret = () => randomBytes(32).toString('base64url')
+  return { state: secret(), nonce: secret(), codeVerifier: secret() }
 }
 
 const strange = 'This sign-in has expired, was completed already, or began in another browser: begin again.'

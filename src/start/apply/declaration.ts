@@ -22,6 +22,7 @@ export interface Declaration {
   groups?: DeclaredGroup[]
   keys?: DeclaredKey[]
   webhooks?: DeclaredWebhook[]
+  issuers?: DeclaredIssuer[]
 }
 
 export interface DeclaredProvider {
@@ -76,6 +77,21 @@ export interface DeclaredWebhook {
   secretFile: string
 }
 
+/** An issuer of single sign-on. */
+export interface DeclaredIssuer {
+  name: string
+  /** Its address, exactly as its metadata name it. */
+  issuer: string
+  clientId: string
+  /** The file that contains the secret of the client. */
+  secretFile: string
+  groupsClaim?: string
+  /** A verified email in one of these domains gives an account at the first sign-in. */
+  domains?: string[]
+  /** The names of the groups that such an account joins. */
+  groups?: string[]
+}
+
 /** Bytes. */
 const maxSize = 1024 * 1024
 
@@ -121,7 +137,8 @@ function parseYaml(file: string, text: string): unknown {
 
 /** Things are found by their names, so two with one name cannot be told apart. */
 function requireUnique(file: string, declaration: Declaration): void {
-  const { providers = [], members = [], serviceAccounts = [], groups = [], keys = [], webhooks = [] } = declaration
+  const { providers = [], members = [], serviceAccounts = [], groups = [], keys = [] } = declaration
+  const { webhooks = [], issuers = [] } = declaration
   const lists: [string, string[]][] = [
     ['storage', providers.map(({ name }) => name)],
     ['member', members.map(({ email }) => emailKey(email))],
@@ -129,6 +146,7 @@ function requireUnique(file: string, declaration: Declaration): void {
     ['group', groups.map(({ name }) => groupKey(name))],
     ['key', keys.map(({ owner, name }) => `${name} of ${emailKey(owner)}`)],
     ['webhook', webhooks.map(({ name }) => name)],
+    ['issuer', issuers.map(({ name }) => name)],
   ]
   for (const [what, names] of lists) {
     const repeated = names.find((name, index) => names.indexOf(name) !== index)
@@ -190,6 +208,12 @@ const schema = object(
           secretFile: text,
         },
         { location: object({ provider: text, path: text }) },
+      ),
+    ),
+    issuers: list(
+      object(
+        { name: text, issuer: text, clientId: text, secretFile: text },
+        { groupsClaim: text, domains: list(text), groups: list(text) },
       ),
     ),
   },

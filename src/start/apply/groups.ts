@@ -59,7 +59,7 @@ export async function planGroups(context: ApplyContext): Promise<Step[]> {
   ]
 }
 
-async function allGroups({ services, viewer }: ApplyContext): Promise<MemberGroup[]> {
+export async function allGroups({ services, viewer }: ApplyContext): Promise<MemberGroup[]> {
   const groups: MemberGroup[] = []
   for (let after: string | null | undefined = null; after !== undefined; ) {
     const page = await services.groups.list(viewer, { first: maxGroupsPage, after })

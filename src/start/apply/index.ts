@@ -15,6 +15,7 @@ import { connectionTo, withServices } from '../offline-app.ts'
 import { type ApplyContext, change, create, type Step } from './context.ts'
 import { type Declaration, readDeclaration, readSecretOf } from './declaration.ts'
 import { planGroups, planServiceAccounts } from './groups.ts'
+import { planIssuers } from './issuers.ts'
 import { planKeys, planMembers } from './people.ts'
 import { planProviders } from './providers.ts'
 import { planWebhooks } from './webhooks.ts'
@@ -105,6 +106,7 @@ export async function plan(context: ApplyContext): Promise<Step[]> {
     ...planMembers(context),
     ...planServiceAccounts(context),
     ...(await planGroups(context)),
+    ...(await planIssuers(context)),
     ...(await planKeys(context)),
     ...(await planWebhooks(context)),
   ]

@@ -100,7 +100,7 @@ export function SignIn() {
         <a
           key={url}
           className="button single-sign-on"
-          href={`${url}?next=${encodeURIComponent(safeAddress(search.get('next')))}`}
+          href={`${url}&next=${encodeURIComponent(safeAddress(search.get('next')))}`}
         >
           {identityTexts.signInWith(name)}
         </a>
@@ -186,7 +186,7 @@ export function Register() {
       {invite &&
         data.registration !== 'CLOSED' &&
         data.singleSignOn.map(({ name, url }) => (
-          <a key={url} className="button single-sign-on" href={`${url}?invite=${encodeURIComponent(invite)}`}>
+          <a key={url} className="button single-sign-on" href={`${url}&invite=${encodeURIComponent(invite)}`}>
             {identityTexts.signInWith(name)}
           </a>
         ))}

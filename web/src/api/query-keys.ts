@@ -9,6 +9,7 @@ export const queryKeys = {
   secondFactors: ['second-factors'],
   /** How the person confirms who they are. */
   confirmation: ['confirmation'],
+  issuers: ['issuers'],
   apiKeys: ['api-keys'],
   approvals: ['approvals'],
   members: ['members'],

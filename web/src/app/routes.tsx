@@ -109,6 +109,10 @@ export const routes: RouteObject[] = [
                 lazy: page(async () => (await import('../settings/webhooks/page.tsx')).WebhooksPage),
               },
               { path: 'audit', lazy: page(async () => (await import('../settings/audit/page.tsx')).AuditPage) },
+              {
+                path: 'single-sign-on',
+                lazy: page(async () => (await import('../settings/single-sign-on/page.tsx')).SingleSignOnPage),
+              },
               { path: 'workspace', lazy: page(async () => (await import('../settings/workspace.tsx')).WorkspacePage) },
             ],
           },

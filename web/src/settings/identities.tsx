@@ -22,7 +22,7 @@ const IdentitiesQuery = graphql(`
 `)
 
 const IdentityLinkUrlQuery = graphql(`
-  query IdentityLinkUrl { identityLinkUrl }
+  query IdentityLinkUrl($issuer: ID) { identityLinkUrl(issuer: $issuer) }
 `)
 
 const LinkIdentityMutation = graphql(`
@@ -42,14 +42,14 @@ type LinkedIdentity = ResultOf<typeof IdentitiesQuery>['identities'][number]
 /** Shows nothing on a server without single sign-on. */
 export function Identities() {
   const { data } = useQuery({ queryKey: queryKeys.installation, queryFn: installation })
-  const [issuer] = data?.singleSignOn ?? []
-  return issuer ? <LinkedAccounts issuer={issuer.name} /> : null
+  const issuers = data?.singleSignOn ?? []
+  return issuers.length > 0 ? <LinkedAccounts issuers={issuers} /> : null
 }
 
 /** The part of the address after which the server puts the ticket. */
 const ticketMark = '#link='
 
-function LinkedAccounts({ issuer }: { issuer: string }) {
+function LinkedAccounts({ issuers }: { issuers: readonly { id: string; name: string }[] }) {
   const client = useQueryClient()
   const { hash } = useLocation()
   const navigate = useNavigate()
@@ -60,12 +60,13 @@ function LinkedAccounts({ issuer }: { issuer: string }) {
   const [removing, setRemoving] = useState<LinkedIdentity | null>(null)
   const reload = () => client.invalidateQueries({ queryKey: queryKeys.identities })
   const start = useMutation({
-    mutationFn: async () => {
-      const { identityLinkUrl } = await ask(IdentityLinkUrlQuery, {})
+    mutationFn: async (issuer: string) => {
+      const { identityLinkUrl } = await ask(IdentityLinkUrlQuery, { issuer })
       location.assign(identityLinkUrl)
     },
   })
   const identities = query.data?.identities
+  const linked = issuers.find(({ id }) => id === issuerIn(hash))?.name ?? texts.theIssuer
   return (
     <>
       <h2>{texts.linkedAccounts}</h2>
@@ -79,12 +80,21 @@ function LinkedAccounts({ issuer }: { issuer: string }) {
         </RowTable>
       )}
       {start.error && <ErrorBox error={start.error} />}
-      <Button onPress={() => start.mutate()} isPending={start.isPending}>
-        {texts.linkAccount(issuer)}
-      </Button>
+      <div className="inline-row">
+        {issuers.map(({ id, name }) => (
+          <Button
+            key={id}
+            onPress={() => start.mutate(id)}
+            isPending={start.isPending && start.variables === id}
+            isDisabled={start.isPending}
+          >
+            {texts.linkAccount(name)}
+          </Button>
+        ))}
+      </div>
       {hash.startsWith(ticketMark) && (
         <Confirm
-          title={texts.linkTitle(issuer)}
+          title={texts.linkTitle(linked)}
           action={texts.link}
           onConfirm={async () => {
             await ask(LinkIdentityMutation, { ticket: hash.slice(ticketMark.length) })
@@ -92,7 +102,7 @@ function LinkedAccounts({ issuer }: { issuer: string }) {
           }}
           onClose={() => void navigate('/settings/profile', { replace: true })}
         >
-          <p>{texts.linkHelp(issuer)}</p>
+          <p>{texts.linkHelp(linked)}</p>
         </Confirm>
       )}
       {removing && (
@@ -134,6 +144,16 @@ function Row({ identity, onRemove }: { identity: LinkedIdentity; onRemove: () =>
       </td>
     </tr>
   )
+}
+
+/** Returns the id of the issuer in the ticket, which is signed, and not encrypted; null for anything else. */
+function issuerIn(hash: string): unknown {
+  try {
+    const [payload = ''] = hash.slice(ticketMark.length).split('.')
+    return JSON.parse(atob(payload.replaceAll('-', '+').replaceAll('_', '/'))).issuerId
+  } catch {
+    return null
+  }
 }
 
 function hostOf(issuer: string): string {

@@ -4,6 +4,7 @@ import { usePermissions, useSession } from '../api/session.ts'
 import { texts as approvalTexts } from '../texts/approvals.tsx'
 import { texts as directoryTexts } from '../texts/directories.tsx'
 import { texts as groupTexts } from '../texts/groups.tsx'
+import { texts as issuerTexts } from '../texts/issuers.ts'
 import { texts as securityTexts } from '../texts/security.tsx'
 import { texts } from '../texts/settings.tsx'
 import '../ui/parts.css'
@@ -39,7 +40,12 @@ export function SettingsLayout() {
             )}
             <NavLink to="/settings/webhooks">{texts.webhooks}</NavLink>
             <NavLink to="/settings/audit">{texts.audit}</NavLink>
-            {isUnrestricted && <NavLink to="/settings/workspace">{texts.workspace}</NavLink>}
+            {isUnrestricted && (
+              <>
+                <NavLink to="/settings/single-sign-on">{issuerTexts.singleSignOn}</NavLink>
+                <NavLink to="/settings/workspace">{texts.workspace}</NavLink>
+              </>
+            )}
           </>
         )}
       </nav>

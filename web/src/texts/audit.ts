@@ -51,6 +51,10 @@ export const texts = {
     FACTOR_UPDATE: 'Renamed a passkey',
     FACTOR_REMOVE: 'Removed a second factor',
     RECOVERY_CODES_CREATE: 'Created new recovery codes',
+    ISSUER_CREATE: 'Added an issuer of single sign-on',
+    ISSUER_UPDATE: 'Changed an issuer of single sign-on',
+    ISSUER_DELETE: 'Removed an issuer of single sign-on',
+    ISSUER_TEST: 'Tested an issuer of single sign-on',
     INVITE_CREATE: 'Created an invite',
     INVITE_REVOKE: 'Revoked an invite',
     MEMBER_VIEW: 'Viewed a member’s access',
@@ -131,5 +135,6 @@ export const texts = {
     SCHEDULE: 'Schedule',
     WEBHOOK: 'Webhook',
     SHARE: 'Share link',
+    ISSUER: 'Issuer',
   },
 } as const

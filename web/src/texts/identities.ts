@@ -9,6 +9,7 @@ export const texts = {
   lastUsed: 'Last used',
   linkAccount: (issuer: string) => `Link an account at ${issuer}`,
   linkTitle: (issuer: string) => `Link your account at ${issuer}?`,
+  theIssuer: 'the issuer',
   link: 'Link',
   linkHelp: (issuer: string) => `Whoever signs in to this account at ${issuer} can then use Stowage as you.`,
   removeTitle: (account: string) => `Remove ${account}?`,

@@ -27,6 +27,10 @@ const actions: Record<AuditAction, { description: string }> = {
     description: 'A person removed a second factor of theirs, or an administrator all of another member.',
   },
   RECOVERY_CODES_CREATE: { description: 'A person replaced their recovery codes.' },
+  ISSUER_CREATE: { description: 'An issuer of single sign-on was added.' },
+  ISSUER_UPDATE: { description: 'An issuer of single sign-on was changed; `details.changes` says what.' },
+  ISSUER_DELETE: { description: 'An issuer of single sign-on was removed, with the sessions and identities of it.' },
+  ISSUER_TEST: { description: 'A test sign-in with an issuer began. It changes nothing.' },
   INVITE_CREATE: { description: 'An invite was created.' },
   INVITE_REVOKE: { description: 'An invite was revoked.' },
   MEMBER_VIEW: { description: 'Somebody looked at what a member can access and do.' },
@@ -145,6 +149,7 @@ const subjects: Record<AuditSubjectKind, { description: string }> = {
   SCHEDULE: { description: 'A schedule.' },
   WEBHOOK: { description: 'A webhook.' },
   SHARE: { description: 'A share.' },
+  ISSUER: { description: 'An issuer of single sign-on.' },
 }
 
 const AuditSubjectKindEnum = builder.enumType('AuditSubjectKind', {

@@ -31,8 +31,13 @@ builder.queryFields(t => ({
     description:
       'Returns the address at which your browser begins to link an account at the issuer, within ten minutes. It then opens the profile with a ticket for `linkIdentity`.',
     authScopes: { session: true },
-    resolve: (_root, _args, { services, viewer, baseUrl }) =>
-      `${baseUrl}/auth/oidc/start?link=${services.singleSignOn.startLink(viewer)}`,
+    args: {
+      issuer: t.arg.id({ description: 'The ID of the issuer, as in `installation`. The default is the first.' }),
+    },
+    resolve: async (_root, { issuer }, { services, viewer, baseUrl }) => {
+      const { link, issuerId } = await services.singleSignOn.startLink(viewer, issuer ?? null)
+      return `${baseUrl}/auth/oidc/start?issuer=${issuerId}&link=${link}`
+    },
   }),
 }))
 

@@ -1,4 +1,5 @@
 import type { ApprovalKind, Registration } from '../../../db/schema.ts'
+import { maxIssuers } from '../../../services/people/issuers.ts'
 import type { Installation } from '../../../services/people/workspaces.ts'
 import { builder } from '../builder.ts'
 import { WorkspaceRef } from '../refs.ts'
@@ -89,16 +90,19 @@ builder.mutationField('updateWorkspace', t =>
   }),
 )
 
-const SingleSignOnIssuer = builder.objectRef<{ name: string; url: string }>('SingleSignOnIssuer').implement({
-  description: 'An OpenID Connect issuer with which people sign in.',
-  fields: t => ({
-    name: t.exposeString('name', { description: 'The host of the issuer.' }),
-    url: t.exposeString('url', {
-      description:
-        'The address that sends a browser to the issuer. With `?next=`, it opens this page of the console afterwards.',
+const SingleSignOnIssuer = builder
+  .objectRef<{ id: string; name: string; url: string }>('SingleSignOnIssuer')
+  .implement({
+    description: 'An OpenID Connect issuer with which people sign in.',
+    fields: t => ({
+      id: t.exposeID('id', { description: 'The ID of the issuer here.' }),
+      name: t.exposeString('name', { description: 'Its name, or its host if the operator has set it.' }),
+      url: t.exposeString('url', {
+        description:
+          'The address that sends a browser to the issuer. With the parameter `next`, it opens this page of the console afterwards.',
+      }),
     }),
-  }),
-})
+  })
 
 const InstallationRef = builder.objectRef<Installation>('Installation').implement({
   description: 'Facts that a visitor needs before signing in.',
@@ -123,10 +127,15 @@ const InstallationRef = builder.objectRef<Installation>('Installation').implemen
     }),
     singleSignOn: t.field({
       type: [SingleSignOnIssuer],
-      description: 'The issuers with which people sign in; none if the operator has set none.',
+      description: 'The issuers with which people sign in.',
       authScopes: { public: true },
-      resolve: (_installation, _args, { services, baseUrl }) =>
-        services.singleSignOn.issuers().map(issuer => ({ ...issuer, url: `${baseUrl}/auth/oidc/start` })),
+      complexity: () => ({ field: 1, multiplier: maxIssuers }),
+      resolve: async (_installation, _args, { services, baseUrl }) =>
+        (await services.singleSignOn.issuers()).map(({ id, name }) => ({
+          id,
+          name,
+          url: `${baseUrl}/auth/oidc/start?issuer=${id}`,
+        })),
     }),
   }),
 })

@@ -20,6 +20,7 @@ import { AppError } from '../../../errors.ts'
 import type { Audit, AuditFacts, Recording } from '../../audit/index.ts'
 import { parseName } from '../../input.ts'
 import type { RequestLimits } from '../../limits/requests.ts'
+import type { IssuerRegistry } from '../issuer-registry.ts'
 
 /** The maximum number of tokens that are not revoked. */
 export const maxScimTokens = 20
@@ -39,17 +40,14 @@ export function createScimTokens(options: {
   audit: Audit
   limits: RequestLimits
   /** The issuers of single sign-on. */
-  issuers: readonly string[]
+  registry: Pick<IssuerRegistry, 'active'>
 }) {
-  const { db, audit, limits, issuers } = options
+  const { db, audit, limits, registry } = options
   return {
     /** Returns the tokens that are not revoked. @throws SESSION_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
     async list(viewer: Viewer | null): Promise<ScimToken[]> {
       return listScimTokens(db, requireWorkspaceAdmin(requireSession(viewer)).member.workspaceId)
     },
-
-    /** Returns the issuers of which a token can name one. */
-    issuers: (): readonly string[] => issuers,
 
     /**
      * Creates a token, whose value cannot be read again. An API key cannot create one, because the token outlives the key.
@@ -64,7 +62,7 @@ export function createScimTokens(options: {
         requireRecent(viewer)
         const name = parseName(input.name, 'The name of a token')
         const issuer = input.issuer ?? null
-        if (issuer !== null && !issuers.includes(issuer)) {
+        if (issuer !== null && !(await registry.active()).some(each => each.issuer === issuer)) {
           throw new AppError('INVALID_INPUT', 'The issuer must be one with which people sign in here.')
         }
         const token = generateScimToken()

@@ -1,0 +1,143 @@
+import { type ConfiguredIssuer, maxDomains, maxIssuers, maxRuleGroups } from '../../../services/people/issuers.ts'
+import { builder } from '../builder.ts'
+import { groupsCost } from '../cost.ts'
+import { GroupRef } from '../refs.ts'
+
+const ConfiguredIssuerType = builder.objectRef<ConfiguredIssuer>('Issuer').implement({
+  description: 'An OpenID Connect issuer with which people sign in, as administrators see it.',
+  fields: t => ({
+    id: t.exposeID('id', { description: 'The permanent ID of the issuer here.' }),
+    name: t.exposeString('name', { description: 'The name on the button of the sign-in page.' }),
+    issuer: t.exposeString('issuer', { description: 'The address of the issuer.' }),
+    clientId: t.exposeString('clientId', { description: 'The ID of Stowage as a client of the issuer.' }),
+    groupsClaim: t.exposeString('groupsClaim', {
+      nullable: true,
+      description: 'The claim with the names of groups, or null if groups do not follow the issuer.',
+    }),
+    domains: t.field({
+      type: ['String'],
+      description: 'A person whose verified email is in one of these domains gets an account at their first sign-in.',
+      resolve: ({ domains }) => [...domains],
+    }),
+    groups: t.field({
+      type: [GroupRef],
+      description: 'The groups that such an account joins.',
+      authScopes: { workspace: 'admin' },
+      complexity: groupsCost,
+      resolve: async (issuer, _args, { services, viewer }) =>
+        (await services.issuers.groupsOf(viewer, issuer)).map(group => ({ group, seenBy: viewer })),
+    }),
+    enabled: t.exposeBoolean('isEnabled', { description: 'Whether people can sign in with it.' }),
+    isFromSettings: t.exposeBoolean('isFromSettings', {
+      description: 'Whether the operator has set it with STOWAGE_OIDC_ISSUER. It cannot be changed here.',
+    }),
+    createdAt: t.expose('createdAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'The time at which it was added, or null for the one of the settings.',
+    }),
+  }),
+})
+
+const rules = {
+  groupsClaim:
+    'The claim of ID tokens with the names of groups, such as `groups`. If it is empty, groups do not follow the issuer.',
+  domains: `The domains, at most ${maxDomains}, in which a verified email gives an account at the first sign-in.`,
+  groupIds: `The IDs of the groups, at most ${maxRuleGroups}, that such an account joins.`,
+}
+
+const CreateIssuerInput = builder.inputType('CreateIssuerInput', {
+  description: 'A new issuer of single sign-on.',
+  fields: t => ({
+    name: t.string({ required: true, description: 'The name on the button, unique, with 1 to 200 characters.' }),
+    issuer: t.string({
+      required: true,
+      description: 'The address, exactly as the metadata of the issuer name it. It cannot be changed later.',
+    }),
+    clientId: t.string({ required: true, description: 'The ID of Stowage as a client of the issuer.' }),
+    clientSecret: t.string({ required: true, description: 'The secret of this client. It cannot be read again.' }),
+    groupsClaim: t.string({ description: rules.groupsClaim }),
+    domains: t.stringList({ description: rules.domains }),
+    groupIds: t.idList({ description: rules.groupIds }),
+    enabled: t.boolean({ description: 'Whether people can sign in with it. The default is true.' }),
+  }),
+})
+
+const UpdateIssuerInput = builder.inputType('UpdateIssuerInput', {
+  description: 'Changes to an issuer. Omitted fields do not change.',
+  fields: t => ({
+    id: t.id({ required: true, description: 'The ID of the issuer.' }),
+    name: t.string({ description: 'The new name, with 1 to 200 characters.' }),
+    clientId: t.string({ description: 'The new ID of the client.' }),
+    clientSecret: t.string({ description: 'The new secret of the client.' }),
+    groupsClaim: t.string({ description: rules.groupsClaim }),
+    domains: t.stringList({ description: rules.domains }),
+    groupIds: t.idList({ description: rules.groupIds }),
+    enabled: t.boolean({
+      description: 'Whether people can sign in with it. To disable it ends the sessions that began with it.',
+    }),
+  }),
+})
+
+const TestIssuerInput = builder.inputType('TestIssuerInput', {
+  description:
+    'Settings of an issuer, which need not be stored. With an ID, omitted fields are those of a stored issuer.',
+  fields: t => ({
+    id: t.id({ description: 'The ID of a stored issuer, whose address cannot be replaced.' }),
+    issuer: t.string({ description: 'The address of an issuer that is not stored.' }),
+    clientId: t.string({ description: 'The ID of the client.' }),
+    clientSecret: t.string({ description: 'The secret of the client.' }),
+    groupsClaim: t.string({ description: rules.groupsClaim }),
+    domains: t.stringList({ description: rules.domains }),
+    groupIds: t.idList({ description: rules.groupIds }),
+  }),
+})
+
+builder.queryField('issuers', t =>
+  t.field({
+    type: [ConfiguredIssuerType],
+    description: 'Returns the issuers of single sign-on, that of the settings first, and disabled ones.',
+    authScopes: { workspace: 'admin' },
+    complexity: () => ({ field: 1, multiplier: maxIssuers }),
+    resolve: (_root, _args, { services, viewer }) => services.issuers.list(viewer),
+  }),
+)
+
+builder.mutationFields(t => ({
+  createIssuer: t.field({
+    type: ConfiguredIssuerType,
+    description: `Adds an issuer with which people can sign in. A workspace can have ${maxIssuers}.`,
+    audit: 'ISSUER_CREATE',
+    authScopes: { workspace: 'admin' },
+    args: { input: t.arg({ type: CreateIssuerInput, required: true, description: 'The issuer.' }) },
+    resolve: (_root, { input }, { services, viewer }) => services.issuers.create(viewer, input),
+  }),
+  updateIssuer: t.field({
+    type: ConfiguredIssuerType,
+    description: 'Changes, enables or disables an issuer.',
+    audit: 'ISSUER_UPDATE',
+    authScopes: { workspace: 'admin' },
+    args: { input: t.arg({ type: UpdateIssuerInput, required: true, description: 'The issuer and the changes.' }) },
+    resolve: (_root, { input }, { services, viewer }) => services.issuers.update(viewer, input),
+  }),
+  testIssuer: t.string({
+    description:
+      'Returns the address at which your browser begins a test sign-in within ten minutes. It shows what the issuer says about you and what a sign-in would do, and changes nothing.',
+    audit: 'ISSUER_TEST',
+    authScopes: { workspace: 'admin' },
+    args: { input: t.arg({ type: TestIssuerInput, required: true, description: 'The settings to test.' }) },
+    resolve: async (_root, { input }, { services, viewer, baseUrl }) =>
+      `${baseUrl}/auth/oidc/start?test=${await services.singleSignOn.startTest(viewer, input)}`,
+  }),
+  deleteIssuer: t.boolean({
+    description:
+      'Removes an issuer with all identities of it, which ends the sessions that began with it. Accounts stay. Returns true.',
+    audit: 'ISSUER_DELETE',
+    authScopes: { workspace: 'admin' },
+    args: { id: t.arg.id({ required: true, description: 'The ID of the issuer.' }) },
+    resolve: async (_root, { id }, { services, viewer }) => {
+      await services.issuers.delete(viewer, id)
+      return true
+    },
+  }),
+}))

@@ -1,0 +1,132 @@
+/** The issuers with which people sign in: the one of the settings, and those that administrators have added. */
+import { SecretMismatch, type Secrets } from '../../auth/secrets.ts'
+import type { Database } from '../../db/client.ts'
+import { type IssuerRecord, keepEnabled, listEnabledIssuers } from '../../db/issuers.ts'
+import { AppError } from '../../errors.ts'
+import { LruMap } from '../../lib/lru-map.ts'
+import type { Redactor } from '../../storage/tokens.ts'
+import { createIssuer, type Issuer, type IssuerSettings } from './oidc-issuer.ts'
+
+/** The id of the issuer of the settings. */
+export const settingsIssuerId = 'settings'
+/** Issuers whose metadata and keys are kept. */
+const maxOpen = 64
+
+/** Who gets an account at their first sign-in: people with a verified email in one of the domains, who join the groups. */
+export interface AdmissionRule {
+  domains: readonly string[]
+  groupIds: readonly string[]
+}
+
+/** An issuer with which people can sign in. */
+export interface ActiveIssuer {
+  id: string
+  /** The name on the button of the sign-in page. */
+  name: string
+  /** Its address. */
+  issuer: string
+  rule: AdmissionRule
+  /** @throws UNAVAILABLE if its secret cannot be decrypted */
+  open(): Issuer
+}
+
+export type IssuerRegistry = ReturnType<typeof createIssuerRegistry>
+
+export function createIssuerRegistry({
+  db,
+  secrets,
+  redaction,
+  fetch,
+  oidc,
+}: {
+  db: Database
+  secrets: Secrets
+  redaction: Redactor
+  /** Connects to permitted addresses only. */
+  fetch: typeof globalThis.fetch
+  /** The issuer of the settings; null for none. */
+  oidc: IssuerSettings | null
+}) {
+  const opened = new LruMap<string, { issuer: Issuer; hold: Disposable }>(maxOpen, {
+    onForget: (_key, { hold }) => hold[Symbol.dispose](),
+  })
+
+  function connect(key: string, settingsOf: () => IssuerSettings): Issuer {
+    const known = opened.get(key)
+    if (known) return known.issuer
+    const settings = settingsOf()
+    const issuer = createIssuer(settings, fetch)
+    opened.set(key, { issuer, hold: redaction.hold(settings.clientSecret) })
+    return issuer
+  }
+
+  const fromSettings: ActiveIssuer | null = oidc && {
+    id: settingsIssuerId,
+    name: new URL(oidc.issuer).host,
+    issuer: oidc.issuer,
+    rule: { domains: [], groupIds: [] },
+    open: () => connect(settingsIssuerId, () => oidc),
+  }
+
+  /** @throws UNAVAILABLE */
+  function settingsOf({ id, name, issuer, clientId, secret, groupsClaim }: IssuerRecord): IssuerSettings {
+    return { issuer, clientId, clientSecret: secretOf({ id, name, secret }), groupsClaim }
+  }
+
+  /** @throws UNAVAILABLE */
+  function secretOf({ id, name, secret }: Pick<IssuerRecord, 'id' | 'name' | 'secret'>): string {
+    try {
+      return secrets.open('issuer', id, secret)
+    } catch (cause) {
+      if (!(cause instanceof SecretMismatch)) throw cause
+      const message = `The secret of "${name}" cannot be decrypted: an administrator has to give it again.`
+      throw new AppError('UNAVAILABLE', message, { cause })
+    }
+  }
+
+  async function active(): Promise<ActiveIssuer[]> {
+    const records = await listEnabledIssuers(db)
+    return [
+      ...(fromSettings ? [fromSettings] : []),
+      ...records
+        .filter(({ issuer }) => issuer !== fromSettings?.issuer)
+        .map(record => ({
+          id: record.id,
+          name: record.name,
+          issuer: record.issuer,
+          rule: record,
+          open: () => connect(`${record.id} ${record.version}`, () => settingsOf(record)),
+        })),
+    ]
+  }
+
+  return {
+    /** The issuer of the settings; null for none. */
+    oidc,
+    secretOf,
+
+    /** Returns the issuers with which people can sign in, that of the settings first. Connects to none. */
+    active,
+
+    /** @param id null for the first one @throws NOT_FOUND */
+    async find(id: string | null): Promise<ActiveIssuer> {
+      const all = await active()
+      if (all.length === 0) {
+        const message = 'This server has no single sign-on: an administrator adds an issuer in the settings.'
+        throw new AppError('NOT_FOUND', message)
+      }
+      const found = id === null ? all[0] : all.find(each => each.id === id)
+      if (!found) throw new AppError('NOT_FOUND', 'People cannot sign in with this issuer: it was removed or disabled.')
+      return found
+    },
+
+    /** Keeps an issuer active until the end of the transaction. @throws SIGN_IN_REFUSED if it no longer is */
+    async keepActive(change: Database, { id }: Pick<ActiveIssuer, 'id'>): Promise<void> {
+      if (id === settingsIssuerId || (await keepEnabled(change, id))) return
+      throw new AppError('SIGN_IN_REFUSED', 'The issuer was removed or disabled meanwhile.')
+    },
+
+    /** Returns a connection of its own for settings that are not stored. @param settings with a secret that the caller keeps out of the log */
+    connect: (settings: IssuerSettings): Issuer => createIssuer(settings, fetch),
+  }
+}

@@ -1,0 +1,276 @@
+/** The OpenID Connect issuers of a workspace, which its administrators add, change and remove. */
+import { randomUUID } from 'node:crypto'
+import { isId } from '../../auth/id.ts'
+import { requireMayAssign, requireWorkspaceAdmin } from '../../auth/policy.ts'
+import type { Secrets } from '../../auth/secrets.ts'
+import type { MemberGroup, Viewer } from '../../auth/viewer.ts'
+import { type Change, type Database, isUniqueViolation } from '../../db/client.ts'
+import { findGroups } from '../../db/groups.ts'
+import {
+  deleteIssuer,
+  findIssuer,
+  type IssuerChanges,
+  type IssuerRecord,
+  insertIssuer,
+  listIssuers,
+  updateIssuer,
+} from '../../db/issuers.ts'
+import { hasOwnerWithWayIn } from '../../db/members.ts'
+import { revokeIssuedSessions } from '../../db/sessions.ts'
+import { lockWorkspace } from '../../db/workspaces.ts'
+import { AppError } from '../../errors.ts'
+import { isLoopback } from '../../lib/loopback.ts'
+import type { Audit, Recording } from '../audit/index.ts'
+import { parseName } from '../input.ts'
+import { parseDomain } from './issued-accounts.ts'
+import { type IssuerRegistry, settingsIssuerId } from './issuer-registry.ts'
+import type { IssuerSettings } from './oidc-issuer.ts'
+
+/** The maximum number of issuers of a workspace, beside the one of the settings. */
+export const maxIssuers = 20
+/** The maximum numbers of domains and of groups in a rule. */
+export const maxDomains = 20
+export const maxRuleGroups = 20
+/** Characters. */
+const maxIssuerUrl = 500
+const maxClientId = 255
+const maxClientSecret = 1000
+const maxClaim = 200
+
+export interface IssuerInput {
+  name: string
+  issuer: string
+  clientId: string
+  clientSecret: string
+  /** Null or empty if groups do not follow the issuer. */
+  groupsClaim?: string | null | undefined
+  domains?: readonly string[] | null | undefined
+  groupIds?: readonly string[] | null | undefined
+  enabled?: boolean | null | undefined
+}
+
+/** Omitted and null values do not change. */
+export type IssuerUpdate = { id: string } & {
+  [Key in Exclude<keyof IssuerInput, 'issuer'>]?: IssuerInput[Key] | null | undefined
+}
+
+/** An issuer as administrators see it, without its secret. */
+export interface ConfiguredIssuer {
+  id: string
+  name: string
+  issuer: string
+  clientId: string
+  groupsClaim: string | null
+  domains: readonly string[]
+  groupIds: readonly string[]
+  isEnabled: boolean
+  /** The operator has set it, so administrators cannot change it. */
+  isFromSettings: boolean
+  /** Null for the one of the settings. */
+  createdAt: Date | null
+}
+
+export type Issuers = ReturnType<typeof createIssuers>
+
+export function createIssuers({
+  db,
+  secrets,
+  audit,
+  registry,
+}: {
+  db: Database
+  secrets: Secrets
+  audit: Audit
+  registry: IssuerRegistry
+}) {
+  const { oidc } = registry
+
+  /** @throws NOT_FOUND, LAST_OWNER if no owner could sign in after the change */
+  function change<T>(
+    viewer: Viewer | null,
+    id: string,
+    recording: Recording,
+    work: (change: Change, admin: Viewer, record: IssuerRecord) => Promise<T>,
+  ): Promise<T> {
+    const admin = requireWorkspaceAdmin(viewer)
+    const { workspaceId } = admin.member
+    if (id === settingsIssuerId && oidc) throw new AppError('INVALID_INPUT', isSetByOperator)
+    return recording.commit(async trx => {
+      await lockWorkspace(trx, workspaceId)
+      const record = isId(id) ? await findIssuer(trx, workspaceId, id) : null
+      if (!record) throw new AppError('NOT_FOUND', 'There is no such issuer.')
+      recording.add({ details: { name: record.name, issuer: record.issuer } })
+      const result = await work(trx, admin, record)
+      const others = (await listIssuers(trx, workspaceId)).filter(({ isEnabled }) => isEnabled)
+      const usable = [...(oidc ? [oidc] : []), ...others].map(({ issuer }) => issuer)
+      if (await hasOwnerWithWayIn(trx, workspaceId, usable)) return result
+      throw new AppError('LAST_OWNER', 'No owner could sign in any more: an owner needs a password or another issuer.')
+    })
+  }
+
+  /** @throws NOT_FOUND, EXCEEDS_OWN_REACH */
+  async function requireGroups(trx: Change, admin: Viewer, groupIds: readonly string[]): Promise<void> {
+    const groups = await findGroups(trx, admin.member.workspaceId, groupIds)
+    if (groups.length < groupIds.length) throw new AppError('NOT_FOUND', 'There is no such group.')
+    for (const group of groups) requireMayAssign(admin, group)
+  }
+
+  return {
+    /**
+     * Returns the issuers, that of the settings first.
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED
+     */
+    async list(viewer: Viewer | null): Promise<ConfiguredIssuer[]> {
+      const { workspaceId } = requireWorkspaceAdmin(viewer).member
+      const records = await listIssuers(db, workspaceId)
+      return [...(oidc ? [ofSettings(oidc)] : []), ...records.map(toConfigured)]
+    },
+
+    /** Returns the groups that new accounts of an issuer join. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
+    groupsOf(viewer: Viewer | null, { groupIds }: ConfiguredIssuer): Promise<MemberGroup[]> {
+      return findGroups(db, requireWorkspaceAdmin(viewer).member.workspaceId, groupIds)
+    },
+
+    /**
+     * Adds an issuer, without connecting to it.
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND, ALREADY_EXISTS, TOO_MANY_ISSUERS
+     */
+    create(viewer: Viewer | null, input: IssuerInput): Promise<ConfiguredIssuer> {
+      return audit.recorded(viewer, 'ISSUER_CREATE', {}, async recording => {
+        const admin = requireWorkspaceAdmin(viewer)
+        const { workspaceId } = admin.member
+        const id = randomUUID()
+        const { issuer, clientSecret, ...values } = { ...parseIssuer(input), isEnabled: input.enabled ?? true }
+        const secret = secrets.seal('issuer', id, clientSecret)
+        recording.add({ subject: { kind: 'ISSUER', id }, details: { issuer, ...values } })
+        if (issuer === oidc?.issuer) throw new AppError('ALREADY_EXISTS', isSetByOperator)
+        return recording.commit(async trx => {
+          await lockWorkspace(trx, workspaceId)
+          await requireGroups(trx, admin, values.groupIds)
+          if ((await listIssuers(trx, workspaceId)).length >= maxIssuers) {
+            throw new AppError('TOO_MANY_ISSUERS', `A workspace has at most ${maxIssuers} issuers: remove one first.`)
+          }
+          return toConfigured(await insertIssuer(trx, { id, workspaceId, issuer, secret, ...values }).catch(toTaken))
+        })
+      })
+    },
+
+    /**
+     * Changes an issuer. To disable it ends the sessions that began with it, and keeps its identities. Its address cannot be changed,
+     * because the accounts at another issuer are others.
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND, ALREADY_EXISTS, LAST_OWNER
+     */
+    update(viewer: Viewer | null, { id, ...input }: IssuerUpdate): Promise<ConfiguredIssuer> {
+      const subject = { kind: 'ISSUER', id } as const
+      return audit.recorded(viewer, 'ISSUER_UPDATE', { subject }, async recording => {
+        const { name, clientId, clientSecret, groupsClaim, domains, groupIds, enabled } = input
+        const secret = clientSecret == null ? null : parseText(clientSecret, 'The client secret', maxClientSecret)
+        const changes: IssuerChanges = {
+          ...(name != null && { name: parseName(name, 'The name of an issuer') }),
+          ...(clientId != null && { clientId: parseText(clientId, 'The client ID', maxClientId) }),
+          ...(groupsClaim != null && { groupsClaim: parseClaim(groupsClaim) }),
+          ...(domains != null && { domains: parseDomains(domains) }),
+          ...(groupIds != null && { groupIds: parseGroupIds(groupIds) }),
+          ...(enabled != null && { isEnabled: enabled }),
+        }
+        if (secret === null && Object.keys(changes).length === 0) {
+          throw new AppError('INVALID_INPUT', 'Give at least one change.')
+        }
+        return change(viewer, id, recording, async (trx, admin, record) => {
+          recording.add({ details: { changes: { ...changes, ...(secret !== null && { clientSecret: 'changed' }) } } })
+          if (changes.groupIds) await requireGroups(trx, admin, changes.groupIds)
+          const { issuer } = record
+          if (enabled === false) await revokeIssuedSessions(trx, { issuer, subject: null, issuerSession: null })
+          const sealed = secret === null ? {} : { secret: secrets.seal('issuer', record.id, secret) }
+          return toConfigured(await updateIssuer(trx, record.id, { ...changes, ...sealed }).catch(toTaken))
+        })
+      })
+    },
+
+    /**
+     * Removes an issuer with its identities and the memberships of groups that it has named, and ends the sessions that began with it.
+     * Accounts stay.
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, INVALID_INPUT, NOT_FOUND, LAST_OWNER
+     */
+    async delete(viewer: Viewer | null, id: string): Promise<void> {
+      const subject = { kind: 'ISSUER', id } as const
+      await audit.recorded(viewer, 'ISSUER_DELETE', { subject }, recording =>
+        change(viewer, id, recording, (trx, _admin, record) => deleteIssuer(trx, record)),
+      )
+    },
+
+    /** Returns whether an issuer has this secret. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
+    async hasSecret(viewer: Viewer | null, id: string, secret: string): Promise<boolean> {
+      const { workspaceId } = requireWorkspaceAdmin(viewer).member
+      const record = await findIssuer(db, workspaceId, id)
+      return record !== null && registry.secretOf(record) === secret
+    },
+  }
+}
+
+const isSetByOperator = 'The operator has set this issuer with STOWAGE_OIDC_ISSUER: change it there.'
+
+function ofSettings({ issuer, clientId, groupsClaim }: IssuerSettings): ConfiguredIssuer {
+  const shown = { id: settingsIssuerId, name: new URL(issuer).host, issuer, clientId, groupsClaim }
+  return { ...shown, domains: [], groupIds: [], isEnabled: true, isFromSettings: true, createdAt: null }
+}
+
+function toConfigured({ secret: _secret, workspaceId: _workspace, version: _version, ...record }: IssuerRecord) {
+  return { ...record, isFromSettings: false } satisfies ConfiguredIssuer
+}
+
+function toTaken(error: unknown): never {
+  if (!isUniqueViolation(error)) throw error
+  throw new AppError('ALREADY_EXISTS', 'An issuer with this name or this address exists.')
+}
+
+/** @throws INVALID_INPUT, NOT_FOUND */
+export function parseIssuer(input: IssuerInput) {
+  return {
+    name: parseName(input.name, 'The name of an issuer'),
+    issuer: parseIssuerUrl(input.issuer),
+    clientId: parseText(input.clientId, 'The client ID', maxClientId),
+    clientSecret: parseText(input.clientSecret, 'The client secret', maxClientSecret),
+    groupsClaim: parseClaim(input.groupsClaim ?? ''),
+    domains: parseDomains(input.domains ?? []),
+    groupIds: parseGroupIds(input.groupIds ?? []),
+  }
+}
+
+/** The address of an issuer, whose characters count: OpenID Connect Core, section 2. @throws INVALID_INPUT */
+function parseIssuerUrl(text: string): string {
+  const url = text.length <= maxIssuerUrl && /^[\x21-\x7e]+$/.test(text) ? URL.parse(text) : null
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
+  const isBare = url && !/[?#@]/.test(text) && !text.includes('/.well-known/')
+  if (!isSafe || !isBare) {
+    const message = `The address of an issuer begins with "https://", and has at most ${maxIssuerUrl} characters and none of "?", "#", "@" and "/.well-known/".`
+    throw new AppError('INVALID_INPUT', message)
+  }
+  return text
+}
+
+/** @throws INVALID_INPUT */
+function parseText(text: string, what: string, most: number): string {
+  if (text.length > most || !/^[\x20-\x7e]+$/.test(text)) {
+    throw new AppError('INVALID_INPUT', `${what} has 1 to ${most} characters of ASCII.`)
+  }
+  return text
+}
+
+/** @throws INVALID_INPUT */
+function parseClaim(text: string): string | null {
+  return text === '' ? null : parseText(text, 'The name of a claim', maxClaim)
+}
+
+/** @throws INVALID_INPUT */
+function parseDomains(texts: readonly string[]): string[] {
+  if (texts.length > maxDomains) throw new AppError('INVALID_INPUT', `An issuer has at most ${maxDomains} domains.`)
+  return [...new Set(texts.map(parseDomain))]
+}
+
+/** @throws INVALID_INPUT, NOT_FOUND */
+function parseGroupIds(ids: readonly string[]): string[] {
+  if (ids.length > maxRuleGroups) throw new AppError('INVALID_INPUT', `An issuer has at most ${maxRuleGroups} groups.`)
+  if (!ids.every(isId)) throw new AppError('NOT_FOUND', 'There is no such group.')
+  return [...new Set(ids)]
+}

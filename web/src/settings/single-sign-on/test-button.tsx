@@ -1,0 +1,39 @@
+import { useMutation } from '@tanstack/react-query'
+import { ask } from '../../api/client.ts'
+import type { VariablesOf } from '../../api/graphql.ts'
+import { texts } from '../../texts/issuers.ts'
+import { Button } from '../../ui/button.tsx'
+import { ErrorBox } from '../../ui/error-box.tsx'
+import { TestIssuerMutation } from './operations.ts'
+
+/** Tries settings in another tab, which shows what a sign-in would do. */
+export function TestButton({
+  input,
+  ...description
+}: {
+  input: VariablesOf<typeof TestIssuerMutation>['input']
+  'aria-describedby'?: string
+}) {
+  const test = useMutation({
+    mutationFn: async () => {
+      // Browsers open a tab only while a press is handled, so it waits for its address.
+      const tab = window.open('', '_blank')
+      try {
+        const { testIssuer } = await ask(TestIssuerMutation, { input })
+        if (tab) tab.location.href = testIssuer
+        else throw new Error(texts.popupBlocked)
+      } catch (error) {
+        tab?.close()
+        throw error
+      }
+    },
+  })
+  return (
+    <>
+      <Button onPress={() => test.mutate()} isPending={test.isPending} {...description}>
+        {texts.test}
+      </Button>
+      {test.error && <ErrorBox error={test.error} />}
+    </>
+  )
+}

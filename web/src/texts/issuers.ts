@@ -1,0 +1,47 @@
+/** The settings of single sign-on. */
+export const texts = {
+  singleSignOn: 'Single sign-on',
+  help: 'People sign in with their accounts at these OpenID Connect issuers. An existing account is linked in its profile, or with an invite, and never by an email address.',
+  loading: 'Loading the issuers',
+  issuers: 'Issuers',
+  noIssuers: 'No issuers yet. People sign in with passwords.',
+  newIssuer: 'New issuer',
+  addIssuer: 'Add issuer',
+  enabled: 'Enabled',
+  disabled: 'Disabled',
+  fromSettings: 'Set by the operator of the server',
+  newAccounts: 'New accounts',
+  byInvite: 'With an invite',
+  byGroup: (claim: string) => `Also by the groups in “${claim}”`,
+  byDomain: (domains: string) => `Also with a verified address in ${domains}`,
+  removeTitle: (name: string) => `Remove ${name}?`,
+  removeHelp:
+    'Sessions that began with it end, and accounts are no longer linked with it. People without a password need a link for a new one, which you create under Members. To keep the links, disable the issuer instead.',
+
+  test: 'Test sign-in',
+  testHelp:
+    'Opens the issuer in another tab. Afterwards, the tab shows what the issuer says about you and what a sign-in would do. Nothing is changed.',
+  popupBlocked: 'The browser did not open another tab. Allow this site to open one, and try again.',
+
+  nameHelp: 'The name on the button of the sign-in page.',
+  address: 'Address of the issuer',
+  addressHelp: 'Exactly as its metadata name it, for example https://id.example.com/realms/main.',
+  addressFixed: 'The address cannot be changed, because the accounts at another issuer are others.',
+  clientId: 'Client ID',
+  clientSecret: 'Client secret',
+  secretKept: 'Leave it empty to keep the present one.',
+  groupsClaim: 'Claim with groups',
+  groupsClaimHelp:
+    'For example, “groups”. People are then in the groups of this workspace that the issuer names, and get an account by them.',
+  domains: 'Domains of email addresses',
+  domainsHelp: 'Separated by commas. People with a verified address in one of them get an account.',
+  joinedGroups: 'Their new accounts join these groups:',
+  noGroups: 'Their new accounts have no access. Create groups to give them some.',
+  loadingGroups: 'Loading the groups',
+
+  addresses: 'Addresses for the issuer',
+  addressesHelp: 'Enter them where you register Stowage at the issuer, as a confidential web application.',
+  redirectUri: 'Redirect URI',
+  backChannelLogout: 'Back-channel logout',
+  copy: (title: string) => `Copy: ${title}`,
+} as const
