@@ -17,6 +17,11 @@ export const reasons = {
     401,
     'The passkey is unknown here, or its answer does not fit the question.',
   ),
+  SINGLE_SIGN_ON_REQUIRED: reason(
+    'FORBIDDEN',
+    403,
+    'This workspace permits passwords for some owners only: sign in with single sign-on.',
+  ),
   SIGN_IN_REFUSED: reason('UNAUTHENTICATED', 401, 'The issuer did not confirm who you are: begin again.'),
   NOT_LINKED: reason(
     'UNAUTHENTICATED',

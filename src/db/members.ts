@@ -289,6 +289,7 @@ export async function hasOwnerWithWayIn(
     .select('members.user_id')
     .where('members.workspace_id', '=', workspaceId)
     .where('members.role', '=', 'OWNER')
+    .where('members.deactivated_at', 'is', null)
     .where(sql<boolean>`members.provider_access -> 'all' = 'true'`)
     .where(({ or, eb, exists, selectFrom }) =>
       or([

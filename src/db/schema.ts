@@ -192,6 +192,8 @@ interface WorkspaceTable {
   second_factor_roles: Generated<Role[]>
   /** What a person has to approve if an agent does it. */
   approvals: Generated<ApprovalKind[]>
+  /** The owners who may use passwords; null if everybody may. */
+  password_owners: ColumnType<string[] | null, string[] | null | undefined, string[] | null>
   created_at: CreatedAt
 }
 

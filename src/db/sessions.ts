@@ -242,6 +242,22 @@ export async function revokeSessionsOf(db: Change, userId: string): Promise<void
     .execute()
 }
 
+/** Ends the sessions that began without an identity, except those of some people. */
+export async function revokePasswordSessions(
+  db: Change,
+  workspaceId: string,
+  keptUserIds: readonly string[],
+): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ revoked_at: new Date() })
+    .where('workspace_id', '=', workspaceId)
+    .where('identity_id', 'is', null)
+    .where('revoked_at', 'is', null)
+    .where(sql<boolean>`user_id <> all(${keptUserIds}::uuid[])`)
+    .execute()
+}
+
 /** Deletes expired sessions. */
 export async function deleteSessionsExpiredBefore(db: Database, time: Date): Promise<void> {
   await db.deleteFrom('sessions').where('expires_at', '<', time).execute()

@@ -11,6 +11,8 @@ export interface Workspace {
   secondFactorRoles: readonly Role[]
   /** What a person has to approve if an agent does it through MCP. */
   approvals: readonly ApprovalKind[]
+  /** The owners who may sign in with a password while all others need single sign-on; null if everybody may. */
+  passwordOwners: string[] | null
   createdAt: Date
 }
 
@@ -29,17 +31,54 @@ export async function insertWorkspace(db: Change, values: { name: string }): Pro
   return toWorkspace(await db.insertInto('workspaces').values(values).returningAll().executeTakeFirstOrThrow())
 }
 
+export interface WorkspaceChanges {
+  name?: string
+  registration?: Registration
+  secondFactorRoles?: Role[]
+  approvals?: ApprovalKind[]
+  passwordOwners?: string[] | null
+}
+
 export async function updateWorkspace(
   db: Change,
   id: string,
-  {
-    secondFactorRoles,
-    ...values
-  }: { name?: string; registration?: Registration; secondFactorRoles?: Role[]; approvals?: ApprovalKind[] },
+  { secondFactorRoles, passwordOwners, ...values }: WorkspaceChanges,
 ): Promise<Workspace> {
-  const set = { ...values, ...(secondFactorRoles && { second_factor_roles: secondFactorRoles }) }
+  const set = {
+    ...values,
+    ...(secondFactorRoles && { second_factor_roles: secondFactorRoles }),
+    ...(passwordOwners !== undefined && { password_owners: passwordOwners }),
+  }
   const query = db.updateTable('workspaces').set(set).where('id', '=', id).returningAll()
   return toWorkspace(await query.executeTakeFirstOrThrow())
+}
+
+/**
+ * Returns whether somebody may use a password: everybody may, or only some owners. Keeps the answer true until the end of a
+ * transaction.
+ */
+export async function mayUsePassword(db: Database, workspaceId: string, userId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('workspaces')
+    .select('password_owners')
+    .where('id', '=', workspaceId)
+    .forKeyShare()
+    .executeTakeFirstOrThrow()
+  if (row.password_owners === null) return true
+  if (!row.password_owners.includes(userId)) return false
+  const owner = db.selectFrom('members').select('user_id').where('workspace_id', '=', workspaceId)
+  return (await owner.where('user_id', '=', userId).where('role', '=', 'OWNER').executeTakeFirst()) !== undefined
+}
+
+/** Returns whether an owner with access to all providers may use a password and has one, or everybody may. */
+export async function hasPasswordOwner(db: Database, workspaceId: string): Promise<boolean> {
+  const { rows } = await sql<{ found: boolean }>`
+    select password_owners is null or exists (
+      select from members join users on users.id = members.user_id
+      where members.workspace_id = workspaces.id and members.user_id = any(password_owners) and members.role = 'OWNER'
+        and members.deactivated_at is null and members.provider_access -> 'all' = 'true' and users.password_hash is not null
+    ) as found from workspaces where id = ${workspaceId}`.execute(db)
+  return rows[0]?.found === true
 }
 
 /** Serializes changes of membership in a workspace, so that an owner always remains. */
@@ -59,6 +98,7 @@ function toWorkspace(row: Selectable<Schema['workspaces']>): Workspace {
     registration: row.registration,
     secondFactorRoles: row.second_factor_roles,
     approvals: row.approvals,
+    passwordOwners: row.password_owners,
     createdAt: row.created_at,
   }
 }

@@ -276,7 +276,7 @@ export function createServices(options: {
     issuerLogout: createIssuerLogout({ db, audit, registry }),
     invites: createInvites({ db, audit }),
     passwordResets: createPasswordResets({ db, audit, directory: directorySignIn }),
-    workspaces: createWorkspaces({ db, audit, setupCode }),
+    workspaces: createWorkspaces({ db, audit, registry, setupCode }),
     providers: createProviders({ db, secrets, storage, audit, uploads }),
     authorization: createAuthorization({ db, secrets, storage, credentials, audit }),
     files,

@@ -172,7 +172,9 @@ t.test('every field of the schema works in typical use', async t => {
     t.match(text, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, `${what} is ISO 8601`)
 
   t.same(
-    await ask('{ installation { hasOwner needsSetupCode registration hasDirectory singleSignOn { id name url } } }'),
+    await ask(
+      '{ installation { hasOwner needsSetupCode registration hasDirectory singleSignOn { id name url } singleSignOnOnly } }',
+    ),
     {
       installation: {
         hasOwner: false,
@@ -180,6 +182,7 @@ t.test('every field of the schema works in typical use', async t => {
         registration: 'OPEN',
         hasDirectory: false,
         singleSignOn: [],
+        singleSignOnOnly: false,
       },
     },
   )
@@ -222,9 +225,9 @@ t.test('every field of the schema works in typical use', async t => {
     },
   )
   const { updateWorkspace } = await ask(
-    'mutation { updateWorkspace(input: { name: "Team", registration: INVITE, secondFactorRoles: [] }) { id name registration secondFactorRoles approvals sendsEmail createdAt } }',
+    'mutation { updateWorkspace(input: { name: "Team", registration: INVITE, secondFactorRoles: [], singleSignOnOnly: false, passwordOwners: [] }) { id name registration secondFactorRoles passwordOwners approvals sendsEmail createdAt } }',
   )
-  t.same(await ask('{ workspace { id name registration secondFactorRoles approvals sendsEmail createdAt } }'), {
+  t.same(await ask('{ workspace { id name registration secondFactorRoles passwordOwners approvals sendsEmail createdAt } }'), {
     workspace: updateWorkspace,
   })
 

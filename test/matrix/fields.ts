@@ -493,7 +493,10 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Mutation.revokeShare': { needs: read, spends: 'share', bounces: true, args: ({ ids }) => ({ id: ids.share }) },
   'Mutation.updateWorkspace': {
     needs: workspaceAdmin,
-    args: () => ({ input: { name: 'Stowage', registration: 'OPEN', secondFactorRoles: [], approvals: [] } }),
+    args: () => {
+      const passwords = { singleSignOnOnly: null, passwordOwners: null }
+      return { input: { name: 'Stowage', registration: 'OPEN', secondFactorRoles: [], approvals: [], ...passwords } }
+    },
   },
 }
 
@@ -507,7 +510,14 @@ type NestedNeed = 'as its parent' | 'accessible' | 'managed'
 const own = 'as its parent' as const
 
 export const nestedFields: Readonly<Record<string, Readonly<Record<string, NestedNeed>>>> = {
-  Installation: { hasOwner: own, needsSetupCode: own, registration: own, hasDirectory: own, singleSignOn: own },
+  Installation: {
+    hasOwner: own,
+    needsSetupCode: own,
+    registration: own,
+    hasDirectory: own,
+    singleSignOn: own,
+    singleSignOnOnly: own,
+  },
   SingleSignOnIssuer: { id: own, name: own, url: own },
   Issuer: {
     id: own,
@@ -707,6 +717,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     registration: own,
     secondFactorRoles: own,
     approvals: own,
+    passwordOwners: own,
     sendsEmail: own,
     createdAt: own,
   },

@@ -25,6 +25,7 @@ import type { Audit, Recording } from '../audit/index.ts'
 import { parseKnownEmail, parseName } from '../input.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
 import { requireActive } from './credentials.ts'
+import { requirePasswordAllowed } from './password-policy.ts'
 
 /** The maximum number of sessions in a list. Scripts that sign in on every run can create any number of sessions. */
 const maxSessions = 200
@@ -169,6 +170,7 @@ export function createAccounts(options: {
         })
         const passwordHash = await hashPassword(slot, input.newPassword)
         await recording.commit(async trx => {
+          await requirePasswordAllowed(trx, member)
           if (!(await replacePassword(trx, member.userId, before, passwordHash))) {
             throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The password was changed by somebody else meanwhile.')
           }
@@ -213,7 +215,8 @@ export interface SignedIn {
 
 /**
  * Starts a session in the transaction of `recording`.
- * @throws ACCOUNT_DEACTIVATED, WRONG_EMAIL_OR_PASSWORD if the password was changed meanwhile
+ * @throws ACCOUNT_DEACTIVATED, WRONG_EMAIL_OR_PASSWORD if the password was changed meanwhile, SINGLE_SIGN_ON_REQUIRED without an
+ *   identity
  */
 export async function startSession(
   tokens: SessionTokens,
@@ -225,6 +228,7 @@ export async function startSession(
 ): Promise<SignedIn> {
   const { userId, workspaceId } = member
   requireActive(member)
+  if (!('identityId' in by)) await requirePasswordAllowed(change, member)
   const expiresAt = wholeSecond(Date.now() + sessionLifetime)
   const seen = {
     address: address.slice(0, maxAddress),

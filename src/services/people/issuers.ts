@@ -1,7 +1,7 @@
 /** The OpenID Connect issuers of a workspace, which its administrators add, change and remove. */
 import { randomUUID } from 'node:crypto'
 import { isId } from '../../auth/id.ts'
-import { requireMayAssign, requireWorkspaceAdmin } from '../../auth/policy.ts'
+import { requireMayAssign, requireRecent, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { MemberGroup, Viewer } from '../../auth/viewer.ts'
 import { type Change, type Database, isUniqueViolation } from '../../db/client.ts'
@@ -93,6 +93,7 @@ export function createIssuers({
     work: (change: Change, admin: Viewer, record: IssuerRecord) => Promise<T>,
   ): Promise<T> {
     const admin = requireWorkspaceAdmin(viewer)
+    requireRecent(admin)
     const { workspaceId } = admin.member
     if (id === settingsIssuerId && oidc) throw new AppError('INVALID_INPUT', isSetByOperator)
     return recording.commit(async trx => {
@@ -133,11 +134,12 @@ export function createIssuers({
 
     /**
      * Adds an issuer, without connecting to it.
-     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND, ALREADY_EXISTS, TOO_MANY_ISSUERS
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, CONFIRMATION_REQUIRED, INVALID_INPUT, NOT_FOUND, ALREADY_EXISTS, TOO_MANY_ISSUERS
      */
     create(viewer: Viewer | null, input: IssuerInput): Promise<ConfiguredIssuer> {
       return audit.recorded(viewer, 'ISSUER_CREATE', {}, async recording => {
         const admin = requireWorkspaceAdmin(viewer)
+        requireRecent(admin)
         const { workspaceId } = admin.member
         const id = randomUUID()
         const { issuer, clientSecret, ...values } = { ...parseIssuer(input), isEnabled: input.enabled ?? true }
@@ -158,7 +160,7 @@ export function createIssuers({
     /**
      * Changes an issuer. To disable it ends the sessions that began with it, and keeps its identities. Its address cannot be changed,
      * because the accounts at another issuer are others.
-     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND, ALREADY_EXISTS, LAST_OWNER
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, CONFIRMATION_REQUIRED, INVALID_INPUT, NOT_FOUND, ALREADY_EXISTS, LAST_OWNER
      */
     update(viewer: Viewer | null, { id, ...input }: IssuerUpdate): Promise<ConfiguredIssuer> {
       const subject = { kind: 'ISSUER', id } as const
@@ -190,7 +192,7 @@ export function createIssuers({
     /**
      * Removes an issuer with its identities and the memberships of groups that it has named, and ends the sessions that began with it.
      * Accounts stay.
-     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, INVALID_INPUT, NOT_FOUND, LAST_OWNER
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, CONFIRMATION_REQUIRED, INVALID_INPUT, NOT_FOUND, LAST_OWNER
      */
     async delete(viewer: Viewer | null, id: string): Promise<void> {
       const subject = { kind: 'ISSUER', id } as const

@@ -22,6 +22,7 @@ import { AppError } from '../../errors.ts'
 import type { Audit, Recording } from '../audit/index.ts'
 import { parsePageSize } from '../input.ts'
 import { type AccessInput, given, parseAccess, requireProviders } from './access.ts'
+import { requirePasswordOwner } from './password-policy.ts'
 import { requireNoOwner } from './service-accounts.ts'
 
 const maxPage = 200
@@ -133,6 +134,7 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
           if (asked) await requireProviders(trx, target.workspaceId, asked)
           if (next.role !== 'OWNER' || !next.access.all) await requireOtherOwner(trx, target)
           await updateMember(trx, target.workspaceId, target.userId, next)
+          await requirePasswordOwner(trx, target.workspaceId)
           return { ...target, ...combine(next, target.groups), own: next }
         })
       })
@@ -150,6 +152,7 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
             throw new AppError('OWN_MEMBERSHIP', 'Nobody deactivates themselves.')
           await requireOtherOwner(trx, target)
           await deactivateMember(trx, target)
+          await requirePasswordOwner(trx, target.workspaceId)
           await revokeSessionsOf(trx, target.userId)
           return { ...target, deactivatedAt: target.deactivatedAt ?? new Date() }
         }),
@@ -174,6 +177,7 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
         change(viewer, userId, recording, async (trx, _admin, target) => {
           await requireOtherOwner(trx, target)
           await deleteMember(trx, target.workspaceId, target.userId)
+          await requirePasswordOwner(trx, target.workspaceId)
           await deleteUserWithoutMembership(trx, target.userId)
         }),
       )

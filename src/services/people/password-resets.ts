@@ -18,6 +18,7 @@ import {
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
 import type { DirectorySignIn } from './accounts.ts'
+import { requirePasswordAllowed } from './password-policy.ts'
 
 /** Milliseconds: a day. */
 const lifetime = 24 * 60 * 60 * 1000
@@ -56,6 +57,7 @@ export function createPasswordResets({
             throw new AppError('INVALID_INPUT', 'The directory has the password of this member: change it there.')
           }
           requireMayAssign(admin, target)
+          await requirePasswordAllowed(trx, target)
           // A stolen session must not replace the password without knowing it.
           if (userId === admin.member.userId) {
             throw new AppError('OWN_MEMBERSHIP', 'Change your own password with "changePassword".')
@@ -84,6 +86,7 @@ export function createPasswordResets({
           const target = reset && (await targetOf(trx, reset, origin))
           if (!target) throw new AppError('INVALID_RESET')
           recording.add({ user: target, subject: { kind: 'MEMBER', id: target.userId } })
+          await requirePasswordAllowed(trx, target)
           await setPassword(trx, target.userId, passwordHash)
           await revokeSessionsOf(trx, target.userId)
         })

@@ -1,22 +1,31 @@
-import { requireRecent, requireWorkspaceAdmin } from '../../auth/policy.ts'
+import { isUnrestricted, requireRecent, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import { type Role, roles } from '../../auth/scopes.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { type ApprovalKind, approvalKinds, type Registration } from '../../db/schema.ts'
-import { findTheWorkspace, findWorkspace, updateWorkspace, type Workspace } from '../../db/workspaces.ts'
+import { findTheWorkspace, findWorkspace, lockWorkspace, updateWorkspace, type Workspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
 import { parseName } from '../input.ts'
+import type { IssuerRegistry } from './issuer-registry.ts'
+import { setPasswordOwners } from './password-policy.ts'
 
 export interface Installation {
   hasOwner: boolean
   /** Whether the first account requires the operator's code. */
   needsSetupCode: boolean
   registration: Registration
+  /** Whether passwords are for some owners only. */
+  singleSignOnOnly: boolean
 }
 
-export function createWorkspaces(options: { db: Database; audit: Audit; setupCode: string | null }) {
-  const { db, audit, setupCode } = options
+export function createWorkspaces(options: {
+  db: Database
+  audit: Audit
+  registry: IssuerRegistry
+  setupCode: string | null
+}) {
+  const { db, audit, registry, setupCode } = options
   return {
     /** Returns what visitors may know before they sign in. */
     async installation(): Promise<Installation> {
@@ -25,6 +34,7 @@ export function createWorkspaces(options: { db: Database; audit: Audit; setupCod
         hasOwner: workspace !== null,
         needsSetupCode: workspace === null && setupCode !== null,
         registration: workspace?.registration ?? 'OPEN',
+        singleSignOnOnly: workspace !== null && workspace.passwordOwners !== null,
       }
     },
 
@@ -35,7 +45,16 @@ export function createWorkspaces(options: { db: Database; audit: Audit; setupCod
       return workspace
     },
 
-    /** @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, CONFIRMATION_REQUIRED, INVALID_INPUT */
+    /** Returns the owners who may use passwords; null for others than administrators, and if everybody may. */
+    passwordOwners(viewer: Viewer | null, { passwordOwners }: Workspace): string[] | null {
+      return viewer && isUnrestricted(viewer) ? passwordOwners : null
+    },
+
+    /**
+     * @param input.singleSignOnOnly whether passwords are for `passwordOwners` only, which ends the sessions of others that began
+     *   without an issuer
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, CONFIRMATION_REQUIRED, INVALID_INPUT, LAST_OWNER
+     */
     update(
       viewer: Viewer | null,
       input: {
@@ -43,6 +62,8 @@ export function createWorkspaces(options: { db: Database; audit: Audit; setupCod
         registration?: Registration | null | undefined
         secondFactorRoles?: readonly Role[] | null | undefined
         approvals?: readonly ApprovalKind[] | null | undefined
+        singleSignOnOnly?: boolean | null | undefined
+        passwordOwners?: readonly string[] | null | undefined
       },
     ): Promise<Workspace> {
       return audit.recorded(viewer, 'WORKSPACE_UPDATE', {}, async recording => {
@@ -55,11 +76,20 @@ export function createWorkspaces(options: { db: Database; audit: Audit; setupCod
           ...(needing != null && { secondFactorRoles: roles.filter(role => needing.includes(role)) }),
           ...(input.approvals != null && { approvals: approvalKinds.filter(kind => input.approvals?.includes(kind)) }),
         }
-        if (Object.keys(values).length === 0)
-          throw new AppError('INVALID_INPUT', 'Give a name, a registration, roles or approvals to change.')
+        const { singleSignOnOnly } = input
+        if (Object.keys(values).length === 0 && singleSignOnOnly == null) {
+          throw new AppError('INVALID_INPUT', 'Give a name, a registration, roles, approvals or "singleSignOnOnly" to change.')
+        }
+        const owners = singleSignOnOnly ? (input.passwordOwners ?? []) : null
         const { workspaceId } = admin.member
         recording.add({ subject: { kind: 'WORKSPACE', id: workspaceId }, details: values })
-        return recording.commit(change => updateWorkspace(change, workspaceId, values))
+        if (singleSignOnOnly != null) recording.add({ details: { passwordOwners: owners } })
+        return recording.commit(async change => {
+          await lockWorkspace(change, workspaceId)
+          if (singleSignOnOnly != null) await setPasswordOwners(change, admin, owners, registry)
+          if (Object.keys(values).length > 0) return updateWorkspace(change, workspaceId, values)
+          return (await findWorkspace(change, workspaceId)) ?? Promise.reject(new AppError('NOT_FOUND'))
+        })
       })
     },
   }

@@ -35,6 +35,7 @@ export function SignIn() {
     await clearCache()
     await navigate(safeAddress(search.get('next')), { replace: true })
   }
+  const [wantsPassword, setWantsPassword] = useState(false)
   const submit = useMutation({
     mutationFn: async (form: FormData) => {
       const asked = await signIn(String(form.get('email')), String(form.get('password')))
@@ -73,25 +74,34 @@ export function SignIn() {
       </Welcome>
     )
   }
+  const showsPassword = !data?.singleSignOnOnly || data.hasDirectory || wantsPassword
   return (
     <Welcome title={texts.signInTitle}>
-      <Form onSubmit={submitting(submit.mutate)}>
-        <TextField
-          label={data?.hasDirectory ? texts.nameOrEmail : texts.email}
-          name="email"
-          type={data?.hasDirectory ? 'text' : 'email'}
-          autoComplete="username"
-          isRequired
-          autoFocus
-        />
-        <TextField label={texts.password} name="password" type="password" autoComplete="current-password" isRequired />
-        {submit.error && <ErrorBox error={submit.error} />}
-        <Button type="submit" variant="primary" isPending={submit.isPending}>
-          {common.signIn}
-        </Button>
-      </Form>
+      {showsPassword && (
+        <Form onSubmit={submitting(submit.mutate)}>
+          <TextField
+            label={data?.hasDirectory ? texts.nameOrEmail : texts.email}
+            name="email"
+            type={data?.hasDirectory ? 'text' : 'email'}
+            autoComplete="username"
+            isRequired
+            autoFocus
+          />
+          <TextField
+            label={texts.password}
+            name="password"
+            type="password"
+            autoComplete="current-password"
+            isRequired
+          />
+          {submit.error && <ErrorBox error={submit.error} />}
+          <Button type="submit" variant="primary" isPending={submit.isPending}>
+            {common.signIn}
+          </Button>
+        </Form>
+      )}
       {passkey.error && <ErrorBox error={passkey.error} />}
-      {hasPasskeys && (
+      {hasPasskeys && showsPassword && (
         <Button className="single-sign-on" onPress={() => passkey.mutate()} isPending={passkey.isPending}>
           {securityTexts.signInWithPasskey}
         </Button>
@@ -105,7 +115,8 @@ export function SignIn() {
           {identityTexts.signInWith(name)}
         </a>
       ))}
-      {data?.registration === 'OPEN' && (
+      {!showsPassword && <Button onPress={() => setWantsPassword(true)}>{identityTexts.withPassword}</Button>}
+      {data?.registration === 'OPEN' && !data.singleSignOnOnly && (
         <p className="aside">
           {texts.noAccount(text => (
             <Link to="/register">{text}</Link>
@@ -160,7 +171,9 @@ export function Register() {
   return (
     <Welcome title={data.hasOwner ? texts.createAccountTitle : texts.createOwnerTitle}>
       {!data.hasOwner && <p>{texts.ownerHelp}</p>}
-      {isClosed ? (
+      {data.hasOwner && data.singleSignOnOnly && !isClosed ? (
+        <p>{identityTexts.onlySingleSignOn}</p>
+      ) : isClosed ? (
         <p>{data.registration === 'INVITE' ? texts.inviteOnly : texts.closed}</p>
       ) : (
         <Form onSubmit={submitting(submit.mutate)}>

@@ -10,6 +10,7 @@ export const queryKeys = {
   /** How the person confirms who they are. */
   confirmation: ['confirmation'],
   issuers: ['issuers'],
+  passwordPolicy: ['password-policy'],
   apiKeys: ['api-keys'],
   approvals: ['approvals'],
   members: ['members'],

@@ -19,7 +19,7 @@ const ViewerQuery = graphql(`
 
 const InstallationQuery = graphql(`
   query Installation {
-    installation { hasOwner needsSetupCode registration hasDirectory singleSignOn { id name url } }
+    installation { hasOwner needsSetupCode registration hasDirectory singleSignOn { id name url } singleSignOnOnly }
   }
 `)
 

@@ -1,6 +1,8 @@
 /** Single sign-on: the button of the sign-in page, and the accounts in the profile. */
 export const texts = {
   signInWith: (issuer: string) => `Sign in with ${issuer}`,
+  withPassword: 'Owners: sign in with a password',
+  onlySingleSignOn: 'This workspace uses single sign-on. New accounts need no password.',
   linkedAccounts: 'Linked accounts',
   linkedAccountsHelp: 'The accounts with which you can sign in without your password.',
   loading: 'Loading the linked accounts',

@@ -39,6 +39,17 @@ export const texts = {
   noGroups: 'Their new accounts have no access. Create groups to give them some.',
   loadingGroups: 'Loading the groups',
 
+  passwords: 'Passwords',
+  loadingPasswords: 'Loading who may use passwords',
+  whoUsesPasswords: 'Who can sign in with a password',
+  everybody: { title: 'Everybody', help: 'Everybody who has a password can sign in with it.' },
+  someOwners: {
+    title: 'Only some owners',
+    help: 'All others need single sign-on. Their sessions that began with a password end now. API keys keep working.',
+  },
+  onlyOwners: 'Only some owners can sign in with a password. All others need single sign-on.',
+  waysBackIn: 'These owners are the way back in while an issuer does not respond:',
+
   addresses: 'Addresses for the issuer',
   addressesHelp: 'Enter them where you register Stowage at the issuer, as a confidential web application.',
   redirectUri: 'Redirect URI',

@@ -1,5 +1,6 @@
 import type { ApprovalKind, Registration } from '../../../db/schema.ts'
 import { maxIssuers } from '../../../services/people/issuers.ts'
+import { maxPasswordOwners } from '../../../services/people/password-policy.ts'
 import type { Installation } from '../../../services/people/workspaces.ts'
 import { builder } from '../builder.ts'
 import { WorkspaceRef } from '../refs.ts'
@@ -40,6 +41,14 @@ WorkspaceRef.implement({
       type: [ApprovalKindEnum],
       description: 'What a person has to approve if an agent does it through MCP.',
     }),
+    passwordOwners: t.field({
+      type: ['ID'],
+      nullable: true,
+      description:
+        'The user IDs of the owners who may sign in with a password while all others need single sign-on; null if everybody may, and for those who do not administer the whole workspace.',
+      authScopes: { public: true },
+      resolve: (workspace, _args, { services, viewer }) => services.workspaces.passwordOwners(viewer, workspace),
+    }),
     sendsEmail: t.boolean({
       description: 'Whether the server sends email about shares.',
       authScopes: { public: true },
@@ -66,6 +75,13 @@ const UpdateWorkspaceInput = builder.inputType('UpdateWorkspaceInput', {
       type: [ApprovalKindEnum],
       description:
         'What a person has to approve from now on if an agent does it through MCP; an empty list for nothing.',
+    }),
+    singleSignOnOnly: t.boolean({
+      description:
+        'Whether only `passwordOwners` may sign in with a password, which only an owner can decide. Sessions of others that began with a password end.',
+    }),
+    passwordOwners: t.idList({
+      description: `The user IDs of the owners, at most ${maxPasswordOwners}, who are the way back in. One of them needs access to all providers and a password.`,
     }),
   }),
 })
@@ -124,6 +140,10 @@ const InstallationRef = builder.objectRef<Installation>('Installation').implemen
       description: 'Whether people also sign in with a name and their password of an LDAP directory.',
       authScopes: { public: true },
       resolve: (_installation, _args, { services }) => services.directory !== null,
+    }),
+    singleSignOnOnly: t.exposeBoolean('singleSignOnOnly', {
+      description: 'Whether passwords work for some owners only.',
+      authScopes: { public: true },
     }),
     singleSignOn: t.field({
       type: [SingleSignOnIssuer],

@@ -27,6 +27,19 @@ export const TestIssuerMutation = graphql(`
   mutation TestIssuer($input: TestIssuerInput!) { testIssuer(input: $input) }
 `)
 
+export const PasswordPolicyQuery = graphql(`
+  query PasswordPolicy {
+    workspace { id passwordOwners }
+    users(first: 200, serviceAccounts: false) { nodes { id email name role } }
+  }
+`)
+
+export type PasswordPolicy = ResultOf<typeof PasswordPolicyQuery>
+
+export const PasswordPolicyMutation = graphql(`
+  mutation SetPasswordPolicy($input: UpdateWorkspaceInput!) { updateWorkspace(input: $input) { id } }
+`)
+
 export const UpdateIssuerMutation = graphql(`
   mutation UpdateIssuer($input: UpdateIssuerInput!) { updateIssuer(input: $input) { id } }
 `)

@@ -13,6 +13,7 @@ import { AdminOnly, PageHead } from '../../ui/page.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
 import { IssuerDialog } from './issuer-dialog.tsx'
 import { type ConfiguredIssuer, DeleteIssuerMutation, IssuersQuery } from './operations.ts'
+import { PasswordPolicy } from './password-policy.tsx'
 import { TestButton } from './test-button.tsx'
 
 type IssuerPageDialog = { kind: 'new' } | { kind: 'edit' | 'remove'; issuer: ConfiguredIssuer }
@@ -55,6 +56,7 @@ function ConfiguredIssuers() {
           ))}
         </RowTable>
       )}
+      <PasswordPolicy />
       <OwnAddresses />
       {open?.kind === 'new' && <IssuerDialog issuer={null} onSaved={reload} onClose={close} />}
       {open?.kind === 'edit' && <IssuerDialog issuer={open.issuer} onSaved={reload} onClose={close} />}

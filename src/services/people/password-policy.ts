@@ -1,0 +1,56 @@
+/** "Only single sign-on": passwords work for some owners alone, who are the way back in while no issuer responds. */
+import { isId } from '../../auth/id.ts'
+import { requireMayAssign } from '../../auth/policy.ts'
+import type { Member, Viewer } from '../../auth/viewer.ts'
+import type { Change } from '../../db/client.ts'
+import { revokePasswordSessions } from '../../db/sessions.ts'
+import { hasPasswordOwner, mayUsePassword, updateWorkspace } from '../../db/workspaces.ts'
+import { AppError } from '../../errors.ts'
+import type { IssuerRegistry } from './issuer-registry.ts'
+
+/** The maximum number of owners who keep their passwords. */
+export const maxPasswordOwners = 20
+
+/** Keeps the permission until the end of the transaction. @throws SINGLE_SIGN_ON_REQUIRED */
+export async function requirePasswordAllowed(
+  change: Change,
+  { workspaceId, userId }: Pick<Member, 'workspaceId' | 'userId'>,
+): Promise<void> {
+  if (!(await mayUsePassword(change, workspaceId, userId))) throw new AppError('SINGLE_SIGN_ON_REQUIRED')
+}
+
+/** Requires, after a change of members, that an owner can sign in with a password, or everybody. @throws LAST_OWNER */
+export async function requirePasswordOwner(change: Change, workspaceId: string): Promise<void> {
+  if (await hasPasswordOwner(change, workspaceId)) return
+  const message = 'Passwords are for some owners only, and none of them would be left: choose another one first.'
+  throw new AppError('LAST_OWNER', message)
+}
+
+/**
+ * Lets only some owners use passwords, or everybody, in a transaction that has locked the workspace. Ends the sessions that others
+ * have begun without an issuer.
+ * @param userIds null for everybody
+ * @throws EXCEEDS_OWN_REACH, INVALID_INPUT without an issuer, LAST_OWNER if no owner among them has a password
+ */
+export async function setPasswordOwners(
+  change: Change,
+  admin: Viewer,
+  userIds: readonly string[] | null,
+  registry: IssuerRegistry,
+): Promise<void> {
+  requireMayAssign(admin, { role: 'OWNER' })
+  const { workspaceId } = admin.member
+  if (userIds && (userIds.length > maxPasswordOwners || !userIds.every(isId))) {
+    throw new AppError('INVALID_INPUT', `Give the user IDs of at most ${maxPasswordOwners} owners.`)
+  }
+  await updateWorkspace(change, workspaceId, { passwordOwners: userIds && [...new Set(userIds)] })
+  if (userIds === null) return
+  if ((await registry.active()).length === 0) {
+    throw new AppError('INVALID_INPUT', 'There is no issuer of single sign-on: add one first.')
+  }
+  if (!(await hasPasswordOwner(change, workspaceId))) {
+    const message = 'Choose an owner with access to all storages and a password, who is the way back in.'
+    throw new AppError('LAST_OWNER', message)
+  }
+  await revokePasswordSessions(change, workspaceId, userIds)
+}
