@@ -242,6 +242,15 @@ export async function revokeSessionsOf(db: Change, userId: string): Promise<void
     .execute()
 }
 
+/** Notes when the member of a new session has proved who they are, which cannot be later than now. */
+export async function setVerifiedAt(db: Change, id: string, time: Date): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ verified_at: sql`least(${time}::timestamptz, now())` })
+    .where('id', '=', id)
+    .execute()
+}
+
 /** Ends the sessions that began without an identity, except those of some people. */
 export async function revokePasswordSessions(
   db: Change,

@@ -422,6 +422,7 @@ function restCalls({ ids, links, scim }: World): Record<string, (text: Buffer) =
       path: `/webhook/callback?state=x&error=${encoded(text)}&error_description=${encoded(text)}`,
     }),
     'single sign-on issuer': text => ({ method: 'GET', path: `/auth/oidc/start?issuer=${encoded(text)}` }),
+    'single sign-on fresh': text => ({ method: 'GET', path: `/auth/oidc/start?fresh=${encoded(text)}` }),
     'single sign-on test': text => ({ method: 'GET', path: `/auth/oidc/start?test=${encoded(text)}` }),
     'single sign-on next': text => ({ method: 'GET', path: `/auth/oidc/start?next=${encoded(text)}` }),
     'single sign-on link': text => ({ method: 'GET', path: `/auth/oidc/start?link=${encoded(text)}` }),

@@ -170,6 +170,29 @@ t.test('a sign-in completes once, in the browser that began it', async t => {
   t.equal(await statusAt(new TestBrowser(), `${app.url}/auth/oidc/start`), 401, 'the issuer refused')
 })
 
+t.test('a sign-in confirms who somebody is only if the issuer has just asked them', async t => {
+  const { app, issuer, owner, linkTo, signIn, sessionOf, reason } = await setUp(t)
+  issuer.person = ann
+  await app.ask(link, { ticket: await linkTo(owner.token) }, owner.token)
+  const rename = 'mutation { updateWorkspace(input: { name: "Renamed" }) { id } }'
+  const hourAgo = Math.floor(Date.now() / 1000) - 3600
+  issuer.tamper = claims => issuer.sign({ ...claims, auth_time: hourAgo })
+  const known = new TestBrowser()
+  t.equal((await signIn(known)).page, '/files')
+  t.equal(await reason(rename, {}, sessionOf(known) ?? ''), 'CONFIRMATION_REQUIRED', 'known there for an hour')
+  t.equal((await signIn(known, '?fresh=true')).status, 401, 'the issuer has not asked')
+  issuer.tamper = claims => issuer.sign({ ...claims, auth_time: undefined })
+  t.equal((await signIn(new TestBrowser(), '?fresh=true')).status, 401, 'the issuer does not say when it has asked')
+  issuer.tamper = null
+  const asked = await known.open(`${app.url}/auth/oidc/start?fresh=true`, ({ href }) => href.startsWith(issuer.url))
+  t.match(Object.fromEntries(asked.url.searchParams), { prompt: 'login', max_age: '0' })
+  const fresh = new TestBrowser()
+  t.equal((await signIn(fresh, '?fresh=true')).page, '/files')
+  t.equal(await reason(rename, {}, sessionOf(fresh) ?? ''), 'OK')
+  issuer.tamper = claims => issuer.sign({ ...claims, auth_time: hourAgo + 7200 })
+  t.equal((await signIn(new TestBrowser())).page, '/files', 'a clock that is ahead')
+})
+
 t.test('tokens that the issuer has not made for this sign-in are refused', async t => {
   const { app, issuer, owner, linkTo, signIn } = await setUp(t)
   issuer.person = ann

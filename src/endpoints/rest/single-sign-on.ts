@@ -10,7 +10,7 @@ import type { Services } from '../../services/index.ts'
 import { html, sendPage } from './consent-page.ts'
 import { sendTestOutcome } from './issuer-test-page.ts'
 
-/** Adds `GET /auth/oidc/start?issuer=&next=&link=&invite=&test=`, `GET /auth/oidc/callback?code=&state=&iss=`, and `POST /auth/oidc/backchannel-logout`. */
+/** Adds `GET /auth/oidc/start?issuer=&next=&link=&invite=&test=&fresh=`, `GET /auth/oidc/callback?code=&state=&iss=`, and `POST /auth/oidc/backchannel-logout`. */
 export function singleSignOnRoutes(
   app: FastifyInstance,
   services: Services,
@@ -25,7 +25,8 @@ export function singleSignOnRoutes(
       const query = new URLSearchParams(splitUrl(request.raw.url ?? '')[1])
       try {
         const [issuer, next, link] = [query.get('issuer'), query.get('next'), query.get('link')]
-        const more = { invite: query.get('invite'), test: query.get('test') }
+        const isFresh = query.get('fresh') === 'true'
+        const more = { invite: query.get('invite'), test: query.get('test'), isFresh }
         const given = { baseUrl: baseUrlOf(request, publicUrl), issuer, next, link, ...more }
         const { url, pending } = await singleSignOn.begin(given)
         keepPending(request, reply, pending)
@@ -144,6 +145,10 @@ const startSignIn: Operation = {
     issuer: { description: 'The ID of the issuer. The default is the first.', schema: text },
     next: { description: 'The page of the console to open afterwards.', schema: text },
     invite: { description: 'An invite, with which a person without an account gets one.', schema: text },
+    fresh: {
+      description: '`true` lets the issuer ask who the person is, although they are signed in there.',
+      schema: { type: 'string', enum: ['true'] },
+    },
     test: { description: 'The token of `testIssuer`, to try an issuer instead of signing in.', schema: text },
     link: { description: 'The token of `identityLinkUrl`, to link an identity instead of signing in.', schema: text },
   },

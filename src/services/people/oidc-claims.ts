@@ -12,6 +12,8 @@ export interface IssuedIdentity {
   name: string | null
   /** The session at the issuer; null if it names none. */
   issuerSession: string | null
+  /** When they last proved who they are at the issuer; null if it does not say. */
+  authenticatedAt: Date | null
   /** The names of their groups; null if groups do not follow the issuer. */
   groups: readonly string[] | null
 }
@@ -28,6 +30,8 @@ export interface IssuedLogout {
 /** OpenID Connect Core, section 2: at most 255 ASCII characters. */
 const subjectPattern = /^[\x20-\x7e]{1,255}$/
 const maxText = 254
+/** Seconds since 1970: the year 9999. */
+const maxTime = 253_370_764_800
 /** The maximum number of groups of a person at the issuer. */
 const maxGroups = 1000
 
@@ -58,7 +62,7 @@ export function identityOf(
   claims: Record<string, unknown>,
   groupsClaim: string | null,
 ): IssuedIdentity {
-  const { sub, email, name, sid, email_verified: isVerified } = claims
+  const { sub, email, name, sid, email_verified: isVerified, auth_time: seconds } = claims
   if (typeof sub !== 'string' || !subjectPattern.test(sub)) {
     throw new AppError('SIGN_IN_REFUSED', 'The issuer named no valid subject.')
   }
@@ -70,6 +74,7 @@ export function identityOf(
     isEmailVerified: isVerified === true || isVerified === 'true',
     name: textOf(name),
     issuerSession: textOf(sid),
+    authenticatedAt: typeof seconds === 'number' && seconds > 0 && seconds < maxTime ? new Date(seconds * 1000) : null,
     groups:
       groupsClaim === null
         ? null

@@ -7,8 +7,8 @@ import { isId } from '../../auth/id.ts'
 import { requireRecent, requireSession } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { SessionTokens } from '../../auth/tokens.ts'
-import type { Origin, Viewer } from '../../auth/viewer.ts'
-import { type Database, isUniqueViolation } from '../../db/client.ts'
+import type { Member, Origin, Viewer } from '../../auth/viewer.ts'
+import { type Change, type Database, isUniqueViolation } from '../../db/client.ts'
 import {
   deleteIdentity,
   deleteUsedSignInsBefore,
@@ -20,9 +20,10 @@ import {
   useSignInState,
 } from '../../db/identities.ts'
 import { findMember, lockMember } from '../../db/members.ts'
+import { type SignInProof, setVerifiedAt } from '../../db/sessions.ts'
 import { findPassword } from '../../db/users.ts'
 import { AppError } from '../../errors.ts'
-import type { Audit } from '../audit/index.ts'
+import type { Audit, Recording } from '../audit/index.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
 import { type SignedIn, startSession } from './accounts.ts'
 import { createIssuedAccount, followIssuedGroups } from './issued-accounts.ts'
@@ -51,6 +52,8 @@ interface PendingSignIn extends SignInChecks {
   /** Only its response completes the sign-in. Empty for a test. */
   issuerId: string
   redirectUri: string
+  /** Whether the person has to prove who they are again. */
+  isFresh: boolean
   purpose: SignInPurpose
   /** Milliseconds since 1970. */
   expiresAt: number
@@ -74,6 +77,7 @@ export interface StartedSignIn {
   link: string | null
   invite: string | null
   test: string | null
+  isFresh: boolean
 }
 
 export type CompletedSignIn =
@@ -118,7 +122,14 @@ export function createSingleSignOn(options: {
   ): Promise<SignedIn> {
     const identity = await findIdentity(db, issued.issuer, issued.subject)
     const member = identity && (await findMember(db, identity.workspaceId, identity.userId))
-    const { issuerSession, email, issuer } = issued
+    const { issuerSession, email, issuer, authenticatedAt } = issued
+    const start = async (change: Change, recording: Recording, member: Member, by: SignInProof) => {
+      const session = await startSession(tokens, change, recording, member, by, origin)
+      const id = tokens.verify(session.token)
+      // The issuer may have known the person for hours, without asking who they are.
+      if (id !== null && authenticatedAt) await setVerifiedAt(change, id, authenticatedAt)
+      return session
+    }
     const details = { issuer, email }
     if (identity && member) {
       return audit.recorded({ origin }, 'LOGIN', { details }, recording =>
@@ -128,7 +139,7 @@ export function createSingleSignOn(options: {
           const followed = await followIssuedGroups(change, member, issued)
           if (followed.changes) recording.add({ details: { groups: followed.changes } })
           const by = { identityId: identity.id, issuerSession }
-          return startSession(tokens, change, recording, followed.member, by, origin)
+          return start(change, recording, followed.member, by)
         }),
       )
     }
@@ -141,7 +152,7 @@ export function createSingleSignOn(options: {
         const followed = await followIssuedGroups(change, created.member, issued)
         if (followed.changes) recording.add({ details: { groups: followed.changes } })
         const by = { identityId: created.identityId, issuerSession }
-        return startSession(tokens, change, recording, followed.member, by, origin)
+        return start(change, recording, followed.member, by)
       })
     })
   }
@@ -160,14 +171,21 @@ export function createSingleSignOn(options: {
      * @param given.test from `startTest`; null for a real sign-in
      * @throws NOT_FOUND without the issuer, INVALID_STATE, UNAVAILABLE
      */
-    async begin({ baseUrl, issuer, test, ...given }: StartedSignIn): Promise<{ url: string; pending: string }> {
+    async begin({
+      baseUrl,
+      issuer,
+      test,
+      isFresh,
+      ...given
+    }: StartedSignIn): Promise<{ url: string; pending: string }> {
       const checks = newChecks()
       const redirectUri = `${baseUrl}/auth/oidc/callback`
       const keep = (issuerId: string, purpose: SignInPurpose) => {
-        const pending: PendingSignIn = { ...checks, issuerId, redirectUri, purpose, expiresAt: Date.now() + lifetime }
+        const expiresAt = Date.now() + lifetime
+        const pending: PendingSignIn = { ...checks, issuerId, redirectUri, isFresh, purpose, expiresAt }
         return sign('pending', pending)
       }
-      const options = { redirectUri, isFresh: false }
+      const options = { redirectUri, isFresh }
       if (test !== null) {
         const ticket = open<TestTicket>('test', test)
         if (!ticket) throw new AppError('INVALID_STATE', 'This test has expired: begin again.')
@@ -196,11 +214,13 @@ export function createSingleSignOn(options: {
       const { purpose } = pending
       const callback = new URL(`${pending.redirectUri}?${query}`)
       if (purpose.kind === 'TEST') {
-        const issued = await tests.connect(purpose.ticket, issuer => issuer.exchange(callback, pending, false))
+        const issued = await tests.connect(purpose.ticket, issuer =>
+          issuer.exchange(callback, pending, pending.isFresh),
+        )
         return { kind: 'TEST', outcome: await tests.outcomeOf(purpose.ticket, issued) }
       }
       const from = await registry.find(pending.issuerId)
-      const issued = await from.open().exchange(callback, pending, false)
+      const issued = await from.open().exchange(callback, pending, pending.isFresh)
       if (purpose.kind === 'SIGN_IN') {
         const session = await signIn(from, issued, purpose.invite, origin)
         return { kind: 'SIGNED_IN', session, next: purpose.next }

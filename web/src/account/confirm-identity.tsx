@@ -4,7 +4,9 @@ import { Form } from 'react-aria-components'
 import { ask, basePath, urlOf } from '../api/client.ts'
 import { graphql } from '../api/graphql.ts'
 import { queryKeys } from '../api/query-keys.ts'
+import { installation } from '../api/session.ts'
 import { common } from '../texts/common.ts'
+import { texts as identityTexts } from '../texts/identities.ts'
 import { texts } from '../texts/security.tsx'
 import { texts as settingsTexts } from '../texts/settings.tsx'
 import { Button } from '../ui/button.tsx'
@@ -102,10 +104,16 @@ function PasswordForm({
 
 function SignInAgain({ onClose }: { onClose: () => void }) {
   const next = location.pathname.slice(basePath.length) + location.search
+  const { data } = useQuery({ queryKey: queryKeys.installation, queryFn: installation })
   return (
     <>
       <p>{texts.signInAgainHelp}</p>
       <DialogEnd label={common.cancel} onClose={onClose}>
+        {data?.singleSignOn.map(({ id, name, url }) => (
+          <a key={id} className="button" href={`${url}&fresh=true&next=${encodeURIComponent(next)}`}>
+            {identityTexts.signInWith(name)}
+          </a>
+        ))}
         <a className="button" href={urlOf(`/sign-in?next=${encodeURIComponent(next)}`)}>
           {texts.signInAgain}
         </a>
