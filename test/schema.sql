@@ -377,6 +377,35 @@ CREATE INDEX invites_api_key_id ON public.invites USING btree (api_key_id)
 CREATE INDEX invites_workspace_id ON public.invites USING btree (workspace_id)
 CREATE UNIQUE INDEX invites_pkey ON public.invites USING btree (id)
 CREATE UNIQUE INDEX invites_token_hash_key ON public.invites USING btree (token_hash)
+issuer_tests.credential_id uuid not null
+issuer_tests.workspace_id uuid not null
+issuer_tests.sealed bytea not null
+issuer_tests.expires_at timestamp with time zone not null
+issuer_tests: issuer_tests_pkey PRIMARY KEY (credential_id)
+issuer_tests: issuer_tests_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX issuer_tests_expires_at ON public.issuer_tests USING btree (expires_at)
+CREATE UNIQUE INDEX issuer_tests_pkey ON public.issuer_tests USING btree (credential_id)
+issuers.id uuid not null
+issuers.workspace_id uuid not null
+issuers.name text not null
+issuers.issuer text not null
+issuers.client_id text not null
+issuers.secret bytea not null
+issuers.groups_claim text
+issuers.domains text[] not null
+issuers.group_ids uuid[] not null
+issuers.is_enabled boolean not null
+issuers.version integer not null default 1
+issuers.created_at timestamp with time zone not null default now()
+issuers: issuers_issuer_check CHECK ((octet_length(issuer) <= 1000))
+issuers: issuers_name_check CHECK ((octet_length(name) <= 800))
+issuers: issuers_pkey PRIMARY KEY (id)
+issuers: issuers_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+issuers: issuers_workspace_id_issuer_key UNIQUE (workspace_id, issuer)
+issuers: issuers_workspace_id_name_key UNIQUE (workspace_id, name)
+CREATE UNIQUE INDEX issuers_pkey ON public.issuers USING btree (id)
+CREATE UNIQUE INDEX issuers_workspace_id_issuer_key ON public.issuers USING btree (workspace_id, issuer)
+CREATE UNIQUE INDEX issuers_workspace_id_name_key ON public.issuers USING btree (workspace_id, name)
 job_entries.job_id uuid not null
 job_entries.id bigint not null
 job_entries.state text not null
@@ -937,6 +966,7 @@ workspaces.name text not null
 workspaces.registration text not null default 'OPEN'::text
 workspaces.created_at timestamp with time zone not null default now()
 workspaces.second_factor_roles text[] not null default '{}'::text[]
+workspaces.password_owners uuid[]
 workspaces.approvals text[] not null default '{}'::text[]
 workspaces: workspaces_approvals_check CHECK ((approvals <@ '{DELETION,OVERWRITE}'::text[]))
 workspaces: workspaces_pkey PRIMARY KEY (id)

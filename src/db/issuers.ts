@@ -61,12 +61,17 @@ export async function updateIssuer(db: Change, id: string, changes: IssuerChange
   return toIssuer(row)
 }
 
-/** Deletes an issuer with its identities and the memberships that it has named, and ends the sessions that began with it. */
-export async function deleteIssuer(db: Change, { id, workspaceId, issuer }: IssuerRecord): Promise<void> {
+/**
+ * Deletes an issuer and, if no other one has its address, its identities, the memberships that it has named, and the sessions that
+ * began with it.
+ */
+export async function deleteIssuer(db: Change, record: IssuerRecord, isOnlyOne: boolean): Promise<void> {
+  const { id, workspaceId, issuer } = record
+  await db.deleteFrom('issuers').where('id', '=', id).execute()
+  if (!isOnlyOne) return
   await revokeIssuedSessions(db, { issuer, subject: null, issuerSession: null })
   await db.deleteFrom('identities').where('workspace_id', '=', workspaceId).where('issuer', '=', issuer).execute()
   await db.deleteFrom('group_members').where('workspace_id', '=', workspaceId).where('issued_by', '=', issuer).execute()
-  await db.deleteFrom('issuers').where('id', '=', id).execute()
 }
 
 export async function findIssuer(db: Database, workspaceId: string, id: string): Promise<IssuerRecord | null> {
@@ -92,10 +97,10 @@ export async function listEnabledIssuers(db: Database): Promise<IssuerRecord[]> 
   return rows.map(toIssuer)
 }
 
-/** Keeps an issuer enabled until the end of the transaction. Returns false if it no longer is. */
-export async function keepEnabled(db: Database, id: string): Promise<boolean> {
+/** Keeps an issuer as it is until the end of the transaction. Returns false if it was disabled or changed. */
+export async function keepEnabled(db: Database, id: string, version: number): Promise<boolean> {
   const query = db.selectFrom('issuers').select('id').where('id', '=', id).where('is_enabled', '=', true)
-  return (await query.forShare().executeTakeFirst()) !== undefined
+  return (await query.where('version', '=', version).forShare().executeTakeFirst()) !== undefined
 }
 
 function columnsOf({ name, clientId, secret, groupsClaim, domains, groupIds, isEnabled }: IssuerChanges) {

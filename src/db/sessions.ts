@@ -242,11 +242,11 @@ export async function revokeSessionsOf(db: Change, userId: string): Promise<void
     .execute()
 }
 
-/** Notes when the member of a new session has proved who they are, which cannot be later than now. */
-export async function setVerifiedAt(db: Change, id: string, time: Date): Promise<void> {
+/** Notes when the member of a new session has proved who they are, which cannot be later than now; null if nobody knows. */
+export async function setVerifiedAt(db: Change, id: string, time: Date | null): Promise<void> {
   await db
     .updateTable('sessions')
-    .set({ verified_at: sql`least(${time}::timestamptz, now())` })
+    .set({ verified_at: time && sql`least(${time}::timestamptz, now())` })
     .where('id', '=', id)
     .execute()
 }

@@ -77,6 +77,9 @@ export async function hasPasswordOwner(db: Database, workspaceId: string): Promi
       select from members join users on users.id = members.user_id
       where members.workspace_id = workspaces.id and members.user_id = any(password_owners) and members.role = 'OWNER'
         and members.deactivated_at is null and members.provider_access -> 'all' = 'true' and users.password_hash is not null
+        and not exists (
+          select from identities where identities.user_id = members.user_id and identities.issuer like 'ldap:%'
+        )
     ) as found from workspaces where id = ${workspaceId}`.execute(db)
   return rows[0]?.found === true
 }

@@ -6,7 +6,7 @@
 import cookie from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-const cookieName = 'stowage_session'
+export const sessionCookie = 'stowage_session'
 /** The console's scripts send this header with any value. */
 const consoleHeader = 'x-stowage-console'
 
@@ -24,7 +24,7 @@ export async function acceptSessionCookies(app: FastifyInstance): Promise<void> 
 
 /** Returns the token in the cookie; null if there is none or the header is missing. */
 export function cookieToken(request: FastifyRequest): string | null {
-  return request.headers[consoleHeader] === undefined ? null : cookieOf(request, cookieName)
+  return request.headers[consoleHeader] === undefined ? null : cookieOf(request, sessionCookie)
 }
 
 /** Returns the value of a cookie of the request, or null. */
@@ -38,11 +38,11 @@ export function setSessionCookie(
   reply: FastifyReply,
   { token, expiresAt, path }: { token: string; expiresAt: Date | null; path: string },
 ): void {
-  reply.setCookie(cookieName, token, { ...attributes(request, path), ...(expiresAt && { expires: expiresAt }) })
+  reply.setCookie(sessionCookie, token, { ...attributes(request, path), ...(expiresAt && { expires: expiresAt }) })
 }
 
 export function clearSessionCookie(request: FastifyRequest, reply: FastifyReply, path: string): void {
-  reply.clearCookie(cookieName, attributes(request, path))
+  reply.clearCookie(sessionCookie, attributes(request, path))
 }
 
 function attributes({ protocol }: FastifyRequest, path: string) {

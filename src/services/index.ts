@@ -264,7 +264,7 @@ export function createServices(options: {
       limits: limits.signIns,
       audit,
       registry,
-      tests: createIssuerTests({ db, secrets, redaction: options.redaction, audit, registry }),
+      tests: createIssuerTests({ db, secrets, redaction: options.redaction, audit, credentials, registry }),
     }),
     directories: createDirectories({ db, ldapSource: directory?.source ?? null, sources }),
     scim: {
@@ -272,7 +272,7 @@ export function createServices(options: {
       users: createScimUsers({ db, audit }),
       groups: createScimGroups({ db, audit }),
     },
-    issuers: createIssuers({ db, secrets, audit, registry }),
+    issuers: createIssuers({ db, secrets, audit, registry, directorySource: directory?.source ?? null }),
     issuerLogout: createIssuerLogout({ db, audit, registry }),
     invites: createInvites({ db, audit }),
     passwordResets: createPasswordResets({ db, audit, directory: directorySignIn }),

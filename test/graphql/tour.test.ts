@@ -129,7 +129,8 @@ async function tourApplications(t: Test, ask: Ask, app: TestApp): Promise<void> 
 }
 
 async function tourIssuers(t: Test, ask: Ask): Promise<void> {
-  const issuer = 'id name issuer clientId groupsClaim domains groups { name } enabled isFromSettings createdAt'
+  const issuer =
+    'id name issuer clientId groupsClaim domains groups { name } redirectUri enabled isFromSettings createdAt'
   const input = { name: 'Work', issuer: 'https://id.example.org', clientId: 'stowage', clientSecret: 'a secret' }
   const { createIssuer } = await ask(
     `mutation ($input: CreateIssuerInput!) { createIssuer(input: $input) { ${issuer} } }`,
@@ -227,9 +228,12 @@ t.test('every field of the schema works in typical use', async t => {
   const { updateWorkspace } = await ask(
     'mutation { updateWorkspace(input: { name: "Team", registration: INVITE, secondFactorRoles: [], singleSignOnOnly: false, passwordOwners: [] }) { id name registration secondFactorRoles passwordOwners approvals sendsEmail createdAt } }',
   )
-  t.same(await ask('{ workspace { id name registration secondFactorRoles passwordOwners approvals sendsEmail createdAt } }'), {
-    workspace: updateWorkspace,
-  })
+  t.same(
+    await ask('{ workspace { id name registration secondFactorRoles passwordOwners approvals sendsEmail createdAt } }'),
+    {
+      workspace: updateWorkspace,
+    },
+  )
 
   const { providerTypes } = await ask('{ providerTypes { type title configSchema needsAuthorization builtIn } }')
   t.match(

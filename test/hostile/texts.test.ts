@@ -447,6 +447,10 @@ function restCalls({ ids, links, scim }: World): Record<string, (text: Buffer) =
       registration(named('{"redirect_uris":["https://example.org/"],"client_name":"', text, '"}')),
     'oauth redirect address': text => registration(named('{"redirect_uris":["https://example.org/', text, '"]}')),
     'oauth metadata': text => ({ method: 'GET', path: `/.well-known/oauth-protected-resource/${encoded(text)}` }),
+    'single sign-on issuer in the path': text => ({
+      method: 'GET',
+      path: `/auth/oidc/callback/${encoded(text)}?code=x&state=y`,
+    }),
     'single sign-on state': text => ({ method: 'GET', path: `/auth/oidc/callback?code=x&state=${encoded(text)}` }),
     'single sign-on cookie': text => ({
       method: 'GET',

@@ -3,8 +3,10 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
+import { callbackPathOf } from '../../src/services/people/issuer-registry.ts'
 import { startIssuer, TestBrowser, type TestIssuer } from '../servers/oidc.ts'
 import { startApp } from '../support/app.ts'
+import { password } from '../support/client.ts'
 import { freePort } from '../support/free-port.ts'
 
 const create = 'mutation ($input: CreateIssuerInput!) { createIssuer(input: $input) { id } }'
@@ -15,6 +17,7 @@ const list =
 const installation = '{ installation { singleSignOn { id name url } } }'
 const linkUrl = 'query ($issuer: ID) { identityLinkUrl(issuer: $issuer) }'
 const link = 'mutation ($ticket: String!) { linkIdentity(ticket: $ticket) { id } }'
+const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
 const me = '{ me { id email groups { name } } }'
 
 const isPage = ({ pathname }: URL) => pathname === '/files' || pathname.startsWith('/settings')
@@ -30,7 +33,7 @@ async function setUp(t: Test, count = 1) {
   }
   for (let index = 0; index < count; index++) {
     const issuer = await startIssuer(t)
-    issuer.register([`${app.url}/auth/oidc/callback`])
+    issuer.register([app.url + callbackPathOf(null, issuer.url)])
     const name = `Issuer ${index + 1}`
     issuers.push(Object.assign(issuer, { name, id: await add(issuer, { name, groupsClaim: 'groups' }) }))
   }
@@ -193,6 +196,7 @@ t.test('a test sign-in shows what would happen, and changes nothing', async t =>
   const start = 'mutation ($input: TestIssuerInput!) { testIssuer(input: $input) }'
   const test = async (input: object, browser = new TestBrowser()) => {
     const { testIssuer } = await app.ask(start, { input }, token)
+    browser.setCookie(app.url, 'stowage_session', token)
     return open(browser, testIssuer)
   }
   const group = 'mutation { createGroup(input: { name: "Staff", role: VIEWER }) { group { id } } }'
@@ -213,7 +217,7 @@ t.test('a test sign-in shows what would happen, and changes nothing', async t =>
   t.match(await test({ id: issuer.id }), { text: /belongs to another account/ })
   await linkWith(issuer)
   t.match(await test({ id: issuer.id }), { text: /sign you in to the account owner@example.org/ })
-  t.equal(sessionOf(browser), '')
+  t.equal(sessionOf(browser), token, 'the session stays')
   const counts = await app.db
     .selectFrom('users')
     .select(({ fn }) => fn.countAll().as('users'))
@@ -241,7 +245,24 @@ t.test('a test sign-in shows what would happen, and changes nothing', async t =>
   t.equal(await reason(start, { input: { id: groupIds[0] } }), 'NOT_FOUND')
   const { testIssuer: earlier } = await app.ask(start, { input: { id: issuer.id } }, token)
   await app.ask(start, { input: { id: issuer.id, issuer: 'http://127.0.0.1:1' } }, token)
-  t.match(await open(new TestBrowser(), earlier), { status: 400 }, 'a later test ends it')
+  const own = new TestBrowser()
+  own.setCookie(app.url, 'stowage_session', token)
+  t.match(await open(own, earlier), { status: 400 }, 'a later test ends it')
+
+  t.comment('Only in the browser of the administrator, while they are one')
+  const { testIssuer: link } = await app.ask(start, { input: { id: issuer.id } }, token)
+  t.match(await open(new TestBrowser(), link), { status: 400, text: /belongs to another session/ })
+  const other = new TestBrowser()
+  other.setCookie(app.url, 'stowage_session', (await app.register('mallory@example.org')).token)
+  t.match(await open(other, link), { status: 400, text: /belongs to another session/ })
+  const { key } = await app.createKey(token, { name: 'key', scopes: ['admin'] })
+  t.equal(await reason(start, { input: { id: issuer.id } }, key), 'SESSION_REQUIRED')
+  const second = (await app.ask(login, { input: { email: 'owner@example.org', password } })).login.token
+  const { testIssuer: late } = await app.ask(start, { input: { id: issuer.id } }, second)
+  own.setCookie(app.url, 'stowage_session', second)
+  const back = await own.open(late, ({ pathname }) => pathname.startsWith('/auth/oidc/callback'))
+  await app.ask('mutation { logout }', {}, second)
+  t.match(await open(own, back.url.href), { status: 401 }, 'the session has ended meanwhile')
   const elsewhere = await test({ id: issuer.id, issuer: 'http://127.0.0.1:1' })
   t.match(elsewhere.text, url, 'a stored secret goes to its own issuer only')
   t.notOk(app.logged().includes(clientSecret))
@@ -260,6 +281,7 @@ t.test('an issuer cannot pass for another one', async t => {
     received.push(at.pathname)
     if (at.pathname === '/authorize') {
       at.searchParams.set('client_id', honest.clientId)
+      at.searchParams.set('redirect_uri', app.url + callbackPathOf(null, honest.url))
       response.writeHead(302, { location: `${honest.url}/auth?${at.searchParams}` }).end()
       return
     }
@@ -272,9 +294,27 @@ t.test('an issuer cannot pass for another one', async t => {
   })
   const hostile = await add({ url, clientId: 'x', clientSecret: 'y' })
   const browser = new TestBrowser()
-  t.match(await signIn(browser, hostile), { status: 401 }, 'the response of the honest issuer')
+  t.match(await signIn(browser, hostile), { status: 400 }, 'the response of the honest issuer')
   t.equal(sessionOf(browser), '')
   t.notOk(received.includes('/token'), 'the hostile issuer gets no code')
+
+  t.comment('The honest issuer does not name itself in its responses')
+  const ownPath = callbackPathOf(null, honest.url)
+  const victim = new TestBrowser()
+  const sent = await victim.open(`${app.url}/auth/oidc/start?issuer=${hostile}`, ({ href }) => href.startsWith(url))
+  const attacker = new TestBrowser()
+  const pending = await attacker.open(`${app.url}/auth/oidc/start?issuer=${honest.id}`, ({ href }) =>
+    href.startsWith(honest.url),
+  )
+  // The code is for the attacker's verifier and nonce, and the state is that of the victim.
+  const mixed = new URL(pending.url)
+  mixed.searchParams.set('state', sent.url.searchParams.get('state') ?? '')
+  const answered = await victim.open(mixed.href, ({ pathname }) => pathname.startsWith('/auth/oidc/callback'))
+  t.equal(answered.url.pathname, ownPath, 'the issuer answers to its own address only')
+  answered.url.searchParams.delete('iss')
+  received.length = 0
+  t.match(await open(victim, answered.url.href), { status: 400 })
+  t.same(received, [], 'the hostile issuer gets no code')
 
   t.comment('One issuer signs for another one')
   other.person = person('eve')

@@ -42,6 +42,7 @@ export function makeCell(world: World, row: string, holder: Holder, given: reado
   let verdict = judge(holder, needs, locations)
   if (verdict.may && gives === 'a key that reads') verdict = judgeNewKey(holder, { scopes: ['read'], access: 'all' })
   if (verdict.may && gives === 'what the bystander has') verdict = judgeGift(holder, world.bystander)
+  if (verdict.may && gives === 'what an owner has') verdict = judgeGift(holder, world.founder.owner)
   const settled = verdict.may ? locations : locations.map((at, index) => seeded(at, takes[index], areas[index]))
   return { row, holder, areas, verdict, locations: settled, n }
 }

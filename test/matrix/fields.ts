@@ -178,6 +178,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Mutation.unlinkIdentity': { needs: session, bounces: true, args: ({ ids }) => ({ id: ids.spare }) },
   'Mutation.createIssuer': {
     needs: workspaceAdmin,
+    gives: 'what an owner has',
     bounces: true,
     args: ({ n }) => {
       const client = { clientId: 'stowage', clientSecret: 'a secret of this test' }
@@ -187,6 +188,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   },
   'Mutation.updateIssuer': {
     needs: workspaceAdmin,
+    gives: 'what an owner has',
     bounces: true,
     args: ({ ids }) => {
       const rule = { groupsClaim: null, domains: null, groupIds: null, enabled: null }
@@ -194,13 +196,18 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     },
   },
   'Mutation.testIssuer': {
-    needs: workspaceAdmin,
+    needs: { ...workspaceAdmin, who: 'session' },
     args: () => {
       const client = { issuer: 'https://id.example.org', clientId: 'stowage', clientSecret: 'a secret of this test' }
       return { input: { id: null, ...client, groupsClaim: null, domains: null, groupIds: null } }
     },
   },
-  'Mutation.deleteIssuer': { needs: workspaceAdmin, bounces: true, args: ({ ids }) => ({ id: ids.spare }) },
+  'Mutation.deleteIssuer': {
+    needs: workspaceAdmin,
+    gives: 'what an owner has',
+    bounces: true,
+    args: ({ ids }) => ({ id: ids.spare }),
+  },
   'Mutation.resetPassword': {
     needs: anyone,
     args: ({ n }) => ({ input: { token: `unknown ${n}`, newPassword: 'short' } }),
@@ -527,6 +534,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     groupsClaim: own,
     domains: own,
     groups: own,
+    redirectUri: own,
     enabled: own,
     isFromSettings: own,
     createdAt: own,

@@ -466,6 +466,7 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'GET /webhook/callback': { ...page('/webhook/callback?state=unknown&code=x'), bounces: true },
   'GET /auth/oidc/start': { ...page('/auth/oidc/start?next=/files'), bounces: true },
   'GET /auth/oidc/callback': { ...page('/auth/oidc/callback?state=unknown&code=x'), bounces: true },
+  'GET /auth/oidc/callback/:issuer': { ...page('/auth/oidc/callback/unknown?state=unknown&code=x'), bounces: true },
   'POST /auth/oidc/backchannel-logout': {
     needs: { who: 'anyone' },
     bounces: true,

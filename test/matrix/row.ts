@@ -58,7 +58,7 @@ export interface Row {
   /** One purpose for each location, in the order of the arguments. */
   takes?: readonly Purpose[]
   /** The rights that the call grants, which must not exceed those of the credential. */
-  gives?: 'what the bystander has' | 'a key that reads'
+  gives?: 'what the bystander has' | 'a key that reads' | 'what an owner has'
   /** The thing that a successful call uses up, so that each call needs a new one. */
   spends?:
     | 'session'

@@ -173,7 +173,9 @@ export class TestBrowser {
   }
 
   setCookie(origin: string, name: string, value: string): void {
-    this.#cookies.get(new URL(origin).origin)?.set(name, value)
+    const jar = this.#cookies.get(new URL(origin).origin) ?? new Map<string, string>()
+    this.#cookies.set(new URL(origin).origin, jar)
+    jar.set(name, value)
   }
 
   /** Signs out of an origin. */

@@ -130,7 +130,8 @@ t.test('everything signed or encrypted with the old secret survives its rotation
     t.same(entries.nodes, [{ name: 'b' }])
     t.equal(await (await second.download(token, driveId, '/file')).text(), 'in the drive')
     t.equal((await patch(second, token, 5, '567')).status, 204)
-    const begun = await fetch(test.testIssuer.replace(first.url, second.url))
+    const cookie = `stowage_session=${token}`
+    const begun = await fetch(test.testIssuer.replace(first.url, second.url), { headers: { cookie } })
     t.equal(begun.status, 503, 'the secret opens, and the issuer is down')
   })
 

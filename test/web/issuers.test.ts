@@ -1,5 +1,6 @@
 /** Tests the settings of single sign-on. */
 import t from 'tap'
+import { callbackPathOf } from '../../src/services/people/issuer-registry.ts'
 import { startIssuer } from '../servers/oidc.ts'
 import { axeViolations } from './browser.ts'
 import { button, dialog, isGood, startFiles } from './files.ts'
@@ -12,7 +13,7 @@ const oidc = { issuer: operated.url, clientId: 'stowage', clientSecret: operated
 const files = await startFiles(t, { settings: { oidc } })
 if (files) {
   const { app, open } = files
-  added.register([`${app.url}/auth/oidc/callback`])
+  added.register([app.url + callbackPathOf(null, added.url)])
 
   t.test('an administrator adds an issuer, tests it, changes it and removes it', async t => {
     for (const viewport of [wide, phone]) {
@@ -49,7 +50,7 @@ if (files) {
 
       await row.getByRole('button', { name: 'Edit' }).click()
       await dialog(page).getByRole('switch', { name: 'Enabled' }).press('Space')
-      await button(page, 'Save').click()
+      await dialog(page).getByRole('button', { name: 'Save' }).click()
       await row.getByText('Disabled').waitFor()
       await row.getByRole('button', { name: 'Remove' }).click()
       await dialog(page).getByText('no longer linked with it').waitFor()

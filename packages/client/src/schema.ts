@@ -153,7 +153,7 @@ export interface ArchiveTicketInput {
 }
 
 /** The action. */
-export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'APPROVAL_DECIDE' | 'APPROVAL_REQUEST' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FACTOR_ADD' | 'FACTOR_REMOVE' | 'FACTOR_UPDATE' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'HOLD_CREATE' | 'HOLD_RELEASE' | 'IDENTITY_CONFIRM' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'RECOVERY_CODES_CREATE' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
+export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'APPROVAL_DECIDE' | 'APPROVAL_REQUEST' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FACTOR_ADD' | 'FACTOR_REMOVE' | 'FACTOR_UPDATE' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'HOLD_CREATE' | 'HOLD_RELEASE' | 'IDENTITY_CONFIRM' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'ISSUER_CREATE' | 'ISSUER_DELETE' | 'ISSUER_TEST' | 'ISSUER_UPDATE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'RECOVERY_CODES_CREATE' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 
 /** An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time. */
 export interface AuditEvent {
@@ -247,7 +247,7 @@ export interface AuditEventFilter {
 }
 
 /** The kind of object that was changed, other than files and providers. */
-export type AuditSubjectKind = 'API_KEY' | 'GROUP' | 'INVITE' | 'JOB' | 'MEMBER' | 'SCHEDULE' | 'SCIM_TOKEN' | 'SESSION' | 'SHARE' | 'WEBHOOK' | 'WORKSPACE'
+export type AuditSubjectKind = 'API_KEY' | 'GROUP' | 'INVITE' | 'ISSUER' | 'JOB' | 'MEMBER' | 'SCHEDULE' | 'SCIM_TOKEN' | 'SESSION' | 'SHARE' | 'WEBHOOK' | 'WORKSPACE'
 
 /** A new session. */
 export interface AuthPayload {
@@ -500,6 +500,26 @@ export interface CreateInvitePayload {
   expiresAt: string
   /** The code with which one person registers. It is not shown again. */
   invite: string
+}
+
+/** A new issuer of single sign-on. */
+export interface CreateIssuerInput {
+  /** The ID of Stowage as a client of the issuer. */
+  clientId: string
+  /** The secret of this client. It cannot be read again. */
+  clientSecret: string
+  /** The domains, at most 20, in which a verified email gives an account at the first sign-in. */
+  domains?: readonly (string)[] | null
+  /** Whether people can sign in with it. The default is true. */
+  enabled?: boolean | null
+  /** The IDs of the groups, at most 20, that such an account joins. */
+  groupIds?: readonly (string)[] | null
+  /** The claim of ID tokens with the names of groups, such as `groups`. If it is empty, groups do not follow the issuer. */
+  groupsClaim?: string | null
+  /** The address, exactly as it appears in the metadata of the issuer. It cannot be changed later. */
+  issuer: string
+  /** The name on the button, unique, with 1 to 200 characters. */
+  name: string
 }
 
 /** The work of a new job. */
@@ -964,8 +984,10 @@ export interface Installation {
   needsSetupCode: boolean
   /** Who can register. */
   registration: Registration
-  /** The issuers with which people sign in; none if the operator has set none. */
+  /** The issuers with which people sign in. */
   singleSignOn: readonly (SingleSignOnIssuer)[]
+  /** Whether passwords work for some owners only. */
+  singleSignOnOnly: boolean
 }
 
 /** An invite that is neither used nor expired. Its code is shown only when it is created. */
@@ -985,6 +1007,33 @@ export interface Invite {
   providerAccess: ProviderAccess
   /** The role of the person who registers with the invite. */
   role: Role
+}
+
+/** An OpenID Connect issuer with which people sign in, as administrators see it. */
+export interface Issuer {
+  __typename: 'Issuer'
+  /** The ID of Stowage as a client of the issuer. */
+  clientId: string
+  /** The time at which it was added, or null for the one of the settings. */
+  createdAt: string | null
+  /** A person whose verified email is in one of these domains gets an account at their first sign-in. */
+  domains: readonly (string)[]
+  /** Whether people can sign in with it. */
+  enabled: boolean
+  /** The groups that such an account joins. Requires the scope `admin` on all providers, without a base path. */
+  groups: readonly (Group)[]
+  /** The claim with the names of groups, or null if groups do not follow the issuer. */
+  groupsClaim: string | null
+  /** The permanent ID of the issuer here. */
+  id: string
+  /** Whether the operator has set it with STOWAGE_OIDC_ISSUER. It cannot be changed here. */
+  isFromSettings: boolean
+  /** The address of the issuer. */
+  issuer: string
+  /** The name on the button of the sign-in page. */
+  name: string
+  /** The redirect URI to register at the issuer. No other issuer has it. */
+  redirectUri: string
 }
 
 /** Work on whole trees that outlives its request and the server that runs it. It has the rights of the person who created it, limited by their API key, and ends with that key. */
@@ -1647,9 +1696,11 @@ export type ShareState = 'ACTIVE' | 'EXPIRED' | 'REVOKED' | 'USED_UP'
 /** An OpenID Connect issuer with which people sign in. */
 export interface SingleSignOnIssuer {
   __typename: 'SingleSignOnIssuer'
-  /** The host of the issuer. */
+  /** The ID of the issuer here. */
+  id: string
+  /** Its name, or its host if the operator has set it. */
   name: string
-  /** The address that sends a browser to the issuer. With `?next=`, it opens this page of the console afterwards. */
+  /** The address that sends a browser to the issuer. With the parameter `next`, it opens this page of the console afterwards. */
   url: string
 }
 
@@ -1724,6 +1775,24 @@ export interface TakeOverUploadPayload {
   path: string
 }
 
+/** Settings of an issuer, which need not be stored. With an ID, omitted fields are those of a stored issuer. */
+export interface TestIssuerInput {
+  /** The ID of the client. */
+  clientId?: string | null
+  /** The secret of the client. */
+  clientSecret?: string | null
+  /** The domains, at most 20, in which a verified email gives an account at the first sign-in. */
+  domains?: readonly (string)[] | null
+  /** The IDs of the groups, at most 20, that such an account joins. */
+  groupIds?: readonly (string)[] | null
+  /** The claim of ID tokens with the names of groups, such as `groups`. If it is empty, groups do not follow the issuer. */
+  groupsClaim?: string | null
+  /** The ID of a stored issuer, whose address cannot be replaced. */
+  id?: string | null
+  /** The address of an issuer that is not stored. */
+  issuer?: string | null
+}
+
 /** The endpoints that accept the tokens of an application. */
 export type TokenAudience = 'MCP' | 'SERVER'
 
@@ -1792,6 +1861,26 @@ export interface UpdateGroupInput {
   providerAccess?: ProviderAccessInput | null
   /** The new role, at most your own and not OWNER. */
   role?: Role | null
+}
+
+/** Changes to an issuer. Omitted fields do not change. */
+export interface UpdateIssuerInput {
+  /** The new ID of the client. */
+  clientId?: string | null
+  /** The new secret of the client. */
+  clientSecret?: string | null
+  /** The domains, at most 20, in which a verified email gives an account at the first sign-in. */
+  domains?: readonly (string)[] | null
+  /** Whether people can sign in with it. Disabling it ends the sessions that began with it. */
+  enabled?: boolean | null
+  /** The IDs of the groups, at most 20, that such an account joins. */
+  groupIds?: readonly (string)[] | null
+  /** The claim of ID tokens with the names of groups, such as `groups`. If it is empty, groups do not follow the issuer. */
+  groupsClaim?: string | null
+  /** The ID of the issuer. */
+  id: string
+  /** The new name, with 1 to 200 characters. */
+  name?: string | null
 }
 
 /** Changes to a member. Omitted fields do not change. */
@@ -1882,10 +1971,14 @@ export interface UpdateWorkspaceInput {
   approvals?: readonly (ApprovalKind)[] | null
   /** The new name, with 1 to 200 characters. */
   name?: string | null
+  /** The user IDs of the owners, at most 20, who are the way back in. One of them needs access to all providers and a password. */
+  passwordOwners?: readonly (string)[] | null
   /** Who can register from now on. */
   registration?: Registration | null
   /** The roles whose members need a second factor from now on. Their sessions without one can do nothing but add or give one. API keys need none. */
   secondFactorRoles?: readonly (Role)[] | null
+  /** Whether only `passwordOwners` may sign in with a password, which only an owner can decide. Sessions of others that began with a password end. */
+  singleSignOnOnly?: boolean | null
 }
 
 /** The HTTP request that uploads a file. The file is the body. */
@@ -2082,6 +2175,8 @@ export interface Workspace {
   id: string
   /** The display name. */
   name: string
+  /** The user IDs of the owners who may sign in with a password while all others need single sign-on; null if everybody may, and for those who do not administer the whole workspace. */
+  passwordOwners: readonly (string)[] | null
   /** Who can register. */
   registration: Registration
   /** The roles whose members need a second factor. */

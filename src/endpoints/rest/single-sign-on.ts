@@ -4,9 +4,10 @@ import { AppError, toAppError } from '../../errors.ts'
 import { originOf } from '../../http/authentication.ts'
 import { logError } from '../../http/error-handler.ts'
 import { type Operation, text } from '../../http/openapi/operation.ts'
-import { cookieOf, setSessionCookie } from '../../http/session-cookie.ts'
+import { cookieOf, sessionCookie, setSessionCookie } from '../../http/session-cookie.ts'
 import { baseUrlOf, splitUrl } from '../../http/url.ts'
 import type { Services } from '../../services/index.ts'
+import { callbackPath } from '../../services/people/issuer-registry.ts'
 import { html, sendPage } from './consent-page.ts'
 import { sendTestOutcome } from './issuer-test-page.ts'
 
@@ -26,9 +27,10 @@ export function singleSignOnRoutes(
       try {
         const [issuer, next, link] = [query.get('issuer'), query.get('next'), query.get('link')]
         const isFresh = query.get('fresh') === 'true'
-        const more = { invite: query.get('invite'), test: query.get('test'), isFresh }
+        const session = cookieOf(request, sessionCookie)
+        const more = { invite: query.get('invite'), test: query.get('test'), session, isFresh }
         const given = { baseUrl: baseUrlOf(request, publicUrl), issuer, next, link, ...more }
-        const { url, pending } = await singleSignOn.begin(given)
+        const { url, pending } = await singleSignOn.begin(given, originOf(request))
         keepPending(request, reply, pending)
         return reply.header('Cache-Control', 'no-store').redirect(url, 303)
       } catch (error) {
@@ -37,26 +39,31 @@ export function singleSignOnRoutes(
     },
   )
 
+  const complete = async (path: string, request: FastifyRequest, reply: FastifyReply) => {
+    const kept = cookieOf(request, cookieName(request))
+    forgetPending(request, reply)
+    reply.headers({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' })
+    try {
+      const query = splitUrl(request.raw.url ?? '')[1]
+      const completed = await singleSignOn.complete(path, query, kept, originOf(request))
+      if (completed.kind === 'TEST') return sendTestOutcome(reply, completed.outcome)
+      if (completed.kind === 'LINK') return reply.redirect(`${basePath}/settings/profile#link=${completed.ticket}`, 303)
+      const { token, expiresAt } = completed.session
+      setSessionCookie(request, reply, { token, expiresAt, path: `${basePath}/` })
+      return reply.redirect(`${basePath}${completed.next}`, 303)
+    } catch (error) {
+      return sendSignInFailure(error, request, reply, basePath)
+    }
+  }
   app.get(
     '/auth/oidc/callback',
     { exposeHeadRoute: false, config: { operations: { GET: completeSignIn } } },
-    async (request, reply) => {
-      const kept = cookieOf(request, cookieName(request))
-      forgetPending(request, reply)
-      reply.headers({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' })
-      try {
-        const query = splitUrl(request.raw.url ?? '')[1]
-        const completed = await singleSignOn.complete(query, kept, originOf(request))
-        if (completed.kind === 'TEST') return sendTestOutcome(reply, completed.outcome)
-        if (completed.kind === 'LINK')
-          return reply.redirect(`${basePath}/settings/profile#link=${completed.ticket}`, 303)
-        const { token, expiresAt } = completed.session
-        setSessionCookie(request, reply, { token, expiresAt, path: `${basePath}/` })
-        return reply.redirect(`${basePath}${completed.next}`, 303)
-      } catch (error) {
-        return sendSignInFailure(error, request, reply, basePath)
-      }
-    },
+    (request, reply) => complete(callbackPath, request, reply),
+  )
+  app.get<{ Params: { issuer: string } }>(
+    '/auth/oidc/callback/:issuer',
+    { exposeHeadRoute: false, config: { operations: { GET: completeSignInOf } } },
+    (request, reply) => complete(`${callbackPath}/${request.params.issuer}`, request, reply),
   )
 
   logoutRoute(app, services)
@@ -198,4 +205,11 @@ const completeSignIn: Operation = {
     'UNAVAILABLE',
   ],
   sendsPages: true,
+}
+
+const completeSignInOf: Operation = {
+  ...completeSignIn,
+  id: 'completeSingleSignOnOf',
+  summary: 'Receives the browser from an issuer that owners have added.',
+  path: { issuer: { description: 'The name of the issuer in its redirect URI.', schema: text } },
 }

@@ -1,4 +1,5 @@
 /** The issuers with which people sign in: the one of the settings, and those that administrators have added. */
+import { createHash } from 'node:crypto'
 import { SecretMismatch, type Secrets } from '../../auth/secrets.ts'
 import type { Database } from '../../db/client.ts'
 import { type IssuerRecord, keepEnabled, listEnabledIssuers } from '../../db/issuers.ts'
@@ -11,6 +12,18 @@ import { createIssuer, type Issuer, type IssuerSettings } from './oidc-issuer.ts
 export const settingsIssuerId = 'settings'
 /** Issuers whose metadata and keys are kept. */
 const maxOpen = 64
+
+export const callbackPath = '/auth/oidc/callback'
+
+/**
+ * Returns the path to which an issuer sends browsers back. Each issuer has its own (RFC 9700, section 4.4.2.2): otherwise, a hostile
+ * issuer could pass a person on to another one, and be given the code of that one. That of the settings has the short one.
+ * @param id null for settings that are not stored
+ */
+export function callbackPathOf(id: string | null, issuer: string): string {
+  if (id === settingsIssuerId) return callbackPath
+  return `${callbackPath}/${createHash('sha256').update(issuer).digest('hex').slice(0, 32)}`
+}
 
 /** Who gets an account at their first sign-in: people with a verified email in one of the domains, who join the groups. */
 export interface AdmissionRule {
@@ -25,6 +38,9 @@ export interface ActiveIssuer {
   name: string
   /** Its address. */
   issuer: string
+  /** Increases with each change. */
+  version: number
+  callbackPath: string
   rule: AdmissionRule
   /** @throws UNAVAILABLE if its secret cannot be decrypted */
   open(): Issuer
@@ -64,6 +80,8 @@ export function createIssuerRegistry({
     id: settingsIssuerId,
     name: new URL(oidc.issuer).host,
     issuer: oidc.issuer,
+    version: 0,
+    callbackPath,
     rule: { domains: [], groupIds: [] },
     open: () => connect(settingsIssuerId, () => oidc),
   }
@@ -94,6 +112,8 @@ export function createIssuerRegistry({
           id: record.id,
           name: record.name,
           issuer: record.issuer,
+          version: record.version,
+          callbackPath: callbackPathOf(record.id, record.issuer),
           rule: record,
           open: () => connect(`${record.id} ${record.version}`, () => settingsOf(record)),
         })),
@@ -120,10 +140,10 @@ export function createIssuerRegistry({
       return found
     },
 
-    /** Keeps an issuer active until the end of the transaction. @throws SIGN_IN_REFUSED if it no longer is */
-    async keepActive(change: Database, { id }: Pick<ActiveIssuer, 'id'>): Promise<void> {
-      if (id === settingsIssuerId || (await keepEnabled(change, id))) return
-      throw new AppError('SIGN_IN_REFUSED', 'The issuer was removed or disabled meanwhile.')
+    /** Keeps an issuer as it is until the end of the transaction. @throws SIGN_IN_REFUSED if it has changed */
+    async keepActive(change: Database, { id, version }: Pick<ActiveIssuer, 'id' | 'version'>): Promise<void> {
+      if (id === settingsIssuerId || (await keepEnabled(change, id, version))) return
+      throw new AppError('SIGN_IN_REFUSED', 'The issuer was changed, removed or disabled meanwhile: begin again.')
     },
 
     /** Returns a connection of its own for settings that are not stored. @param settings with a secret that the caller keeps out of the log */

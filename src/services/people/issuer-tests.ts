@@ -1,9 +1,9 @@
 /** Test sign-ins: they show what an issuer says about a person, and what a sign-in would do. They change nothing. */
 import { randomUUID } from 'node:crypto'
 import { isId } from '../../auth/id.ts'
-import { requireWorkspaceAdmin } from '../../auth/policy.ts'
+import { requireSession, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
-import type { Viewer } from '../../auth/viewer.ts'
+import type { Origin, Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { findGroups, findGroupsNamed } from '../../db/groups.ts'
 import { findIdentity } from '../../db/identities.ts'
@@ -15,8 +15,9 @@ import { findTheWorkspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import type { Redactor } from '../../storage/tokens.ts'
 import type { Audit } from '../audit/index.ts'
+import type { Credentials } from './credentials.ts'
 import { admissionOf, isTaken } from './issued-accounts.ts'
-import { type AdmissionRule, type IssuerRegistry, settingsIssuerId } from './issuer-registry.ts'
+import { type AdmissionRule, callbackPathOf, type IssuerRegistry, settingsIssuerId } from './issuer-registry.ts'
 import { type IssuerInput, parseIssuer } from './issuers.ts'
 import type { IssuedIdentity } from './oidc-claims.ts'
 import { explain } from './oidc-errors.ts'
@@ -34,6 +35,8 @@ export interface IssuerTestInput extends Partial<{ [Key in keyof IssuerInput]: I
 interface IssuerTest {
   /** Tells the tests of one credential apart. */
   nonce: string
+  /** The id of a stored issuer; null for settings that are not stored. */
+  id: string | null
   settings: IssuerSettings
   rule: AdmissionRule
 }
@@ -63,18 +66,21 @@ export function createIssuerTests({
   secrets,
   redaction,
   audit,
+  credentials,
   registry,
 }: {
   db: Database
   secrets: Secrets
   redaction: Redactor
   audit: Audit
+  credentials: Pick<Credentials, 'authenticateSession' | 'recall'>
   registry: IssuerRegistry
 }) {
   /** @throws NOT_FOUND, INVALID_INPUT, UNAVAILABLE */
   async function settingsOf(workspaceId: string, input: IssuerTestInput): Promise<Omit<IssuerTest, 'nonce'>> {
     const { oidc } = registry
-    if (input.id === settingsIssuerId && oidc) return { settings: oidc, rule: { domains: [], groupIds: [] } }
+    if (input.id === settingsIssuerId && oidc)
+      return { id: settingsIssuerId, settings: oidc, rule: { domains: [], groupIds: [] } }
     const record = input.id != null && isId(input.id) ? await findIssuer(db, workspaceId, input.id) : null
     if (input.id != null && !record) throw new AppError('NOT_FOUND', 'There is no such issuer.')
     const given = parseIssuer({
@@ -88,7 +94,8 @@ export function createIssuerTests({
       groupIds: input.groupIds ?? record?.groupIds,
     })
     const { issuer, clientId, clientSecret, groupsClaim, domains, groupIds } = given
-    return { settings: { issuer, clientId, clientSecret, groupsClaim }, rule: { domains, groupIds } }
+    const settings = { issuer, clientId, clientSecret, groupsClaim }
+    return { id: record?.id ?? null, settings, rule: { domains, groupIds } }
   }
 
   /** @throws INVALID_STATE */
@@ -101,12 +108,12 @@ export function createIssuerTests({
 
   return {
     /**
-     * Begins a test, and ends an earlier one of the same credential.
-     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, INVALID_INPUT, UNAVAILABLE
+     * Begins a test, and ends an earlier one of the same session.
+     * @throws SESSION_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, INVALID_INPUT, UNAVAILABLE
      */
     start(viewer: Viewer | null, input: IssuerTestInput): Promise<TestTicket> {
       return audit.recorded(viewer, 'ISSUER_TEST', {}, async recording => {
-        const { member, credentialId } = requireWorkspaceAdmin(viewer)
+        const { member, credentialId } = requireWorkspaceAdmin(requireSession(viewer))
         const { workspaceId } = member
         const test = { nonce: randomUUID(), ...(await settingsOf(workspaceId, input)) }
         const { issuer, clientId } = test.settings
@@ -117,6 +124,25 @@ export function createIssuerTests({
         await recording.commit(change => putIssuerTest(change, { credentialId, workspaceId, sealed, expiresAt: until }))
         return { credentialId, nonce: test.nonce, expiresAt }
       })
+    },
+
+    /** Requires that the browser has the session that asked for a test. @throws INVALID_STATE, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
+    async requireSessionOf({ credentialId }: TestTicket, token: string | null, origin: Origin): Promise<void> {
+      const viewer = token === null ? null : await credentials.authenticateSession(token, origin)
+      if (viewer?.credentialId !== credentialId) throw new AppError('INVALID_STATE', isElsewhere)
+      requireWorkspaceAdmin(viewer)
+    },
+
+    /** Requires that the session is still one of an administrator. @throws SESSION_ENDED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
+    async requireAdminOf({ credentialId }: TestTicket, origin: Origin): Promise<void> {
+      // A browser that comes from another site does not send the cookie of the session, which is strict.
+      requireWorkspaceAdmin(await credentials.recall({ kind: 'SESSION', credentialId, origin }))
+    },
+
+    /** @throws INVALID_STATE */
+    async callbackPathOf(ticket: TestTicket): Promise<string> {
+      const { id, settings } = await find(ticket)
+      return callbackPathOf(id, settings.issuer)
     },
 
     /**
@@ -164,5 +190,7 @@ export function createIssuerTests({
     },
   }
 }
+
+const isElsewhere = 'This test belongs to another session: begin it in the console of this browser.'
 
 export type IssuerTests = ReturnType<typeof createIssuerTests>

@@ -17,13 +17,13 @@ import {
 } from '../../db/issuers.ts'
 import { hasOwnerWithWayIn } from '../../db/members.ts'
 import { revokeIssuedSessions } from '../../db/sessions.ts'
-import { lockWorkspace } from '../../db/workspaces.ts'
+import { findWorkspace, lockWorkspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import { isLoopback } from '../../lib/loopback.ts'
 import type { Audit, Recording } from '../audit/index.ts'
 import { parseName } from '../input.ts'
 import { parseDomain } from './issued-accounts.ts'
-import { type IssuerRegistry, settingsIssuerId } from './issuer-registry.ts'
+import { callbackPath, callbackPathOf, type IssuerRegistry, settingsIssuerId } from './issuer-registry.ts'
 import type { IssuerSettings } from './oidc-issuer.ts'
 
 /** The maximum number of issuers of a workspace, beside the one of the settings. */
@@ -64,6 +64,8 @@ export interface ConfiguredIssuer {
   domains: readonly string[]
   groupIds: readonly string[]
   isEnabled: boolean
+  /** The path of its redirect URI. */
+  callbackPath: string
   /** The operator has set it, so administrators cannot change it. */
   isFromSettings: boolean
   /** Null for the one of the settings. */
@@ -77,15 +79,18 @@ export function createIssuers({
   secrets,
   audit,
   registry,
+  directorySource,
 }: {
   db: Database
   secrets: Secrets
   audit: Audit
   registry: IssuerRegistry
+  /** The name of the LDAP directory in identities; null for none. */
+  directorySource: string | null
 }) {
   const { oidc } = registry
 
-  /** @throws NOT_FOUND, LAST_OWNER if no owner could sign in after the change */
+  /** @throws EXCEEDS_OWN_REACH, CONFIRMATION_REQUIRED, NOT_FOUND */
   function change<T>(
     viewer: Viewer | null,
     id: string,
@@ -94,6 +99,7 @@ export function createIssuers({
   ): Promise<T> {
     const admin = requireWorkspaceAdmin(viewer)
     requireRecent(admin)
+    requireOwner(admin)
     const { workspaceId } = admin.member
     if (id === settingsIssuerId && oidc) throw new AppError('INVALID_INPUT', isSetByOperator)
     return recording.commit(async trx => {
@@ -101,12 +107,21 @@ export function createIssuers({
       const record = isId(id) ? await findIssuer(trx, workspaceId, id) : null
       if (!record) throw new AppError('NOT_FOUND', 'There is no such issuer.')
       recording.add({ details: { name: record.name, issuer: record.issuer } })
-      const result = await work(trx, admin, record)
-      const others = (await listIssuers(trx, workspaceId)).filter(({ isEnabled }) => isEnabled)
-      const usable = [...(oidc ? [oidc] : []), ...others].map(({ issuer }) => issuer)
-      if (await hasOwnerWithWayIn(trx, workspaceId, usable)) return result
-      throw new AppError('LAST_OWNER', 'No owner could sign in any more: an owner needs a password or another issuer.')
+      return work(trx, admin, record)
     })
+  }
+
+  /** Requires, after an issuer has ended, that people can still sign in. @throws LAST_OWNER */
+  async function requireWaysIn(trx: Change, workspaceId: string): Promise<void> {
+    const others = (await listIssuers(trx, workspaceId)).filter(({ isEnabled }) => isEnabled)
+    const usable = [...(oidc ? [oidc] : []), ...others].map(({ issuer }) => issuer)
+    const workspace = await findWorkspace(trx, workspaceId)
+    if (usable.length === 0 && workspace && workspace.passwordOwners !== null) {
+      throw new AppError('LAST_OWNER', 'People need single sign-on here: let everybody use passwords first.')
+    }
+    const sources = directorySource === null ? usable : [...usable, directorySource]
+    if (await hasOwnerWithWayIn(trx, workspaceId, sources)) return
+    throw new AppError('LAST_OWNER', 'No owner could sign in any more: an owner needs a password or another issuer.')
   }
 
   /** @throws NOT_FOUND, EXCEEDS_OWN_REACH */
@@ -140,6 +155,7 @@ export function createIssuers({
       return audit.recorded(viewer, 'ISSUER_CREATE', {}, async recording => {
         const admin = requireWorkspaceAdmin(viewer)
         requireRecent(admin)
+        requireOwner(admin)
         const { workspaceId } = admin.member
         const id = randomUUID()
         const { issuer, clientSecret, ...values } = { ...parseIssuer(input), isEnabled: input.enabled ?? true }
@@ -158,7 +174,7 @@ export function createIssuers({
     },
 
     /**
-     * Changes an issuer. To disable it ends the sessions that began with it, and keeps its identities. Its address cannot be changed,
+     * Changes an issuer. Disabling it ends the sessions that began with it, and keeps its identities. Its address cannot be changed,
      * because the accounts at another issuer are others.
      * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, CONFIRMATION_REQUIRED, INVALID_INPUT, NOT_FOUND, ALREADY_EXISTS, LAST_OWNER
      */
@@ -182,9 +198,12 @@ export function createIssuers({
           recording.add({ details: { changes: { ...changes, ...(secret !== null && { clientSecret: 'changed' }) } } })
           if (changes.groupIds) await requireGroups(trx, admin, changes.groupIds)
           const { issuer } = record
-          if (enabled === false) await revokeIssuedSessions(trx, { issuer, subject: null, issuerSession: null })
+          if (enabled === false && issuer !== oidc?.issuer)
+            await revokeIssuedSessions(trx, { issuer, subject: null, issuerSession: null })
           const sealed = secret === null ? {} : { secret: secrets.seal('issuer', record.id, secret) }
-          return toConfigured(await updateIssuer(trx, record.id, { ...changes, ...sealed }).catch(toTaken))
+          const updated = await updateIssuer(trx, record.id, { ...changes, ...sealed }).catch(toTaken)
+          if (enabled === false) await requireWaysIn(trx, record.workspaceId)
+          return toConfigured(updated)
         })
       })
     },
@@ -197,7 +216,10 @@ export function createIssuers({
     async delete(viewer: Viewer | null, id: string): Promise<void> {
       const subject = { kind: 'ISSUER', id } as const
       await audit.recorded(viewer, 'ISSUER_DELETE', { subject }, recording =>
-        change(viewer, id, recording, (trx, _admin, record) => deleteIssuer(trx, record)),
+        change(viewer, id, recording, async (trx, _admin, record) => {
+          await deleteIssuer(trx, record, record.issuer !== oidc?.issuer)
+          await requireWaysIn(trx, record.workspaceId)
+        }),
       )
     },
 
@@ -210,15 +232,24 @@ export function createIssuers({
   }
 }
 
+/** Whoever runs an issuer can sign in as those who have linked an account there, owners among them. @throws EXCEEDS_OWN_REACH */
+function requireOwner(admin: Viewer): void {
+  requireMayAssign(admin, { role: 'OWNER' })
+}
+
 const isSetByOperator = 'The operator has set this issuer with STOWAGE_OIDC_ISSUER: change it there.'
 
 function ofSettings({ issuer, clientId, groupsClaim }: IssuerSettings): ConfiguredIssuer {
   const shown = { id: settingsIssuerId, name: new URL(issuer).host, issuer, clientId, groupsClaim }
-  return { ...shown, domains: [], groupIds: [], isEnabled: true, isFromSettings: true, createdAt: null }
+  return { ...shown, domains: [], groupIds: [], isEnabled: true, isFromSettings: true, createdAt: null, callbackPath }
 }
 
 function toConfigured({ secret: _secret, workspaceId: _workspace, version: _version, ...record }: IssuerRecord) {
-  return { ...record, isFromSettings: false } satisfies ConfiguredIssuer
+  return {
+    ...record,
+    isFromSettings: false,
+    callbackPath: callbackPathOf(record.id, record.issuer),
+  } satisfies ConfiguredIssuer
 }
 
 function toTaken(error: unknown): never {

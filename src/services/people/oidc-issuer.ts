@@ -50,6 +50,8 @@ const keysAge = 60
 const clockTolerance = 60
 /** Seconds for which a logout token is valid. */
 export const maxLogoutAge = 600
+/** Seconds since the issuer has asked who somebody is, for a usual sign-in: a year. */
+const longestAge = 365 * 24 * 60 * 60
 /** Milliseconds between two readings of the keys for logout tokens, which anybody can send. */
 const logoutKeysInterval = 5000
 
@@ -140,11 +142,15 @@ export function createIssuer(
     const after = client.getJwksCache(configuration)
     if (after && after.uat !== before?.uat) keys = after
     const claims = { ...tokens.claims() }
-    const isMissing = claims.email === undefined || (groupsClaim !== null && !Object.hasOwn(claims, groupsClaim))
+    const hasEmail = claims.email !== undefined && claims.email_verified !== undefined
+    const isMissing = !hasEmail || (groupsClaim !== null && !Object.hasOwn(claims, groupsClaim))
     // OpenID Connect Core, section 5.4: the claims of a scope need not be in the ID token.
     if (isMissing && configuration.serverMetadata().userinfo_endpoint !== undefined) {
       const more = await client.fetchUserInfo(configuration, tokens.access_token, String(claims.sub))
-      return { ...identityOf(issuer, { ...more, ...claims }, groupsClaim), idToken: tokens.id_token ?? '' }
+      // An address and whether it is verified come from one answer.
+      const { email, email_verified } = hasEmail || more.email === undefined ? claims : more
+      const together = { ...more, ...claims, email, email_verified }
+      return { ...identityOf(issuer, together, groupsClaim), idToken: tokens.id_token ?? '' }
     }
     return { ...identityOf(issuer, claims, groupsClaim), idToken: tokens.id_token ?? '' }
   }
@@ -166,7 +172,8 @@ export function createIssuer(
         nonce,
         code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
         code_challenge_method: 'S256',
-        ...(isFresh && { prompt: 'login', max_age: '0' }),
+        // With a maximum age, the issuer has to say when it has asked (OpenID Connect Core, section 2: `auth_time`).
+        ...(isFresh ? { prompt: 'login', max_age: '0' } : { max_age: String(longestAge) }),
       })
       return url.href
     },

@@ -22,6 +22,7 @@ import {
 import { findMember, lockMember } from '../../db/members.ts'
 import { type SignInProof, setVerifiedAt } from '../../db/sessions.ts'
 import { findPassword } from '../../db/users.ts'
+import { findTheWorkspace, lockWorkspace, mayUsePassword } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit, Recording } from '../audit/index.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
@@ -52,6 +53,8 @@ interface PendingSignIn extends SignInChecks {
   /** Only its response completes the sign-in. Empty for a test. */
   issuerId: string
   redirectUri: string
+  /** The path of `redirectUri` at this server: that of the issuer alone. */
+  callbackPath: string
   /** Whether the person has to prove who they are again. */
   isFresh: boolean
   purpose: SignInPurpose
@@ -63,6 +66,7 @@ interface PendingSignIn extends SignInChecks {
 interface LinkTicket {
   sessionId: string
   issuerId: string
+  version: number
   issuer: string
   subject: string
   email: string | null
@@ -77,6 +81,8 @@ export interface StartedSignIn {
   link: string | null
   invite: string | null
   test: string | null
+  /** The token of the session in the browser, which a test needs. */
+  session: string | null
   isFresh: boolean
 }
 
@@ -127,13 +133,14 @@ export function createSingleSignOn(options: {
       const session = await startSession(tokens, change, recording, member, by, origin)
       const id = tokens.verify(session.token)
       // The issuer may have known the person for hours, without asking who they are.
-      if (id !== null && authenticatedAt) await setVerifiedAt(change, id, authenticatedAt)
+      if (id !== null) await setVerifiedAt(change, id, authenticatedAt)
       return session
     }
     const details = { issuer, email }
     if (identity && member) {
       return audit.recorded({ origin }, 'LOGIN', { details }, recording =>
         recording.commit(async change => {
+          await lockWorkspace(change, member.workspaceId)
           await registry.keepActive(change, from)
           if (!(await touchIdentity(change, identity.id))) throw new AppError('NOT_LINKED')
           const followed = await followIssuedGroups(change, member, issued)
@@ -147,6 +154,8 @@ export function createSingleSignOn(options: {
     return audit.recorded({ origin }, 'REGISTER', facts, async recording => {
       await limits.countRegistration({ account: email ?? issued.subject, address: origin.address })
       return recording.commit(async change => {
+        const workspace = await findTheWorkspace(change)
+        if (workspace) await lockWorkspace(change, workspace.id)
         await registry.keepActive(change, from)
         const created = await createIssuedAccount(change, issued, from.rule, invite, origin)
         const followed = await followIssuedGroups(change, created.member, issued)
@@ -171,42 +180,46 @@ export function createSingleSignOn(options: {
      * @param given.test from `startTest`; null for a real sign-in
      * @throws NOT_FOUND without the issuer, INVALID_STATE, UNAVAILABLE
      */
-    async begin({
-      baseUrl,
-      issuer,
-      test,
-      isFresh,
-      ...given
-    }: StartedSignIn): Promise<{ url: string; pending: string }> {
+    async begin(
+      { baseUrl, issuer, test, session, isFresh, ...given }: StartedSignIn,
+      origin: Origin,
+    ): Promise<{ url: string; pending: string }> {
       const checks = newChecks()
-      const redirectUri = `${baseUrl}/auth/oidc/callback`
-      const keep = (issuerId: string, purpose: SignInPurpose) => {
+      const keep = (issuerId: string, callbackPath: string, purpose: SignInPurpose) => {
         const expiresAt = Date.now() + lifetime
-        const pending: PendingSignIn = { ...checks, issuerId, redirectUri, isFresh, purpose, expiresAt }
+        const at = { issuerId, redirectUri: baseUrl + callbackPath, callbackPath }
+        const pending: PendingSignIn = { ...checks, ...at, isFresh, purpose, expiresAt }
         return sign('pending', pending)
       }
-      const options = { redirectUri, isFresh }
       if (test !== null) {
         const ticket = open<TestTicket>('test', test)
         if (!ticket) throw new AppError('INVALID_STATE', 'This test has expired: begin again.')
+        await tests.requireSessionOf(ticket, session, origin)
+        const path = await tests.callbackPathOf(ticket)
+        const options = { redirectUri: baseUrl + path, isFresh }
         const url = await tests.connect(ticket, issuer => issuer.signInUrl(checks, options))
-        return { url, pending: keep('', { kind: 'TEST', ticket }) }
+        return { url, pending: keep('', path, { kind: 'TEST', ticket }) }
       }
       const purpose = purposeOf(given)
       const from = await registry.find(issuer)
-      return { url: await from.open().signInUrl(checks, options), pending: keep(from.id, purpose) }
+      const options = { redirectUri: baseUrl + from.callbackPath, isFresh }
+      const url = await from.open().signInUrl(checks, options)
+      return { url, pending: keep(from.id, from.callbackPath, purpose) }
     },
 
     /**
      * Completes a sign-in with the address to which the issuer has sent the browser. Each works once, in the browser that began it.
+     * @param path of that address, which has to be that of the issuer: no other issuer gets a code
      * @param query of that address
      * @param kept what the browser has kept of `begin`; null for nothing
      * @throws INVALID_STATE, SIGN_IN_REFUSED, NOT_LINKED, UNAVAILABLE
      */
-    async complete(query: string, kept: string | null, origin: Origin): Promise<CompletedSignIn> {
+    async complete(path: string, query: string, kept: string | null, origin: Origin): Promise<CompletedSignIn> {
       const pending = open<PendingSignIn>('pending', kept)
       const state = new URLSearchParams(query).get('state')
-      if (!pending || state !== pending.state) throw new AppError('INVALID_STATE', strange)
+      if (!pending || state !== pending.state || path !== pending.callbackPath) {
+        throw new AppError('INVALID_STATE', strange)
+      }
       const stateHash = createHash('sha256').update(pending.state).digest()
       if (!(await useSignInState(db, stateHash, new Date(pending.expiresAt)))) {
         throw new AppError('INVALID_STATE', strange)
@@ -214,6 +227,7 @@ export function createSingleSignOn(options: {
       const { purpose } = pending
       const callback = new URL(`${pending.redirectUri}?${query}`)
       if (purpose.kind === 'TEST') {
+        await tests.requireAdminOf(purpose.ticket, origin)
         const issued = await tests.connect(purpose.ticket, issuer =>
           issuer.exchange(callback, pending, pending.isFresh),
         )
@@ -228,7 +242,8 @@ export function createSingleSignOn(options: {
       const { sessionId } = purpose
       const { issuer, subject, email } = issued
       const expiresAt = Date.now() + lifetime
-      const ticket: LinkTicket = { sessionId, issuerId: from.id, issuer, subject, email, expiresAt }
+      const { id: issuerId, version } = from
+      const ticket: LinkTicket = { sessionId, issuerId, version, issuer, subject, email, expiresAt }
       return { kind: 'LINK', ticket: sign('ticket', ticket) }
     },
 
@@ -263,10 +278,10 @@ export function createSingleSignOn(options: {
         if (!found || found.sessionId !== credentialId) {
           throw new AppError('INVALID_STATE', 'This sign-in has expired, or began in another session: begin again.')
         }
-        const { issuerId, issuer, subject, email } = found
+        const { issuerId, version, issuer, subject, email } = found
         recording.add({ subject: { kind: 'MEMBER', id: userId }, details: { issuer, subject, email } })
         return recording.commit(async change => {
-          await registry.keepActive(change, { id: issuerId })
+          await registry.keepActive(change, { id: issuerId, version })
           await lockMember(change, member)
           if ((await listIdentities(change, userId)).length >= maxIdentities) {
             throw new AppError('INVALID_INPUT', `An account has at most ${maxIdentities} identities: remove one first.`)
@@ -302,9 +317,13 @@ export function createSingleSignOn(options: {
           if (issuer.startsWith('ldap:')) {
             throw new AppError('INVALID_INPUT', 'The directory manages your account: nobody can remove it here.')
           }
+          const active = await registry.active()
+          const isUsable = (other: Identity) =>
+            other.id !== id && (other.issuer.startsWith('ldap:') || active.some(each => each.issuer === other.issuer))
           const hasPassword = (await findPassword(change, member.userId))?.passwordHash != null
-          if (!hasPassword && identities.length === 1) {
-            throw new AppError('INVALID_INPUT', 'You have no password, so you could not sign in any more.')
+          const usesPassword = hasPassword && (await mayUsePassword(change, member.workspaceId, member.userId))
+          if (!usesPassword && !identities.some(isUsable)) {
+            throw new AppError('INVALID_INPUT', 'You have no password that works, so you could not sign in any more.')
           }
           await deleteIdentity(change, identity.id)
         })

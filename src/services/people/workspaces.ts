@@ -78,7 +78,13 @@ export function createWorkspaces(options: {
         }
         const { singleSignOnOnly } = input
         if (Object.keys(values).length === 0 && singleSignOnOnly == null) {
-          throw new AppError('INVALID_INPUT', 'Give a name, a registration, roles, approvals or "singleSignOnOnly" to change.')
+          throw new AppError(
+            'INVALID_INPUT',
+            'Give a name, a registration, roles, approvals or "singleSignOnOnly" to change.',
+          )
+        }
+        if (input.passwordOwners != null && singleSignOnOnly == null) {
+          throw new AppError('INVALID_INPUT', 'Give "singleSignOnOnly" together with "passwordOwners".')
         }
         const owners = singleSignOnOnly ? (input.passwordOwners ?? []) : null
         const { workspaceId } = admin.member

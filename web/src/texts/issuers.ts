@@ -25,7 +25,7 @@ export const texts = {
 
   nameHelp: 'The name on the button of the sign-in page.',
   address: 'Address of the issuer',
-  addressHelp: 'Exactly as its metadata name it, for example https://id.example.com/realms/main.',
+  addressHelp: 'Exactly as it appears in its metadata, for example https://id.example.com/realms/main.',
   addressFixed: 'The address cannot be changed, because the accounts at another issuer are others.',
   clientId: 'Client ID',
   clientSecret: 'Client secret',
@@ -51,7 +51,8 @@ export const texts = {
   waysBackIn: 'These owners are the way back in while an issuer does not respond:',
 
   addresses: 'Addresses for the issuer',
-  addressesHelp: 'Enter them where you register Stowage at the issuer, as a confidential web application.',
+  addressesHelp:
+    'Register Stowage at the issuer as a confidential web application, with the redirect URI that the list shows for it. Each issuer has its own, so add the issuer first. It can be disabled until it works.',
   redirectUri: 'Redirect URI',
   backChannelLogout: 'Back-channel logout',
   copy: (title: string) => `Copy: ${title}`,

@@ -27,6 +27,10 @@ const ConfiguredIssuerType = builder.objectRef<ConfiguredIssuer>('Issuer').imple
       resolve: async (issuer, _args, { services, viewer }) =>
         (await services.issuers.groupsOf(viewer, issuer)).map(group => ({ group, seenBy: viewer })),
     }),
+    redirectUri: t.string({
+      description: 'The redirect URI to register at the issuer. No other issuer has it.',
+      resolve: ({ callbackPath }, _args, { baseUrl }) => baseUrl + callbackPath,
+    }),
     enabled: t.exposeBoolean('isEnabled', { description: 'Whether people can sign in with it.' }),
     isFromSettings: t.exposeBoolean('isFromSettings', {
       description: 'Whether the operator has set it with STOWAGE_OIDC_ISSUER. It cannot be changed here.',
@@ -52,7 +56,7 @@ const CreateIssuerInput = builder.inputType('CreateIssuerInput', {
     name: t.string({ required: true, description: 'The name on the button, unique, with 1 to 200 characters.' }),
     issuer: t.string({
       required: true,
-      description: 'The address, exactly as the metadata of the issuer name it. It cannot be changed later.',
+      description: 'The address, exactly as it appears in the metadata of the issuer. It cannot be changed later.',
     }),
     clientId: t.string({ required: true, description: 'The ID of Stowage as a client of the issuer.' }),
     clientSecret: t.string({ required: true, description: 'The secret of this client. It cannot be read again.' }),
@@ -74,7 +78,7 @@ const UpdateIssuerInput = builder.inputType('UpdateIssuerInput', {
     domains: t.stringList({ description: rules.domains }),
     groupIds: t.idList({ description: rules.groupIds }),
     enabled: t.boolean({
-      description: 'Whether people can sign in with it. To disable it ends the sessions that began with it.',
+      description: 'Whether people can sign in with it. Disabling it ends the sessions that began with it.',
     }),
   }),
 })
@@ -106,7 +110,7 @@ builder.queryField('issuers', t =>
 builder.mutationFields(t => ({
   createIssuer: t.field({
     type: ConfiguredIssuerType,
-    description: `Adds an issuer with which people can sign in. A workspace can have ${maxIssuers}.`,
+    description: `Adds an issuer with which people can sign in, which requires an owner. A workspace can have ${maxIssuers}.`,
     audit: 'ISSUER_CREATE',
     authScopes: { workspace: 'admin' },
     args: { input: t.arg({ type: CreateIssuerInput, required: true, description: 'The issuer.' }) },
@@ -114,7 +118,7 @@ builder.mutationFields(t => ({
   }),
   updateIssuer: t.field({
     type: ConfiguredIssuerType,
-    description: 'Changes, enables or disables an issuer.',
+    description: 'Changes, enables or disables an issuer, which requires an owner.',
     audit: 'ISSUER_UPDATE',
     authScopes: { workspace: 'admin' },
     args: { input: t.arg({ type: UpdateIssuerInput, required: true, description: 'The issuer and the changes.' }) },
@@ -124,14 +128,14 @@ builder.mutationFields(t => ({
     description:
       'Returns the address at which your browser begins a test sign-in within ten minutes. It shows what the issuer says about you and what a sign-in would do, and changes nothing.',
     audit: 'ISSUER_TEST',
-    authScopes: { workspace: 'admin' },
+    authScopes: { session: true, workspace: 'admin' },
     args: { input: t.arg({ type: TestIssuerInput, required: true, description: 'The settings to test.' }) },
     resolve: async (_root, { input }, { services, viewer, baseUrl }) =>
       `${baseUrl}/auth/oidc/start?test=${await services.singleSignOn.startTest(viewer, input)}`,
   }),
   deleteIssuer: t.boolean({
     description:
-      'Removes an issuer with all identities of it, which ends the sessions that began with it. Accounts stay. Returns true.',
+      'Removes an issuer with all identities of it, and ends the sessions that began with it. It requires an owner. Accounts stay. Returns true.',
     audit: 'ISSUER_DELETE',
     authScopes: { workspace: 'admin' },
     args: { id: t.arg.id({ required: true, description: 'The ID of the issuer.' }) },

@@ -78,7 +78,7 @@ function ConfiguredIssuers() {
 }
 
 function Row({ issuer, onOpen }: { issuer: ConfiguredIssuer; onOpen: (dialog: IssuerPageDialog) => void }) {
-  const { id, name, issuer: address, enabled, isFromSettings, domains, groupsClaim } = issuer
+  const { id, name, issuer: address, redirectUri, enabled, isFromSettings, domains, groupsClaim } = issuer
   const nameId = `issuer-${id}`
   return (
     <tr className={enabled ? '' : 'inactive'}>
@@ -87,6 +87,9 @@ function Row({ issuer, onOpen }: { issuer: ConfiguredIssuer; onOpen: (dialog: Is
           {name}
         </div>
         <div className="help">{address}</div>
+        <div className="help">
+          {texts.redirectUri}: <code>{redirectUri}</code>
+        </div>
       </td>
       <td data-label={texts.newAccounts}>
         {texts.byInvite}
@@ -119,10 +122,7 @@ function Row({ issuer, onOpen }: { issuer: ConfiguredIssuer; onOpen: (dialog: Is
 /** The addresses of Stowage that an issuer asks for. */
 function OwnAddresses() {
   const address = (path: string) => `${location.origin}${urlOf(path)}`
-  const addresses = [
-    [texts.redirectUri, address('/auth/oidc/callback')],
-    [texts.backChannelLogout, address('/auth/oidc/backchannel-logout')],
-  ] as const
+  const addresses = [[texts.backChannelLogout, address('/auth/oidc/backchannel-logout')]] as const
   return (
     <>
       <h2>{texts.addresses}</h2>
