@@ -273,6 +273,7 @@ t.test('an issuer cannot pass for another one', async t => {
   const [honest, other] = issuers
   if (!honest || !other) throw new Error('There are no issuers')
   honest.person = person('ann')
+  honest.namesItself = false
   await linkWith(honest)
   const received: string[] = []
   // Its page sends the browser on to the honest issuer, with the secrets of the sign-in at the hostile one.
@@ -298,7 +299,7 @@ t.test('an issuer cannot pass for another one', async t => {
   t.equal(sessionOf(browser), '')
   t.notOk(received.includes('/token'), 'the hostile issuer gets no code')
 
-  t.comment('The honest issuer does not name itself in its responses')
+  t.comment('The code is for the sign-in of somebody else')
   const ownPath = callbackPathOf(null, honest.url)
   const victim = new TestBrowser()
   const sent = await victim.open(`${app.url}/auth/oidc/start?issuer=${hostile}`, ({ href }) => href.startsWith(url))
@@ -311,10 +312,15 @@ t.test('an issuer cannot pass for another one', async t => {
   mixed.searchParams.set('state', sent.url.searchParams.get('state') ?? '')
   const answered = await victim.open(mixed.href, ({ pathname }) => pathname.startsWith('/auth/oidc/callback'))
   t.equal(answered.url.pathname, ownPath, 'the issuer answers to its own address only')
-  answered.url.searchParams.delete('iss')
+  t.equal(answered.url.searchParams.get('iss'), null)
   received.length = 0
   t.match(await open(victim, answered.url.href), { status: 400 })
   t.same(received, [], 'the hostile issuer gets no code')
+  mixed.searchParams.set('redirect_uri', app.url + callbackPathOf(null, url))
+  t.match(await open(victim, mixed.href), { status: 400 }, 'the honest issuer has no other redirect URI')
+  const usual = new TestBrowser()
+  t.equal((await signIn(usual, honest.id)).status, 200)
+  t.equal((await app.ask(me, {}, sessionOf(usual))).me.id, id)
 
   t.comment('One issuer signs for another one')
   other.person = person('eve')

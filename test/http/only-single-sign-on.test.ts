@@ -95,9 +95,22 @@ t.test('only the chosen owners use passwords, and others keep what an issuer giv
   t.equal(await reason(remove, { userId: other.id }), 'OK')
 })
 
-t.test('without an issuer, passwords stay', async t => {
+t.test('passwords stay unless there is an issuer', async t => {
   const app = await startApp(t)
   const { token, id } = await app.register('owner@example.org')
   const input = { singleSignOnOnly: true, passwordOwners: [id] }
   t.equal((await app.graphql(update, { input }, token)).errors[0]?.extensions.reason, 'INVALID_INPUT')
+
+  t.comment('The last issuer ends while somebody relies on it')
+  const replica = await app.replica()
+  const issuer = { name: 'Work', issuer: 'https://id.example.org', clientId: 'stowage', clientSecret: 'a secret' }
+  const create = 'mutation ($input: CreateIssuerInput!) { createIssuer(input: $input) { id } }'
+  const { createIssuer } = await app.ask(create, { input: issuer }, token)
+  const removal = 'mutation ($id: ID!) { deleteIssuer(id: $id) }'
+  const both = await Promise.all([
+    app.graphql(update, { input }, token),
+    replica.graphql(removal, { id: createIssuer.id }, token),
+  ])
+  const reasons = both.map(({ errors }) => errors?.[0]?.extensions.reason ?? 'OK')
+  t.match(reasons.toSorted(), [/INVALID_INPUT|LAST_OWNER/, 'OK'], reasons.join(' and '))
 })

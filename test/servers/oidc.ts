@@ -19,6 +19,8 @@ export interface TestIssuer {
   person: Person | null
   /** Changes the ID tokens in responses, as an attacker between the server and the issuer would. */
   tamper: ((claims: Record<string, unknown>, token: string) => string) | null
+  /** Whether it names itself in its responses, as RFC 9207 asks, and promises so in its metadata. */
+  namesItself: boolean
   /** Replaces the responses to other requests, such as those for the metadata. */
   respond: ((request: IncomingMessage, response: ServerResponse) => boolean) | null
   /** Signs claims as the issuer does. */
@@ -93,6 +95,7 @@ export async function startIssuer(t: Test): Promise<TestIssuer> {
     },
     person: null,
     tamper: null,
+    namesItself: true,
     respond: null,
     sign(claims, header = {}) {
       const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -107,6 +110,7 @@ export async function startIssuer(t: Test): Promise<TestIssuer> {
   server.on('request', async (request: IncomingMessage, response: ServerResponse) => {
     if (issuer.respond?.(request, response)) return
     if (!provider) throw new Error('Nothing is registered')
+    if (!issuer.namesItself) forgetName(request, response)
     if (request.url?.startsWith('/interaction/')) {
       const { person } = issuer
       if (person) people.set(person.id, person)
@@ -127,13 +131,35 @@ export async function startIssuer(t: Test): Promise<TestIssuer> {
 
 /** Replaces the ID token in the response. */
 function tamperWith(response: ServerResponse, tamper: NonNullable<TestIssuer['tamper']>): void {
+  changeBody(response, (body: { id_token?: string }) => {
+    if (!body.id_token) return
+    const claims = JSON.parse(Buffer.from(body.id_token.split('.')[1] ?? '', 'base64url').toString())
+    body.id_token = tamper(claims, body.id_token)
+  })
+}
+
+/** Removes the name of the issuer from the address to which it sends the browser, and the promise of it from its metadata. */
+function forgetName(request: IncomingMessage, response: ServerResponse): void {
+  if (request.url?.startsWith('/.well-known/')) {
+    changeBody(response, (body: { authorization_response_iss_parameter_supported?: boolean }) => {
+      delete body.authorization_response_iss_parameter_supported
+    })
+  }
+  const setHeader = response.setHeader.bind(response)
+  response.setHeader = (name, value) => {
+    if (name.toLowerCase() !== 'location' || !URL.canParse(String(value))) return setHeader(name, value)
+    const url = new URL(String(value))
+    url.searchParams.delete('iss')
+    return setHeader(name, url.href)
+  }
+}
+
+/** Changes the JSON of the response. */
+function changeBody<T extends object>(response: ServerResponse, change: (body: T) => void): void {
   const end = response.end.bind(response)
   response.end = ((chunk?: unknown) => {
-    const body = JSON.parse(String(chunk)) as { id_token?: string }
-    if (body.id_token) {
-      const claims = JSON.parse(Buffer.from(body.id_token.split('.')[1] ?? '', 'base64url').toString())
-      body.id_token = tamper(claims, body.id_token)
-    }
+    const body = JSON.parse(String(chunk)) as T
+    change(body)
     const changed = JSON.stringify(body)
     response.setHeader('content-length', Buffer.byteLength(changed))
     return end(changed)

@@ -1032,7 +1032,7 @@ export interface Issuer {
   issuer: string
   /** The name on the button of the sign-in page. */
   name: string
-  /** The redirect URI to register at the issuer. No other issuer has it. */
+  /** The redirect URI to register at the issuer. No other issuer has it. Requires the scope `admin` on all providers, without a base path. */
   redirectUri: string
 }
 

@@ -62,7 +62,7 @@ export function singleSignOnRoutes(
   )
   app.get<{ Params: { issuer: string } }>(
     '/auth/oidc/callback/:issuer',
-    { exposeHeadRoute: false, config: { operations: { GET: completeSignInOf } } },
+    { exposeHeadRoute: false, config: { operations: { GET: completeAddedSignIn } } },
     (request, reply) => complete(`${callbackPath}/${request.params.issuer}`, request, reply),
   )
 
@@ -154,7 +154,7 @@ const startSignIn: Operation = {
     invite: { description: 'An invite, with which a person without an account gets one.', schema: text },
     fresh: {
       description: '`true` lets the issuer ask who the person is, although they are signed in there.',
-      schema: { type: 'string', enum: ['true'] },
+      schema: text,
     },
     test: { description: 'The token of `testIssuer`, to try an issuer instead of signing in.', schema: text },
     link: { description: 'The token of `identityLinkUrl`, to link an identity instead of signing in.', schema: text },
@@ -207,9 +207,9 @@ const completeSignIn: Operation = {
   sendsPages: true,
 }
 
-const completeSignInOf: Operation = {
+const completeAddedSignIn: Operation = {
   ...completeSignIn,
-  id: 'completeSingleSignOnOf',
+  id: 'completeAddedSingleSignOn',
   summary: 'Receives the browser from an issuer that owners have added.',
   path: { issuer: { description: 'The name of the issuer in its redirect URI.', schema: text } },
 }

@@ -102,8 +102,8 @@ export function createIssuerRegistry({
     }
   }
 
-  async function active(): Promise<ActiveIssuer[]> {
-    const records = await listEnabledIssuers(db)
+  async function active(at: Database = db): Promise<ActiveIssuer[]> {
+    const records = await listEnabledIssuers(at)
     return [
       ...(fromSettings ? [fromSettings] : []),
       ...records
@@ -125,7 +125,7 @@ export function createIssuerRegistry({
     oidc,
     secretOf,
 
-    /** Returns the issuers with which people can sign in, that of the settings first. Connects to none. */
+    /** Returns the issuers with which people can sign in, that of the settings first. Connects to none. @param at a transaction */
     active,
 
     /** @param id null for the first one @throws NOT_FOUND */

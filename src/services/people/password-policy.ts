@@ -45,7 +45,7 @@ export async function setPasswordOwners(
   }
   await updateWorkspace(change, workspaceId, { passwordOwners: userIds && [...new Set(userIds)] })
   if (userIds === null) return
-  if ((await registry.active()).length === 0) {
+  if ((await registry.active(change)).length === 0) {
     throw new AppError('INVALID_INPUT', 'There is no issuer of single sign-on: add one first.')
   }
   if (!(await hasPasswordOwner(change, workspaceId))) {

@@ -281,6 +281,7 @@ export function createSingleSignOn(options: {
         const { issuerId, version, issuer, subject, email } = found
         recording.add({ subject: { kind: 'MEMBER', id: userId }, details: { issuer, subject, email } })
         return recording.commit(async change => {
+          await lockWorkspace(change, workspaceId)
           await registry.keepActive(change, { id: issuerId, version })
           await lockMember(change, member)
           if ((await listIdentities(change, userId)).length >= maxIdentities) {
@@ -308,6 +309,8 @@ export function createSingleSignOn(options: {
         const { member } = requireSession(viewer)
         requireRecent(viewer)
         await recording.commit(async change => {
+          // No other issuer ends meanwhile.
+          await lockWorkspace(change, member.workspaceId)
           await lockMember(change, member)
           const identities = await listIdentities(change, member.userId)
           const identity = isId(id) ? identities.find(each => each.id === id) : undefined
@@ -317,7 +320,7 @@ export function createSingleSignOn(options: {
           if (issuer.startsWith('ldap:')) {
             throw new AppError('INVALID_INPUT', 'The directory manages your account: nobody can remove it here.')
           }
-          const active = await registry.active()
+          const active = await registry.active(change)
           const isUsable = (other: Identity) =>
             other.id !== id && (other.issuer.startsWith('ldap:') || active.some(each => each.issuer === other.issuer))
           const hasPassword = (await findPassword(change, member.userId))?.passwordHash != null

@@ -29,6 +29,7 @@ const ConfiguredIssuerType = builder.objectRef<ConfiguredIssuer>('Issuer').imple
     }),
     redirectUri: t.string({
       description: 'The redirect URI to register at the issuer. No other issuer has it.',
+      authScopes: { workspace: 'admin' },
       resolve: ({ callbackPath }, _args, { baseUrl }) => baseUrl + callbackPath,
     }),
     enabled: t.exposeBoolean('isEnabled', { description: 'Whether people can sign in with it.' }),

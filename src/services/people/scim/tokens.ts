@@ -62,14 +62,14 @@ export function createScimTokens(options: {
         requireRecent(viewer)
         const name = parseName(input.name, 'The name of a token')
         const issuer = input.issuer ?? null
-        if (issuer !== null && !(await registry.active()).some(each => each.issuer === issuer)) {
-          throw new AppError('INVALID_INPUT', 'The issuer must be one with which people sign in here.')
-        }
         const token = generateScimToken()
         const displayPrefix = token.slice(0, displayLength)
         recording.add({ details: { name, displayPrefix, issuer } })
         return recording.commit(async change => {
           await lockWorkspace(change, workspaceId)
+          if (issuer !== null && !(await registry.active(change)).some(each => each.issuer === issuer)) {
+            throw new AppError('INVALID_INPUT', 'The issuer must be one with which people sign in here.')
+          }
           const present = await listScimTokens(change, workspaceId)
           if (present.length >= maxScimTokens) {
             throw new AppError('INVALID_INPUT', `A workspace has at most ${maxScimTokens} tokens: revoke one first.`)
