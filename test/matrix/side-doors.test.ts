@@ -16,7 +16,7 @@ interface Canary {
 
 /**
  * Fields without a value here: no provider on this server needs an authorization, stores checksums or creates links, no issuer signs
- * members in, everybody may use passwords, and the two paths of a usage are one file, which has no folders.
+ * members in, and the two paths of a usage are one file, which has no folders.
  */
 const unanswered = [
   'AddFactorPayload.passkey',
@@ -96,7 +96,6 @@ const unanswered = [
   'UsagePart.files',
   'UsagePart.path',
   'UsagePart.provider',
-  'Workspace.passwordOwners',
 ]
 
 /** The number of fields on a way. With 11, every way is walked to its end. */

@@ -2,6 +2,7 @@
 export const texts = {
   singleSignOn: 'Single sign-on',
   help: 'People sign in with their accounts at these OpenID Connect issuers. An existing account is linked in its profile, or with an invite, and never by an email address.',
+  ownersOnly: 'Only owners add, change and remove issuers.',
   loading: 'Loading the issuers',
   issuers: 'Issuers',
   noIssuers: 'No issuers yet. People sign in with passwords.',

@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask, urlOf } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
+import { useSession } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/issuers.ts'
 import { Button } from '../../ui/button.tsx'
@@ -28,6 +29,7 @@ export function SingleSignOnPage() {
 
 function ConfiguredIssuers() {
   const client = useQueryClient()
+  const isOwner = useSession().viewer.user.role === 'OWNER'
   const query = useQuery({
     queryKey: queryKeys.issuers,
     queryFn: ({ signal }) => ask(IssuersQuery, {}, { signal }),
@@ -42,17 +44,20 @@ function ConfiguredIssuers() {
   return (
     <>
       <PageHead title={texts.singleSignOn}>
-        <Button variant="primary" onPress={() => setOpen({ kind: 'new' })} isDisabled={!issuers}>
-          {texts.newIssuer}
-        </Button>
+        {isOwner && (
+          <Button variant="primary" onPress={() => setOpen({ kind: 'new' })} isDisabled={!issuers}>
+            {texts.newIssuer}
+          </Button>
+        )}
       </PageHead>
       <p className="help">{texts.help}</p>
+      {!isOwner && <p className="help">{texts.ownersOnly}</p>}
       <LoadState query={query} label={texts.loading} />
       {issuers?.length === 0 && <p className="empty">{texts.noIssuers}</p>}
       {issuers && issuers.length > 0 && (
         <RowTable label={texts.issuers} columns={[common.name, texts.newAccounts, common.status]}>
           {issuers.map(issuer => (
-            <Row key={issuer.id} issuer={issuer} onOpen={setOpen} />
+            <Row key={issuer.id} issuer={issuer} canChange={isOwner && !issuer.isFromSettings} onOpen={setOpen} />
           ))}
         </RowTable>
       )}
@@ -77,7 +82,15 @@ function ConfiguredIssuers() {
   )
 }
 
-function Row({ issuer, onOpen }: { issuer: ConfiguredIssuer; onOpen: (dialog: IssuerPageDialog) => void }) {
+function Row({
+  issuer,
+  canChange,
+  onOpen,
+}: {
+  issuer: ConfiguredIssuer
+  canChange: boolean
+  onOpen: (dialog: IssuerPageDialog) => void
+}) {
   const { id, name, issuer: address, redirectUri, enabled, isFromSettings, domains, groupsClaim } = issuer
   const nameId = `issuer-${id}`
   return (
@@ -103,7 +116,7 @@ function Row({ issuer, onOpen }: { issuer: ConfiguredIssuer; onOpen: (dialog: Is
       <td className="actions-cell">
         <div className="actions">
           <TestButton input={{ id }} aria-describedby={nameId} />
-          {!isFromSettings && (
+          {canChange && (
             <>
               <Button onPress={() => onOpen({ kind: 'edit', issuer })} aria-describedby={nameId}>
                 {common.edit}
