@@ -2,8 +2,11 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { type CompiledQuery, sql } from 'kysely'
 import t, { type Test } from 'tap'
+import type { StoragePath } from '../../src/auth/path.ts'
+import type { EntryFacts } from '../../src/db/catalogue/entries.ts'
 import { connect, type Database } from '../../src/db/client.ts'
 import { isMigrated, lastOfBaseline, MigrationError, migrate, migrationNames, runStep } from '../../src/db/migrate.ts'
+import { toEntry } from '../../src/services/catalogue/entry.ts'
 import { testDatabase } from '../servers/postgres.ts'
 import { printSchema } from '../support/print-schema.ts'
 
@@ -114,6 +117,32 @@ ${text}
 \`
 `
 }
+
+t.test('the catalogue finds its entries by smaller grams', async t => {
+  const db = connect(await emptyDatabase(t), { max: 1 })
+  t.teardown(() => db.destroy())
+  const step = '2026-11-27T12-smaller-catalogue'
+  for (const name of (await migrationNames()).filter(name => name < step)) await runStep(name, db)
+  const grams = [
+    -499978381, 1289762221, 214362520, -1325855158, -1530709914, 1448629001, 1900955318, -679032807, -548248652,
+    71885812, 947522897, 965110247, -992161554, 1425065639, -659089612, -1814574700, -300312373, 1346392544,
+    -1434102893, -1668578140, 771544463, -1288990890,
+  ]
+  const path = 'a/Été 東.md' as StoragePath
+  await sql`
+    insert into catalogue_entries (catalogue, is_folder, path, name, file_id, grams)
+    values (1, false, ${path}, '', 'fedcba98-7654-3210-0123-456789abcdef', ${grams})`.execute(db)
+  await sql`insert into catalogue_contents (catalogue, path, folders) values (1, ${path}, ${grams.slice(-3)})`.execute(
+    db,
+  )
+  await runStep(step, db)
+  const { rows } = await sql<{ grams: number[]; folders: number[]; fileId: string }>`
+    select e.grams, c.folders, e.file_id as "fileId"
+    from catalogue_entries e join catalogue_contents c using (catalogue, path)`.execute(db)
+  const { grams: same, folders } = toEntry(1, path, { isFolder: false } as EntryFacts)
+  const fileId = String(BigInt.asIntN(64, 0xfedcba9876543210n))
+  t.same(rows, [{ grams: same, folders, fileId }])
+})
 
 t.test('replicas that start at the same time migrate once', async t => {
   const connection = await emptyDatabase(t)

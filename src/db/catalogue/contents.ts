@@ -18,15 +18,19 @@ function pathColumns(paths: readonly ContentPath[]): RawBuilder<unknown> {
     ${paths.map(({ folders }) => `{${folders.join(',')}}`)}::text[])`
 }
 
-/** Adds entries to the files to read, if the catalogue has the mode CONTENT, except those whose present version was added before. */
+/**
+ * Adds entries to the files to read, if the catalogue has the mode CONTENT, except those whose present version was added before. The
+ * transaction has locked the row of the catalogue.
+ */
 export async function queueContents(db: Database, catalogue: number, paths: readonly ContentPath[]): Promise<void> {
   if (paths.length === 0) return
+  const { rows } = await sql`select from catalogues c where c.id = ${catalogue} and c.mode = 'CONTENT'`.execute(db)
+  if (rows.length === 0) return
   await sql`
     insert into catalogue_contents (catalogue, path, size, modified_at, etag, folders)
     select e.catalogue, e.path, e.size, e.modified_at, e.etag, p.folders::integer[]
     from ${pathColumns(paths)} as p (path, folders)
     join catalogue_entries e on e.catalogue = ${catalogue} and e.path = p.path and not e.is_folder
-    where exists (select from catalogues c where c.id = ${catalogue} and c.mode = 'CONTENT')
     on conflict (catalogue, path) do update set size = excluded.size, modified_at = excluded.modified_at, etag = excluded.etag,
       folders = excluded.folders, queued_id = excluded.queued_id, state = 'WAITING', failure = null, content = null, words = null
     where (catalogue_contents.size, catalogue_contents.modified_at, catalogue_contents.etag)

@@ -10,7 +10,7 @@ export interface EntryFacts {
   size: number | null
   modifiedAt: Date | null
   etag: string | null
-  /** A hash of the id that the back end gives, as 32 hexadecimal digits. */
+  /** A hash of the id that the back end gives, as a decimal number of 64 bits. */
   fileId: string | null
   checksums: Readonly<Record<string, string>>
 }
@@ -33,16 +33,18 @@ export const maxCataloguePath = 2000
 export async function putEntries(db: Database, catalogue: number, entries: readonly CatalogueEntry[]): Promise<number> {
   if (entries.length === 0) return 0
   const texts = <T>(of: (entry: CatalogueEntry) => T) => entries.map(of)
+  /** Values without characters that an array needs to escape: pg would look for them in each. */
+  const plain = (of: (entry: CatalogueEntry) => string | number | boolean | null) => `{${texts(of).join(',')}}`
   const { rows } = await sql<{ added: string }>`
     with stored as (
       insert into catalogue_entries (catalogue, path, name, is_folder, size, modified_at, etag, file_id, checksums, grams)
       select ${catalogue}, e.path, e.name, e.is_folder, e.size, to_timestamp(e.modified / 1000), e.etag, e.file_id,
-        e.checksums, e.grams::integer[]
+        e.checksums, e.grams::smallint[]
       from unnest(${texts(({ path }) => path)}::text[], ${texts(({ name }) => name)}::text[],
-        ${texts(({ isFolder }) => isFolder)}::boolean[], ${texts(({ size }) => size)}::bigint[],
-        ${texts(({ modifiedAt }) => modifiedAt?.getTime() ?? null)}::float8[], ${texts(({ etag }) => etag)}::text[],
-        ${texts(({ fileId }) => fileId)}::uuid[], ${texts(({ checksums }) => jsonOf(checksums))}::jsonb[],
-        ${texts(({ grams }) => `{${grams.join(',')}}`)}::text[]
+        ${plain(({ isFolder }) => isFolder)}::boolean[], ${plain(({ size }) => size ?? 'NULL')}::bigint[],
+        ${plain(({ modifiedAt }) => modifiedAt?.getTime() ?? 'NULL')}::float8[], ${texts(({ etag }) => etag)}::text[],
+        ${plain(({ fileId }) => fileId ?? 'NULL')}::bigint[], ${texts(({ checksums }) => jsonOf(checksums))}::jsonb[],
+        ${plain(({ grams }) => `"{${grams.join(',')}}"`)}::text[]
       ) as e (path, name, is_folder, size, modified, etag, file_id, checksums, grams)
       on conflict (catalogue, path) do update set is_folder = excluded.is_folder, size = excluded.size,
         modified_at = excluded.modified_at, etag = excluded.etag, file_id = excluded.file_id, checksums = excluded.checksums
@@ -131,13 +133,8 @@ const columns = sql`e.path, e.is_folder as "isFolder", e.size, e.modified_at as 
 export type KnownEntry = EntryFacts & { path: StoragePath }
 
 function toKnown(row: CatalogueRow): KnownEntry {
-  const { size, fileId, checksums, ...rest } = row
-  return {
-    ...rest,
-    size: size === null ? null : Number(size),
-    fileId: fileId === null ? null : fileId.replaceAll('-', ''),
-    checksums: checksums ?? {},
-  }
+  const { size, checksums, ...rest } = row
+  return { ...rest, size: size === null ? null : Number(size), checksums: checksums ?? {} }
 }
 
 /** Returns the entries at these paths, in no particular order. */
@@ -168,8 +165,8 @@ export async function findById(
 ): Promise<{ path: StoragePath; fileId: string }[]> {
   if (fileIds.length === 0) return []
   const { rows } = await sql<{ path: StoragePath; fileId: string }>`
-    select e.path, replace(e.file_id::text, '-', '') as "fileId" from catalogue_entries e
-    where e.catalogue = ${catalogue} and e.file_id = any(${fileIds}::uuid[])`.execute(db)
+    select e.path, e.file_id as "fileId" from catalogue_entries e
+    where e.catalogue = ${catalogue} and e.file_id = any(${fileIds}::bigint[])`.execute(db)
   return rows
 }
 

@@ -105,7 +105,7 @@ async function addReported(db: Database, catalogue: number, { paths, fileIds, tr
     select ${catalogue}, 'ENTRY', r.path, true from (
       select unnest(${paths}::text[]) collate "C" as path
       union
-      select e.path from catalogue_entries e where e.catalogue = ${catalogue} and e.file_id = any(${fileIds}::uuid[])
+      select e.path from catalogue_entries e where e.catalogue = ${catalogue} and e.file_id = any(${fileIds}::bigint[])
     ) r
     where r.path <> '' and not exists (select from catalogue_changes c
       where c.catalogue = ${catalogue} and c.kind = 'ENTRY' and c.path = r.path)`.execute(db)

@@ -112,9 +112,9 @@ interface FoundPage {
 async function partsOf(db: Database, grams: readonly number[]): Promise<ReadonlyMap<number, number>> {
   const { rows } = await sql<{ gram: number; part: number }>`
     select f.gram, f.part from pg_stats s
-    cross join lateral unnest(s.most_common_elems::text::integer[], s.most_common_elem_freqs) as f (gram, part)
+    cross join lateral unnest(s.most_common_elems::text::smallint[], s.most_common_elem_freqs) as f (gram, part)
     where s.schemaname = current_schema and s.tablename = 'catalogue_entries' and s.attname = 'grams'
-      and f.gram = any(${grams}::integer[])`.execute(db)
+      and f.gram = any(${grams}::smallint[])`.execute(db)
   return new Map(rows.map(({ gram, part }) => [gram, part]))
 }
 
@@ -194,7 +194,7 @@ function scanOf(query: CatalogueQuery, grams: readonly number[], part: number): 
     sql` union all `,
   )
   const conditions = [
-    sql<boolean>`e.grams @> ${grams}::integer[]`,
+    sql<boolean>`e.grams @> ${grams}::smallint[]`,
     isInRanges(ranges),
     ...terms.map(({ needle }) => contains(sql`e.name`, needle)),
     isShown,
@@ -204,8 +204,8 @@ function scanOf(query: CatalogueQuery, grams: readonly number[], part: number): 
 
 function candidatesOf(query: CatalogueQuery, grams: readonly number[]): RawBuilder<unknown> {
   const conditions = [
-    sql<boolean>`e.grams @> ${grams}::integer[]`,
-    sql<boolean>`e.grams && ${query.ranges.map(({ gram }) => gram)}::integer[]`,
+    sql<boolean>`e.grams @> ${grams}::smallint[]`,
+    sql<boolean>`e.grams && ${query.ranges.map(({ gram }) => gram)}::smallint[]`,
     isInRanges(query.ranges),
     ...query.terms.map(({ needle }) => contains(sql`e.name`, needle)),
     ...filtersOf(query),

@@ -21,7 +21,7 @@ export function factsOf(entry: CheckedEntry): EntryFacts {
 
 /** Returns what the catalogue stores of the id of an entry, which may contain the address of the back end. */
 export function hashOfId(fileId: string): string {
-  return hash('sha256', fileId, 'hex').slice(0, 32)
+  return hash('sha256', fileId, 'buffer').readBigInt64BE().toString()
 }
 
 /** PostgreSQL stores the years from -4712 to 294276, and JavaScript more. */

@@ -50,28 +50,31 @@ const wordCharacter = /^[\p{L}\p{N}\p{M}]$/u
 const unspaced =
   /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u30fc]$/u
 
-/** The classes of the code points that were seen. It is emptied before it grows beyond a bound. */
+function classify(code: number): CharacterClass {
+  const character = String.fromCodePoint(code)
+  if (space.test(character)) return 'SPACE'
+  if (unspaced.test(character)) return 'UNSPACED'
+  return wordCharacter.test(character) ? 'WORD' : 'OTHER'
+}
+
+const asciiClasses = Array.from({ length: 0x80 }, (_, code) => classify(code))
+/** The classes of other code points that were seen. It is emptied before it grows beyond a bound. */
 const classes = new Map<number, CharacterClass>()
 const maxClasses = 20_000
 
 export function classOf(code: number): CharacterClass {
-  const known = classes.get(code)
+  const known = asciiClasses[code] ?? classes.get(code)
   if (known) return known
   if (classes.size >= maxClasses) classes.clear()
-  const character = String.fromCodePoint(code)
-  const found = space.test(character)
-    ? 'SPACE'
-    : unspaced.test(character)
-      ? 'UNSPACED'
-      : wordCharacter.test(character)
-        ? 'WORD'
-        : 'OTHER'
+  const found = classify(code)
   classes.set(code, found)
   return found
 }
 
 function codesOf(text: string): number[] {
-  return Array.from(text, character => character.codePointAt(0) ?? 0)
+  const codes: number[] = []
+  for (const character of text) codes.push(character.codePointAt(0) ?? 0)
+  return codes
 }
 
 /** Returns whether a character begins a word, which depends on the one before it alone. */
@@ -97,7 +100,7 @@ export function markWords(text: string): string {
 /** What a gram consists of. Grams of different kinds differ, even with the same characters. */
 const kinds = { part: 1, wordStart: 2, unspaced: 3, nameStart: 4, name: 5, folder: 6, catalogue: 7 } as const
 
-/** FNV-1a with 32 bits. Different grams may have the same hash, so a search compares the names, too. */
+/** FNV-1a with 32 bits. */
 const prime = 0x01000193
 
 function begin(kind: number): number {
@@ -108,10 +111,13 @@ function add(hash: number, code: number): number {
   return Math.imul(hash ^ code, prime)
 }
 
-/** Spreads the hash over all bits. */
+/**
+ * Spreads the hash over all bits, and returns 16 of them as PostgreSQL's `smallint`. With 32, an entry takes over 100 bytes more, many of them
+ * for the grams that no other entry has. Different grams may have the same hash, so a search compares names and paths, too.
+ */
 function end(hash: number): number {
   const mixed = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d)
-  return mixed ^ (mixed >>> 13)
+  return ((mixed ^ (mixed >>> 13)) << 16) >> 16
 }
 
 function gram(kind: number, codes: readonly number[]): number {
@@ -130,12 +136,15 @@ export function gramsOfName(name: string): number[] {
     start = add(start, code)
     found.add(end(start))
   }
-  for (const [index, code] of codes.entries()) {
-    const [next, afterNext] = [codes[index + 1], codes[index + 2]]
+  let before: number | undefined
+  for (let index = 0; index < codes.length; index++) {
+    const [code = 0, next, afterNext] = [codes[index], codes[index + 1], codes[index + 2]]
     if (next !== undefined && afterNext !== undefined) {
       found.add(end(add(add(add(begin(kinds.part), code), next), afterNext)))
     }
-    if (beginsWord(codes[index - 1], code)) {
+    const isWordStart = beginsWord(before, code)
+    before = code
+    if (isWordStart) {
       const one = add(begin(kinds.wordStart), code)
       found.add(end(one))
       if (next !== undefined) found.add(end(add(one, next)))
