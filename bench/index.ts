@@ -3,6 +3,7 @@
  * between them. It asserts nothing.
  */
 import { attacked } from './attacks/part.ts'
+import { catalogueChanges } from './catalogue-changes.ts'
 import { consoleUploads } from './console-uploads.ts'
 import { folders } from './folders.ts'
 import { jobMemory } from './job-memory.ts'
@@ -40,6 +41,7 @@ const parts: Readonly<Record<string, Part>> = {
   's3-endpoint': s3Endpoint,
   thumbnails,
   search,
+  'catalogue-changes': catalogueChanges,
   trees,
   'job-memory': jobMemory,
   attacks: attacked,

@@ -1,4 +1,5 @@
 /** Loads entries into a catalogue without a back end, because millions of files take hours to make. */
+import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import type pg from 'pg'
 import type { StoragePath } from '../src/auth/path.ts'
@@ -73,9 +74,10 @@ const begin = Date.UTC(2020, 0)
 
 function lineOf(catalogue: number, path: StoragePath, isFolder: boolean): string {
   const fileId = hashOfId(path)
-  const modifiedAt = new Date(begin + Number.parseInt(fileId.slice(0, 8), 16) * 40)
-  const etag = fileId.slice(0, 30)
-  const size = isFolder ? null : Number.parseInt(fileId.slice(8, 13), 16)
+  const random = hash('sha256', path, 'hex')
+  const modifiedAt = new Date(begin + Number.parseInt(random.slice(0, 8), 16) * 40)
+  const etag = random.slice(0, 30)
+  const size = isFolder ? null : Number.parseInt(random.slice(8, 13), 16)
   const { name, grams } = toEntry(catalogue, path, { isFolder, size, modifiedAt, etag, fileId, checksums: {} })
   const values = [
     size ?? '\\N',

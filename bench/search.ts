@@ -84,6 +84,7 @@ a database of its own, and rclone lists the folder.`,
     const { folder, stowage, session } = installation
     const root = join(installation.files, 'searched')
     const onDisk = Math.min(files, maxOnDisk)
+    await disconnectFirst(installation)
     say(`  makes ${onDisk.toLocaleString('en')} files`)
     await makeFiles(root, [...pathsOf(onDisk)])
     const list = join(folder, 'paths')
@@ -119,15 +120,22 @@ interface Filled {
   search: number
 }
 
+/** Disconnects the first storage before it lists the files, and waits until its catalogue is removed. */
+async function disconnectFirst({ stowage, session, folder, providerId }: Installation): Promise<void> {
+  await client(stowage.url).ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: providerId }, session)
+  const db = await connectToDatabase(folder)
+  while ((await db.query('select from catalogues')).rows.length > 0) await sleep(100)
+  await db.end()
+}
+
 /** Connects the files as the only storage, searches while its catalogue is filled, and waits for the end. */
 async function fill(
-  { stowage, session, providerId: first }: Installation,
+  { stowage, session }: Installation,
   root: string,
   search: (text: string) => Promise<unknown>,
   say: (line: string) => void,
 ): Promise<Filled> {
   const api = client(stowage.url)
-  await api.ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: first }, session)
   const begin = performance.now()
   const providerId = await api.connectProvider(session, 'local', { root }, 'searched')
   const catalogue = async () => {

@@ -137,19 +137,19 @@ CREATE INDEX catalogue_contents_words ON public.catalogue_contents USING gin (wo
 CREATE UNIQUE INDEX catalogue_contents_pkey ON public.catalogue_contents USING btree (catalogue, path)
 catalogue_entries.size bigint
 catalogue_entries.modified_at timestamp with time zone
-catalogue_entries.file_id uuid
+catalogue_entries.file_id bigint
 catalogue_entries.catalogue integer not null
 catalogue_entries.is_folder boolean not null
 catalogue_entries.path text not null
 catalogue_entries.name text not null
 catalogue_entries.etag text
 catalogue_entries.checksums jsonb
-catalogue_entries.grams integer[] not null
+catalogue_entries.grams smallint[] not null
 catalogue_entries: catalogue_entries_path_check CHECK ((octet_length(path) <= 2000))
 catalogue_entries: catalogue_entries_pkey PRIMARY KEY (catalogue, path)
 CREATE INDEX catalogue_entries_folders ON public.catalogue_entries USING btree (catalogue, path) WHERE is_folder
 CREATE INDEX catalogue_entries_grams ON public.catalogue_entries USING gin (grams)
-CREATE INDEX catalogue_entries_ids ON public.catalogue_entries USING btree (catalogue, file_id) WHERE (file_id IS NOT NULL)
+CREATE INDEX catalogue_entries_ids ON public.catalogue_entries USING btree (file_id) WHERE (file_id IS NOT NULL)
 CREATE INDEX catalogue_entries_sizes ON public.catalogue_entries USING btree (catalogue, size) WHERE (NOT is_folder)
 CREATE INDEX catalogue_entries_times ON public.catalogue_entries USING btree (catalogue, modified_at) WHERE (NOT is_folder)
 CREATE UNIQUE INDEX catalogue_entries_pkey ON public.catalogue_entries USING btree (catalogue, path)

@@ -56,18 +56,26 @@ interface OpenFeed extends Feed {
   /** As of `performance.now()`. */
   askAt: number
   failures: number
-  isAsking: boolean
   /** It has reported that everything may have changed, or its first position. */
   hasCompared: boolean
 }
 
-/** Returns a function that ends the work. Another server continues it. */
-export function startFeeds(context: FeedContext): () => Promise<void> {
+export interface Feeds {
+  /**
+   * Asks the back end of a new catalogue for its first position. What was listed before that has to be listed again.
+   * Never rejects because of the back end.
+   */
+  begin(catalogue: number, signal: AbortSignal): Promise<void>
+  /** Ends the work. Another server continues it. */
+  stop(): Promise<void>
+}
+
+export function startFeeds(context: FeedContext): Feeds {
   const { db, server, onError } = context
   const feeds = new Map<number, OpenFeed>()
   let records = new Map<string, ProviderRecord>()
   const limiter = new Limiter(asksAtOnce)
-  const asking = new Set<Promise<void>>()
+  const asking = new Map<OpenFeed, Promise<void>>()
   let looks = 0
 
   async function claim(): Promise<void> {
@@ -76,8 +84,8 @@ export function startFeeds(context: FeedContext): () => Promise<void> {
     for (const id of feeds.keys()) if (!mine.has(id)) feeds.delete(id)
     for (const [id, feed] of mine) {
       const known = feeds.get(id)
-      if (known?.isAsking || (known && known.cursor === feed.cursor)) continue
-      feeds.set(id, { ...feed, askAt: 0, failures: 0, isAsking: false, hasCompared: false })
+      if (known && (asking.has(known) || known.cursor === feed.cursor)) continue
+      feeds.set(id, { ...feed, askAt: 0, failures: 0, hasCompared: false })
     }
     const ids = [...new Set(Array.from(mine.values(), ({ providerId }) => providerId))]
     records = new Map((ids.length > 0 ? await findProviders(db, ids) : []).map(record => [record.id, record]))
@@ -87,21 +95,22 @@ export function startFeeds(context: FeedContext): () => Promise<void> {
     if (looks % looksPerClaim === 0) await claim()
     if (looks % looksPerSweep === 0) await deletePublished(db)
     looks += 1
-    for (const feed of feeds.values()) {
-      const record = records.get(feed.providerId)
-      if (!record || feed.isAsking || feed.askAt > performance.now()) continue
-      const work: Promise<void> = limiter
-        .run(() => askOnce(feed, record, signal))
-        .catch(onError)
-        .finally(() => asking.delete(work))
-      asking.add(work)
-    }
+    for (const feed of feeds.values()) if (!asking.has(feed)) startAsking(feed, signal)
     while (!signal.aborted && (await publishOutside(db)));
+  }
+
+  function startAsking(feed: OpenFeed, signal: AbortSignal): void {
+    const record = records.get(feed.providerId)
+    if (!record || feed.askAt > performance.now()) return
+    const work = limiter
+      .run(() => askOnce(feed, record, signal))
+      .catch(onError)
+      .finally(() => asking.delete(feed))
+    asking.set(feed, work)
   }
 
   async function askOnce(feed: OpenFeed, record: ProviderRecord, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return
-    feed.isAsking = true
     try {
       feed.askAt = performance.now() + (await ask(context, feed, record, signal))
       feed.failures = 0
@@ -115,15 +124,22 @@ export function startFeeds(context: FeedContext): () => Promise<void> {
       }
       // The status of the provider shows what its back end reports.
       if (!(error instanceof AppError)) throw error
-    } finally {
-      feed.isAsking = false
     }
   }
 
   const polling = startPolling({ interval: pollInterval, search, onError })
-  return async () => {
-    await polling.stop()
-    await Promise.all(asking)
+  return {
+    async begin(catalogue, signal) {
+      await claim()
+      const feed = feeds.get(catalogue)
+      if (!feed || feed.cursor !== null) return
+      if (!asking.has(feed)) startAsking(feed, signal)
+      await asking.get(feed)
+    },
+    async stop() {
+      await polling.stop()
+      await Promise.all(asking.values())
+    },
   }
 }
 

@@ -67,9 +67,9 @@ export function createCatalogue(options: {
   const { db, secrets, storage, hours, isWorking, searchPath, runningChanges, onError } = options
   const server = randomUUID()
   const works = isWorking && hours > 0
-  const worker = works ? startCatalogueWorker({ db, storage, interval: hours, onError }) : null
   const contentWorker = works ? startContentWorker({ db, storage, searchPath, onError }) : null
-  const stopFeeds = works ? startFeeds({ db, storage, server, onReport: () => worker?.wake(), onError }) : null
+  const feeds = works ? startFeeds({ db, storage, server, onReport: () => worker?.wake(), onError }) : null
+  const worker = feeds ? startCatalogueWorker({ db, storage, interval: hours, onNew: feeds.begin, onError }) : null
   const leave = hours > 0 ? announceServer({ db, id: server, runningChanges, onError }) : async () => {}
   const find = batched(async (ids: readonly string[]) => {
     const found = await findCatalogues(db, ids)
@@ -112,7 +112,7 @@ export function createCatalogue(options: {
 
     /** Ends the work in the background. */
     async stopWork(): Promise<void> {
-      await Promise.all([worker?.stop(), contentWorker?.stop(), stopFeeds?.()])
+      await Promise.all([worker?.stop(), contentWorker?.stop(), feeds?.stop()])
     },
 
     /** Call this when all changes of this server are written. */

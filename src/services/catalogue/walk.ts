@@ -40,7 +40,7 @@ const pagesPerStep = 4
 /** Rows that one statement deletes or compares. */
 export const batchSize = 5000
 /** The maximum number of folders in one step, and the number of entries after which a step lists no further folder. */
-const foldersPerStep = 64
+const foldersPerStep = 128
 const entriesPerStep = 2000
 
 export interface WalkContext extends CatalogueLease {
@@ -50,7 +50,10 @@ export interface WalkContext extends CatalogueLease {
 
 interface Listed {
   folder: StoragePath
-  entries: CheckedEntry[]
+  /** Without those that the catalogue cannot hold. */
+  entries: Map<StoragePath, CheckedEntry>
+  /** The rows of the entries if the walk is the first one. They are made while the folders before are stored. */
+  rows: CatalogueEntry[]
   /** Null once the folder is listed to its end. */
   cursor: string | null
   cursors: CursorCheck
@@ -58,6 +61,7 @@ interface Listed {
   isWhole: boolean
   /** The back end no longer has the folder. */
   isGone: boolean
+  /** Some entries are left out. */
   hasGaps: boolean
 }
 
@@ -181,7 +185,7 @@ export class Walk {
         folders.push(folder)
         const listed = await this.#list(folder, null, new CursorCheck(), either)
         found.push(listed)
-        entries += listed.entries.length
+        entries += listed.entries.size
       }
     }
     const listed = allDone(Array.from({ length: atOnce }, list)).then(() => found)
@@ -192,7 +196,7 @@ export class Walk {
 
   async #stepOpen(open: OpenFolder, signal: AbortSignal) {
     const listed = await this.#list(open.folder, open.cursor, open.cursors, signal)
-    for (const path of this.#pathsOf(listed).keys()) open.paths.add(hashOf(path))
+    for (const path of listed.entries.keys()) open.paths.add(hashOf(path))
     if (listed.cursor === null) {
       if (!this.#options.isFirst) await this.#removeUnlisted(open)
       this.#open.shift()
@@ -201,38 +205,37 @@ export class Walk {
   }
 
   async #list(folder: StoragePath, from: string | null, cursors: CursorCheck, signal: AbortSignal): Promise<Listed> {
-    const entries: CheckedEntry[] = []
+    const entries = new Map<StoragePath, CheckedEntry>()
+    let hasGaps = false
     let cursor = from
     try {
       for (let pages = 0; pages < pagesPerStep; pages++) {
         const page = await this.#context.reader.list(folder, { cursor, limit: maxPageSize }, signal)
         cursors.check(page.cursor)
-        entries.push(...page.entries)
+        for (const entry of page.entries) {
+          const path = (folder === '' ? entry.name : `${folder}/${entry.name}`) as StoragePath
+          if (fits(path)) entries.set(path, entry)
+          else hasGaps = true
+        }
         cursor = page.cursor
         if (cursor === null) break
       }
       const isWhole = cursor === null && from === null
-      return { folder, entries, cursor, cursors, isWhole, isGone: false, hasGaps: false }
+      const rows = this.#options.isFirst ? this.#rowsOf(entries) : []
+      return { folder, entries, rows, cursor, cursors, isWhole, isGone: false, hasGaps }
     } catch (error) {
       signal.throwIfAborted()
       // The root of a provider that is away, as a disk that is not mounted, is no reason to forget everything.
       if (isHidden(error) && folder === '') throw new AppError('UNAVAILABLE', undefined, { cause: error })
-      const none = { folder, entries: [], cursor: null, cursors }
+      const none = { folder, entries: new Map(), rows: [], cursor: null, cursors }
       if (isHidden(error)) return { ...none, isWhole: true, isGone: isGone(error), hasGaps: false }
       if (isOwnFault(error)) return { ...none, isWhole: false, isGone: false, hasGaps: true }
       throw error
     }
   }
 
-  /** Returns the entries by their paths, without those that the catalogue cannot hold. */
-  #pathsOf({ folder, entries }: Listed): Map<StoragePath, CheckedEntry> {
-    const paths = new Map<StoragePath, CheckedEntry>()
-    for (const entry of entries) {
-      const path = (folder === '' ? entry.name : `${folder}/${entry.name}`) as StoragePath
-      if (fits(path)) paths.set(path, entry)
-      else this.#hasGaps = true
-    }
-    return paths
+  #rowsOf(entries: ReadonlyMap<StoragePath, CheckedEntry>): CatalogueEntry[] {
+    return Array.from(entries, ([path, entry]) => toEntry(this.#context.catalogue, path, factsOf(entry)))
   }
 
   /** @param onFound called when the queue has the folders that were found, before these are stored */
@@ -243,25 +246,26 @@ export class Walk {
     const known = new Map<StoragePath, KnownEntry>()
     const removed: Removed[] = []
     for (const listed of listings) {
-      const paths = this.#pathsOf(listed)
+      const { folder, entries, cursor, cursors } = listed
       this.#hasGaps ||= listed.hasGaps
-      for (const [path, entry] of paths) found.set(path, entry)
-      const { folder, cursor, cursors } = listed
+      for (const [path, entry] of entries) found.set(path, entry)
       if (cursor !== null && this.#open[0]?.folder !== folder) {
-        this.#open.push({ folder, cursor, cursors, paths: new Set(Array.from(paths.keys(), hashOf)) })
+        this.#open.push({ folder, cursor, cursors, paths: new Set(Array.from(entries.keys(), hashOf)) })
       }
       // A change may have put a file in the place of the folder since the folder was found.
       if (listed.isGone) removed.push(...(await findEntries(db, catalogue, [folder])).filter(isFolder))
-      if (populated.has(folder)) removed.push(...(await this.#compare(listed, paths, known)))
+      if (populated.has(folder)) removed.push(...(await this.#compare(listed, known)))
     }
     const folders = [...found].flatMap(([path, { kind }]) => (kind === 'directory' ? path : []))
     // A file in place of a folder has nothing below it.
     const replaced = [...known.values()].filter(({ path, isFolder }) => isFolder && found.get(path)?.kind === 'file')
     for (const { path, isFolder } of [...removed, ...replaced]) if (isFolder) await removeBelow(this.#context, path)
-    const changed = [...found].flatMap(([path, entry]) => {
-      const [before, facts] = [known.get(path), factsOf(entry)]
-      return before && isSame(before, facts) ? [] : toEntry(catalogue, path, facts)
-    })
+    const changed = this.#options.isFirst
+      ? listings.flatMap(({ rows }) => rows)
+      : [...found].flatMap(([path, entry]) => {
+          const [before, facts] = [known.get(path), factsOf(entry)]
+          return before && isSame(before, facts) ? [] : toEntry(catalogue, path, facts)
+        })
     const outside = this.#options.isOutside ? differences(known, removed, changed) : []
     if (!this.#options.isShallow) this.#queue.add(folders)
     const next = this.#next()
@@ -303,20 +307,15 @@ export class Walk {
   }
 
   /** Adds what is known of the listed entries to `known`. @returns the known entries that the folder no longer has */
-  async #compare(
-    listed: Listed,
-    paths: ReadonlyMap<StoragePath, CheckedEntry>,
-    known: Map<StoragePath, KnownEntry>,
-  ): Promise<Removed[]> {
+  async #compare({ folder, entries, isWhole }: Listed, known: Map<StoragePath, KnownEntry>): Promise<Removed[]> {
     const { db, catalogue } = this.#context
-    const { folder, isWhole } = listed
     const children = isWhole ? await listChildren(db, catalogue, folder, { after: null, limit: batchSize }) : null
     if (children && children.length < batchSize) {
-      for (const child of children) if (paths.has(child.path)) known.set(child.path, child)
-      return children.filter(({ path }) => !paths.has(path))
+      for (const child of children) if (entries.has(child.path)) known.set(child.path, child)
+      return children.filter(({ path }) => !entries.has(path))
     }
-    for (const entry of await findEntries(db, catalogue, [...paths.keys()])) known.set(entry.path, entry)
-    if (children) await this.#removeUnlisted({ folder, paths: new Set(Array.from(paths.keys(), hashOf)) })
+    for (const entry of await findEntries(db, catalogue, [...entries.keys()])) known.set(entry.path, entry)
+    if (children) await this.#removeUnlisted({ folder, paths: new Set(Array.from(entries.keys(), hashOf)) })
     return []
   }
 

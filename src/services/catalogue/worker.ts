@@ -49,6 +49,8 @@ interface WorkerContext {
   storage: Storage
   /** Hours between two rounds. */
   interval: number
+  /** Called before a new catalogue is filled: see `Feeds`. */
+  onNew: (catalogue: number, signal: AbortSignal) => Promise<void>
   onError: (error: unknown) => void
 }
 
@@ -256,7 +258,7 @@ class CatalogueRun {
   async #walk(context: WalkContext, stop: AbortSignal): Promise<boolean> {
     this.#entries = 0
     this.#tree ??= await this.#nextTree(context)
-    if (!this.#tree && !(await this.#beginRound(context))) return false
+    if (!this.#tree && !(await this.#beginRound(context, stop))) return false
     if (this.#tree) this.#round?.forgetAhead()
     const walk = this.#tree?.walk ?? this.#round
     if (!walk) return false
@@ -276,7 +278,7 @@ class CatalogueRun {
   }
 
   /** Begins a round if one is due, or continues one. Returns whether there is one. */
-  async #beginRound(context: WalkContext): Promise<boolean> {
+  async #beginRound(context: WalkContext, stop: AbortSignal): Promise<boolean> {
     if (this.#round) return true
     const nextRoundAt = new Date(Date.now() + this.#context.interval * hour)
     if (!this.#catalogue.round) {
@@ -286,6 +288,7 @@ class CatalogueRun {
     }
     if (!this.#catalogue.round) {
       if (this.#catalogue.nextRoundAt.getTime() > Date.now()) return false
+      if (this.#catalogue.indexedAt === null) await this.#context.onNew(context.catalogue, stop)
       this.#catalogue = await changeCatalogue(context.db, context, async () => ({
         roundStartedAt: new Date(),
         roundNext: null,
