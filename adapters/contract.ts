@@ -70,6 +70,11 @@ export interface Entry {
    */
   etag: string | null
   /**
+   * Set it where `etag` also changes while the bytes stay, as with a rename: an opaque text of 1 to 256 characters of printable ASCII
+   * that stays the same until something writes to the file.
+   */
+  contentTag?: string
+  /**
    * `type/subtype`. Null where the back end stores no type, or returns none in a listing. The host then derives the type
    * from the name.
    */

@@ -228,11 +228,13 @@ CREATE UNIQUE INDEX connections_pkey ON public.connections USING btree (key_id)
 CREATE UNIQUE INDEX connections_refresh_hash_key ON public.connections USING btree (refresh_hash)
 content_checksums.size bigint not null
 content_checksums.modified_at timestamp with time zone
-content_checksums.read_at timestamp with time zone not null default now()
+content_checksums.read_at timestamp with time zone
 content_checksums.provider_id uuid not null
 content_checksums.path text not null
 content_checksums.etag text
 content_checksums.sha256 bytea not null
+content_checksums.content_tag text
+content_checksums.seen_at timestamp with time zone
 content_checksums: content_checksums_path_check CHECK ((octet_length(path) <= 2000))
 content_checksums: content_checksums_pkey PRIMARY KEY (provider_id, path)
 content_checksums: content_checksums_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
@@ -612,6 +614,7 @@ CREATE UNIQUE INDEX providers_pkey ON public.providers USING btree (id)
 CREATE UNIQUE INDEX providers_workspace_slug ON public.providers USING btree (workspace_id, slug)
 CREATE TRIGGER providers_catalogue_created AFTER INSERT ON public.providers FOR EACH ROW EXECUTE FUNCTION create_catalogue()
 CREATE TRIGGER providers_catalogue_replaced AFTER UPDATE OF config, status ON public.providers FOR EACH ROW WHEN (((old.config IS DISTINCT FROM new.config) OR ((old.status = ANY (ARRAY['NEEDS_AUTHORIZATION'::text, 'NEEDS_RECONNECT'::text])) AND (new.status = 'CONNECTED'::text)))) EXECUTE FUNCTION replace_catalogue()
+CREATE TRIGGER providers_contents_forgotten AFTER UPDATE OF config ON public.providers FOR EACH ROW WHEN ((old.config IS DISTINCT FROM new.config)) EXECUTE FUNCTION forget_contents()
 CREATE TRIGGER providers_rights_changed AFTER UPDATE OF workspace_id, slug, version ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER providers_rights_deleted AFTER DELETE ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER providers_rights_truncated AFTER TRUNCATE ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()

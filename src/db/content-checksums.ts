@@ -1,4 +1,4 @@
-/** The SHA-256 of contents that the server has read, each for one version of a file. Paths are without a leading "/". */
+/** The SHA-256 of contents that the server has written or read, each for one version of a file. Paths are without a leading "/". */
 import { type RawBuilder, sql } from 'kysely'
 import type { StoragePath } from '../auth/path.ts'
 import type { Database } from './client.ts'
@@ -8,15 +8,18 @@ export interface ContentVersion {
   size: number
   modifiedAt: Date | null
   etag: string | null
+  /** See the property of the same name in the contract. */
+  contentTag: string | null
 }
 
 export async function storeChecksum(
   db: Database,
   file: { providerId: string; path: StoragePath },
-  { size, modifiedAt, etag }: ContentVersion,
+  { size, modifiedAt, etag, contentTag }: ContentVersion,
   sha256: Buffer,
 ): Promise<void> {
-  const version = { size: String(size), modified_at: modifiedAt, etag, sha256, read_at: new Date() }
+  const facts = { size: String(size), modified_at: modifiedAt, etag, content_tag: contentTag }
+  const version = { ...facts, sha256, read_at: new Date() }
   await db
     .insertInto('content_checksums')
     .values({ provider_id: file.providerId, path: file.path, ...version })
@@ -24,8 +27,9 @@ export async function storeChecksum(
     .execute()
 }
 
-/** The SQL of whether a checksum is of the version of an entry that the catalogue has. */
-export const isOfVersion = sql<boolean>`(k.size, k.modified_at, k.etag) is not distinct from (e.size, e.modified_at, e.etag)`
+/** The SQL of whether a checksum is of the version of an entry that the catalogue has. A write does not always return the time of the file. */
+export const isOfVersion = sql<boolean>`k.size = e.size and k.etag is not distinct from e.etag
+  and (k.modified_at is not distinct from e.modified_at or (k.modified_at is null and k.etag is not null))`
 
 /** A folder of a catalogue with everything below it, or a file. */
 export interface ChecksumRange {
@@ -34,7 +38,7 @@ export interface ChecksumRange {
   path: StoragePath
 }
 
-export type FileToRead = ContentVersion & { path: StoragePath }
+export type FileToRead = Omit<ContentVersion, 'contentTag'> & { path: StoragePath }
 
 /** The entries of the catalogue that one query looks at. */
 const window = 2000

@@ -1162,8 +1162,12 @@ interface ContentChecksumTable {
   size: string
   modified_at: Date | null
   etag: string | null
+  content_tag: string | null
   sha256: Buffer
-  read_at: ColumnType<Date, Date | undefined, Date>
+  /** When the content was last read; null if it was only written. */
+  read_at: ColumnType<Date | null, Date | null | undefined, Date | null>
+  /** When a VERIFY last saw the file. */
+  seen_at: ColumnType<Date | null, Date | null | undefined, Date | null>
 }
 
 interface CatalogueServerTable {

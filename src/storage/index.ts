@@ -8,6 +8,7 @@ import type { ProviderRecord } from '../db/providers.ts'
 import { AppError } from '../errors.ts'
 import type { ActiveGrants } from './active-grants.ts'
 import type { Config } from './config.ts'
+import { createContentTracker } from './content-tracker.ts'
 import { isClosedAddress } from './network/index.ts'
 import { createProviderOpener, type OpenedProvider } from './open-provider.ts'
 import { createProviderCache, type FindRecord } from './provider-cache.ts'
@@ -96,6 +97,7 @@ export function createStorage(options: StorageOptions): Storage {
   /** The secrets of each provider as last read, for services too. */
   const redacted = new RedactedSecrets(redaction)
   const writeTracker = createWriteTracker({ db, secrets })
+  const contents = createContentTracker({ db, onError: err => warn('Checksums could not be stored.', { err }) })
   const statusReports = createStatusReports({ db, onError: err => warn('A status could not be stored.', { err }) })
   const opener = createProviderOpener({ db, network, tokens, warn, metadataTimeout })
   const cache = createProviderCache<ProviderContext & Pick<OpenedProvider, 'close'>>({
@@ -105,7 +107,17 @@ export function createStorage(options: StorageOptions): Storage {
         throw withoutDetails(cause)
       })
       const provider = observe(opened.provider, record)
-      return { id: record.id, ...opened, provider, metadataTimeout, timeouts, activeGrants, changes, writeTracker }
+      return {
+        id: record.id,
+        ...opened,
+        provider,
+        metadataTimeout,
+        timeouts,
+        activeGrants,
+        changes,
+        writeTracker,
+        contents,
+      }
     },
     close: ({ close }) => close(),
   })
@@ -197,6 +209,7 @@ export function createStorage(options: StorageOptions): Storage {
       tokens.forget(providerId)
     },
     async close() {
+      await contents.close()
       await cache.close()
       await statusReports.close()
     },

@@ -12,6 +12,7 @@ import { AppError } from '../errors.ts'
 import { startDeadline } from '../lib/timeout.ts'
 import type { ActiveGrants, ActiveWork } from './active-grants.ts'
 import { callAdapter } from './adapter-call.ts'
+import type { ContentTracker } from './content-tracker.ts'
 import { readWithTimeout, runWithTimeout, type TransferTimeouts } from './transfer-timeouts.ts'
 import {
   type CheckedEntry,
@@ -57,6 +58,7 @@ export interface ProviderContext {
   activeGrants: ActiveGrants
   changes: ChangeGuard
   writeTracker: WriteTracker
+  contents: ContentTracker
 }
 
 /** The maximum number of entries per page of a listing. */

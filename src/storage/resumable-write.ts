@@ -4,6 +4,7 @@ import { nameOf, type StoragePath } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
 import { withRetries } from '../lib/retry.ts'
 import { callAdapterForChange } from './adapter-call.ts'
+import type { ContentHash, UnfinishedContents } from './content-hash.ts'
 import { runWithTimeout, type TransferTimeouts, writeWithTimeout } from './transfer-timeouts.ts'
 import { type CheckedEntry, checkEntry, fault } from './validate-entry.ts'
 
@@ -23,6 +24,9 @@ interface ResumableContext {
   track<T>(work: (unfinished: Unfinished) => Promise<T>): Promise<T>
   /** Called before the file becomes visible. @throws LOCKED */
   guard(): Promise<void>
+  contents: UnfinishedContents
+  /** Called when the file is visible. @param sha256 null if this process has not sent all of its bytes in order */
+  wrote(entry: CheckedEntry, sha256: Buffer | null): void
 }
 
 /** An unfinished write that the back end itself stores at a path. Validates what the adapter returns. */
@@ -79,9 +83,13 @@ export class ResumableLocation {
     bytes: AsyncIterable<Buffer>,
     options: { offset: number; size: number },
   ): Promise<string> {
-    return this.#send(requestSignal, readableOf(bytes), options.size, async (body, signal) =>
-      checkState(await this.#writes.append(state, body, { ...options, signal })),
-    )
+    const content = this.#context.contents.take(state, options.offset)
+    const append = async (body: Readable, signal: AbortSignal) => {
+      const next = checkState(await this.#writes.append(state, body, { ...options, signal }))
+      if (content) this.#context.contents.keep(next, content)
+      return next
+    }
+    return this.#send(requestSignal, readableOf(bytes), options.size, append, content)
   }
 
   /** Stores a part, and returns its tag. Call it only if `minPartSize` is not null. */
@@ -133,9 +141,14 @@ export class ResumableLocation {
     options: { offset: number; size: number; overwrite: boolean },
   ): Promise<CheckedEntry> {
     await this.#context.guard()
-    return this.#send(requestSignal, readableOf(bytes), options.size, async (body, signal) =>
-      this.#stored(await this.#writes.complete(state, body, { ...options, signal }), options.offset + options.size),
-    )
+    const content = this.#context.contents.take(state, options.offset)
+    const complete = async (body: Readable, signal: AbortSignal) => {
+      const size = options.offset + options.size
+      const entry = this.#stored(await this.#writes.complete(state, body, { ...options, signal }), size)
+      this.#context.wrote(entry, content?.digest(size) ?? null)
+      return entry
+    }
+    return this.#send(requestSignal, readableOf(bytes), options.size, complete, content)
   }
 
   get #parts(): PartWrites {
@@ -156,12 +169,13 @@ export class ResumableLocation {
     body: Readable,
     size: number,
     use: (body: Readable, signal: AbortSignal) => Promise<T>,
+    content?: ContentHash | null,
   ): Promise<T> {
     // The body may fail before the adapter reads it. The adapter then gets the error from its first read.
     body.on('error', () => {})
-    return writeWithTimeout(requestSignal, body, this.#context.timeouts, size, signal =>
-      callAdapterForChange(signal, () => use(body, signal).finally(() => body.destroy())),
-    )
+    const send = (signal: AbortSignal) =>
+      callAdapterForChange(signal, () => use(body, signal).finally(() => body.destroy()))
+    return writeWithTimeout(requestSignal, body, this.#context.timeouts, size, send, content?.update)
   }
 }
 

@@ -66,6 +66,7 @@ export function readWithTimeout(body: Readable, time: number): Readable {
 /**
  * Runs `work`, which sends `body` to a back end.
  * @param size bytes; undefined if unknown
+ * @param onChunk is called for each chunk that is taken from the body, in order
  * @throws UNAVAILABLE if the back end reads nothing from a waiting body for too long
  */
 export async function writeWithTimeout<T>(
@@ -74,6 +75,7 @@ export async function writeWithTimeout<T>(
   { transfer, step }: TransferTimeouts,
   size: number | undefined,
   work: (signal: AbortSignal) => Promise<T>,
+  onChunk?: (chunk: Uint8Array) => void,
 ): Promise<T> {
   using timeout = followSignal(signal)
   let taken = 0
@@ -81,9 +83,10 @@ export async function writeWithTimeout<T>(
   // A listener would start the flow of the body. Node emits `data` however a stream is read: see `readable.read`.
   body.emit = (event: string | symbol, ...args: unknown[]) => {
     if (event === 'data') {
-      const { length } = args[0] as Uint8Array
-      taken += length
-      recordForGc(length)
+      const chunk = args[0] as Uint8Array
+      taken += chunk.length
+      onChunk?.(chunk)
+      recordForGc(chunk.length)
     }
     return emit.call(body, event, ...args)
   }

@@ -7,7 +7,8 @@ import { isName, isReservedName } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
 
 /** An entry that an adapter returned, after validation. */
-export type CheckedEntry = Readonly<Required<Omit<Entry, 'checksums' | 'fileId'>>> & {
+export type CheckedEntry = Readonly<Required<Omit<Entry, 'checksums' | 'fileId' | 'contentTag'>>> & {
+  readonly contentTag?: string
   readonly checksums: Readonly<Partial<Record<ChecksumAlgorithm, string>>>
   /** Identifies the stored object, for comparison only. It may contain the back end's address, so it is never shown. */
   readonly fileId: string | null
@@ -33,7 +34,7 @@ const algorithms: readonly ChecksumAlgorithm[] = ['md5', 'sha1', 'sha256', 'crc3
  * @throws BACK_END_FAULT
  */
 export function checkEntry(entry: Entry, name: string): CheckedEntry {
-  const { kind, size, modifiedAt, etag, mimeType, fileId } = entry
+  const { kind, size, modifiedAt, etag, contentTag, mimeType, fileId } = entry
   if (kind !== 'file' && kind !== 'directory') throw fault('an entry of an unknown kind')
   const isFile = kind === 'file'
   if (size !== null && !(Number.isSafeInteger(size) && size >= 0)) throw fault('an invalid size')
@@ -43,6 +44,7 @@ export function checkEntry(entry: Entry, name: string): CheckedEntry {
     size: isFile ? size : null,
     modifiedAt: modifiedAt instanceof Date && !Number.isNaN(modifiedAt.getTime()) ? modifiedAt : null,
     etag: isFile && typeof etag === 'string' && etagPattern.test(etag) ? etag : null,
+    ...(isFile && typeof contentTag === 'string' && etagPattern.test(contentTag) && { contentTag }),
     mimeType: isFile && typeof mimeType === 'string' && mimePattern.test(mimeType) ? mimeType : null,
     checksums: Object.fromEntries(
       algorithms.flatMap(algorithm => {

@@ -3,11 +3,21 @@ import type { Call } from '../../adapters/contract.ts'
 import { childOf, nameOf, type StoragePath, trashFolder } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
 import { callAdapter, callAdapterForChange, isStorageError } from './adapter-call.ts'
+import { ContentHash } from './content-hash.ts'
 import { ReadLocation, requireWithin } from './read-location.ts'
 import { ResumableLocation } from './resumable-write.ts'
 import { runWithTimeout, writeWithTimeout } from './transfer-timeouts.ts'
 import { checkTrashId, nativeTrash } from './trash.ts'
 import { type CheckedEntry, checkCopies, checkEntry, fault, known, type Presigned, toEntry } from './validate-entry.ts'
+
+interface WriteOptions {
+  size?: number
+  mimeType?: string
+  modifiedAt?: Date
+  overwrite: boolean
+  /** Returns the SHA-256 of the body once it has ended, if the caller computes it. */
+  sha256?: (() => Buffer | null) | undefined
+}
 
 /** A location that can be changed. Its grant has the scope `write`. The guard decides before each change. */
 export class WriteLocation extends ReadLocation {
@@ -30,14 +40,11 @@ export class WriteLocation extends ReadLocation {
     return this.context.changes.require(this.grant, { path: this.path, isTree, isMember: true })
   }
 
-  write(
-    requestSignal: AbortSignal,
-    body: Readable,
-    options: { size?: number; mimeType?: string; modifiedAt?: Date; overwrite: boolean },
-  ): Promise<CheckedEntry> {
-    const { timeouts, provider, writeTracker } = this.context
-    return this.runChange([this.grant], { isTree: false }, requestSignal, granted =>
-      writeWithTimeout(granted, body, timeouts, options.size, signal =>
+  write(requestSignal: AbortSignal, body: Readable, { sha256, ...options }: WriteOptions): Promise<CheckedEntry> {
+    const { timeouts, provider, writeTracker, contents } = this.context
+    const content = sha256 ? null : new ContentHash()
+    return this.runChange([this.grant], { isTree: false }, requestSignal, granted => {
+      const send = (signal: AbortSignal) =>
         callAdapterForChange(signal, async () => {
           const written = await writeTracker.track(this.grant, this.path, unfinished =>
             provider.write(this.path, body, { ...options, unfinished, signal }),
@@ -46,10 +53,11 @@ export class WriteLocation extends ReadLocation {
           if (options.size !== undefined && stored.size !== null && stored.size !== options.size) {
             throw fault(`a stored size of ${stored.size} bytes instead of ${options.size}`)
           }
+          contents.wrote(this, stored, sha256 ? sha256() : (content?.digest(stored.size) ?? null))
           return stored
-        }),
-      ),
-    )
+        })
+      return writeWithTimeout(granted, body, timeouts, options.size, send, content?.update)
+    })
   }
 
   /** Runs a change, which may take long. It ends with an error when a grant does, or when a lock or a hold begins to prevent it. */
@@ -72,9 +80,11 @@ export class WriteLocation extends ReadLocation {
   get resumable(): ResumableLocation | null {
     const { resumable } = this.context.provider
     if (!resumable) return null
-    const { timeouts, writeTracker } = this.context
+    const { timeouts, writeTracker, contents } = this.context
     return new ResumableLocation(resumable, this.path, {
       timeouts,
+      contents: contents.unfinished,
+      wrote: (entry, sha256) => contents.wrote(this, entry, sha256),
       track: work => writeTracker.track(this.grant, this.path, work),
       guard: () => this.requireChangeable(),
     })
@@ -100,7 +110,9 @@ export class WriteLocation extends ReadLocation {
   async delete(signal: AbortSignal, seen?: CheckedEntry): Promise<void> {
     await this.context.activeGrants.confirm([this.grant])
     await this.requireChangeable({ isTree: true })
-    return this.metadata(signal, call => this.context.provider.delete(this.path, { ...call, ...known(seen) }))
+    return this.#goes(false, () =>
+      this.metadata(signal, call => this.context.provider.delete(this.path, { ...call, ...known(seen) })),
+    )
   }
 
   /** Whether the back end deletes a directory and its content in one call. */
@@ -113,8 +125,10 @@ export class WriteLocation extends ReadLocation {
     const { provider } = this.context
     if (!provider.deleteTree) return null
     return this.runChange([this.grant], { isTree: true }, requestSignal, granted =>
-      runWithTimeout(granted, this.context.timeouts.step, signal =>
-        callAdapter(signal, async () => provider.deleteTree?.(this.path, { signal })),
+      this.#goes(true, () =>
+        runWithTimeout(granted, this.context.timeouts.step, signal =>
+          callAdapter(signal, async () => provider.deleteTree?.(this.path, { signal })),
+        ),
       ),
     )
   }
@@ -134,6 +148,7 @@ export class WriteLocation extends ReadLocation {
     await this.requireChangeable({ isTree: true })
     return destination.inOneStep(this, { isTree: true }, signal, async call => {
       const moved = await move(this.path, destination.path, { overwrite, ...known(seen), ...call })
+      await this.context.contents.moved(this, destination.path)
       return checkEntry(moved, nameOf(destination.path))
     })
   }
@@ -215,7 +230,9 @@ export class WriteLocation extends ReadLocation {
 
   /** Moves the entry to the trash of the back end. @param id as `identify` returned it */
   discard(id: string, signal: AbortSignal): Promise<void> {
-    return this.changeTrash(signal, { isTree: true }, call => nativeTrash(this.context).put(id, this.path, call))
+    return this.#goes(true, () =>
+      this.changeTrash(signal, { isTree: true }, call => nativeTrash(this.context).put(id, this.path, call)),
+    )
   }
 
   /** Moves an entry from the trash of the back end to this path, where nothing may be. */
@@ -235,6 +252,12 @@ export class WriteLocation extends ReadLocation {
         callAdapterForChange(signal, () => change({ signal })),
       ),
     )
+  }
+
+  /** Forgets the contents of what a change takes away, at the same time. */
+  async #goes<T>(isTree: boolean, change: () => Promise<T>): Promise<T> {
+    const forgotten = this.context.contents.deleted(this, { isTree })
+    return change().finally(() => forgotten)
   }
 
   private sharesBackEnd(other: ReadLocation): boolean {

@@ -87,13 +87,18 @@ export function toEntry(name: string, stats: BigIntStats): Entry | undefined {
   const modifiedAt = new Date(Number(stats.mtimeMs))
   if (stats.isDirectory()) return { ...folderEntry(name, fileId), modifiedAt }
   if (!stats.isFile()) return undefined
-  return { name, kind: 'file', size: Number(stats.size), modifiedAt, etag: etagOf(stats), mimeType: null, fileId }
+  const [size, etag, contentTag] = [Number(stats.size), etagOf(stats), contentTagOf(stats)]
+  return { name, kind: 'file', size, modifiedAt, etag, contentTag, mimeType: null, fileId }
 }
 
 /**
  * Includes `ctimeNs`, which only the clock can set: `cp -p`, `rsync -t` and `touch -r` set an old `mtimeNs` on other bytes.
  * Therefore the etag also changes with a rename or a chmod.
  */
-function etagOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
-  return [ino, size, mtimeNs, ctimeNs].map(part => part.toString(36)).join('-')
+function etagOf(stats: BigIntStats): string {
+  return `${contentTagOf(stats)}-${stats.ctimeNs.toString(36)}`
+}
+
+function contentTagOf({ ino, size, mtimeNs }: BigIntStats): string {
+  return [ino, size, mtimeNs].map(part => part.toString(36)).join('-')
 }

@@ -84,11 +84,18 @@ export async function upload(
       ...(input.size !== undefined && { size: input.size }),
       ...(input.mimeType !== undefined && { mimeType: input.mimeType }),
       ...(modifiedAt && { modifiedAt }),
+      ...((input.digests?.sha256 || location.traits.storedChecksum === 'sha256') && {
+        sha256: () => bytesOf(hashes().get('sha256')),
+      }),
     }),
   )
   if (stored === taken) throw nameTaken(location.path)
   await requireStored(location, stored, hashes(), { isNew: conflict !== 'REPLACE' })
   return entryAt(location, stored)
+}
+
+function bytesOf(hex: string | undefined): Buffer | null {
+  return hex === undefined ? null : Buffer.from(hex, 'hex')
 }
 
 interface ReservedLocation extends Disposable {

@@ -3,7 +3,6 @@ import { formatPath, parsePath } from '../../auth/path.ts'
 import { findCatalogues } from '../../db/catalogue/catalogues.ts'
 import {
   type ChecksumRange,
-  type ContentVersion,
   deleteStaleChecksums,
   type FileToRead,
   findFilesToRead,
@@ -90,32 +89,37 @@ async function readOne(run: JobRun, tally: Tally, location: ReadLocation, file: 
   const { providerId, path } = location
   await run.limits.run([providerId], async () => {
     run.signal.throwIfAborted()
-    const sha256 = run.job.dryRun ? null : await checksumOf(run, location, file)
-    if (sha256) await storeChecksum(run.db, { providerId, path }, file, sha256)
-    if (sha256 || run.job.dryRun) tally.add(file.size)
+    const read = run.job.dryRun ? null : await checksumOf(run, location, file)
+    if (read) await storeChecksum(run.db, { providerId, path }, { ...file, contentTag: read.contentTag }, read.sha256)
+    if (read || run.job.dryRun) tally.add(file.size)
     else tally.skipped += 1
   })
 }
 
 /** Returns null for a file that has changed since, or meanwhile. */
-async function checksumOf(run: JobRun, location: ReadLocation, file: FileToRead): Promise<Buffer | null> {
+async function checksumOf(
+  run: JobRun,
+  location: ReadLocation,
+  file: FileToRead,
+): Promise<{ sha256: Buffer; contentTag: string | null } | null> {
   const { signal, progress, limits } = run
   const { body, entry } = await location.read(signal)
   if (!isVersion(entry, file)) {
     body.destroy()
     return null
   }
-  const sum = await sha256Of(body, bytes => {
+  const sha256 = await sha256Of(body, bytes => {
     progress.onBytes(bytes)
     return limits.pass([location.providerId], bytes, signal)
   })
-  return isVersion(await location.stat(signal), file) ? sum : null
+  const { contentTag = null } = entry
+  return isVersion(await location.stat(signal), file) ? { sha256, contentTag } : null
 }
 
 /** Milliseconds by which the times of one version can differ, as some back ends round them in listings. */
 const timePrecision = 2000
 
-function isVersion({ size, modifiedAt, etag }: CheckedEntry, version: ContentVersion): boolean {
+function isVersion({ size, modifiedAt, etag }: CheckedEntry, version: FileToRead): boolean {
   if (size !== version.size) return false
   if (etag !== null && version.etag !== null) return etag === version.etag
   if (modifiedAt === null || version.modifiedAt === null) return false

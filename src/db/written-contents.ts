@@ -1,0 +1,84 @@
+/** Changes of the known contents of files through this server: see `content-checksums.ts`. */
+import { sql } from 'kysely'
+import type { StoragePath } from '../auth/path.ts'
+import { maxCataloguePath } from './catalogue/entries.ts'
+import type { Database } from './client.ts'
+import type { ContentVersion } from './content-checksums.ts'
+
+export interface FileAt {
+  providerId: string
+  path: StoragePath
+}
+
+export type WrittenContent = FileAt & ContentVersion & { sha256: Buffer }
+
+/** Returns whether the table can hold the path. */
+export function fitsTable(path: string): boolean {
+  // A UTF-16 code unit has at most three bytes of UTF-8.
+  return path.length * 3 <= maxCataloguePath || Buffer.byteLength(path) <= maxCataloguePath
+}
+
+/**
+ * Stores the contents that files were written with, each path once. If another content is known of the same version, as where times are
+ * whole seconds, neither is known any more. After a crash of the database, some are missing.
+ */
+export async function storeWritten(db: Database, contents: readonly WrittenContent[]): Promise<void> {
+  const values = <T>(of: (content: WrittenContent) => T) => contents.map(of)
+  await db.transaction().execute(async trx => {
+    await sql`set local synchronous_commit = off`.execute(trx)
+    await sql`
+      with written as (
+        select w.* from unnest(${values(({ providerId }) => providerId)}::uuid[], ${values(({ path }) => path)}::text[],
+          ${values(({ size }) => size)}::bigint[], ${values(({ modifiedAt }) => modifiedAt)}::timestamptz[],
+          ${values(({ etag }) => etag)}::text[], ${values(({ contentTag }) => contentTag)}::text[],
+          ${values(({ sha256 }) => sha256)}::bytea[]
+        ) as w (provider_id, path, size, modified_at, etag, content_tag, sha256)
+        join providers p on p.id = w.provider_id
+      ),
+      unclear as (
+        delete from content_checksums k using written w
+        where k.provider_id = w.provider_id and k.path = w.path and k.size = w.size and k.sha256 <> w.sha256
+          and case when k.etag is null or w.etag is null then k.modified_at = w.modified_at else k.etag = w.etag end
+        returning k.provider_id, k.path
+      )
+      insert into content_checksums (provider_id, path, size, modified_at, etag, content_tag, sha256, read_at)
+      select w.provider_id, w.path, w.size, w.modified_at, w.etag, w.content_tag, w.sha256, null from written w
+      where not exists (select from unclear u where u.provider_id = w.provider_id and u.path = w.path)
+      order by w.provider_id, w.path
+      on conflict (provider_id, path) do update set size = excluded.size, modified_at = excluded.modified_at,
+        etag = excluded.etag, content_tag = excluded.content_tag, sha256 = excluded.sha256, read_at = null`.execute(trx)
+  })
+}
+
+/** Forgets files, but nothing below their paths. */
+export async function forgetFiles(db: Database, files: readonly FileAt[]): Promise<void> {
+  await sql`
+    delete from content_checksums k using unnest(${files.map(({ providerId }) => providerId)}::uuid[],
+      ${files.map(({ path }) => path)}::text[]) as f (provider_id, path)
+    where k.provider_id = f.provider_id and k.path = f.path`.execute(db)
+}
+
+/** Forgets a file, or a folder with everything below it. */
+export async function forgetTree(db: Database, { providerId, path }: FileAt): Promise<void> {
+  await sql`
+    delete from content_checksums where provider_id = ${providerId}
+      and (path = ${path} or (path > ${`${path}/`} and path < ${`${path}0`}))`.execute(db)
+}
+
+/** Moves what is known of a file, or of a folder with everything below it, in place of what was at the new path. */
+export async function moveTree(db: Database, from: FileAt, to: StoragePath): Promise<void> {
+  await db.transaction().execute(async trx => {
+    await forgetTree(trx, { providerId: from.providerId, path: to })
+    await sql`
+      with moved as (
+        delete from content_checksums where provider_id = ${from.providerId}
+          and (path = ${from.path} or (path > ${`${from.path}/`} and path < ${`${from.path}0`}))
+        returning *
+      )
+      insert into content_checksums (provider_id, path, size, modified_at, etag, content_tag, sha256, read_at, seen_at)
+      select provider_id, ${to}::text || substr(path, length(${from.path}::text) + 1), size, modified_at, etag, content_tag, sha256,
+        read_at, seen_at
+      from moved where octet_length(${to}::text) + octet_length(path) - octet_length(${from.path}::text) <= ${maxCataloguePath}
+      on conflict (provider_id, path) do nothing`.execute(trx)
+  })
+}

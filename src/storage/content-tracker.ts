@@ -1,0 +1,108 @@
+/**
+ * Keeps what the server knows of the contents of files up to date with its own changes: the checksums of what it writes, and that files
+ * are gone or elsewhere. A checksum that is lost, as when the server is killed, makes a content unknown, and never wrong.
+ */
+import { isReservedName, type StoragePath, segmentsOf } from '../auth/path.ts'
+import type { Database } from '../db/client.ts'
+import { batched } from '../db/lookups.ts'
+import {
+  type FileAt,
+  fitsTable,
+  forgetFiles,
+  forgetTree,
+  moveTree,
+  storeWritten,
+  type WrittenContent,
+} from '../db/written-contents.ts'
+import { DelayedWrites } from '../lib/delayed-writes.ts'
+import { UnfinishedContents } from './content-hash.ts'
+import type { CheckedEntry } from './validate-entry.ts'
+
+/** Milliseconds that a checksum waits for others. */
+const delay = 50
+/** Checksums that wait at once. The rest is lost, as while the database does not respond. */
+const maxWaiting = 10_000
+
+const sums = new WeakMap<CheckedEntry, Buffer>()
+
+/** Returns the SHA-256 of the bytes of a write that has returned this entry; null if it is not known. */
+export function writtenSha256(entry: CheckedEntry): Buffer | null {
+  return sums.get(entry) ?? null
+}
+
+export type ContentTracker = ReturnType<typeof createContentTracker>
+
+export function createContentTracker({ db, onError }: { db: Database; onError: (error: unknown) => void }) {
+  let waiting = 0
+  const writes = new DelayedWrites<WrittenContent | null>(delay, async contents => {
+    waiting = 0
+    const stored = [...contents.values()].filter(content => content !== null)
+    if (stored.length > 0) await storeWritten(db, stored).catch(onError)
+  })
+  const forget = batched(async (files: readonly FileAt[]) => {
+    await forgetFiles(db, files)
+    return new Map<FileAt, true>()
+  })
+
+  async function change(path: StoragePath, work: () => Promise<unknown>): Promise<void> {
+    if (isReserved(path)) return
+    try {
+      await writes.flush()
+      await work()
+    } catch (error) {
+      onError(error)
+    }
+  }
+
+  return {
+    unfinished: new UnfinishedContents(),
+
+    /** @param sha256 null if the content is unknown */
+    wrote({ providerId, path }: FileAt, entry: CheckedEntry, sha256: Buffer | null): void {
+      if (sha256) sums.set(entry, sha256)
+      const { size, modifiedAt, etag, contentTag = null } = entry
+      const isKnown = sha256 && size !== null && (etag !== null || modifiedAt !== null)
+      if (!isKnown || isReserved(path) || !fitsTable(path) || waiting >= maxWaiting) return
+      waiting += 1
+      const content = { providerId, path, size, modifiedAt, etag, contentTag, sha256 }
+      writes.put(`${providerId}/${path}`, earlier => {
+        // Two contents of one version: none is known.
+        const isUnclear = earlier && isSameVersion(earlier, content) && !earlier.sha256.equals(sha256)
+        return isUnclear ? null : content
+      })
+    },
+
+    /** Forgets a file that is being deleted, or a folder with everything in it. Never rejects. */
+    deleted: (at: FileAt, { isTree }: { isTree: boolean }) =>
+      change(at.path, () => (isTree ? forgetTree(db, at) : forget(at))),
+
+    /** Follows an entry that has moved. Never rejects. */
+    moved: (from: FileAt, to: StoragePath) =>
+      change(from.path, () => (isReserved(to) ? forgetTree(db, from) : moveTree(db, from, to))),
+
+    close: () => writes.flush(),
+  }
+}
+
+function isReserved(path: StoragePath): boolean {
+  return segmentsOf(path).some(isReservedName)
+}
+
+/** What tells one version of a file from another. */
+interface FileFacts {
+  size: number | null
+  modifiedAt: Date | null
+  etag: string | null
+  contentTag?: string | null
+}
+
+/**
+ * Returns whether a file has the same version as before, so that its content should be the same. Whatever writes to the file in the usual
+ * way changes one of these.
+ */
+export function isSameVersion(known: FileFacts, file: FileFacts): boolean {
+  if (known.size === null || known.size !== file.size) return false
+  if (known.contentTag != null && file.contentTag != null) return known.contentTag === file.contentTag
+  if (known.etag !== null && file.etag !== null) return known.etag === file.etag
+  return known.modifiedAt !== null && known.modifiedAt.getTime() === file.modifiedAt?.getTime()
+}
