@@ -13,7 +13,7 @@ import { faultProxy } from './servers/fault-proxy.ts'
 import { startGoogleDrive } from './servers/google-drive/index.ts'
 import { testDatabase } from './servers/postgres.ts'
 import { s3Server } from './servers/radosgw.ts'
-import { main, type Program, startProgram, temporaryFolder } from './support/program.ts'
+import { mainOfSources, type Program, startProgram, temporaryFolder } from './support/program.ts'
 
 const random = (prefix: string) => `${prefix}${randomBytes(24).toString('base64')}`
 
@@ -122,7 +122,7 @@ function withAdapters(endpoints: object): [string, ...string[]] {
     const packages = ${JSON.stringify(packages)}
     registerHooks({ resolve: (name, context, next) =>
       Object.hasOwn(packages, name) ? { url: packages[name], shortCircuit: true } : next(name, context) })`)
-  return [process.execPath, '--import', hook, main]
+  return [process.execPath, '--import', hook, mainOfSources]
 }
 
 const connectDocument =

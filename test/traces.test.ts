@@ -11,7 +11,7 @@ import { databaseSettings } from './servers/postgres.ts'
 import { s3Server } from './servers/radosgw.ts'
 import { client, password } from './support/client.ts'
 import { freePort } from './support/free-port.ts'
-import { main, startProgram, temporaryFolder } from './support/program.ts'
+import { mainOfSources, startProgram, temporaryFolder } from './support/program.ts'
 import { until } from './support/until.ts'
 
 // It starts many servers.
@@ -344,7 +344,7 @@ t.test('the libraries are loaded only if a collector is set', async t => {
     const environment = { ...database, PORT: '0', STOWAGE_DATA: data, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }
     const server = await startProgram(t, {
       environment,
-      command: [process.execPath, '--import', recorder, main],
+      command: [process.execPath, '--import', recorder, mainOfSources],
     })
     const api = client(server.url)
     const { token } = await api.register('owner@example.org')

@@ -7,13 +7,17 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
+import { bundle, bundled } from './bundle.ts'
 
-export const main = new URL('../../src/main.ts', import.meta.url).pathname
+/** The program as operators run it. */
+export const main = join(bundle, 'src/main.js')
+/** The program from its sources, for tests that load other sources into it. */
+export const mainOfSources = new URL('../../src/main.ts', import.meta.url).pathname
 
 interface ProgramOptions {
   /** The environment of the process, apart from PATH. */
   environment: Record<string, string>
-  /** The program and its arguments. The default is the server from its sources. */
+  /** The program and its arguments. The default is the server. */
   command?: readonly [string, ...string[]]
   cwd?: string
   uid?: number
@@ -40,7 +44,7 @@ export async function temporaryFolder(t: Pick<Test, 'teardown'>): Promise<string
 
 /** Starts the server and resolves when it is ready. It stops at the latest with the test. */
 export async function startProgram(t: Pick<Test, 'teardown'>, options: ProgramOptions): Promise<Program> {
-  const child = launch(options)
+  const child = await launch(options)
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', chunk => (output += chunk))
   const exited = once(child, 'exit').then(([code]) => code as number | null)
@@ -66,7 +70,7 @@ interface Result {
 
 /** Runs a program until it exits. */
 export async function runProgram(options: ProgramOptions & { input?: string }): Promise<Result> {
-  const child = launch(options)
+  const child = await launch(options)
   // A program that does not read its input may exit before the input arrives.
   child.stdin.on('error', () => {})
   child.stdin.end(options.input ?? '')
@@ -78,7 +82,8 @@ export async function runProgram(options: ProgramOptions & { input?: string }): 
 const { NODE_COMPILE_CACHE } = process.env
 const compileCache = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }
 
-function launch({ environment, command = [process.execPath, main], cwd, uid, gid }: ProgramOptions) {
+async function launch({ environment, command = [process.execPath, main], cwd, uid, gid }: ProgramOptions) {
+  if (command.some(word => word.includes(main))) await bundled()
   // Remove tap's hooks from the environment, which every Node process would load.
   return spawn('env', ['-u', 'NODE_OPTIONS', ...command], {
     // A kill ends the whole server only if it is one process. Most tests are about deleting itself, without a trash.
