@@ -1,6 +1,7 @@
 /**
- * An upgrade from the first version. `fixtures/version-0.1.0.json` has the rows, the secret and the files of a data folder that
- * its server made: an owner, a member, a key, an invite, a local disk, a Google Drive that awaits consent, and a half-sent upload.
+ * Upgrades from the first and the second version. Each fixture has the rows, the secret and the files of a data folder that the
+ * server of the version made: an owner, a member, a key, an invite, a local disk and a half-sent upload; in the first a Google Drive
+ * that awaits consent, in the second shares, a job, a schedule, a webhook, an item in the trash, a lock and a WebDAV property.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -12,9 +13,15 @@ import { startEmbeddedPostgres } from '../src/db/embedded/index.ts'
 import { client } from './support/client.ts'
 import { main, runProgram, startProgram, temporaryFolder } from './support/program.ts'
 
-const fixture = JSON.parse(await readFile(new URL('fixtures/version-0.1.0.json', import.meta.url), 'utf8'))
-/** The migrations of version 0.1.0, which never change. */
-const migrations = [
+// biome-ignore lint/suspicious/noExplicitAny: the tests assert what they read
+type Fixture = any
+
+async function readFixture(name: string): Promise<Fixture> {
+  return JSON.parse(await readFile(new URL(`fixtures/${name}.json`, import.meta.url), 'utf8'))
+}
+
+/** The migrations of the first version, which never change. */
+const firstMigrations = [
   '2026-11-21T00-initial',
   '2026-11-21T01-oauth',
   '2026-11-21T02-rate-limits',
@@ -24,8 +31,13 @@ const migrations = [
   '2026-11-21T08-token-refresh',
 ]
 
-/** Makes the data folder of version 0.1.0. */
-async function restore(dataFolder: string, files: string): Promise<void> {
+/** Makes the data folder of a version. */
+async function restore(
+  fixture: Fixture,
+  migrations: readonly string[],
+  dataFolder: string,
+  files: string,
+): Promise<void> {
   await mkdir(dataFolder, { mode: 0o700 })
   await writeFile(join(dataFolder, 'secret'), `${fixture.secret}\n`, { mode: 0o600 })
   for (const [path, content] of Object.entries<string>(fixture.files)) {
@@ -44,7 +56,9 @@ async function restore(dataFolder: string, files: string): Promise<void> {
       db,
     )
   }
-  await sql`update uploads set expires_at = now() + interval '1 day'`.execute(db)
+  for (const table of ['uploads', 'trash_items', 'webdav_locks'].filter(each => each in fixture.tables)) {
+    await sql`update ${sql.table(table)} set expires_at = now() + interval '1 day'`.execute(db)
+  }
   await db.destroy()
   await embedded.stop()
 }
@@ -52,7 +66,8 @@ async function restore(dataFolder: string, files: string): Promise<void> {
 t.test('everything of the first version works after an upgrade', async t => {
   const folder = await temporaryFolder(t)
   const [data, files] = [join(folder, 'data'), join(folder, 'files')]
-  await restore(data, files)
+  const fixture = await readFixture('first-version')
+  await restore(fixture, firstMigrations, data, files)
   const environment = { STOWAGE_DATA: data, STOWAGE_LOCAL_ROOTS: files, PORT: '0' }
   const doctor = () => runProgram({ environment, command: [process.execPath, main, 'doctor'] })
   t.match((await doctor()).stdout, /^! Database: The next start of the server changes it/m)
@@ -107,4 +122,75 @@ t.test('everything of the first version works after an upgrade', async t => {
   const create = 'mutation ($input: CreateJobInput!) { createJob(input: $input) { job { state } } }'
   t.ok(await api.ask(create, { input: { ...job, target } }, owner.token), 'new features work with old rows')
   t.match(await doctor(), { status: 0, stdout: /^✓ Secret: It decrypts all stored credentials\.$/m })
+})
+
+t.test('everything of the second version works after an upgrade', async t => {
+  const folder = await temporaryFolder(t)
+  const [data, files] = [join(folder, 'data'), join(folder, 'files')]
+  const fixture = await readFixture('second-version')
+  await restore(fixture, fixture.migrations, data, files)
+  const environment = { STOWAGE_DATA: data, STOWAGE_LOCAL_ROOTS: files, PORT: '0', STOWAGE_WORKERS: '0' }
+  const server = await startProgram(t, { environment })
+  const api = client(server.url)
+
+  const login = 'mutation ($input: LoginInput!) { login(input: $input) { token user { id role } } }'
+  const owner = (await api.ask(login, { input: { email: 'owner@example.org', password: fixture.password } })).login
+  t.same(owner.user, { id: fixture.owner, role: 'OWNER' })
+  const content = async (token: string, path: string) => (await api.download(token, fixture.disk, path)).text()
+  t.equal(await content(fixture.key, '/team/note.txt'), fixture.files['team/note.txt'])
+  t.equal((await api.download(fixture.key, fixture.disk, '/copies')).status, 403, 'the base path of the key holds')
+  const { providers, job, schedules, webhooks } = await api.ask(
+    `query ($job: ID!) {
+      providers { id slug catalogue { mode } }
+      job(id: $job) { state progress { files } }
+      schedules { nodes { id name cron timeZone } }
+      webhooks { id name events }
+    }`,
+    { job: fixture.job },
+    owner.token,
+  )
+  t.match(providers, [{ id: fixture.disk, catalogue: { mode: 'NAMES' } }])
+  t.same(job, { state: 'SUCCEEDED', progress: { files: 2 } })
+  t.match(schedules.nodes, [
+    { id: fixture.schedule, name: 'Nightly copy', cron: '30 2 * * *', timeZone: 'Europe/Berlin' },
+  ])
+  t.match(webhooks, [{ id: fixture.webhook, name: 'Chat', events: ['ENTRY_MOVED'] }])
+
+  const restoreItem = 'mutation ($input: RestoreInput!) { restore(input: $input) { path } }'
+  t.ok(await api.ask(restoreItem, { input: { id: fixture.trashItem } }, owner.token))
+  t.equal(await content(owner.token, '/team/deleted.txt'), 'deleted by the second version')
+
+  const dav = (method: string, path: string, body: string, headers: Record<string, string> = {}) =>
+    api.request(`/dav/${providers[0].slug}${path}`, {
+      method,
+      body,
+      headers: { authorization: `Basic ${Buffer.from(`any:${fixture.key}`).toString('base64')}`, ...headers },
+    })
+  const find = '<d:propfind xmlns:d="DAV:" xmlns:x="urn:x"><d:prop><x:color/></d:prop></d:propfind>'
+  t.match(await (await dav('PROPFIND', '/team/note.txt', find, { depth: '0' })).text(), />green</)
+  t.equal((await dav('PUT', '/team/locked.txt', 'new')).status, 423, 'the lock holds')
+  t.equal((await dav('PUT', '/team/locked.txt', 'new', { if: `(${fixture.lockToken})` })).status, 204)
+
+  const resumed = await api.request(fixture.upload, {
+    method: 'PATCH',
+    headers: {
+      authorization: `Bearer ${fixture.key}`,
+      'tus-resumable': '1.0.0',
+      'upload-offset': '5',
+      'content-type': 'application/offset+octet-stream',
+    },
+    body: ' last',
+  })
+  t.equal(resumed.status, 204)
+  t.equal(await readFile(join(files, 'team/resumed.txt'), 'utf8'), 'first last')
+
+  const share = fixture.share.replace('/s/', '/api/share/')
+  t.equal((await api.request(share)).status, 401, 'the share asks for its password')
+  const headers = { 'stowage-share-password': fixture.sharePassword }
+  t.equal(await (await api.request(`${share}/content?path=/a.txt`, { headers })).text(), 'shared a')
+  const dropped = await api.request(`${fixture.drop.replace('/s/', '/api/share/')}/files?path=/new.txt`, {
+    method: 'POST',
+    body: 'dropped',
+  })
+  t.equal(dropped.status, 201)
 })
