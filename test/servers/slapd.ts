@@ -6,6 +6,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { definitions } from '../../src/settings/definitions.ts'
+import type { Settings } from '../../src/settings/index.ts'
 import { freePort } from '../support/free-port.ts'
 import { certificate } from './certificate.ts'
 import { startDaemon } from './daemon.ts'
@@ -149,3 +151,22 @@ ${members.map(dn => `member:: ${Buffer.from(dn).toString('base64')}`).join('\n')
 export const branches = ['people', 'groups']
   .map(ou => `dn: ou=${ou},${base}\nobjectClass: organizationalUnit\nou: ${ou}\n\n`)
   .join('')
+
+/** The settings of Stowage for a directory, without readings. */
+export function ldapSettings(server: LdapDirectory, changed: Partial<NonNullable<Settings['ldap']>> = {}) {
+  const { host, port, bindDn, bindPassword } = server
+  const filter = definitions.STOWAGE_LDAP_FILTER.default
+  const groupFilter = '(objectClass=groupOfNames)'
+  const common = {
+    host,
+    port,
+    security: 'NONE',
+    bindDn,
+    bindPassword,
+    base,
+    filter,
+    groupFilter,
+    syncMinutes: 0,
+  } as const
+  return { ldap: { ...common, ...changed } }
+}

@@ -5,9 +5,7 @@ import tls from 'node:tls'
 import { TOTP } from 'otpauth'
 import t, { type Test } from 'tap'
 import { syncDirectory } from '../../src/services/people/ldap/sync.ts'
-import { definitions } from '../../src/settings/definitions.ts'
-import type { Settings } from '../../src/settings/index.ts'
-import { base, branches, groupEntry, type LdapDirectory, personEntry, startSlapd } from '../servers/slapd.ts'
+import { base, branches, groupEntry, ldapSettings, personEntry, startSlapd } from '../servers/slapd.ts'
 import { startApp, type TestApp, type TestAppOptions } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { freePort } from '../support/free-port.ts'
@@ -17,24 +15,6 @@ const me = '{ me { id email name groups { name } effectiveRole } }'
 const users = '{ users { nodes { email name deactivatedAt directory groups { name } issuedGroupIds } } }'
 const people = (uid: string) => `uid=${uid},ou=people,${base}`
 const groups = (cn: string) => `cn=${cn},ou=groups,${base}`
-
-function settingsOf(server: LdapDirectory, changed: Partial<NonNullable<Settings['ldap']>> = {}) {
-  const { host, port, bindDn, bindPassword } = server
-  const filter = definitions.STOWAGE_LDAP_FILTER.default
-  const groupFilter = '(objectClass=groupOfNames)'
-  const common = {
-    host,
-    port,
-    security: 'NONE',
-    bindDn,
-    bindPassword,
-    base,
-    filter,
-    groupFilter,
-    syncMinutes: 0,
-  } as const
-  return { ldap: { ...common, ...changed } }
-}
 
 /** Passes on the first answer of each connection, which is that to the bind. Then it closes the connection, or says nothing more. */
 async function startRelay(t: Test, port: number, then: 'close' | 'stall', onSecond = () => {}) {
@@ -64,7 +44,7 @@ async function startRelay(t: Test, port: number, then: 'close' | 'stall', onSeco
 
 async function setUp(t: Test, ldif: string, options: TestAppOptions = {}) {
   const server = await startSlapd(t, branches + ldif)
-  const app = await startApp(t, { settings: settingsOf(server), ...options })
+  const app = await startApp(t, { settings: ldapSettings(server), ...options })
   const owner = await app.register('owner@example.org')
   await app.ask('mutation { updateWorkspace(input: { registration: INVITE }) { id } }', {}, owner.token)
   return {
@@ -277,7 +257,7 @@ t.test('who is found again is active again, unless an administrator has deactiva
       `dn: ${people(uid)}\nchangetype: modify\nreplace: uid\nuid: ${uid}\n-\n${isHidden ? `delete: mail` : `add: mail\nmail: ${uid}@example.com`}\n`,
     )
   const narrow = await app.replica({
-    settings: settingsOf(server, { filter: '(&(mail=*)(uid={login}))' }),
+    settings: ldapSettings(server, { filter: '(&(mail=*)(uid={login}))' }),
   })
   const { audit, directory } = narrow.app.services
   const syncNarrow = () =>
@@ -301,9 +281,9 @@ t.test('a reading leaves alone who gets an account, or signs in, while it runs',
   if (!directory) throw new Error('There is no directory')
   const later: typeof directory = {
     ...directory,
-    async readAll(signal, work) {
+    async readAll(signal, isWanted, work) {
       await server.change(['bob', 'cid'].map(uid => `dn: ${people(uid)}\nchangetype: delete\n`).join('\n'))
-      await directory.readAll(signal, work)
+      await directory.readAll(signal, isWanted, work)
       await server.change((personEntry('dan') + personEntry('bob')).replaceAll(/^dn: .*$/gm, '$&\nchangetype: add'))
       t.equal((await signIn('dan', 'password of dan')).reason, 'OK')
     },
@@ -327,8 +307,8 @@ t.test('a reading leaves alone who gets an account, or signs in, while it runs',
 t.test('StartTLS and LDAPS require a trusted certificate', async t => {
   const server = await startSlapd(t, branches + personEntry('ann'))
   const secure = { starttls: { security: 'STARTTLS' }, ldaps: { security: 'LDAPS', port: server.tlsPort } } as const
-  const app = await startApp(t, { settings: settingsOf(server, secure.starttls) })
-  const replica = await app.replica({ settings: settingsOf(server, secure.ldaps) })
+  const app = await startApp(t, { settings: ldapSettings(server, secure.starttls) })
+  const replica = await app.replica({ settings: ldapSettings(server, secure.ldaps) })
   await app.register('owner@example.org')
   const reasonAt = async (at: TestApp) =>
     (await at.graphql(login, { input: { email: 'ann', password: 'password of ann' } })).errors[0]?.extensions.reason
@@ -337,9 +317,9 @@ t.test('StartTLS and LDAPS require a trusted certificate', async t => {
   t.teardown(() => tls.setDefaultCACertificates(before))
   tls.setDefaultCACertificates([...before, server.cert])
   t.same([await reasonAt(app), await reasonAt(replica)], [undefined, undefined])
-  const closed = await app.replica({ settings: { ...settingsOf(server), deniedNetworks: ['127.0.0.0/8'] } })
+  const closed = await app.replica({ settings: { ...ldapSettings(server), deniedNetworks: ['127.0.0.0/8'] } })
   t.equal(await reasonAt(closed), 'UNAVAILABLE', 'the network rules apply')
-  const nowhere = await app.replica({ settings: settingsOf(server, { port: await freePort() }) })
+  const nowhere = await app.replica({ settings: ldapSettings(server, { port: await freePort() }) })
   t.equal(await reasonAt(nowhere), 'UNAVAILABLE')
 })
 
@@ -364,7 +344,7 @@ t.test('the password of the directory is one factor of two', async t => {
 t.test('a directory that closes its connections, or says nothing more, keeps nobody waiting', async t => {
   const { app, server } = await setUp(t, personEntry('ann'))
   const at = async (port: number) => {
-    const { app: replica, graphql } = await app.replica({ settings: settingsOf(server, { port }) })
+    const { app: replica, graphql } = await app.replica({ settings: ldapSettings(server, { port }) })
     const { audit, directory } = replica.services
     if (!directory) throw new Error('There is no directory')
     const sync = (signal: AbortSignal) => syncDirectory({ db: app.db, audit, directory }, signal)

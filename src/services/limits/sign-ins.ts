@@ -28,8 +28,11 @@ export interface SignIns {
 }
 
 export interface Who {
-  /** The email of an account, the ID of a share, or the ID of a member whose codes are tried. */
-  account: string | { share: string } | { codesOf: string }
+  /**
+   * The email of an account, the ID of a share, the ID of a member whose codes are tried, or a person of a directory. The attempt that
+   * has found that person already counts for the network.
+   */
+  account: string | { share: string } | { codesOf: string } | { person: string }
   /** IP. */
   address: string
 }
@@ -74,19 +77,19 @@ export function createSignIns({
   }
 
   /** Checks one limit after another, so that an attempt rejected by one does not count in the next. */
-  async function requireWithinLimits({ account, network, pair, what, isCode }: Subjects): Promise<void> {
+  async function requireWithinLimits({ account, network, pair, what, isCode, isPerson }: Subjects): Promise<void> {
     requireNotRefused(network)
     await require(isCode ? rules.codePair : rules.pair, pair, `${what} from this address`)
-    const networkWait = await attempts.take(rules.network, network)
+    const networkWait = isPerson ? null : await attempts.take(rules.network, network)
     if (networkWait !== null) throw tooManyOf(network, performance.now() + networkWait)
     const wait = await attempts.take(isCode ? rules.codes : rules.account, account)
     if (wait === null || (await withDatabaseTimeout(hasHits(db, keyOf(rules.known, pair))))) return
     throw tooMany(what, wait)
   }
 
-  async function uncount({ account, network, pair, isCode }: Subjects): Promise<void> {
+  async function uncount({ account, network, pair, isCode, isPerson }: Subjects): Promise<void> {
     await removeHits(db, keyOf(isCode ? rules.codePair : rules.pair, pair), 1)
-    await removeHits(db, keyOf(rules.network, network), 1)
+    if (!isPerson) await removeHits(db, keyOf(rules.network, network), 1)
     await removeHits(db, keyOf(isCode ? rules.codes : rules.account, account), 1)
   }
 
@@ -141,19 +144,23 @@ interface Subjects {
   what: string
   /** Codes are short, so that their limits apply for longer. */
   isCode: boolean
+  /** Whether only the person is counted, and not the network. */
+  isPerson: boolean
 }
 
 function subjectsOf({ address, account: named }: Who): Subjects {
   const network = networkOf(address)
   const { account, what } = subjectOf(named)
   const isCode = typeof named !== 'string' && 'codesOf' in named
-  return { account, network, pair: JSON.stringify([account, network]), what, isCode }
+  const isPerson = typeof named !== 'string' && 'person' in named
+  return { account, network, pair: JSON.stringify([account, network]), what, isCode, isPerson }
 }
 
 /** An email contains no colon before its "@". */
 function subjectOf(named: Who['account']): { account: string; what: string } {
   if (typeof named === 'string')
     return { account: emailKey(named.trim()), what: 'Too many failed logins to this account' }
+  if ('person' in named) return { account: `person:${named.person}`, what: 'Too many failed logins to this account' }
   if ('share' in named) return { account: `share:${named.share}`, what: 'Too many wrong passwords for this share link' }
   return { account: `codes:${named.codesOf}`, what: 'Too many wrong codes for this account' }
 }

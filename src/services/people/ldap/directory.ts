@@ -1,10 +1,20 @@
 /** People and groups of an LDAP directory. */
-import type { Entry, SearchOptions } from 'ldapts'
+import type { SearchOptions } from 'ldapts'
 import type { Network } from '../../../../adapters/contract.ts'
 import { AppError } from '../../../errors.ts'
 import { mapAtMost } from '../../../lib/limiter.ts'
-import { LruMap } from '../../../lib/lru-map.ts'
 import { type DirectoryConnection, type DirectoryServer, escapeFilter, withDirectory } from './connection.ts'
+import {
+  binaryAttributes,
+  type DirectoryPerson,
+  maxDepth,
+  maxGroups,
+  pageSize,
+  personAttributes,
+  personOf,
+  textsOf,
+} from './entries.ts'
+import { type GroupsOf, readMemberships } from './memberships.ts'
 
 export interface DirectorySettings extends DirectoryServer {
   bindDn: string
@@ -17,41 +27,11 @@ export interface DirectorySettings extends DirectoryServer {
   groupFilter: string | null
 }
 
-/** Somebody in the directory. */
-export interface DirectoryPerson {
-  dn: string
-  /** Permanent in the directory. */
-  subject: string
-  /** The name with which POSIX groups list them; null without one. */
-  uid: string | null
-  email: string | null
-  name: string | null
-}
-
 /** Milliseconds for a sign-in. */
 const signInTime = 15_000
 /** Milliseconds for reading all people with their groups. */
 export const readTime = 60 * 60 * 1000
-/** People in one answer. Active Directory sends at most 1000. */
-const pageSize = 500
-/** Groups of a person, nested ones included, and the depth of their nesting. */
-const maxGroups = 1000
-const maxDepth = 20
-/** Groups whose parents are remembered while people are read. */
-const maxKnownGroups = 10_000
 const searchesAtOnce = 8
-/** Characters of a text of the directory. */
-const maxText = 254
-
-/**
- * Attributes that name a person forever: RFC 4530 (OpenLDAP, FreeIPA), then those of Active Directory and of 389 Directory Server.
- */
-const subjectAttributes = ['entryUUID', 'objectGUID', 'nsUniqueId', 'ipaUniqueID'] as const
-const personAttributes = [...subjectAttributes, 'uid', 'mail', 'displayName', 'cn']
-const binaryAttributes = ['objectGUID']
-
-/** The groups above a group, or above a person, by the DN. */
-export type KnownGroups = LruMap<string, readonly DirectoryGroup[]>
 
 interface DirectoryGroup {
   dn: string
@@ -103,22 +83,14 @@ export function createDirectory(settings: DirectorySettings, network: Pick<Netwo
   }
 
   /** Returns the names of the groups of a person, also of those that contain them through other groups; null if groups do not follow. */
-  async function groupsOf(
-    connection: DirectoryConnection,
-    person: DirectoryPerson,
-    known: KnownGroups = new LruMap(maxKnownGroups),
-  ): Promise<string[] | null> {
+  async function groupsOf(connection: DirectoryConnection, person: DirectoryPerson): Promise<string[] | null> {
     if (groupFilter === null) return null
     const seen = new Map<string, DirectoryGroup>()
     let next = await parentsOf(connection, person)
     for (let depth = 0; depth < maxDepth && next.length > 0; depth++) {
       // A group that was seen before is part of a cycle, or contains the person in several ways.
       const fresh = next.filter(group => seen.size < maxGroups && !seen.has(group.dn) && seen.set(group.dn, group))
-      const above = await mapAtMost(searchesAtOnce, fresh, async ({ dn }) => {
-        const parents = known.get(dn) ?? (await parentsOf(connection, { dn, uid: null }))
-        known.set(dn, parents)
-        return parents
-      })
+      const above = await mapAtMost(searchesAtOnce, fresh, ({ dn }) => parentsOf(connection, { dn, uid: null }))
       next = above.flat()
     }
     return [...seen.values()].flatMap(({ names }) => names)
@@ -157,17 +129,16 @@ export function createDirectory(settings: DirectorySettings, network: Pick<Netwo
     },
 
     /**
-     * Reads all people, in pages. Call `groupsOf` while a page is being worked on.
+     * Reads all people, in pages, after all groups.
+     * @param isWanted whether a group of the workspace has this name
+     * @param work gets the names of the wanted groups of a person; null if groups do not follow
      * @throws UNAVAILABLE, and what `work` throws
      */
     async readAll(
       signal: AbortSignal,
-      work: (
-        people: readonly DirectoryPerson[],
-        groupsOf: (person: DirectoryPerson) => Promise<string[] | null>,
-      ) => Promise<void>,
+      isWanted: (name: string) => boolean,
+      work: (people: readonly DirectoryPerson[], groupsOf: GroupsOf | null) => Promise<void>,
     ): Promise<void> {
-      const known: KnownGroups = new LruMap(maxKnownGroups)
       const options = {
         scope: 'sub',
         filter: filter.replaceAll('{login}', '*'),
@@ -175,30 +146,24 @@ export function createDirectory(settings: DirectorySettings, network: Pick<Netwo
         explicitBufferAttributes: binaryAttributes,
         paged: { pageSize },
       } as const
-      const bounds = { milliseconds: readTime, signal }
       let failure: { error: unknown } | null = null
-      const refused = (error: unknown) => (error instanceof AppError ? error : unavailable(error, signal))
-      const refuse = (error: unknown) => {
-        throw refused(error)
-      }
-      await withDirectory(target, reader, bounds, connection =>
-        // Searches for groups need a connection of their own while a paged search is open on the first one.
-        withDirectory(target, reader, bounds, async other => {
-          const pages = await connection.ask(async client => client.searchPaginated(base, options))
-          for (;;) {
-            const page = await connection.ask(() => pages.next())
-            if (page.done) return
-            const people = page.value.searchEntries.flatMap(entry => personOf(entry) ?? [])
-            const read = (person: DirectoryPerson) => groupsOf(other, person, known).catch(refuse)
-            await work(people, read).catch(error => {
-              failure = { error }
-              throw error
-            })
-          }
-        }),
-      ).catch(error => {
+      await withDirectory(target, reader, { milliseconds: readTime, signal }, async connection => {
+        const groupsOf =
+          groupFilter === null ? null : await readMemberships(connection, { base, groupFilter }, isWanted)
+        const pages = await connection.ask(async client => client.searchPaginated(base, options))
+        for (;;) {
+          const page = await connection.ask(() => pages.next())
+          if (page.done) return
+          const people = page.value.searchEntries.flatMap(entry => personOf(entry) ?? [])
+          await work(people, groupsOf).catch(error => {
+            failure = { error }
+            throw error
+          })
+        }
+      }).catch(error => {
         // The directory has no part in what goes wrong with the work.
-        throw failure ? failure.error : refused(error)
+        if (failure) throw failure.error
+        throw error instanceof AppError ? error : unavailable(error, signal)
       })
     },
 
@@ -236,34 +201,4 @@ const refusals: ReadonlySet<number> = new Set([8, 19, 32, 34, 48, 49, 50, 53])
 function unavailable(cause: unknown, signal?: AbortSignal): unknown {
   if (signal?.aborted) return signal.reason
   return new AppError('UNAVAILABLE', 'The directory does not respond: try again later.', { cause })
-}
-
-/** Returns null for an entry without a permanent name. */
-function personOf(entry: Entry): DirectoryPerson | null {
-  const subject = subjectAttributes.map(name => subjectIn(entry[name])).find(each => each !== null)
-  if (!subject) return null
-  const first = (name: string) => textsOf(entry[name])[0] ?? null
-  return {
-    dn: entry.dn,
-    subject,
-    uid: first('uid'),
-    email: first('mail'),
-    name: first('displayName') ?? first('cn'),
-  }
-}
-
-/** `objectGUID` is binary. */
-function subjectIn(value: Entry[string] | undefined): string | null {
-  const one = Array.isArray(value) ? value[0] : value
-  if (Buffer.isBuffer(one)) return one.length === 16 ? one.toString('hex') : null
-  return typeof one === 'string' && /^[\x21-\x7e]{1,100}$/.test(one) ? one.toLowerCase() : null
-}
-
-/** Returns the values that an account or a group could have. */
-function textsOf(value: Entry[string] | undefined): string[] {
-  const values: unknown[] = Array.isArray(value) ? value : [value]
-  return values.filter(
-    (each): each is string =>
-      typeof each === 'string' && each !== '' && each.length <= maxText && each.isWellFormed() && !/\p{Cc}/u.test(each),
-  )
 }

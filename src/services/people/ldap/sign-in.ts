@@ -15,7 +15,8 @@ import type { Audit } from '../../audit/index.ts'
 import type { SignIns } from '../../limits/sign-ins.ts'
 import { type DirectorySignIn, type RequireNoSecondFactor, startSession } from '../accounts.ts'
 import { followIssuedGroups, insertIssuedAccount } from '../issued-accounts.ts'
-import type { Directory, DirectoryPerson } from './directory.ts'
+import type { Directory } from './directory.ts'
+import type { DirectoryPerson } from './entries.ts'
 
 export function createDirectorySignIn(options: {
   db: Database
@@ -79,7 +80,7 @@ export function createDirectorySignIn(options: {
       recording.add({ details: { source } })
       // One person has several logins, such as a name and an address, and no more guesses for that.
       const tryPassword = (subject: string, work: () => Promise<boolean>) =>
-        limits.tryPassword({ account: `${source} ${subject}`, address: origin.address }, async () => {
+        limits.tryPassword({ account: { person: `${source} ${subject}` }, address: origin.address }, async () => {
           if (await work()) return true
           throw wrongPassword()
         })

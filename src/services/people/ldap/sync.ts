@@ -17,11 +17,11 @@ import {
   settleSync,
   syncClaimSeconds,
 } from '../../../db/directories.ts'
-import { findGroupsNamed } from '../../../db/groups.ts'
+import { countGroupMembers, groupKey, listGroups } from '../../../db/groups.ts'
 import { deactivateIssuedMember, findMember, reactivateMember } from '../../../db/members.ts'
 import { revokeSessionsOf } from '../../../db/sessions.ts'
 import { isEmailTaken, setUserEmail, setUserName } from '../../../db/users.ts'
-import { lockWorkspace } from '../../../db/workspaces.ts'
+import { findTheWorkspace, lockWorkspace } from '../../../db/workspaces.ts'
 import { AppError, toAppError } from '../../../errors.ts'
 import { LeaseKeeper } from '../../../lib/lease-keeper.ts'
 import { mapAtMost } from '../../../lib/limiter.ts'
@@ -29,9 +29,10 @@ import { startClaiming } from '../../../lib/polling.ts'
 import { type RetrySchedule, retryDelay } from '../../../lib/retry.ts'
 import type { Audit } from '../../audit/index.ts'
 import { parseEmail, parseName } from '../../input.ts'
-import { maxGroupsOfMember } from '../groups.ts'
+import { maxGroupMembers, maxGroups, maxGroupsOfMember } from '../groups.ts'
 import { followIssuedGroups } from '../issued-accounts.ts'
-import type { Directory, DirectoryPerson } from './directory.ts'
+import type { Directory } from './directory.ts'
+import type { DirectoryPerson } from './entries.ts'
 
 interface SyncContext {
   db: Database
@@ -57,8 +58,13 @@ const mayGo = { least: 2, part: 0.2 }
 export async function syncDirectory({ db, audit, directory }: SyncContext, signal: AbortSignal): Promise<number> {
   const { source } = directory
   const since = await readTime(db)
+  const workspace = await findTheWorkspace(db)
+  const groups = workspace ? await listGroups(db, workspace.id, { limit: maxGroups, after: null }) : []
+  const byName = new Map(groups.map(group => [groupKey(group.name), group]))
+  let sizes = await sizesOf(db, groups)
   const seen = new Set<string>()
   let people = 0
+  let hasWritten = false
 
   /** @param work returns the details of what it has changed; null for nothing, which leaves no event */
   function record(
@@ -83,10 +89,11 @@ export async function syncDirectory({ db, audit, directory }: SyncContext, signa
         (await reactivateMember(change, member, source)) ? {} : null,
       )
     }
-    const named = groups === null ? null : await findGroupsNamed(db, member.workspaceId, groups)
+    const named = groups?.flatMap(each => byName.get(groupKey(each)) ?? []) ?? null
     const name = newName(known, person)
     const email = await newEmail(db, known, person)
-    if (name === null && email === null && !haveChanged(known, named)) return
+    if (name === null && email === null && !haveChanged(known, named, sizes)) return
+    hasWritten = true
     await record('MEMBER_UPDATE', known, async change => {
       const now = await findMember(change, member.workspaceId, member.userId)
       if (!now || now.own.role === 'OWNER') return null
@@ -95,7 +102,10 @@ export async function syncDirectory({ db, audit, directory }: SyncContext, signa
         await setUserEmail(change, member.userId, email)
         await setIssuedEmail(change, identityId, email)
       }
-      const { changes } = await followIssuedGroups(change, now, { issuer: source, groups })
+      // Who has signed in meanwhile has the groups of that time, which can be newer.
+      const isUnused = await lockUnusedIdentity(change, identityId, since)
+      const issued = { issuer: source, groups: isUnused ? groups : null }
+      const { changes } = await followIssuedGroups(change, now, issued)
       if (name === null && email === null && changes === null) return null
       return {
         ...(name !== null && { newName: name }),
@@ -105,16 +115,18 @@ export async function syncDirectory({ db, audit, directory }: SyncContext, signa
     })
   }
 
-  await directory.readAll(signal, async (page, groupsOf) => {
+  const isWanted = (name: string) => byName.has(groupKey(name))
+  await directory.readAll(signal, isWanted, async (page, groupsOf) => {
     people += page.length
+    if (hasWritten) sizes = await sizesOf(db, groups)
+    hasWritten = false
     for (const { subject } of page) seen.add(subject)
     const bySubject = new Map(page.map(person => [person.subject, person]))
     const known = await findIssuedMembers(db, source, [...bySubject.keys()])
     await mapAtMost(atOnce, known, async each => {
       const person = bySubject.get(each.subject)
       if (!person) return
-      const groups = await groupsOf(person)
-      await follow(each, person, groups).catch(error => {
+      await follow(each, person, groupsOf?.(person) ?? null).catch(error => {
         // Another account has got the address meanwhile. The next reading follows.
         if (!isUniqueViolation(error)) throw error
       })
@@ -179,11 +191,26 @@ function valid(parse: () => string): string | null {
   }
 }
 
-function haveChanged({ member, issuedGroups }: IssuedMember, named: readonly MemberGroup[] | null): boolean {
+/** Returns the numbers of members of groups. */
+async function sizesOf(db: Database, groups: readonly MemberGroup[]): Promise<ReadonlyMap<string, number>> {
+  if (groups.length === 0) return new Map()
+  return countGroupMembers(
+    db,
+    groups.map(({ id }) => id),
+  )
+}
+
+/** A group that is full takes nobody, so that those who are missing in it have not changed. */
+function haveChanged(
+  { member, issuedGroups }: IssuedMember,
+  named: readonly MemberGroup[] | null,
+  sizes: ReadonlyMap<string, number>,
+): boolean {
   if (named === null) return false
   const present = new Set(member.groups.map(({ id }) => id))
   const ids = new Set(named.map(({ id }) => id))
-  const mayJoin = member.groups.length < maxGroupsOfMember && named.some(({ id }) => !present.has(id))
+  const isOpen = ({ id }: MemberGroup) => !present.has(id) && (sizes.get(id) ?? 0) < maxGroupMembers
+  const mayJoin = member.groups.length < maxGroupsOfMember && named.some(isOpen)
   return mayJoin || issuedGroups.some(id => !ids.has(id))
 }
 
