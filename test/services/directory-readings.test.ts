@@ -1,10 +1,12 @@
 /** Readings of large directories, the DNs in them, and what wrong passwords count for. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
+import { performance } from 'node:perf_hooks'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { networkOf } from '../../src/auth/network.ts'
 import { keyOf, signInRules } from '../../src/services/limits/meters.ts'
+import { maxGroupMembers } from '../../src/services/people/groups.ts'
 import { dnKey } from '../../src/services/people/ldap/dn.ts'
 import type { DirectoryPerson } from '../../src/services/people/ldap/entries.ts'
 import { syncDirectory } from '../../src/services/people/ldap/sync.ts'
@@ -102,6 +104,14 @@ async function insertMembers({ db }: TestApp, source: string, found: readonly Di
     from joined join added on added.id = joined.user_id join found on found.email = added.email`.execute(db)
 }
 
+/** Adds as many members to a group as it takes. */
+async function fill({ db }: TestApp, name: string, source: string): Promise<void> {
+  await sql`
+    insert into group_members (workspace_id, group_id, user_id, issued_by)
+    select groups.workspace_id, groups.id, identities.user_id, ${source}
+    from groups, identities where groups.name = ${name} limit ${maxGroupMembers}`.execute(db)
+}
+
 t.test('a reading of many people searches for no groups of each of them', async t => {
   const count = extent({ gate: 400, nightly: 50_000 })
   const [ofTeam, ofPosix] = [100, 250]
@@ -144,8 +154,12 @@ ${uids
     async page => void found.push(...page),
   )
   await insertMembers(app, directory.source, found)
+  // By night, Staff is full before: everybody else stays out, without a transaction for each of them.
+  if (count > maxGroupMembers) await fill(app, 'staff', directory.source)
   counter.requests = 0
+  const begin = performance.now()
   t.equal(await sync(), count)
+  t.comment(`${count} people in ${Math.round(performance.now() - begin)} ms, ${process.memoryUsage().rss >> 20} MB`)
   const pages = Math.ceil(count / 500) + Math.ceil((teams.length + 2) / 500)
   // A sign-in, two more requests where the last page is full, and the members of each of the groups.
   t.ok(counter.requests <= 3 + pages + teams.length + 2, `${counter.requests} requests for ${count} people`)
@@ -155,8 +169,7 @@ ${uids
       where group_members.issued_by = ${directory.source} group by groups.name`.execute(app.db)
     return Object.fromEntries(rows.map(({ name, members }) => [name, members]))
   }
-  // A group takes up to 10,000 members.
-  t.same(await sizes(), { staff: Math.min(count, 10_000), 'team 1': ofTeam, posix: ofPosix })
+  t.same(await sizes(), { staff: Math.min(count, maxGroupMembers), 'team 1': ofTeam, posix: ofPosix })
 
   await server.change(`dn: ${groups('Team 1')}
 changetype: modify
