@@ -313,16 +313,16 @@ groups.name_key text not null
 groups.role text not null
 groups.provider_access jsonb not null
 groups.created_at timestamp with time zone not null default now()
-groups.external_id text
-groups.is_issued boolean not null default false
 groups.updated_at timestamp with time zone not null default now()
-groups: groups_external_id_check CHECK ((octet_length(external_id) <= 1000))
+groups.scim_directory_id uuid
 groups: groups_name_key_check CHECK ((octet_length(name_key) <= 1024))
 groups: groups_pkey PRIMARY KEY (id)
 groups: groups_role_check CHECK ((role = ANY (ARRAY['ADMIN'::text, 'EDITOR'::text, 'VIEWER'::text, 'NONE'::text])))
+groups: groups_scim_directory_id_fkey FOREIGN KEY (scim_directory_id) REFERENCES scim_directories(id) ON DELETE SET NULL
 groups: groups_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
 groups: groups_workspace_id_id_key UNIQUE (workspace_id, id)
 groups: groups_workspace_id_name_key_key UNIQUE (workspace_id, name_key)
+CREATE INDEX groups_scim_directory ON public.groups USING btree (scim_directory_id)
 CREATE UNIQUE INDEX groups_pkey ON public.groups USING btree (id)
 CREATE UNIQUE INDEX groups_workspace_id_id_key ON public.groups USING btree (workspace_id, id)
 CREATE UNIQUE INDEX groups_workspace_id_name_key_key ON public.groups USING btree (workspace_id, name_key)
@@ -674,23 +674,43 @@ CREATE INDEX schedules_due ON public.schedules USING btree (next_run_at) WHERE (
 CREATE INDEX schedules_owner ON public.schedules USING btree (workspace_id, user_id)
 CREATE INDEX schedules_workspace ON public.schedules USING btree (workspace_id, id)
 CREATE UNIQUE INDEX schedules_pkey ON public.schedules USING btree (id)
+scim_directories.id uuid not null default gen_random_uuid()
+scim_directories.workspace_id uuid not null
+scim_directories.name text not null
+scim_directories.issuer text
+scim_directories.created_at timestamp with time zone not null default now()
+scim_directories: scim_directories_issuer_check CHECK ((octet_length(issuer) <= 1000))
+scim_directories: scim_directories_pkey PRIMARY KEY (id)
+scim_directories: scim_directories_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX scim_directories_workspace ON public.scim_directories USING btree (workspace_id, created_at)
+CREATE UNIQUE INDEX scim_directories_pkey ON public.scim_directories USING btree (id)
+scim_group_ids.directory_id uuid not null
+scim_group_ids.group_id uuid not null
+scim_group_ids.external_id text not null
+scim_group_ids: scim_group_ids_directory_id_fkey FOREIGN KEY (directory_id) REFERENCES scim_directories(id) ON DELETE CASCADE
+scim_group_ids: scim_group_ids_external_id_check CHECK ((octet_length(external_id) <= 1000))
+scim_group_ids: scim_group_ids_group_id_fkey FOREIGN KEY (group_id) REFERENCES groups(id) ON DELETE CASCADE
+scim_group_ids: scim_group_ids_pkey PRIMARY KEY (directory_id, group_id)
+CREATE INDEX scim_group_ids_group ON public.scim_group_ids USING btree (group_id)
+CREATE UNIQUE INDEX scim_group_ids_pkey ON public.scim_group_ids USING btree (directory_id, group_id)
 scim_tokens.id uuid not null default gen_random_uuid()
 scim_tokens.workspace_id uuid not null
 scim_tokens.name text not null
 scim_tokens.token_hash bytea not null
 scim_tokens.display_prefix text not null
-scim_tokens.issuer text
 scim_tokens.created_by uuid
 scim_tokens.created_at timestamp with time zone not null default now()
 scim_tokens.last_used_at timestamp with time zone
 scim_tokens.revoked_at timestamp with time zone
+scim_tokens.directory_id uuid not null
 scim_tokens: scim_tokens_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE SET NULL
-scim_tokens: scim_tokens_issuer_check CHECK ((octet_length(issuer) <= 1000))
+scim_tokens: scim_tokens_directory_id_fkey FOREIGN KEY (directory_id) REFERENCES scim_directories(id) ON DELETE CASCADE
 scim_tokens: scim_tokens_pkey PRIMARY KEY (id)
 scim_tokens: scim_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32))
 scim_tokens: scim_tokens_token_hash_key UNIQUE (token_hash)
 scim_tokens: scim_tokens_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
 CREATE INDEX scim_tokens_created_by ON public.scim_tokens USING btree (created_by)
+CREATE INDEX scim_tokens_directory ON public.scim_tokens USING btree (directory_id)
 CREATE INDEX scim_tokens_workspace ON public.scim_tokens USING btree (workspace_id, created_at)
 CREATE UNIQUE INDEX scim_tokens_pkey ON public.scim_tokens USING btree (id)
 CREATE UNIQUE INDEX scim_tokens_token_hash_key ON public.scim_tokens USING btree (token_hash)
@@ -703,16 +723,18 @@ scim_users.given_name text
 scim_users.family_name text
 scim_users.created_at timestamp with time zone not null default now()
 scim_users.updated_at timestamp with time zone not null default now()
+scim_users.directory_id uuid not null
+scim_users: scim_users_directory_id_external_id_key UNIQUE (directory_id, external_id)
+scim_users: scim_users_directory_id_fkey FOREIGN KEY (directory_id) REFERENCES scim_directories(id) ON DELETE CASCADE
+scim_users: scim_users_directory_id_user_name_key_key UNIQUE (directory_id, user_name_key)
 scim_users: scim_users_external_id_check CHECK ((octet_length(external_id) <= 1000))
 scim_users: scim_users_pkey PRIMARY KEY (workspace_id, user_id)
 scim_users: scim_users_user_name_key_check CHECK ((octet_length(user_name_key) <= 1024))
-scim_users: scim_users_workspace_id_external_id_key UNIQUE (workspace_id, external_id)
 scim_users: scim_users_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
-scim_users: scim_users_workspace_id_user_name_key_key UNIQUE (workspace_id, user_name_key)
-CREATE INDEX scim_users_order ON public.scim_users USING btree (workspace_id, created_at, user_id)
+CREATE INDEX scim_users_order ON public.scim_users USING btree (directory_id, created_at, user_id)
+CREATE UNIQUE INDEX scim_users_directory_id_external_id_key ON public.scim_users USING btree (directory_id, external_id)
+CREATE UNIQUE INDEX scim_users_directory_id_user_name_key_key ON public.scim_users USING btree (directory_id, user_name_key)
 CREATE UNIQUE INDEX scim_users_pkey ON public.scim_users USING btree (workspace_id, user_id)
-CREATE UNIQUE INDEX scim_users_workspace_id_external_id_key ON public.scim_users USING btree (workspace_id, external_id)
-CREATE UNIQUE INDEX scim_users_workspace_id_user_name_key_key ON public.scim_users USING btree (workspace_id, user_name_key)
 sessions.id uuid not null default gen_random_uuid()
 sessions.workspace_id uuid not null
 sessions.user_id uuid not null

@@ -4,7 +4,7 @@ import type { Member } from '../auth/viewer.ts'
 import { claimRows, dueRows, isAnyDue, secondsFromNow } from './claims.ts'
 import type { Change, Database } from './client.ts'
 import { memberColumns, toMember } from './members.ts'
-import { scimSource } from './scim.ts'
+import { emailKey } from './users.ts'
 
 /** A member with an account of a directory. */
 export interface IssuedMember {
@@ -181,21 +181,45 @@ export async function findSync(db: Database, source: string): Promise<SyncState 
 
 export type DirectoryKind = 'LDAP' | 'SCIM'
 
+/** A directory that manages an account. */
+export interface NamedDirectory {
+  kind: DirectoryKind
+  /** Null for LDAP. */
+  id: string | null
+  /** The name that an administrator has given to it, or the base of the LDAP directory. */
+  name: string
+}
+
 /** Returns the directories that manage accounts, by the ids of users. */
-export async function findDirectoriesOf(db: Database, userIds: readonly string[]): Promise<Map<string, DirectoryKind>> {
-  const { rows } = await sql<{ id: string; kind: DirectoryKind }>`
-    select user_id as id, 'LDAP' as kind from identities
+export async function findDirectoriesOf(
+  db: Database,
+  userIds: readonly string[],
+): Promise<Map<string, NamedDirectory>> {
+  const { rows } = await sql<NamedDirectory & { userId: string }>`
+    select user_id as "userId", 'LDAP' as kind, null::uuid as id, substr(issuer, 6) as name from identities
     where user_id = any(${userIds}::uuid[]) and starts_with(issuer, 'ldap:')
     union all
-    select user_id as id, 'SCIM' as kind from scim_users where user_id = any(${userIds}::uuid[])`.execute(db)
-  return new Map(rows.map(({ id, kind }) => [id, kind]))
+    select user_id, 'SCIM', scim_directories.id, scim_directories.name from scim_users
+    join scim_directories on scim_directories.id = scim_users.directory_id
+    where user_id = any(${userIds}::uuid[])`.execute(db)
+  return new Map(rows.map(({ userId, kind, id, name }) => [userId, { kind, id, name }]))
+}
+
+/** Returns the directory of the account that has an email address; null if nobody has it. */
+export async function findEmailHolder(
+  db: Database,
+  email: string,
+): Promise<{ directory: NamedDirectory | null } | null> {
+  const query = db.selectFrom('users').select('id').where('email_key', '=', emailKey(email))
+  const holder = await query.executeTakeFirst()
+  return holder ? { directory: (await findDirectoriesOf(db, [holder.id])).get(holder.id) ?? null } : null
 }
 
 /**
  * Returns the ids of the groups that an issuer or a directory has named, by the ids of users. Who has named them must still be there:
  * otherwise nobody would end these memberships.
- * @param sources the issuer and the LDAP directory of the settings. SCIM is there while it has a token, and another issuer while it is
- *   enabled.
+ * @param sources the issuer and the LDAP directory of the settings. A directory that uses SCIM is there while it has a token, and another
+ *   issuer while it is enabled.
  */
 export async function findIssuedGroupIds(
   db: Database,
@@ -206,9 +230,10 @@ export async function findIssuedGroupIds(
     select user_id as id, array_agg(group_id::text) as groups from group_members
     where user_id = any(${userIds}::uuid[]) and (issued_by = any(${sources}::text[]) or exists (
         select from issuers where issuers.workspace_id = group_members.workspace_id and issuers.issuer = issued_by and is_enabled
-      ) or issued_by = ${scimSource} and exists (
+      ) or starts_with(issued_by, 'scim:') and exists (
       select from scim_tokens
-      where scim_tokens.workspace_id = group_members.workspace_id and scim_tokens.revoked_at is null))
+      where scim_tokens.workspace_id = group_members.workspace_id and scim_tokens.revoked_at is null
+        and scim_tokens.directory_id::text = substr(issued_by, 6)))
     group by user_id`.execute(db)
   return new Map(rows.map(({ id, groups }) => [id, groups]))
 }

@@ -116,6 +116,8 @@ export interface Schema {
   identities: IdentityTable
   used_sign_ins: UsedSignInTable
   directory_syncs: DirectorySyncTable
+  scim_directories: ScimDirectoryTable
+  scim_group_ids: ScimGroupIdTable
   scim_tokens: ScimTokenTable
   scim_users: ScimUserTable
   sessions: SessionTable
@@ -234,10 +236,8 @@ interface GroupTable {
   role: Exclude<Role, 'OWNER'>
   provider_access: Json<StoredAccess>
   created_at: CreatedAt
-  /** How SCIM names the group; null if it does not. */
-  external_id: string | null
-  /** SCIM has created the group. */
-  is_issued: Generated<boolean>
+  /** The directory that has created the group over SCIM; null for an administrator. */
+  scim_directory_id: Generated<string | null>
   updated_at: Generated<Date>
 }
 
@@ -349,14 +349,30 @@ interface IdentityTable {
   last_used_at: ColumnType<Date | null, never, Date>
 }
 
+/** A directory that uses SCIM. */
+interface ScimDirectoryTable {
+  id: Generated<string>
+  workspace_id: string
+  name: string
+  issuer: string | null
+  created_at: CreatedAt
+}
+
+/** The id by which a directory knows a group. */
+interface ScimGroupIdTable {
+  directory_id: string
+  group_id: string
+  external_id: string
+}
+
 interface ScimTokenTable {
   id: Generated<string>
   workspace_id: string
+  directory_id: string
   name: string
   /** SHA-256 of the token. */
   token_hash: Buffer
   display_prefix: string
-  issuer: string | null
   created_by: string | null
   created_at: CreatedAt
   last_used_at: Generated<Date | null>
@@ -366,6 +382,7 @@ interface ScimTokenTable {
 interface ScimUserTable {
   workspace_id: string
   user_id: string
+  directory_id: string
   user_name: string
   /** Unique without differences of case and Unicode normal form. */
   user_name_key: string

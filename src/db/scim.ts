@@ -5,12 +5,16 @@ import type { Change, Database } from './client.ts'
 import { type GroupRole, groupKey } from './groups.ts'
 import { memberColumns, toMember } from './members.ts'
 import type { Schema } from './schema.ts'
+import { type ScimDirectory, scimSource } from './scim-tokens.ts'
 import { emailKey } from './users.ts'
 
-/** The name of the source of the memberships and deactivations that SCIM makes. */
-export const scimSource = 'scim'
+/** A directory, and the workspace whose groups it uses. */
+export interface ScimScope {
+  workspaceId: string
+  directory: Pick<ScimDirectory, 'id'>
+}
 
-/** A member that SCIM manages. */
+/** A member that a directory manages over SCIM. */
 export interface ScimUser {
   member: Member
   userName: string
@@ -56,12 +60,13 @@ function columnsOf({ userName, externalId, givenName, familyName }: UserValues) 
 /** @throws a unique violation if the user name or the external id is taken */
 export async function insertScimUser(
   db: Change,
-  { workspaceId, userId }: Pick<Member, 'workspaceId' | 'userId'>,
+  { workspaceId, directory }: ScimScope,
+  userId: string,
   values: UserValues,
 ): Promise<void> {
   await db
     .insertInto('scim_users')
-    .values({ workspace_id: workspaceId, user_id: userId, ...columnsOf(values) })
+    .values({ workspace_id: workspaceId, user_id: userId, directory_id: directory.id, ...columnsOf(values) })
     .execute()
 }
 
@@ -75,25 +80,25 @@ export async function updateScimUser(db: Change, { member }: ScimUser, values: U
     .execute()
 }
 
-export async function findScimUser(db: Database, workspaceId: string, userId: string): Promise<ScimUser | null> {
-  const row = await usersOf(db, workspaceId).where('scim_users.user_id', '=', userId).executeTakeFirst()
+export async function findScimUser(db: Database, scope: ScimScope, userId: string): Promise<ScimUser | null> {
+  const row = await usersOf(db, scope).where('scim_users.user_id', '=', userId).executeTakeFirst()
   return row ? toUser(row) : null
 }
 
 /** Returns a page of users in the order of their creation, and the number of all that match. */
 export async function listScimUsers(
   db: Database,
-  workspaceId: string,
+  scope: ScimScope,
   terms: readonly ScimTerm<ScimUserField>[],
   page: { offset: number; limit: number },
 ): Promise<{ total: number; items: ScimUser[] }> {
   const conditions = terms.map(userCondition)
-  const { count } = await joinedUsers(db, workspaceId)
+  const { count } = await joinedUsers(db, scope)
     .select(({ fn }) => fn.countAll<string>().as('count'))
     .where(({ and }) => and(conditions))
     .executeTakeFirstOrThrow()
   if (page.limit === 0) return { total: Number(count), items: [] }
-  const rows = await usersOf(db, workspaceId)
+  const rows = await usersOf(db, scope)
     .where(({ and }) => and(conditions))
     .orderBy('scim_users.created_at')
     .orderBy('scim_users.user_id')
@@ -103,7 +108,7 @@ export async function listScimUsers(
   return { total: Number(count), items: rows.map(toUser) }
 }
 
-function joinedUsers(db: Database, workspaceId: string) {
+function joinedUsers(db: Database, { directory }: ScimScope) {
   return db
     .selectFrom('scim_users')
     .innerJoin('members', join =>
@@ -112,11 +117,11 @@ function joinedUsers(db: Database, workspaceId: string) {
         .onRef('members.user_id', '=', 'scim_users.user_id'),
     )
     .innerJoin('users', 'users.id', 'scim_users.user_id')
-    .where('scim_users.workspace_id', '=', workspaceId)
+    .where('scim_users.directory_id', '=', directory.id)
 }
 
-function usersOf(db: Database, workspaceId: string) {
-  return joinedUsers(db, workspaceId)
+function usersOf(db: Database, scope: ScimScope) {
+  return joinedUsers(db, scope)
     .select(memberColumns)
     .select([
       'scim_users.user_name as scim_user_name',
@@ -167,62 +172,69 @@ function matches(column: ReturnType<typeof sql>, operator: 'eq' | 'sw' | 'co', v
   return sql<SqlBool>`position(${value} in ${column}) > 0`
 }
 
-/** A group as SCIM sees it. */
+/** A group as a directory sees it. */
 export interface ScimGroup {
   id: string
   name: string
   externalId: string | null
-  /** Whether SCIM has created it. */
+  /** Whether this directory has created it. */
   isIssued: boolean
   role: GroupRole
   createdAt: Date
   updatedAt: Date
 }
 
+function groupsOf(db: Database, { workspaceId, directory }: ScimScope) {
+  return db
+    .selectFrom('groups')
+    .leftJoin('scim_group_ids', join =>
+      join.onRef('scim_group_ids.group_id', '=', 'groups.id').on('scim_group_ids.directory_id', '=', directory.id),
+    )
+    .where('groups.workspace_id', '=', workspaceId)
+}
+
 const groupColumns = [
   'groups.id',
   'groups.name',
-  'groups.external_id',
-  'groups.is_issued',
+  'groups.scim_directory_id',
   'groups.role',
   'groups.created_at',
   'groups.updated_at',
+  'scim_group_ids.external_id',
 ] as const
 
-function toGroup(
-  row: Pick<
-    Selectable<Schema['groups']>,
-    'id' | 'name' | 'external_id' | 'is_issued' | 'role' | 'created_at' | 'updated_at'
-  >,
-): ScimGroup {
+type GroupRow = Pick<
+  Selectable<Schema['groups']>,
+  'id' | 'name' | 'scim_directory_id' | 'role' | 'created_at' | 'updated_at'
+> & { external_id: string | null }
+
+function toGroup(row: GroupRow, { directory }: ScimScope): ScimGroup {
   return {
     id: row.id,
     name: row.name,
     externalId: row.external_id,
-    isIssued: row.is_issued,
+    isIssued: row.scim_directory_id === directory.id,
     role: row.role,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }
 }
 
-export async function findScimGroup(db: Database, workspaceId: string, id: string): Promise<ScimGroup | null> {
-  const query = db.selectFrom('groups').select(groupColumns).where('workspace_id', '=', workspaceId)
-  const row = await query.where('id', '=', id).executeTakeFirst()
-  return row ? toGroup(row) : null
+export async function findScimGroup(db: Database, scope: ScimScope, id: string): Promise<ScimGroup | null> {
+  const row = await groupsOf(db, scope).select(groupColumns).where('groups.id', '=', id).executeTakeFirst()
+  return row ? toGroup(row, scope) : null
 }
 
 /** Returns a page of groups in the order of their names, and the number of all that match. */
 export async function listScimGroups(
   db: Database,
-  workspaceId: string,
+  scope: ScimScope,
   terms: readonly ScimTerm<ScimGroupField>[],
   page: { offset: number; limit: number },
 ): Promise<{ total: number; items: ScimGroup[] }> {
-  const query = db
-    .selectFrom('groups')
-    .where('groups.workspace_id', '=', workspaceId)
-    .where(({ and, ...builder }) => and(terms.map(term => groupCondition(builder, term))))
+  const query = groupsOf(db, scope).where(({ and, ...builder }) =>
+    and(terms.map(term => groupCondition(builder, scope, term))),
+  )
   const { count } = await query.select(({ fn }) => fn.countAll<string>().as('count')).executeTakeFirstOrThrow()
   if (page.limit === 0) return { total: Number(count), items: [] }
   const rows = await query
@@ -231,11 +243,12 @@ export async function listScimGroups(
     .offset(page.offset)
     .limit(page.limit)
     .execute()
-  return { total: Number(count), items: rows.map(toGroup) }
+  return { total: Number(count), items: rows.map(row => toGroup(row, scope)) }
 }
 
 function groupCondition(
   { exists, selectFrom }: Pick<ExpressionBuilder<Schema, 'groups'>, 'exists' | 'selectFrom'>,
+  { directory }: ScimScope,
   { field, operator, value }: ScimTerm<ScimGroupField>,
 ) {
   if (field === 'member') {
@@ -243,12 +256,12 @@ function groupCondition(
       selectFrom('group_members')
         .select('group_members.user_id')
         .whereRef('group_members.group_id', '=', 'groups.id')
-        .where('group_members.issued_by', '=', scimSource)
+        .where('group_members.issued_by', '=', scimSource(directory))
         .where(matches(sql`group_members.user_id::text`, operator, value)),
     )
   }
   if (field === 'displayName') return matches(sql`groups.name_key`, operator, groupKey(value))
-  return matches(field === 'id' ? sql`groups.id::text` : sql`groups.external_id`, operator, value)
+  return matches(field === 'id' ? sql`groups.id::text` : sql`scim_group_ids.external_id`, operator, value)
 }
 
 export interface ScimGroupMember {
@@ -258,10 +271,10 @@ export interface ScimGroupMember {
   name: string | null
 }
 
-/** Returns the members that SCIM has given to groups. */
+/** Returns the members that a directory has given to groups. */
 export async function listScimGroupMembers(
   db: Database,
-  workspaceId: string,
+  { workspaceId, directory }: ScimScope,
   groupIds: readonly string[],
   limit: number,
 ): Promise<ScimGroupMember[]> {
@@ -272,36 +285,44 @@ export async function listScimGroupMembers(
     .select(['group_members.group_id as groupId', 'users.id as userId', 'users.email', 'users.name'])
     .where('group_members.workspace_id', '=', workspaceId)
     .where('group_members.group_id', 'in', groupIds)
-    .where('group_members.issued_by', '=', scimSource)
+    .where('group_members.issued_by', '=', scimSource(directory))
     .orderBy('group_members.user_id')
     .limit(limit)
     .execute()
 }
 
-/** Notes what SCIM says about a group. */
-export async function updateScimGroup(
+/** Notes that a directory has created a group. */
+export async function setScimCreator(db: Change, { directory }: ScimScope, id: string): Promise<void> {
+  await db.updateTable('groups').set({ scim_directory_id: directory.id }).where('id', '=', id).execute()
+}
+
+/** Notes how a directory names a group; null if it does not. */
+export async function setScimGroupId(
   db: Change,
+  { directory }: ScimScope,
   id: string,
-  values: { externalId: string | null; isIssued?: boolean },
+  externalId: string | null,
 ): Promise<void> {
+  await db.updateTable('groups').set({ updated_at: new Date() }).where('id', '=', id).execute()
+  if (externalId === null) {
+    const query = db.deleteFrom('scim_group_ids').where('directory_id', '=', directory.id)
+    await query.where('group_id', '=', id).execute()
+    return
+  }
   await db
-    .updateTable('groups')
-    .set({
-      external_id: values.externalId,
-      updated_at: new Date(),
-      ...(values.isIssued !== undefined && { is_issued: values.isIssued }),
-    })
-    .where('id', '=', id)
+    .insertInto('scim_group_ids')
+    .values({ directory_id: directory.id, group_id: id, external_id: externalId })
+    .onConflict(conflict => conflict.columns(['directory_id', 'group_id']).doUpdateSet({ external_id: externalId }))
     .execute()
 }
 
-/** Returns which of some ids are users of SCIM, and whether they are owners. */
+/** Returns which of some ids are users of a directory, and whether they are owners. */
 export async function findScimUserIds(
   db: Database,
-  workspaceId: string,
+  scope: ScimScope,
   ids: readonly string[],
 ): Promise<{ id: string; isOwner: boolean; groups: number }[]> {
-  const rows = await joinedUsers(db, workspaceId)
+  const rows = await joinedUsers(db, scope)
     .select([
       'members.user_id as id',
       'members.role',
@@ -313,24 +334,26 @@ export async function findScimUserIds(
   return rows.map(({ id, role, groups }) => ({ id, isOwner: role === 'OWNER', groups: Number(groups) }))
 }
 
-/** Adds members for SCIM. Memberships that somebody else has made stay theirs. Returns the ids of those who have joined. */
+/** Adds members for a directory. Memberships that somebody else has made stay theirs. Returns the ids of those who have joined. */
 export async function addScimGroupMembers(
   db: Change,
-  { workspaceId, groupId, userIds }: { workspaceId: string; groupId: string; userIds: readonly string[] },
+  { workspaceId, directory }: ScimScope,
+  { groupId, userIds }: { groupId: string; userIds: readonly string[] },
 ): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     insert into group_members (workspace_id, group_id, user_id, issued_by)
-    select ${workspaceId}::uuid, ${groupId}::uuid, id, ${scimSource} from unnest(${userIds}::uuid[]) as id
+    select ${workspaceId}::uuid, ${groupId}::uuid, id, ${scimSource(directory)} from unnest(${userIds}::uuid[]) as id
     on conflict do nothing returning user_id as id`.execute(db)
   return rows.map(({ id }) => id)
 }
 
-/** Removes members that SCIM has added. */
+/** Removes members that a directory has added. */
 export async function removeScimGroupMembers(
   db: Change,
-  { workspaceId, groupId, userIds }: { workspaceId: string; groupId: string; userIds: readonly string[] },
+  { workspaceId, directory }: ScimScope,
+  { groupId, userIds }: { groupId: string; userIds: readonly string[] },
 ): Promise<void> {
   await sql`
     delete from group_members where workspace_id = ${workspaceId} and group_id = ${groupId}
-      and issued_by = ${scimSource} and user_id = any(${userIds}::uuid[])`.execute(db)
+      and issued_by = ${scimSource(directory)} and user_id = any(${userIds}::uuid[])`.execute(db)
 }

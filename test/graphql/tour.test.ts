@@ -40,7 +40,7 @@ function allFields(): string[] {
 
 const access = 'providerAccess { all restrictions { basePath provider { id } } }'
 const group = `{ id name role memberCount ${access} }`
-const user = `{ id email name role effectiveRole isServiceAccount directory issuedGroupIds deactivatedAt createdAt ${access} groups ${group} }`
+const user = `{ id email name role effectiveRole isServiceAccount directory directoryName issuedGroupIds deactivatedAt createdAt ${access} groups ${group} }`
 const key = `{ id name displayPrefix scopes ${access} state createdAt expiresAt revokedAt lastUsedAt owner ${user} }`
 const provider = `{
   id name slug status statusReason config createdAt quota { used total } jobLimits { filesAtOnce bytesPerSecond } root { path } basePaths
@@ -693,11 +693,14 @@ t.test('every field of the schema works in typical use', async t => {
 
   // The server has no LDAP directory: see test/services/ldap.test.ts.
   t.same(await ask('{ ldapDirectory { source readAt people error } }'), { ldapDirectory: null })
-  const scimToken = '{ id name displayPrefix issuer createdAt lastUsedAt }'
+  const scimToken = '{ id name displayPrefix directory { id name issuer createdAt } createdAt lastUsedAt }'
   const createScim = `mutation ($input: CreateScimTokenInput!) { createScimToken(input: $input) { token url scimToken ${scimToken} } }`
   const { createScimToken: scim } = await ask(createScim, { input: { name: 'Entra' } })
   t.match(scim, { token: /^stw_scim_/, url: `${app.url}/scim/v2`, scimToken: { name: 'Entra', lastUsedAt: null } })
-  t.match(await ask(`{ scimTokens ${scimToken} }`), { scimTokens: [{ id: scim.scimToken.id }] })
+  t.match(await ask(`{ scimTokens ${scimToken} scimDirectories { id name issuer createdAt } }`), {
+    scimTokens: [{ id: scim.scimToken.id }],
+    scimDirectories: [{ id: scim.scimToken.directory.id, name: 'Entra', issuer: null }],
+  })
   t.same(await ask('mutation ($id: ID!) { revokeScimToken(id: $id) }', { id: scim.scimToken.id }), {
     revokeScimToken: true,
   })

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
 
 const createToken =
-  'mutation ($input: CreateScimTokenInput!) { createScimToken(input: $input) { token url scimToken { id } } }'
+  'mutation ($input: CreateScimTokenInput!) { createScimToken(input: $input) { token url scimToken { id directory { id } } } }'
 const revoke = 'mutation ($id: ID!) { revokeScimToken(id: $id) }'
 const core = 'urn:ietf:params:scim:schemas:core:2.0'
 const enterprise = 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User'
@@ -337,9 +337,85 @@ t.test('an owner, other accounts and other groups are out of reach', async t => 
     t.match(await scim(method, `/Users/${id}`, body), { status: 403, body: { status: '403' } }, method)
   }
   const group = { displayName: 'Group', members: [{ value: owner.id }] }
-  t.match(await scim('POST', '/Groups', group), { status: 400, body: { detail: /no user of SCIM/ } })
+  t.match(await scim('POST', '/Groups', group), { status: 400, body: { detail: /no user of this directory/ } })
   const empty = await scim('POST', '/Groups', { ...group, members: [{ value: id }] })
   t.same(empty.body.members, [], 'an owner gets no groups')
+})
+
+t.test('two directories: each has its own users, and the first one keeps an address', async t => {
+  const { app, owner, made, scim } = await setUp(t)
+  const create = async (input: object) => (await app.ask(createToken, { input }, owner.token)).createScimToken
+  const okta = scimClient(app, (await create({ name: 'Okta' })).token)
+  const ann = (await scim('POST', '/Users', entraUser('aa'))).body
+  const taken = await okta('POST', '/Users', entraUser('aa'))
+  t.match(taken, { status: 409, body: { scimType: 'uniqueness', detail: /of the directory "Entra".*use a new token/ } })
+  const bob = (await okta('POST', '/Users', { ...entraUser('aa'), emails: [{ value: 'bob@example.org' }] })).body
+  t.equal(bob.userName, ann.userName, 'names and external ids are those of each directory')
+  t.equal(bob.externalId, ann.externalId)
+  t.match(
+    await okta(
+      'PATCH',
+      `/Users/${bob.id}`,
+      patch({ op: 'replace', path: 'emails', value: 'Test_User_aa@testuser.com' }),
+    ),
+    { status: 409 },
+  )
+  for (const [method, body] of [
+    ['GET', undefined],
+    ['PUT', entraUser('aa')],
+    ['PATCH', patch({ op: 'replace', path: 'active', value: false })],
+    ['DELETE', undefined],
+  ] as const) {
+    t.equal((await okta(method, `/Users/${ann.id}`, body)).status, 404, method)
+  }
+  t.match((await okta('GET', '/Users')).body, { totalResults: 1, Resources: [{ id: bob.id }] })
+
+  // Both use one group, under ids of their own. Who has created it renames and deletes it.
+  const id = (await scim('POST', '/Groups', { displayName: 'Staff', externalId: 'e', members: [{ value: ann.id }] }))
+    .body.id
+  t.match(await okta('POST', '/Groups', { displayName: 'staff' }), { status: 409 })
+  t.match((await okta('GET', `/Groups/${id}`)).body, { displayName: 'Staff', externalId: undefined, members: [] })
+  const foreign = patch({ op: 'add', path: 'members', value: [{ value: ann.id }] })
+  t.match(await okta('PATCH', `/Groups/${id}`, foreign), { status: 400, body: { detail: /no user of this directory/ } })
+  const put = { displayName: 'Staff', externalId: 'o', members: [{ value: bob.id }] }
+  t.match((await okta('PUT', `/Groups/${id}`, put)).body, { externalId: 'o', members: [{ value: bob.id }] })
+  t.match((await scim('GET', `/Groups/${id}`)).body, { externalId: 'e', members: [{ value: ann.id }] })
+  for (const [by, externalId, count] of [
+    [scim, 'e', 1],
+    [scim, 'o', 0],
+    [okta, 'o', 1],
+  ] as const) {
+    t.equal((await by('GET', `/Groups?filter=externalId+eq+%22${externalId}%22`)).body.totalResults, count)
+  }
+  t.equal((await okta('PUT', `/Groups/${id}`, { ...put, displayName: 'Else' })).status, 400)
+  const update = 'mutation ($input: UpdateGroupInput!) { updateGroup(input: $input) { id } }'
+  t.equal((await okta('PUT', `/Groups/${id}`, { ...put, members: [] })).status, 200)
+  await app.ask(update, { input: { id, role: 'ADMIN' } }, owner.token)
+  t.equal((await okta('PUT', `/Groups/${id}`, put)).status, 403, 'administrators of another directory')
+  t.equal((await okta('DELETE', `/Groups/${id}`)).status, 204)
+  t.match((await scim('GET', `/Groups/${id}`)).body, { externalId: 'e', members: [{ value: ann.id }] }, 'stays')
+
+  // Without a token of Entra, its users stay with it, and another token takes over.
+  await app.ask(revoke, { id: made.scimToken.id }, owner.token)
+  const directories = '{ scimDirectories { id name } users { nodes { email directoryName } } }'
+  const found = await app.ask(directories, {}, owner.token)
+  t.match(found.scimDirectories, [{ id: made.scimToken.directory.id, name: 'Entra' }, { name: 'Okta' }])
+  t.match(
+    found.users.nodes.find(({ email }: Body) => email === 'bob@example.org'),
+    { directoryName: 'Okta' },
+  )
+  const { directory } = made.scimToken
+  const input = { name: 'Entra of the new tenant', directoryId: directory.id }
+  const next = scimClient(app, (await create(input)).token)
+  t.match((await next('GET', `/Users/${ann.id}`)).body, { id: ann.id, active: true })
+  for (const bad of [
+    { ...input, issuer: 'https://issuer.example' },
+    { name: 'x', directoryId: '00000000-0000-4000-8000-000000000000' },
+    { name: 'x', directoryId: 'x' },
+    { name: 'Okta' },
+  ]) {
+    t.equal((await app.graphql(createToken, { input: bad }, owner.token)).data, null, JSON.stringify(bad))
+  }
 })
 
 t.test('a token takes nothing from administrators, and makes none', async t => {

@@ -105,7 +105,13 @@ if (files) {
       await page.getByText('This server has no LDAP directory').waitFor()
       await page.getByText(`${app.url}/scim/v2`).waitFor()
       await button(page, 'New token').click()
-      await dialog(page).getByLabel('Name').fill(name)
+      await dialog(page).getByRole('textbox', { name: 'Name' }).fill(name)
+      if (viewport === phone) {
+        await dialog(page)
+          .getByRole('button', { name: /Directory$/ })
+          .click()
+        await page.getByRole('option', { name: `Entra ${wide.width}` }).click()
+      }
       await isGood(t, page)
       await button(page, 'Create token').click()
       const token = (await page.getByTestId('token').textContent()) ?? ''
@@ -120,7 +126,7 @@ if (files) {
       t.equal(response.status, 201)
       await page.goto('/settings/members')
       const member = page.getByRole('row', { name: userName })
-      await member.getByText('From SCIM').waitFor()
+      await member.getByText(`From Entra ${wide.width} (SCIM)`).waitFor()
       await member.getByRole('button', { name: 'Deactivate' }).click()
       await isGood(t, page)
       await page.getByRole('alertdialog').getByRole('button', { name: 'Deactivate' }).click()

@@ -579,6 +579,8 @@ export interface CreateSchedulePayload {
 
 /** A new token for SCIM. */
 export interface CreateScimTokenInput {
+  /** A directory that gets another token, such as to replace one. It keeps its users, groups and issuer. By default, the token is for a new directory with its name. */
+  directoryId?: string | null
   /** An issuer of single sign-on at which the `externalId` of each user is their subject. New users can then sign in there at once. The default is none. */
   issuer?: string | null
   /** The name, which says who uses it. */
@@ -1508,17 +1510,30 @@ export interface ScheduledJob {
   targetName: string | null
 }
 
+/** A directory that uses SCIM. It manages the users and groups that it has created, and no others. */
+export interface ScimDirectory {
+  __typename: 'ScimDirectory'
+  /** The time of creation. */
+  createdAt: string
+  /** The permanent ID of the directory. */
+  id: string
+  /** The issuer of single sign-on at which the `externalId` of a user is their subject, so that they can sign in there. Null if it is none. */
+  issuer: string | null
+  /** The name, which the audit log shows, too. */
+  name: string
+}
+
 /** A token with which a directory manages people and groups over SCIM. Its value is shown only when it is created. */
 export interface ScimToken {
   __typename: 'ScimToken'
   /** The time of creation. */
   createdAt: string
+  /** The directory that uses the token. */
+  directory: ScimDirectory
   /** The first characters of the value. */
   displayPrefix: string
   /** The permanent ID of the token. It is not the value. */
   id: string
-  /** The issuer of single sign-on at which the `externalId` of a user is their subject, so that they can sign in there. Null if it is none. */
-  issuer: string | null
   /** The time of the last request, to the minute, or null. */
   lastUsedAt: string | null
   /** The name, which says who uses it. */
@@ -2020,6 +2035,8 @@ export interface User {
   deactivatedAt: string | null
   /** The directory that manages the account, or null. Only for those who administer the whole workspace. */
   directory: DirectoryKind | null
+  /** The name of the directory that manages the account, or null. Only for those who administer the whole workspace. */
+  directoryName: string | null
   /** The strongest of the own role and those of the groups. */
   effectiveRole: Role
   /** The email address as typed at registration. Case-insensitive. For a service account, an address that gets no mail. */

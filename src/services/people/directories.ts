@@ -3,10 +3,10 @@ import { isUnrestricted, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import type { Member, Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import {
-  type DirectoryKind,
   findDirectoriesOf,
   findIssuedGroupIds,
   findSync,
+  type NamedDirectory,
   type SyncState,
 } from '../../db/directories.ts'
 import { batched } from '../../db/lookups.ts'
@@ -33,7 +33,7 @@ export function createDirectories({
     },
 
     /** Returns the directory that manages an account; null for none, and for those who do not administer the workspace. */
-    async kindOf(viewer: Viewer | null, { userId }: Member): Promise<DirectoryKind | null> {
+    async directoryOf(viewer: Viewer | null, { userId }: Member): Promise<NamedDirectory | null> {
       return viewer && isUnrestricted(viewer) ? directoryOf(userId) : null
     },
 

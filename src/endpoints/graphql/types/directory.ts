@@ -1,7 +1,21 @@
 import type { SyncState } from '../../../db/directories.ts'
-import type { ScimToken } from '../../../db/scim-tokens.ts'
-import { maxScimTokens } from '../../../services/people/scim/tokens.ts'
+import type { ScimDirectory, ScimToken } from '../../../db/scim-tokens.ts'
+import { maxScimDirectories, maxScimTokens } from '../../../services/people/scim/tokens.ts'
 import { builder } from '../builder.ts'
+
+const ScimDirectoryType = builder.objectRef<ScimDirectory>('ScimDirectory').implement({
+  description: 'A directory that uses SCIM. It manages the users and groups that it has created, and no others.',
+  fields: t => ({
+    id: t.exposeID('id', { description: 'The permanent ID of the directory.' }),
+    name: t.exposeString('name', { description: 'The name, which the audit log shows, too.' }),
+    issuer: t.exposeString('issuer', {
+      nullable: true,
+      description:
+        'The issuer of single sign-on at which the `externalId` of a user is their subject, so that they can sign in there. Null if it is none.',
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'The time of creation.' }),
+  }),
+})
 
 const ScimTokenType = builder.objectRef<ScimToken>('ScimToken').implement({
   description:
@@ -10,11 +24,7 @@ const ScimTokenType = builder.objectRef<ScimToken>('ScimToken').implement({
     id: t.exposeID('id', { description: 'The permanent ID of the token. It is not the value.' }),
     name: t.exposeString('name', { description: 'The name, which says who uses it.' }),
     displayPrefix: t.exposeString('displayPrefix', { description: 'The first characters of the value.' }),
-    issuer: t.exposeString('issuer', {
-      nullable: true,
-      description:
-        'The issuer of single sign-on at which the `externalId` of a user is their subject, so that they can sign in there. Null if it is none.',
-    }),
+    directory: t.expose('directory', { type: ScimDirectoryType, description: 'The directory that uses the token.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'The time of creation.' }),
     lastUsedAt: t.expose('lastUsedAt', {
       type: 'DateTime',
@@ -62,6 +72,10 @@ const CreateScimTokenInput = builder.inputType('CreateScimTokenInput', {
       description:
         'An issuer of single sign-on at which the `externalId` of each user is their subject. New users can then sign in there at once. The default is none.',
     }),
+    directoryId: t.id({
+      description:
+        'A directory that gets another token, such as to replace one. It keeps its users, groups and issuer. By default, the token is for a new directory with its name.',
+    }),
   }),
 })
 
@@ -74,6 +88,12 @@ builder.queryFields(t => ({
     description: 'Returns the state of the LDAP directory, or null if the server has none.',
     authScopes: { workspace: 'admin' },
     resolve: (_root, _args, { services, viewer }) => services.directories.ldap(viewer),
+  }),
+  scimDirectories: t.field({
+    type: [ScimDirectoryType],
+    description: `Returns the directories that use SCIM, the oldest first, at most ${maxScimDirectories}. One without a token is there while it has members or groups.`,
+    authScopes: admin,
+    resolve: (_root, _args, { services, viewer }) => services.scim.tokens.directories(viewer),
   }),
   scimTokens: t.field({
     type: [ScimTokenType],

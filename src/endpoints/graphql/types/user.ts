@@ -63,7 +63,16 @@ UserRef.implement({
       description:
         'The directory that manages the account, or null. Only for those who administer the whole workspace.',
       authScopes: { public: true },
-      resolve: ({ member }, _args, { services, viewer }) => services.directories.kindOf(viewer, member),
+      resolve: async ({ member }, _args, { services, viewer }) =>
+        (await services.directories.directoryOf(viewer, member))?.kind ?? null,
+    }),
+    directoryName: t.string({
+      nullable: true,
+      description:
+        'The name of the directory that manages the account, or null. Only for those who administer the whole workspace.',
+      authScopes: { public: true },
+      resolve: async ({ member }, _args, { services, viewer }) =>
+        (await services.directories.directoryOf(viewer, member))?.name ?? null,
     }),
     issuedGroupIds: t.field({
       type: ['ID'],

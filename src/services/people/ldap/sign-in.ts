@@ -4,10 +4,9 @@ import { networkOf } from '../../../auth/network.ts'
 import type { SessionTokens } from '../../../auth/tokens.ts'
 import type { Origin } from '../../../auth/viewer.ts'
 import type { Database } from '../../../db/client.ts'
-import { findIssuedMembers, hasIdentityOf, type IssuedMember } from '../../../db/directories.ts'
+import { findEmailHolder, findIssuedMembers, hasIdentityOf, type IssuedMember } from '../../../db/directories.ts'
 import { touchIdentity } from '../../../db/identities.ts'
 import { findMember, reactivateMember } from '../../../db/members.ts'
-import { isEmailTaken } from '../../../db/users.ts'
 import { findTheWorkspace } from '../../../db/workspaces.ts'
 import { AppError } from '../../../errors.ts'
 import { Slots } from '../../../lib/slots.ts'
@@ -41,11 +40,12 @@ export function createDirectorySignIn(options: {
         if (workspace.registration === 'CLOSED') {
           throw new AppError('NOT_LINKED', 'This workspace takes no new members: ask an administrator.')
         }
-        if (email !== null && (await isEmailTaken(change, email))) {
-          throw new AppError(
-            'NOT_LINKED',
-            'Your email address belongs to another account. Sign in with its password, or ask an administrator to remove it.',
-          )
+        const holder = email === null ? null : await findEmailHolder(change, email)
+        if (holder) {
+          const advice = holder.directory
+            ? 'an account of another directory. Ask an administrator to take you out of one of the two.'
+            : 'another account. Sign in with its password, or ask an administrator to remove it.'
+          throw new AppError('NOT_LINKED', `Your email address belongs to ${advice}`)
         }
         const membership = {
           workspaceId: workspace.id,

@@ -22,7 +22,8 @@ import {
   type ScimGroupField,
   type ScimGroupMember,
   type ScimTerm,
-  updateScimGroup,
+  setScimCreator,
+  setScimGroupId,
 } from '../../../db/scim.ts'
 import { AppError } from '../../../errors.ts'
 import type { Audit, Recording } from '../../audit/index.ts'
@@ -51,26 +52,26 @@ const maxNamed = 100
 
 export function createScimGroups({ db, audit }: { db: Database; audit: Audit }) {
   async function require(trx: Database, { token }: ScimClient, id: string): Promise<ScimGroup> {
-    const group = isId(id) ? await findScimGroup(trx, token.workspaceId, id) : null
+    const group = isId(id) ? await findScimGroup(trx, token, id) : null
     if (!group) throw new AppError('NOT_FOUND', 'There is no such group.')
     return group
   }
 
   async function changeMembers(
     change: Change,
-    { token: { workspaceId } }: ScimClient,
+    { token }: ScimClient,
     { id: groupId, role, isIssued }: Pick<ScimGroup, 'id' | 'role' | 'isIssued'>,
     steps: readonly MembersChange[],
     recording: Recording,
   ): Promise<void> {
     if (steps.length === 0) return
     const before = new Set(
-      (await listScimGroupMembers(change, workspaceId, [groupId], maxMembersInPage)).map(({ userId }) => userId),
+      (await listScimGroupMembers(change, token, [groupId], maxMembersInPage)).map(({ userId }) => userId),
     )
     const after = resultOf(before, steps)
     const asked = [...after].filter(id => !before.has(id))
     if (asked.some(id => !isId(id))) throw unknownMembers()
-    const known = asked.length === 0 ? [] : await findScimUserIds(change, workspaceId, asked)
+    const known = asked.length === 0 ? [] : await findScimUserIds(change, token, asked)
     if (known.length < asked.length) throw unknownMembers()
     // A directory changes nothing of an owner.
     const joining = known.filter(({ isOwner }) => !isOwner)
@@ -84,9 +85,9 @@ export function createScimGroups({ db, audit }: { db: Database; audit: Audit }) 
       )
     }
     const left = [...before].filter(id => !after.has(id))
-    await removeScimGroupMembers(change, { workspaceId, groupId, userIds: left })
+    await removeScimGroupMembers(change, token, { groupId, userIds: left })
     const userIds = joining.map(({ id }) => id)
-    const joined = await addScimGroupMembers(change, { workspaceId, groupId, userIds })
+    const joined = await addScimGroupMembers(change, token, { groupId, userIds })
     if (((await countGroupMembers(change, [groupId])).get(groupId) ?? 0) > maxGroupMembers) {
       throw new AppError('TOO_MANY_GROUPS', `A group has at most ${maxGroupMembers} members: create another one.`)
     }
@@ -107,7 +108,7 @@ export function createScimGroups({ db, audit }: { db: Database; audit: Audit }) 
     ): Promise<{ total: number; items: ScimGroup[] }> {
       const most = page.withMembers ? maxGroupsWithMembers : maxGroupsWithoutMembers
       const limit = Math.min(page.limit, most)
-      const { total, items } = await listScimGroups(db, token.workspaceId, terms, { ...page, limit })
+      const { total, items } = await listScimGroups(db, token, terms, { ...page, limit })
       if (!page.withMembers || items.length === 0) return { total, items }
       // A page has fewer groups if they are large. Clients continue after the last one of a page.
       const counts = await countGroupMembers(
@@ -127,10 +128,10 @@ export function createScimGroups({ db, audit }: { db: Database; audit: Audit }) 
       return require(db, client, id)
     },
 
-    /** Returns the members that SCIM has given to some groups. @throws INVALID_INPUT */
+    /** Returns the members that the directory has given to some groups. @throws INVALID_INPUT */
     async members({ token }: ScimClient, groups: readonly ScimGroup[]): Promise<ScimGroupMember[]> {
       const ids = groups.map(({ id }) => id)
-      const found = await listScimGroupMembers(db, token.workspaceId, ids, maxMembersInPage + 1)
+      const found = await listScimGroupMembers(db, token, ids, maxMembersInPage + 1)
       if (found.length <= maxMembersInPage) return found
       throw new AppError('INVALID_INPUT', 'These groups have too many members: ask for fewer, or without "members".', {
         facts: { scimType: 'tooMany' },
@@ -152,14 +153,15 @@ export function createScimGroups({ db, audit }: { db: Database; audit: Audit }) 
         const values = { name, role: 'NONE', access: allProviders } as const
         const { id } = await insertGroup(change, workspaceId, values).catch(toTaken)
         recording.add({ subject: { kind: 'GROUP', id } })
-        await updateScimGroup(change, id, { externalId, isIssued: true })
+        await setScimCreator(change, client.token, id)
+        await setScimGroupId(change, client.token, id, externalId)
         await changeMembers(change, client, { id, role: 'NONE', isIssued: true }, given.members, recording)
         return require(change, client, id)
       })
     },
 
     /**
-     * Changes a group. Only groups that SCIM has created get another name.
+     * Changes a group. Only groups that the directory has created get another name.
      * @throws NOT_FOUND, ALREADY_EXISTS, INVALID_INPUT, TOO_MANY_GROUPS, INVALID_CREDENTIAL
      */
     async update(client: ScimClient, id: string, wish: ScimGroupChange): Promise<ScimGroup> {
@@ -171,7 +173,7 @@ export function createScimGroups({ db, audit }: { db: Database; audit: Audit }) 
         recording.add({ details: { name: group.name } })
         if (wish.name !== undefined && wish.name !== group.name) {
           if (!group.isIssued) {
-            throw new AppError('INVALID_INPUT', 'Administrators have created this group: rename it in Stowage.')
+            throw new AppError('INVALID_INPUT', 'This directory has not created this group: rename it in Stowage.')
           }
           const name = parseGroupName(wish.name)
           const stored = await findGroup(change, workspaceId, id)
@@ -183,13 +185,13 @@ export function createScimGroups({ db, audit }: { db: Database; audit: Audit }) 
         }
         const externalId = wish.externalId === undefined ? group.externalId : wish.externalId
         const parsed = externalId === null ? null : parseText(externalId, 'externalId')
-        await updateScimGroup(change, id, { externalId: parsed })
+        await setScimGroupId(change, client.token, id, parsed)
         await changeMembers(change, client, group, wish.members, recording)
         return require(change, client, id)
       })
     },
 
-    /** Deletes a group that SCIM has created. Another one only loses the members that SCIM has given to it. @throws NOT_FOUND */
+    /** Deletes a group that the directory has created. Another one only loses the members that it has given to it. @throws NOT_FOUND */
     async remove(client: ScimClient, id: string): Promise<void> {
       const { isIssued } = await require(db, client, id)
       const subject = { kind: 'GROUP', id } as const
@@ -202,7 +204,7 @@ export function createScimGroups({ db, audit }: { db: Database; audit: Audit }) 
           const group = await require(change, client, id)
           recording.add({ details: { name: group.name } })
           if (group.isIssued) return deleteGroup(change, id)
-          await updateScimGroup(change, id, { externalId: null })
+          await setScimGroupId(change, client.token, id, null)
           await changeMembers(change, client, group, [{ kind: 'set', userIds: [] }], recording)
         },
       )
@@ -223,7 +225,7 @@ function resultOf(before: ReadonlySet<string>, steps: readonly MembersChange[]):
 }
 
 function unknownMembers(): AppError {
-  return new AppError('INVALID_INPUT', 'A member of the group is no user of SCIM: create the user first.')
+  return new AppError('INVALID_INPUT', 'A member of the group is no user of this directory: create the user first.')
 }
 
 function toTaken(error: unknown): never {

@@ -7,11 +7,16 @@ import type { Origin, Viewer } from '../../../auth/viewer.ts'
 import type { Change, Database } from '../../../db/client.ts'
 import type { AuditAction } from '../../../db/schema.ts'
 import {
+  deleteUnusedScimDirectories,
+  findScimDirectory,
   findScimToken,
+  insertScimDirectory,
   insertScimToken,
+  listScimDirectories,
   listScimTokens,
   lockScimToken,
   revokeScimToken,
+  type ScimDirectory,
   type ScimToken,
   touchScimToken,
 } from '../../../db/scim-tokens.ts'
@@ -24,6 +29,8 @@ import type { IssuerRegistry } from '../issuer-registry.ts'
 
 /** The maximum number of tokens that are not revoked. */
 export const maxScimTokens = 20
+/** The maximum number of directories, also of those whose tokens are all revoked. */
+export const maxScimDirectories = 50
 /** Characters of a token that are shown. */
 const displayLength = 17
 /** Milliseconds between two notes that a token is in use. */
@@ -49,22 +56,32 @@ export function createScimTokens(options: {
       return listScimTokens(db, requireWorkspaceAdmin(requireSession(viewer)).member.workspaceId)
     },
 
+    /** Returns the directories, the oldest first. @throws SESSION_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
+    async directories(viewer: Viewer | null): Promise<ScimDirectory[]> {
+      return listScimDirectories(db, requireWorkspaceAdmin(requireSession(viewer)).member.workspaceId)
+    },
+
     /**
      * Creates a token, whose value cannot be read again. An API key cannot create one, because the token outlives the key.
-     * @throws SESSION_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, INVALID_INPUT
+     * @param input.directoryId the directory that gets another token. By default the token is for a new directory of its name.
+     * @throws SESSION_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, INVALID_INPUT
      */
     create(
       viewer: Viewer | null,
-      input: { name: string; issuer?: string | null | undefined },
+      input: { name: string; issuer?: string | null | undefined; directoryId?: string | null | undefined },
     ): Promise<{ token: string; scimToken: ScimToken }> {
       return audit.recorded(viewer, 'SCIM_TOKEN_CREATE', {}, async recording => {
         const { workspaceId, userId } = requireWorkspaceAdmin(requireSession(viewer)).member
         requireRecent(viewer)
         const name = parseName(input.name, 'The name of a token')
         const issuer = input.issuer ?? null
+        const directoryId = input.directoryId ?? null
+        if (issuer !== null && directoryId !== null) {
+          throw new AppError('INVALID_INPUT', 'A directory keeps its issuer: give either the directory or an issuer.')
+        }
         const token = generateScimToken()
         const displayPrefix = token.slice(0, displayLength)
-        recording.add({ details: { name, displayPrefix, issuer } })
+        recording.add({ details: { name, displayPrefix } })
         return recording.commit(async change => {
           await lockWorkspace(change, workspaceId)
           if (issuer !== null && !(await registry.active(change)).some(each => each.issuer === issuer)) {
@@ -74,16 +91,16 @@ export function createScimTokens(options: {
           if (present.length >= maxScimTokens) {
             throw new AppError('INVALID_INPUT', `A workspace has at most ${maxScimTokens} tokens: revoke one first.`)
           }
-          // All tokens manage the same users, so each externalId can be a subject at one issuer only.
-          if (present.some(each => each.issuer !== issuer)) {
-            throw new AppError(
-              'INVALID_INPUT',
-              'All tokens are for one directory, and name the same issuer: revoke the others.',
-            )
-          }
-          const values = { workspaceId, name, displayPrefix, issuer, hash: hashToken(token), createdBy: userId }
+          const directory =
+            directoryId === null
+              ? await createDirectory(change, { workspaceId, name, issuer })
+              : await requireDirectory(change, workspaceId, directoryId)
+          const values = { workspaceId, directory, name, displayPrefix, hash: hashToken(token), createdBy: userId }
           const scimToken = await insertScimToken(change, values)
-          recording.add({ subject: { kind: 'SCIM_TOKEN', id: scimToken.id } })
+          recording.add({
+            subject: { kind: 'SCIM_TOKEN', id: scimToken.id },
+            details: { directory: directory.name, issuer: directory.issuer },
+          })
           return { token, scimToken }
         })
       })
@@ -95,9 +112,11 @@ export function createScimTokens(options: {
       await audit.recorded(viewer, 'SCIM_TOKEN_REVOKE', { subject }, async recording => {
         const { workspaceId } = requireWorkspaceAdmin(requireSession(viewer)).member
         await recording.commit(async change => {
+          await lockWorkspace(change, workspaceId)
           const revoked = isId(id) ? await revokeScimToken(change, workspaceId, id) : null
           if (!revoked) throw new AppError('NOT_FOUND', 'There is no such token.')
           recording.add({ details: { name: revoked.name, displayPrefix: revoked.displayPrefix } })
+          await deleteUnusedScimDirectories(change, workspaceId)
         })
       })
     },
@@ -126,6 +145,34 @@ export function createScimTokens(options: {
 
 export type ScimTokens = ReturnType<typeof createScimTokens>
 
+/** @throws INVALID_INPUT */
+async function createDirectory(
+  change: Change,
+  values: { workspaceId: string; name: string; issuer: string | null },
+): Promise<ScimDirectory> {
+  const present = await listScimDirectories(change, values.workspaceId)
+  if (present.some(({ name }) => name === values.name)) {
+    throw new AppError(
+      'INVALID_INPUT',
+      'A directory has this name: choose another one, or add a token to that directory.',
+    )
+  }
+  if (present.length >= maxScimDirectories) {
+    throw new AppError(
+      'INVALID_INPUT',
+      `A workspace has at most ${maxScimDirectories} directories: remove the members of one.`,
+    )
+  }
+  return insertScimDirectory(change, values)
+}
+
+/** @throws NOT_FOUND */
+async function requireDirectory(change: Change, workspaceId: string, id: string): Promise<ScimDirectory> {
+  const found = isId(id) ? await findScimDirectory(change, workspaceId, id) : null
+  if (!found) throw new AppError('NOT_FOUND', 'There is no such directory.')
+  return found
+}
+
 function unknownToken(): AppError {
   return new AppError('INVALID_CREDENTIAL', 'This requires the token of SCIM, from Settings → Directories.')
 }
@@ -142,7 +189,7 @@ export function recordScim<T>(
   work: (change: Change, recording: Recording) => Promise<T>,
 ): Promise<T> {
   const credential = { kind: 'SCIM_TOKEN', id: token.id } as const
-  const details = { source: 'scim', token: token.name, ...facts.details }
+  const details = { source: 'scim', directory: token.directory.name, token: token.name, ...facts.details }
   return audit.recorded({ origin }, action, { ...facts, credential, details }, recording =>
     recording.commit(async change => {
       if (!(await lockScimToken(change, token.id))) throw unknownToken()

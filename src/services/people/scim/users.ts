@@ -2,6 +2,7 @@
 import { allProviders } from '../../../auth/access.ts'
 import { isId } from '../../../auth/id.ts'
 import { type Change, type Database, isUniqueViolation } from '../../../db/client.ts'
+import { findEmailHolder } from '../../../db/directories.ts'
 import { deleteIssuedIdentity, insertIdentity } from '../../../db/identities.ts'
 import { deactivateIssuedMember, deleteMember, insertMember, reactivateMember } from '../../../db/members.ts'
 import {
@@ -11,11 +12,11 @@ import {
   type ScimTerm,
   type ScimUser,
   type ScimUserField,
-  scimSource,
   updateScimUser,
 } from '../../../db/scim.ts'
+import { scimSource } from '../../../db/scim-tokens.ts'
 import { revokeSessionsOf } from '../../../db/sessions.ts'
-import { deleteUserWithoutMembership, insertUser, isEmailTaken, setUserEmail, setUserName } from '../../../db/users.ts'
+import { deleteUserWithoutMembership, insertUser, setUserEmail, setUserName } from '../../../db/users.ts'
 import { AppError } from '../../../errors.ts'
 import type { Audit, Recording } from '../../audit/index.ts'
 import { parseEmail, parseName } from '../../input.ts'
@@ -42,7 +43,7 @@ const maxSubjectBytes = 255
 
 export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
   async function require(trx: Database, { token }: ScimClient, id: string): Promise<ScimUser> {
-    const user = isId(id) ? await findScimUser(trx, token.workspaceId, id) : null
+    const user = isId(id) ? await findScimUser(trx, token, id) : null
     if (!user) throw new AppError('NOT_FOUND', 'There is no such user.')
     return user
   }
@@ -58,17 +59,18 @@ export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
 
   async function setActive(
     change: Change,
+    { token: { directory } }: ScimClient,
     { member }: ScimUser,
     isActive: boolean,
     recording: Recording,
   ): Promise<void> {
     if (isActive) {
-      if (!(await reactivateMember(change, member, scimSource))) return
+      if (!(await reactivateMember(change, member, scimSource(directory)))) return
       recording.become('MEMBER_REACTIVATE')
       recording.add({ details: { active: true } })
       return
     }
-    if (!(await deactivateIssuedMember(change, member, scimSource))) return
+    if (!(await deactivateIssuedMember(change, member, scimSource(directory)))) return
     await revokeSessionsOf(change, member.userId)
     recording.become('MEMBER_DEACTIVATE')
     recording.add({ details: { active: false } })
@@ -81,7 +83,7 @@ export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
       terms: readonly ScimTerm<ScimUserField>[],
       page: { offset: number; limit: number },
     ): Promise<{ total: number; items: ScimUser[] }> {
-      return listScimUsers(db, token.workspaceId, terms, { ...page, limit: Math.min(page.limit, maxScimPage) })
+      return listScimUsers(db, token, terms, { ...page, limit: Math.min(page.limit, maxScimPage) })
     },
 
     /** @throws NOT_FOUND */
@@ -96,14 +98,15 @@ export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
     create(client: ScimClient, given: ScimUserValues): Promise<ScimUser> {
       const values = parseValues(given)
       const { email, displayName: name, externalId } = values
-      const { workspaceId, issuer } = client.token
+      const { workspaceId, directory } = client.token
+      const { issuer } = directory
       return recordScim(audit, client, 'MEMBER_CREATE', { details: { email, name } }, async (change, recording) => {
-        if (await isEmailTaken(change, email)) throw emailTaken()
+        await requireFreeEmail(change, client, email)
         const userId = await insertUser(change, { email, name, passwordHash: null })
         const membership = { workspaceId, userId, role: 'NONE', access: allProviders, isConfirmed: false } as const
-        const member = await insertMember(change, membership)
+        await insertMember(change, membership)
         recording.add({ subject: { kind: 'MEMBER', id: userId } })
-        await insertScimUser(change, member, values).catch(toTaken)
+        await insertScimUser(change, client.token, userId, values).catch(toTaken)
         if (issuer !== null && externalId !== null) {
           requireSubject(externalId)
           await insertIdentity(change, { workspaceId, userId, issuer, subject: externalId, email }).catch(toTaken)
@@ -111,7 +114,7 @@ export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
         const user = await require(change, client, userId)
         // What follows is part of the creation.
         if (!values.isActive) {
-          await deactivateIssuedMember(change, user.member, scimSource)
+          await deactivateIssuedMember(change, user.member, scimSource(client.token.directory))
           recording.add({ details: { active: false } })
         }
         return require(change, client, userId)
@@ -132,7 +135,7 @@ export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
         const current = valuesOf(user)
         const values = parseValues(next(current))
         await follow(change, client, user, values, recording)
-        await setActive(change, user, values.isActive, recording)
+        await setActive(change, client, user, values.isActive, recording)
         return require(change, client, id)
       })
     },
@@ -152,7 +155,7 @@ export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
 
   async function follow(
     change: Change,
-    { token }: ScimClient,
+    client: ScimClient,
     user: ScimUser,
     values: ScimUserValues,
     recording: Recording,
@@ -160,7 +163,7 @@ export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
     const { userId, workspaceId, email, name } = user.member
     if (values.email !== email) {
       const isOther = values.email.toLowerCase() !== email.toLowerCase()
-      if (isOther && (await isEmailTaken(change, values.email))) throw emailTaken()
+      if (isOther) await requireFreeEmail(change, client, values.email)
       await setUserEmail(change, userId, values.email)
       recording.add({ details: { newEmail: values.email } })
     }
@@ -169,8 +172,8 @@ export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
       recording.add({ details: { newName: values.displayName } })
     }
     await updateScimUser(change, user, values).catch(toTaken)
-    if (token.issuer !== null && values.externalId !== user.externalId) {
-      const { issuer } = token
+    const { issuer } = client.token.directory
+    if (issuer !== null && values.externalId !== user.externalId) {
       if (user.externalId !== null) await deleteIssuedIdentity(change, { userId, issuer, subject: user.externalId })
       if (values.externalId !== null) {
         requireSubject(values.externalId)
@@ -225,11 +228,18 @@ function requireSubject(externalId: string): void {
   }
 }
 
-function emailTaken(): AppError {
-  return new AppError(
-    'ALREADY_EXISTS',
-    'This email address belongs to another account: remove that member in Stowage, or give this person another address.',
-  )
+/** Two directories can claim one address: the first one keeps it. @throws ALREADY_EXISTS */
+async function requireFreeEmail(change: Change, { token }: ScimClient, email: string): Promise<void> {
+  const holder = await findEmailHolder(change, email)
+  if (!holder) return
+  const { kind, name } = holder.directory ?? {}
+  const advice =
+    kind === undefined || holder.directory?.id === token.directory.id
+      ? 'another account: remove that member in Stowage, or give this person another address.'
+      : kind === 'LDAP'
+        ? 'an account of the LDAP directory: take this person out of one of the two directories.'
+        : `an account of the directory "${name}": take this person out of one of the two directories. If this one replaces "${name}", use a new token of "${name}".`
+  throw new AppError('ALREADY_EXISTS', `This email address belongs to ${advice}`)
 }
 
 function toTaken(error: unknown): never {

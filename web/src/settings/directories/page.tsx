@@ -13,12 +13,14 @@ import { NameField, TextField } from '../../ui/field.tsx'
 import { LoadState } from '../../ui/loading.tsx'
 import { AdminOnly, PageHead } from '../../ui/page.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
+import { Select } from '../../ui/select.tsx'
 import { Time } from '../../ui/time.tsx'
 
 const DirectoriesQuery = graphql(`
   query Directories {
     ldapDirectory { source readAt people error }
-    scimTokens { id name displayPrefix issuer createdAt lastUsedAt }
+    scimDirectories { id name }
+    scimTokens { id name displayPrefix directory { name issuer } createdAt lastUsedAt }
   }
 `)
 
@@ -83,7 +85,13 @@ function Content() {
           )}
         </>
       )}
-      {isNew && <NewTokenDialog onCreated={reload} onClose={() => setIsNew(false)} />}
+      {isNew && (
+        <NewTokenDialog
+          directories={query.data?.scimDirectories ?? []}
+          onCreated={reload}
+          onClose={() => setIsNew(false)}
+        />
+      )}
       {revoking && (
         <Confirm
           title={texts.revokeTitle(revoking.name)}
@@ -120,14 +128,15 @@ function Ldap({ directory }: { directory: Directories['ldapDirectory'] }) {
 }
 
 function Row({ token, onRevoke }: { token: ScimToken; onRevoke: () => void }) {
-  const { id, name, displayPrefix, issuer, createdAt, lastUsedAt } = token
+  const { id, name, displayPrefix, directory, createdAt, lastUsedAt } = token
   const nameId = `token-${id}`
   return (
     <tr>
       <td id={nameId}>
         <div className="main-cell">{name}</div>
         <div className="help">
-          <span className="mono">{displayPrefix}…</span> {issuer}
+          <span className="mono">{displayPrefix}…</span> {directory.name !== name && texts.of(directory.name)}{' '}
+          {directory.issuer}
         </div>
       </td>
       <td data-label={common.created}>
@@ -145,11 +154,26 @@ function Row({ token, onRevoke }: { token: ScimToken; onRevoke: () => void }) {
   )
 }
 
-function NewTokenDialog({ onCreated, onClose }: { onCreated: () => Promise<void>; onClose: () => void }) {
+/** Stands for a directory of the token's own. */
+const own = 'OWN'
+
+function NewTokenDialog({
+  directories,
+  onCreated,
+  onClose,
+}: {
+  directories: Directories['scimDirectories']
+  onCreated: () => Promise<void>
+  onClose: () => void
+}) {
   const [name, setName] = useState('')
+  const [directoryId, setDirectoryId] = useState(own)
   const [issuer, setIssuer] = useState('')
   const create = useMutation({
-    mutationFn: () => ask(CreateScimTokenMutation, { input: { name, issuer: issuer.trim() || null } }),
+    mutationFn: () =>
+      ask(CreateScimTokenMutation, {
+        input: directoryId === own ? { name, issuer: issuer.trim() || null } : { name, directoryId },
+      }),
     onSuccess: () => void onCreated(),
   })
   if (create.data) {
@@ -169,7 +193,21 @@ function NewTokenDialog({ onCreated, onClose }: { onCreated: () => Promise<void>
   return (
     <FormDialog title={texts.newToken} action={texts.create} submit={create} onClose={onClose}>
       <NameField value={name} onChange={setName} />
-      <TextField label={texts.issuer} value={issuer} onChange={setIssuer} description={texts.issuerHelp} />
+      {directories.length > 0 && (
+        <Select
+          label={texts.directory}
+          description={texts.directoryHelp}
+          options={[
+            { value: own, title: texts.newDirectory },
+            ...directories.map(({ id, name }) => ({ value: id, title: name })),
+          ]}
+          value={directoryId}
+          onChange={setDirectoryId}
+        />
+      )}
+      {directoryId === own && (
+        <TextField label={texts.issuer} value={issuer} onChange={setIssuer} description={texts.issuerHelp} />
+      )}
     </FormDialog>
   )
 }

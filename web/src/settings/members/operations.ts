@@ -4,7 +4,7 @@ export const MembersQuery = graphql(`
   query Members($after: String, $serviceAccounts: Boolean!) {
     users(first: 100, after: $after, serviceAccounts: $serviceAccounts) {
       nodes {
-        id email name role isServiceAccount createdAt deactivatedAt directory
+        id email name role isServiceAccount createdAt deactivatedAt directory directoryName
         groups { id name }
         providerAccess { all restrictions { basePath provider { id name } } }
       }

@@ -4,13 +4,17 @@ import { texts as settings } from '../../texts/settings.tsx'
 import type { Member } from './operations.ts'
 
 /** Shows a member's own role, and the groups that may give a stronger one. */
-export function RoleAndGroups({ member: { role, groups, deactivatedAt, directory } }: { member: Member }) {
+export function RoleAndGroups({
+  member: { role, groups, deactivatedAt, directory, directoryName },
+}: {
+  member: Member
+}) {
   const names = groups.map(({ name }) => name).join(', ')
   return (
     <>
       <span className={`badge ${role === 'NONE' ? 'warn' : ''}`}>{settings.roles[role]}</span>
       {deactivatedAt !== null && <span className="badge warn">{settings.deactivated}</span>}
-      {directory !== null && <div className="help">{directories.from[directory]}</div>}
+      {directory !== null && <div className="help">{directories.from(directoryName, directory)}</div>}
       {names !== '' && <div className="help">{texts.inGroups(names)}</div>}
     </>
   )
