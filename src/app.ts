@@ -81,6 +81,7 @@ export async function buildApp(options: {
     record,
     activeGrants: authentication.activeGrants,
     changes: authentication.entryGuard.changes,
+    quotas: authentication.quotas.guard,
     network,
     redaction,
     warn: (message, details = {}) => log.warn(describeDetails(details), message),

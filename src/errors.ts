@@ -189,7 +189,7 @@ export const reasons = {
     'A request with this Idempotency-Key is still running: repeat yours to get its response.',
     true,
   ),
-  QUOTA_EXCEEDED: reason('BAD_USER_INPUT', 507, 'The storage quota of the back end is exhausted.'),
+  QUOTA_EXCEEDED: reason('BAD_USER_INPUT', 507, 'A quota, or the space of the back end, is exhausted.'),
 
   INTERNAL: reason('INTERNAL_SERVER_ERROR', 500, 'The server failed: its log has the details under the request ID.'),
   BACK_END_FAULT: reason('INTERNAL_SERVER_ERROR', 502, 'The back end or its adapter returned an invalid result.'),

@@ -618,6 +618,84 @@ CREATE TRIGGER providers_contents_forgotten AFTER UPDATE OF config ON public.pro
 CREATE TRIGGER providers_rights_changed AFTER UPDATE OF workspace_id, slug, version ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER providers_rights_deleted AFTER DELETE ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER providers_rights_truncated AFTER TRUNCATE ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+quota_changes.id text not null
+quota_changes.provider_id uuid not null
+quota_changes.workspace_id uuid not null
+quota_changes.user_id uuid not null
+quota_changes.path text not null
+quota_changes.is_tree boolean not null
+quota_changes.bytes bigint not null
+quota_changes.rules uuid[] not null
+quota_changes.rule_bytes bigint[] not null
+quota_changes.rule_files bigint[] not null
+quota_changes.upload_id text
+quota_changes.holder uuid
+quota_changes.due_at timestamp with time zone
+quota_changes: quota_changes_id_check CHECK ((octet_length(id) <= 100))
+quota_changes: quota_changes_pkey PRIMARY KEY (id)
+quota_changes: quota_changes_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+quota_changes: quota_changes_upload_id_check CHECK ((octet_length(upload_id) <= 100))
+quota_changes: quota_changes_upload_id_fkey FOREIGN KEY (upload_id) REFERENCES uploads(id) ON DELETE CASCADE
+CREATE INDEX quota_changes_due ON public.quota_changes USING btree (due_at) WHERE (due_at IS NOT NULL)
+CREATE INDEX quota_changes_holder ON public.quota_changes USING btree (holder) WHERE (holder IS NOT NULL)
+CREATE INDEX quota_changes_provider ON public.quota_changes USING btree (provider_id)
+CREATE INDEX quota_changes_upload ON public.quota_changes USING btree (upload_id) WHERE (upload_id IS NOT NULL)
+CREATE UNIQUE INDEX quota_changes_pkey ON public.quota_changes USING btree (id)
+CREATE TRIGGER quota_changes_delete AFTER DELETE ON public.quota_changes REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION quota_changes_delete()
+quota_counts.id uuid not null
+quota_counts.counted_at timestamp with time zone
+quota_counts.lease_id uuid
+quota_counts.due_at timestamp with time zone not null default now()
+quota_counts: quota_counts_id_fkey FOREIGN KEY (id) REFERENCES providers(id) ON DELETE CASCADE
+quota_counts: quota_counts_pkey PRIMARY KEY (id)
+CREATE INDEX quota_counts_due ON public.quota_counts USING btree (due_at)
+CREATE UNIQUE INDEX quota_counts_pkey ON public.quota_counts USING btree (id)
+quota_files.provider_id uuid not null
+quota_files.workspace_id uuid not null
+quota_files.user_id uuid
+quota_files.size bigint not null
+quota_files.changed_at timestamp with time zone not null
+quota_files.counted_at timestamp with time zone
+quota_files.path text not null
+quota_files.charged_path text not null
+quota_files: quota_files_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+CREATE INDEX quota_files_path ON public.quota_files USING btree (provider_id, "left"(path, 400) COLLATE "C")
+CREATE INDEX quota_files_user ON public.quota_files USING btree (workspace_id, user_id) WHERE (user_id IS NOT NULL)
+CREATE UNIQUE INDEX quota_files_file ON public.quota_files USING btree (provider_id, md5(path))
+CREATE TRIGGER quota_files_delete AFTER DELETE ON public.quota_files REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION quota_files_delete()
+CREATE TRIGGER quota_files_insert AFTER INSERT ON public.quota_files REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION quota_files_insert()
+CREATE TRIGGER quota_files_update AFTER UPDATE ON public.quota_files REFERENCING OLD TABLE AS removed NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION quota_files_update()
+quota_marks.provider_id uuid not null
+quota_marks.made_at timestamp with time zone not null
+quota_marks.is_new boolean not null
+quota_marks.path text not null
+quota_marks: quota_marks_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+CREATE INDEX quota_marks_made ON public.quota_marks USING btree (provider_id, made_at)
+quota_rules.id uuid not null
+quota_rules.workspace_id uuid not null
+quota_rules.provider_id uuid
+quota_rules.path text
+quota_rules.user_id uuid
+quota_rules.max_bytes bigint
+quota_rules.max_files bigint
+quota_rules.used_bytes bigint not null default 0
+quota_rules.used_files bigint not null default 0
+quota_rules.reserved_bytes bigint not null default 0
+quota_rules.reserved_files bigint not null default 0
+quota_rules.created_at timestamp with time zone not null default now()
+quota_rules: quota_rules_check CHECK ((((provider_id IS NULL) = (path IS NULL)) AND ((provider_id IS NULL) <> (user_id IS NULL))))
+quota_rules: quota_rules_max_bytes_check CHECK ((max_bytes >= 0))
+quota_rules: quota_rules_max_files_check CHECK ((max_files >= 0))
+quota_rules: quota_rules_pkey PRIMARY KEY (id)
+quota_rules: quota_rules_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+quota_rules: quota_rules_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+quota_rules: quota_rules_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
+CREATE INDEX quota_rules_workspace ON public.quota_rules USING btree (workspace_id, id)
+CREATE UNIQUE INDEX quota_rules_member ON public.quota_rules USING btree (workspace_id, user_id) WHERE (user_id IS NOT NULL)
+CREATE UNIQUE INDEX quota_rules_path ON public.quota_rules USING btree (provider_id, md5(path)) WHERE (provider_id IS NOT NULL)
+CREATE UNIQUE INDEX quota_rules_pkey ON public.quota_rules USING btree (id)
+CREATE TRIGGER quota_rules_rights_created AFTER INSERT ON public.quota_rules FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER quota_rules_rights_deleted AFTER DELETE ON public.quota_rules FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 rate_limits.key bytea not null
 rate_limits.hits integer not null
 rate_limits.ends_at timestamp with time zone not null

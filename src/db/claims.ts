@@ -9,6 +9,8 @@ import type { Schema } from './schema.ts'
 type Table =
   | 'directory_syncs'
   | 'jobs'
+  | 'quota_changes'
+  | 'quota_counts'
   | 'schedules'
   | 'share_emails'
   | 'trash_items'

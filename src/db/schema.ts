@@ -76,6 +76,7 @@ export const auditActions = [
   'DIRECT_UPLOAD',
   'PROPERTIES_UPDATE',
   'LOCK_END',
+  'QUOTA_SET',
   'HOLD_CREATE',
   'HOLD_RELEASE',
   'READ',
@@ -164,6 +165,11 @@ export interface Schema {
   catalogue_servers: CatalogueServerTable
   outside_changes: OutsideChangeTable
   content_checksums: ContentChecksumTable
+  quota_rules: QuotaRuleTable
+  quota_files: QuotaFileTable
+  quota_changes: QuotaChangeTable
+  quota_marks: QuotaMarkTable
+  quota_counts: QuotaCountTable
 }
 
 /** Set by the database by default, and never updated. */
@@ -1192,4 +1198,74 @@ interface CatalogueServerTable {
   renewed_at: Date
   /** What the server changes at present and has written no event of: see `RunningChange`. */
   running: ColumnType<unknown, string | undefined, string>
+}
+
+/** A limit on what a folder of a provider contains, or on what a member is charged for. Only triggers change the sums. */
+interface QuotaRuleTable {
+  id: string
+  workspace_id: string
+  provider_id: string | null
+  /** Ends with "/": see `db/entry-paths.ts`. Null for the rule of a member. */
+  path: string | null
+  user_id: string | null
+  max_bytes: ColumnType<string | null, number | null, number | null>
+  max_files: ColumnType<string | null, number | null, number | null>
+  used_bytes: ColumnType<string, never, never>
+  used_files: ColumnType<string, never, never>
+  reserved_bytes: ColumnType<string, never, never>
+  reserved_files: ColumnType<string, never, never>
+  created_at: CreatedAt
+}
+
+/** A file that counts against quotas. Paths end with "/". */
+interface QuotaFileTable {
+  provider_id: string
+  workspace_id: string
+  /** The member who is charged for it; null if nobody knows who created it. */
+  user_id: string | null
+  size: Bytes
+  /** When this server changed it last. */
+  changed_at: Date
+  /** When a count has seen it last. */
+  counted_at: Date | null
+  path: string
+  /** The path whose quotas it counts against: for a deleted file or a version, where it was. */
+  charged_path: string
+}
+
+/** A change that is running, with what it has reserved in each of its rules. */
+interface QuotaChangeTable {
+  id: string
+  provider_id: string
+  workspace_id: string
+  user_id: string
+  path: string
+  /** The change is of everything below the path, too, so only a count finds out how it ended. */
+  is_tree: boolean
+  bytes: Bytes
+  rules: string[]
+  rule_bytes: string[]
+  rule_files: string[]
+  upload_id: string | null
+  /** The process that renews the lease; null if the upload has one. */
+  holder: string | null
+  due_at: Date | null
+}
+
+/** A path at which something was removed, or added as a whole: a listing from before says nothing about it. */
+interface QuotaMarkTable {
+  provider_id: string
+  made_at: Date
+  is_new: boolean
+  path: string
+}
+
+/** A provider whose files are counted. */
+interface QuotaCountTable {
+  /** That of the provider. */
+  id: string
+  /** Null until all files were counted. */
+  counted_at: Date | null
+  lease_id: string | null
+  due_at: Generated<Date>
 }

@@ -110,8 +110,10 @@ function retryAfter({ status, retryAfterMs }: AppError): number | null {
 }
 
 export function logError(error: AppError, request: FastifyRequest): void {
-  const details = { req: request, reason: error.reason, err: error.status >= 500 ? error : undefined }
-  if (error.status >= 500) request.log.error(details, error.message)
+  // A quota of this server that is used up is no fault, unlike a full disk.
+  const isFault = error.status >= 500 && (error.code === 'INTERNAL_SERVER_ERROR' || error.cause !== undefined)
+  const details = { req: request, reason: error.reason, err: isFault ? error : undefined }
+  if (isFault) request.log.error(details, error.message)
   else request.log.info(details, error.message)
 }
 

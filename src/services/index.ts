@@ -51,6 +51,7 @@ import { createWorkspaces } from './people/workspaces.ts'
 import { createProviders } from './providers/index.ts'
 import { createAuthorization } from './providers/oauth-consent.ts'
 import { createRotation } from './providers/secret-rotation.ts'
+import { createQuotas } from './quotas/index.ts'
 import { createSchedules, startScheduler } from './schedules/index.ts'
 import { createShares } from './shares/index.ts'
 import { createUnlocking } from './shares/opening.ts'
@@ -202,6 +203,14 @@ export function createServices(options: {
   const sender = { db, secrets, audit, credentials, fetch: options.fetch, onError }
   const stopSender = options.workers > 0 ? startWebhookSender(sender) : async () => {}
   const trash = createTrash({ db, storage, audit, onError, collects: options.workers > 0 })
+  const quotas = createQuotas({
+    db,
+    storage,
+    audit,
+    keeper: authentication.quotas,
+    isWorking: options.workers > 0,
+    onError,
+  })
   const { mail, onMailFailure } = options
   const stopMail =
     mail && options.workers > 0
@@ -224,6 +233,7 @@ export function createServices(options: {
       stopSender(),
       stopMail(),
       trash.stop(),
+      quotas.stop(),
       catalogue.stopWork(),
       worker.close(),
       feed.close(),
@@ -290,6 +300,7 @@ export function createServices(options: {
     events: createEvents({ storage, feed: entryFeed }),
     trash,
     entryLocks: createEntryLocks({ db, audit, guard: authentication.entryGuard }),
+    quotas,
     entryHolds: createEntryHolds({ db, storage, audit, guard: authentication.entryGuard }),
     entryProperties: createEntryProperties({ db, storage, audit }),
     webhooks: createWebhooks({ db, secrets, audit, storage }),

@@ -13,6 +13,7 @@ import { isClosedAddress } from './network/index.ts'
 import { createProviderOpener, type OpenedProvider } from './open-provider.ts'
 import { createProviderCache, type FindRecord } from './provider-cache.ts'
 import { ProviderReader } from './provider-reader.ts'
+import type { QuotaGuard } from './quota-guard.ts'
 import { type ChangeGuard, type ProviderContext, ReadLocation } from './read-location.ts'
 import type { Adapter, AdapterRegistry } from './registry.ts'
 import { createStatusReports } from './status-reports.ts'
@@ -73,6 +74,7 @@ export interface StorageOptions {
   /** Registers all work in locations, and checks its grants. */
   activeGrants: ActiveGrants
   changes: ChangeGuard
+  quotas: QuotaGuard
   /** Redacts each secret from the log while an adapter has it. */
   redaction: Redactor
   warn: (message: string, details?: Record<string, unknown>) => void
@@ -90,7 +92,7 @@ export interface StorageOptions {
 const stepsPerTransfer = 12
 
 export function createStorage(options: StorageOptions): Storage {
-  const { db, secrets, adapters, network, record, activeGrants, changes, redaction, warn } = options
+  const { db, secrets, adapters, network, record, activeGrants, changes, quotas, redaction, warn } = options
   const { metadataTimeout = 60_000, transferTimeout = 300_000, observe = provider => provider, trashDays = 0 } = options
   const timeouts = { transfer: transferTimeout, step: stepsPerTransfer * transferTimeout }
   const tokens = createTokenStore({ db, secrets, redaction })
@@ -107,17 +109,8 @@ export function createStorage(options: StorageOptions): Storage {
         throw withoutDetails(cause)
       })
       const provider = observe(opened.provider, record)
-      return {
-        id: record.id,
-        ...opened,
-        provider,
-        metadataTimeout,
-        timeouts,
-        activeGrants,
-        changes,
-        writeTracker,
-        contents,
-      }
+      const guards = { activeGrants, changes, quotas, writeTracker, contents }
+      return { id: record.id, ...opened, provider, metadataTimeout, timeouts, ...guards }
     },
     close: ({ close }) => close(),
   })

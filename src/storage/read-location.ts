@@ -13,6 +13,7 @@ import { startDeadline } from '../lib/timeout.ts'
 import type { ActiveGrants, ActiveWork } from './active-grants.ts'
 import { callAdapter } from './adapter-call.ts'
 import type { ContentTracker } from './content-tracker.ts'
+import type { QuotaGuard } from './quota-guard.ts'
 import { readWithTimeout, runWithTimeout, type TransferTimeouts } from './transfer-timeouts.ts'
 import {
   type CheckedEntry,
@@ -57,6 +58,7 @@ export interface ProviderContext {
   timeouts: TransferTimeouts
   activeGrants: ActiveGrants
   changes: ChangeGuard
+  quotas: QuotaGuard
   writeTracker: WriteTracker
   contents: ContentTracker
 }

@@ -38,6 +38,11 @@ export function checkTrashId(id: string): string {
   throw fault('an invalid id for the trash')
 }
 
+/** The path of an entry in the trash. For the trash of a back end, only quotas know it. @param id the id there */
+export function trashPath(id: string): StoragePath {
+  return `${trashFolder}/${id}` as StoragePath
+}
+
 /** An entry in the trash. */
 export interface TrashedEntry {
   id: string

@@ -4,10 +4,11 @@ import { childOf, nameOf, type StoragePath, trashFolder } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
 import { callAdapter, callAdapterForChange, isStorageError } from './adapter-call.ts'
 import { ContentHash } from './content-hash.ts'
+import { meteredBody } from './quota-guard.ts'
 import { ReadLocation, requireWithin } from './read-location.ts'
 import { ResumableLocation } from './resumable-write.ts'
 import { runWithTimeout, writeWithTimeout } from './transfer-timeouts.ts'
-import { checkTrashId, nativeTrash } from './trash.ts'
+import { checkTrashId, nativeTrash, trashPath } from './trash.ts'
 import { type CheckedEntry, checkCopies, checkEntry, fault, known, type Presigned, toEntry } from './validate-entry.ts'
 
 interface WriteOptions {
@@ -40,7 +41,19 @@ export class WriteLocation extends ReadLocation {
     return this.context.changes.require(this.grant, { path: this.path, isTree, isMember: true })
   }
 
-  write(requestSignal: AbortSignal, body: Readable, { sha256, ...options }: WriteOptions): Promise<CheckedEntry> {
+  /** @param options.isReserved the write is part of the work of `store` */
+  write(
+    requestSignal: AbortSignal,
+    body: Readable,
+    { isReserved = false, ...options }: WriteOptions & { isReserved?: boolean },
+  ): Promise<CheckedEntry> {
+    if (isReserved) return this.#write(requestSignal, body, options)
+    return this.context.quotas.write(this.grant, this.path, options, reach =>
+      this.#write(requestSignal, reach ? meteredBody(body, reach) : body, options),
+    )
+  }
+
+  #write(requestSignal: AbortSignal, body: Readable, { sha256, ...options }: WriteOptions): Promise<CheckedEntry> {
     const { timeouts, provider, writeTracker, contents } = this.context
     const content = sha256 ? null : new ContentHash()
     return this.runChange([this.grant], { isTree: false }, requestSignal, granted => {
@@ -76,6 +89,23 @@ export class WriteLocation extends ReadLocation {
     return await work(active.signal)
   }
 
+  /**
+   * Reserves space for an upload until its row is deleted.
+   * @param reservation.adds whether the bytes are added to those that the upload has reserved
+   * @throws QUOTA_EXCEEDED
+   */
+  reserve(reservation: { uploadId: string; bytes: number; adds: boolean }): Promise<void> {
+    return this.context.quotas.reserve(this.grant, this.path, reservation)
+  }
+
+  /** Counts the file that `work` makes visible. @throws QUOTA_EXCEEDED before it */
+  store<Stored extends { size: number | null }>(
+    upload: { uploadId: string; size: number },
+    work: () => Promise<Stored>,
+  ): Promise<Stored> {
+    return this.context.quotas.write(this.grant, this.path, upload, work)
+  }
+
   /** Null if the back end cannot store unfinished writes itself. */
   get resumable(): ResumableLocation | null {
     const { resumable } = this.context.provider
@@ -93,6 +123,8 @@ export class WriteLocation extends ReadLocation {
   /** Works like `presignRead`, for a link that creates or replaces the file. */
   async presignWrite(signal: AbortSignal, expiresIn: number): Promise<Presigned | null> {
     await this.requireChangeable()
+    // Nothing at the back end would cut an upload that exceeds a quota.
+    if (await this.context.quotas.applies(this.providerId)) return null
     return this.presigned(signal, { method: 'PUT', expiresIn })
   }
 
@@ -110,8 +142,10 @@ export class WriteLocation extends ReadLocation {
   async delete(signal: AbortSignal, seen?: CheckedEntry): Promise<void> {
     await this.context.activeGrants.confirm([this.grant])
     await this.requireChangeable({ isTree: true })
-    return this.#goes(false, () =>
-      this.metadata(signal, call => this.context.provider.delete(this.path, { ...call, ...known(seen) })),
+    return this.context.quotas.remove(this.grant, this.path, false, () =>
+      this.#goes(false, () =>
+        this.metadata(signal, call => this.context.provider.delete(this.path, { ...call, ...known(seen) })),
+      ),
     )
   }
 
@@ -124,10 +158,12 @@ export class WriteLocation extends ReadLocation {
   deleteTree(requestSignal: AbortSignal): Promise<void> | null {
     const { provider } = this.context
     if (!provider.deleteTree) return null
-    return this.runChange([this.grant], { isTree: true }, requestSignal, granted =>
-      this.#goes(true, () =>
-        runWithTimeout(granted, this.context.timeouts.step, signal =>
-          callAdapter(signal, async () => provider.deleteTree?.(this.path, { signal })),
+    return this.context.quotas.remove(this.grant, this.path, true, () =>
+      this.runChange([this.grant], { isTree: true }, requestSignal, granted =>
+        this.#goes(true, () =>
+          runWithTimeout(granted, this.context.timeouts.step, signal =>
+            callAdapter(signal, async () => provider.deleteTree?.(this.path, { signal })),
+          ),
         ),
       ),
     )
@@ -146,11 +182,14 @@ export class WriteLocation extends ReadLocation {
     const move = provider.move?.bind(provider)
     if (!destination.sharesBackEnd(this) || !move) return null
     await this.requireChangeable({ isTree: true })
-    return destination.inOneStep(this, { isTree: true }, signal, async call => {
-      const moved = await move(this.path, destination.path, { overwrite, ...known(seen), ...call })
-      await this.context.contents.moved(this, destination.path)
-      return checkEntry(moved, nameOf(destination.path))
-    })
+    const size = seen && (seen.kind === 'file' ? seen.size : null)
+    return this.context.quotas.move(this.grant, { from: this.path, to: destination.path, size }, () =>
+      destination.inOneStep(this, { isTree: true }, signal, async call => {
+        const moved = await move(this.path, destination.path, { overwrite, ...known(seen), ...call })
+        await this.context.contents.moved(this, destination.path)
+        return checkEntry(moved, nameOf(destination.path))
+      }),
+    )
   }
 
   /**
@@ -166,12 +205,14 @@ export class WriteLocation extends ReadLocation {
     const copy = provider.copy?.bind(provider)
     if (!this.sharesBackEnd(source) || !copy) return null
     const entry = toEntry(seen)
-    return this.inOneStep(source, { isTree: true }, signal, async call => {
-      const copied = await this.context.writeTracker.track(this.grant, this.path, unfinished =>
-        copy(source.path, this.path, { overwrite, ...call, unfinished, entry }),
-      )
-      return checkEntry(copied, nameOf(this.path))
-    })
+    return this.context.quotas.write(this.grant, this.path, { size: seen.size ?? 0 }, () =>
+      this.inOneStep(source, { isTree: true }, signal, async call => {
+        const copied = await this.context.writeTracker.track(this.grant, this.path, unfinished =>
+          copy(source.path, this.path, { overwrite, ...call, unfinished, entry }),
+        )
+        return checkEntry(copied, nameOf(this.path))
+      }),
+    )
   }
 
   /** Whether the back end copies small files of one of its folders faster together. */
@@ -189,7 +230,9 @@ export class WriteLocation extends ReadLocation {
     names: readonly string[],
     signal: AbortSignal,
   ): Promise<readonly (CheckedEntry | null)[] | null> {
-    const { provider } = this.context
+    const { provider, quotas } = this.context
+    // A quota may have room for some of the files.
+    if (await quotas.applies(this.providerId)) return null
     // New files are free of locks and holds of their own, so those of the folder decide.
     return this.inOneStep(source, { isTree: false, isMember: false }, signal, async call =>
       checkCopies(await provider.copySmall?.(source.path, this.path, names, call), names),
@@ -230,15 +273,19 @@ export class WriteLocation extends ReadLocation {
 
   /** Moves the entry to the trash of the back end. @param id as `identify` returned it */
   discard(id: string, signal: AbortSignal): Promise<void> {
-    return this.#goes(true, () =>
-      this.changeTrash(signal, { isTree: true }, call => nativeTrash(this.context).put(id, this.path, call)),
+    return this.context.quotas.keep(this.grant, this.path, trashPath(id), () =>
+      this.#goes(true, () =>
+        this.changeTrash(signal, { isTree: true }, call => nativeTrash(this.context).put(id, this.path, call)),
+      ),
     )
   }
 
   /** Moves an entry from the trash of the back end to this path, where nothing may be. */
   restore(id: string, signal: AbortSignal): Promise<CheckedEntry> {
-    return this.changeTrash(signal, { isTree: false }, async call =>
-      checkEntry(await nativeTrash(this.context).restore(id, this.path, call), nameOf(this.path)),
+    return this.context.quotas.move(this.grant, { from: trashPath(id), to: this.path, size: undefined }, () =>
+      this.changeTrash(signal, { isTree: false }, async call =>
+        checkEntry(await nativeTrash(this.context).restore(id, this.path, call), nameOf(this.path)),
+      ),
     )
   }
 

@@ -82,7 +82,7 @@ t.test('an upload to a full disk fails and leaves nothing', { skip: await mountR
   t.equal(await free(), before)
 
   const target = { url: world.url, token: world.token, metadata: { providerId: world.local, path: '/resumed.bin' } }
-  await t.rejects(send(target, large, { retryDelays: [0] }), /507.*QUOTA_EXCEEDED/)
+  await t.rejects(send(target, large, { retryDelays: [0] }), /413.*QUOTA_EXCEEDED/)
   t.notOk((await world.names(world.local)).includes('resumed.bin'))
 
   const given = new Set(await staged(world))

@@ -150,6 +150,7 @@ t.test('rules of entry fields apply at the path of the entry', async t => {
     'lock',
     'lock',
     'lock',
+    'quotaRule',
     'thumbnailUrl',
     'usage',
   ])

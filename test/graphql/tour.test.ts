@@ -405,6 +405,31 @@ t.test('every field of the schema works in typical use', async t => {
     id: held.id,
   })
   isTime(released.releasedAt, 'releasedAt')
+  const quota =
+    'id providerId path member { id } bytes files usedBytes usedFiles reservedBytes reservedFiles isExact createdAt'
+  const { setQuota: limited } = await change('setQuota', 'SetQuotaInput', `{ ${quota} }`, {
+    path: '/team',
+    userId: null,
+    bytes: 1_000_000,
+    files: 1000,
+  })
+  t.match(limited, { providerId, path: '/team', member: null, bytes: 1_000_000, files: 1000, reservedBytes: 0 })
+  isTime(limited.createdAt, 'createdAt')
+  const limits = await ask(
+    `query ($id: ID!) {
+      quotas(providerId: $id, first: 5, after: null) { nodes { ${quota} } edges { cursor node { id } } ${pageInfo} }
+      provider(id: $id) { quotaRule { id } }
+      folder(providerId: $id, path: "/team") { quotaRule { id } }
+      viewer { user { quotaRule { id } } }
+    }`,
+    { id: providerId },
+  )
+  t.match(limits.quotas.nodes, [{ id: limited.id }])
+  t.match(
+    [limits.provider.quotaRule, limits.folder.quotaRule, limits.viewer.user.quotaRule],
+    [null, { id: limited.id }, null],
+  )
+  await change('setQuota', 'SetQuotaInput', '{ id }', { path: '/team', bytes: null, files: null })
   const { createUploadTicket: ticket } = await change(
     'createUploadTicket',
     'CreateUploadTicketInput',

@@ -105,6 +105,7 @@ export async function serve(
     record,
     activeGrants: authentication.activeGrants,
     changes: authentication.entryGuard.changes,
+    quotas: authentication.quotas.guard,
     network: createNetwork(),
     redaction: new Redaction(),
     warn: () => {},

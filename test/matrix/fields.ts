@@ -375,6 +375,13 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     args: target => ({ input: { ...at(target), lockId: target.ids.spare } }),
   },
   'Query.holds': { needs: admin, args: target => ({ providerId: target.ids.spare, first: 3, after: null }) },
+  'Query.quotas': { needs: read, args: target => ({ providerId: target.ids.spare, first: 3, after: null }) },
+  'Mutation.setQuota': {
+    needs: workspaceAdmin,
+    // Neither a provider nor a member is named: a quota would bind the calls that follow.
+    bounces: true,
+    args: () => ({ input: { bytes: 1 } }),
+  },
   'Mutation.createHold': {
     needs: adminPaths,
     takes: ['entry'],
@@ -691,6 +698,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   Location: { providerId: own, path: own },
   MemberView: { user: own, scopes: own, providerAccess: own },
   User: {
+    quotaRule: own,
     id: own,
     email: own,
     name: own,
@@ -816,6 +824,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     config: 'managed',
     capabilities: own,
     quota: own,
+    quotaRule: own,
     jobLimits: own,
     trashDays: own,
     trash: own,
@@ -866,6 +875,22 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   },
   HoldConnection: { nodes: own, edges: own, pageInfo: own },
   HoldEdge: { node: own, cursor: own },
+  QuotaRule: {
+    id: own,
+    providerId: own,
+    path: own,
+    member: own,
+    bytes: own,
+    files: own,
+    usedBytes: own,
+    usedFiles: own,
+    reservedBytes: own,
+    reservedFiles: own,
+    isExact: own,
+    createdAt: own,
+  },
+  QuotaRuleConnection: { nodes: own, edges: own, pageInfo: own },
+  QuotaRuleEdge: { node: own, cursor: own },
   EntryLock: {
     id: own,
     path: own,
@@ -892,6 +917,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   },
   Checksum: { algorithm: own, hex: own },
   Folder: {
+    quotaRule: own,
     id: own,
     provider: own,
     path: own,

@@ -153,7 +153,7 @@ export interface ArchiveTicketInput {
 }
 
 /** The action. */
-export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'APPROVAL_DECIDE' | 'APPROVAL_REQUEST' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FACTOR_ADD' | 'FACTOR_REMOVE' | 'FACTOR_UPDATE' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'HOLD_CREATE' | 'HOLD_RELEASE' | 'IDENTITY_CONFIRM' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'ISSUER_CREATE' | 'ISSUER_DELETE' | 'ISSUER_TEST' | 'ISSUER_UPDATE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'READ' | 'RECOVERY_CODES_CREATE' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
+export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'APPROVAL_DECIDE' | 'APPROVAL_REQUEST' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FACTOR_ADD' | 'FACTOR_REMOVE' | 'FACTOR_UPDATE' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'HOLD_CREATE' | 'HOLD_RELEASE' | 'IDENTITY_CONFIRM' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'ISSUER_CREATE' | 'ISSUER_DELETE' | 'ISSUER_TEST' | 'ISSUER_UPDATE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'QUOTA_SET' | 'READ' | 'RECOVERY_CODES_CREATE' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 
 /** An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time. */
 export interface AuditEvent {
@@ -858,6 +858,8 @@ export interface Folder {
   path: string
   /** The provider that stores the entry. Requires the scope `read`. */
   provider: StorageProvider
+  /** The quota of the folder itself, or null. Requires the scope `read` at the path of this entry. */
+  quotaRule: QuotaRule | null
   /** Counts everything in the folder and below it now, within limits. Requires the scope `read` at the path of this entry. */
   usage: FolderUsage
 }
@@ -1373,6 +1375,55 @@ export interface Quota {
   used: number | null
 }
 
+/** A limit on the bytes and files in a storage or a folder, with everything below it, or on those that a member is charged for. The trash and earlier versions count. */
+export interface QuotaRule {
+  __typename: 'QuotaRule'
+  /** The maximum number of bytes, or null. */
+  bytes: number | null
+  /** The time of creation. */
+  createdAt: string
+  /** The maximum number of files, or null. */
+  files: number | null
+  /** The permanent ID of the quota. */
+  id: string
+  /** Whether the server has counted everything that existed before the quota. Files that a member created before any quota are charged to nobody. */
+  isExact: boolean
+  /** The member, or null. Also null if you may not see other members. */
+  member: User | null
+  /** The path of the folder, "/" for a whole storage, or null. */
+  path: string | null
+  /** The ID of the provider, or null. */
+  providerId: string | null
+  /** The bytes that uploads and other changes have reserved until they end. */
+  reservedBytes: number
+  /** The files that uploads and other changes have reserved until they end. */
+  reservedFiles: number
+  /** The bytes that count against the quota. */
+  usedBytes: number
+  /** The files that count against the quota. */
+  usedFiles: number
+}
+
+/** One page of quotas. */
+export interface QuotaRuleConnection {
+  __typename: 'QuotaRuleConnection'
+  /** The entries of this page, each with its cursor. */
+  edges: readonly (QuotaRuleEdge)[]
+  /** The entries of this page. */
+  nodes: readonly (QuotaRule)[]
+  /** The position of this page in the list. */
+  pageInfo: PageInfo
+}
+
+/** One of the quotas, with its cursor. */
+export interface QuotaRuleEdge {
+  __typename: 'QuotaRuleEdge'
+  /** An opaque cursor. Pass it as `after` to get the page that starts after this entry. */
+  cursor: string
+  /** The entry of the list. */
+  node: QuotaRule
+}
+
 /** A new account. */
 export interface RegisterInput {
   /** The email address, which identifies one account. Case-insensitive. */
@@ -1639,6 +1690,20 @@ export interface Session {
   userAgent: string | null
 }
 
+/** Either a provider, with a path for one of its folders, or a member; and the limits. */
+export interface SetQuotaInput {
+  /** The maximum number of bytes. Null is no limit. */
+  bytes?: number | null
+  /** The maximum number of files. Null is no limit. */
+  files?: number | null
+  /** The path of the folder. Default: "/", the whole storage. */
+  path?: string | null
+  /** The ID of the provider. */
+  providerId?: string | null
+  /** The ID of the member. */
+  userId?: string | null
+}
+
 /** A link that gives people without an account access to files and folders. It never permits more than the person who made it may do today, and ends with the API key that made it. */
 export interface Share {
   __typename: 'Share'
@@ -1740,6 +1805,8 @@ export interface StorageProvider {
   name: string
   /** The storage space that the back end reports now. Null if it does not report it, or if you can access only a part of the provider. Requires the scope `read`. */
   quota: Quota | null
+  /** The quota of the whole storage. Null if it has none, or if you can access only a part of it. Requires the scope `read`. */
+  quotaRule: QuotaRule | null
   /** The top folder that this credential can access: its base path. If it has several, this is the first of `basePaths`. Requires the scope `read`. */
   root: Folder
   /** The name in the addresses of WebDAV and S3, where it is the bucket. Unique in the workspace. */
@@ -2053,6 +2120,8 @@ export interface User {
   name: string | null
   /** The providers on which the role can be used, without what groups add. */
   providerAccess: ProviderAccess
+  /** The quota of the member. Null if they have none, or if you may not see it. Requires the scope `read`. */
+  quotaRule: QuotaRule | null
   /** The role in this workspace, without what groups add. */
   role: Role
 }

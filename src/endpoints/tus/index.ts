@@ -35,11 +35,26 @@ export async function registerTus(
   }
 }
 
+/** Clients of tus repeat requests after statuses from 500 on. The protocol has 413 for an upload that does not fit. */
+class NoRoom extends AppError {
+  constructor(cause: AppError) {
+    super('QUOTA_EXCEEDED', cause.message, { cause, facts: cause.facts && { ...cause.facts } })
+  }
+
+  override get status(): number {
+    return 413
+  }
+}
+
 async function tusRoutes(app: FastifyInstance, endpoint: TusEndpoint, basePath: string): Promise<void> {
   // Set in a hook so that error responses carry the header, too.
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('Tus-Resumable', version)
     done()
+  })
+
+  app.setErrorHandler(error => {
+    throw error instanceof AppError && error.reason === 'QUOTA_EXCEEDED' ? new NoRoom(error) : error
   })
 
   const { collection, requireRight } = endpoint

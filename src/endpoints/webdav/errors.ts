@@ -47,15 +47,19 @@ const statuses: Partial<Record<Reason, number>> = {
   INTO_ITSELF: 403,
 }
 
+/** XML about what failed: for a quota, RFC 4331, section 6. */
+const preconditions: Partial<Record<Reason, string>> = { QUOTA_EXCEEDED: '<D:quota-not-exceeded/>' }
+
 /** The namespace of `exception` and `message` is that of sabre/dav, whose messages many clients show. */
 export function formatError(error: AppError): ErrorResponse {
   const isOwn = error instanceof DavError
+  const precondition = isOwn ? error.precondition : (preconditions[error.reason] ?? '')
   return {
     status: isOwn ? error.davStatus : (statuses[error.reason] ?? error.status),
     headers: {
       'Content-Type': xmlType,
       ...(error.status === 401 && { 'WWW-Authenticate': challenge }),
     },
-    body: `${xmlDeclaration}<D:error xmlns:D="DAV:" xmlns:s="http://sabredav.org/ns">${isOwn ? error.precondition : ''}<s:exception>${error.reason}</s:exception><s:message>${escapeXml(error.message)}</s:message></D:error>\n`,
+    body: `${xmlDeclaration}<D:error xmlns:D="DAV:" xmlns:s="http://sabredav.org/ns">${precondition}<s:exception>${error.reason}</s:exception><s:message>${escapeXml(error.message)}</s:message></D:error>\n`,
   }
 }

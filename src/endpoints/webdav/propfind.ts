@@ -16,6 +16,7 @@ import {
   type PropertyReader,
 } from '../../services/entry-metadata/properties.ts'
 import type { FileEntry } from '../../services/files/index.ts'
+import type { Services } from '../../services/index.ts'
 import { davError } from './errors.ts'
 import { parseDepth } from './headers.ts'
 import {
@@ -251,9 +252,7 @@ async function loadFacts(dav: DavRequest, entry: FileEntry, wanted: WantedProper
     wanted.kind === 'all' || names.includes(lockDiscovery) ? findLocks(dav, entry) : () => [],
     wantsDead ? entryProperties.reader(viewer, target) : noProperties,
   ])
-  const quota = wantsQuota && record ? await providers.quota(viewer, record, dav.signal) : null
-  const used = quota?.used ?? null
-  const space = { used, available: quota?.total == null || used === null ? null : Math.max(0, quota.total - used) }
+  const space = wantsQuota && record ? await findSpace(dav, record) : null
   return {
     properties,
     sourceOf: each => ({
@@ -265,6 +264,19 @@ async function loadFacts(dav: DavRequest, entry: FileEntry, wanted: WantedProper
       quota: each.kind === 'directory' ? space : null,
     }),
   }
+}
+
+/** Returns the space at the target that a quota leaves, or else the one that the back end reports: RFC 4331. */
+async function findSpace(
+  { viewer, target, options, signal }: DavRequest,
+  record: Parameters<Services['providers']['quota']>[1],
+) {
+  const { providers, quotas } = options.services
+  const space = await quotas.spaceAt(viewer, target)
+  if (space) return space
+  const quota = await providers.quota(viewer, record, signal)
+  const used = quota?.used ?? null
+  return { used, available: quota?.total == null || used === null ? null : Math.max(0, quota.total - used) }
 }
 
 /** Returns a function that finds the locks that hold for an entry, which is the target or directly in it. */

@@ -5,13 +5,14 @@ import type { FindRecord } from '../../storage/provider-cache.ts'
 import { createEntryGuard } from '../entry-metadata/change-guard.ts'
 import { createGrantWatch } from '../grant-watch.ts'
 import { createLimits, type LimitSettings } from '../limits/index.ts'
+import { createQuotaKeeper } from '../quotas/guard.ts'
 import { createCredentials } from './credentials.ts'
 import { createKeyUsage } from './key-usage.ts'
 import { createRightsMemory } from './rights-memory.ts'
 
 export type Authentication = ReturnType<typeof createAuthentication>
 
-/** Creates the services that authenticate requests, watch their grants, and know locks and holds. Storage depends on it. */
+/** Creates the services that authenticate requests, watch their grants, and know locks, holds and quotas. Storage depends on it. */
 export function createAuthentication(options: {
   db: Database
   secrets: Secrets
@@ -32,6 +33,7 @@ export function createAuthentication(options: {
     credentials,
     activeGrants: grants.activeGrants,
     entryGuard: createEntryGuard({ db, memory, onError }),
+    quotas: createQuotaKeeper({ db, memory, onError }),
     async close() {
       grants.close()
       await Promise.all([usage.close(), limits.close(), memory.close()])

@@ -5,6 +5,7 @@
 import type { Database } from '../../db/client.ts'
 import { findJobs } from '../../db/jobs/jobs.ts'
 import { findProviders } from '../../db/providers.ts'
+import { endQuotaRemoval } from '../../db/quotas/changes.ts'
 import {
   claimItem,
   deleteTrashItem,
@@ -18,7 +19,7 @@ import {
 import { LeaseKeeper } from '../../lib/lease-keeper.ts'
 import { type Polling, startClaiming } from '../../lib/polling.ts'
 import type { Storage } from '../../storage/index.ts'
-import type { ProviderTrash, TrashTraits } from '../../storage/trash.ts'
+import { type ProviderTrash, type TrashTraits, trashPath } from '../../storage/trash.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 
 /** Milliseconds: shorter than a lease. */
@@ -102,6 +103,7 @@ async function collectOne(context: TrashChangeContext, item: TrashItem, signal: 
   try {
     if (item.state === 'REMOVING') {
       await (await trashOf(context, item))?.remove(item, signal)
+      await endQuotaRemoval(db, '', { ...item, path: trashPath(item.nativeId ?? item.id) })
       await deleteTrashItem(db, item.id)
     } else if (await isJobActive(context, item)) await postponeTrashItem(db, item)
     else

@@ -41,9 +41,23 @@ async function makeVisible(
   const { conflict, finishing: mayBeDone, size } = lease.record
   using reservation = conflict === 'REPLACE' ? null : reservations.take(location.providerId, location.path)
   if (conflict !== 'REPLACE' && !reservation) throw uploadUnderWay(location.path)
+  const stored = { uploadId: lease.record.id, size: size ?? 0 }
+  await location.store(stored, () => publishOnce(upload, gathered, work, { parts, mayBeDone }))
+  const done = size ?? 0
+  await lease.save({ received: done, appended: done, sealedState: null, storedPath: location.path })
+}
+
+/** Makes the file visible, unless an earlier attempt has done so. */
+async function publishOnce(
+  upload: ActiveUpload,
+  gathered: readonly Buffer[],
+  work: AbortSignal,
+  { parts, mayBeDone }: { parts: readonly NativePart[] | null; mayBeDone: boolean },
+): Promise<{ size: number | null }> {
+  const { lease } = upload
   if (!mayBeDone) await lease.save({ finishing: true })
   try {
-    await publish(upload, gathered, work, parts)
+    return await publish(upload, gathered, work, parts)
   } catch (error) {
     const isDone = mayBeDone && (isMissing(error) || isTaken(error)) && (await isStored(upload, gathered, work))
     if (!isDone) {
@@ -53,9 +67,8 @@ async function makeVisible(
       throw error
     }
     await abortLeftovers(upload)
+    return { size: lease.record.size }
   }
-  const done = size ?? 0
-  await lease.save({ received: done, appended: done, sealedState: null, storedPath: location.path })
 }
 
 async function publish(
@@ -72,7 +85,7 @@ async function publish(
   if (sealedState) return await complete(upload, gathered, work, overwrite)
   const body = Readable.from(readPending(db, id, 0, gathered), { objectMode: false })
   const facts = { ...(mimeType !== null && { mimeType }), ...(modifiedAt !== null && { modifiedAt }) }
-  return await location.write(work, body, { size, overwrite, ...facts })
+  return await location.write(work, body, { size, overwrite, ...facts, isReserved: true })
 }
 
 /**

@@ -86,6 +86,7 @@ export function createResumableUploads(context: UploadServices, members: Pick<Me
       },
       async setSize(size) {
         requireFits(size, upload.maxBytes)
+        await location.reserve({ uploadId: lease.record.id, bytes: size, adds: false })
         await lease.save({ size })
       },
       async write(body, signal, checksum) {
@@ -146,9 +147,23 @@ export function createResumableUploads(context: UploadServices, members: Pick<Me
       if (conflict !== 'REPLACE' && (await statOrNull(location, signal))) continue
       const lease = await insert(location)
       isReserved = !lease
-      if (lease) return { viewer: present, lease, location }
+      if (!lease) continue
+      await reserve(location, lease)
+      return { viewer: present, lease, location }
     }
     throw isReserved ? await describeUnderWay(present, granted) : nameTaken(path)
+  }
+
+  /** @throws QUOTA_EXCEEDED */
+  async function reserve(location: WriteLocation, lease: Lease): Promise<void> {
+    const { id, size } = lease.record
+    try {
+      await location.reserve({ uploadId: id, bytes: size ?? 0, adds: false })
+    } catch (error) {
+      await lease.delete()
+      await lease[Symbol.asyncDispose]()
+      throw error
+    }
   }
 
   /** Describes the upload that reserves a path, and names a member only to those who may see them. */

@@ -4,6 +4,7 @@ import { addAbortSignal, Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
 import type { BudgetShare } from '../../lib/byte-budget.ts'
 import { detach } from '../../storage/body-streams.ts'
+import { GrowingReservation } from '../../storage/quota-guard.ts'
 import { tooLarge } from '../files/upload.ts'
 import { type ActiveUpload, append } from './active-upload.ts'
 import { finish } from './finish.ts'
@@ -29,6 +30,9 @@ export async function receive(
   const resumable = finishing || received - appended > block ? null : location.resumable
   const limit = Math.min(size ?? maxBytes, maxBytes)
   using share = new BlockBudget()
+  const reach = (bytes: number) => location.reserve({ uploadId: lease.record.id, bytes, adds: false })
+  // The creation of an upload of a known size has reserved it, and each part reserves its own.
+  const reservation = size === null && !lease.record.isMultipart ? new GrowingReservation(reach, received) : null
   let total = received
   let gathered: Buffer[] = []
   let gatheredBytes = 0
@@ -64,6 +68,7 @@ export async function receive(
       let rest: Buffer = chunk
       total += rest.length
       if (total > limit) throw tooLarge(limit)
+      await reservation?.add(rest.length)
       while (rest.length > space) {
         const length = space
         gather(rest.subarray(0, length))

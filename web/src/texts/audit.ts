@@ -99,6 +99,7 @@ export const texts = {
     DIRECT_DOWNLOAD: 'Created a direct download link',
     DIRECT_UPLOAD: 'Created a direct upload link',
     LOCK_END: 'Ended a lock',
+    QUOTA_SET: 'Set a quota',
     HOLD_CREATE: 'Created a hold',
     HOLD_RELEASE: 'Released a hold',
     PROPERTIES_UPDATE: 'Changed properties',

@@ -94,6 +94,7 @@ const actions: Record<AuditAction, { description: string }> = {
   },
   DIRECT_DOWNLOAD: { description: 'A link that reads a file directly from the back end was created.' },
   DIRECT_UPLOAD: { description: 'A link that writes a file directly to the back end was created.' },
+  QUOTA_SET: { description: 'Somebody set or removed a quota; `details` has its limits.' },
   HOLD_CREATE: { description: 'Somebody created a hold; `details` has its reason and its end.' },
   HOLD_RELEASE: { description: 'An owner released a hold.' },
   LOCK_END: {

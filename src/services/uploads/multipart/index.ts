@@ -33,7 +33,7 @@ import { locked } from '../lease.ts'
 import { blockFor, isUploadId, newUploadId } from '../limits.ts'
 import { abortAtBackEnd, isUnfinished, unfinishedFacts } from '../sweep.ts'
 import { createNativeUploads, endedUpload, missingPart } from './native-upload.ts'
-import { appendPart, appendWaiting, ReceivedPart } from './parts.ts'
+import { appendPart, appendWaiting, PartReservation, ReceivedPart } from './parts.ts'
 
 export type { UploadPart } from '../../../db/uploads/parts.ts'
 export { isEndedUpload } from './native-upload.ts'
@@ -131,13 +131,22 @@ export function createMultipartUploads(services: UploadServices) {
     requireFits(size, maxPartBytes)
     return storage.activeGrants.run([granted], requestSignal, async signal => {
       const checked = checkedBody({ body, size, digests }, { maxBytes: maxPartBytes, tooLarge, algorithm: 'md5' })
-      if (record.hasNativeParts) return await native.put(granted, record, { number, size, checked }, signal)
+      const location = await storage.writeAt(granted)
+      await using reserved = new PartReservation(location, record.id)
+      if (size !== undefined) await reserved.take(size)
+      if (record.hasNativeParts) {
+        const md5 = await native.put(granted, record, { number, size, checked }, signal)
+        reserved.keep()
+        return md5
+      }
       await using received = new ReceivedPart(db, record)
       await received.read(checked.body, signal)
+      if (size === undefined) await reserved.take(received.size)
       const md5 = Buffer.from(checked.hashes().get('md5') ?? '', 'hex')
       await using lease = await leases.takeFree(record.id)
-      const upload = lease && activate(granted.viewer, lease, await storage.writeAt(granted))
+      const upload = lease && activate(granted.viewer, lease, location)
       await store(upload, record, { number, size: received.size, md5 }, received, signal)
+      reserved.keep()
       if (upload) await appendWaiting(upload, signal)
       return md5.toString('hex')
     })
@@ -173,6 +182,10 @@ export function createMultipartUploads(services: UploadServices) {
         modifiedAt: timeToKeep(input) ?? null,
       })
       if (!lease) throw new AppError('INTERNAL')
+      await location.reserve({ uploadId: lease.record.id, bytes: 0, adds: false }).catch(async error => {
+        await lease.delete()
+        throw error
+      })
       if (hasNativeParts) await native.begin(activate(granted.viewer, lease, location), requestSignal)
       return lease.record.id
     },

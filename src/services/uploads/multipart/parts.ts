@@ -17,6 +17,7 @@ import {
 import type { UploadRecord } from '../../../db/uploads/record.ts'
 import { AppError } from '../../../errors.ts'
 import { BudgetShare } from '../../../lib/byte-budget.ts'
+import type { WriteLocation } from '../../../storage/write-location.ts'
 import { type ActiveUpload, bytesOf } from '../active-upload.ts'
 import { withinLimits } from '../lease.ts'
 import { memberLimits, partBudget } from '../limits.ts'
@@ -155,5 +156,33 @@ export class ReceivedPart implements AsyncDisposable {
     if (this.#content !== null && !this.#isKept) {
       await deletePartChunks(this.#db, this.#upload.id, this.#content).catch(() => {})
     }
+  }
+}
+
+/** The space that a part adds to the reservation of its upload, unless the part fails. */
+export class PartReservation implements AsyncDisposable {
+  readonly #location: WriteLocation
+  readonly #uploadId: string
+  #bytes = 0
+
+  constructor(location: WriteLocation, uploadId: string) {
+    this.#location = location
+    this.#uploadId = uploadId
+  }
+
+  /** @throws QUOTA_EXCEEDED */
+  async take(bytes: number): Promise<void> {
+    await this.#location.reserve({ uploadId: this.#uploadId, bytes, adds: true })
+    this.#bytes = bytes
+  }
+
+  keep(): void {
+    this.#bytes = 0
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#bytes === 0) return
+    // If this fails, the bytes count until the upload ends.
+    await this.#location.reserve({ uploadId: this.#uploadId, bytes: -this.#bytes, adds: true }).catch(() => {})
   }
 }

@@ -1,0 +1,417 @@
+/** Quotas bind every endpoint: what is stored never exceeds them, and what they count is what is there. */
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  PutObjectCommand,
+  S3Client,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3'
+import { sql } from 'kysely'
+import t from 'tap'
+import { metadataHeader, tusPath } from '../http/tus.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import type { Data } from '../support/client.ts'
+import { toolCall } from '../support/mcp.ts'
+import { drop, makeShare } from '../support/shares.ts'
+import { until } from '../support/until.ts'
+import { davClient, propfindOf, resourcesIn } from '../webdav/client.ts'
+
+const app = await startApp(t)
+const replica = await app.replica()
+const owner = await app.register('owner@example.org')
+let providerId: string
+let root: string
+let slug = ''
+let lastRoot = 0
+
+t.beforeEach(async () => {
+  root = join(app.folder, `files-${++lastRoot}`)
+  slug = `files-${lastRoot}`
+  await mkdir(root)
+  providerId = await app.connectProvider(owner.token, 'local', { root }, slug)
+})
+
+t.afterEach(async () => {
+  for (const { providerId, path, member } of await quotas()) {
+    await setQuota({ ...(member ? { userId: member.id } : { providerId, path }), bytes: null, files: null })
+  }
+})
+
+const anna = await joined('anna@example.org')
+const s3Key = (
+  await app.ask(
+    `mutation { createApiKey(input: { name: "s3", scopes: [write] }) { key s3 { accessKeyId secretAccessKey endpoint } } }`,
+    {},
+    owner.token,
+  )
+).createApiKey as { key: string; s3: { accessKeyId: string; secretAccessKey: string; endpoint: string } }
+
+async function joined(email: string): Promise<{ token: string; id: string }> {
+  const { createInvite } = await app.ask(
+    'mutation { createInvite(input: { role: EDITOR, providerAccess: { all: true } }) { invite } }',
+    {},
+    owner.token,
+  )
+  return app.register(email, { invite: createInvite.invite })
+}
+
+const sums = 'bytes files usedBytes usedFiles reservedBytes reservedFiles isExact'
+
+async function setQuota(input: object): Promise<Data> {
+  const data = await app.ask(
+    `mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id providerId path ${sums} } }`,
+    { input },
+    owner.token,
+  )
+  return data.setQuota
+}
+
+async function quotas(): Promise<Data[]> {
+  const { quotas } = await app.ask(
+    `{ quotas(first: 100) { nodes { providerId path member { id } ${sums} } } }`,
+    {},
+    owner.token,
+  )
+  return quotas.nodes
+}
+
+async function quotaAt(path: string): Promise<Data> {
+  return (await quotas()).find(quota => quota.providerId === providerId && quota.path === path)
+}
+
+async function quotaOf({ id }: { id: string }): Promise<Data> {
+  return (await quotas()).find(quota => quota.member?.id === id)
+}
+
+/** Waits until the server has counted what existed before. */
+async function counted(path = '/'): Promise<Data> {
+  await until(async () => (await quotaAt(path)).isExact)
+  return quotaAt(path)
+}
+
+/** Returns the bytes and files on the disk. */
+async function onDisk(folder = root): Promise<{ usedBytes: number; usedFiles: number }> {
+  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter(entry => entry.isFile())
+  const sizes = await Promise.all(files.map(async file => (await stat(join(file.parentPath, file.name))).size))
+  return { usedBytes: sizes.reduce((sum, size) => sum + size, 0), usedFiles: sizes.length }
+}
+
+const nothingReserved = { reservedBytes: 0, reservedFiles: 0 }
+
+async function reasonOf(response: Response): Promise<string> {
+  const text = await response.text()
+  return response.ok ? 'OK' : (/"reason":"(\w+)"/.exec(text)?.[1] ?? /<Code>(\w+)</.exec(text)?.[1] ?? text)
+}
+
+const bytes = (count: number) => 'x'.repeat(count)
+
+async function put(path: string, size: number, { by = owner, at = app, query = '&conflict=replace' } = {}) {
+  return reasonOf(await at.upload(by.token, providerId, path, bytes(size), query))
+}
+
+const change = (name: string, type: string, select = 'path') =>
+  `mutation ($input: ${type}!) { ${name}(input: $input) { ${select} } }`
+
+async function jobOf(input: object, by = owner): Promise<{ state: string; failures: string[] }> {
+  const { createJob } = await app.ask(change('createJob', 'CreateJobInput', 'job { id }'), { input }, by.token)
+  const query = 'query ($id: ID!) { job(id: $id) { state failures(first: 100) { nodes { reason } } } }'
+  const find = async () => (await app.ask(query, createJob.job, by.token)).job
+  await until(async () => ['SUCCEEDED', 'FAILED'].includes((await find()).state))
+  const { state, failures } = await find()
+  return { state, failures: failures.nodes.map(({ reason }: Data) => reason) }
+}
+
+function s3Client(): S3Client {
+  const { endpoint, ...credentials } = s3Key.s3
+  return new S3Client({ endpoint, region: 'us-east-1', credentials, forcePathStyle: true, maxAttempts: 1 })
+}
+
+type Put = (at: TestApp, path: string, size: number) => Promise<string>
+
+/** Ways to store a file, each of which says how it ended. */
+const ways: Record<string, Put> = {
+  REST: (at, path, size) => put(path, size, { at }),
+  'REST without a size': async (at, path, size) =>
+    reasonOf(await at.upload(owner.token, providerId, path, Readable.toWeb(Readable.from([bytes(size)])) as BodyInit)),
+  tus: async (at, path, size) => {
+    const headers = {
+      'tus-resumable': '1.0.0',
+      'upload-length': String(size),
+      'upload-metadata': metadataHeader({ providerId, path }),
+      'content-type': 'application/offset+octet-stream',
+    }
+    return reasonOf(await at.request(tusPath, { method: 'POST', headers, token: owner.token, body: bytes(size) }))
+  },
+  WebDAV: async (at, path, size) => {
+    const { status } = await davClient(at, s3Key.key)('PUT', `/${slug}${path}`, { body: bytes(size) })
+    return status === 507 ? 'QUOTA_EXCEEDED' : status < 300 ? 'OK' : String(status)
+  },
+  S3: async (_at, path, size) => {
+    const client = s3Client()
+    try {
+      await client.send(new PutObjectCommand({ Bucket: slug, Key: path.slice(1), Body: bytes(size) }))
+      return 'OK'
+    } catch (error) {
+      return (error as Error).name === 'QuotaExceeded' ? 'QUOTA_EXCEEDED' : String(error)
+    } finally {
+      client.destroy()
+    }
+  },
+  MCP: async (at, path, size) => {
+    const { path: to, ...init } = toolCall('write_file', { providerId, path, content: bytes(size) })
+    return /"reason":"(\w+)"/.exec(await (await at.request(to, { ...init, token: s3Key.key })).text())?.[1] ?? 'OK'
+  },
+}
+
+t.test('100 uploads at once, over all endpoints of two replicas, store exactly what fits', async t => {
+  const size = 1000
+  await setQuota({ providerId, bytes: 37 * size })
+  await counted()
+  const names = Object.keys(ways)
+  const results = await Promise.all(
+    Array.from({ length: 100 }, async (_, index) => {
+      const way = names[index % names.length] ?? ''
+      return `${(await ways[way]?.(index % 2 === 0 ? app : replica, `/${index}.txt`, size)) ?? ''}`
+    }),
+  )
+  t.equal(results.filter(result => result === 'OK').length, 37)
+  t.same(new Set(results), new Set(['OK', 'QUOTA_EXCEEDED']))
+  const expected = { usedBytes: 37 * size, usedFiles: 37 }
+  t.same(await onDisk(), expected)
+  t.match(await quotaAt('/'), { ...expected, ...nothingReserved })
+})
+
+t.test('each way to store a file is bound, and says so', async t => {
+  await setQuota({ providerId, bytes: 2500, files: 2 })
+  await counted()
+  for (const [name, store] of Object.entries(ways)) {
+    t.equal(await store(app, '/large.txt', 2501), 'QUOTA_EXCEEDED', `${name}: too large`)
+    t.equal(await store(app, '/small.txt', 100), 'OK', name)
+    t.match(await quotaAt('/'), { usedBytes: 100, usedFiles: 1, ...nothingReserved }, name)
+    await app.ask(
+      change('delete', 'DeleteInput', 'deletedPath'),
+      { input: { providerId, path: '/small.txt' } },
+      owner.token,
+    )
+    t.match(await quotaAt('/'), { usedBytes: 0, usedFiles: 0, ...nothingReserved }, `${name}: deleted`)
+  }
+  const dav = davClient(app, s3Key.key)
+  const body = propfindOf('D:quota-available-bytes', 'D:quota-used-bytes')
+  const [top] = await resourcesIn(await dav('PROPFIND', `/${slug}/`, { headers: { depth: '0' }, body }))
+  t.match(top?.found, { 'quota-used-bytes': '0', 'quota-available-bytes': '2500' })
+  t.match((await dav('PUT', `/${slug}/large`, { body: bytes(2501) })).text, /<D:quota-not-exceeded\/>/)
+  t.equal(await put('/a', 1), 'OK')
+  t.equal(await put('/b', 1), 'OK')
+  const refused = await app.upload(owner.token, providerId, '/c', 'x')
+  t.match(
+    [refused.status, await refused.json()],
+    [507, { errors: [{ extensions: { leftBytes: 2498, leftFiles: 0 } }] }],
+  )
+  const share = await makeShare(app, owner.token, { providerId, path: '/', kind: 'DROP' })
+  t.equal((await drop(app, share.link, '/d.txt', bytes(10))).reason, 'QUOTA_EXCEEDED')
+})
+
+t.test('a replacement is charged by its difference, after it succeeded', async t => {
+  await setQuota({ providerId, bytes: 1000 })
+  await counted()
+  t.equal(await put('/a', 900), 'OK')
+  t.equal(await put('/a', 1001), 'QUOTA_EXCEEDED')
+  t.match(await quotaAt('/'), { usedBytes: 900, ...nothingReserved })
+  t.equal(await put('/a', 1000), 'OK')
+  t.equal(await put('/a', 10), 'OK')
+  t.equal(await put('/a', 50, { query: '' }), 'ALREADY_EXISTS')
+  t.match(await quotaAt('/'), { usedBytes: 10, usedFiles: 1, ...nothingReserved })
+  // A lower limit deletes nothing, and lets files become smaller.
+  await setQuota({ providerId, bytes: 5 })
+  t.equal(await put('/b', 0), 'OK')
+  t.equal(await put('/a', 11), 'QUOTA_EXCEEDED')
+  t.equal(await put('/a', 9), 'OK')
+})
+
+t.test('a body of unknown size is cut where the quota ends', async t => {
+  await setQuota({ providerId, bytes: 3_000_000 })
+  await counted()
+  let sent = 0
+  const endless = Readable.from(
+    (function* () {
+      for (; sent < 50_000_000; sent += 65536) yield Buffer.alloc(65536)
+    })(),
+  )
+  const response = await app
+    .upload(owner.token, providerId, '/endless', Readable.toWeb(endless) as BodyInit)
+    .then(reasonOf, error => String(error.cause?.code ?? error))
+  t.match(response, /QUOTA_EXCEEDED|UND_ERR_SOCKET|EPIPE|ECONNRESET/)
+  t.ok(sent < 20_000_000, `${sent} bytes were sent`)
+  await until(async () => (await quotaAt('/')).reservedBytes === 0)
+  t.match(await quotaAt('/'), { usedBytes: 0, usedFiles: 0, ...nothingReserved })
+  t.same(await onDisk(), { usedBytes: 0, usedFiles: 0 })
+})
+
+t.test('folders count what is below them, and entries take what they count with them', async t => {
+  await mkdir(join(root, 'team'))
+  await mkdir(join(root, 'other'))
+  await setQuota({ providerId, path: '/team', bytes: 100 })
+  await setQuota({ providerId, bytes: 1000 })
+  await counted('/team')
+  t.equal(await put('/team/a', 60), 'OK')
+  t.equal(await put('/team/b', 60), 'QUOTA_EXCEEDED')
+  t.equal(await put('/other/b', 60), 'OK')
+  const move = (path: string, toPath: string) =>
+    app.graphql(change('move', 'MoveInput'), { input: { providerId, path, toPath, conflict: 'REPLACE' } }, owner.token)
+  t.match((await move('/other', '/team/other')).errors[0]?.extensions, { reason: 'QUOTA_EXCEEDED', leftBytes: 40 })
+  t.match(await quotaAt('/'), { usedBytes: 120, usedFiles: 2, ...nothingReserved })
+  t.same((await move('/team/a', '/a')).errors, [])
+  t.same((await move('/other', '/team/other')).errors, [])
+  t.match(await quotaAt('/team'), { usedBytes: 60, usedFiles: 1, ...nothingReserved })
+  t.same((await move('/a', '/team/other/b')).errors, [])
+  t.match(await quotaAt('/team'), { usedBytes: 60, usedFiles: 1, ...nothingReserved })
+  t.match(await quotaAt('/'), { usedBytes: 60, usedFiles: 1, ...nothingReserved })
+  t.match(await jobOf({ kind: 'DELETE', sources: [{ providerId, path: '/team/other' }] }), { state: 'SUCCEEDED' })
+  t.match(await quotaAt('/team'), { usedBytes: 0, usedFiles: 0, ...nothingReserved })
+})
+
+t.test('a member is charged for what they created until somebody deletes or replaces it', async t => {
+  await setQuota({ userId: anna.id, bytes: 100, files: 3 })
+  t.equal(await put('/a', 60, { by: anna }), 'OK')
+  t.equal(await put('/b', 60, { by: anna }), 'QUOTA_EXCEEDED')
+  t.equal(await put('/b', 60), 'OK', 'others are not bound')
+  const input = { providerId, path: '/a', toPath: '/moved' }
+  await app.ask(change('move', 'MoveInput'), { input }, owner.token)
+  t.match(await quotaOf(anna), { usedBytes: 60, usedFiles: 1 }, 'a move keeps it')
+  await app.ask(change('copy', 'CopyInput'), { input: { providerId, path: '/moved', toPath: '/copy' } }, owner.token)
+  t.match(await quotaOf(anna), { usedBytes: 60, usedFiles: 1 }, 'a copy charges the copier')
+  const { errors } = await app.graphql(
+    change('copy', 'CopyInput'),
+    { input: { providerId, path: '/moved', toPath: '/mine' } },
+    anna.token,
+  )
+  t.match(errors[0]?.extensions, { reason: 'QUOTA_EXCEEDED', leftBytes: 40, leftFiles: 2 })
+  t.equal(await put('/moved', 10), 'OK')
+  t.match(await quotaOf(anna), { usedBytes: 0, usedFiles: 0, ...nothingReserved }, 'the file was replaced')
+})
+
+t.test('the trash counts until it is emptied', async t => {
+  const trashed = await app.replica({ settings: { trashDays: 30 } })
+  await setQuota({ providerId, bytes: 100 })
+  await counted()
+  await put('/folder/a', 60)
+  const remove = async () =>
+    (
+      await trashed.ask(
+        change('delete', 'DeleteInput', 'trashItem { id }'),
+        { input: { providerId, path: '/folder', recursive: true } },
+        owner.token,
+      )
+    ).delete.trashItem
+  const item = await remove()
+  t.match(await quotaAt('/'), { usedBytes: 60, usedFiles: 1, ...nothingReserved })
+  t.equal(await put('/b', 60), 'QUOTA_EXCEEDED')
+  await trashed.ask(change('restore', 'RestoreInput'), { input: { id: item.id } }, owner.token)
+  t.match(await quotaAt('/'), { usedBytes: 60, usedFiles: 1, ...nothingReserved })
+  await remove()
+  await trashed.ask('mutation ($id: ID!) { emptyTrash(providerId: $id) }', { id: providerId }, owner.token)
+  await until(async () => (await quotaAt('/')).usedBytes === 0)
+  t.match(await quotaAt('/'), { usedBytes: 0, usedFiles: 0 })
+})
+
+t.test('a resumable upload reserves its size when it is created', async t => {
+  await setQuota({ providerId, bytes: 100 })
+  await counted()
+  const create = (length: number, path: string) =>
+    app.request(tusPath, {
+      method: 'POST',
+      token: owner.token,
+      headers: {
+        'tus-resumable': '1.0.0',
+        'upload-length': String(length),
+        'upload-metadata': metadataHeader({ providerId, path }),
+      },
+    })
+  const first = await create(60, '/first')
+  t.equal(first.status, 201)
+  t.match(await quotaAt('/'), { usedBytes: 0, reservedBytes: 60, reservedFiles: 1 })
+  t.equal((await create(60, '/second')).status, 413)
+  const headers = { 'tus-resumable': '1.0.0' }
+  const ended = await fetch(new URL(first.headers.get('location') ?? '', app.url), {
+    method: 'DELETE',
+    headers: { ...headers, authorization: `Bearer ${owner.token}` },
+  })
+  t.equal(ended.status, 204)
+  t.match(await quotaAt('/'), { usedBytes: 0, ...nothingReserved })
+})
+
+t.test('parts reserve their bytes, and an aborted upload frees them', async t => {
+  await setQuota({ providerId, bytes: 12_000_000 })
+  await counted()
+  const client = s3Client()
+  t.teardown(() => client.destroy())
+  const at = { Bucket: slug, Key: 'parts' }
+  const part = bytes(5 * 1024 * 1024)
+  const begin = async () => (await client.send(new CreateMultipartUploadCommand(at))).UploadId
+  const send = (UploadId: string | undefined, PartNumber: number) =>
+    client.send(new UploadPartCommand({ ...at, UploadId, PartNumber, Body: part }))
+  const upload = await begin()
+  await send(upload, 1)
+  t.match(await quotaAt('/'), { usedBytes: 0, reservedBytes: part.length, reservedFiles: 1 })
+  const other = await begin()
+  await send(other, 1)
+  await t.rejects(send(other, 2), { name: 'QuotaExceeded', $metadata: { httpStatusCode: 403 } })
+  await client.send(new AbortMultipartUploadCommand({ ...at, UploadId: other }))
+  t.match(await quotaAt('/'), { reservedBytes: part.length, reservedFiles: 1 })
+  const { ETag } = await send(upload, 2)
+  const Parts = [
+    { PartNumber: 1, ETag },
+    { PartNumber: 2, ETag },
+  ]
+  await client.send(new CompleteMultipartUploadCommand({ ...at, UploadId: upload, MultipartUpload: { Parts } }))
+  t.match(await quotaAt('/'), { usedBytes: 2 * part.length, usedFiles: 1, ...nothingReserved })
+})
+
+t.test('a job stores what fits, and lists the rest', async t => {
+  await mkdir(join(root, 'from'))
+  for (const name of ['a', 'b', 'c', 'd']) await writeFile(join(root, 'from', name), bytes(10))
+  await setQuota({ providerId, bytes: 65 })
+  t.match(await counted(), { usedBytes: 40, usedFiles: 4 })
+  const copied = await jobOf({
+    kind: 'COPY',
+    sources: [{ providerId, path: '/from' }],
+    target: { providerId, path: '/to' },
+  })
+  t.same(copied.failures, ['QUOTA_EXCEEDED', 'QUOTA_EXCEEDED'])
+  t.match(await quotaAt('/'), { usedBytes: 60, usedFiles: 6, ...nothingReserved })
+  t.same(await onDisk(), { usedBytes: 60, usedFiles: 6 })
+})
+
+t.test('a count corrects what changed outside, and direct uploads pass through the server', async t => {
+  await mkdir(join(root, 'below'))
+  await writeFile(join(root, 'below', 'before'), bytes(30))
+  await setQuota({ providerId, bytes: 100 })
+  t.match(await counted(), { usedBytes: 30, usedFiles: 1 })
+  await put('/through', 20)
+  await writeFile(join(root, 'outside'), bytes(5))
+  await writeFile(join(root, 'through'), bytes(7))
+  await rm(join(root, 'below'), { recursive: true })
+  await sql`update quota_counts set counted_at = null, due_at = now() where id = ${providerId}`.execute(app.db)
+  await setQuota({ providerId, bytes: 200 })
+  t.match(await counted(), { usedBytes: 12, usedFiles: 2, ...nothingReserved })
+})
+
+t.test('without a quota, a change costs no query', async t => {
+  const queries: string[] = []
+  const watched = await app.replica({ settings: { workers: 0 }, onQuery: ({ sql }) => queries.push(sql) })
+  await put('/a', 10, { at: watched })
+  t.equal(queries.filter(query => query.includes('quota_rules')).length > 0, true, 'the process has looked once')
+  await until(async () => {
+    queries.length = 0
+    await put('/b', 10, { at: watched })
+    return queries.every(query => !query.includes('quota')) || queries
+  })
+})
+
+t.test('the servers report no failure', async t => {
+  for (const { logged } of [app, replica]) t.notMatch(logged(), /"level":50/)
+})
