@@ -193,6 +193,11 @@ export const reasons = {
 
   INTERNAL: reason('INTERNAL_SERVER_ERROR', 500, 'The server failed: its log has the details under the request ID.'),
   BACK_END_FAULT: reason('INTERNAL_SERVER_ERROR', 502, 'The back end or its adapter returned an invalid result.'),
+  DAMAGED: reason(
+    'INTERNAL_SERVER_ERROR',
+    502,
+    'The file has other bytes than were stored, although nothing has written to it.',
+  ),
   BACK_END_CREDENTIALS: reason('INTERNAL_SERVER_ERROR', 502, "The back end rejects the provider's credentials."),
   NEEDS_RECONNECT: reason('INTERNAL_SERVER_ERROR', 502, 'An administrator must reconnect the provider.'),
   UNAVAILABLE: reason('INTERNAL_SERVER_ERROR', 503, 'The back end or the database does not respond.', true),

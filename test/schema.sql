@@ -234,7 +234,6 @@ content_checksums.path text not null
 content_checksums.etag text
 content_checksums.sha256 bytea not null
 content_checksums.content_tag text
-content_checksums.seen_at timestamp with time zone
 content_checksums: content_checksums_path_check CHECK ((octet_length(path) <= 2000))
 content_checksums: content_checksums_pkey PRIMARY KEY (provider_id, path)
 content_checksums: content_checksums_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
@@ -468,7 +467,7 @@ jobs.permanent boolean not null default true
 jobs.taken_at timestamp with time zone
 jobs: jobs_conflict_check CHECK ((conflict = ANY (ARRAY['FAIL'::text, 'REPLACE'::text, 'RENAME'::text, 'SKIP'::text, 'NEWER'::text])))
 jobs: jobs_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
-jobs: jobs_kind_check CHECK ((kind = ANY (ARRAY['COPY'::text, 'MOVE'::text, 'DELETE'::text, 'SYNC'::text, 'CHECKSUM'::text])))
+jobs: jobs_kind_check CHECK ((kind = ANY (ARRAY['COPY'::text, 'MOVE'::text, 'DELETE'::text, 'SYNC'::text, 'CHECKSUM'::text, 'VERIFY'::text, 'RESTORE'::text])))
 jobs: jobs_outcome_check CHECK ((outcome = ANY (ARRAY['KEEP'::text, 'UNDO'::text])))
 jobs: jobs_pkey PRIMARY KEY (id)
 jobs: jobs_requested_check CHECK ((requested = ANY (ARRAY['PAUSE'::text, 'CANCEL'::text])))

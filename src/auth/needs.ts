@@ -239,15 +239,15 @@ export function authorizeAll(
 
 /** The locations of a job. */
 export interface JobInput {
-  kind: 'COPY' | 'MOVE' | 'DELETE' | 'SYNC' | 'CHECKSUM'
+  kind: 'COPY' | 'MOVE' | 'DELETE' | 'SYNC' | 'CHECKSUM' | 'VERIFY'
   sources: readonly { providerId: string; path: string }[]
-  /** Null for DELETE and CHECKSUM. */
+  /** Null for DELETE, CHECKSUM and VERIFY. */
   target?: { providerId: string; path: string } | null | undefined
 }
 
 /** Returns what a job of this kind needs. */
 export function needsOfJob(kind: JobInput['kind']): readonly Need[] {
-  if (kind === 'CHECKSUM') return needs.readJob
+  if (kind === 'CHECKSUM' || kind === 'VERIFY') return needs.readJob
   return kind === 'COPY' || kind === 'SYNC' ? needs.copyJob : needs.moveJob
 }
 

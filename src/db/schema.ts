@@ -716,7 +716,7 @@ interface UploadChunkTable {
   bytes: Buffer
 }
 
-export const jobKinds = ['COPY', 'MOVE', 'DELETE', 'SYNC', 'CHECKSUM'] as const
+export const jobKinds = ['COPY', 'MOVE', 'DELETE', 'SYNC', 'CHECKSUM', 'VERIFY'] as const
 export type JobKind = (typeof jobKinds)[number]
 
 /** SUCCEEDED, FAILED and CANCELED are final. */
@@ -1189,8 +1189,6 @@ interface ContentChecksumTable {
   sha256: Buffer
   /** When the content was last read; null if it was only written. */
   read_at: ColumnType<Date | null, Date | null | undefined, Date | null>
-  /** When a VERIFY last saw the file. */
-  seen_at: ColumnType<Date | null, Date | null | undefined, Date | null>
 }
 
 interface CatalogueServerTable {

@@ -75,9 +75,9 @@ export async function moveTree(db: Database, from: FileAt, to: StoragePath): Pro
           and (path = ${from.path} or (path > ${`${from.path}/`} and path < ${`${from.path}0`}))
         returning *
       )
-      insert into content_checksums (provider_id, path, size, modified_at, etag, content_tag, sha256, read_at, seen_at)
+      insert into content_checksums (provider_id, path, size, modified_at, etag, content_tag, sha256, read_at)
       select provider_id, ${to}::text || substr(path, length(${from.path}::text) + 1), size, modified_at, etag, content_tag, sha256,
-        read_at, seen_at
+        read_at
       from moved where octet_length(${to}::text) + octet_length(path) - octet_length(${from.path}::text) <= ${maxCataloguePath}
       on conflict (provider_id, path) do nothing`.execute(trx)
   })

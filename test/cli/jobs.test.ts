@@ -107,6 +107,10 @@ t.test('a sync between storages is a job', async t => {
     lines: [{ deleted: 1 }],
   })
   t.same(await namesIn(join(archiveFolder, 'photos')), ['2026', 'a.jpg'])
+  t.match(await json('verify', 'Disk:/photos', 'Archive:/photos'), {
+    status: 0,
+    lines: [{ kind: 'VERIFY', state: 'SUCCEEDED', files: 4, failed: 0 }],
+  })
   t.match(await json('sync', 'Disk:/', 'Archive:/whole'), { status: 0, lines: [{ files: 2 }] })
   t.same(await namesIn(join(archiveFolder, 'whole')), ['photos'])
 })

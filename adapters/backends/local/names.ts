@@ -95,10 +95,11 @@ export function toEntry(name: string, stats: BigIntStats): Entry | undefined {
  * Includes `ctimeNs`, which only the clock can set: `cp -p`, `rsync -t` and `touch -r` set an old `mtimeNs` on other bytes.
  * Therefore the etag also changes with a rename or a chmod.
  */
-function etagOf(stats: BigIntStats): string {
-  return `${contentTagOf(stats)}-${stats.ctimeNs.toString(36)}`
+function etagOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+  return [ino, size, mtimeNs, ctimeNs].map(part => part.toString(36)).join('-')
 }
 
+/** Milliseconds are what programs that restore the time of a file keep of it. */
 function contentTagOf({ ino, size, mtimeNs }: BigIntStats): string {
-  return [ino, size, mtimeNs].map(part => part.toString(36)).join('-')
+  return [ino, size, (mtimeNs + 500_000n) / 1_000_000n].map(part => part.toString(36)).join('-')
 }

@@ -1145,7 +1145,7 @@ export interface JobFailureEdge {
 }
 
 /** The kind of a job. */
-export type JobKind = 'CHECKSUM' | 'COPY' | 'DELETE' | 'MOVE' | 'SYNC'
+export type JobKind = 'CHECKSUM' | 'COPY' | 'DELETE' | 'MOVE' | 'SYNC' | 'VERIFY'
 
 /** The limits of all jobs together at a provider. The jobs that run at the same time, on all servers, share it equally. */
 export interface JobLimits {

@@ -15,7 +15,7 @@ export interface JobRecord extends Creator {
   kind: JobKind
   state: JobState
   sources: StoredLocation[]
-  /** The folder that the sources go into; null for DELETE and CHECKSUM. */
+  /** The folder that the sources go into; null for DELETE, CHECKSUM and VERIFY. */
   target: JobTarget | null
   conflict: JobConflict
   /** True if SYNC deletes entries that exist only at the target. */

@@ -1,7 +1,7 @@
 /**
- * Jobs: copies, moves, deletions, syncs and checksums that outlive their requests. A request stores a job here, or in `folder-jobs.ts` if it waits
+ * Jobs: copies, moves, deletions, syncs and checks that outlive their requests. A request stores a job here, or in `folder-jobs.ts` if it waits
  * for the end. `worker.ts` takes the jobs that wait, `run.ts` runs one of them to its end, `walk.ts` works through its entries, and
- * `transfer.ts`, `remove.ts` and `checksum.ts` work on one entry. `feed.ts` sends the states of jobs to subscriptions.
+ * `transfer.ts`, `remove.ts`, `checksum.ts` and `verify.ts` work on one entry. `feed.ts` sends the states of jobs to subscriptions.
  */
 import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { authorizeJob } from '../../auth/needs.ts'
@@ -276,7 +276,7 @@ function requireComplete({ kind, sources, target, deleteExtra }: NewJobInput): v
   }
   const paths = sources.map(({ path }) => path)
   requireShortPaths(paths, 'create several jobs or schedules, each with some of the sources')
-  const hasTarget = kind !== 'DELETE' && kind !== 'CHECKSUM'
+  const hasTarget = kind !== 'DELETE' && kind !== 'CHECKSUM' && kind !== 'VERIFY'
   if (!hasTarget && target) throw new AppError('INVALID_INPUT', `A job of the kind ${kind} has no target.`)
   if (hasTarget && !target) throw new AppError('INVALID_INPUT', 'Give the target folder that the sources go into.')
   if (target?.name != null && sources.length > 1) {

@@ -23,7 +23,7 @@ export interface JobRun extends RunId {
   turn: AbortSignal
   /** The locations of the sources, as the policy has granted them. */
   sources: readonly ReadLocation[]
-  /** The folder that the sources go into; null for DELETE and CHECKSUM. */
+  /** The folder that the sources go into; null for DELETE, CHECKSUM and VERIFY. */
   target: WriteLocation | null
   /** Ids of the target and of the folders that contain it. Copying one of them into the target would never end. */
   targetFolders: ReadonlySet<string>

@@ -34,6 +34,7 @@ import {
 import { removeExtra, removeFolder, removeListed, removeOne } from './remove.ts'
 import { transferFolder, transferOne } from './transfer.ts'
 import { versionsOf } from './transfer-file.ts'
+import { findMissing, verifyFolder, verifyOne } from './verify.ts'
 
 /**
  * The number of entries that are worked on at once. Each needs memory for up to one page of a listing and 10,000 names
@@ -78,7 +79,8 @@ export async function walk(given: JobRun): Promise<void> {
   // The first error is the reason: the others follow from it.
   if (failed) throw [given.signal, stop.signal].find(({ aborted }) => aborted)?.reason ?? run.turn.reason
   if (isPointless(run)) return
-  if (!keepsAllOrNone(run.job)) await removeListed(run)
+  if (run.job.kind === 'VERIFY') await findMissing(run)
+  else if (!keepsAllOrNone(run.job)) await removeListed(run)
   if (await isWorkLeft(run)) throw new Error(`The job ${run.job.id} ended before its work`)
 }
 
@@ -90,6 +92,7 @@ async function isWorkLeft({ db, job }: JobRun): Promise<boolean> {
 async function work(run: JobRun, entry: JobEntry): Promise<void> {
   run.signal.throwIfAborted()
   await markStarted(run.db, run.job.id, entry)
+  if (run.job.kind === 'VERIFY') return (entry.state === 'FOLDER' ? verifyFolder : verifyOne)(run, entry)
   if (run.job.kind === 'CHECKSUM') return (entry.state === 'FILE' ? checksumFile : checksumSource)(run, entry)
   const isDelete = run.job.kind === 'DELETE'
   if (entry.state === 'EXTRA') await removeExtra(run, entry)

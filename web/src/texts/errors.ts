@@ -142,6 +142,7 @@ export const wordsByReason: Readonly<Record<string, Words>> = {
   TOO_MANY_HOLDS: 'The storage has too many holds. Hold a folder instead of its files.',
   LOCKED: 'Somebody else has this file or folder open and has locked it. Try again later, or ask them to close it.',
   IN_USE: 'Another program has this file or folder open. Close it there, or try again later.',
+  DAMAGED: 'The content of the file is damaged. Restore it from a backup or another copy.',
   CHECKSUM_MISMATCH: 'The content was damaged on its way. Upload it again.',
   DIGEST_MISMATCH: 'The content was damaged on its way. Upload it again.',
   IDEMPOTENCY_KEY_REUSED: 'This request was already sent. Reload the page, then try again.',

@@ -16,7 +16,14 @@ export const texts = {
   clearCompleted: 'Clear completed',
 
   // Kinds of jobs
-  kindTitles: { COPY: 'Copy', MOVE: 'Move', DELETE: 'Delete', SYNC: 'Sync', CHECKSUM: 'Compare the contents in' },
+  kindTitles: {
+    COPY: 'Copy',
+    MOVE: 'Move',
+    DELETE: 'Delete',
+    SYNC: 'Sync',
+    CHECKSUM: 'Compare the contents in',
+    VERIFY: 'Verify',
+  },
   aStorage: 'a storage',
   items: (count: number) => formatCount(count, 'item'),
   title: (verb: string, subject: string, target: string | null, isPreview: boolean) =>

@@ -12,6 +12,7 @@ import { shareCreate, shareList, shareRevoke } from './shares.ts'
 import { login, logout, whoami } from './sign-in.ts'
 import { sync } from './sync.ts'
 import { trashEmpty, trashLs, trashRestore } from './trash.ts'
+import { verify } from './verify.ts'
 
 const ownCommands: readonly Command[] = [
   login,
@@ -26,6 +27,7 @@ const ownCommands: readonly Command[] = [
   mv,
   rm,
   sync,
+  verify,
   trashLs,
   trashRestore,
   trashEmpty,

@@ -23,6 +23,10 @@ const kindValues: Record<JobKind, { description: string }> = {
     description:
       'Reads those files of the sources whose sizes several of them have, and keeps the SHA-256 of their contents, so that `duplicates` compares contents. Changes no file, and has no target.',
   },
+  VERIFY: {
+    description:
+      'Reads all files of the sources, and keeps the SHA-256 of their contents. A file fails with DAMAGED if it has other bytes than were written or read before, although its version is the same, and with NOT_FOUND if it is gone and was not deleted through this server. Changes no file, and has no target.',
+  },
 }
 export const JobKindEnum = builder.enumType('JobKind', { description: 'The kind of a job.', values: kindValues })
 

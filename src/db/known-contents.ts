@@ -1,0 +1,64 @@
+/** What the server knows of the contents of files, as a VERIFY compares it with what is there. */
+import { sql } from 'kysely'
+import type { StoragePath } from '../auth/path.ts'
+import type { Database } from './client.ts'
+import type { ContentVersion } from './content-checksums.ts'
+import type { FileAt } from './written-contents.ts'
+
+export interface KnownContent extends ContentVersion {
+  path: StoragePath
+  sha256: Buffer
+  /** When the content was last read; null if it was only written. */
+  readAt: Date | null
+}
+
+interface KnownRow extends Omit<KnownContent, 'size'> {
+  size: string
+}
+
+const columns = sql`path, size, modified_at as "modifiedAt", etag, content_tag as "contentTag", sha256, read_at as "readAt"`
+
+function toKnown({ size, ...row }: KnownRow): KnownContent {
+  return { ...row, size: Number(size) }
+}
+
+/** Returns what is known of these paths of a provider. */
+export async function findKnown(
+  db: Database,
+  providerId: string,
+  paths: readonly StoragePath[],
+): Promise<ReadonlyMap<string, KnownContent>> {
+  const { rows } = await sql<KnownRow>`
+    select ${columns} from content_checksums where provider_id = ${providerId} and path = any(${paths})`.execute(db)
+  return new Map(rows.map(row => [row.path, toKnown(row)]))
+}
+
+/** Returns files at and below a path that nobody has read since a time, in the order of their paths and after one of them. */
+export async function listUnread(
+  db: Database,
+  { providerId, path }: FileAt,
+  { since, after, limit }: { since: Date; after: string; limit: number },
+): Promise<KnownContent[]> {
+  const isWithin = path === '' ? sql`true` : sql`(path = ${path} or (path > ${`${path}/`} and path < ${`${path}0`}))`
+  const { rows } = await sql<KnownRow>`
+    select ${columns} from content_checksums
+    where provider_id = ${providerId} and ${isWithin} and path > ${after} and (read_at is null or read_at < ${since})
+    order by path limit ${limit}`.execute(db)
+  return rows.map(toKnown)
+}
+
+/** Stores a content that was read just now. */
+export async function storeRead(
+  db: Database,
+  { providerId, path }: FileAt,
+  { size, modifiedAt, etag, contentTag }: ContentVersion,
+  sha256: Buffer,
+): Promise<void> {
+  await sql`
+    insert into content_checksums (provider_id, path, size, modified_at, etag, content_tag, sha256, read_at)
+    values (${providerId}, ${path}, ${size}, ${modifiedAt}, ${etag}, ${contentTag}, ${sha256}, now())
+    on conflict (provider_id, path) do update set size = excluded.size, modified_at = excluded.modified_at,
+      etag = excluded.etag, content_tag = excluded.content_tag, sha256 = excluded.sha256, read_at = excluded.read_at`.execute(
+    db,
+  )
+}

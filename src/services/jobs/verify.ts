@@ -1,0 +1,230 @@
+/**
+ * VERIFY: reads files again, and compares their contents with what the server has written or read before. A file of the same version with
+ * other bytes is damaged. A file of another version was changed by somebody, so its new content becomes known.
+ */
+import { createHash } from 'node:crypto'
+import { formatPath, parsePath, type StoragePath } from '../../auth/path.ts'
+import { commitStep, deepestListed, finishEntries, type JobEntry, type NewJobEntry } from '../../db/jobs/entries.ts'
+import { findKnown, type KnownContent, listUnread, storeRead } from '../../db/known-contents.ts'
+import { fitsTable, forgetFiles } from '../../db/written-contents.ts'
+import { AppError } from '../../errors.ts'
+import { allDone } from '../../lib/limiter.ts'
+import { isSameVersion } from '../../storage/content-tracker.ts'
+import type { ReadLocation } from '../../storage/read-location.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import { statOrNull } from '../files/conflict.ts'
+import { timeResolution } from '../files/copying.ts'
+import { requireDepth } from '../files/tree.ts'
+import { PageReader } from './folders.ts'
+import { childPath, type JobRun, sourceAt, type Tally, withTally } from './job-run.ts'
+
+/** Files that are looked for in one step. */
+const missingPerStep = 500
+
+/** Works on a source, or on a file that failed before. What is missing in a source shows once everything is read. */
+export async function verifyOne(run: JobRun, entry: JobEntry): Promise<void> {
+  await withTally(run, async tally => {
+    const found: NewJobEntry[] = []
+    await tally.attempt(run, entry, async () => {
+      const location = sourceAt(run, entry)
+      const source = await location.stat(run.signal)
+      if (source.kind === 'directory') found.push({ ...entry, state: 'FOLDER' })
+      else {
+        const known = await findKnown(run.db, entry.providerId, [location.path])
+        await verifyFile(run, tally, location, { file: source, known: known.get(location.path) ?? null })
+      }
+    })
+    if (entry.state === 'SOURCE' && entry.depth === 0) found.push({ ...entry, state: 'LISTED', cursor: null })
+    await commitStep(run.db, run, entry, { next: { kind: 'done' }, found, done: tally })
+  })
+}
+
+/** Reads the files of a folder page by page. Its folders become entries of the job. */
+export async function verifyFolder(run: JobRun, entry: JobEntry): Promise<void> {
+  const pages = new PageReader(entry)
+  let { cursor } = entry
+  do {
+    cursor = await withTally(run, tally => verifyPage(run, tally, entry, { cursor, pages }))
+    run.signal.throwIfAborted()
+    if (cursor !== null) run.turn.throwIfAborted()
+  } while (cursor !== null)
+}
+
+async function verifyPage(
+  run: JobRun,
+  tally: Tally,
+  entry: JobEntry,
+  { cursor, pages }: { cursor: string | null; pages: PageReader },
+): Promise<string | null> {
+  const found: NewJobEntry[] = []
+  const folder = sourceAt(run, entry)
+  const page = await tally.attempt(run, { ...entry, cursor }, async isRetry => {
+    requireDepth(entry.depth)
+    return pages.read(folder, { cursor, isRetry }, run.signal)
+  })
+  const entries = page?.entries ?? []
+  const files = entries.filter(({ kind }) => kind === 'file').map(file => ({ file, location: folder.child(file.name) }))
+  const paths = files.map(({ location }) => location.path)
+  const known = await findKnown(run.db, entry.providerId, paths)
+  const at = (name: string) => ({
+    providerId: entry.providerId,
+    path: childPath(folder.path, name),
+    targetPath: null,
+    depth: entry.depth + 1,
+    isNewTarget: false,
+  })
+  for (const { kind, name } of entries) if (kind === 'directory') found.push({ ...at(name), state: 'FOLDER' })
+  await allDone(
+    files.map(({ file, location }) =>
+      tally.attempt(run, { ...at(file.name), state: 'FILE' }, () =>
+        verifyFile(run, tally, location, { file, known: known.get(location.path) ?? null }),
+      ),
+    ),
+  )
+  const next = page?.cursor ?? null
+  const following = next === null ? ({ kind: 'done' } as const) : ({ kind: 'page', cursor: next } as const)
+  await commitStep(run.db, run, entry, { next: following, found, done: tally })
+  return next
+}
+
+/** @throws DAMAGED, and as the back end */
+async function verifyFile(
+  run: JobRun,
+  tally: Tally,
+  location: ReadLocation,
+  { file, known }: { file: CheckedEntry; known: KnownContent | null },
+): Promise<void> {
+  const { job, limits, signal, db } = run
+  await limits.run([location.providerId], async () => {
+    signal.throwIfAborted()
+    if (job.dryRun || isReadAlready(run, file, known)) return tally.add(file.size)
+    const read = file.isExport ? null : await readWhole(run, location)
+    // The content of an export differs each time, and a file that changes meanwhile has no one content.
+    if (!read) {
+      tally.skipped += 1
+      return
+    }
+    const { entry, sha256 } = read
+    if (known && isSameVersion(known, entry) && !known.sha256.equals(sha256)) throw damaged(location, known)
+    const { size, modifiedAt, etag, contentTag = null } = entry
+    if (fitsTable(location.path) && size !== null && isSettled(entry)) {
+      await storeRead(db, location, { size, modifiedAt, etag, contentTag }, sha256)
+    }
+    tally.add(size)
+  })
+}
+
+/** Returns whether a later write cannot leave the version as it is, as within the same second where times have no fractions. */
+function isSettled({ etag, contentTag, modifiedAt }: CheckedEntry): boolean {
+  if (etag !== null || contentTag !== undefined) return true
+  return modifiedAt !== null && Date.now() - modifiedAt.getTime() > timeResolution
+}
+
+/** A run that was interrupted has read the file. */
+function isReadAlready({ job }: JobRun, file: CheckedEntry, known: KnownContent | null): boolean {
+  if (!known?.readAt || !job.startedAt || known.readAt < job.startedAt) return false
+  // Some listings lack the time of a file.
+  return file.modifiedAt !== null && isSameVersion(known, file)
+}
+
+/** Reads a file, and compares it with the checksums that the back end has of it. Returns null if it changes meanwhile. @throws DAMAGED */
+async function readWhole(run: JobRun, location: ReadLocation): Promise<{ entry: CheckedEntry; sha256: Buffer } | null> {
+  const { limits, progress, signal } = run
+  const before = await location.stat(signal)
+  const { body, entry: opened } = await location.read(signal, { seen: before })
+  const own = Object.entries({ ...before.checksums, ...opened.checksums }).filter(([name]) => name in hashNames)
+  const hashes = new Map(['sha256', ...own.map(([name]) => name)].map(name => [name, createHash(name)]))
+  for await (const chunk of body) {
+    for (const hash of hashes.values()) hash.update(chunk)
+    progress.onBytes(chunk.length)
+    await limits.pass([location.providerId], chunk.length, signal)
+  }
+  const entry = await location.stat(signal)
+  if (!isSameVersion(before, entry) || (opened.etag !== null && entry.etag !== null && opened.etag !== entry.etag)) {
+    return null
+  }
+  const digests = new Map([...hashes].map(([name, hash]) => [name, hash.digest()]))
+  const wrong = own.find(([name, hex]) => digests.get(name)?.toString('hex') !== hex)
+  if (wrong) throw damaged(location, null)
+  const sha256 = digests.get('sha256')
+  return sha256 ? { entry, sha256 } : null
+}
+
+/** The checksums that back ends have and that are computed here. */
+const hashNames = { md5: true, sha1: true, sha256: true }
+
+function damaged({ path }: ReadLocation, known: KnownContent | null): AppError {
+  const since = known?.readAt ? `when it was read on ${known.readAt.toISOString()}` : 'when it was written'
+  const what = known ? `had other bytes ${since}` : 'has another checksum at the storage'
+  const message = `"${formatPath(path)}" is damaged: it ${what}, and nothing has changed it since. Restore it from a copy.`
+  return new AppError('DAMAGED', message)
+}
+
+/**
+ * Looks for the files of the sources that are known and were not read. One that is gone fails, unless it was deleted or moved through this
+ * server, and is forgotten, so that it fails once.
+ */
+export async function findMissing(run: JobRun): Promise<void> {
+  for (;;) {
+    const [entry] = await deepestListed(run.db, run.job.id, 1)
+    if (!entry) return
+    await findMissingIn(run, entry)
+  }
+}
+
+async function findMissingIn(run: JobRun, entry: JobEntry): Promise<void> {
+  const { db, job } = run
+  const source = sourceAt(run, entry)
+  const since = job.startedAt ?? job.createdAt
+  let after: string = entry.cursor === null ? '' : parsePath(entry.cursor)
+  for (let isMore = !job.dryRun; isMore; ) {
+    const unread = await listUnread(db, source, { since, after, limit: missingPerStep })
+    isMore = unread.length === missingPerStep
+    after = unread.at(-1)?.path ?? after
+    const gone = await withTally(run, async tally => {
+      const missing = await lookFor(run, tally, source, unread)
+      const next = { kind: 'page', cursor: formatPath(after as StoragePath) } as const
+      await commitStep(db, run, entry, { next, found: [], done: tally })
+      return missing
+    })
+    // What is forgotten is recorded as a failure already.
+    await forgetFiles(
+      db,
+      gone.map(path => ({ providerId: source.providerId, path })),
+    )
+    run.signal.throwIfAborted()
+    if (isMore) run.turn.throwIfAborted()
+  }
+  await withTally(run, tally => finishEntries(db, run, [entry.id], { kept: [], done: tally }))
+}
+
+/** Returns the paths of the files that are gone. */
+async function lookFor(
+  run: JobRun,
+  tally: Tally,
+  source: ReadLocation,
+  files: readonly KnownContent[],
+): Promise<StoragePath[]> {
+  const gone: StoragePath[] = []
+  const look = (file: KnownContent) => async () => {
+    if (await statOrNull(source.at(file.path), run.signal)) return
+    gone.push(file.path)
+    const message = `"${formatPath(file.path)}" is gone, and was not deleted through this server. Restore it from a copy.`
+    throw new AppError('NOT_FOUND', message)
+  }
+  await allDone(
+    files.map(file => {
+      const path = formatPath(file.path)
+      const at = {
+        state: 'FILE',
+        providerId: source.providerId,
+        path,
+        targetPath: null,
+        depth: 1,
+        isNewTarget: false,
+      } as const
+      return run.limits.run([source.providerId], () => tally.attempt(run, at, look(file)))
+    }),
+  )
+  return gone
+}
