@@ -60,11 +60,15 @@ export type FoundPosition = Pick<FoundEntry, 'rank' | 'modifiedAt' | 'catalogue'
  * The maximum number of entries that are ranked. If more match, all that equal or begin with the text are ranked, up to this number,
  * and as many of the others.
  */
-const maxCandidates = 5000
+const maxCandidates = 2000
 /** The same for a text that is so frequent that its entries are read in the order of their paths. */
-const maxScanned = 2000
-/** The part of all entries that must have the rarest gram of such a text. */
+const maxScanned = 1000
+/** The part of all entries that such a text is expected in. */
 const frequent = 0.04
+/** Grams of each term that the index is asked for: the rarest. A comparison of the names follows. */
+const maxGrams = 3
+/** The part of all entries that a range must have so that its gram is not asked for. */
+const large = 0.3
 /** The number of folders up to which they are read in the order of their paths. */
 const maxScannedRanges = 10
 /** The maximum number of files whose content matches. */
@@ -82,25 +86,57 @@ export async function searchCatalogues(db: Database, query: CatalogueQuery, page
     await sql`select set_config('statement_timeout', ${String(timeout)}, true), set_config('enable_seqscan', 'off', true),
       set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
       set_config('work_mem', '32MB', true)`.execute(trx)
-    const grams = [...new Set(query.terms.flatMap(term => term.grams))]
-    const starts = [query.wholeGram, query.startGram]
-    const parts = await partsOf(trx, [...grams, ...starts])
+    const [all, start, whole] = tiersOf(query, await partsOf(trx, query))
 
-    /** Finds the best of the entries that have these grams. */
-    const find = async (query: CatalogueQuery, grams: readonly number[]) => {
-      const scan = scanOf(query, grams, Math.min(...grams.map(gram => parts.get(gram) ?? 0)))
+    const find = async (query: CatalogueQuery, tier: Tier) => {
+      const scan = scanOf(query, tier)
       const scanned = scan && (await rank(trx, query, page, scan))
       if (scanned && scanned.candidates === maxScanned) return { found: scanned.found, isCut: true }
-      const { found, candidates } = await rank(trx, query, page, candidatesOf(query, grams))
+      const { found, candidates } = await rank(trx, query, page, candidatesOf(query, tier))
       return { found, isCut: candidates === maxCandidates }
     }
 
-    const { found, isCut } = await find(query, grams)
+    const { found, isCut } = await find(query, all)
     if (!isCut) return found
     const tiers = [found]
-    for (const gram of starts) tiers.push((await find({ ...query, content: null }, [...grams, gram])).found)
+    for (const tier of [whole, start]) tiers.push((await find({ ...query, content: null }, tier)).found)
     return merged(tiers).slice(0, page.limit)
   })
+}
+
+/** Some of the entries that match. */
+interface Tier {
+  /** Grams that they have. */
+  grams: readonly number[]
+  /** The part of all entries that is expected to match. */
+  part: number
+  /** What they satisfy besides the query. */
+  condition: RawBuilder<boolean>
+  /** The grams of the ranges; null if those would exclude little. */
+  rangeGrams: readonly number[] | null
+}
+
+/** Returns all that match, those whose names begin with the text, and those whose names equal it. */
+function tiersOf(
+  { terms, ranges, whole, wholeGram, startGram }: CatalogueQuery,
+  parts: ReadonlyMap<number, number>,
+): [all: Tier, start: Tier, whole: Tier] {
+  const partOf = (gram: number) => parts.get(gram) ?? 0
+  const rarest = terms.map(({ grams }) => grams.toSorted((a, b) => partOf(a) - partOf(b)).slice(0, maxGrams))
+  const grams = [...new Set(rarest.flat())]
+  const [first, ...others] = rarest.map(([rarest]) => (rarest === undefined ? 0 : partOf(rarest)))
+  const product = others.reduce((product, part) => product * part, 1)
+  const isLarge = ranges.some(({ gram }) => partOf(gram) > large)
+  const rangeGrams = isLarge ? null : ranges.map(({ gram }) => gram)
+  const tier = (gram: number, condition: RawBuilder<boolean>): Tier => {
+    const part = Math.min(first ?? 0, partOf(gram)) * product
+    return { grams: [...grams, gram], part, condition, rangeGrams }
+  }
+  return [
+    { grams, part: (first ?? 0) * product, condition: sql<boolean>`true`, rangeGrams },
+    tier(startGram, sql<boolean>`starts_with(e.name, ${terms[0].startNeedle})`),
+    tier(wholeGram, sql<boolean>`e.name = ${whole}`),
+  ]
 }
 
 interface FoundPage {
@@ -108,8 +144,10 @@ interface FoundPage {
   limit: number
 }
 
-/** Returns the part of all entries that have each of these grams, as far as it is known to be large. */
-async function partsOf(db: Database, grams: readonly number[]): Promise<ReadonlyMap<number, number>> {
+/** Returns the part of all entries that have each gram of a query, as far as it is known to be large. */
+async function partsOf(db: Database, query: CatalogueQuery): Promise<ReadonlyMap<number, number>> {
+  const { terms, ranges, wholeGram, startGram } = query
+  const grams = [...terms.flatMap(term => term.grams), ...ranges.map(({ gram }) => gram), wholeGram, startGram]
   const { rows } = await sql<{ gram: number; part: number }>`
     select f.gram, f.part from pg_stats s
     cross join lateral unnest(s.most_common_elems::text::smallint[], s.most_common_elem_freqs) as f (gram, part)
@@ -177,37 +215,37 @@ const candidateColumns = sql`e.catalogue, e.path, e.name, e.is_folder, e.size, e
 /**
  * The SQL of candidates among the first entries of each range, which is faster than the index of grams for a frequent text: the index
  * reads all that match before it returns the first one.
- * @param part the part of all entries that match
  * @returns null if it would not be faster
  */
-function scanOf(query: CatalogueQuery, grams: readonly number[], part: number): RawBuilder<unknown> | null {
+function scanOf(query: CatalogueQuery, { part, condition }: Tier): RawBuilder<unknown> | null {
   const { ranges, terms } = query
   if (part < frequent || ranges.length > maxScannedRanges || filtersOf(query).length > 0) return null
   const limit = Math.ceil((2 * maxScanned) / part)
   const entries = sql.join(
     ranges.map(
       ({ catalogue, path }) => sql`(
-        select ${candidateColumns}, e.grams from catalogue_entries e
+        select ${candidateColumns} from catalogue_entries e
         where e.catalogue = ${catalogue} and ${path === '' ? sql`true` : sql`e.path >= ${path} and e.path < ${`${path}0`}`}
         order by e.path limit ${limit})`,
     ),
     sql` union all `,
   )
   const conditions = [
-    sql<boolean>`e.grams @> ${grams}::smallint[]`,
-    isInRanges(ranges),
     ...terms.map(({ needle }) => contains(sql`e.name`, needle)),
+    condition,
+    isInRanges(ranges),
     isShown,
   ]
   return sql`select ${candidateColumns} from (${entries}) e where ${allOf(conditions)} limit ${maxScanned}`
 }
 
-function candidatesOf(query: CatalogueQuery, grams: readonly number[]): RawBuilder<unknown> {
+function candidatesOf(query: CatalogueQuery, { grams, condition, rangeGrams }: Tier): RawBuilder<unknown> {
   const conditions = [
     sql<boolean>`e.grams @> ${grams}::smallint[]`,
-    sql<boolean>`e.grams && ${query.ranges.map(({ gram }) => gram)}::smallint[]`,
+    ...(rangeGrams ? [sql<boolean>`e.grams && ${rangeGrams}::smallint[]`] : []),
     isInRanges(query.ranges),
     ...query.terms.map(({ needle }) => contains(sql`e.name`, needle)),
+    condition,
     ...filtersOf(query),
     isShown,
   ]
