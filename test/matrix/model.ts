@@ -38,6 +38,8 @@ export interface Credential {
   key: { scopes: readonly Scope[]; access: Access } | null
   /** Set if the credential is not in the Authorization header. */
   carrier?: 'cookie'
+  /** The token of a connection that is for the MCP endpoint alone. */
+  isMcpOnly?: boolean
 }
 
 /** A location that an operation uses. `makes` is true if the operation creates a name there. */
@@ -53,6 +55,8 @@ export interface Need {
   /** A cookie is ignored, valid or not. */
   ignoresCookie?: true
   scope?: Scope
+  /** The MCP endpoint, at which tokens for it alone are valid. */
+  isMcp?: true
   /**
    * The access that the operation needs: `paths` to each location, `way` to it or to something below it, `reach` to any part of the provider, `whole` to all of
    * it, `every` to all providers, including future ones.
@@ -73,6 +77,7 @@ export function judge(by: Credential, need: Need, locations: readonly Location[]
     return need.who === 'anyone' ? granted : refuse('UNAUTHENTICATED', 'CREDENTIAL_REQUIRED')
   }
   if (by.faults) return refuse('UNAUTHENTICATED', ...by.faults)
+  if (by.isMcpOnly && !need.isMcp) return refuse('UNAUTHENTICATED', 'INVALID_CREDENTIAL')
   if (need.who === 'anyone') return granted
   if (by.kind === 'none') return refuse('UNAUTHENTICATED', 'CREDENTIAL_REQUIRED')
   const isForSessions = need.who === 'session' || need.who === 'session in the header'

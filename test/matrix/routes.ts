@@ -72,7 +72,7 @@ const unknownUpload = (method: string, more: Record<string, string> = {}): Route
 const page = (path: string): RouteRow => ({ needs: anyone, call: () => ({ method: 'GET', path }) })
 const head = (path: string): RouteRow => ({ needs: anyone, call: () => ({ method: 'HEAD', path }) })
 
-const mcpNeed = { who: 'anybody signed in', ignoresCookie: true } as const
+const mcpNeed = { who: 'anybody signed in', ignoresCookie: true, isMcp: true } as const
 const mcpRead: Need = { ...mcpNeed, scope: 'read' }
 const mcpReadPaths: Need = { ...mcpRead, where: 'paths' }
 const mcpWrite: Need = { ...mcpNeed, scope: 'write' }

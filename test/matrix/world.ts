@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createSigner } from 'fast-jwt'
 import { sql } from 'kysely'
 import type { Test } from 'tap'
-import { signAccessToken } from '../../src/auth/access-tokens.ts'
+import { type Audience, signAccessToken } from '../../src/auth/access-tokens.ts'
 import { deriveSecrets } from '../../src/auth/secrets.ts'
 import { startApp, type TestApp, testSecret } from '../support/app.ts'
 import { applicationOf } from '../support/applications.ts'
@@ -99,7 +99,7 @@ export interface World {
   person(member: Member, email?: string): Promise<Holder>
   key(owner: Holder, key: { scopes: readonly Scope[]; access: Access }, label?: string): Promise<Holder>
   /** Connects an application. Its token works for all endpoints, for an hour. */
-  connection(owner: Holder, key: { scopes: readonly Scope[]; access: Access }): Promise<Holder>
+  connection(owner: Holder, key: { scopes: readonly Scope[]; access: Access }, audience?: Audience): Promise<Holder>
   connect(name: string): Promise<string>
 }
 
@@ -189,14 +189,19 @@ export async function createWorld(t: Test, options: { people: boolean; catalogue
 
   const applications = applicationOf(app)
 
-  async function connection(owner: Holder, given: { scopes: readonly Scope[]; access: Access }) {
+  async function connection(
+    owner: Holder,
+    given: { scopes: readonly Scope[]; access: Access },
+    audience: Audience = 'SERVER',
+  ) {
     const name = `canary-key-${next()}-`
     const clientId = await applications.register({ client_name: name })
     const rights = { scopes: [...given.scopes], providerAccess: accessInput(given.access) }
     const { keyId } = await applications.consent(tokenOf(owner) ?? '', clientId, rights)
-    const header = `Bearer ${accessTokenOf(keyId)}`
-    const label = `${given.scopes} connection for ${describeAccess(given.access, providers)} of ${describe(owner.owner, providers)}`
-    return { ...owner, label, kind: 'key' as const, key: given, header, keyId, name }
+    const header = `Bearer ${accessTokenOf(keyId, { audience })}`
+    const isMcpOnly = audience === 'MCP'
+    const label = `${given.scopes} connection ${isMcpOnly ? 'with MCP alone ' : ''}for ${describeAccess(given.access, providers)} of ${describe(owner.owner, providers)}`
+    return { ...owner, label, kind: 'key' as const, key: given, header, keyId, name, isMcpOnly }
   }
 
   const storedAccess = (access: Access) =>
@@ -501,9 +506,19 @@ function tokenIn({ header }: Holder): string {
 
 const hour = 60 * 60 * 1000
 
-function accessTokenOf(keyId: string, expiresAt = new Date(Date.now() + hour)): string {
-  return signAccessToken(deriveSecrets(testSecret), { keyId, audience: 'SERVER', expiresAt })
+function accessTokenOf(
+  keyId: string,
+  { expiresAt = new Date(Date.now() + hour), audience = 'SERVER' }: { expiresAt?: Date; audience?: Audience } = {},
+): string {
+  return signAccessToken(deriveSecrets(testSecret), { keyId, audience, expiresAt })
 }
+
+/** The connections of people, each of whom has the next one. */
+const connections = [
+  { scopes: ['write'], audience: 'SERVER' },
+  { scopes: ['read'], audience: 'SERVER' },
+  { scopes: ['write'], audience: 'MCP' },
+] as const
 
 /** Creates a session and keys of every scope and access for every role and access. The keys are created before the role is reduced. */
 async function people({
@@ -525,13 +540,15 @@ async function people({
     const add = 'mutation ($groupId: ID!, $userId: ID!) { addGroupMember(groupId: $groupId, userId: $userId) { id } }'
     await app.ask(add, { groupId: createGroup.group.id, userId }, token)
   }
+  let made = 0
   const make = async (own: Member, groups: readonly Member[] = []) => {
     const member = groups.length === 0 ? own : withGroups(own, groups)
     const session = await person({ role: own.role === 'OWNER' ? 'OWNER' : 'ADMIN', access: 'all' })
     ownKeys.set(session.userId ?? '', (await key(session, { scopes: ['read'], access: 'all' })).keyId ?? '')
     const given = scopes.flatMap(scope => Object.values(keyAccesses).map(access => ({ scopes: [scope], access })))
     const keys = await Promise.all(given.map(one => key(session, one)))
-    keys.push(await connection(session, { scopes: ['write'], access: keyAccesses.base }))
+    const { scopes: asked, audience } = connections[made++ % connections.length] ?? connections[0]
+    keys.push(await connection(session, { scopes: asked, access: keyAccesses.base }, audience))
     const input = { userId: session.userId, role: own.role, providerAccess: accessInput(own.access) }
     const query = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
     await app.ask(query, { input }, token)
@@ -585,7 +602,7 @@ async function invalidCredentials({
   const ended = await connection(founder, { scopes: ['write'], access: 'all' })
   await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id: ended.keyId }, token)
   const connected = await connection(founder, { scopes: ['write'], access: 'all' })
-  const late = accessTokenOf(connected.keyId ?? '', new Date(Date.now() - 1000))
+  const late = accessTokenOf(connected.keyId ?? '', { expiresAt: new Date(Date.now() - 1000) })
   const ofKey = accessTokenOf((await key(founder, everything)).keyId ?? '')
   const removed = await person({ role: 'ADMIN', access: 'all' })
   const removedKey = await key(removed, everything)
