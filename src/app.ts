@@ -118,7 +118,10 @@ export async function buildApp(options: {
       log.error(loss, 'Events of the audit log could not be stored')
       metrics?.countLostEvents(loss.lost)
     },
-    onMailFailure: failure => log.warn(failure, 'An email about a share could not be sent'),
+    onMailFailure(failure) {
+      const about = failure.shareId === null ? 'an account' : 'a share'
+      log.warn(failure, `An email about ${about} could not be sent`)
+    },
   })
   const services = traces?.observeServices(ownServices) ?? ownServices
   const { bodyTimeout } = options

@@ -115,6 +115,8 @@ export interface Viewer extends Permissions {
   /** The limits of a share link; null for the other kinds of credentials. */
   shared: Shared | null
   expiresAt: Date | null
+  /** When the access token of a connection expires. Subscriptions end then; a transfer that has begun goes on. */
+  tokenExpiresAt?: Date
   /** When the member last proved who they are in the session; null if that is unknown, and for other credentials. */
   verifiedAt: Date | null
   /** The workspace requires a second factor of the member, and the session has none: it has no rights until it gets one. */

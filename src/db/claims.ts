@@ -7,6 +7,7 @@ import type { Database } from './client.ts'
 import type { Schema } from './schema.ts'
 
 type Table =
+  | 'account_notices'
   | 'directory_syncs'
   | 'jobs'
   | 'quota_changes'

@@ -117,7 +117,7 @@ function selectConnections(db: Database) {
 }
 
 /** Uses the code of a connection up. Returns false if it was used or has expired. */
-export async function useCode(db: Database, codeHash: Buffer, refreshHash: Buffer): Promise<boolean> {
+export async function useCode(db: Change, codeHash: Buffer, refreshHash: Buffer): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('connections')
     .set({ refresh_hash: refreshHash })

@@ -13,6 +13,16 @@ export type Registration = (typeof registrations)[number]
 export const providerStatuses = ['CONNECTED', 'NEEDS_AUTHORIZATION', 'NEEDS_RECONNECT', 'UNAVAILABLE'] as const
 export type ProviderStatus = (typeof providerStatuses)[number]
 
+/** Changes of the ways to sign in to an account, of which its owner learns by email. */
+export type NoticeKind =
+  | 'TOTP_ADDED'
+  | 'TOTP_REMOVED'
+  | 'PASSKEY_ADDED'
+  | 'PASSKEY_REMOVED'
+  | 'FACTORS_RESET'
+  | 'PASSWORD_CHANGED'
+  | 'PASSWORD_RESET'
+
 /** The actions in the audit log. READ is written only for refused reads. */
 export const auditActions = [
   'REGISTER',
@@ -49,10 +59,12 @@ export const auditActions = [
   'GROUP_MEMBER_ADD',
   'GROUP_MEMBER_REMOVE',
   'SERVICE_ACCOUNT_CREATE',
+  'SERVICE_ACCOUNT_RENAME',
   'API_KEY_CREATE',
   'API_KEY_RENAME',
   'API_KEY_REVOKE',
   'CONNECTION_CREATE',
+  'CONNECTION_OPEN',
   'CONNECTION_END',
   'APPROVAL_REQUEST',
   'APPROVAL_DECIDE',
@@ -117,6 +129,7 @@ export interface Schema {
   identities: IdentityTable
   used_sign_ins: UsedSignInTable
   directory_syncs: DirectorySyncTable
+  account_notices: AccountNoticeTable
   scim_directories: ScimDirectoryTable
   scim_group_ids: ScimGroupIdTable
   scim_tokens: ScimTokenTable
@@ -353,6 +366,19 @@ interface IdentityTable {
   email: string | null
   created_at: CreatedAt
   last_used_at: ColumnType<Date | null, never, Date>
+}
+
+/** Emails to people about their account that wait. */
+interface AccountNoticeTable {
+  id: Generated<string>
+  user_id: string
+  kind: NoticeKind
+  name: string | null
+  address: string
+  created_at: CreatedAt
+  attempts: Generated<number>
+  next_attempt_at: Generated<Date>
+  claim_id: Generated<string | null>
 }
 
 /** A directory that uses SCIM. */

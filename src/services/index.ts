@@ -20,7 +20,9 @@ import { createJobFeed } from './jobs/feed.ts'
 import { createFolderJobs, createJobWaits } from './jobs/folder-jobs.ts'
 import { createJobs } from './jobs/index.ts'
 import { type ObserveJob, startJobWorker } from './jobs/worker.ts'
-import { createMailTransport, type MailFailure, type MailSettings, startMailSender } from './mail/index.ts'
+import { type MailFailure, startMailSender } from './mail/index.ts'
+import { createNotify, startNoticeSender } from './mail/notices.ts'
+import { createMailTransport, type MailSettings } from './mail/transport.ts'
 import { createAccounts } from './people/accounts.ts'
 import { createApiKeys } from './people/api-keys.ts'
 import type { Authentication } from './people/authentication.ts'
@@ -212,17 +214,17 @@ export function createServices(options: {
     onError,
   })
   const { mail, onMailFailure } = options
-  const stopMail =
-    mail && options.workers > 0
-      ? startMailSender({
-          db,
-          secrets,
-          send: createMailTransport(mail),
-          publicUrl: mail.publicUrl,
-          onError,
-          onMailFailure,
-        })
-      : async () => {}
+  const notify = createNotify(mail !== null)
+  const stopMail = mail && options.workers > 0 ? startMail(mail) : async () => {}
+  function startMail({ publicUrl, ...settings }: MailSettings & { publicUrl: string }) {
+    const common = { db, send: createMailTransport(settings), publicUrl, onError }
+    const stopShares = startMailSender({ ...common, secrets, onMailFailure })
+    const stopNotices = startNoticeSender({
+      ...common,
+      onFailure: failure => onMailFailure({ shareId: null, ...failure }),
+    })
+    return () => Promise.all([stopShares(), stopNotices()])
+  }
   const approvals = createApprovals({ db, audit, credentials, activeGrants: authentication.activeGrants, onError })
   async function stopJobs(): Promise<void> {
     await Promise.all([
@@ -254,9 +256,10 @@ export function createServices(options: {
       directory: directorySignIn,
       hasSecondFactor: secondSteps.isEnrolled,
       requireNoSecondFactor: secondSteps.requireNone,
+      notify,
     }),
     secondSteps,
-    enrolment: createEnrolment({ db, secrets, audit, checks }),
+    enrolment: createEnrolment({ db, secrets, audit, checks, notify }),
     confirmation: createConfirmation({ db, limits: limits.signIns, audit, checks }),
     /** The LDAP directory; null for none. */
     directory,
@@ -285,7 +288,7 @@ export function createServices(options: {
     issuers: createIssuers({ db, secrets, audit, registry, directorySource: directory?.source ?? null }),
     issuerLogout: createIssuerLogout({ db, audit, registry }),
     invites: createInvites({ db, audit }),
-    passwordResets: createPasswordResets({ db, audit, directory: directorySignIn }),
+    passwordResets: createPasswordResets({ db, audit, directory: directorySignIn, notify }),
     workspaces: createWorkspaces({ db, audit, registry, setupCode }),
     providers: createProviders({ db, secrets, storage, audit, uploads }),
     authorization: createAuthorization({ db, secrets, storage, credentials, audit }),

@@ -4,8 +4,10 @@ import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
+import { TOTP } from 'otpauth'
 import t from 'tap'
 import { startApp } from '../support/app.ts'
+import { password } from '../support/client.ts'
 import { commandLine } from './command-line.ts'
 
 // Each command is a process of its own.
@@ -55,6 +57,35 @@ t.test('login stores a key that works, for its owner alone', async t => {
   t.match(await cli.run(['logout']), { status: 0, stderr: `The API key for ${app.url} is deleted.\n` })
   t.equal((await cli.run(['ls'])).status, 3)
   t.match(await cli.json('logout'), { status: 0, lines: [{ url: null }] })
+})
+
+t.test('a person signs in with a second factor, and gets a key for the machine', async t => {
+  const ann = await app.register('ann@example.org')
+  const role = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
+  await app.ask(role, { input: { userId: ann.id, role: 'EDITOR' } }, token)
+  const { totpSetup } = await app.ask('{ totpSetup { secret ticket } }', {}, ann.token)
+  const totp = new TOTP({ secret: totpSetup.secret })
+  const add = 'mutation ($input: AddTotpInput!) { addTotp(input: $input) { recoveryCodes } }'
+  const { addTotp } = await app.ask(add, { input: { ticket: totpSetup.ticket, code: totp.generate() } }, ann.token)
+  const cli = await commandLine(t)
+  const without = await cli.run(['login', app.url, '--email', 'ann@example.org'], { input: password })
+  t.match(without, { status: 2, stderr: /Without a terminal nobody can enter a password/ })
+  t.match(await cli.run(['login', app.url, '--scope', 'read'], { input: key }), { status: 2 })
+
+  const login = cli.startOnTerminal(['login', app.url, '--email', 'ann@example.org', '--scope', 'read'])
+  await login.hasPrinted(`Password of ann@example.org for ${app.url}: `)
+  login.process.stdin?.write(`${password}\r`)
+  await login.hasPrinted('Code of the authenticator app, or a recovery code: ')
+  login.process.stdin?.write('000000\r')
+  await login.hasPrinted('The code is wrong.')
+  login.process.stdin?.write(`${addTotp.recoveryCodes[0]}\r`)
+  t.equal(await login.exited, 0, login.printed())
+  t.match(login.printed(), 'as ann@example.org')
+  t.notOk(login.printed().includes(password) || login.printed().includes(addTotp.recoveryCodes[0]), 'nothing is shown')
+  const { lines } = await cli.json('whoami')
+  t.match(lines, [{ email: 'ann@example.org', credential: 'API_KEY', scopes: ['read'], key: { name: /^stowage on / } }])
+  const { sessions } = await app.ask('{ sessions { current } }', {}, ann.token)
+  t.equal(sessions.length, 1, 'the session of the command has ended')
 })
 
 t.test('a terminal asks for the key without showing it', async t => {

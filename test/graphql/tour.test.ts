@@ -104,6 +104,8 @@ async function tourGroups(t: Test, ask: Ask, userId: string): Promise<void> {
   )
   t.match(account, { name: 'Backup', isServiceAccount: true })
   t.match(await ask(users, { serviceAccounts: true }), { users: { nodes: [account] } })
+  const rename = `mutation ($userId: ID!) { renameServiceAccount(userId: $userId, name: "Backups") ${user} }`
+  t.match(await ask(rename, { userId: account.id }), { renameServiceAccount: { id: account.id, name: 'Backups' } })
 }
 
 async function tourApplications(t: Test, ask: Ask, app: TestApp): Promise<void> {

@@ -259,6 +259,58 @@ t.test('a code works once, for its application and with its verifier', async t =
   t.match(errors, [{ extensions: { reason: 'NOT_FOUND' } }], 'it does not stay in the list')
 })
 
+t.test('the first tokens of a connection are audited', async t => {
+  const clientId = await client.register()
+  const given = await client.consent(token, clientId)
+  t.equal((await client.exchange(given)).status, 200)
+  await client.exchange(given)
+  await app.app.services.audit.flush()
+  const events = `{ auditEvents(filter: { action: CONNECTION_OPEN }) {
+    nodes { result userEmail credentialKind credentialId address details }
+  } }`
+  const opened = (await app.ask(events, {}, token)).auditEvents.nodes.filter(
+    ({ details }: Data) => details.clientId === clientId,
+  )
+  t.match(opened, [
+    {
+      result: 'OK',
+      userEmail: 'owner@example.org',
+      credentialKind: 'API_KEY',
+      credentialId: given.keyId,
+      address: '127.0.0.1',
+      details: { application: 'Test application', audience: 'SERVER' },
+    },
+  ])
+  t.equal(opened.length, 1, 'the second use ends the connection instead')
+})
+
+t.test('a subscription ends with its access token, and goes on with the next one', async t => {
+  const { keyId, clientId, refresh } = await client.connect(token, { providerAccess: inside })
+  const secrets = deriveSecrets(testSecret)
+  const follow = async (query: string, by: string) => {
+    const response = await app.request('/graphql', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
+      body: JSON.stringify({ query }),
+      token: by,
+    })
+    t.equal(response.status, 200)
+    return response.text()
+  }
+  for (const query of [
+    'subscription { jobChanged { id } }',
+    `subscription { entryChanged(providerId: "${providerId}", path: "/inside") { kind } }`,
+  ]) {
+    const access = signAccessToken(secrets, { keyId, audience: 'SERVER', expiresAt: new Date(Date.now() + 1500) })
+    t.match(await follow(query, access), 'TOKEN_EXPIRED', query)
+    t.equal(await reasonOf(access), 'TOKEN_EXPIRED')
+  }
+  const next = (await client.refresh(refresh, clientId)).body.access_token
+  const stream = follow('subscription { jobChanged { id } }', next)
+  await app.ask(revokeDocument, { id: keyId }, token)
+  t.match(await stream, 'KEY_REVOKED', 'the next token subscribes again, until the connection ends')
+})
+
 t.test('a request without PKCE S256, and any other invalid request, is refused', async t => {
   const clientId = await client.register({ redirect_uris: [callback, 'https://example.org/cb?x=1'] })
   const refused: [Record<string, string | undefined>, string][] = [

@@ -270,6 +270,12 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     args: ({ n }) => ({ input: { name: `made ${n}`, role: 'NONE', providerAccess: null } }),
   },
 
+  'Mutation.renameServiceAccount': {
+    needs: workspaceAdmin,
+    bounces: true,
+    args: ({ ids }) => ({ userId: ids.bystander, name: '' }),
+  },
+
   'Mutation.createApiKey': {
     needs: keyManager,
     gives: 'a key that reads',

@@ -34,6 +34,30 @@ async function setUp(t: Test) {
   }
 }
 
+t.test('a service account is renamed, and a person is not', async t => {
+  const { app, owner, join, account, reason } = await setUp(t)
+  const rename =
+    'mutation ($userId: ID!, $name: String!) { renameServiceAccount(userId: $userId, name: $name) { name } }'
+  const [made] = [await account({ name: 'Backup', role: 'EDITOR' }), await account({ name: 'Deploy', role: 'VIEWER' })]
+  t.match(await app.ask(rename, { userId: made.id, name: ' Backups ' }, owner.token), {
+    renameServiceAccount: { name: 'Backups' },
+  })
+  t.equal(await reason(rename, { userId: made.id, name: 'Backups' }), 'OK', 'the same name')
+  t.equal(await reason(rename, { userId: made.id, name: 'Deploy' }), 'ALREADY_EXISTS')
+  t.equal(await reason(rename, { userId: made.id, name: '' }), 'INVALID_INPUT')
+  t.equal(await reason(rename, { userId: owner.id, name: 'x' }), 'NOT_FOUND')
+  t.equal(await reason(rename, { userId: 'x', name: 'x' }), 'NOT_FOUND')
+  const editor = await join('editor@example.org', 'EDITOR')
+  t.equal(await reason(rename, { userId: made.id, name: 'x' }, editor.token), 'SCOPE_REQUIRED')
+  await app.app.services.audit.flush()
+  const events =
+    '{ auditEvents(filter: { action: SERVICE_ACCOUNT_RENAME, result: "OK" }) { nodes { subjectId details } } }'
+  t.match((await app.ask(events, {}, owner.token)).auditEvents.nodes, [
+    { subjectId: made.id, details: { before: 'Backups', after: 'Backups' } },
+    { subjectId: made.id, details: { before: 'Backup', after: 'Backups' } },
+  ])
+})
+
 t.test('keys of a service account outlive the administrator who created them', async t => {
   const { app, owner, providerId, within, join, account } = await setUp(t)
   const admin = await join('admin@example.org', 'ADMIN')

@@ -1,12 +1,14 @@
-/** Email about shares, through a real SMTP server. */
+/** Email about shares and accounts, through a real SMTP server. */
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { sql } from 'kysely'
+import { TOTP } from 'otpauth'
 import t from 'tap'
 import { mailServer } from '../servers/smtp.ts'
 import { startApp } from '../support/app.ts'
+import { password } from '../support/client.ts'
 import { ask, drop, makeShare, revokeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 
@@ -140,6 +142,50 @@ t.test('email about shares', async t => {
     for (const other of others) await other.close()
   })
 
+  t.test('people learn that the ways to sign in to their account have changed', async t => {
+    const ann = await app.register('ann.notice@example.org')
+    const messages = async (count: number) => {
+      const own = async () =>
+        (await server.received()).filter(({ recipient }) => recipient === 'ann.notice@example.org')
+      await until(async () => (await own()).length >= count || (await own()).length)
+      return own()
+    }
+    const { totpSetup } = await app.ask('{ totpSetup { secret ticket } }', {}, ann.token)
+    const input = { ticket: totpSetup.ticket, code: new TOTP({ secret: totpSetup.secret }).generate() }
+    await app.graphql(
+      'mutation ($input: AddTotpInput!) { addTotp(input: $input) { recoveryCodes } }',
+      {
+        input: { ...input, code: '000000' },
+      },
+      ann.token,
+    )
+    await app.ask('mutation ($input: AddTotpInput!) { addTotp(input: $input) { recoveryCodes } }', { input }, ann.token)
+    const [added] = await messages(1)
+    t.match(added, {
+      headers: { subject: 'An authenticator app was added to your account', 'reply-to': undefined },
+      text: /ann\.notice@example\.org at https:\/\/files\.example\.org, .*GMT, from 127\.0\.0\.1\n/,
+    })
+    const change = 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { token } }'
+    const passwords = { currentPassword: password, newPassword: 'another password of ann' }
+    await app.ask(change, { input: passwords }, ann.token)
+    await app.ask('mutation { removeTotp }', {}, ann.token)
+    await app.ask('mutation ($userId: ID!) { removeSecondFactors(userId: $userId) { id } }', { userId: ann.id }, token)
+    const reset = 'mutation ($userId: ID!) { createPasswordReset(userId: $userId) { token } }'
+    const { createPasswordReset: link } = await app.ask(reset, { userId: ann.id }, token)
+    await app.ask('mutation ($input: ResetPasswordInput!) { resetPassword(input: $input) }', {
+      input: { token: link.token, newPassword: 'a third password of ann' },
+    })
+    const subjects = (await messages(5)).map(({ headers }) => headers.subject)
+    t.same(subjects.toSorted(), [
+      'All second factors of your account were removed by an administrator',
+      'An authenticator app was added to your account',
+      'The authenticator app of your account was removed',
+      'The password of your account was changed',
+      'The password of your account was set with a link from an administrator',
+    ])
+    await until(async () => (await app.db.selectFrom('account_notices').selectAll().execute()).length === 0)
+  })
+
   t.test('a password is sent only over TLS, and a server without email refuses to send', async t => {
     await sql`delete from rate_limits`.execute(app.db)
     await app.close()
@@ -170,5 +216,12 @@ t.test('email about shares', async t => {
       t.match(errors[0]?.message, /sends no email.*STOWAGE_SMTP_URL/)
     }
     t.same((await without.ask('{ workspace { sendsEmail } }', {}, token)).workspace, { sendsEmail: false })
+    const { totpSetup } = await without.ask('{ totpSetup { secret ticket } }', {}, token)
+    await without.ask(
+      'mutation ($input: AddTotpInput!) { addTotp(input: $input) { recoveryCodes } }',
+      { input: { ticket: totpSetup.ticket, code: new TOTP({ secret: totpSetup.secret }).generate() } },
+      token,
+    )
+    t.same(await without.db.selectFrom('account_notices').selectAll().execute(), [], 'and nothing waits')
   })
 })

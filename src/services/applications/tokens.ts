@@ -86,6 +86,28 @@ export function createTokens({
     return { accessToken, refreshToken, scopes, expiresIn: Math.max(0, Math.floor((end - Date.now()) / 1000)) }
   }
 
+  /** Uses the code of a connection up. Returns false if it was used or has expired. */
+  async function open(
+    { keyId, clientId, clientName: application, owner: user }: ConnectionRecord,
+    given: { codeHash: Buffer; refreshHash: Buffer; audience: Audience; origin: Origin },
+  ): Promise<boolean> {
+    const { codeHash, refreshHash, audience, origin } = given
+    const key = { kind: 'API_KEY', id: keyId } as const
+    const facts = { subject: key, user, credential: key, details: { application, clientId, audience } }
+    let isUsed = false
+    await audit
+      .recorded({ origin }, 'CONNECTION_OPEN', facts, recording =>
+        recording.commit(async change => {
+          isUsed = !(await useCode(change, codeHash, refreshHash))
+          if (isUsed) throw new OAuthError('invalid_grant', 'The code was used, or has expired: connect again.')
+        }),
+      )
+      .catch(error => {
+        if (!isUsed) throw error
+      })
+    return !isUsed
+  }
+
   function unknown(what: string, origin: Origin): OAuthError {
     limits.countGuess(origin.address)
     return new OAuthError('invalid_grant', `${what} is unknown: connect again.`)
@@ -110,7 +132,9 @@ export function createTokens({
     requireGiven(form.get('scope'), connection.scopes)
     await requireUsable(connection, origin)
     const refresh = generateRefreshToken(secrets, connection.keyId)
-    if (await useCode(db, codeHash, refresh.hash)) return issue(connection, audience, refresh.token)
+    if (await open(connection, { codeHash, refreshHash: refresh.hash, audience, origin })) {
+      return issue(connection, audience, refresh.token)
+    }
     if (connection.codeExpiresAt <= new Date()) {
       throw new OAuthError('invalid_grant', 'The code has expired: connect again.')
     }

@@ -227,6 +227,7 @@ export function createEntryFeed(options: {
       listener.start()
       if (isListening) subscription.invalidate()
       subscription.cancelWith(work.signal)
+      subscription.expireWith(grants[0].viewer)
       return subscription
     },
 

@@ -184,6 +184,7 @@ export function createJobFeed(options: {
     const work = activeGrants.registerViewer({ viewer, confirmed: now => subscription.confirmed(now) }, signal)
     add(subscription)
     subscription.cancelWith(work.signal)
+    subscription.expireWith(viewer)
     return subscription
   }
 

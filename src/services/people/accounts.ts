@@ -24,6 +24,7 @@ import { cut } from '../audit/event.ts'
 import type { Audit, Recording } from '../audit/index.ts'
 import { parseKnownEmail, parseName } from '../input.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
+import type { Notify } from '../mail/notices.ts'
 import { requireActive } from './credentials.ts'
 import { requirePasswordAllowed } from './password-policy.ts'
 
@@ -74,8 +75,9 @@ export function createAccounts(options: {
   directory: DirectorySignIn | null
   hasSecondFactor: (member: Member) => Promise<boolean>
   requireNoSecondFactor: RequireNoSecondFactor
+  notify: Notify
 }) {
-  const { db, tokens, limits, audit, directory, hasSecondFactor, requireNoSecondFactor } = options
+  const { db, tokens, limits, audit, directory, hasSecondFactor, requireNoSecondFactor, notify } = options
 
   /** Returns whether the directory is asked: for its own people, and for those without a password here. */
   async function isOfDirectory(account: UserPassword | null): Promise<boolean> {
@@ -175,6 +177,7 @@ export function createAccounts(options: {
             throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The password was changed by somebody else meanwhile.')
           }
           await revokeOtherSessions(trx, member.userId, credentialId)
+          await notify(trx, { userId: member.userId, kind: 'PASSWORD_CHANGED', address: origin.address })
         })
         const until = expiresAt ?? new Date()
         return { token: tokens.sign({ sub: member.userId, sid: credentialId }, until), expiresAt: until, member }

@@ -179,7 +179,7 @@ export function createCredentials({
       origin,
     )
     limits.countMember(viewer)
-    return viewer
+    return { ...viewer, tokenExpiresAt: claims.expiresAt }
   }
 
   async function bySignature<T>(

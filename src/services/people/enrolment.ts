@@ -34,6 +34,7 @@ import { findWorkspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
 import { parseName } from '../input.ts'
+import type { Notify } from '../mail/notices.ts'
 import { type FactorChecks, findFactors, type MemberFactors, methodsOf } from './factor-checks.ts'
 
 /** The maximum number of passkeys of a member. */
@@ -50,8 +51,14 @@ export interface TotpSetup {
   ticket: string
 }
 
-export function createEnrolment(options: { db: Database; secrets: Secrets; audit: Audit; checks: FactorChecks }) {
-  const { db, secrets, audit, checks } = options
+export function createEnrolment(options: {
+  db: Database
+  secrets: Secrets
+  audit: Audit
+  checks: FactorChecks
+  notify: Notify
+}) {
+  const { db, secrets, audit, checks, notify } = options
 
   /** Notes that a session has a new factor. Returns recovery codes for a member who has none. */
   async function confirm(change: Change, viewer: Viewer, factor: Factor): Promise<string[]> {
@@ -116,6 +123,7 @@ export function createEnrolment(options: { db: Database; secrets: Secrets; audit
         return recording.commit(async change => {
           await lockMember(change, member)
           await putTotp(change, { userId, secret: secrets.seal('totp', userId, setup.secret), step })
+          await notify(change, { userId, kind: 'TOTP_ADDED', address: present.origin.address })
           return confirm(change, present, 'TOTP')
         })
       })
@@ -124,7 +132,7 @@ export function createEnrolment(options: { db: Database; secrets: Secrets; audit
     /** Removes the viewer's authenticator app. @throws SESSION_REQUIRED, CONFIRMATION_REQUIRED, NOT_FOUND, INVALID_INPUT */
     async removeTotp(viewer: Viewer | null): Promise<void> {
       await audit.recorded(viewer, 'FACTOR_REMOVE', { details: { factor: 'TOTP' } }, async recording => {
-        const { member } = requireSession(viewer)
+        const { member, origin } = requireSession(viewer)
         requireRecent(viewer)
         recording.add({ subject: { kind: 'MEMBER', id: member.userId } })
         await recording.commit(async change => {
@@ -133,6 +141,7 @@ export function createEnrolment(options: { db: Database; secrets: Secrets; audit
             throw new AppError('NOT_FOUND', 'You have no authenticator app.')
           }
           await settle(change, member)
+          await notify(change, { userId: member.userId, kind: 'TOTP_REMOVED', address: origin.address })
         })
       })
     },
@@ -174,6 +183,8 @@ export function createEnrolment(options: { db: Database; secrets: Secrets; audit
             if (!isUniqueViolation(error)) throw error
             throw new AppError('ALREADY_EXISTS', 'This passkey is known already.')
           })
+          const { userId } = member
+          await notify(change, { userId, kind: 'PASSKEY_ADDED', name: parsed, address: present.origin.address })
           return { passkey, recoveryCodes: await confirm(change, present, 'PASSKEY') }
         })
       })
@@ -195,7 +206,7 @@ export function createEnrolment(options: { db: Database; secrets: Secrets; audit
     /** Removes one of the viewer's passkeys. @throws SESSION_REQUIRED, CONFIRMATION_REQUIRED, NOT_FOUND, INVALID_INPUT */
     async removePasskey(viewer: Viewer | null, id: string): Promise<void> {
       await audit.recorded(viewer, 'FACTOR_REMOVE', { details: { factor: 'PASSKEY' } }, async recording => {
-        const { member } = requireSession(viewer)
+        const { member, origin } = requireSession(viewer)
         requireRecent(viewer)
         recording.add({ subject: { kind: 'MEMBER', id: member.userId } })
         await recording.commit(async change => {
@@ -203,6 +214,7 @@ export function createEnrolment(options: { db: Database; secrets: Secrets; audit
           const { name } = (isId(id) ? await deletePasskey(change, member.userId, id) : null) ?? noPasskey()
           recording.add({ details: { name } })
           await settle(change, member)
+          await notify(change, { userId: member.userId, kind: 'PASSKEY_REMOVED', name, address: origin.address })
         })
       })
     },
@@ -240,6 +252,7 @@ export function createEnrolment(options: { db: Database; secrets: Secrets; audit
             throw new AppError('OWN_MEMBERSHIP', 'Remove your own second factors in your profile.')
           }
           await removeFactors(change, target)
+          await notify(change, { userId, kind: 'FACTORS_RESET', address: admin.origin.address })
           return target
         })
       })
@@ -252,7 +265,10 @@ export function createEnrolment(options: { db: Database; secrets: Secrets; audit
         const [target] = account ? await findMemberships(db, account.userId) : []
         if (!target) throw new AppError('NOT_FOUND', `Nobody has the email ${email}.`)
         recording.add({ user: target, subject: { kind: 'MEMBER', id: target.userId }, details: { byOperator: true } })
-        await recording.commit(change => removeFactors(change, target))
+        await recording.commit(async change => {
+          await removeFactors(change, target)
+          await notify(change, { userId: target.userId, kind: 'FACTORS_RESET', address: '' })
+        })
         return target
       })
     },

@@ -17,6 +17,7 @@ import {
 } from '../../db/users.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
+import type { Notify } from '../mail/notices.ts'
 import type { DirectorySignIn } from './accounts.ts'
 import { requirePasswordAllowed } from './password-policy.ts'
 
@@ -27,10 +28,12 @@ export function createPasswordResets({
   db,
   audit,
   directory,
+  notify,
 }: {
   db: Database
   audit: Audit
   directory: DirectorySignIn | null
+  notify: Notify
 }) {
   return {
     /**
@@ -89,6 +92,7 @@ export function createPasswordResets({
           await requirePasswordAllowed(trx, target)
           await setPassword(trx, target.userId, passwordHash)
           await revokeSessionsOf(trx, target.userId)
+          await notify(trx, { userId: target.userId, kind: 'PASSWORD_RESET', address: origin.address })
         })
       })
     },

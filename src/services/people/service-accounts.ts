@@ -1,10 +1,11 @@
 /** Service accounts: members that are programs. They have no password and never sign in, and administrators create their keys. */
 import { randomUUID } from 'node:crypto'
+import { isId } from '../../auth/id.ts'
 import { requireMayAssign, requireRecent, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import type { Role } from '../../auth/scopes.ts'
 import type { Member, Viewer } from '../../auth/viewer.ts'
-import { countServiceAccounts, hasServiceAccount, insertMember } from '../../db/members.ts'
-import { insertUser } from '../../db/users.ts'
+import { countServiceAccounts, findMember, hasServiceAccount, insertMember } from '../../db/members.ts'
+import { insertUser, setUserName } from '../../db/users.ts'
 import { lockWorkspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
@@ -37,9 +38,7 @@ export function createServiceAccounts({ audit }: { audit: Audit }) {
         return recording.commit(async trx => {
           await lockWorkspace(trx, workspaceId)
           await requireProviders(trx, workspaceId, values.access)
-          if (await hasServiceAccount(trx, workspaceId, name)) {
-            throw new AppError('ALREADY_EXISTS', 'A service account with this name exists: choose another name.')
-          }
+          if (await hasServiceAccount(trx, workspaceId, name)) throw nameTaken()
           if ((await countServiceAccounts(trx, workspaceId)) >= maxServiceAccounts) {
             throw new AppError(
               'TOO_MANY_SERVICE_ACCOUNTS',
@@ -54,7 +53,35 @@ export function createServiceAccounts({ audit }: { audit: Audit }) {
         })
       })
     },
+
+    /**
+     * Renames a service account. Its keys stay.
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND, ALREADY_EXISTS
+     */
+    rename(viewer: Viewer | null, userId: string, text: string): Promise<Member> {
+      const subject = { kind: 'MEMBER', id: userId } as const
+      return audit.recorded(viewer, 'SERVICE_ACCOUNT_RENAME', { subject }, async recording => {
+        const admin = requireWorkspaceAdmin(viewer)
+        const name = parseName(text, 'The name of a service account')
+        const { workspaceId } = admin.member
+        return recording.commit(async trx => {
+          await lockWorkspace(trx, workspaceId)
+          const target = isId(userId) ? await findMember(trx, workspaceId, userId) : null
+          if (!target?.isService) throw new AppError('NOT_FOUND', 'There is no such service account.')
+          recording.add({ details: { before: target.name, after: name } })
+          requireMayAssign(admin, target)
+          if (name === target.name) return target
+          if (await hasServiceAccount(trx, workspaceId, name)) throw nameTaken()
+          await setUserName(trx, userId, name)
+          return { ...target, name }
+        })
+      })
+    },
   }
+}
+
+function nameTaken(): AppError {
+  return new AppError('ALREADY_EXISTS', 'A service account with this name exists: choose another name.')
 }
 
 /** RFC 2606: no address of this domain ever gets mail. */

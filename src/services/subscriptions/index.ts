@@ -14,6 +14,7 @@ export abstract class Subscription<Value, Event> implements AsyncIterableIterato
   readonly #unread = new Map<string, Value>()
   #failure: unknown
   #isEnded = false
+  #expiry: NodeJS.Timeout | undefined
   #change = Promise.withResolvers<void>()
 
   constructor(onEnd: () => void) {
@@ -61,6 +62,16 @@ export abstract class Subscription<Value, Event> implements AsyncIterableIterato
     else signal.addEventListener('abort', onAbort, { once: true })
   }
 
+  /**
+   * Makes the subscription fail when the access token of its viewer expires. The application subscribes again with the next token,
+   * so that a token that somebody else has got gives nothing for longer than it is valid.
+   */
+  expireWith({ tokenExpiresAt }: Viewer): void {
+    if (!tokenExpiresAt || this.#isEnded) return
+    const onExpiry = () => this.cancel(new AppError('TOKEN_EXPIRED'))
+    this.#expiry = setTimeout(onExpiry, Math.max(0, tokenExpiresAt.getTime() - Date.now())).unref()
+  }
+
   async next(): Promise<IteratorResult<Event, undefined>> {
     for (;;) {
       const [first] = this.#unread
@@ -99,6 +110,7 @@ export abstract class Subscription<Value, Event> implements AsyncIterableIterato
   #end(): void {
     if (this.#isEnded) return
     this.#isEnded = true
+    clearTimeout(this.#expiry)
     this.#unread.clear()
     this.#change.resolve()
     this.#onEnd()

@@ -1,5 +1,6 @@
 /** The commands that store, delete and show the API key. */
-import type { schema } from '../../../client/src/index.ts'
+import { hostname } from 'node:os'
+import { Stowage, type schema, signIn } from '../../../client/src/index.ts'
 import { command } from '../command.ts'
 import {
   credentialsFile,
@@ -10,8 +11,10 @@ import {
   readCredentials,
   storeCredentials,
 } from '../credentials.ts'
+import { usageError } from '../errors.ts'
+import type { Output } from '../output.ts'
 import { Server } from '../server.ts'
-import { readSecret } from '../terminal/prompt.ts'
+import { askOnTerminal, readSecret } from '../terminal/prompt.ts'
 
 const viewerFields = [
   'url',
@@ -49,13 +52,25 @@ interface ViewerResult {
 export const login = command({
   name: 'login',
   operands: '<url>',
-  help: 'Store an API key for a server. Asks for the key, or reads it from the standard input.',
-  options: {},
+  help: 'Store an API key for a server. Asks for the key, or reads it from the standard input. With --email, asks for your password and a second factor, and creates a key.',
+  options: {
+    email: { value: 'address', help: 'Sign in with this address or name, and create an API key for this machine.' },
+    scope: {
+      value: 'scope',
+      choices: ['read', 'write', 'admin'],
+      help: 'The rights of the created key. Each scope includes those before it. The default is write.',
+    },
+  },
   json: { viewer: viewerFields },
-  async run({ environment, signal, output }, { operands: [address = ''] }) {
+  async run({ environment, signal, output }, { operands: [address = ''], options: { email, scope } }) {
     const url = parseServerUrl(address)
     if (isUnencrypted(url)) output.warn('This address is not encrypted: others in the network can read the API key.')
-    const text = await readSecret(output, `API key for ${url}: `, signal)
+    if (scope !== undefined && email === undefined)
+      throw usageError('A key that exists has its rights: give --scope with --email.')
+    const text =
+      email === undefined
+        ? await readSecret(output, `API key for ${url}: `, signal)
+        : await createKey({ url, email, scope: scope ?? 'write' }, output, signal)
     const credentials = { url, key: parseKey(text) }
     const viewer = await findViewer(new Server(credentials, signal))
     await storeCredentials(environment, credentials)
@@ -92,6 +107,43 @@ export const whoami = command({
     await output.result(viewerRecord(server.url, viewer), ...viewerLines(server.url, viewer))
   },
 })
+
+const createMutation = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key } }'
+
+/** Signs in on the terminal, and creates a key. The session ends at once. */
+async function createKey(
+  { url, email, scope }: { url: string; email: string; scope: schema.Scope },
+  output: Output,
+  signal: AbortSignal,
+): Promise<string> {
+  const password = await askOnTerminal(output, `Password of ${email} for ${url}: `)
+  const { token } = await signIn({
+    url,
+    email,
+    password,
+    signal,
+    async askForCode({ methods, isRepeated }) {
+      if (!methods.some(method => method !== 'PASSKEY')) {
+        throw usageError('This account has only passkeys, which need a browser: create an API key in the console.')
+      }
+      if (isRepeated) output.warn('The code is wrong.')
+      const answer = (await askOnTerminal(output, 'Code of the authenticator app, or a recovery code: ')).trim()
+      return /^\d{6}$/.test(answer) ? { code: answer } : { recoveryCode: answer }
+    },
+  })
+  const session = new Stowage({ url, credential: token })
+  try {
+    const input = { name: `stowage on ${hostname()}`.slice(0, 100), scopes: [scope] }
+    const created = await session.graphql<{ createApiKey: { key: string } }, object>(
+      createMutation,
+      { input },
+      { signal },
+    )
+    return created.createApiKey.key
+  } finally {
+    await session.graphql('mutation { logout }').catch(() => {})
+  }
+}
 
 /** @throws StowageError if the credential is not valid */
 async function findViewer(server: Server): Promise<ViewerResult> {

@@ -11,6 +11,13 @@ export async function confirm(output: Output, question: string): Promise<boolean
   return /^y(?:es)?$/i.test(answer.trim())
 }
 
+/** Asks for a text without showing it. @throws CommandError without a terminal, and the reason of the signal */
+export async function askOnTerminal(output: Output, question: string): Promise<string> {
+  if (!process.stdin.isTTY)
+    throw usageError('Without a terminal nobody can enter a password: store an API key instead.')
+  return output.ask(question, { isHidden: true })
+}
+
 /**
  * Asks a terminal for a text without showing it, or reads the whole standard input.
  * @throws CommandError if there is no answer or the input is too long, and the reason of the signal

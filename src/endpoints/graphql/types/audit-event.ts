@@ -50,12 +50,14 @@ const actions: Record<AuditAction, { description: string }> = {
   GROUP_MEMBER_ADD: { description: 'A member was added to a group, which `details.group` names.' },
   GROUP_MEMBER_REMOVE: { description: 'A member was removed from a group, which `details.group` names.' },
   SERVICE_ACCOUNT_CREATE: { description: 'A service account was created.' },
+  SERVICE_ACCOUNT_RENAME: { description: 'A service account was renamed.' },
   API_KEY_CREATE: { description: 'An API key was created.' },
   API_KEY_RENAME: { description: 'An API key was renamed.' },
   API_KEY_REVOKE: { description: 'An API key was revoked, or the connection of an application.' },
   CONNECTION_CREATE: {
     description: 'A person connected an application, or was refused; `details` names it and the rights that it got.',
   },
+  CONNECTION_OPEN: { description: 'An application got the first tokens of its connection.' },
   CONNECTION_END: {
     description:
       'A connection ended without its person: `details.cause` is `APPLICATION` if the application ended it, and `CODE_REUSED` or `REFRESH_TOKEN_REUSED` after a sign of theft.',

@@ -174,4 +174,18 @@ builder.mutationFields(t => ({
       seenBy: viewer,
     }),
   }),
+  renameServiceAccount: t.field({
+    type: UserRef,
+    description: 'Renames a service account. Its keys stay valid.',
+    audit: 'SERVICE_ACCOUNT_RENAME',
+    authScopes: { workspace: 'admin' },
+    args: {
+      userId: t.arg.id({ required: true, description: 'The user ID of the service account.' }),
+      name: t.arg.string({ required: true, description: 'The new name, unique among the service accounts.' }),
+    },
+    resolve: async (_root, { userId, name }, { services, viewer }) => ({
+      member: await services.serviceAccounts.rename(viewer, userId, name),
+      seenBy: viewer,
+    }),
+  }),
 }))

@@ -10,7 +10,7 @@ import { texts } from '../../texts/groups.tsx'
 import { texts as settings } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
-import { Confirm, FormDialog } from '../../ui/dialog.tsx'
+import { Confirm, FormDialog, NameDialog } from '../../ui/dialog.tsx'
 import { NameField } from '../../ui/field.tsx'
 import { LoadState } from '../../ui/loading.tsx'
 import { AdminOnly, PageHead } from '../../ui/page.tsx'
@@ -29,7 +29,13 @@ const CreateServiceAccountMutation = graphql(`
   }
 `)
 
-type AccountDialog = { kind: 'new' } | { kind: 'view' | 'edit' | 'remove'; account: Member }
+const RenameServiceAccountMutation = graphql(`
+  mutation RenameServiceAccount($userId: ID!, $name: String!) {
+    renameServiceAccount(userId: $userId, name: $name) { id }
+  }
+`)
+
+type AccountDialog = { kind: 'new' } | { kind: 'view' | 'edit' | 'rename' | 'remove'; account: Member }
 
 export function ServiceAccountsPage() {
   return (
@@ -72,6 +78,18 @@ function ServiceAccounts() {
       {open?.kind === 'new' && <NewAccountDialog onCreated={reload} onClose={close} />}
       {open?.kind === 'view' && <ViewDialog member={open.account} onClose={close} />}
       {open?.kind === 'edit' && <EditMemberDialog member={open.account} onSaved={reload} onClose={close} />}
+      {open?.kind === 'rename' && (
+        <NameDialog
+          title={common.renameTitle(open.account.name ?? '')}
+          action={common.rename}
+          initial={open.account.name ?? ''}
+          onSubmit={async name => {
+            await ask(RenameServiceAccountMutation, { userId: open.account.id, name })
+            await reload()
+          }}
+          onClose={close}
+        />
+      )}
       {open?.kind === 'remove' && (
         <Confirm
           title={settings.removeTitle(open.account.name ?? '')}
@@ -114,6 +132,9 @@ function Row({ account, onOpen }: { account: Member; onOpen: (dialog: AccountDia
           </Button>
           <Button onPress={() => onOpen({ kind: 'edit', account })} aria-describedby={nameId}>
             {common.edit}
+          </Button>
+          <Button onPress={() => onOpen({ kind: 'rename', account })} aria-describedby={nameId}>
+            {common.rename}
           </Button>
           <Button variant="danger" onPress={() => onOpen({ kind: 'remove', account })} aria-describedby={nameId}>
             {common.remove}
