@@ -1,3 +1,19 @@
+account_notices.id uuid not null default gen_random_uuid()
+account_notices.user_id uuid not null
+account_notices.kind text not null
+account_notices.name text
+account_notices.address text not null
+account_notices.created_at timestamp with time zone not null default now()
+account_notices.attempts integer not null default 0
+account_notices.next_attempt_at timestamp with time zone not null default now()
+account_notices.claim_id uuid
+account_notices: account_notices_address_check CHECK ((octet_length(address) <= 45))
+account_notices: account_notices_kind_check CHECK ((octet_length(kind) <= 64))
+account_notices: account_notices_pkey PRIMARY KEY (id)
+account_notices: account_notices_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+CREATE INDEX account_notices_due ON public.account_notices USING btree (next_attempt_at)
+CREATE INDEX account_notices_user ON public.account_notices USING btree (user_id)
+CREATE UNIQUE INDEX account_notices_pkey ON public.account_notices USING btree (id)
 api_keys.id uuid not null default gen_random_uuid()
 api_keys.workspace_id uuid not null
 api_keys.user_id uuid not null

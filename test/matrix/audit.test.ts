@@ -251,6 +251,12 @@ t.test('every mutation and every route with an effect leaves an event', async t 
         input: { token: createPasswordReset.token, newPassword: password },
       })
     },
+    'Mutation.renameServiceAccount': async () => {
+      const create = 'mutation { createServiceAccount(input: { name: "To rename", role: NONE }) { id } }'
+      const userId = (await asFounder(create, {})).createServiceAccount.id
+      const rename = 'mutation ($userId: ID!) { renameServiceAccount(userId: $userId, name: "Renamed") { id } }'
+      await asFounder(rename, { userId })
+    },
     'Mutation.createScimToken': () =>
       world.app.ask(
         'mutation { createScimToken(input: { name: "x" }) { token } }',

@@ -169,7 +169,7 @@ function checkRefused({ row, holder, verdict, locations }: Cell, call: Call, ans
   const saysFixed = isFixed && reason === 'ROOT_IS_FIXED' && code === 'BAD_USER_INPUT'
   const expected = `${verdict.code} ${verdict.reasons.join(' or ')}`
   const isGraphql = call.path.startsWith('/graphql')
-  const status = isGraphql && !holder.faults ? 200 : statuses[saysFixed ? code : verdict.code]
+  const status = isGraphql && !holder.faults && !holder.isMcpOnly ? 200 : statuses[saysFixed ? code : verdict.code]
   if (answer.status !== status) return `expected ${status} ${expected}, got ${came}`
   if (call.method === 'HEAD') return answer.text === '' ? null : 'a body in the response to HEAD'
   if (!saysFixed && (code !== verdict.code || !verdict.reasons.includes(reason)))

@@ -236,7 +236,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Mutation.createScimToken': {
     needs: { ...workspaceAdmin, who: 'session' },
     bounces: true,
-    args: () => ({ input: { name: '', issuer: null } }),
+    args: () => ({ input: { name: '', issuer: null, directoryId: null } }),
   },
   'Mutation.revokeScimToken': {
     needs: { ...workspaceAdmin, who: 'session' },
