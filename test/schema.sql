@@ -840,6 +840,7 @@ sessions.identity_id uuid
 sessions.issuer_session text
 sessions.verified_at timestamp with time zone default now()
 sessions.factors text[] not null default '{}'::text[]
+sessions.id_token bytea
 sessions: sessions_address_check CHECK ((octet_length(address) <= 200))
 sessions: sessions_issuer_session_check CHECK ((octet_length(issuer_session) <= 1016))
 sessions: sessions_pkey PRIMARY KEY (id)
@@ -847,6 +848,7 @@ sessions: sessions_user_agent_check CHECK ((octet_length(user_agent) <= 1000))
 sessions: sessions_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
 CREATE INDEX sessions_expires_at ON public.sessions USING btree (expires_at)
 CREATE INDEX sessions_identity ON public.sessions USING btree (identity_id) WHERE (identity_id IS NOT NULL)
+CREATE INDEX sessions_issuer_session ON public.sessions USING btree (issuer_session) WHERE (issuer_session IS NOT NULL)
 CREATE INDEX sessions_member ON public.sessions USING btree (workspace_id, user_id)
 CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (id)
 CREATE TRIGGER sessions_factors_changed AFTER UPDATE OF verified_at, factors ON public.sessions FOR EACH STATEMENT EXECUTE FUNCTION rights_change()

@@ -34,6 +34,7 @@ export type SealedKind =
   | 'totp'
   | 'issuer'
   | 'issuer-test'
+  | 'session'
 
 export interface Secrets {
   /** Returns keys of 32 bytes: the current one, which signs, then others that are still accepted. */
@@ -69,6 +70,7 @@ const contextOf: Record<SealedKind, (id: string) => string> = {
   totp: id => `totp:${id}`,
   issuer: id => `issuer:${id}`,
   'issuer-test': id => `issuer-test:${id}`,
+  session: id => `session:${id}`,
 }
 
 interface Keys {

@@ -281,6 +281,8 @@ interface SessionTable {
   /** The identity that it began with, and the session at its issuer; null for a sign-in with a password. */
   identity_id: string | null
   issuer_session: string | null
+  /** The encrypted ID token. */
+  id_token: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
   /** When the member last proved who they are in this session; null for sessions that are older than this column. */
   verified_at: Generated<Date | null>
   factors: Generated<Factor[]>

@@ -47,6 +47,7 @@ const columns: Record<SealedKind, SealedColumn> = {
     id: sql`credential_id::text`,
     isRow: id => sql`credential_id = ${id}`,
   },
+  session: { table: 'sessions', column: 'id_token', id: sql`id::text`, isRow: id => sql`id = ${id}` },
 }
 
 export const sealedKinds = Object.keys(columns) as SealedKind[]

@@ -242,13 +242,50 @@ export async function revokeSessionsOf(db: Change, userId: string): Promise<void
     .execute()
 }
 
-/** Notes when the member of a new session has proved who they are, which cannot be later than now; null if nobody knows. */
-export async function setVerifiedAt(db: Change, id: string, time: Date | null): Promise<void> {
+/**
+ * Notes what an issuer has said about a new session.
+ * @param verifiedAt when its member has proved who they are, which cannot be later than now; null if nobody knows
+ * @param idToken the sealed ID token for the sign-out at the issuer; null if nobody can sign out there
+ */
+export async function noteIssued(
+  db: Change,
+  id: string,
+  { verifiedAt, idToken }: { verifiedAt: Date | null; idToken: Buffer | null },
+): Promise<void> {
   await db
     .updateTable('sessions')
-    .set({ verified_at: time && sql`least(${time}::timestamptz, now())` })
+    .set({ verified_at: verifiedAt && sql`least(${verifiedAt}::timestamptz, now())`, id_token: idToken })
     .where('id', '=', id)
     .execute()
+}
+
+/** Finds the issuer of a session, which may have ended, and its sealed ID token; null if nobody can sign out at the issuer. */
+export async function findIssuedSession(db: Database, id: string): Promise<{ issuer: string; idToken: Buffer } | null> {
+  const row = await db
+    .selectFrom('sessions')
+    .innerJoin('identities', 'identities.id', 'sessions.identity_id')
+    .select(['identities.issuer', 'sessions.id_token'])
+    .where('sessions.id', '=', id)
+    .executeTakeFirst()
+  return row?.id_token ? { issuer: row.issuer, idToken: row.id_token } : null
+}
+
+/** Finds the member of a session that began with a session of an issuer; null if all of them have ended. */
+export async function findIssuedMember(
+  db: Database,
+  issuer: string,
+  issuerSession: string,
+): Promise<{ workspaceId: string; userId: string } | null> {
+  const row = await db
+    .selectFrom('sessions')
+    .innerJoin('identities', 'identities.id', 'sessions.identity_id')
+    .select(['sessions.workspace_id', 'sessions.user_id'])
+    .where('identities.issuer', '=', issuer)
+    .where('sessions.issuer_session', '=', issuerSession)
+    .where('sessions.revoked_at', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  return row ? { workspaceId: row.workspace_id, userId: row.user_id } : null
 }
 
 /** Ends the sessions that began without an identity, except those of some people. */

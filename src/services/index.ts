@@ -286,7 +286,7 @@ export function createServices(options: {
       groups: createScimGroups({ db, audit }),
     },
     issuers: createIssuers({ db, secrets, audit, registry, directorySource: directory?.source ?? null }),
-    issuerLogout: createIssuerLogout({ db, audit, registry }),
+    issuerLogout: createIssuerLogout({ db, secrets, audit, limits: limits.signIns, registry }),
     invites: createInvites({ db, audit }),
     passwordResets: createPasswordResets({ db, audit, directory: directorySignIn, notify }),
     workspaces: createWorkspaces({ db, audit, registry, setupCode }),

@@ -733,6 +733,7 @@ t.test('every field of the schema works in typical use', async t => {
   })
 
   // They need an issuer: see test/http/single-sign-on.test.ts.
+  t.same(await ask('{ issuerLogout { name url } }'), { issuerLogout: null })
   t.same(await ask('{ identities { id issuer email createdAt lastUsedAt } }'), { identities: [] })
   for (const document of [
     '{ identityLinkUrl(issuer: null) }',

@@ -427,6 +427,12 @@ function restCalls({ ids, links, scim }: World): Record<string, (text: Buffer) =
     'single sign-on next': text => ({ method: 'GET', path: `/auth/oidc/start?next=${encoded(text)}` }),
     'single sign-on link': text => ({ method: 'GET', path: `/auth/oidc/start?link=${encoded(text)}` }),
     'single sign-on invite': text => ({ method: 'GET', path: `/auth/oidc/start?invite=${encoded(text)}` }),
+    'logout issuer': text => ({ method: 'GET', path: `/auth/oidc/frontchannel-logout?sid=x&iss=${encoded(text)}` }),
+    'logout session': text => ({
+      method: 'GET',
+      path: `/auth/oidc/frontchannel-logout?iss=https://id.example.org&sid=${encoded(text)}`,
+    }),
+    'logout ticket': text => ({ method: 'GET', path: `/auth/oidc/logout?ticket=${encoded(text)}` }),
     'logout token': text => ({
       method: 'POST',
       path: '/auth/oidc/backchannel-logout',

@@ -467,6 +467,8 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'GET /auth/oidc/start': { ...page('/auth/oidc/start?next=/files'), bounces: true },
   'GET /auth/oidc/callback': { ...page('/auth/oidc/callback?state=unknown&code=x'), bounces: true },
   'GET /auth/oidc/callback/:issuer': { ...page('/auth/oidc/callback/unknown?state=unknown&code=x'), bounces: true },
+  'GET /auth/oidc/frontchannel-logout': { ...page('/auth/oidc/frontchannel-logout?iss=x&sid=y'), bounces: true },
+  'GET /auth/oidc/logout': { ...page('/auth/oidc/logout?ticket=x'), bounces: true },
   'POST /auth/oidc/backchannel-logout': {
     needs: { who: 'anyone' },
     bounces: true,

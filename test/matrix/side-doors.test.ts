@@ -77,6 +77,8 @@ const unanswered = [
   'Identity.id',
   'Identity.issuer',
   'Identity.lastUsedAt',
+  'IssuerLogout.name',
+  'IssuerLogout.url',
   'LdapDirectory.error',
   'LdapDirectory.people',
   'LdapDirectory.readAt',

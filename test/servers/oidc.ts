@@ -26,7 +26,7 @@ export interface TestIssuer {
   /** Signs claims as the issuer does. */
   sign(claims: Record<string, unknown>, header?: Record<string, unknown>): string
   /** Registers Stowage with its addresses, before the first request. */
-  register(redirectUris: string[]): void
+  register(redirectUris: string[], afterLogout?: string[]): void
   /** Replaces the key that signs, so that tokens of the former one are forged. */
   rotateKeys(): void
   /** The parameters of each request for a token. */
@@ -45,13 +45,14 @@ export async function startIssuer(t: Test): Promise<TestIssuer> {
   const clientId = 'stowage'
   const clientSecret = randomUUID()
   const people = new Map<string, Person>()
-  const makeProvider = (redirectUris: string[]) =>
+  const makeProvider = (redirectUris: string[], afterLogout: string[]) =>
     new Provider(url, {
       clients: [
         {
           client_id: clientId,
           client_secret: clientSecret,
           redirect_uris: redirectUris,
+          post_logout_redirect_uris: afterLogout,
           grant_types: ['authorization_code'],
           response_types: ['code'],
         },
@@ -77,21 +78,21 @@ export async function startIssuer(t: Test): Promise<TestIssuer> {
       },
     })
   let provider: Provider | null = null
-  let registered: string[] = []
+  let registered: [string[], string[]] = [[], []]
   const tokenRequests: URLSearchParams[] = []
   const issuer: TestIssuer = {
     url,
     clientId,
     clientSecret,
     tokenRequests,
-    register(redirectUris) {
-      registered = redirectUris
-      provider = makeProvider(redirectUris)
+    register(redirectUris, afterLogout = []) {
+      registered = [redirectUris, afterLogout]
+      provider = makeProvider(...registered)
     },
     rotateKeys() {
       privateKey = makeKey()
       kid = randomUUID()
-      provider = makeProvider(registered)
+      provider = makeProvider(...registered)
     },
     person: null,
     tamper: null,
@@ -170,15 +171,23 @@ function changeBody<T extends object>(response: ServerResponse, change: (body: T
 export class TestBrowser {
   readonly #cookies = new Map<string, Map<string, string>>()
 
-  /** Follows redirects until one leads to `stopAt`, or to a response. Returns the last address and the response. */
-  async open(address: string, stopAt?: (url: URL) => boolean): Promise<{ url: URL; response: Response | null }> {
+  /**
+   * Follows redirects until one leads to `stopAt`, or to a response. Returns the last address and the response.
+   * @param form which the first request sends
+   */
+  async open(
+    address: string,
+    stopAt?: (url: URL) => boolean,
+    form?: URLSearchParams,
+  ): Promise<{ url: URL; response: Response | null }> {
     let url = new URL(address)
     for (let steps = 0; steps < 10; steps++) {
       if (stopAt?.(url)) return { url, response: null }
       const jar = this.#cookies.get(url.origin) ?? new Map<string, string>()
       this.#cookies.set(url.origin, jar)
       const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
-      const response = await fetch(url, { redirect: 'manual', headers: cookie ? { cookie } : {} })
+      const sent = form && steps === 0 ? { method: 'POST', body: form } : {}
+      const response = await fetch(url, { redirect: 'manual', headers: cookie ? { cookie } : {}, ...sent })
       for (const line of response.headers.getSetCookie()) {
         const [pair = ''] = line.split(';', 1)
         const name = pair.slice(0, pair.indexOf('='))

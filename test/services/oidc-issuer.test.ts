@@ -77,6 +77,38 @@ t.test('metadata of somebody else, or with insecure addresses, are refused', asy
   await t.rejects(issuerAt(elsewhere, 5000).signInUrl(checks, options), unavailable, 'a redirect')
 })
 
+t.test('people sign out only at a page with a safe address', async t => {
+  const pages: Record<string, string | undefined> = {
+    none: undefined,
+    'a script': 'javascript:alert(1)',
+    'no address': 'x',
+    'a file': 'file:///etc/passwd',
+  }
+  const metadata = (url: string, exit?: string) => ({
+    issuer: url,
+    authorization_endpoint: `${url}/auth`,
+    token_endpoint: `${url}/token`,
+    ...(exit !== undefined && { end_session_endpoint: exit }),
+  })
+  const issuerWith = async (exit?: string) => {
+    const url: string = await start(t, (_request, response) => {
+      const body = JSON.stringify(metadata(url, exit))
+      response.writeHead(200, { 'content-type': 'application/json' }).end(body)
+    })
+    return issuerAt(url, 5000)
+  }
+  for (const [name, exit] of Object.entries(pages)) {
+    await t.rejects(
+      (await issuerWith(exit)).signOutUrl('', 'https://files.example.org/sign-in'),
+      { message: /no page to sign out/ },
+      name,
+    )
+  }
+  const safe = await issuerWith('https://id.example.org/end?tenant=a')
+  const url = new URL(await safe.signOutUrl('', 'https://files.example.org/sign-in'))
+  t.match(Object.fromEntries(url.searchParams), { tenant: 'a', client_id: 'stowage', id_token_hint: undefined })
+})
+
 t.test('requests that arrive together read the metadata once', async t => {
   const issuer = await startIssuer(t)
   issuer.register([options.redirectUri])

@@ -9,9 +9,11 @@ import { localAdapter } from '../../adapters/backends/local/index.ts'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { deriveSecrets } from '../../src/auth/secrets.ts'
 import { sealedColumns } from '../../src/db/sealed.ts'
+import { callbackPathOf } from '../../src/services/people/issuer-registry.ts'
 import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
 import { metadataHeader, tus, tusPath } from '../http/tus.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'
+import { startIssuer, TestBrowser } from '../servers/oidc.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { client, password } from '../support/client.ts'
 import { ConsentBrowser } from '../support/consent.ts'
@@ -69,6 +71,17 @@ async function sealedUnder(app: TestApp, secret: string): Promise<string[]> {
   return found
 }
 
+/** Links an identity of an issuer, and signs in with it. */
+async function signInAt(app: TestApp, token: string, issuerId: string): Promise<void> {
+  const isPage = ({ pathname }: URL) => pathname === '/files' || pathname.startsWith('/settings')
+  const ask = 'query ($issuer: ID) { identityLinkUrl(issuer: $issuer) }'
+  const { identityLinkUrl } = await app.ask(ask, { issuer: issuerId }, token)
+  const { url } = await new TestBrowser().open(identityLinkUrl, isPage)
+  const link = 'mutation ($ticket: String!) { linkIdentity(ticket: $ticket) { id } }'
+  await app.ask(link, { ticket: url.hash.replace('#link=', '') }, token)
+  await new TestBrowser().open(`${app.url}/auth/oidc/start?issuer=${issuerId}`, isPage)
+}
+
 t.test('everything signed or encrypted with the old secret survives its rotation', async t => {
   const { app: first, fake, token, connectDrive } = await start(t)
   const { key } = await first.createKey(token, { name: 'k', scopes: ['admin'] })
@@ -85,12 +98,17 @@ t.test('everything signed or encrypted with the old secret survives its rotation
     { input: hook },
     token,
   )
-  const idp = { name: 'idp', issuer: 'http://127.0.0.1:1', clientId: 'x', clientSecret: 'y' }
+  const issuer = await startIssuer(t)
+  issuer.register([first.url + callbackPathOf(null, issuer.url)])
+  issuer.person = { id: 'ann' }
+  const idp = { name: 'idp', issuer: issuer.url, clientId: issuer.clientId, clientSecret: issuer.clientSecret }
   const { createIssuer } = await first.ask(
     'mutation ($input: CreateIssuerInput!) { createIssuer(input: $input) { id } }',
     { input: idp },
     token,
   )
+  await signInAt(first, token, createIssuer.id)
+  await issuer.close()
   const testIssuer = 'mutation ($input: TestIssuerInput!) { testIssuer(input: $input) }'
   const test = await first.ask(testIssuer, { input: { id: createIssuer.id } }, token)
   const share = await makeShare(first, token, { providerId: local, path: '/a' })

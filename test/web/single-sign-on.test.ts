@@ -12,7 +12,7 @@ const oidc = { issuer: issuer.url, clientId: issuer.clientId, clientSecret: issu
 const files = await startFiles(t, { settings: { oidc } })
 if (files) {
   const { app, open } = files
-  issuer.register([`${app.url}/auth/oidc/callback`])
+  issuer.register([`${app.url}/auth/oidc/callback`], [`${app.url}/sign-in`])
   const { host } = new URL(issuer.url)
 
   t.test('a person links an account, signs in with it, and removes it', async t => {
@@ -44,6 +44,14 @@ if (files) {
       await fresh.waitForURL(/\/settings\/profile$/)
       await fresh.locator('dd').getByText(email, { exact: true }).waitFor()
       await isGood(t, fresh)
+      await fresh.getByRole('button', { name: 'Sign out', exact: true }).click()
+      await fresh.getByText(`You may still be signed in at ${host}`).waitFor()
+      await isGood(t, fresh)
+      await fresh.getByRole('link', { name: `Sign out at ${host}, too` }).click()
+      await fresh.waitForURL(/\/session\/end/)
+      await fresh.goto('/sign-in?next=/settings/profile')
+      await link.click()
+      await fresh.waitForURL(/\/settings\/profile$/)
       await fresh.getByRole('table', { name: 'Linked accounts' }).getByRole('button', { name: 'Remove' }).click()
       await dialog(fresh).getByRole('button', { name: 'Remove' }).click()
       await fresh.getByRole('button', { name: 'Sign in', exact: true }).waitFor()

@@ -1040,6 +1040,15 @@ export interface Issuer {
   redirectUri: string
 }
 
+/** The issuer with which a session began, where its person can sign out, too. */
+export interface IssuerLogout {
+  __typename: 'IssuerLogout'
+  /** The name of the issuer. */
+  name: string
+  /** The address that sends your browser to the page of the issuer, for ten minutes, also after `logout`. Requires a session. */
+  url: string
+}
+
 /** Work on whole trees that outlives its request and the server that runs it. It has the rights of the person who created it, limited by their API key, and ends with that key. */
 export interface Job {
   __typename: 'Job'

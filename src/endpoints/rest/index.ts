@@ -8,6 +8,7 @@ import type { Sendfile } from '../../settings/index.ts'
 import { archiveRoute } from './archive.ts'
 import { oauthCallbackRoute, oauthStartRoute } from './consent.ts'
 import { downloadRoute } from './download.ts'
+import { issuerLogoutRoutes } from './issuer-logout.ts'
 import { searchRoute } from './search.ts'
 import { registerShares } from './shares.ts'
 import { singleSignOnRoutes } from './single-sign-on.ts'
@@ -27,6 +28,7 @@ export async function registerRest(
   oauthStartRoute(app, services)
   oauthCallbackRoute(app, services)
   singleSignOnRoutes(app, services, { publicUrl, basePath })
+  issuerLogoutRoutes(app, services, { publicUrl, basePath })
   downloadRoute(app, services, sendfile)
   archiveRoute(app, services)
   thumbnailRoute(app, services)

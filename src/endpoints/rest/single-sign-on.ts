@@ -1,6 +1,6 @@
 /** The addresses of single sign-on: one sends the browser to the issuer, and the issuer sends it back to the other. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { AppError, toAppError } from '../../errors.ts'
+import { toAppError } from '../../errors.ts'
 import { originOf } from '../../http/authentication.ts'
 import { logError } from '../../http/error-handler.ts'
 import { type Operation, text } from '../../http/openapi/operation.ts'
@@ -11,7 +11,7 @@ import { callbackPath } from '../../services/people/issuer-registry.ts'
 import { html, sendPage } from './consent-page.ts'
 import { sendTestOutcome } from './issuer-test-page.ts'
 
-/** Adds `GET /auth/oidc/start?issuer=&next=&link=&invite=&test=&fresh=`, `GET /auth/oidc/callback?code=&state=&iss=`, and `POST /auth/oidc/backchannel-logout`. */
+/** Adds `GET /auth/oidc/start?issuer=&next=&link=&invite=&test=&fresh=` and `GET /auth/oidc/callback?code=&state=&iss=`, and one callback for each issuer. */
 export function singleSignOnRoutes(
   app: FastifyInstance,
   services: Services,
@@ -65,26 +65,7 @@ export function singleSignOnRoutes(
     { exposeHeadRoute: false, config: { operations: { GET: completeAddedSignIn } } },
     (request, reply) => complete(`${callbackPath}/${request.params.issuer}`, request, reply),
   )
-
-  logoutRoute(app, services)
 }
-
-/** Bytes of a form with a logout token. */
-const maxLogoutBody = 64 * 1024
-
-/** Adds `POST` with a form: OpenID Connect Back-Channel Logout 1.0. The token in it is a credential of its own. */
-function logoutRoute(app: FastifyInstance, { issuerLogout }: Services): void {
-  const body = { kind: 'parsed', maxBytes: maxLogoutBody, type: formType, authorize: () => true } as const
-  const config = { operations: { POST: endSessions }, body } as const
-  app.post<{ Body: Buffer | undefined }>('/auth/oidc/backchannel-logout', { config }, async (request, reply) => {
-    const token = new URLSearchParams(request.body?.toString()).get('logout_token')
-    if (!token) throw new AppError('INVALID_INPUT', 'The form must have the field "logout_token".')
-    await issuerLogout.byToken(token, originOf(request))
-    return reply.header('Cache-Control', 'no-store').status(200).send()
-  })
-}
-
-const formType = 'application/x-www-form-urlencoded'
 
 /** The lifetime of the cookie in seconds: a little longer than a sign-in can take. */
 const maxAge = 15 * 60
@@ -107,40 +88,20 @@ function cookieName({ protocol }: FastifyRequest): string {
   return protocol === 'https' ? '__Host-stowage_sign_in' : 'stowage_sign_in'
 }
 
-function sendSignInFailure(
+export function sendSignInFailure(
   thrown: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
   basePath: string,
+  title = 'You are not signed in',
 ): FastifyReply {
   const error = toAppError(thrown)
   logError(error, request)
-  return sendPage(reply.status(error.status), 'You are not signed in', [
+  return sendPage(reply.status(error.status), title, [
     html`<p>${error.message}</p>`,
     html`<p><a href="${`${basePath}/sign-in`}" class="button">Back to the sign-in page</a></p>`,
     html`<p class="help">Request ${request.id}</p>`,
   ])
-}
-
-const endSessions: Operation = {
-  id: 'endIssuedSessions',
-  tag: 'Single sign-on',
-  summary: 'Ends sessions when people sign out at the issuer.',
-  description: 'The issuer calls it: OpenID Connect Back-Channel Logout 1.0. Each token works once.',
-  security: [],
-  body: {
-    description: 'The logout token.',
-    required: true,
-    content: {
-      [formType]: {
-        type: 'object',
-        required: ['logout_token'],
-        properties: { logout_token: { ...text, description: 'The token, signed by the issuer.' } },
-      },
-    },
-  },
-  responses: { 200: { description: 'The sessions have ended.' } },
-  reasons: ['NOT_FOUND', 'UNAVAILABLE'],
 }
 
 const startSignIn: Operation = {

@@ -54,6 +54,8 @@ export function signInRules(perNetwork: number) {
     known: { name: 'login-known', limit: 1, window: 30 * 24 * 60 * minute },
     /** Setup codes from one network. */
     setup: { name: 'setup-network', limit: Math.ceil(perNetwork / 10), window: 10 * minute },
+    /** Logouts in the frames of issuers, from one network. */
+    logouts: { name: 'logout-network', limit: 3 * perNetwork, window: 10 * minute },
     newAccounts: { name: 'register-network', limit: perNetwork, window: 10 * minute },
     /** One email from anywhere. */
     newAccount: { name: 'register-account', limit: Math.ceil(perNetwork / 5), window: 5 * minute },

@@ -23,6 +23,8 @@ export interface SignIns {
   countRegistration(who: Who): Promise<void>
   /** Counts a setup code, right or wrong. @throws RATE_LIMITED, UNAVAILABLE */
   countSetupCode(address: string): Promise<void>
+  /** Counts a logout that names a session at an issuer, known or not. @throws RATE_LIMITED, UNAVAILABLE */
+  countLogout(address: string): Promise<void>
   /** Marks the network as known to the account, which has signed in there. */
   noteSignedIn(who: Who): Promise<void>
 }
@@ -128,6 +130,10 @@ export function createSignIns({
 
     async countSetupCode(address) {
       if (limit > 0) await require(rules.setup, networkOf(address), 'Too many setup codes from this address')
+    },
+
+    async countLogout(address) {
+      if (limit > 0) await require(rules.logouts, networkOf(address), 'Too many logouts from this address')
     },
 
     async noteSignedIn(who) {

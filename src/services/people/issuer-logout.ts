@@ -1,28 +1,82 @@
-/** Ends sessions when people sign out at an issuer: OpenID Connect Back-Channel Logout 1.0. */
+/**
+ * Ends sessions when people sign out at an issuer: OpenID Connect Back-Channel Logout 1.0 and Front-Channel Logout 1.0. Lets people
+ * sign out there, too: RP-Initiated Logout 1.0.
+ */
 import { createHash } from 'node:crypto'
-import type { Origin } from '../../auth/viewer.ts'
+import { requireAnySession } from '../../auth/policy.ts'
+import { SecretMismatch, type Secrets } from '../../auth/secrets.ts'
+import type { Origin, Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { findIdentity, useSignInState } from '../../db/identities.ts'
 import { findMember } from '../../db/members.ts'
-import { revokeIssuedSessions } from '../../db/sessions.ts'
+import { findIssuedMember, findIssuedSession, revokeIssuedSessions } from '../../db/sessions.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
-import type { IssuerRegistry } from './issuer-registry.ts'
+import type { SignIns } from '../limits/sign-ins.ts'
+import type { ActiveIssuer, IssuerRegistry } from './issuer-registry.ts'
+import { textOf } from './oidc-claims.ts'
 import { maxLogoutAge } from './oidc-issuer.ts'
+import { createTickets } from './tickets.ts'
 
-export function createIssuerLogout({ db, audit, registry }: { db: Database; audit: Audit; registry: IssuerRegistry }) {
+/** Milliseconds for a person to sign out at the issuer, too. */
+const lifetime = 10 * 60 * 1000
+
+/** Where a person can also sign out. */
+export interface IssuerExit {
+  /** The name of the issuer. */
+  name: string
+  /** Names the session for `leave`. */
+  ticket: string
+}
+
+/** A session whose person may sign out at its issuer. */
+interface SignOutTicket {
+  sessionId: string
+  expiresAt: number
+}
+
+export function createIssuerLogout({
+  db,
+  secrets,
+  audit,
+  limits,
+  registry,
+}: {
+  db: Database
+  secrets: Secrets
+  audit: Audit
+  limits: SignIns
+  registry: IssuerRegistry
+}) {
+  const { sign, open } = createTickets(secrets)
+
+  /** Returns the issuer with this address. @throws NOT_FOUND without any issuer, INVALID_INPUT */
+  async function requireIssuer(address: string | null, invalid: string): Promise<ActiveIssuer> {
+    const issuers = await registry.active()
+    if (issuers.length === 0) throw new AppError('NOT_FOUND', 'This server has no single sign-on.')
+    const from = issuers.find(({ issuer }) => issuer === address)
+    if (!from) throw new AppError('INVALID_INPUT', invalid)
+    return from
+  }
+
+  /** Returns the ID token of a session; empty if it cannot be decrypted. */
+  function openIdToken(sessionId: string, sealed: Buffer): string {
+    try {
+      return secrets.open('session', sessionId, sealed)
+    } catch (error) {
+      if (error instanceof SecretMismatch) return ''
+      throw error
+    }
+  }
+
   return {
     /**
      * Ends sessions as an issuer says in a token. Each token works once.
      * @throws NOT_FOUND without an issuer, INVALID_INPUT, UNAVAILABLE
      */
     async byToken(token: string, origin: Origin): Promise<void> {
-      const issuers = await registry.active()
-      if (issuers.length === 0) throw new AppError('NOT_FOUND', 'This server has no single sign-on.')
-      const named = await issuerIn(token)
       // The token is verified with the keys of the issuer that it names.
-      const from = issuers.find(({ issuer }) => issuer === named)
-      if (!from) throw new AppError('INVALID_INPUT', 'The logout token is invalid.')
+      const from = await requireIssuer(await issuerIn(token), 'The logout token is invalid.')
       const logout = await from.open().verifyLogout(token)
       const { issuer, subject, issuerSession, id } = logout
       const hash = createHash('sha256')
@@ -37,6 +91,55 @@ export function createIssuerLogout({ db, audit, registry }: { db: Database; audi
       await audit.recorded({ origin }, 'LOGOUT', facts, recording =>
         recording.commit(change => revokeIssuedSessions(change, logout)),
       )
+    },
+
+    /**
+     * Ends the sessions that began with a session at an issuer, whose page asks for it in a frame. Only the issuer and its clients know
+     * the name of that session. Unknown ones are no error, so that nobody learns which exist.
+     * @throws NOT_FOUND without an issuer, INVALID_INPUT, RATE_LIMITED, UNAVAILABLE
+     */
+    async bySession(issuer: string | null, session: string | null, origin: Origin): Promise<void> {
+      const from = await requireIssuer(issuer, 'The parameter "iss" must be the address of an issuer.')
+      const issuerSession = textOf(session)
+      if (issuerSession === null) {
+        const message = 'The parameter "sid" is missing: let the issuer send the session with a front-channel logout.'
+        throw new AppError('INVALID_INPUT', message)
+      }
+      await limits.countLogout(origin.address)
+      const of = await findIssuedMember(db, from.issuer, issuerSession)
+      if (!of) return
+      const member = await findMember(db, of.workspaceId, of.userId)
+      const logout = { issuer: from.issuer, subject: null, issuerSession }
+      const facts = { details: logout, ...(member && { user: member }) }
+      await audit.recorded({ origin }, 'LOGOUT', facts, recording =>
+        recording.commit(change => revokeIssuedSessions(change, logout)),
+      )
+    },
+
+    /** Returns where the viewer can sign out, too; null if their session began otherwise, or its issuer has no page for it. @throws SESSION_REQUIRED */
+    async exitOf(viewer: Viewer | null): Promise<IssuerExit | null> {
+      const { credentialId: sessionId } = requireAnySession(viewer)
+      const session = await findIssuedSession(db, sessionId)
+      const from = session && (await registry.active()).find(({ issuer }) => issuer === session.issuer)
+      if (!from) return null
+      const ticket: SignOutTicket = { sessionId, expiresAt: Date.now() + lifetime }
+      return { name: from.name, ticket: sign('sign-out', ticket) }
+    },
+
+    /**
+     * Returns the address of the issuer's page at which the person of a session signs out.
+     * @param ticket of `exitOf`
+     * @param returnTo where the issuer then sends the browser
+     * @throws INVALID_STATE, NOT_FOUND, UNAVAILABLE
+     */
+    async leave(ticket: string | null, returnTo: string): Promise<string> {
+      const opened = open<SignOutTicket>('sign-out', ticket)
+      const session = opened && (await findIssuedSession(db, opened.sessionId))
+      if (!opened || !session) {
+        throw new AppError('INVALID_STATE', 'This link has expired: sign out at the issuer itself.')
+      }
+      const from = await requireIssuer(session.issuer, 'People cannot sign in with this issuer any more.')
+      return from.open().signOutUrl(openIdToken(opened.sessionId, session.idToken), returnTo)
     },
   }
 }

@@ -36,7 +36,7 @@ const maxTime = 253_370_764_800
 const maxGroups = 1000
 
 /** Returns a claim, or null for what no account could have. */
-function textOf(value: unknown): string | null {
+export function textOf(value: unknown): string | null {
   const isText = typeof value === 'string' && value !== '' && value.length <= maxText
   return isText && value.isWellFormed() && !value.includes('\0') ? value : null
 }

@@ -32,8 +32,8 @@ export interface SignInOptions {
 
 /** A person who has signed in at the issuer. */
 export interface ExchangedIdentity extends IssuedIdentity {
-  /** The token in which the issuer says so. */
-  idToken: string
+  /** The token in which the issuer says so, for a sign-out there; empty if it is too long, null if nobody can sign out there. */
+  idToken: string | null
 }
 
 /** Milliseconds for one response of the issuer. */
@@ -52,6 +52,8 @@ const clockTolerance = 60
 export const maxLogoutAge = 600
 /** Seconds since the issuer has asked who somebody is, for a usual sign-in: a year. */
 const longestAge = 365 * 24 * 60 * 60
+/** Characters of an ID token in the address of a sign-out. */
+const maxIdToken = 4000
 /** Milliseconds between two readings of the keys for logout tokens, which anybody can send. */
 const logoutKeysInterval = 5000
 
@@ -128,6 +130,12 @@ export function createIssuer(
     return configuration
   }
 
+  /** Whether an address is that of a page at which people sign out. */
+  function isExit(address: string | undefined): boolean {
+    const protocol = address === undefined ? null : URL.parse(address)?.protocol
+    return protocol === 'https:' || (isPlain && protocol === 'http:')
+  }
+
   async function exchange(callback: URL, checks: SignInChecks, isFresh: boolean): Promise<ExchangedIdentity> {
     const client = await library()
     const configuration = await configured()
@@ -139,20 +147,23 @@ export function createIssuer(
       idTokenExpected: true,
       ...(isFresh && { maxAge: 0 }),
     })
+    const { end_session_endpoint: exit, userinfo_endpoint: userInfo } = configuration.serverMetadata()
+    const { id_token: token = '' } = tokens
+    const idToken = isExit(exit) ? (token.length <= maxIdToken ? token : '') : null
     const after = client.getJwksCache(configuration)
     if (after && after.uat !== before?.uat) keys = after
     const claims = { ...tokens.claims() }
     const hasEmail = claims.email !== undefined && claims.email_verified !== undefined
     const isMissing = !hasEmail || (groupsClaim !== null && !Object.hasOwn(claims, groupsClaim))
     // OpenID Connect Core, section 5.4: the claims of a scope need not be in the ID token.
-    if (isMissing && configuration.serverMetadata().userinfo_endpoint !== undefined) {
+    if (isMissing && userInfo !== undefined) {
       const more = await client.fetchUserInfo(configuration, tokens.access_token, String(claims.sub))
       // An address and whether it is verified come from one answer.
       const { email, email_verified } = hasEmail || more.email === undefined ? claims : more
       const together = { ...more, ...claims, email, email_verified }
-      return { ...identityOf(issuer, together, groupsClaim), idToken: tokens.id_token ?? '' }
+      return { ...identityOf(issuer, together, groupsClaim), idToken }
     }
-    return { ...identityOf(issuer, claims, groupsClaim), idToken: tokens.id_token ?? '' }
+    return { ...identityOf(issuer, claims, groupsClaim), idToken }
   }
 
   return {
@@ -189,6 +200,22 @@ export function createIssuer(
           throw toSignInError(issuer, error)
         }),
       )
+    },
+
+    /**
+     * Returns the address of the issuer's page at which a person signs out: OpenID Connect RP-Initiated Logout 1.0.
+     * @param idToken empty if nobody knows it
+     * @param returnTo where the issuer then sends the browser, if Stowage is registered with it
+     * @throws NOT_FOUND if it has none, UNAVAILABLE
+     */
+    async signOutUrl(idToken: string, returnTo: string): Promise<string> {
+      const client = await library()
+      const configuration = await configured()
+      if (!isExit(configuration.serverMetadata().end_session_endpoint)) {
+        throw new AppError('NOT_FOUND', 'The issuer has no page to sign out.')
+      }
+      const hint = idToken === '' ? {} : { id_token_hint: idToken }
+      return client.buildEndSessionUrl(configuration, { post_logout_redirect_uri: returnTo, ...hint }).href
     },
 
     /**

@@ -20,7 +20,7 @@ import {
   useSignInState,
 } from '../../db/identities.ts'
 import { findMember, lockMember } from '../../db/members.ts'
-import { type SignInProof, setVerifiedAt } from '../../db/sessions.ts'
+import { noteIssued, type SignInProof } from '../../db/sessions.ts'
 import { findPassword } from '../../db/users.ts'
 import { findTheWorkspace, lockWorkspace, mayUsePassword } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
@@ -30,8 +30,8 @@ import { type SignedIn, startSession } from './accounts.ts'
 import { createIssuedAccount, followIssuedGroups } from './issued-accounts.ts'
 import type { ActiveIssuer, IssuerRegistry } from './issuer-registry.ts'
 import type { IssuerTestInput, IssuerTestOutcome, IssuerTests, TestTicket } from './issuer-tests.ts'
-import type { IssuedIdentity } from './oidc-claims.ts'
-import type { SignInChecks } from './oidc-issuer.ts'
+import type { ExchangedIdentity, SignInChecks } from './oidc-issuer.ts'
+import { createTickets } from './tickets.ts'
 
 /** Milliseconds that a person has for the issuer's page, and then to confirm a link. */
 const lifetime = 10 * 60 * 1000
@@ -102,14 +102,7 @@ export function createSingleSignOn(options: {
 }) {
   const { db, secrets, tokens, limits, audit, registry, tests } = options
 
-  const sign = (what: string, value: object) => secrets.sign('sign-in', JSON.stringify(value), what)
-
-  /** Returns a value that this server has signed and that has not expired; null otherwise. */
-  function open<T extends { expiresAt: number }>(what: string, signed: string | null): T | null {
-    const text = signed === null ? null : secrets.verify('sign-in', signed, what)
-    const value = text === null ? null : (JSON.parse(text) as T)
-    return value && value.expiresAt > Date.now() ? value : null
-  }
+  const { sign, open } = createTickets(secrets)
 
   /** @throws INVALID_STATE */
   function purposeOf({ next, link, invite }: Pick<StartedSignIn, 'next' | 'link' | 'invite'>): SignInPurpose {
@@ -122,18 +115,21 @@ export function createSingleSignOn(options: {
   /** Signs in with an identity that is linked, or creates its account. */
   async function signIn(
     from: ActiveIssuer,
-    issued: IssuedIdentity,
+    issued: ExchangedIdentity,
     invite: string | null,
     origin: Origin,
   ): Promise<SignedIn> {
     const identity = await findIdentity(db, issued.issuer, issued.subject)
     const member = identity && (await findMember(db, identity.workspaceId, identity.userId))
-    const { issuerSession, email, issuer, authenticatedAt } = issued
+    const { issuerSession, email, issuer, authenticatedAt: verifiedAt, idToken } = issued
     const start = async (change: Change, recording: Recording, member: Member, by: SignInProof) => {
       const session = await startSession(tokens, change, recording, member, by, origin)
       const id = tokens.verify(session.token)
       // The issuer may have known the person for hours, without asking who they are.
-      if (id !== null) await setVerifiedAt(change, id, authenticatedAt)
+      if (id !== null) {
+        const sealed = idToken === null ? null : secrets.seal('session', id, idToken)
+        await noteIssued(change, id, { verifiedAt, idToken: sealed })
+      }
       return session
     }
     const details = { issuer, email }

@@ -2,11 +2,12 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Form } from 'react-aria-components'
-import { Link, Navigate, useNavigate, useSearchParams } from 'react-router'
+import { Link, Navigate, useLocation, useNavigate, useSearchParams } from 'react-router'
 import { hasPasskeys } from '../api/passkeys.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import {
   completeLogin,
+  type IssuerLogout,
   installation,
   type LoginChallenge,
   register,
@@ -26,6 +27,7 @@ import { Loading } from '../ui/loading.tsx'
 import { Welcome } from '../ui/welcome.tsx'
 
 export function SignIn() {
+  const state: { issuerLogout?: IssuerLogout | null } | null = useLocation().state
   const { data, isPending } = useQuery({ queryKey: queryKeys.installation, queryFn: installation })
   const [search] = useSearchParams()
   const navigate = useNavigate()
@@ -77,6 +79,12 @@ export function SignIn() {
   const showsPassword = !data?.singleSignOnOnly || data.hasDirectory || wantsPassword
   return (
     <Welcome title={texts.signInTitle}>
+      {state?.issuerLogout && (
+        <p>
+          {identityTexts.stillSignedIn(state.issuerLogout.name)}{' '}
+          <a href={state.issuerLogout.url}>{identityTexts.signOutAt(state.issuerLogout.name)}</a>
+        </p>
+      )}
       {showsPassword && (
         <Form onSubmit={submitting(submit.mutate)}>
           <TextField

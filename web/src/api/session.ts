@@ -57,6 +57,10 @@ const ResetPasswordMutation = graphql(`
   }
 `)
 
+const IssuerLogoutQuery = graphql(`
+  query IssuerLogout { issuerLogout { name url } }
+`)
+
 const LogoutMutation = graphql(`
   mutation Logout { logout }
 `)
@@ -142,9 +146,14 @@ export async function resetPassword(token: string, newPassword: string): Promise
   await ask(ResetPasswordMutation, { input: { token, newPassword } }, { isAnonymous: true })
 }
 
-export async function signOut(): Promise<void> {
+export type IssuerLogout = NonNullable<ResultOf<typeof IssuerLogoutQuery>['issuerLogout']>
+
+/** Signs out. Resolves with the issuer where the person may still be signed in. */
+export async function signOut(): Promise<IssuerLogout | null> {
+  const asked = await ask(IssuerLogoutQuery, {}).catch(() => null)
   await ask(LogoutMutation, {}).catch(() => {})
   await deleteCookie()
+  return asked?.issuerLogout ?? null
 }
 
 /** Exchanges the token for an HttpOnly cookie, which no script can read. @throws StowageError */

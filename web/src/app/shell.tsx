@@ -80,10 +80,10 @@ export function Shell() {
   const { needsSecondFactor } = session.viewer
   if (needsSecondFactor && pathname !== securityPage) return <Navigate to={securityPage} replace />
   const signOutAndLeave = async () => {
-    await signOut()
+    const issuerLogout = await signOut()
     forgetRecentFiles()
     recentSearches.forget()
-    await navigate('/sign-in')
+    await navigate('/sign-in', { state: { issuerLogout } })
     await clearCache()
   }
   return (

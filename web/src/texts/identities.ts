@@ -2,6 +2,8 @@
 export const texts = {
   signInWith: (issuer: string) => `Sign in with ${issuer}`,
   withPassword: 'Owners: sign in with a password',
+  stillSignedIn: (issuer: string) => `You are signed out of Stowage. You may still be signed in at ${issuer}.`,
+  signOutAt: (issuer: string) => `Sign out at ${issuer}, too`,
   onlySingleSignOn: 'This workspace uses single sign-on. New accounts need no password.',
   linkedAccounts: 'Linked accounts',
   linkedAccountsHelp: 'The accounts with which you can sign in without your password.',

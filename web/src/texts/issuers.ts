@@ -56,5 +56,7 @@ export const texts = {
     'Register Stowage at the issuer as a confidential web application, with the redirect URI that the list shows for it. Each issuer has its own, so add the issuer first. It can be disabled until it works.',
   redirectUri: 'Redirect URI',
   backChannelLogout: 'Back-channel logout',
+  frontChannelLogout: 'Front-channel logout',
+  afterLogout: 'Redirect URI after a logout',
   copy: (title: string) => `Copy: ${title}`,
 } as const

@@ -1,4 +1,5 @@
 import type { Identity } from '../../../db/identities.ts'
+import type { IssuerExit } from '../../../services/people/issuer-logout.ts'
 import { builder } from '../builder.ts'
 
 const IdentityType = builder.objectRef<Identity>('Identity').implement({
@@ -20,7 +21,28 @@ const IdentityType = builder.objectRef<Identity>('Identity').implement({
   }),
 })
 
+const IssuerLogoutType = builder.objectRef<IssuerExit>('IssuerLogout').implement({
+  description: 'The issuer with which a session began, where its person can sign out, too.',
+  fields: t => ({
+    name: t.exposeString('name', { description: 'The name of the issuer.' }),
+    url: t.string({
+      description:
+        'The address that sends your browser to the page of the issuer, for ten minutes, also after `logout`.',
+      authScopes: { anySession: true },
+      resolve: ({ ticket }, _args, { baseUrl }) => `${baseUrl}/auth/oidc/logout?ticket=${ticket}`,
+    }),
+  }),
+})
+
 builder.queryFields(t => ({
+  issuerLogout: t.field({
+    type: IssuerLogoutType,
+    nullable: true,
+    description:
+      'Returns where you can sign out, too, because this session began there; null if it began otherwise, or if the issuer has no such page.',
+    authScopes: { anySession: true },
+    resolve: (_root, _args, { services, viewer }) => services.issuerLogout.exitOf(viewer),
+  }),
   identities: t.field({
     type: [IdentityType],
     description: 'Returns the accounts at issuers with which you can sign in, the oldest first, at most 20.',

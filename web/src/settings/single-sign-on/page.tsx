@@ -135,7 +135,11 @@ function Row({
 /** The addresses of Stowage that an issuer asks for. */
 function OwnAddresses() {
   const address = (path: string) => `${location.origin}${urlOf(path)}`
-  const addresses = [[texts.backChannelLogout, address('/auth/oidc/backchannel-logout')]] as const
+  const addresses = [
+    [texts.backChannelLogout, address('/auth/oidc/backchannel-logout')],
+    [texts.frontChannelLogout, address('/auth/oidc/frontchannel-logout')],
+    [texts.afterLogout, address('/sign-in')],
+  ] as const
   return (
     <>
       <h2>{texts.addresses}</h2>
