@@ -39,7 +39,8 @@ them on the same machine, and with \`STOWAGE_CATALOGUE_HOURS=0\`, without one.`,
         const request = requestTo(installation, turn)
         const script = await wrkScript(installation.folder, 'change', request)
         const figure = await callsPerSecond(wrk, script, installation.stowage.url, { connections, seconds })
-        await rm(up, { recursive: true })
+        // The server may still write what wrk has given up.
+        await rm(up, { recursive: true, maxRetries: 10 })
         return figure
       }
       const figures = await interleave(rounds, { without: measure(without), followed: measure(followed) })

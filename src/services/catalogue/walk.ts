@@ -40,7 +40,7 @@ const pagesPerStep = 4
 /** Rows that one statement deletes or compares. */
 export const batchSize = 5000
 /** The maximum number of folders in one step, and the number of entries after which a step lists no further folder. */
-const foldersPerStep = 128
+const foldersPerStep = 64
 const entriesPerStep = 2000
 
 export interface WalkContext extends CatalogueLease {

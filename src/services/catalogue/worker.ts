@@ -35,8 +35,8 @@ import { batchSize, Walk, type WalkContext } from './walk.ts'
 const pollInterval = 1000
 /** The catalogues that one server works on at once. */
 const maxAtOnce = 4
-/** Milliseconds after which another catalogue gets a turn. */
-const turn = 10_000
+/** Milliseconds after which another catalogue gets a turn. The next turn lists some folders again, as a walk is not strictly in order. */
+const turn = 30_000
 /** Milliseconds between two renewals of the row of this server. */
 const renewInterval = 10_000
 /** The changes that are followed together. */
