@@ -400,6 +400,45 @@ t.test('a count corrects what changed outside, and direct uploads pass through t
   t.match(await counted(), { usedBytes: 12, usedFiles: 2, ...nothingReserved })
 })
 
+t.test('nobody learns sums of what they cannot access', async t => {
+  await mkdir(join(root, 'team'))
+  const all = await setQuota({ providerId, bytes: 100 })
+  const team = await setQuota({ providerId, path: '/team', bytes: 50 })
+  await setQuota({ userId: anna.id, bytes: 1000 })
+  await counted()
+  const restrictions = [{ providerId, basePath: '/team' }]
+  const { key } = await app.createKey(anna.token, {
+    name: 'team',
+    scopes: ['write'],
+    providerAccess: { restrictions },
+  })
+  const seen = `{ quotas(first: 10) { nodes { id } } viewer { user { quotaRule { id } } } }`
+  const { quotas: visible, viewer } = await app.ask(seen, {}, key)
+  t.same([visible.nodes, viewer.user.quotaRule], [[{ id: team.id }], null])
+  const query = 'query ($id: ID!) { provider(id: $id) { quotaRule { id } } }'
+  t.same((await app.ask(query, { id: providerId }, key)).provider.quotaRule, null)
+  t.same((await app.ask(query, { id: providerId }, anna.token)).provider.quotaRule, { id: all.id })
+  const factsOf = async (size: number) =>
+    (await (await app.upload(key, providerId, '/team/a', bytes(size))).json()).errors[0].extensions
+  t.match(await factsOf(60), { reason: 'QUOTA_EXCEEDED', leftBytes: 50 })
+  await put('/other', 90)
+  const refused = await factsOf(20)
+  t.match(refused, { reason: 'QUOTA_EXCEEDED' })
+  t.notOk('leftBytes' in refused)
+  const ownQuota = (await app.ask('{ viewer { user { quotaRule { bytes isExact } } } }', {}, anna.token)).viewer.user
+  t.match(ownQuota.quotaRule, { bytes: 1000 })
+  t.match(
+    (
+      await app.graphql(
+        'mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }',
+        { input: { providerId, bytes: null } },
+        anna.token,
+      )
+    ).errors[0]?.extensions,
+    { reason: 'SCOPE_REQUIRED' },
+  )
+})
+
 t.test('without a quota, a change costs no query', async t => {
   const queries: string[] = []
   const watched = await app.replica({ settings: { workers: 0 }, onQuery: ({ sql }) => queries.push(sql) })

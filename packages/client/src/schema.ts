@@ -1384,7 +1384,7 @@ export interface Quota {
   used: number | null
 }
 
-/** A limit on the bytes and files in a storage or a folder, with everything below it, or on those that a member is charged for. The trash and earlier versions count. */
+/** A limit on the bytes and files in a storage or a folder, with everything below it, or on those that a member is charged for. The trash counts. */
 export interface QuotaRule {
   __typename: 'QuotaRule'
   /** The maximum number of bytes, or null. */

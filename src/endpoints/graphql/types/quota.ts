@@ -10,7 +10,7 @@ import { definePage, toPage } from './page.ts'
 
 const QuotaRuleType = builder.objectRef<QuotaRule>('QuotaRule').implement({
   description:
-    'A limit on the bytes and files in a storage or a folder, with everything below it, or on those that a member is charged for. The trash and earlier versions count.',
+    'A limit on the bytes and files in a storage or a folder, with everything below it, or on those that a member is charged for. The trash counts.',
   fields: t => ({
     id: t.exposeID('id', { description: 'The permanent ID of the quota.' }),
     providerId: t.exposeID('providerId', { nullable: true, description: 'The ID of the provider, or null.' }),
