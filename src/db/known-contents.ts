@@ -33,6 +33,17 @@ export async function findKnown(
   return new Map(rows.map(row => [row.path, toKnown(row)]))
 }
 
+/** Returns what is known of these files. */
+export async function findKnownAt(db: Database, files: readonly FileAt[]): Promise<readonly (KnownContent & FileAt)[]> {
+  const { rows } = await sql<KnownRow & FileAt>`
+    select k.provider_id as "providerId", ${columns} from content_checksums k
+    where (k.provider_id, k.path) in (
+      select * from unnest(${files.map(({ providerId }) => providerId)}::uuid[], ${files.map(({ path }) => path)}::text[]))`.execute(
+    db,
+  )
+  return rows.map(({ providerId, ...row }) => ({ providerId, ...toKnown(row) }))
+}
+
 /** Returns files at and below a path that nobody has read since a time, in the order of their paths and after one of them. */
 export async function listUnread(
   db: Database,

@@ -1,6 +1,7 @@
 /** Streams of file content that a reader can end without closing the request, and that fail unless they are complete. */
 import { PassThrough, type Readable, Transform, type TransformCallback } from 'node:stream'
 import { AppError } from '../errors.ts'
+import { settle } from '../lib/settle.ts'
 import { fault } from './validate-entry.ts'
 
 /**
@@ -36,11 +37,13 @@ export function detach(body: Readable, chunks: Transform = new PassThrough()): R
  * `body`.
  *
  * @param onChunk is called for each chunk. If it returns a promise, the chunk is passed on once that resolves
+ * @param onEnd is called after the last chunk and before the end is passed on. If it rejects, the stream fails
  */
 export function exactBody(
   body: Readable,
   size: number | null,
   onChunk?: (bytes: Uint8Array) => Promise<unknown> | undefined,
+  onEnd?: () => Promise<void>,
 ): Readable {
   let received = 0
   const check = new Transform({
@@ -57,7 +60,9 @@ export function exactBody(
       else done(null, bytes)
     },
     flush(done) {
-      done(size === null || received === size ? null : fault(`only ${received} of the ${size} bytes of a file`))
+      if (size !== null && received !== size) done(fault(`only ${received} of the ${size} bytes of a file`))
+      else if (onEnd) void settle(onEnd(), done)
+      else done()
     },
   })
   check.once('close', () => body.destroy())

@@ -4,6 +4,7 @@
  */
 import { isReservedName, type StoragePath, segmentsOf } from '../auth/path.ts'
 import type { Database } from '../db/client.ts'
+import { findKnownAt, type KnownContent } from '../db/known-contents.ts'
 import { batched } from '../db/lookups.ts'
 import {
   type FileAt,
@@ -23,13 +24,6 @@ const delay = 50
 /** Checksums that wait at once. The rest is lost, as while the database does not respond. */
 const maxWaiting = 10_000
 
-const sums = new WeakMap<CheckedEntry, Buffer>()
-
-/** Returns the SHA-256 of the bytes of a write that has returned this entry; null if it is not known. */
-export function writtenSha256(entry: CheckedEntry): Buffer | null {
-  return sums.get(entry) ?? null
-}
-
 export type ContentTracker = ReturnType<typeof createContentTracker>
 
 export function createContentTracker({ db, onError }: { db: Database; onError: (error: unknown) => void }) {
@@ -42,6 +36,16 @@ export function createContentTracker({ db, onError }: { db: Database; onError: (
   const forget = batched(async (files: readonly FileAt[]) => {
     await forgetFiles(db, files)
     return new Map<FileAt, true>()
+  })
+
+  const find = batched<FileAt, KnownContent>(async files => {
+    const found = new Map((await findKnownAt(db, files)).map(known => [keyOf(known), known]))
+    return new Map(
+      files.flatMap(file => {
+        const known = found.get(keyOf(file))
+        return known ? [[file, known] as const] : []
+      }),
+    )
   })
 
   async function change(path: StoragePath, work: () => Promise<unknown>): Promise<void> {
@@ -59,18 +63,20 @@ export function createContentTracker({ db, onError }: { db: Database; onError: (
 
     /** @param sha256 null if the content is unknown */
     wrote({ providerId, path }: FileAt, entry: CheckedEntry, sha256: Buffer | null): void {
-      if (sha256) sums.set(entry, sha256)
       const { size, modifiedAt, etag, contentTag = null } = entry
       const isKnown = sha256 && size !== null && (etag !== null || modifiedAt !== null)
       if (!isKnown || isReserved(path) || !fitsTable(path) || waiting >= maxWaiting) return
       waiting += 1
       const content = { providerId, path, size, modifiedAt, etag, contentTag, sha256 }
-      writes.put(`${providerId}/${path}`, earlier => {
+      writes.put(keyOf(content), earlier => {
         // Two contents of one version: none is known.
         const isUnclear = earlier && isSameVersion(earlier, content) && !earlier.sha256.equals(sha256)
         return isUnclear ? null : content
       })
     },
+
+    /** Returns what is known of a file, perhaps of another version; null if nothing is. */
+    known: (at: FileAt): Promise<KnownContent | null> => find(at),
 
     /** Forgets a file that is being deleted, or a folder with everything in it. Never rejects. */
     deleted: (at: FileAt, { isTree }: { isTree: boolean }) =>
@@ -82,6 +88,10 @@ export function createContentTracker({ db, onError }: { db: Database; onError: (
 
     close: () => writes.flush(),
   }
+}
+
+function keyOf({ providerId, path }: FileAt): string {
+  return `${providerId}/${path}`
 }
 
 function isReserved(path: StoragePath): boolean {

@@ -8,6 +8,7 @@ import { finished, type Readable } from 'node:stream'
 import type { ByteRange, Call, LinkHeaders, StorageProvider, Traits } from '../../adapters/contract.ts'
 import { ancestorsOf, childOf, isWithin, nameOf, type StoragePath } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
+import type { KnownContent } from '../db/known-contents.ts'
 import { AppError } from '../errors.ts'
 import { startDeadline } from '../lib/timeout.ts'
 import type { ActiveGrants, ActiveWork } from './active-grants.ts'
@@ -110,6 +111,11 @@ export class ReadLocation {
 
   stat(signal: AbortSignal): Promise<CheckedEntry> {
     return this.#statAt(this.path, signal)
+  }
+
+  /** Returns what the server knows of the content of the file, perhaps of another version; null if nothing. */
+  known(): Promise<KnownContent | null> {
+    return this.context.contents.known(this)
   }
 
   /**

@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { startSshd } from '../servers/sshd.ts'
 import { until } from '../support/until.ts'
-import { control, create, ended, fill, runJob, startWorld } from './jobs-world.ts'
+import { control, create, ended, fill, runJob, startWorld, tree } from './jobs-world.ts'
 
 const world = await startWorld(t)
 const { app, token, a, b, rootA, rootB } = world
@@ -83,6 +83,24 @@ t.test('a copy of damaged bytes is not known as good, and neither is what was ne
   t.same(failuresOf(await verify(b, '/unknown/one')), ['DAMAGED /unknown/one'], 'a file is a source, too')
   const dry = await runJob(world, { kind: 'VERIFY', sources: [{ providerId: b, path: '/unknown' }], dryRun: true })
   t.match(dry, { state: 'SUCCEEDED', progress: { files: 2 } }, 'a dry run reads nothing')
+})
+
+t.test('a damaged file is not copied over a good one', async t => {
+  for (const name of ['one', 'two']) await app.upload(token, a, `/c/${name}`, `the bytes of ${name}`)
+  await known(a, 'c/', 2)
+  const copy = (kind: string, more = {}) =>
+    runJob(world, { kind, sources: [{ providerId: a, path: '/c' }], target: { providerId: b, path: '/' }, ...more })
+  t.match(await copy('COPY'), { state: 'SUCCEEDED' })
+  await known(b, 'c/', 2)
+  await flip(join(rootA, 'c/one'))
+  await writeFile(join(rootA, 'c/two'), 'an edit')
+  for (const kind of ['COPY', 'MOVE']) {
+    const job = await copy(kind, { conflict: 'REPLACE' })
+    t.same(failuresOf(job), ['DAMAGED /c/one'])
+    t.match(await tree(join(rootB, 'c')), { one: 'the bytes of one', two: 'an edit' })
+  }
+  t.match(await tree(join(rootA, 'c')), { one: String }, 'a move keeps it, too')
+  t.match(await verify(b, '/c'), { state: 'SUCCEEDED', progress: { files: 2 } })
 })
 
 t.test('damage on an SFTP server, whose times are whole seconds', async t => {

@@ -1,5 +1,4 @@
 /** Copies one file, compares the copy with its source, and moves by copying and then deleting. */
-import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { formatPath, nameOf } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
@@ -8,6 +7,7 @@ import type { ReadLocation } from '../../storage/read-location.ts'
 import { type CheckedEntry, fault, keepsTime, timeToKeep } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { statOrNull, type Taken, taken, unlessTaken } from './conflict.ts'
+import { PassingContent } from './passing-content.ts'
 
 interface FileCopyOptions {
   signal: AbortSignal
@@ -20,8 +20,8 @@ interface FileCopyOptions {
 
 /**
  * Copies one file within the back end if it supports that, otherwise through this server. Keeps its time where possible,
- * and compares the checksums that both sides have.
- * @throws BACK_END_FAULT if they differ
+ * and compares the checksums that both sides have, and the bytes with what is known of the source.
+ * @throws BACK_END_FAULT if they differ; DAMAGED if the source is damaged
  */
 export async function copyFile(
   source: ReadLocation,
@@ -39,25 +39,28 @@ export async function copyFile(
     return { seen, copy: copied }
   }
   const { body, entry } = await source.read(signal, { seen })
-  const { storedChecksum } = destination.traits
-  const hash = storedChecksum && createHash(storedChecksum)
+  const passing = new PassingContent(source, entry, destination)
   const onChunk = (bytes: Uint8Array) => {
-    hash?.update(bytes)
+    passing.update(bytes)
     return onBytes?.(bytes.length)
   }
   const modifiedAt = isNewTime ? undefined : timeToKeep(entry)
   try {
     const copy = await unlessTaken(() =>
-      destination.write(signal, exactBody(body, entry.size, onChunk), {
-        overwrite,
-        ...(entry.size !== null && { size: entry.size }),
-        ...(entry.mimeType !== null && { mimeType: entry.mimeType }),
-        ...(modifiedAt && { modifiedAt }),
-      }),
+      destination.write(
+        signal,
+        exactBody(body, entry.size, onChunk, () => passing.check(signal)),
+        {
+          overwrite,
+          ...(entry.size !== null && { size: entry.size }),
+          ...(entry.mimeType !== null && { mimeType: entry.mimeType }),
+          ...(modifiedAt && { modifiedAt }),
+          sha256: () => passing.sha256,
+        },
+      ),
     )
     if (copy === taken) return taken
-    const computed: [string, string][] = hash ? [[storedChecksum, hash.digest('hex')]] : []
-    await requireStored(destination, copy, new Map([...computed, ...sumsOf(entry)]), { isNew: !isNewTime })
+    await requireStored(destination, copy, new Map([...passing.sums, ...sumsOf(entry)]), { isNew: !isNewTime })
     return { seen, copy }
   } finally {
     body.destroy()
