@@ -51,10 +51,15 @@ const keepUrls: Plugin = {
 /**
  * Bundles the server into `destination`, which it replaces.
  * @param complete adds to the new folder before it replaces the old one
+ * @param more entries beside those of the server
  */
-export async function buildServer(destination: string, complete: (folder: string) => void = () => {}): Promise<void> {
+export async function buildServer(
+  destination: string,
+  complete: (folder: string) => void = () => {},
+  more: readonly string[] = [],
+): Promise<void> {
   const migrations = (await readdir(join(root, 'migrations'))).map(file => `migrations/${basename(file, '.ts')}`)
-  const input = Object.fromEntries([...entries, ...migrations].map(name => [name, join(root, `${name}.ts`)]))
+  const input = Object.fromEntries([...entries, ...migrations, ...more].map(name => [name, join(root, `${name}.ts`)]))
   await using bundle = await rolldown({ input, cwd: root, platform: 'node', external, plugins: [keepUrls] })
   await replaceFolder(destination, async folder => {
     const { output } = await bundle.write({

@@ -14,6 +14,7 @@ import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
 import { faultProxy } from '../servers/fault-proxy.ts'
 import { type GoogleDrive, startGoogleDrive } from '../servers/google-drive/index.ts'
 import type { S3Server } from '../servers/radosgw.ts'
+import { bundle } from '../support/bundle.ts'
 import { type Client, client } from '../support/client.ts'
 import { type Program, startProgram, temporaryFolder } from '../support/program.ts'
 
@@ -59,7 +60,7 @@ export async function startReplicas(
   const drive = await startGoogleDrive(t)
   const launch = () =>
     startProgram(t, {
-      command: [process.execPath, new URL('job-server.ts', import.meta.url).pathname],
+      command: [process.execPath, join(bundle, 'test/faults/job-server.js')],
       environment: {
         TEST_JOB_SERVER: JSON.stringify({
           connection: database.connection,

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
+import { bundle } from '../support/bundle.ts'
 import { client } from '../support/client.ts'
 import { startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
@@ -238,7 +239,7 @@ t.test('a server that is killed between the copy and the deletion of a file lose
   /** Sends a request to a server that is killed when it begins to delete a path that starts with `prefix`. */
   const killAt = async (prefix: string, document: string, input: object) => {
     const killed = await startProgram(t, {
-      command: [process.execPath, new URL('trash-server.ts', import.meta.url).pathname],
+      command: [process.execPath, join(bundle, 'test/faults/trash-server.js')],
       environment: {
         TEST_TRASH_SERVER: JSON.stringify({
           secret,

@@ -3,8 +3,8 @@
  * from the sources. `node test/support/bundle.ts` makes it if the sources have changed.
  */
 import { createHash } from 'node:crypto'
-import { symlinkSync, writeFileSync } from 'node:fs'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildServer } from '../../scripts/build/server.ts'
@@ -20,7 +20,10 @@ const sources = [
   'migrations',
   'packages/client/src',
   'packages/cli/src',
+  'test/faults',
 ]
+/** Servers with other adapters than the product. */
+const ofTests = ['test/faults/job-server', 'test/faults/trash-server']
 
 let fresh: Promise<void> | undefined
 
@@ -32,13 +35,27 @@ export function bundled(): Promise<void> {
 
 async function refresh(): Promise<void> {
   const state = await stateOfSources()
-  const built = await readFile(join(bundle, 'state'), 'utf8').catch(() => null)
-  if (built === state) return
-  await buildServer(bundle, folder => {
+  if (stateOfBundle() === state) return
+  const complete = (folder: string) => {
+    // Another test file has built at the same time, and its servers already use the bundle.
+    if (stateOfBundle() === state) throw new AlreadyBuilt()
     // The package contains the console.
     symlinkSync(join(root, 'web'), join(folder, 'web'))
     writeFileSync(join(folder, 'state'), state)
+  }
+  await buildServer(bundle, complete, ofTests).catch(error => {
+    if (!(error instanceof AlreadyBuilt)) throw error
   })
+}
+
+class AlreadyBuilt extends Error {}
+
+function stateOfBundle(): string | null {
+  try {
+    return readFileSync(join(bundle, 'state'), 'utf8')
+  } catch {
+    return null
+  }
 }
 
 /** Returns a text that differs after a change of any source. */
