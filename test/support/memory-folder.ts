@@ -1,12 +1,28 @@
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { isNight } from './extent.ts'
+
+const shared = '/dev/shm'
+/** Bytes, many times of what the clusters of a run need. */
+const neededBytes = 2 * 1024 ** 3
 
 /** A folder in memory where the machine has a tmpfs, and the usual temporary folder elsewhere. */
 export function memoryFolder(): string {
   try {
-    accessSync('/dev/shm', constants.W_OK)
-    return '/dev/shm'
+    accessSync(shared, constants.W_OK)
+    return shared
   } catch {
     return tmpdir()
   }
+}
+
+/**
+ * The folder for the database clusters of tests: on the disk by night, and in memory by day if there is room. Creating one takes
+ * half the processor time there.
+ */
+export const clusterFolder = isNight || !hasRoom() ? tmpdir() : memoryFolder()
+
+function hasRoom(): boolean {
+  const { bavail, bsize } = statfsSync(memoryFolder())
+  return bavail * bsize >= neededBytes
 }

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, chown, cp, lstat, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,6 +14,7 @@ import {
   startEmbeddedPostgres,
 } from '../../../src/db/embedded/index.ts'
 import { processesIn } from '../../../src/db/embedded/processes.ts'
+import { clusterFolder } from '../../support/memory-folder.ts'
 import type { ServerMessage, ServerProcessOptions } from './server-process.ts'
 
 /** Settings for tests that start and kill many servers, possibly on a busy machine. */
@@ -27,7 +27,7 @@ export const NOBODY = { uid: 65534, gid: 65534 }
 
 /** Creates a folder with mode 0700, which PostgreSQL's user cannot enter if the test runs as root. */
 export async function temporaryFolder(t: Test, owner?: { uid: number; gid: number }): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-embedded-'))
+  const folder = await mkdtemp(join(clusterFolder, 'stowage-embedded-'))
   if (owner !== undefined) await chown(folder, owner.uid, owner.gid)
   t.teardown(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
   return folder
@@ -48,7 +48,7 @@ export async function preparedFolder(t: Test, owner?: { uid: number; gid: number
 }
 
 async function makePattern(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-embedded-'))
+  const folder = await mkdtemp(join(clusterFolder, 'stowage-embedded-'))
   top.teardown(() => rm(folder, { recursive: true }))
   const server = await startEmbeddedPostgres({ dataFolder: folder, settings: QUICK, log: () => undefined })
   await server.stop()
