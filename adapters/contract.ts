@@ -131,6 +131,23 @@ export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Pr
   }
 }
 
+/** What a call does with a file that has its path. */
+export interface Replacing {
+  /** False to reject with ALREADY_EXISTS. */
+  overwrite: boolean
+  /**
+   * Keeps the content of a file that the call replaces. The host passes it only with `traits.keepsReplaced`, and then not to every call.
+   *
+   * Await it when everything is ready and a file has the path, just before replacing that file, and never for a new one. The host then
+   * calls `preserve`, once at most and while no other call of its own replaces the same file. `preserve` lets the present file have the
+   * path `to` as well, in a folder at the root that it makes, and returns the entry there, or null if no file has the path any more. If
+   * `keep` rejects, reject with its error and replace nothing.
+   */
+  keep?: KeepReplaced
+}
+
+export type KeepReplaced = (preserve: (to: StoragePath) => Promise<Entry | null>) => Promise<void>
+
 /** Facts about the back end that its methods do not show. */
 export interface Traits {
   /** True where an empty directory can exist. */
@@ -148,6 +165,11 @@ export interface Traits {
    * `copy` gives the copy the time of its source. All entries of the file then have that time.
    */
   keepsModifiedAt?: boolean
+  /**
+   * True where `write`, `copy`, `move` and `complete` call `keep`, so that a file which they replace stays as an earlier version in the
+   * same step. Set it where that takes no copy, such as with hard links. Otherwise the host copies the file before it calls them.
+   */
+  keepsReplaced?: boolean
   /**
    * Milliseconds to which `list` rounds times down, where it is coarser than `stat`. Leave it out where both return the
    * same time.
@@ -284,13 +306,7 @@ export interface StorageProvider {
   write(
     path: StoragePath,
     body: Readable,
-    options: Call & {
-      size?: number
-      mimeType?: string
-      modifiedAt?: Date
-      overwrite: boolean
-      unfinished?: Unfinished
-    },
+    options: Call & Replacing & { size?: number; mimeType?: string; modifiedAt?: Date; unfinished?: Unfinished },
   ): Promise<Entry>
 
   /**
@@ -340,7 +356,7 @@ export interface StorageProvider {
   copy?(
     from: StoragePath,
     to: StoragePath,
-    options: Call & { overwrite: boolean; unfinished?: Unfinished; entry?: Entry },
+    options: Call & Replacing & { unfinished?: Unfinished; entry?: Entry },
   ): Promise<Entry>
 
   /**
@@ -362,7 +378,7 @@ export interface StorageProvider {
    * directory or a directory by a file. `entry` is the source, as in `read`.
    * @throws NOT_FOUND, ALREADY_EXISTS, NOT_EMPTY, NOT_IN_ONE_STEP; NOT_A_FILE or NOT_A_DIRECTORY where the kinds differ
    */
-  move?(from: StoragePath, to: StoragePath, options: Call & { overwrite: boolean; entry?: Entry }): Promise<Entry>
+  move?(from: StoragePath, to: StoragePath, options: Call & Replacing & { entry?: Entry }): Promise<Entry>
 
   /** Returns the space used and the total of the account or disk. */
   quota?(options: Call): Promise<Quota>
@@ -489,11 +505,7 @@ export interface ResumableWrites {
    * file is visible, a repeated call may also reject with NOT_FOUND. Treat `body` as in `write`.
    * @throws as `append`, and ALREADY_EXISTS, NOT_A_FILE, NOT_A_DIRECTORY as `write`
    */
-  complete(
-    state: string,
-    body: Readable,
-    options: Call & { offset: number; size: number; overwrite: boolean },
-  ): Promise<Entry>
+  complete(state: string, body: Readable, options: Call & Replacing & { offset: number; size: number }): Promise<Entry>
   /**
    * Frees what `begin`, `append` and `parts.put` stored. Resolves without effect for an upload that was aborted or completed.
    */
@@ -526,7 +538,7 @@ export interface PartWrites {
   complete(
     state: string,
     parts: readonly { number: number; tag: string }[],
-    options: Call & { size: number; overwrite: boolean },
+    options: Call & Replacing & { size: number },
   ): Promise<Entry>
 }
 

@@ -88,6 +88,7 @@ export async function buildApp(options: {
     metadataTimeout: options.metadataTimeout,
     transferTimeout: settings.backEndTimeout * 1000,
     trashDays: settings.trashDays,
+    usualVersions: { count: settings.versionCount, days: settings.versionDays },
     observe: (provider, record) =>
       observers.reduce((seen, { observeProvider }) => observeProvider(seen, record), provider),
   })

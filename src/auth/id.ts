@@ -48,29 +48,49 @@ function format(time: number, version: number, tail: string): string {
   return `${head.slice(0, 8)}-${head.slice(8)}-${version.toString(16)}-${tail}`
 }
 
-/** The id of an entry in the trash names the location of the deletion, so that rights are decided before any lookup. */
-interface TrashPlace {
+/** The ids of entries in the trash and of versions name a location, so that rights are decided before any lookup. */
+interface KeptPlace {
   id: string
   providerId: string
-  /** The path before the deletion, which starts with "/". */
+  /** The path before the deletion, or that of the file. It starts with "/". */
   path: string
 }
 
-export function formatTrashId({ id, providerId, path }: TrashPlace): string {
+export function formatKeptId({ id, providerId, path }: KeptPlace): string {
   return Buffer.from(JSON.stringify([id, providerId, path])).toString('base64url')
 }
 
 /** Nothing in the result is validated. @throws NOT_FOUND for a text that is no id */
-export function parseTrashId(text: string): TrashPlace {
+export function parseTrashId(text: string): KeptPlace {
+  return parseKeptId(text) ?? fail(notInTrash())
+}
+
+/** Nothing in the result is validated. @throws NOT_FOUND for a text that is no id */
+export function parseVersionId(text: string): KeptPlace {
+  return parseKeptId(text) ?? fail(noSuchVersion())
+}
+
+function fail(error: AppError): never {
+  throw error
+}
+
+function parseKeptId(text: string): KeptPlace | null {
   try {
     const [id, providerId, path] = JSON.parse(Buffer.from(text, 'base64url').toString())
     if ([id, providerId, path].every(part => typeof part === 'string')) return { id, providerId, path }
   } catch {
     // The text is not JSON, or not a list.
   }
-  throw notInTrash()
+  return null
 }
 
 export function notInTrash(): AppError {
   return new AppError('NOT_FOUND', 'This entry is not in the trash: it was restored, or deleted for good.')
+}
+
+export function noSuchVersion(): AppError {
+  return new AppError(
+    'NOT_FOUND',
+    'There is no such version of this file: it was restored or deleted, or its time is over.',
+  )
 }

@@ -3,7 +3,7 @@
  * GraphQL fields use the same objects as their rules, so a rule cannot differ from what is checked.
  */
 import { AppError } from '../errors.ts'
-import { parseTrashId } from './id.ts'
+import { parseTrashId, parseVersionId } from './id.ts'
 import { childOf, commonPath, parentOf, parseNewName, parseNewPath, parsePath, root, type StoragePath } from './path.ts'
 import {
   type Grant,
@@ -34,6 +34,8 @@ interface Inputs {
   id: { id: string }
   /** The path at which the entry with this id in the trash was deleted. */
   trashed: { id: string }
+  /** The path of the file whose version has this id. */
+  version: { id: string }
   /** All of `sources`. */
   sources: { sources: readonly { providerId: string; path: string }[] }
   /** All of `within`; without them, everything that the viewer may access. */
@@ -68,6 +70,8 @@ export const needs = {
   delete: [{ scope: 'write', at: 'path' }],
   hold: [{ scope: 'admin', at: 'path' }],
   restore: [{ scope: 'write', at: 'trashed' }],
+  readVersion: [{ scope: 'read', at: 'version' }],
+  changeVersion: [{ scope: 'write', at: 'version' }],
   rename: [
     { scope: 'write', at: 'path' },
     { scope: 'write', at: 'name' },
@@ -177,6 +181,10 @@ const locate: { readonly [At in keyof Inputs]: (input: Inputs[At]) => Location |
   id: ({ id }) => ({ providerId: id, path: root }),
   trashed: ({ id }) => {
     const { providerId, path } = parseTrashId(id)
+    return { providerId, path: parsePath(path) }
+  },
+  version: ({ id }) => {
+    const { providerId, path } = parseVersionId(id)
     return { providerId, path: parsePath(path) }
   },
   sources: ({ sources }) => sources.map(({ providerId, path }) => ({ providerId, path: parsePath(path) })),

@@ -9,6 +9,7 @@ import type { Schema } from './schema.ts'
 type Table =
   | 'account_notices'
   | 'directory_syncs'
+  | 'file_versions'
   | 'jobs'
   | 'quota_changes'
   | 'quota_counts'

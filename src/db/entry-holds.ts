@@ -1,8 +1,9 @@
 /** Holds on entries. Each holds for its path and everything below it, until its date or until it is released. */
-import { type Selectable, type SqlBool, sql } from 'kysely'
+import { type ExpressionBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import type { StoragePath } from '../auth/path.ts'
 import type { Change, Database } from './client.ts'
 import { batchedAround, isWithinPath, restoredPath, storedPath } from './entry-paths.ts'
+import type { ProviderRecord } from './providers.ts'
 import { type RightsVersion, toVersion, versionColumns } from './rights.ts'
 import type { Schema } from './schema.ts'
 
@@ -36,10 +37,16 @@ export interface ChangeFlags {
   version: RightsVersion
   hasLocks: boolean
   hasHolds: boolean
+  versions: VersionSettings
 }
 
-/** Returns whether a provider has any locks and holds. */
+/** How a provider keeps earlier versions of files, as it is set. */
+export type VersionSettings = Pick<ProviderRecord, 'versionCount' | 'versionDays'>
+
+/** Returns whether a provider has any locks and holds, and how it keeps versions. */
 export async function findChangeFlags(db: Database, providerId: string): Promise<ChangeFlags | null> {
+  const providerOf = (eb: ExpressionBuilder<Schema, 'rights_counter'>) =>
+    eb.selectFrom('providers').where('id', '=', providerId)
   const row = await db
     .selectFrom('rights_counter')
     .select(versionColumns)
@@ -50,9 +57,13 @@ export async function findChangeFlags(db: Database, providerId: string): Promise
       sql<boolean>`exists (select from entry_holds where provider_id = ${providerId} and ${isActiveHold})`.as(
         'has_holds',
       ),
+      eb => providerOf(eb).select('version_count').as('version_count'),
+      eb => providerOf(eb).select('version_days').as('version_days'),
     ])
     .executeTakeFirst()
-  return row ? { version: toVersion(row), hasLocks: row.has_locks, hasHolds: row.has_holds } : null
+  if (!row) return null
+  const versions = { versionCount: row.version_count, versionDays: row.version_days }
+  return { version: toVersion(row), hasLocks: row.has_locks, hasHolds: row.has_holds, versions }
 }
 
 /** Returns an active hold below a path, or null. */

@@ -21,6 +21,10 @@ export interface ProviderRecord {
   jobLimits: JobLimits
   /** Days that deleted entries stay in the trash; 0 deletes them at once, null leaves it to the server's setting. */
   trashDays: number | null
+  /** The maximum number of earlier versions of a file; 0 keeps none, null leaves it to the kind of storage. */
+  versionCount: number | null
+  /** Days that earlier versions are kept; null leaves it to the server. */
+  versionDays: number | null
   createdAt: Date
 }
 
@@ -35,7 +39,8 @@ export interface JobLimits {
 export type NewProvider = Pick<
   ProviderRecord,
   'workspaceId' | 'id' | 'type' | 'name' | 'slug' | 'config' | 'sealedSecrets' | 'status' | 'statusReason'
->
+> &
+  Partial<Pick<ProviderRecord, 'versionCount' | 'versionDays'>>
 
 /** Returns null if the slug is taken. */
 export async function insertProvider(db: Change, values: NewProvider): Promise<ProviderRecord | null> {
@@ -51,6 +56,8 @@ export async function insertProvider(db: Change, values: NewProvider): Promise<P
       secrets: values.sealedSecrets,
       status: values.status,
       status_reason: values.statusReason,
+      version_count: values.versionCount ?? null,
+      version_days: values.versionDays ?? null,
     })
     .onConflict(conflict => conflict.columns(['workspace_id', 'slug']).doNothing())
     .returningAll()
@@ -119,7 +126,10 @@ export function prepareProviders(db: Database): (ids: readonly string[]) => Prom
 }
 
 /** The properties that do not affect how a provider is opened. */
-type ProviderDetails = Pick<ProviderRecord, 'name' | 'slug' | 'jobLimits' | 'trashDays'>
+type ProviderDetails = Pick<
+  ProviderRecord,
+  'name' | 'slug' | 'jobLimits' | 'trashDays' | 'versionCount' | 'versionDays'
+>
 
 /**
  * Updates a provider and increments its version, so that servers open it again. Returns null if the row no longer has `version`.
@@ -228,15 +238,19 @@ function toProvider(row: Selectable<Schema['providers']>): ProviderRecord {
       bytesPerSecond: row.job_bytes_per_second === null ? null : Number(row.job_bytes_per_second),
     },
     trashDays: row.trash_days,
+    versionCount: row.version_count,
+    versionDays: row.version_days,
     createdAt: row.created_at,
   }
 }
 
-function toColumns({ name, slug, jobLimits, trashDays }: Partial<ProviderDetails>) {
+function toColumns({ name, slug, jobLimits, trashDays, versionCount, versionDays }: Partial<ProviderDetails>) {
   return {
     ...(name !== undefined && { name }),
     ...(slug !== undefined && { slug }),
     ...(trashDays !== undefined && { trash_days: trashDays }),
+    ...(versionCount !== undefined && { version_count: versionCount }),
+    ...(versionDays !== undefined && { version_days: versionDays }),
     ...(jobLimits && {
       job_files_at_once: jobLimits.filesAtOnce,
       job_bytes_per_second: jobLimits.bytesPerSecond,

@@ -93,6 +93,7 @@ export const auditActions = [
   'HOLD_RELEASE',
   'READ',
   'RESTORE',
+  'VERSION_DELETE',
   'TRASH_EMPTY',
   'JOB_CREATE',
   'JOB_PAUSE',
@@ -167,6 +168,7 @@ export interface Schema {
   entry_holds: EntryHoldTable
   entry_properties: EntryPropertyTable
   trash_items: TrashItemTable
+  file_versions: FileVersionTable
   shares: ShareTable
   share_claims: ShareClaimTable
   share_emails: ShareEmailTable
@@ -583,6 +585,10 @@ interface ProviderTable {
   job_bytes_per_second: ColumnType<string | null, number | null | undefined, number | null>
   /** Null leaves it to the server's setting. */
   trash_days: ColumnType<number | null, number | null | undefined, number | null>
+  /** Null is the default of the storage. */
+  version_count: ColumnType<number | null, number | null | undefined, number | null>
+  /** Null is the default of the server. */
+  version_days: ColumnType<number | null, number | null | undefined, number | null>
   created_at: CreatedAt
 }
 
@@ -1003,6 +1009,28 @@ interface EntryPropertyTable {
  * perhaps still there. REMOVING: it is deleted for good.
  */
 export type TrashState = 'TRASHING' | 'TRASHED' | 'RESTORING' | 'REMOVING'
+
+/** See the migration. */
+interface FileVersionTable {
+  /** A UUID of version 7: ids are in order of time. */
+  id: string
+  provider_id: string
+  /** As `storedPath` writes it. */
+  path: string
+  /** A bigint. */
+  size: ColumnType<string | null, number | null, number | null>
+  modified_at: Date | null
+  etag: string | null
+  /** Who replaced or deleted the file. */
+  user_id: string
+  state: FileVersionState
+  replaced_at: ColumnType<Date, Date | undefined, never>
+  expires_at: Date
+  due_at: Date
+}
+
+/** A version that is being kept or restored by a killed server is settled later. Only KEPT ones are listed. */
+export type FileVersionState = 'KEEPING' | 'KEPT' | 'RESTORING' | 'REMOVING'
 
 interface TrashItemTable {
   /** A UUID of version 7: ids are in order of time. */

@@ -64,6 +64,7 @@ import { createUploadServices } from './uploads/active-upload.ts'
 import { createIdempotency } from './uploads/idempotency.ts'
 import { createResumableUploads } from './uploads/index.ts'
 import { createMultipartUploads } from './uploads/multipart/index.ts'
+import { createVersions } from './versions/index.ts'
 import { createWebhooks } from './webhooks/index.ts'
 import { startWebhookSender } from './webhooks/sender.ts'
 
@@ -213,6 +214,7 @@ export function createServices(options: {
     isWorking: options.workers > 0,
     onError,
   })
+  const versions = createVersions({ db, storage, audit, onError, collects: options.workers > 0 })
   const { mail, onMailFailure } = options
   const notify = createNotify(mail !== null)
   const stopMail = mail && options.workers > 0 ? startMail(mail) : async () => {}
@@ -236,6 +238,7 @@ export function createServices(options: {
       stopMail(),
       trash.stop(),
       quotas.stop(),
+      versions.stop(),
       catalogue.stopWork(),
       worker.close(),
       feed.close(),
@@ -302,6 +305,7 @@ export function createServices(options: {
     schedules: createSchedules({ db, audit, jobs }),
     events: createEvents({ storage, feed: entryFeed }),
     trash,
+    versions,
     entryLocks: createEntryLocks({ db, audit, guard: authentication.entryGuard }),
     quotas,
     entryHolds: createEntryHolds({ db, storage, audit, guard: authentication.entryGuard }),

@@ -196,6 +196,16 @@ export const definitions = {
     wholeNumber(0, 3650),
     '30',
   ),
+  STOWAGE_VERSION_COUNT: define(
+    '[Earlier versions](keeping-files.md#versions) of each file that a storage keeps, if it sets no other number and keeps them without copying; `0` keeps none',
+    wholeNumber(0, 1000),
+    '20',
+  ),
+  STOWAGE_VERSION_DAYS: define(
+    'Days that earlier versions are kept in a storage that sets no other number',
+    wholeNumber(1, 3650),
+    '30',
+  ),
   STOWAGE_CATALOGUE_HOURS: define(
     'Hours between two comparisons of each storage with its [catalogue](search.md), which the search needs; 0 keeps no catalogues',
     wholeNumber(0, 8760),

@@ -68,6 +68,10 @@ export interface Settings {
   readonly auditDays: number
   /** Days that deleted files stay in the trash, unless a provider sets another number; 0 deletes them at once. */
   readonly trashDays: number
+  /** Earlier versions of a file that are kept, where that takes no copy and the provider sets no other number; 0 keeps none. */
+  readonly versionCount: number
+  /** Days that earlier versions are kept, unless a provider sets another number. */
+  readonly versionDays: number
   /** Hours between two comparisons of a storage with its catalogue; 0 means that there are no catalogues. */
   readonly catalogueHours: number
   /** Processes that share the port. */
@@ -181,6 +185,8 @@ export function readSettings(environment: Record<string, string | undefined>): S
     directSeconds: read('STOWAGE_DIRECT_SECONDS'),
     auditDays: read('STOWAGE_AUDIT_DAYS'),
     trashDays: read('STOWAGE_TRASH_DAYS'),
+    versionCount: read('STOWAGE_VERSION_COUNT'),
+    versionDays: read('STOWAGE_VERSION_DAYS'),
     catalogueHours: read('STOWAGE_CATALOGUE_HOURS'),
     processes: read('STOWAGE_PROCESSES') ?? Math.min(4, Math.ceil(availableParallelism() / 2)),
     workers: read('STOWAGE_WORKERS'),

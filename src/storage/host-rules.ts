@@ -173,8 +173,10 @@ export function checkProvider(provider: StorageProvider): StorageProvider {
   if (storedChecksum !== undefined && !storedChecksums.has(storedChecksum)) {
     throw fault('a provider with an unknown traits.storedChecksum')
   }
-  if (traits.keepsModifiedAt !== undefined && typeof traits.keepsModifiedAt !== 'boolean') {
-    throw fault('a provider whose traits.keepsModifiedAt is neither true nor false')
+  for (const name of ['keepsModifiedAt', 'keepsReplaced'] as const) {
+    if (traits[name] !== undefined && typeof traits[name] !== 'boolean') {
+      throw fault(`a provider whose traits.${name} is neither true nor false`)
+    }
   }
   if (traits.maxFileSize !== undefined) requireBytes('traits.maxFileSize', traits.maxFileSize)
   for (const name of ['maxReads', 'maxWrites', 'listedTimePrecision', 'changesInterval'] as const) {

@@ -19,6 +19,7 @@ import type { Adapter, AdapterRegistry } from './registry.ts'
 import { createStatusReports } from './status-reports.ts'
 import { createTokenStore, RedactedSecrets, type Redactor, type TokenStore } from './tokens.ts'
 import { ProviderTrash, type TrashTraits, trashTraits } from './trash.ts'
+import { createVersionStore, type UsualVersions, type VersionTraits } from './versions.ts'
 import { WriteLocation } from './write-location.ts'
 import { createWriteTracker } from './write-tracker.ts'
 
@@ -42,6 +43,8 @@ export interface Storage {
   idleTime(providerId: string): number
   /** The trash of a provider, for the server itself. @throws as `readAt` */
   trash(record: ProviderRecord): Promise<ProviderTrash>
+  /** @throws as `readAt` */
+  versionTraits(record: ProviderRecord): Promise<VersionTraits>
   /** @throws as `readAt` */
   trashTraits(record: ProviderRecord): Promise<TrashTraits>
   /** Calls a provider for something other than content. @throws UNAVAILABLE after the metadata timeout; BACK_END_FAULT and others */
@@ -82,6 +85,8 @@ export interface StorageOptions {
   observe?: ((provider: StorageProvider, labels: { id: string; type: string }) => StorageProvider) | undefined
   /** Days that deleted entries stay in the trash of a provider that sets no other number. Default: none. */
   trashDays?: number | undefined
+  /** How many versions a provider keeps that sets no other number, where that takes no copy. Default: none. */
+  usualVersions?: UsualVersions | undefined
   /** Milliseconds for a call that moves no file content, including `open` and `close`. Default: a minute. */
   metadataTimeout?: number | undefined
   /** Milliseconds without progress of a transfer at the back end. Default: five minutes. */
@@ -102,6 +107,12 @@ export function createStorage(options: StorageOptions): Storage {
   const contents = createContentTracker({ db, onError: err => warn('Checksums could not be stored.', { err }) })
   const statusReports = createStatusReports({ db, onError: err => warn('A status could not be stored.', { err }) })
   const opener = createProviderOpener({ db, network, tokens, warn, metadataTimeout })
+  const versions = createVersionStore({
+    db,
+    exclusively: opener.exclusively,
+    usual: options.usualVersions ?? { count: 0, days: 1 },
+    onError: err => warn('A version of a file could not be listed: a server does that later.', { err }),
+  })
   const cache = createProviderCache<ProviderContext & Pick<OpenedProvider, 'close'>>({
     async open(record, resources) {
       const opened = await openStored(record, resources).catch(cause => {
@@ -109,7 +120,7 @@ export function createStorage(options: StorageOptions): Storage {
         throw withoutDetails(cause)
       })
       const provider = observe(opened.provider, record)
-      const guards = { activeGrants, changes, quotas, writeTracker, contents }
+      const guards = { activeGrants, changes, quotas, writeTracker, contents, versions }
       return { id: record.id, ...opened, provider, metadataTimeout, timeouts, ...guards }
     },
     close: ({ close }) => close(),
@@ -180,6 +191,7 @@ export function createStorage(options: StorageOptions): Storage {
     trash: async record => new ProviderTrash(await cache.get(record)),
     trashTraits: async record =>
       trashTraits((await cache.get(record)).provider, { own: record.trashDays, usual: trashDays }),
+    versionTraits: async record => versions.traitsOf((await cache.get(record)).provider, record),
     ask: (signal, call) => opener.ask(signal, call),
     async tryOut(adapter, settings, use, record) {
       using _redaction = redaction.hold(...Object.values(adapter.rules.split(settings).secret))

@@ -1,5 +1,5 @@
 /** Opens a back end through its adapter, and gives the adapter its tokens, its locks and its network. */
-import type { Call, Host, Network, StorageProvider } from '../../adapters/contract.ts'
+import type { Call, Exclusive, Host, Network, StorageProvider } from '../../adapters/contract.ts'
 import { StorageError } from '../../adapters/contract.ts'
 import { createPool } from '../../adapters/pool.ts'
 import type { Database } from '../db/client.ts'
@@ -33,6 +33,8 @@ export interface ProviderOpener {
   ): Promise<OpenedProvider>
   /** Calls a provider for something other than content. @throws UNAVAILABLE after the metadata timeout; BACK_END_FAULT and others */
   ask<T>(signal: AbortSignal | null, call: (call: Call) => Promise<T>, discard?: (late: T) => unknown): Promise<T>
+  /** The locks that adapters get. */
+  readonly exclusively: Exclusive
 }
 
 export function createProviderOpener(options: {
@@ -98,6 +100,7 @@ export function createProviderOpener(options: {
 
   return {
     ask,
+    exclusively,
     async open(adapter, config, record, follow = provider => provider) {
       const ending = new AbortController()
       const host = hostFor(adapter, config, { record, signal: ending.signal })

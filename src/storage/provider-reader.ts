@@ -27,6 +27,11 @@ export class ProviderReader {
     return this.#call(signal, async call => checkEntry(await this.#context.provider.stat(path, call), nameOf(path)))
   }
 
+  /** The entry at a path. */
+  at(path: StoragePath): { stat(signal: AbortSignal): Promise<CheckedEntry> } {
+    return { stat: signal => this.stat(path, signal) }
+  }
+
   /** @throws as `ReadLocation.list` */
   list(
     path: StoragePath,

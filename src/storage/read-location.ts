@@ -8,6 +8,7 @@ import { finished, type Readable } from 'node:stream'
 import type { ByteRange, Call, LinkHeaders, StorageProvider, Traits } from '../../adapters/contract.ts'
 import { ancestorsOf, childOf, isWithin, nameOf, type StoragePath } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
+import type { VersionSettings } from '../db/entry-holds.ts'
 import type { KnownContent } from '../db/known-contents.ts'
 import { AppError } from '../errors.ts'
 import { startDeadline } from '../lib/timeout.ts'
@@ -30,6 +31,7 @@ import {
   type Presigned,
   type SmallContent,
 } from './validate-entry.ts'
+import type { VersionStore } from './versions.ts'
 import type { WriteTracker } from './write-tracker.ts'
 
 /** A change of an entry. */
@@ -43,8 +45,8 @@ export interface GuardedChange {
 
 /** Decides whether something other than rights prevents a change: the lock of another member, or a hold. */
 export interface ChangeGuard {
-  /** @throws LOCKED, ON_HOLD */
-  require(grant: Grant, change: GuardedChange): Promise<void>
+  /** Returns how the provider keeps versions, which is read with the rest. @throws LOCKED, ON_HOLD */
+  require(grant: Grant, change: GuardedChange): Promise<VersionSettings>
   /** Calls `cancel` when something begins to prevent a change that is running. Dispose of it when the change ends. */
   watch(grant: Grant, change: GuardedChange, cancel: (error: AppError) => void): Disposable
 }
@@ -62,6 +64,7 @@ export interface ProviderContext {
   quotas: QuotaGuard
   writeTracker: WriteTracker
   contents: ContentTracker
+  versions: VersionStore
 }
 
 /** The maximum number of entries per page of a listing. */

@@ -7,6 +7,7 @@ import { callAdapterForChange } from './adapter-call.ts'
 import type { ContentHash, UnfinishedContents } from './content-hash.ts'
 import { runWithTimeout, type TransferTimeouts, writeWithTimeout } from './transfer-timeouts.ts'
 import { type CheckedEntry, checkEntry, fault } from './validate-entry.ts'
+import type { Keeping } from './versions.ts'
 
 /** The maximum number of bytes of UTF-8, from the contract. */
 const maxStateBytes = 8 * 1024
@@ -22,8 +23,12 @@ interface ResumableContext {
   timeouts: TransferTimeouts
   /** Runs work that records what it stores at the back end: see `createWriteTracker`. */
   track<T>(work: (unfinished: Unfinished) => Promise<T>): Promise<T>
-  /** Called before the file becomes visible. @throws LOCKED */
-  guard(): Promise<void>
+  /** Runs the step that makes the file visible, with what keeps a file that it replaces. @throws LOCKED, ON_HOLD */
+  complete<T>(
+    signal: AbortSignal,
+    options: { overwrite: boolean },
+    work: (keeping: Keeping | null) => Promise<T>,
+  ): Promise<T>
   contents: UnfinishedContents
   /** Called when the file is visible. @param sha256 null if this process has not sent all of its bytes in order */
   wrote(entry: CheckedEntry, sha256: Buffer | null): void
@@ -114,12 +119,15 @@ export class ResumableLocation {
     parts: readonly { number: number; tag: string }[],
     options: { size: number; overwrite: boolean },
   ): Promise<CheckedEntry> {
-    await this.#context.guard()
-    return runWithTimeout(requestSignal, this.#context.timeouts.step, signal =>
-      callAdapterForChange(signal, async () =>
-        this.#stored(await this.#parts.complete(state, parts, { ...options, signal }), options.size),
-      ),
-    )
+    return this.#context.complete(requestSignal, options, async keeping => {
+      await keeping?.before()
+      const call = { ...options, ...keeping?.option }
+      return runWithTimeout(requestSignal, this.#context.timeouts.step, signal =>
+        callAdapterForChange(signal, async () =>
+          this.#stored(await this.#parts.complete(state, parts, { ...call, signal }), options.size),
+        ),
+      )
+    })
   }
 
   /** Frees what the back end stores, even if the client has disconnected. */
@@ -140,15 +148,19 @@ export class ResumableLocation {
     bytes: AsyncIterable<Buffer>,
     options: { offset: number; size: number; overwrite: boolean },
   ): Promise<CheckedEntry> {
-    await this.#context.guard()
-    const content = this.#context.contents.take(state, options.offset)
-    const complete = async (body: Readable, signal: AbortSignal) => {
-      const size = options.offset + options.size
-      const entry = this.#stored(await this.#writes.complete(state, body, { ...options, signal }), size)
-      this.#context.wrote(entry, content?.digest(size) ?? null)
-      return entry
-    }
-    return this.#send(requestSignal, readableOf(bytes), options.size, complete, content)
+    return this.#context.complete(requestSignal, options, async keeping => {
+      const content = this.#context.contents.take(state, options.offset)
+      const complete = async (body: Readable, signal: AbortSignal) => {
+        const size = options.offset + options.size
+        const call = { ...options, ...keeping?.option, signal }
+        const entry = this.#stored(await this.#writes.complete(state, body, call), size)
+        this.#context.wrote(entry, content?.digest(size) ?? null)
+        return entry
+      }
+      const last = readableOf(bytes)
+      const body = keeping ? await keeping.beforeEndOf(last) : last
+      return this.#send(requestSignal, body, options.size, complete, content)
+    })
   }
 
   get #parts(): PartWrites {

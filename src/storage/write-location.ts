@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream'
 import type { Call } from '../../adapters/contract.ts'
-import { childOf, nameOf, type StoragePath, trashFolder } from '../auth/path.ts'
+import { childOf, nameOf, root, type StoragePath, trashFolder } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
+import type { VersionSettings } from '../db/entry-holds.ts'
 import { callAdapter, callAdapterForChange, isStorageError } from './adapter-call.ts'
 import { ContentHash } from './content-hash.ts'
 import { meteredBody } from './quota-guard.ts'
@@ -10,6 +11,7 @@ import { ResumableLocation } from './resumable-write.ts'
 import { runWithTimeout, writeWithTimeout } from './transfer-timeouts.ts'
 import { checkTrashId, nativeTrash, trashPath } from './trash.ts'
 import { type CheckedEntry, checkCopies, checkEntry, fault, known, type Presigned, toEntry } from './validate-entry.ts'
+import type { Keeping, VersionTraits } from './versions.ts'
 
 interface WriteOptions {
   size?: number
@@ -36,9 +38,9 @@ export class WriteLocation extends ReadLocation {
    * @param change.isTree the entry and everything below it goes away or is replaced
    * @throws LOCKED, ON_HOLD
    */
-  requireChangeable({ isTree } = { isTree: false }): Promise<void> {
+  async requireChangeable({ isTree } = { isTree: false }): Promise<void> {
     // Every change may add the entry to its folder or remove it from there, so a lock of the folder alone prevents it, too.
-    return this.context.changes.require(this.grant, { path: this.path, isTree, isMember: true })
+    await this.context.changes.require(this.grant, { path: this.path, isTree, isMember: true })
   }
 
   /** @param options.isReserved the write is part of the work of `store` */
@@ -56,11 +58,13 @@ export class WriteLocation extends ReadLocation {
   #write(requestSignal: AbortSignal, body: Readable, { sha256, ...options }: WriteOptions): Promise<CheckedEntry> {
     const { timeouts, provider, writeTracker, contents } = this.context
     const content = sha256 ? null : new ContentHash()
-    return this.runChange([this.grant], { isTree: false }, requestSignal, granted => {
+    const change = { isTree: false, overwrite: options.overwrite }
+    return this.runReplacing([this.grant], change, requestSignal, async (granted, keeping) => {
+      const sent = keeping ? await keeping.beforeEndOf(body) : body
       const send = (signal: AbortSignal) =>
         callAdapterForChange(signal, async () => {
           const written = await writeTracker.track(this.grant, this.path, unfinished =>
-            provider.write(this.path, body, { ...options, unfinished, signal }),
+            provider.write(this.path, sent, { ...options, ...keeping?.option, unfinished, signal }),
           )
           const stored = checkEntry(written, nameOf(this.path))
           if (options.size !== undefined && stored.size !== null && stored.size !== options.size) {
@@ -69,7 +73,7 @@ export class WriteLocation extends ReadLocation {
           contents.wrote(this, stored, sha256 ? sha256() : (content?.digest(stored.size) ?? null))
           return stored
         })
-      return writeWithTimeout(granted, body, timeouts, options.size, send, content?.update)
+      return writeWithTimeout(granted, sent, timeouts, options.size, send, content?.update)
     })
   }
 
@@ -78,15 +82,61 @@ export class WriteLocation extends ReadLocation {
     grants: readonly Grant[],
     { isTree, isMember = true }: { isTree: boolean; isMember?: boolean },
     requestSignal: AbortSignal,
-    work: (signal: AbortSignal) => Promise<T>,
+    work: (signal: AbortSignal, settings: VersionSettings) => Promise<T>,
   ): Promise<T> {
     const { activeGrants, changes } = this.context
     const change = { path: this.path, isTree, isMember }
     await activeGrants.confirm(grants)
-    await changes.require(this.grant, change)
+    const settings = await changes.require(this.grant, change)
     using active = activeGrants.register(grants, requestSignal)
     using _watched = changes.watch(this.grant, change, error => active.cancel(error))
-    return await work(active.signal)
+    return await work(active.signal, settings)
+  }
+
+  /** Runs a change that replaces a file with `overwrite`. `work` gets what keeps that file, or null if nothing is kept. */
+  private runReplacing<T>(
+    grants: readonly Grant[],
+    change: { isTree: boolean; overwrite: boolean },
+    requestSignal: AbortSignal,
+    work: (signal: AbortSignal, keeping: Keeping | null) => Promise<T>,
+  ): Promise<T> {
+    return this.runChange(grants, change, requestSignal, (signal, settings) =>
+      change.overwrite ? this.keeping(settings, signal, keeping => work(signal, keeping)) : work(signal, null),
+    )
+  }
+
+  private keeping<T>(
+    settings: VersionSettings,
+    signal: AbortSignal,
+    work: (keeping: Keeping | null) => Promise<T>,
+  ): Promise<T> {
+    const { provider, writeTracker, versions } = this.context
+    return versions.keeping({ provider, grant: this.grant, path: this.path, settings, writeTracker }, signal, work)
+  }
+
+  /** How many versions of replaced and deleted files are kept here. */
+  async versionTraits(): Promise<VersionTraits> {
+    const { provider, changes, versions } = this.context
+    return versions.traitsOf(
+      provider,
+      await changes.require(this.grant, { path: root, isTree: false, isMember: false }),
+    )
+  }
+
+  /**
+   * Deletes a file whose content stays as an earlier version.
+   * @param moveTo moves the file, which nothing else replaces meanwhile
+   * @returns false if no versions are kept: nothing was done
+   */
+  async deleteToVersions(
+    signal: AbortSignal,
+    moveTo: (version: WriteLocation) => Promise<CheckedEntry>,
+  ): Promise<boolean> {
+    const change = { path: this.path, isTree: true, isMember: true }
+    return this.keeping(await this.context.changes.require(this.grant, change), signal, async keeping => {
+      await keeping?.preserve(path => moveTo(new WriteLocation(this.context, this.grant, path)))
+      return keeping !== null
+    })
   }
 
   /**
@@ -116,15 +166,23 @@ export class WriteLocation extends ReadLocation {
       contents: contents.unfinished,
       wrote: (entry, sha256) => contents.wrote(this, entry, sha256),
       track: work => writeTracker.track(this.grant, this.path, work),
-      guard: () => this.requireChangeable(),
+      complete: async (signal, { overwrite }, work) => {
+        const change = { path: this.path, isTree: false, isMember: true }
+        const settings = await this.context.changes.require(this.grant, change)
+        return overwrite ? this.keeping(settings, signal, work) : work(null)
+      },
     })
   }
 
-  /** Works like `presignRead`, for a link that creates or replaces the file. */
+  /**
+   * Works like `presignRead`, for a link that creates or replaces the file. Returns null where versions are kept, because the back end
+   * would replace the file by itself.
+   */
   async presignWrite(signal: AbortSignal, expiresIn: number): Promise<Presigned | null> {
-    await this.requireChangeable()
-    // Nothing at the back end would cut an upload that exceeds a quota.
-    if (await this.context.quotas.applies(this.providerId)) return null
+    const { provider, changes, versions, quotas } = this.context
+    const settings = await changes.require(this.grant, { path: this.path, isTree: false, isMember: true })
+    // Nothing at the back end would cut an upload that exceeds a quota, or keep what it replaces.
+    if (versions.traitsOf(provider, settings).count > 0 || (await quotas.applies(this.providerId))) return null
     return this.presigned(signal, { method: 'PUT', expiresIn })
   }
 
@@ -184,8 +242,11 @@ export class WriteLocation extends ReadLocation {
     await this.requireChangeable({ isTree: true })
     const size = seen && (seen.kind === 'file' ? seen.size : null)
     return this.context.quotas.move(this.grant, { from: this.path, to: destination.path, size }, () =>
-      destination.inOneStep(this, { isTree: true }, signal, async call => {
-        const moved = await move(this.path, destination.path, { overwrite, ...known(seen), ...call })
+      destination.inOneStep(this, { isTree: true, overwrite }, signal, async (call, keeping) => {
+        // A directory never replaces a file.
+        if (seen?.kind !== 'directory') await keeping?.before()
+        const options = { overwrite, ...keeping?.option, ...known(seen), ...call }
+        const moved = await move(this.path, destination.path, options)
         await this.context.contents.moved(this, destination.path)
         return checkEntry(moved, nameOf(destination.path))
       }),
@@ -206,9 +267,10 @@ export class WriteLocation extends ReadLocation {
     if (!this.sharesBackEnd(source) || !copy) return null
     const entry = toEntry(seen)
     return this.context.quotas.write(this.grant, this.path, { size: seen.size ?? 0 }, () =>
-      this.inOneStep(source, { isTree: true }, signal, async call => {
+      this.inOneStep(source, { isTree: true, overwrite }, signal, async (call, keeping) => {
+        await keeping?.before()
         const copied = await this.context.writeTracker.track(this.grant, this.path, unfinished =>
-          copy(source.path, this.path, { overwrite, ...call, unfinished, entry }),
+          copy(source.path, this.path, { overwrite, ...keeping?.option, ...call, unfinished, entry }),
         )
         return checkEntry(copied, nameOf(this.path))
       }),
@@ -234,7 +296,7 @@ export class WriteLocation extends ReadLocation {
     // A quota may have room for some of the files.
     if (await quotas.applies(this.providerId)) return null
     // New files are free of locks and holds of their own, so those of the folder decide.
-    return this.inOneStep(source, { isTree: false, isMember: false }, signal, async call =>
+    return this.inOneStep(source, { isTree: false, isMember: false, overwrite: false }, signal, async call =>
       checkCopies(await provider.copySmall?.(source.path, this.path, names, call), names),
     )
   }
@@ -242,15 +304,15 @@ export class WriteLocation extends ReadLocation {
   /** Returns null for NOT_IN_ONE_STEP. */
   private inOneStep<T>(
     source: ReadLocation,
-    change: { isTree: boolean; isMember?: boolean },
+    change: { isTree: boolean; isMember?: boolean; overwrite: boolean },
     requestSignal: AbortSignal,
-    step: (call: Call) => Promise<T>,
+    step: (call: Call, keeping: Keeping | null) => Promise<T>,
   ): Promise<T | null> {
-    return this.runChange([source.grant, this.grant], change, requestSignal, granted =>
+    return this.runReplacing([source.grant, this.grant], change, requestSignal, (granted, keeping) =>
       runWithTimeout(granted, this.context.timeouts.step, signal =>
         callAdapterForChange(signal, async () => {
           try {
-            return await step({ signal })
+            return await step({ signal }, keeping)
           } catch (error) {
             if (isStorageError(error) && error.code === 'NOT_IN_ONE_STEP') return null
             throw error

@@ -78,6 +78,8 @@ async function launch(t: Test, connectionString: string, folder: string, options
     signInLimit: 0,
     // Most tests are about deleting itself. Those of the trash switch it on.
     trashDays: 0,
+    // The same is true of replacing, and of the tests of versions.
+    versionCount: 0,
     // Only tests of the catalogue count calls of its worker.
     catalogueHours: 0,
     ...options.settings,

@@ -15,6 +15,7 @@ import { type Call, type PartWrites, StorageError } from '../../contract.ts'
 import { hasErrno, withStorageErrors } from './errors.ts'
 import { inside, self, splitPath } from './names.ts'
 import { openChild, type Root, syncDirectory } from './open.ts'
+import { keeperOf } from './preserve.ts'
 import { FileBody } from './read.ts'
 import {
   endFile,
@@ -47,7 +48,7 @@ export function partWrites(root: Root): PartWrites {
         const listed = parts.map(part => parseTag(part, state)).sort((a, b) => a.number - b.number)
         if (listed.reduce((sum, part) => sum + part.size, 0) !== size) throw partMissing()
         return await withUploadFolder(root, state, signal, async (staging, parent) => {
-          const destination = { root, ...splitPath(state.path), overwrite, signal }
+          const destination = { root, ...splitPath(state.path), overwrite, keep: keeperOf(root, options), signal }
           const entry = await withWhole(staging, state, listed, signal, async whole => {
             await endFile(whole.handle, size, state)
             return await publishAt(whole, destination, undefined)

@@ -12,6 +12,7 @@ import {
   nameOf,
   type Quota,
   type ReadResult,
+  type Replacing,
   type ResumableWrites,
   StorageError,
   type StoragePath,
@@ -24,6 +25,7 @@ import { listPage, type NameLists } from './list.ts'
 import { inside, requireName, requireSegments, self, splitPath, toEntry } from './names.ts'
 import { makeDirectory, nameDirectly, type Root, withCreatedDirectory, withDirectory } from './open.ts'
 import { partWrites } from './parts.ts'
+import { keeperOf } from './preserve.ts'
 import { BytesBody, FileBody, type OpenedFile, openFile, openNamed } from './read.ts'
 import { removeEntry, removeTree } from './remove.ts'
 import { resumableWrites } from './resumable.ts'
@@ -34,8 +36,7 @@ import { copyBytes, moveEntry } from './transfer.ts'
 import type { FolderWatches } from './watches.ts'
 import { type Destination, store, takeWhole, writeAll, writeBody } from './write.ts'
 
-type Overwrite = { overwrite: boolean }
-type WriteOptions = Call & Overwrite & { modifiedAt?: Date | undefined }
+type WriteOptions = Call & Replacing & { modifiedAt?: Date | undefined }
 
 /** The resources that all local providers of a process share, so that the bounds hold for the process. */
 export interface SharedByProviders {
@@ -46,7 +47,13 @@ export interface SharedByProviders {
 
 /** Every call opens its path from the root again. Afterwards only the body or handle that it returns stays open. */
 export class LocalProvider implements StorageProvider {
-  readonly traits: Traits = { emptyDirectories: true, keepsModifiedAt: true, listOrder: 'names', changesInterval }
+  readonly traits: Traits = {
+    emptyDirectories: true,
+    keepsModifiedAt: true,
+    keepsReplaced: true,
+    listOrder: 'names',
+    changesInterval,
+  }
   readonly resumable: ResumableWrites
   readonly #root: Root
   readonly #host: Host
@@ -138,7 +145,8 @@ export class LocalProvider implements StorageProvider {
     try {
       const destination = this.#destination(path, options)
       const content = size > smallBytes ? body : await takeWhole(body, size, signal)
-      const stored = content instanceof Readable ? null : await this.#smallFiles.write(destination, content)
+      const stored =
+        content instanceof Readable ? null : await this.#smallFiles.write(withoutKeeping(destination), content)
       if (stored) return stored
       return await store(destination, handle =>
         content instanceof Readable ? writeBody(handle, content, signal) : writeAll(handle, [content], 0),
@@ -150,12 +158,12 @@ export class LocalProvider implements StorageProvider {
     }
   }
 
-  copy(from: StoragePath, to: StoragePath, options: Call & Overwrite & { entry?: Entry }): Promise<Entry> {
-    const { signal, overwrite, entry: known } = options
+  copy(from: StoragePath, to: StoragePath, options: Call & Replacing & { entry?: Entry }): Promise<Entry> {
+    const { signal, overwrite, keep, entry: known } = options
     return withStorageErrors(async () => {
-      const destination = this.#destination(to, { signal, overwrite })
+      const destination = this.#destination(to, { signal, overwrite, ...(keep && { keep }) })
       const isSmall = (known?.size ?? 0) <= smallBytes
-      const copied = isSmall ? await this.#smallFiles.copy(requireSegments(from), destination) : null
+      const copied = isSmall ? await this.#smallFiles.copy(requireSegments(from), withoutKeeping(destination)) : null
       if (copied) return copied
       const { handle, entry } = await this.#open(from, signal)
       try {
@@ -178,8 +186,10 @@ export class LocalProvider implements StorageProvider {
     })
   }
 
-  move(from: StoragePath, to: StoragePath, { signal, overwrite }: Call & Overwrite): Promise<Entry> {
+  move(from: StoragePath, to: StoragePath, options: Call & Replacing): Promise<Entry> {
+    const { signal, overwrite } = options
     return withStorageErrors(async () => {
+      const how = { overwrite, keep: keeperOf(this.#root, options) }
       const destination = splitPath(to)
       if (to.startsWith(`${from}/`)) throw intoItself()
       return await this.#inParent(from, signal, async (parent, name) => {
@@ -187,7 +197,7 @@ export class LocalProvider implements StorageProvider {
         if (to === from && overwrite) return entry
         return await withCreatedDirectory(this.#root, destination.parents, signal, async newParent => {
           signal.throwIfAborted()
-          return await moveEntry({ parent, name }, { parent: newParent, name: destination.name }, overwrite)
+          return await moveEntry({ parent, name }, { parent: newParent, name: destination.name }, how)
         })
       })
     })
@@ -274,10 +284,23 @@ export class LocalProvider implements StorageProvider {
     return await this.#smallFiles.read(this.#root, requireSegments(path), { maxBytes, signal })
   }
 
-  #destination(path: StoragePath, { signal, overwrite, modifiedAt }: WriteOptions): Destination {
+  #destination(path: StoragePath, options: WriteOptions): Destination {
+    const { signal, overwrite, modifiedAt } = options
     signal.throwIfAborted()
-    return { root: this.#root, ...splitPath(path), overwrite, modifiedAt, signal }
+    return {
+      root: this.#root,
+      ...splitPath(path),
+      overwrite,
+      keep: keeperOf(this.#root, options),
+      modifiedAt,
+      signal,
+    }
   }
+}
+
+/** The fast way stores only new files where replaced ones are kept. */
+function withoutKeeping(destination: Destination): Destination {
+  return destination.keep ? { ...destination, overwrite: false } : destination
 }
 
 async function entryAt(parent: FileHandle, name: string): Promise<Entry> {

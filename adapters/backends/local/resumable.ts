@@ -8,6 +8,7 @@ import type { Call, Entry, ResumableWrites, StoragePath } from '../../contract.t
 import { hasErrno, toStorageError, withStorageErrors } from './errors.ts'
 import { inside, splitPath } from './names.ts'
 import { identityOf, openDeepest, type Root, withDirectory } from './open.ts'
+import { keeperOf } from './preserve.ts'
 import { create, openStaging, removeStaging, type Staged, unfinishedPrefix, uniqueTime } from './staging.ts'
 import { publishAt, writeBody } from './write.ts'
 
@@ -128,7 +129,7 @@ export function resumableWrites(root: Root): Omit<ResumableWrites, 'parts'> {
       reading(body, async () => {
         const state = parseState(text)
         const { signal, overwrite } = options
-        const destination = { root, ...splitPath(state.path), overwrite, signal }
+        const destination = { root, ...splitPath(state.path), overwrite, keep: keeperOf(root, options), signal }
         return await withUnfinished(root, state, signal, async (staged, parent): Promise<Entry> => {
           const end = await add(staged.handle, state, body, options)
           await endFile(staged.handle, end, state)

@@ -7,7 +7,7 @@ import { inside, self, toEntry } from './names.ts'
 import { isSame, syncDirectory } from './open.ts'
 import { FileBody } from './read.ts'
 import { clearStagingOf } from './staging.ts'
-import { linkOrClaim, writeBody } from './write.ts'
+import { type Keeper, linkOrClaim, writeBody } from './write.ts'
 
 /**
  * Copies a file between open handles. Shares blocks where the disk can (btrfs, XFS), otherwise copies chunks until an
@@ -38,11 +38,16 @@ type SystemPath = string | Buffer
 type Identity = { dev: bigint; ino: bigint }
 
 /** Moves a file or a directory. @throws EXDEV between disks */
-export async function moveEntry(from: NamedEntry, to: NamedEntry, overwrite: boolean): Promise<Entry> {
+export async function moveEntry(
+  from: NamedEntry,
+  to: NamedEntry,
+  { overwrite, keep }: { overwrite: boolean; keep?: Keeper | undefined },
+): Promise<Entry> {
   const source = inside(from.parent, from.name)
   const stats = await lstat(source, { bigint: true })
   if (!toEntry(from.name, stats)) throw notFound()
   if (overwrite && (await areLinks(from, stats, to))) await unlinkIfSame(source, stats)
+  else if (overwrite && keep && stats.isFile()) await moveAndKeep(source, stats, to, keep)
   else if (overwrite) await moveOver(source, to)
   else if (stats.isDirectory()) await moveDirectory(source, to)
   else await moveFile(source, stats, inside(to.parent, to.name))
@@ -66,6 +71,20 @@ async function areLinks(from: NamedEntry, { dev, ino, nlink }: BigIntStats, to: 
   if (fold(from.name) !== fold(to.name)) return true
   const [a, b] = await Promise.all([from.parent.stat({ bigint: true }), to.parent.stat({ bigint: true })])
   return !isSame(a, b)
+}
+
+/** Moves a file, and keeps one that it replaces. */
+async function moveAndKeep(source: SystemPath, identity: Identity, to: NamedEntry, keep: Keeper): Promise<void> {
+  const destination = inside(to.parent, to.name)
+  try {
+    return await moveFile(source, identity, destination)
+  } catch (error) {
+    if (!hasErrno(error, 'EEXIST')) throw error
+  }
+  // On disks that ignore case, the destination can be another spelling of the source.
+  const existing = await lstat(destination, { bigint: true }).catch(() => null)
+  if (existing && !isSame(existing, identity)) await keep(to.parent, to.name)
+  await rename(source, destination)
 }
 
 /** Moves over an existing entry. rename(2) allows only a file over a file and a directory over an empty one. */

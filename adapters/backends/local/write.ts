@@ -18,11 +18,16 @@ import {
 import { FileBody } from './read.ts'
 import { type Staged, withStaged } from './staging.ts'
 
+/** Keeps the file with a name in an open directory, which is replaced next. */
+export type Keeper = (parent: FileHandle, name: string) => Promise<void>
+
 export interface Destination {
   root: Root
   parents: readonly string[]
   name: string
   overwrite: boolean
+  /** Called before a file is replaced: see `keeperOf`. */
+  keep?: Keeper | undefined
   /** The modification time of the file. Default: now. */
   modifiedAt?: Date | undefined
   signal: AbortSignal
@@ -89,12 +94,18 @@ async function refuseExisting(parent: FileHandle, { name, overwrite }: Destinati
   if (stats?.isDirectory()) throw notAFile()
 }
 
-async function publish(staged: Staged, parent: FileHandle, { name, overwrite }: Destination): Promise<void> {
+async function publish(staged: Staged, parent: FileHandle, { name, overwrite, keep }: Destination): Promise<void> {
   const from = inside(staged.folder, staged.name)
   const to = inside(parent, name)
-  if (overwrite) return await rename(from, to)
-  // The file is stored. A name that remains in the staging folder is swept later.
-  if ((await linkOrClaim(from, to)) === 'linked') await unlink(from).catch(() => {})
+  if (overwrite && !keep) return await rename(from, to)
+  try {
+    // The file is stored. A name that remains in the staging folder is swept later.
+    if ((await linkOrClaim(from, to)) === 'linked') await unlink(from).catch(() => {})
+  } catch (error) {
+    if (!overwrite || !keep || !hasErrno(error, 'EEXIST')) throw error
+    await keep(parent, name)
+    await rename(from, to)
+  }
 }
 
 /** Gives a file a new name, if the name is free. `linked` keeps the old name, `claimed` does not. @throws EEXIST */

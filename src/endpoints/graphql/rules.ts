@@ -265,6 +265,7 @@ function describeLocation({ at }: Need, namedBy: LocationRule['namedBy'], input:
   if (namedBy === 'parent') return 'at the path of this entry'
   if (at === 'id') return `on all of the provider \`${input}id\``
   if (at === 'trashed') return 'at the path at which the entry was deleted'
+  if (at === 'version') return 'at the path of the file'
   if (at === 'name') return `at the new \`${input}name\``
   return `at \`${input}${at === 'newPath' ? 'path' : at}\``
 }

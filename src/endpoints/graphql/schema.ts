@@ -30,6 +30,7 @@ import './types/share.ts'
 import './types/sign-in.ts'
 import './types/trash.ts'
 import './types/workspace.ts'
+import './types/version.ts'
 import './types/webhook.ts'
 
 export const schema = countFields(builder.toSchema())

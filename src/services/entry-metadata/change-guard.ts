@@ -1,6 +1,6 @@
 /**
  * Finds what prevents a change although the viewer has the rights for it: the lock of another member, and a hold. Storage asks the guard
- * before each change of a back end, whichever endpoint or job makes it.
+ * before each change of a back end, whichever endpoint or job makes it, and learns how the provider keeps versions.
  */
 import { isId } from '../../auth/id.ts'
 import { formatPath, isWithin, parentOf, root, type StoragePath } from '../../auth/path.ts'
@@ -36,10 +36,10 @@ export function createEntryGuard(options: { db: Database; memory: RightsMemory; 
   let isWatching = false
 
   /** Once a lock or a hold was created, no process finds that its provider has none. */
-  async function flagsOf(providerId: string): Promise<Pick<ChangeFlags, 'hasLocks' | 'hasHolds'>> {
+  async function flagsOf(providerId: string): Promise<Omit<ChangeFlags, 'version'>> {
     // A text from a client may name no provider.
     const found = isId(providerId) ? await remembered(providerId) : null
-    return found ?? { hasLocks: false, hasHolds: false }
+    return found ?? { hasLocks: false, hasHolds: false, versions: { versionCount: 0, versionDays: null } }
   }
 
   /** Returns the locks that hold for a path: its own, and the deep ones of the folders around it. */
@@ -85,9 +85,10 @@ export function createEntryGuard(options: { db: Database; memory: RightsMemory; 
   }
 
   const require: ChangeGuard['require'] = async ({ viewer, providerId }, change) => {
-    const { hasHolds, hasLocks } = await flagsOf(providerId)
+    const { hasHolds, hasLocks, versions } = await flagsOf(providerId)
     if (hasHolds) await checkHolds(providerId, change)
     if (hasLocks) await checkLocks(providerId, change, lock => isHolder(viewer, lock))
+    return versions
   }
 
   async function checkRunning(): Promise<void> {

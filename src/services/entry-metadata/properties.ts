@@ -1,6 +1,6 @@
 /**
- * Properties that clients attach to entries: XML that the server stores and does not interpret. Properties and locks follow their
- * entries, whichever front end changes those.
+ * Properties that clients attach to entries: XML that the server stores and does not interpret. Properties, locks and versions follow
+ * their entries, whichever front end changes those.
  */
 import { authorize, needs } from '../../auth/needs.ts'
 import { parsePath, type StoragePath } from '../../auth/path.ts'
@@ -17,6 +17,7 @@ import {
   removeProperties,
   setProperties,
 } from '../../db/entry-properties.ts'
+import { moveVersions, removeVersionsWithin } from '../../db/file-versions.ts'
 import type { JobRecord } from '../../db/jobs/jobs.ts'
 import type { JobState, StoredLocation } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
@@ -126,7 +127,8 @@ interface MetadataLocation {
 
 /** Call these after the change. */
 export interface EntryMetadata {
-  deleted(at: MetadataLocation): Promise<void>
+  /** @param options.isPermanent whether nothing of the entry is kept, so that its versions go, too */
+  deleted(at: MetadataLocation, options: { isPermanent: boolean }): Promise<void>
   copied(from: MetadataLocation, to: MetadataLocation): Promise<void>
   moved(from: MetadataLocation, to: MetadataLocation): Promise<void>
 }
@@ -149,13 +151,19 @@ export function createEntryMetadata({
     await copyProperties(db, from, to)
   }
 
+  async function moved(from: MetadataLocation, to: MetadataLocation): Promise<void> {
+    await moveVersions(db, from, to)
+    await copied(from, to)
+    await deleted(from)
+  }
+
   return {
-    deleted: at => deleted(at).catch(onError),
-    copied: (from, to) => copied(from, to).catch(onError),
-    moved: (from, to) =>
-      copied(from, to)
-        .then(() => deleted(from))
+    deleted: (at, { isPermanent }) =>
+      deleted(at)
+        .then(() => (isPermanent ? removeVersionsWithin(db, at) : undefined))
         .catch(onError),
+    copied: (from, to) => copied(from, to).catch(onError),
+    moved: (from, to) => moved(from, to).catch(onError),
   }
 }
 
@@ -170,7 +178,8 @@ export async function followJob(data: EntryMetadata, job: JobRecord, state: JobS
   if (source && target && job.kind === 'COPY') return data.copied(locate(source), locate(target))
   if (source && target && job.kind === 'MOVE') return data.moved(locate(source), locate(target))
   if (job.kind !== 'MOVE' && job.kind !== 'DELETE') return
-  for (const each of job.sources) await data.deleted(locate(each))
+  const isPermanent = job.kind === 'DELETE' && job.permanent
+  for (const each of job.sources) await data.deleted(locate(each), { isPermanent })
 }
 
 function locate({ providerId, path }: StoredLocation) {

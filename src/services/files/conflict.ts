@@ -92,7 +92,10 @@ export function nameTaken(path: StoragePath): AppError {
 }
 
 /** Returns null if there is no entry. */
-export async function statOrNull(location: ReadLocation, signal: AbortSignal): Promise<CheckedEntry | null> {
+export async function statOrNull(
+  location: Pick<ReadLocation, 'stat'>,
+  signal: AbortSignal,
+): Promise<CheckedEntry | null> {
   try {
     return await location.stat(signal)
   } catch (error) {

@@ -204,6 +204,16 @@ interface CopiedFile {
   copy: CheckedEntry
 }
 
+/** Deletes a file, whose content stays as an earlier version where the provider keeps versions. */
+export async function deleteFile(file: WriteLocation, seen: CheckedEntry, signal: AbortSignal): Promise<void> {
+  const isKept = await file.deleteToVersions(signal, async version => {
+    const moved = await file.moveTo(version, signal, { overwrite: true, seen })
+    const options = { existing: null, overwrite: true, signal }
+    return moved ?? ((await copyAndDelete(file, seen, version, options)) as CheckedEntry)
+  })
+  if (!isKept) await file.delete(signal, seen)
+}
+
 /** Deletes a file unless it was replaced or changed meanwhile. */
 export async function deleteUnchanged(file: WriteLocation, seen: FileVersion, signal: AbortSignal): Promise<void> {
   const now = await statOrNull(file, signal)

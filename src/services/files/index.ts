@@ -288,7 +288,7 @@ export function createFiles(options: {
                 transfer.removeEntry(context, location, entry, { permanent, signal: running }),
               )
           if (item) recording.add({ details: { trashed: true } })
-          await entryMetadata.deleted(granted)
+          await entryMetadata.deleted(granted, { isPermanent: permanent })
           if (entry.kind === 'directory') await folders.removed(granted)
           return { path: formatPath(granted.path), item }
         },

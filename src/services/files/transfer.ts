@@ -16,7 +16,7 @@ import type { AuditFacts } from '../audit/index.ts'
 import type { FolderChanges } from '../catalogue/index.ts'
 import type { EntryMetadata } from '../entry-metadata/properties.ts'
 import { type ConflictBehavior, resolveConflict, statOrNull, type Taken, taken, unlessTaken } from './conflict.ts'
-import { copyAndDelete, copyFile, isSameObject, requireOutside } from './copying.ts'
+import { copyAndDelete, copyFile, deleteFile, isSameObject, requireOutside } from './copying.ts'
 import { entryAt, type FileEntry, siblingOf } from './entry.ts'
 import { children } from './tree.ts'
 
@@ -340,12 +340,12 @@ export async function removeEntry(
   const put = permanent ? 'OFF' : await trash.put(location, entry, { jobId: null, signal })
   if (typeof put === 'object') return put
   if (entry.kind === 'file') {
-    await location.delete(signal, entry)
+    await (permanent ? location.delete(signal, entry) : deleteFile(location, entry, signal))
     return null
   }
-  const isPermanent = put === 'OFF'
+  const isPermanent = put === 'OFF' && (permanent || (await location.versionTraits()).count === 0)
   const jobId = await run({ kind: 'DELETE', source: location, target: null, permanent: isPermanent }, signal)
-  return isPermanent ? null : trash.itemOfJob(jobId)
+  return put === 'OFF' ? null : trash.itemOfJob(jobId)
 }
 
 /** @throws NOT_EMPTY */

@@ -44,15 +44,24 @@ export class CursorCheck {
   }
 }
 
-/** Deletes a folder and everything below it. @throws NOT_EMPTY if an entry was added meanwhile or was not listed */
-export async function deleteTree(folder: WriteLocation, signal: AbortSignal, depth = 0): Promise<void> {
-  const deletion = folder.deleteTree(signal)
+/**
+ * Deletes a folder and everything below it.
+ * @param remove deletes a file. Default: for good, and the whole folder in one step if the back end can
+ * @throws NOT_EMPTY if an entry was added meanwhile or was not listed
+ */
+export async function deleteTree(
+  folder: WriteLocation,
+  signal: AbortSignal,
+  remove: ((file: WriteLocation, entry: CheckedEntry, signal: AbortSignal) => Promise<void>) | null = null,
+  depth = 0,
+): Promise<void> {
+  const deletion = remove ? null : folder.deleteTree(signal)
   if (deletion) return deletion
   requireDepth(depth)
   for await (const entry of children(folder, signal)) {
     const child = folder.child(entry.name)
-    if (entry.kind === 'directory') await deleteTree(child, signal, depth + 1)
-    else await child.delete(signal, entry)
+    if (entry.kind === 'directory') await deleteTree(child, signal, remove, depth + 1)
+    else await (remove ? remove(child, entry, signal) : child.delete(signal, entry))
   }
   await folder.delete(signal)
 }

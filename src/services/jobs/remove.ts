@@ -14,7 +14,7 @@ import { maxPageSize } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { isMissing } from '../files/conflict.ts'
-import { deleteIfEmpty } from '../files/copying.ts'
+import { deleteFile, deleteIfEmpty } from '../files/copying.ts'
 import { CursorCheck, children, deleteTree, requireDepth } from '../files/tree.ts'
 import { FolderNames, PageReader } from './folders.ts'
 import { childPath, isPointless, type JobRun, sourceAt, type Tally, targetAt, withTally, writable } from './job-run.ts'
@@ -22,13 +22,19 @@ import { childPath, isPointless, type JobRun, sourceAt, type Tally, targetAt, wi
 /** The number of folders that are deleted in one step of a job. */
 const foldersPerStep = 500
 
-/** Moves an entry with everything below it to the trash, or deletes it if the provider has none. */
+/** Moves an entry with everything below it to the trash. If the provider has none, deletes it, and keeps versions of its files. */
 async function removeTree(run: JobRun, tally: Tally, location: WriteLocation, entry: CheckedEntry): Promise<void> {
-  if (!run.job.dryRun && !(await isTrashed(run, location, entry))) {
-    if (entry.kind === 'directory') await deleteTree(location, run.signal)
-    else await location.delete(run.signal, entry)
+  const { job, signal } = run
+  if (!job.dryRun && !(await isTrashed(run, location, entry))) {
+    const keeps = !job.permanent && (await keepsVersions(location))
+    if (entry.kind === 'directory') await deleteTree(location, signal, keeps ? deleteFile : null)
+    else await (keeps ? deleteFile(location, entry, signal) : location.delete(signal, entry))
   }
   tally.deleted += 1
+}
+
+async function keepsVersions(location: WriteLocation): Promise<boolean> {
+  return (await location.versionTraits()).count > 0
 }
 
 async function isTrashed({ job, trash, signal }: JobRun, location: WriteLocation, entry: CheckedEntry) {
@@ -52,8 +58,8 @@ export async function removeOne(run: JobRun, entry: JobEntry): Promise<void> {
       const isOneStep =
         !source ||
         source.kind === 'file' ||
-        location.canDeleteTree ||
-        (!run.job.permanent && (await run.trash.isOn(location)))
+        (!run.job.permanent && (await run.trash.isOn(location))) ||
+        (location.canDeleteTree && (run.job.permanent || !(await keepsVersions(location))))
       if (!isOneStep) found.push({ ...entry, state: 'FOLDER' })
       else if (source) await removeTree(run, tally, location, source)
       else tally.deleted += 1

@@ -32,6 +32,7 @@ import type { Adapter } from '../../storage/registry.ts'
 import { needsAuthorization } from '../../storage/tokens.ts'
 import type { TrashTraits } from '../../storage/trash.ts'
 import { checkPage, checkQuota } from '../../storage/validate-entry.ts'
+import type { VersionTraits } from '../../storage/versions.ts'
 import { cut } from '../audit/event.ts'
 import type { Audit } from '../audit/index.ts'
 import { parseName } from '../input.ts'
@@ -44,12 +45,15 @@ import {
   parseJobLimits,
   parseSlug,
   parseTrashDays,
+  parseVersionSettings,
   propertiesOf,
   requireSecretsAgain,
   slugTaken,
+  type VersionInput,
 } from './settings.ts'
 
 export type { TrashTraits } from '../../storage/trash.ts'
+export type { VersionTraits } from '../../storage/versions.ts'
 
 export interface Capabilities {
   serverSideCopy: boolean
@@ -173,6 +177,12 @@ export function createProviders(options: {
         .catch(() => ({ days: record.trashDays ?? 0, isNative: false, isOneStep: false }))
     },
 
+    /** Returns how the provider keeps versions; none if it cannot be opened now. */
+    async versions(record: ProviderRecord): Promise<VersionTraits> {
+      const closed = { count: record.versionCount ?? 0, days: record.versionDays ?? 0, isOneStep: false }
+      return storage.versionTraits(record).catch(() => closed)
+    },
+
     /** Returns null if the back end reports no quota, or if the viewer may access only a part of it. @throws UNAVAILABLE, ... */
     async quota(viewer: Viewer | null, record: ProviderRecord, signal: AbortSignal): Promise<Quota | null> {
       if (grantBasePaths(viewer, record.id)[0].path !== root) return null
@@ -188,13 +198,14 @@ export function createProviders(options: {
      */
     connect(
       viewer: Viewer | null,
-      input: { type: string; name: string; slug?: string | null | undefined; config: unknown },
+      input: { type: string; name: string; slug?: string | null | undefined; config: unknown } & VersionInput,
     ): Promise<ProviderRecord> {
       const details = { type: cut(input.type) }
       return audit.recorded(viewer, 'PROVIDER_CONNECT', { providerName: cut(input.name), details }, async recording => {
         const { workspaceId } = requireWorkspaceAdmin(viewer).member
         const name = parseName(input.name, 'The name of a provider')
         const slug = input.slug == null ? null : parseSlug(input.slug)
+        const versions = parseVersionSettings(input)
         const adapter = adapterOf(input.type)
         const config = adapter.rules.parse(input.config)
         const awaitsConsent = needsAuthorization(adapter.definition.oauth, config)
@@ -209,6 +220,7 @@ export function createProviders(options: {
               workspaceId,
               type: input.type,
               name,
+              ...versions,
               ...seal(id, adapter, config),
               ...(awaitsConsent ? awaitingConsent : { status: 'CONNECTED', statusReason: null }),
             },
@@ -235,7 +247,7 @@ export function createProviders(options: {
         /** Null returns to the setting of the server. */
         trashDays?: number | null | undefined
         catalogueMode?: CatalogueMode | null | undefined
-      },
+      } & VersionInput,
     ): Promise<ProviderRecord> {
       const location = { providerId: input.id }
       return audit.recorded(viewer, 'PROVIDER_UPDATE', { location }, async recording => {
@@ -261,7 +273,10 @@ export function createProviders(options: {
         if (jobLimits) recording.add({ details: { jobLimits } })
         const trashDays = input.trashDays === undefined ? undefined : parseTrashDays(input.trashDays)
         if (trashDays !== undefined) recording.add({ details: { trashDays } })
+        const versions = parseVersionSettings(input)
+        recording.add({ details: versions })
         const details = {
+          ...versions,
           ...(name !== undefined && { name }),
           ...(slug !== undefined && { slug }),
           ...(jobLimits && { jobLimits }),

@@ -63,6 +63,29 @@ export function parseTrashDays(days: number | null): number | null {
   throw new AppError('INVALID_INPUT', `"trashDays" is 0 to ${maxTrashDays}, or null for the setting of the server.`)
 }
 
+export const maxVersionCount = 1000
+export const maxVersionDays = 3650
+
+/** The settings of versions, each null for its default. */
+export interface VersionInput {
+  versionCount?: number | null | undefined
+  versionDays?: number | null | undefined
+}
+
+/** Returns the settings that are given. @throws INVALID_INPUT */
+export function parseVersionSettings({ versionCount, versionDays }: VersionInput) {
+  if (versionCount != null && (versionCount < 0 || versionCount > maxVersionCount)) {
+    throw new AppError('INVALID_INPUT', `"versionCount" is 0 to ${maxVersionCount}, or null for the default.`)
+  }
+  if (versionDays != null && (versionDays < 1 || versionDays > maxVersionDays)) {
+    throw new AppError(
+      'INVALID_INPUT',
+      `"versionDays" is 1 to ${maxVersionDays}, or null for the setting of the server.`,
+    )
+  }
+  return { ...(versionCount !== undefined && { versionCount }), ...(versionDays !== undefined && { versionDays }) }
+}
+
 // Slugs: the names of providers in the addresses of WebDAV and S3, where they are the names of buckets.
 
 /** A DNS label of at least three characters, so that it is also a valid name of a bucket. */

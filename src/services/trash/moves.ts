@@ -6,6 +6,7 @@ import { isId, notInTrash, parseTrashId, timeOrderedIds } from '../../auth/id.ts
 import { type Authorized, authorize, needs } from '../../auth/needs.ts'
 import { formatPath } from '../../auth/path.ts'
 import type { Viewer } from '../../auth/viewer.ts'
+import { moveVersions } from '../../db/file-versions.ts'
 import {
   deleteTrashItem,
   findUnfinished,
@@ -157,6 +158,7 @@ export async function restoreFromTrash(
       ),
     )
     await deleteTrashItem(db, item.id)
+    if (restored.path !== path) await moveVersions(db, granted, restored, item.deletedAt)
     recording.add({ location: { providerId, path: formatPath(restored.path) } })
     return restored
   } catch (error) {

@@ -106,7 +106,11 @@ const actions: Record<AuditAction, { description: string }> = {
   READ: {
     description: 'Another read was refused; `details` says which. Successful reads are not recorded.',
   },
-  RESTORE: { description: 'A file or folder was moved from the trash to the path of the event.' },
+  RESTORE: {
+    description:
+      'A file or folder was moved from the trash to the path of the event, or an earlier version of the file was restored.',
+  },
+  VERSION_DELETE: { description: 'An earlier version of the file was deleted.' },
   TRASH_EMPTY: {
     description: 'The trash of a provider was emptied of the entries that were deleted at or below `details.paths`.',
   },

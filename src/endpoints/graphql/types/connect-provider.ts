@@ -4,6 +4,8 @@ import {
   defaultFilesAtOnce,
   maxFilesAtOnce,
   maxTrashDays,
+  maxVersionCount,
+  maxVersionDays,
   minBytesPerSecond,
   slugRule,
 } from '../../../services/providers/settings.ts'
@@ -39,6 +41,9 @@ const AuthorizeProviderPayload = builder.objectRef<{ authorizationUrl: string }>
   }),
 })
 
+const versionCount = `The maximum number of earlier versions of a file, 0 to ${maxVersionCount}; 0 keeps none, and null is the setting of the server where a version takes no copy, and 0 elsewhere.`
+const versionDays = `The number of days that earlier versions are kept, 1 to ${maxVersionDays}; null is the setting of the server. Those that are kept already keep their time.`
+
 const ConnectProviderInput = builder.inputType('ConnectProviderInput', {
   description: 'The back end to connect.',
   fields: t => ({
@@ -52,6 +57,8 @@ const ConnectProviderInput = builder.inputType('ConnectProviderInput', {
       required: true,
       description: "The configuration, which must match the type's `configSchema`.",
     }),
+    versionCount: t.int({ description: versionCount }),
+    versionDays: t.int({ description: versionDays }),
   }),
 })
 
@@ -90,6 +97,8 @@ const UpdateProviderInput = builder.inputType('UpdateProviderInput', {
     trashDays: t.int({
       description: `The number of days that deleted files stay in the trash, 0 to ${maxTrashDays}; 0 deletes them at once, and null returns to the setting of the server. Entries that are already in the trash keep their time.`,
     }),
+    versionCount: t.int({ description: versionCount }),
+    versionDays: t.int({ description: versionDays }),
   }),
 })
 

@@ -2,7 +2,7 @@ import type { Quota } from '../../../../adapters/contract.ts'
 import { formatPath } from '../../../auth/path.ts'
 import type { JobLimits } from '../../../db/providers.ts'
 import type { ProviderStatus } from '../../../db/schema.ts'
-import type { Capabilities, TrashTraits } from '../../../services/providers/index.ts'
+import type { Capabilities, TrashTraits, VersionTraits } from '../../../services/providers/index.ts'
 import { builder } from '../builder.ts'
 import { backEndCost, providersCost } from '../cost.ts'
 import { FolderRef, ProviderTypeRef, StorageProviderRef } from '../refs.ts'
@@ -122,6 +122,18 @@ const ProviderTrashType = builder.objectRef<TrashTraits>('ProviderTrash').implem
   }),
 })
 
+const ProviderVersionsType = builder.objectRef<VersionTraits>('ProviderVersions').implement({
+  description: 'The earlier versions that a provider keeps of replaced files.',
+  fields: t => ({
+    count: t.exposeInt('count', { description: 'The maximum number for each file; 0 if it keeps none.' }),
+    days: t.exposeInt('days', { description: 'The number of days that they are kept.' }),
+    isOneStep: t.exposeBoolean('isOneStep', {
+      description:
+        'Whether a file is kept in the step that replaces it. Otherwise each file is copied first, which takes time and can cost money.',
+    }),
+  }),
+})
+
 StorageProviderRef.implement({
   description: 'A back end that is connected to the workspace.',
   fields: t => ({
@@ -180,6 +192,21 @@ StorageProviderRef.implement({
       authScopes: { scope: 'read' },
       complexity: backEndCost,
       resolve: (record, _args, { services }) => services.providers.trash(record),
+    }),
+    versionCount: t.exposeInt('versionCount', {
+      nullable: true,
+      description: 'The number of earlier versions as set for this provider, or null for the default.',
+    }),
+    versionDays: t.exposeInt('versionDays', {
+      nullable: true,
+      description: 'The days of earlier versions as set for this provider, or null for the setting of the server.',
+    }),
+    versions: t.field({
+      type: ProviderVersionsType,
+      description: 'The earlier versions that the provider keeps. Their number is 0 if the back end cannot be opened.',
+      authScopes: { scope: 'read' },
+      complexity: backEndCost,
+      resolve: (record, _args, { services }) => services.providers.versions(record),
     }),
     root: t.field({
       type: FolderRef,

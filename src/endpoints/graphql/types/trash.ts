@@ -1,4 +1,4 @@
-import { formatTrashId } from '../../../auth/id.ts'
+import { formatKeptId } from '../../../auth/id.ts'
 import { needs } from '../../../auth/needs.ts'
 import { nameOf, parsePath } from '../../../auth/path.ts'
 import type { TrashItem } from '../../../db/trash.ts'
@@ -20,7 +20,7 @@ const TrashItemKind = builder.enumType('TrashItemKind', {
 TrashItemRef.implement({
   description: 'A file or folder in the trash.',
   fields: t => ({
-    id: t.id({ description: 'The ID for `restore`. It contains the path.', resolve: formatTrashId }),
+    id: t.id({ description: 'The ID for `restore`. It contains the path.', resolve: formatKeptId }),
     kind: t.field({ type: TrashItemKind, description: 'The kind.', resolve: ({ kind }) => kindNames[kind] }),
     name: t.string({ description: 'The name before the deletion.', resolve: ({ path }) => nameOf(parsePath(path)) }),
     originalPath: t.exposeString('path', { description: 'The path before the deletion, to which `restore` moves it.' }),

@@ -1,0 +1,61 @@
+/** Keeps files that are replaced, as earlier versions: with a hard link, and with a copy on disks without them. */
+import { type FileHandle, link, lstat, unlink } from 'node:fs/promises'
+import type { Call, Entry, Replacing, StoragePath } from '../../contract.ts'
+import { hasErrno } from './errors.ts'
+import { inside, splitPath, toEntry } from './names.ts'
+import { type Root, syncDirectory, withCreatedDirectory } from './open.ts'
+import { openFile } from './read.ts'
+import { copyBytes, type NamedEntry } from './transfer.ts'
+import { type Keeper, store } from './write.ts'
+
+/** Returns what keeps the files that a call replaces; undefined if the host keeps none. */
+export function keeperOf(root: Root, { keep, signal }: Call & Pick<Replacing, 'keep'>): Keeper | undefined {
+  return keep && ((parent, name) => keep(to => preserve(root, { parent, name }, to, signal)))
+}
+
+/** Gives a file another path. Returns null if there is no file any more. */
+async function preserve(root: Root, from: NamedEntry, to: StoragePath, signal: AbortSignal): Promise<Entry | null> {
+  const source = inside(from.parent, from.name)
+  const { parents, name } = splitPath(to)
+  return await withCreatedDirectory(root, parents, signal, async folder => {
+    if (!(await isFile(source))) return null
+    try {
+      await link(source, inside(folder, name))
+    } catch (error) {
+      if (hasErrno(error, 'ENOENT') && !(await isFile(source))) return null
+      // The kernel also refuses links to files of other users (protected_hardlinks in proc_sys_fs(5)).
+      if (!hasErrno(error, 'EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS')) throw error
+      return await copyTo(root, from, to, signal)
+    }
+    const entry = await linkedEntry(folder, name)
+    await syncDirectory(folder)
+    return entry
+  })
+}
+
+async function isFile(path: string | Buffer): Promise<boolean> {
+  return await lstat(path).then(
+    stats => stats.isFile(),
+    () => false,
+  )
+}
+
+/** Removes the link if something that is not served has taken the place of the file. */
+async function linkedEntry(folder: FileHandle, name: string): Promise<Entry | null> {
+  const path = inside(folder, name)
+  const entry = toEntry(name, await lstat(path, { bigint: true }))
+  if (entry) return entry
+  await unlink(path)
+  return null
+}
+
+async function copyTo(root: Root, from: NamedEntry, to: StoragePath, signal: AbortSignal): Promise<Entry> {
+  const { handle, entry } = await openFile(from.parent, from.name)
+  try {
+    const { modifiedAt, size } = entry
+    const destination = { root, ...splitPath(to), overwrite: false, modifiedAt: modifiedAt ?? undefined, signal }
+    return await store(destination, target => copyBytes(handle, size ?? 0, target, signal))
+  } finally {
+    await handle.close()
+  }
+}

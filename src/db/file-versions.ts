@@ -1,0 +1,237 @@
+/**
+ * The earlier versions of files. The content of each is in the reserved folder, under the id. A row is written before anything happens at
+ * a back end, and deleted after it.
+ */
+import { type Selectable, type SqlBool, sql } from 'kysely'
+import type { StoragePath } from '../auth/path.ts'
+import { claimRows, dueRows, isAnyDue, secondsFromNow } from './claims.ts'
+import type { Database } from './client.ts'
+import { isAtAny, isWithinPath, restoredPath, storedPath } from './entry-paths.ts'
+import type { FileVersionState, Schema } from './schema.ts'
+
+export interface FileVersion {
+  /** A UUID of version 7: ids are in order of time. */
+  id: string
+  providerId: string
+  path: StoragePath
+  /** Bytes; null where the back end does not know it. */
+  size: number | null
+  modifiedAt: Date | null
+  etag: string | null
+  /** Who replaced or deleted the file. */
+  userId: string
+  state: FileVersionState
+  replacedAt: Date
+  expiresAt: Date
+}
+
+type NewFileVersion = Pick<FileVersion, 'id' | 'providerId' | 'path' | 'userId'>
+type Content = Pick<FileVersion, 'size' | 'modifiedAt' | 'etag'>
+type At = Pick<FileVersion, 'providerId' | 'path'>
+
+/** A change that has not been renewed for this time counts as interrupted. */
+const leaseEnd = secondsFromNow(2 * 60)
+/** The time until a server looks again at what could not be finished. */
+const retryTime = secondsFromNow(60 * 60)
+
+/** Stores a version that is going to be kept for this number of days. */
+export async function insertVersion(db: Database, version: NewFileVersion, days: number): Promise<FileVersion> {
+  const row = await db
+    .insertInto('file_versions')
+    .values({
+      id: version.id,
+      provider_id: version.providerId,
+      path: storedPath(version.path),
+      user_id: version.userId,
+      state: 'KEEPING',
+      size: null,
+      expires_at: sql`now() + make_interval(days => ${days})`,
+      due_at: leaseEnd,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return toVersion(row)
+}
+
+/**
+ * Lists a version, which is in the reserved folder now. Stores it again if another server has taken it for one that never got there. Of
+ * the versions with its path, removes the oldest ones.
+ * @param count the maximum number of versions of a file; null to remove none
+ */
+export async function markKept(
+  db: Database,
+  version: FileVersion,
+  { size, modifiedAt, etag }: Content,
+  count: number | null,
+): Promise<void> {
+  const { id, providerId, userId, replacedAt, expiresAt } = version
+  const path = storedPath(version.path)
+  await sql`
+    with kept as (
+      insert into file_versions (id, provider_id, path, size, modified_at, etag, user_id, state, replaced_at, expires_at, due_at)
+      values (${id}, ${providerId}, ${path}, ${size}, ${modifiedAt}, ${etag}, ${userId}, 'KEPT', ${replacedAt}, ${expiresAt},
+        ${expiresAt})
+      on conflict (id) do update set state = 'KEPT', size = excluded.size, modified_at = excluded.modified_at,
+        etag = excluded.etag, due_at = file_versions.expires_at
+    )
+    update file_versions set state = 'REMOVING', due_at = now()
+    where id in (
+      select id from file_versions
+      where provider_id = ${providerId} and ${isAtAny([path])} and state = 'KEPT' and id < ${id}
+      order by id desc offset ${count === null ? null : Math.max(0, count - 1)} limit ${count === null ? 0 : null}
+    )`.execute(db)
+}
+
+/** Renews the lease of a version whose state changes. */
+export async function renewVersion(db: Database, id: string): Promise<void> {
+  await db
+    .updateTable('file_versions')
+    .set({ due_at: leaseEnd })
+    .where('id', '=', id)
+    .where('state', '!=', 'KEPT')
+    .execute()
+}
+
+/** Looks again later, unless the version has another state by now. */
+export async function postponeVersion(db: Database, { id, state }: FileVersion): Promise<void> {
+  await db
+    .updateTable('file_versions')
+    .set({ due_at: retryTime })
+    .where('id', '=', id)
+    .where('state', '=', state)
+    .execute()
+}
+
+export async function deleteVersionRow(db: Database, id: string): Promise<void> {
+  await db.deleteFrom('file_versions').where('id', '=', id).execute()
+}
+
+/** Takes a version out of the list, so that a server deletes its content. Returns false if it was not in this state. */
+export async function removeVersion(db: Database, { id, state }: Pick<FileVersion, 'id' | 'state'>): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('file_versions')
+    .set({ state: 'REMOVING', due_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .where('state', '=', state)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Takes the versions of everything at a path and below it out of the list. */
+export async function removeVersionsWithin(db: Database, { providerId, path }: At): Promise<void> {
+  await db
+    .updateTable('file_versions')
+    .set({ state: 'REMOVING', due_at: sql<Date>`now()` })
+    .where('provider_id', '=', providerId)
+    .where(isWithinPath(storedPath(path)))
+    .where('state', '=', 'KEPT')
+    .execute()
+}
+
+/**
+ * Gives the versions of everything at a path and below it the paths that it has been moved to.
+ * @param before only those that were replaced before this time
+ */
+export async function moveVersions(db: Database, from: At, to: At, before: Date | null = null): Promise<void> {
+  if (from.providerId !== to.providerId) return
+  const [source, target] = [storedPath(from.path), storedPath(to.path)]
+  await sql`
+    update file_versions set path = ${target} || substr(path, length(${source}) + 1)
+    where provider_id = ${from.providerId} and ${isWithinPath(source)} and replaced_at <= coalesce(${before}, now())`.execute(
+    db,
+  )
+}
+
+/** Returns the newest versions of a path first. @param page.before the id before which they are; null for the newest */
+export async function listVersions(
+  db: Database,
+  { providerId, path }: At,
+  { limit, before }: { limit: number; before: string | null },
+): Promise<FileVersion[]> {
+  const rows = await db
+    .selectFrom('file_versions')
+    .selectAll()
+    .where('provider_id', '=', providerId)
+    .where(isAtAny([storedPath(path)]))
+    .where('state', '=', 'KEPT')
+    .$if(before !== null, query => query.where('id', '<', before as string))
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.map(toVersion)
+}
+
+/** Returns a version that is listed at the path. */
+export async function findVersion(db: Database, id: string, { providerId, path }: At): Promise<FileVersion | null> {
+  const row = await db
+    .selectFrom('file_versions')
+    .selectAll()
+    .where('id', '=', id)
+    .where('provider_id', '=', providerId)
+    .where('path', '=', storedPath(path))
+    .where('state', '=', 'KEPT')
+    .executeTakeFirst()
+  return row ? toVersion(row) : null
+}
+
+/** Takes a version out of the list, to restore it. Returns null if it is not listed at the path. */
+export async function takeVersion(db: Database, id: string, { providerId, path }: At): Promise<FileVersion | null> {
+  const row = await db
+    .updateTable('file_versions')
+    .set({ state: 'RESTORING', due_at: leaseEnd })
+    .where('id', '=', id)
+    .where('provider_id', '=', providerId)
+    .where('path', '=', storedPath(path))
+    .where('state', '=', 'KEPT')
+    .returningAll()
+    .executeTakeFirst()
+  return row ? toVersion(row) : null
+}
+
+/** Notes the content of a version whose change has failed, so that a server soon finds out whether the file was replaced. */
+export async function noteContent(db: Database, id: string, { size, modifiedAt, etag }: Content): Promise<void> {
+  await db
+    .updateTable('file_versions')
+    .set({ size, modified_at: modifiedAt, etag, due_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .where('state', '=', 'KEEPING')
+    .execute()
+}
+
+const isDue = sql<SqlBool>`waiting.due_at <= now()`
+
+export function isAnyVersionDue(db: Database): Promise<boolean> {
+  return isAnyDue(db, 'file_versions', isDue)
+}
+
+/** Versions on hold do not expire. */
+const isHeld = sql<SqlBool>`exists (
+  select from entry_holds h where h.provider_id = file_versions.provider_id and h.released_at is null
+    and (h.held_until is null or h.held_until > now()) and starts_with(file_versions.path, h.path))`
+
+/**
+ * Claims a version that has expired or whose change was interrupted, as it is from now on: an expired one is REMOVING, unless it is on
+ * hold.
+ */
+export async function claimVersion(db: Database): Promise<FileVersion | null> {
+  const due = dueRows('file_versions', { isDue, orderBy: sql`waiting.due_at` })
+  const set = sql`due_at = ${leaseEnd},
+    state = case when file_versions.state = 'KEPT' and not ${isHeld} then 'REMOVING' else file_versions.state end`
+  const [row] = await claimRows(db, 'file_versions', { due, set })
+  return row ? toVersion(row) : null
+}
+
+function toVersion(row: Selectable<Schema['file_versions']>): FileVersion {
+  return {
+    id: row.id,
+    providerId: row.provider_id,
+    path: restoredPath(row.path),
+    size: row.size === null ? null : Number(row.size),
+    modifiedAt: row.modified_at,
+    etag: row.etag,
+    userId: row.user_id,
+    state: row.state,
+    replacedAt: row.replaced_at,
+    expiresAt: row.expires_at,
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * The earlier versions of files, which storage keeps. They belong to a path: a file that is created there again has them, too, and they
+ * follow a file or folder that is moved within its provider. `settle.ts` ends what was interrupted or has expired.
+ */
+import { isId, noSuchVersion, parseVersionId } from '../../auth/id.ts'
+import { type Asked, type Authorized, authorize, needs } from '../../auth/needs.ts'
+import { formatPath, root } from '../../auth/path.ts'
+import type { Grant } from '../../auth/policy.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import type { Database } from '../../db/client.ts'
+import {
+  deleteVersionRow,
+  type FileVersion,
+  findVersion,
+  listVersions,
+  removeVersion,
+  takeVersion,
+} from '../../db/file-versions.ts'
+import { AppError } from '../../errors.ts'
+import type { Storage } from '../../storage/index.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import type { WriteLocation } from '../../storage/write-location.ts'
+import type { Audit, AuditFacts, Recording } from '../audit/index.ts'
+import {
+  type ConflictBehavior,
+  isMissing,
+  resolveConflict,
+  statOrNull,
+  type Taken,
+  taken,
+  unlessTaken,
+} from '../files/conflict.ts'
+import { copyAndDelete } from '../files/copying.ts'
+import { entryAt, type FileEntry } from '../files/entry.ts'
+import { openDestinations } from '../files/transfer.ts'
+import { parsePageSize } from '../input.ts'
+import { decodeIdCursor, encodeIdCursor } from '../paging.ts'
+import { keepVersionLease, settleVersion, startVersionCollector, type VersionContext } from './settle.ts'
+
+export type { FileVersion } from '../../db/file-versions.ts'
+
+export const maxVersionsPage = 100
+/** The position of the current version, before the earlier ones. */
+const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+/** Milliseconds to find out where a content is after a failure. Later, a server finds out. */
+const settleTimeout = 10_000
+
+export interface RestoreVersionInput {
+  /** The opaque id of a version. */
+  id: string
+  /** The decision that the viewer may restore it, if it is made already. */
+  authorized?: Authorized<typeof needs.changeVersion>
+  conflict: ConflictBehavior
+}
+
+export interface VersionServicesOptions {
+  db: Database
+  storage: Storage
+  audit: Audit
+  /** Whether this server deletes the content of expired versions. */
+  collects: boolean
+  onError: (error: unknown) => void
+}
+
+export interface VersionItem {
+  version: FileVersion | FileEntry
+  cursor: string
+}
+
+export type Versions = ReturnType<typeof createVersions>
+
+export function createVersions(options: VersionServicesOptions) {
+  const { db, storage, audit, collects } = options
+  const collector = collects ? startVersionCollector(options) : null
+
+  return {
+    /**
+     * Returns one page of the versions of a path, the newest first.
+     * @param current the file as it is now, which is the first version; null to list earlier versions only
+     * @throws as `Files.stat`, INVALID_INPUT, INVALID_CURSOR
+     */
+    async list(
+      viewer: Viewer | null,
+      location: Asked<typeof needs.read>,
+      page: { first: number; after?: string | null | undefined },
+      current: FileEntry | null,
+    ): Promise<{ items: VersionItem[]; hasNext: boolean }> {
+      const [granted] = authorize(viewer, needs.read, location)
+      const limit = parsePageSize(page.first, maxVersionsPage)
+      const before = page.after == null ? null : decodeIdCursor(page.after)
+      await storage.record(granted)
+      const found = await listVersions(db, granted, { limit: limit + 1, before })
+      const earlier = found.map(version => ({ version, cursor: encodeIdCursor(version.id) }))
+      const isFirst = current && before === null
+      const items = isFirst ? [{ version: current, cursor: encodeIdCursor(afterAll) }, ...earlier] : earlier
+      return { items: items.slice(0, limit), hasNext: items.length > limit }
+    },
+
+    /**
+     * Brings a version back to its path. The file that it replaces becomes a version itself, if the provider keeps versions.
+     * @throws NOT_FOUND, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, ALREADY_EXISTS, LOCKED, ON_HOLD
+     */
+    restore(viewer: Viewer | null, input: RestoreVersionInput, signal: AbortSignal): Promise<FileEntry> {
+      const facts = factsOfVersion(input.id, { conflict: input.conflict })
+      return audit.recorded(viewer, 'RESTORE', facts, recording =>
+        restoreVersion(options, viewer, input, { recording, signal }),
+      )
+    },
+
+    /**
+     * Takes a version out of the list. A server then deletes its content.
+     * @throws NOT_FOUND, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, LOCKED, ON_HOLD
+     */
+    async delete(viewer: Viewer | null, input: Asked<typeof needs.changeVersion> & { id: string }): Promise<void> {
+      await audit.recorded(viewer, 'VERSION_DELETE', factsOfVersion(input.id), async recording => {
+        const [granted] = authorize(viewer, needs.changeVersion, input)
+        await (await storage.writeAt(granted)).requireChangeable()
+        const version = await find(db, input.id, granted)
+        recording.add({ bytes: version.size, details: { replacedAt: version.replacedAt.toISOString() } })
+        await recording.commit(async change => {
+          if (!(await removeVersion(change, version))) throw noSuchVersion()
+        })
+      })
+      collector?.wake()
+    },
+
+    /** Ends the work in the background. */
+    stop: async (): Promise<void> => collector?.stop(),
+  }
+}
+
+/** Returns the location that an id names, for the audit log; no location for a text that is no id. */
+function factsOfVersion(id: string, details: AuditFacts['details'] = {}): AuditFacts {
+  try {
+    const { id: versionId, providerId, path } = parseVersionId(id)
+    return { location: { providerId, path }, details: { ...details, ...(isId(versionId) && { versionId }) } }
+  } catch {
+    return { details }
+  }
+}
+
+/** Returns the version at the granted path, whatever path the id says. @throws NOT_FOUND */
+async function find(db: Database, id: string, granted: Grant): Promise<FileVersion> {
+  const { id: versionId } = parseVersionId(id)
+  const version = isId(versionId) ? await findVersion(db, versionId, granted) : null
+  if (!version) throw noSuchVersion()
+  return version
+}
+
+async function restoreVersion(
+  context: VersionContext,
+  viewer: Viewer | null,
+  input: RestoreVersionInput,
+  { recording, signal: requestSignal }: { recording: Recording; signal: AbortSignal },
+): Promise<FileEntry> {
+  const { db, storage } = context
+  const [granted] = authorize(viewer, needs.changeVersion, input)
+  const { providerId, path } = granted
+  if (path === root) throw noSuchVersion()
+  const at = await openDestinations(storage, viewer, granted)
+  const { id } = parseVersionId(input.id)
+  const version = isId(id) ? await takeVersion(db, id, granted) : null
+  if (!version) throw noSuchVersion()
+  recording.add({ bytes: version.size, details: { kind: 'file' } })
+  using _lease = keepVersionLease(db, version)
+  try {
+    const restored = await storage.activeGrants.run([granted], requestSignal, signal =>
+      resolveConflict(path, 'file', input.conflict, async (candidate, overwrite) => {
+        const destination = await at(candidate)
+        const entry = await restoreTo(version, destination, { overwrite, signal })
+        return entry === taken ? taken : entryAt(destination, entry)
+      }),
+    )
+    await deleteVersionRow(db, version.id)
+    recording.add({ location: { providerId, path: formatPath(restored.path) } })
+    return restored
+  } catch (error) {
+    await settleVersion(context, version, AbortSignal.timeout(settleTimeout)).catch(context.onError)
+    throw isMissing(error) ? noSuchVersion() : error
+  }
+}
+
+async function restoreTo(
+  { id }: FileVersion,
+  destination: WriteLocation,
+  { overwrite, signal }: { overwrite: boolean; signal: AbortSignal },
+): Promise<CheckedEntry | Taken> {
+  const source = destination.inTrash(id)
+  const moved = await unlessTaken(() => source.moveTo(destination, signal, { overwrite }))
+  if (moved !== null) return moved
+  const existing = await statOrNull(destination, signal)
+  if (existing && !overwrite) return taken
+  if (existing?.kind === 'directory') throw new AppError('NOT_A_FILE', 'A file does not replace a folder.')
+  return copyAndDelete(source, await source.stat(signal), destination, { existing, overwrite, signal })
+}

@@ -1,0 +1,247 @@
+/**
+ * Keeps the content of files that a change replaces or deletes, as earlier versions in the reserved folder. The row of a version is stored
+ * before its content goes there, so a content in that folder always has one.
+ *
+ * Some back ends keep it in the same step (`traits.keepsReplaced`). At others the file is copied after the last byte of the new one has
+ * arrived, just before that becomes visible.
+ */
+import { type Readable, Transform } from 'node:stream'
+import type { Call, Exclusive, KeepReplaced, StorageProvider } from '../../adapters/contract.ts'
+import { timeOrderedIds } from '../auth/id.ts'
+import { childOf, isWithin, nameOf, type StoragePath, trashFolder } from '../auth/path.ts'
+import type { Grant } from '../auth/policy.ts'
+import type { Database } from '../db/client.ts'
+import type { VersionSettings } from '../db/entry-holds.ts'
+import {
+  deleteVersionRow,
+  type FileVersion,
+  insertVersion,
+  markKept,
+  noteContent,
+  removeVersion,
+  renewVersion,
+} from '../db/file-versions.ts'
+import { AppError, toAppError } from '../errors.ts'
+import { LeaseKeeper } from '../lib/lease-keeper.ts'
+import { settle } from '../lib/settle.ts'
+import { callAdapter, isStorageError } from './adapter-call.ts'
+import { detach } from './body-streams.ts'
+import { type CheckedEntry, checkBody, checkEntry, fault, toEntry } from './validate-entry.ts'
+import type { WriteTracker } from './write-tracker.ts'
+
+export interface VersionTraits {
+  /** The maximum number of earlier versions of a file; 0 keeps none. */
+  count: number
+  /** Days that they are kept. */
+  days: number
+  /** Whether keeping one takes no copy. */
+  isOneStep: boolean
+}
+
+/** The defaults of a server: a number of versions and of days. */
+export type UsualVersions = Pick<VersionTraits, 'count' | 'days'>
+
+/** Milliseconds: shorter than a lease. */
+const heartbeat = 30_000
+
+/** A file that a change may replace. */
+export interface ReplacedFile {
+  provider: StorageProvider
+  grant: Grant
+  path: StoragePath
+  settings: VersionSettings
+  writeTracker: WriteTracker
+}
+
+interface StoreOptions {
+  db: Database
+  exclusively: Exclusive
+  usual: UsualVersions
+  onError: (error: unknown) => void
+}
+
+export type VersionStore = ReturnType<typeof createVersionStore>
+
+export function createVersionStore(options: StoreOptions) {
+  const { usual } = options
+
+  /** Without settings of its own, a provider keeps versions only where that takes no copy. */
+  function traitsOf({ traits }: StorageProvider, { versionCount, versionDays }: VersionSettings): VersionTraits {
+    const isOneStep = traits.keepsReplaced === true
+    return { count: versionCount ?? (isOneStep ? usual.count : 0), days: versionDays ?? usual.days, isOneStep }
+  }
+
+  return {
+    traitsOf,
+
+    /** Runs a change that may replace or delete a file. `work` gets null if no version is kept. */
+    async keeping<T>(
+      file: ReplacedFile,
+      signal: AbortSignal,
+      work: (keeping: Keeping | null) => Promise<T>,
+    ): Promise<T> {
+      const traits = traitsOf(file.provider, file.settings)
+      if (traits.count === 0 || isWithin(file.path, trashFolder)) return await work(null)
+      await using keeping = new Keeping(options, file, traits, signal)
+      const result = await work(keeping)
+      await keeping.succeeded()
+      return result
+    },
+  }
+}
+
+const nextId = timeOrderedIds()
+type Content = Pick<FileVersion, 'size' | 'modifiedAt' | 'etag'>
+
+/** The version that one change keeps, if it replaces a file. */
+export class Keeping implements AsyncDisposable {
+  readonly #options: StoreOptions
+  readonly #file: ReplacedFile
+  readonly #traits: VersionTraits
+  readonly #signal: AbortSignal
+  #leave: (() => void) | null = null
+  #version: FileVersion | null = null
+  #content: Content | null = null
+  #lease: LeaseKeeper | null = null
+
+  constructor(options: StoreOptions, file: ReplacedFile, traits: VersionTraits, signal: AbortSignal) {
+    this.#options = options
+    this.#file = file
+    this.#traits = traits
+    this.#signal = signal
+  }
+
+  /** What a call of the adapter gets, to keep the file in the same step; nothing for other back ends, which `before` copies for. */
+  get option(): { keep?: KeepReplaced } {
+    if (!this.#traits.isOneStep) return {}
+    return {
+      keep: preserve =>
+        this.preserve(async to => {
+          const entry = await preserve(to)
+          return entry && checkEntry(entry, nameOf(to))
+        }),
+    }
+  }
+
+  /** Copies the file at a back end that does not keep it in the same step. Call it just before the step. */
+  async before(): Promise<void> {
+    if (this.#traits.isOneStep) return
+    const existing = await this.#stat()
+    if (existing) await this.preserve(to => this.#copy(existing, to))
+  }
+
+  /** Returns the body of a write, which ends after `before`. */
+  async beforeEndOf(body: Readable): Promise<Readable> {
+    if (this.#traits.isOneStep) return body
+    if (this.#file.provider.traits.maxWrites !== undefined) {
+      // Writes that wait for a copy could take all turns that copies need.
+      await this.before()
+      return body
+    }
+    return detach(
+      body,
+      new Transform({
+        transform: (chunk, _encoding, done) => done(null, chunk),
+        flush: done => void settle(this.before(), done),
+      }),
+    )
+  }
+
+  /**
+   * Calls `preserve` with the path that the content goes to, while no other change replaces or deletes the file. `preserve` returns the
+   * entry there, or null if there is no file.
+   * @throws UNAVAILABLE, and as `preserve`
+   */
+  async preserve(preserve: (to: StoragePath) => Promise<CheckedEntry | null>): Promise<void> {
+    const { db } = this.#options
+    const { grant, path } = this.#file
+    try {
+      await this.#enter()
+      // The adapter tries the same call once more.
+      if (this.#version) await removeVersion(db, this.#version)
+      const { providerId, viewer } = grant
+      const row = { id: nextId(new Date()), providerId, path, userId: viewer.member.userId }
+      this.#version = await insertVersion(db, row, this.#traits.days)
+    } catch (error) {
+      // A failure of the database is not one of the adapter.
+      throw isStorageError(error) ? error : toAppError(error)
+    }
+    const { id } = this.#version
+    this.#lease ??= new LeaseKeeper({
+      interval: heartbeat,
+      renew: async () => this.#version && renewVersion(db, this.#version.id),
+    })
+    const entry = await preserve(childOf(trashFolder, id))
+    if (entry) this.#content = entry
+    else {
+      this.#version = null
+      await deleteVersionRow(db, id)
+    }
+  }
+
+  /** Lists the version, if there is one. */
+  async succeeded(): Promise<void> {
+    const [version, content] = [this.#version, this.#content]
+    if (!version || !content) return
+    // If this fails, a server lists the version later.
+    await markKept(this.#options.db, version, content, this.#traits.count).catch(this.#options.onError)
+    this.#version = null
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#lease?.[Symbol.dispose]()
+    const [version, content] = [this.#version, this.#content]
+    // The change has failed. A server finds out whether the file was replaced.
+    if (version && content) await noteContent(this.#options.db, version.id, content).catch(this.#options.onError)
+    this.#leave?.()
+  }
+
+  /** Waits for the turn of this change, which lasts until its end. */
+  async #enter(): Promise<void> {
+    if (this.#leave) return
+    const { grant, path } = this.#file
+    const [entered, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const turn = this.#options.exclusively(`version ${grant.providerId}/${path}`, { signal: this.#signal }, () => {
+      entered.resolve()
+      return left.promise
+    })
+    await Promise.race([entered.promise, turn])
+    this.#leave = left.resolve
+  }
+
+  async #stat(): Promise<CheckedEntry | null> {
+    const { provider, path } = this.#file
+    try {
+      const entry = await this.#call(call => provider.stat(path, call))
+      return entry.kind === 'file' ? checkEntry(entry, nameOf(path)) : null
+    } catch (error) {
+      if (error instanceof AppError && error.reason === 'NOT_FOUND') return null
+      throw error
+    }
+  }
+
+  /** Copies the file, through this server if the back end does not copy by itself. The version has the time of the file. */
+  async #copy(existing: CheckedEntry, to: StoragePath): Promise<CheckedEntry> {
+    const { provider, grant, path, writeTracker } = this.#file
+    const { size, modifiedAt, etag } = existing
+    const copied = await this.#call(call =>
+      writeTracker.track(grant, to, async unfinished => {
+        const options = { ...call, overwrite: true, unfinished }
+        try {
+          const copy = await provider.copy?.(path, to, { ...options, entry: toEntry(existing) })
+          if (copy) return copy
+        } catch (error) {
+          if (!isStorageError(error) || error.code !== 'NOT_IN_ONE_STEP') throw error
+        }
+        const { body } = await provider.read(path, call)
+        return await provider.write(to, checkBody(body), { ...options, ...(size !== null && { size }) })
+      }),
+    )
+    if (size !== null && copied.size !== null && copied.size !== size) throw fault('a copy of another size')
+    return { ...checkEntry(copied, nameOf(to)), modifiedAt, etag }
+  }
+
+  #call<T>(call: (call: Call) => Promise<T>): Promise<T> {
+    return callAdapter(this.#signal, () => call({ signal: this.#signal }))
+  }
+}
