@@ -16,6 +16,7 @@ import { nameCases } from './names.ts'
 import { optionalCases } from './optional.ts'
 import { partCases } from './parts.ts'
 import { rangeCases, roundTripCases } from './read.ts'
+import { replacedCases } from './replaced.ts'
 import { resumableCases } from './resumable.ts'
 import { kindCases, overwriteCases } from './write.ts'
 
@@ -52,6 +53,7 @@ export function conformanceCases(harness: Harness): ConformanceCase[] {
     ...abortCases,
     ...modifiedAtCases,
     ...optionalCases,
+    ...replacedCases,
     ...resumableCases,
     ...partCases,
     ...presignCases,

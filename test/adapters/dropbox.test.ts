@@ -42,6 +42,7 @@ runConformance(t, 'dropbox', harness, [
   'parts of resumable writes',
   'this operation in one step (NOT_IN_ONE_STEP)',
   'the method copySmall',
+  'the trait keepsReplaced',
   'the method openFile',
   'the method readSmall',
   'the method presign',

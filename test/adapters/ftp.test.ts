@@ -44,6 +44,7 @@ const harness: Harness = {
 runConformance(t, 'ftp', harness, [
   'hasCreateRaces in the harness',
   'parts of resumable writes',
+  'the trait keepsReplaced',
   ...['copy', 'copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign', 'quota', 'changes'].map(
     name => `the method ${name}`,
   ),

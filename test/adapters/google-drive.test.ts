@@ -46,6 +46,7 @@ runConformance(t, 'google-drive', harness, [
   'parts of resumable writes',
   'this operation in one step (NOT_IN_ONE_STEP)',
   'the method copySmall',
+  'the trait keepsReplaced',
   'the method openFile',
   'the method readSmall',
   'the method presign',

@@ -23,6 +23,7 @@ runConformance(t, 'memory', { open, inMemory: true }, [
   'openFolder in the harness',
   'hasCreateRaces in the harness',
   'resumable writes',
+  'the trait keepsReplaced',
   ...['copy', 'copySmall', 'move', 'deleteTree', 'openFile', 'readSmall', 'presign', 'changes'].map(
     name => `the method ${name}`,
   ),

@@ -14,6 +14,7 @@ const reserved = ['.stowage-unfinished', '.STOWAGE-UNFINISHED', '.stowage-stagin
 runConformance(t, null, harnessOf(await startNextcloud(t)), [
   'hasCreateRaces in the harness',
   'parts of resumable writes',
+  'the trait keepsReplaced',
   ...['copySmall', 'openFile', 'readSmall', 'presign', 'changes'].map(name => `the method ${name}`),
 ])
 

@@ -44,6 +44,7 @@ runConformance(t, 'onedrive', harness, [
   'resumable writes',
   'this operation in one step (NOT_IN_ONE_STEP)',
   'the method copySmall',
+  'the trait keepsReplaced',
   'the method openFile',
   'the method readSmall',
   'the method presign',

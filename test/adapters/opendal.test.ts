@@ -45,6 +45,7 @@ runConformance(t, null, harnessFor('fs', {}, folder), [
   'partSize in the harness',
   'resumable writes',
   'the trait keepsModifiedAt',
+  'the trait keepsReplaced',
   ...lacks,
   ...faults,
 ])

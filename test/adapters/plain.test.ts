@@ -152,6 +152,7 @@ runConformance(
   [
     'hasCreateRaces in the harness',
     'parts of resumable writes',
+    'the trait keepsReplaced',
     ...['copy', 'copySmall', 'openFile', 'readSmall', 'presign', 'quota', 'changes'].map(name => `the method ${name}`),
     ...faults,
   ],

@@ -34,6 +34,7 @@ runConformance(t, 's3', harness, [
   'a PUT link, but presign returned null',
   // Listings do not have the time that a write was given.
   'the trait keepsModifiedAt',
+  'the trait keepsReplaced',
   ...['copySmall', 'move', 'openFile', 'readSmall', 'quota', 'changes'].map(name => `the method ${name}`),
   // The faults are tested below.
   ...faults,

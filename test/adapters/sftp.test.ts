@@ -47,6 +47,7 @@ const harness: Harness = {
 runConformance(t, 'sftp', harness, [
   'hasCreateRaces in the harness',
   'parts of resumable writes',
+  'the trait keepsReplaced',
   ...['copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign', 'changes'].map(name => `the method ${name}`),
   ...faults,
 ])

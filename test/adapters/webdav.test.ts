@@ -50,6 +50,7 @@ runConformance(t, 'webdav', harness, [
   'partSize in the harness',
   'resumable writes',
   'the trait keepsModifiedAt',
+  'the trait keepsReplaced',
   ...['copySmall', 'openFile', 'readSmall', 'presign', 'quota', 'changes'].map(name => `the method ${name}`),
   ...faults,
 ])

@@ -153,6 +153,7 @@ t.test('rules of entry fields apply at the path of the entry', async t => {
     'quotaRule',
     'thumbnailUrl',
     'usage',
+    'versions',
   ])
   t.same(
     ofEntry.filter(field => ruleOf(field)?.namedBy !== 'parent').map(({ name }) => name),

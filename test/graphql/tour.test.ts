@@ -482,6 +482,40 @@ t.test('every field of the schema works in typical use', async t => {
   )
   t.same(await ask('mutation ($id: ID!) { emptyTrash(providerId: $id) }', { id: providerId }), { emptyTrash: true })
 
+  const versions =
+    'mutation ($id: ID!) { updateProvider(input: { id: $id, versionCount: 5, versionDays: 9 }) { versionCount versionDays versions { count days isOneStep } } }'
+  t.same(await ask(versions, { id: providerId }), {
+    updateProvider: { versionCount: 5, versionDays: 9, versions: { count: 5, days: 9, isOneStep: false } },
+  })
+  t.equal((await app.upload(token ?? '', providerId, '/team/note.txt', 'changed', '&conflict=replace')).status, 201)
+  const version = `{ id isCurrent size modifiedAt replacedAt replacedBy ${user} expiresAt }`
+  const ofFile = await ask(
+    `query ($id: ID!) {
+      file(providerId: $id, path: "/team/note.txt") { versions(first: 2, after: null) { nodes ${version} } }
+      versions(providerId: $id, path: "/team/note.txt", first: 1, after: null) {
+        nodes ${version} edges { cursor node { id } } ${pageInfo} }
+    }`,
+    { id: providerId },
+  )
+  const [current, previous] = ofFile.file.versions.nodes
+  t.match(
+    [current, previous],
+    [
+      { isCurrent: true, replacedAt: null },
+      { isCurrent: false, size: 7, replacedBy: { id: owner.id } },
+    ],
+  )
+  t.same(ofFile.versions.nodes, [previous])
+  const restored = `mutation ($input: RestoreVersionInput!) { restoreVersion(input: $input) ${entry} }`
+  t.match(await ask(restored, { input: { id: previous.id, conflict: 'REPLACE' } }), {
+    restoreVersion: { path: '/team/note.txt' },
+  })
+  const { versions: left } = await ask(
+    'query ($id: ID!) { versions(providerId: $id, path: "/team/note.txt") { nodes { id } } }',
+    { id: providerId },
+  )
+  t.same(await ask('mutation ($id: ID!) { deleteVersion(id: $id) }', left.nodes[0]), { deleteVersion: true })
+
   const restrictions = { restrictions: [{ providerId, basePath: '/backups' }] }
   const created = await ask(
     `mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey ${key} s3 { accessKeyId secretAccessKey endpoint region } } }`,

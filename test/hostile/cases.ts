@@ -50,6 +50,8 @@ const insight = `query ($within: [LocationInput!]) {
 const search = 'query ($input: SearchInput!) { search(input: $input) { nodes { entry { path } } } }'
 const archiveTicket = 'query ($input: ArchiveTicketInput!) { archiveTicket(input: $input) }'
 const link = 'query ($providerId: ID!, $path: String!) { file(providerId: $providerId, path: $path) { downloadUrl } }'
+const listVersions =
+  'query ($providerId: ID!, $path: String!) { versions(providerId: $providerId, path: $path) { nodes { id } } }'
 export const change = (name: string, select = 'path') => {
   const type = `${name.charAt(0).toUpperCase()}${name.slice(1)}Input`
   return `mutation ($input: ${type}!) { ${name}(input: $input) { ${select} } }`
@@ -88,8 +90,11 @@ export async function tryPath(on: Attack, path: string, n: number): Promise<void
     await graphql(on, change('rename'), { input: { ...at, name: `renamed-${n}` } })
     await graphql(on, change('delete', 'deletedPath'), { input: { ...at, recursive: true } })
   }
-  const inTrash = [randomUUID(), providerId, path]
-  await graphql(on, change('restore'), { input: { id: Buffer.from(JSON.stringify(inTrash)).toString('base64url') } })
+  const keptId = Buffer.from(JSON.stringify([randomUUID(), providerId, path])).toString('base64url')
+  await graphql(on, change('restore'), { input: { id: keptId } })
+  await graphql(on, change('restoreVersion'), { input: { id: keptId } })
+  await graphql(on, 'mutation ($id: ID!) { deleteVersion(id: $id) }', { id: keptId })
+  await graphql(on, listVersions, at)
   // Paths are parsed before any back end sees them, so most back ends try a part of them.
   if (on.backEnd.type === 'memory' || isThorough || n % 3 === 0) await tryTools(on, path, n)
   if (on.backEnd.type === 'memory' || isThorough || n % 3 === 1) await tryDav(on, path, n)

@@ -159,6 +159,7 @@ export function locate(world: World, area: Area, purpose: Purpose, n: number): C
     new: `new-${n}`,
     doomed: `doomed-${n}`,
     trashed: `trashed-${n}`,
+    versioned: `versioned-${n}`,
     replaced: `doomed-${n}`,
     'same folder': '',
   }

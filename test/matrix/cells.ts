@@ -117,6 +117,7 @@ export async function prepare(
     schedule: world.schedules[0]?.id ?? '',
     webhook: world.webhooks[0]?.id ?? '',
     trashed: randomUUID(),
+    version: randomUUID(),
     upload: randomUUID(),
     share: world.shares[0]?.id ?? '',
   }
@@ -126,6 +127,7 @@ export async function prepare(
     if (isTaken(takes?.[index]) && sure && root) await putFile(root, path)
     if (spends === 'upload' && sure) await world.insertUpload(provider, path, ids.upload)
     if (takes?.[index] === 'trashed' && sure && root) await world.putInTrash(provider, path, ids.trashed)
+    if (takes?.[index] === 'versioned' && sure && root) await world.putVersion(provider, path, ids.version)
   }
   // Cells that empty the trash run meanwhile.
   if (spends === 'trash' && locations[0]?.sure) await world.fillTrash(locations[0].provider)

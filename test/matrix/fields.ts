@@ -16,6 +16,9 @@ const readPaths: Need = { ...read, where: 'paths' }
 const adminPaths: Need = { ...admin, where: 'paths' }
 const writePaths: Need = { who: 'anybody signed in', scope: 'write', where: 'paths' }
 
+/** The id of the version at the location of the call. */
+const versionId = (target: Target) =>
+  Buffer.from(JSON.stringify([target.ids.version, at(target).providerId, at(target).path])).toString('base64url')
 const at = ({ locations: [location] }: Target) => ({ providerId: location?.provider ?? '', path: location?.path ?? '' })
 const ends = (target: Target) => ({
   ...at(target),
@@ -301,14 +304,32 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   },
   'Mutation.connectProvider': {
     needs: workspaceAdmin,
-    args: ({ n }) => ({ input: { type: 'local', name: `new ${n}`, slug: null, config: { root: 'not absolute' } } }),
+    args: ({ n }) => ({
+      input: {
+        type: 'local',
+        name: `new ${n}`,
+        slug: null,
+        config: { root: 'not absolute' },
+        versionCount: 1,
+        versionDays: 1,
+      },
+    }),
     bounces: true,
   },
   'Mutation.updateProvider': {
     needs: wholeProvider,
     takes: ['provider'],
     args: target => {
-      const changes = { name: 'main', slug: null, config: null, jobLimits: null, trashDays: null, catalogueMode: null }
+      const versions = { versionCount: null, versionDays: null }
+      const changes = {
+        name: 'main',
+        slug: null,
+        config: null,
+        jobLimits: null,
+        trashDays: null,
+        catalogueMode: null,
+        ...versions,
+      }
       return { input: { id: at(target).providerId, ...changes } }
     },
   },
@@ -463,6 +484,23 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     needs: { ...write, where: 'reach' },
     takes: ['provider'],
     args: target => ({ providerId: at(target).providerId }),
+  },
+  'Query.versions': {
+    needs: readPaths,
+    takes: ['versioned'],
+    args: target => ({ ...at(target), first: 20, after: null }),
+  },
+  'Mutation.restoreVersion': {
+    needs: writePaths,
+    takes: ['versioned'],
+    bounces: true,
+    args: target => ({ input: { id: versionId(target), conflict: 'REPLACE' } }),
+  },
+  'Mutation.deleteVersion': {
+    needs: writePaths,
+    takes: ['versioned'],
+    bounces: true,
+    args: target => ({ id: versionId(target) }),
   },
   'Query.webhooks': { needs: admin },
   'Query.webhook': { needs: admin, bounces: true, args: ({ ids }) => ({ id: ids.webhook }) },
@@ -836,6 +874,9 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     jobLimits: own,
     trashDays: own,
     trash: own,
+    versionCount: own,
+    versionDays: own,
+    versions: own,
     root: 'accessible',
     basePaths: 'accessible',
     createdAt: own,
@@ -861,6 +902,18 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   DuplicateConnection: { nodes: own, edges: own, pageInfo: own },
   DuplicateEdge: { node: own, cursor: own },
   JobLimits: { filesAtOnce: own, bytesPerSecond: own },
+  ProviderVersions: { count: own, days: own, isOneStep: own },
+  Version: {
+    id: own,
+    isCurrent: own,
+    size: own,
+    modifiedAt: own,
+    replacedAt: own,
+    replacedBy: own,
+    expiresAt: own,
+  },
+  VersionConnection: { nodes: own, edges: own, pageInfo: own },
+  VersionEdge: { node: own, cursor: own },
   ProviderTrash: { days: own, isOneStep: own, isNative: own },
   ProviderCapabilities: {
     serverSideCopy: own,
@@ -922,6 +975,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     checksums: own,
     downloadUrl: own,
     thumbnailUrl: own,
+    versions: own,
   },
   Checksum: { algorithm: own, hex: own },
   Folder: {

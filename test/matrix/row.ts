@@ -4,7 +4,8 @@ import type { Location, Need } from './model.ts'
 
 /**
  * The state of a location before the call. `new`: nothing. `doomed`: a file that the call removes. `replaced`: a file
- * that the call overwrites. `trashed`: a file in the trash, which was there. `source`: a file that may be copied. `same folder`: a free name beside the first location.
+ * that the call overwrites. `trashed`: a file in the trash, which was there. `versioned`: a file
+ * with an earlier version. `source`: a file that may be copied. `same folder`: a free name beside the first location.
  * `provider`: any path of the provider.
  */
 export type Purpose =
@@ -18,6 +19,7 @@ export type Purpose =
   | 'doomed'
   | 'replaced'
   | 'trashed'
+  | 'versioned'
 
 type Effect = 'names its path' | 'folder made' | 'moved' | 'copied' | 'gone' | 'stored' | 'sent' | 'archived'
 
@@ -46,6 +48,8 @@ export interface Target {
     webhook: string
     /** The item at the location of the call, if it is in the trash. */
     trashed: string
+    /** The version of the file at the location of the call. */
+    version: string
     /** An unfinished upload that reserves the location of the call, if the row ends it. */
     upload: string
     /** A share of the owner. */
@@ -107,6 +111,7 @@ export const noIds: Target['ids'] = {
   schedule: '',
   webhook: '',
   trashed: '',
+  version: '',
   upload: '',
   share: '',
 }

@@ -83,6 +83,8 @@ export interface World {
   makeRoomForWebhook(): Promise<void>
   /** Puts a file into the trash that was at a path. */
   putInTrash(provider: string, path: string, id: string): Promise<void>
+  /** Stores a file with an earlier version. */
+  putVersion(provider: string, path: string, id: string): Promise<void>
   /** Puts a file of each kind of base path into the trash. */
   fillTrash(provider: string): Promise<void>
   /** Inserts an unfinished upload of the founder. */
@@ -313,6 +315,17 @@ export async function createWorld(t: Test, options: { people: boolean; catalogue
     )
   }
 
+  async function putVersion(provider: string, path: string, id: string) {
+    const root = roots.get(provider) ?? ''
+    await mkdir(join(root, '.stowage-trash'), { recursive: true })
+    await writeFile(join(root, '.stowage-trash', id), contentOf(path))
+    await putFile(root, path)
+    await sql`insert into file_versions (id, provider_id, path, size, modified_at, state, user_id, expires_at, due_at)
+      values (${id}, ${provider}, ${`${path}/`}, 1, now(), 'KEPT', ${founder.userId}, '2099-01-01', '2099-01-01')`.execute(
+      app.db,
+    )
+  }
+
   async function fillTrash(provider: string) {
     const paths = [base, folders.sibling, privateBase, '/public'].map(folder => `${folder}/trashed-${next()}`)
     await Promise.all(paths.map(path => putInTrash(provider, path, randomUUID())))
@@ -425,6 +438,7 @@ export async function createWorld(t: Test, options: { people: boolean; catalogue
     insertWebhook,
     makeRoomForWebhook,
     putInTrash,
+    putVersion,
     fillTrash,
     insertUpload,
     insertShare,

@@ -339,7 +339,7 @@ t.test('versions need the rights of their path', async t => {
       await app.createKey(token, {
         name: path,
         scopes,
-        providerAccess: { providers: [{ providerId: disk, basePath: path }] },
+        providerAccess: { restrictions: [{ providerId: disk, basePath: path }] },
       })
     ).key
   const [reader, other] = [await keyAt('/team', ['read']), await keyAt('/other', ['write'])]

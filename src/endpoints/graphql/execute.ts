@@ -115,7 +115,7 @@ function objectsIn(node: FieldNode, variables: Record<string, unknown>, action: 
   const webhookId = text('webhookId') ?? (action.startsWith('WEBHOOK_') ? id : undefined)
   if (webhookId !== undefined) return { subject: { kind: 'WEBHOOK', id: webhookId } }
   if (id !== undefined && action === 'LOGOUT') return { subject: { kind: 'SESSION', id } }
-  if (id !== undefined && action === 'RESTORE') return factsOfItem(id)
+  if (id !== undefined && (action === 'RESTORE' || action === 'VERSION_DELETE')) return factsOfItem(id)
   if (userId !== undefined && action.startsWith('MEMBER_')) return { subject: { kind: 'MEMBER', id: userId } }
   const job: { sources?: unknown; target?: unknown } = Object(args.job ?? args)
   const [source] = Array.isArray(job.sources) ? job.sources.map(locationIn) : []
