@@ -307,6 +307,23 @@ entry_properties.xml text not null
 entry_properties: entry_properties_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
 CREATE INDEX entry_properties_path ON public.entry_properties USING btree (provider_id, "left"(path, 400) COLLATE "C")
 CREATE UNIQUE INDEX entry_properties_name ON public.entry_properties USING btree (provider_id, md5(path), md5(name))
+file_versions.id uuid not null
+file_versions.provider_id uuid not null
+file_versions.path text not null
+file_versions.size bigint
+file_versions.modified_at timestamp with time zone
+file_versions.etag text
+file_versions.user_id uuid not null
+file_versions.state text not null
+file_versions.replaced_at timestamp with time zone not null default now()
+file_versions.expires_at timestamp with time zone not null
+file_versions.due_at timestamp with time zone not null
+file_versions: file_versions_pkey PRIMARY KEY (id)
+file_versions: file_versions_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+file_versions: file_versions_state_check CHECK ((state = ANY (ARRAY['KEEPING'::text, 'KEPT'::text, 'RESTORING'::text, 'REMOVING'::text])))
+CREATE INDEX file_versions_due ON public.file_versions USING btree (due_at)
+CREATE INDEX file_versions_path ON public.file_versions USING btree (provider_id, "left"(path, 400) COLLATE "C", id)
+CREATE UNIQUE INDEX file_versions_pkey ON public.file_versions USING btree (id)
 group_members.group_id uuid not null
 group_members.workspace_id uuid not null
 group_members.user_id uuid not null
@@ -616,12 +633,16 @@ providers.job_files_at_once integer not null default 16
 providers.job_bytes_per_second bigint
 providers.slug text not null
 providers.trash_days smallint
+providers.version_count smallint
+providers.version_days smallint
 providers: providers_job_bytes_per_second_check CHECK ((job_bytes_per_second >= 65536))
 providers: providers_job_files_at_once_check CHECK (((job_files_at_once >= 1) AND (job_files_at_once <= 128)))
 providers: providers_pkey PRIMARY KEY (id)
 providers: providers_slug_check CHECK (((slug ~ '^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$'::text) AND (octet_length(slug) <= 63)))
 providers: providers_status_check CHECK ((status = ANY (ARRAY['CONNECTED'::text, 'NEEDS_AUTHORIZATION'::text, 'NEEDS_RECONNECT'::text, 'UNAVAILABLE'::text])))
 providers: providers_trash_days_check CHECK (((trash_days >= 0) AND (trash_days <= 3650)))
+providers: providers_version_count_check CHECK (((version_count >= 0) AND (version_count <= 1000)))
+providers: providers_version_days_check CHECK (((version_days >= 1) AND (version_days <= 3650)))
 providers: providers_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
 providers: providers_workspace_slug UNIQUE (workspace_id, slug)
 CREATE INDEX providers_workspace_id ON public.providers USING btree (workspace_id, created_at, id)
@@ -633,6 +654,7 @@ CREATE TRIGGER providers_contents_forgotten AFTER UPDATE OF config ON public.pro
 CREATE TRIGGER providers_rights_changed AFTER UPDATE OF workspace_id, slug, version ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER providers_rights_deleted AFTER DELETE ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER providers_rights_truncated AFTER TRUNCATE ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER providers_versions_changed AFTER UPDATE OF version_count, version_days ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 quota_changes.id text not null
 quota_changes.provider_id uuid not null
 quota_changes.workspace_id uuid not null
