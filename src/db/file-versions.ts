@@ -9,7 +9,7 @@ import type { Database } from './client.ts'
 import { isAtAny, isWithinPath, restoredPath, storedPath } from './entry-paths.ts'
 import type { FileVersionState, Schema } from './schema.ts'
 
-export interface FileVersion {
+export interface EarlierVersion {
   /** A UUID of version 7: ids are in order of time. */
   id: string
   providerId: string
@@ -25,9 +25,9 @@ export interface FileVersion {
   expiresAt: Date
 }
 
-type NewFileVersion = Pick<FileVersion, 'id' | 'providerId' | 'path' | 'userId'>
-type Content = Pick<FileVersion, 'size' | 'modifiedAt' | 'etag'>
-type At = Pick<FileVersion, 'providerId' | 'path'>
+type NewEarlierVersion = Pick<EarlierVersion, 'id' | 'providerId' | 'path' | 'userId'>
+export type VersionContent = Pick<EarlierVersion, 'size' | 'modifiedAt' | 'etag'>
+type At = Pick<EarlierVersion, 'providerId' | 'path'>
 
 /** A change that has not been renewed for this time counts as interrupted. */
 const leaseEnd = secondsFromNow(2 * 60)
@@ -35,7 +35,7 @@ const leaseEnd = secondsFromNow(2 * 60)
 const retryTime = secondsFromNow(60 * 60)
 
 /** Stores a version that is going to be kept for this number of days. */
-export async function insertVersion(db: Database, version: NewFileVersion, days: number): Promise<FileVersion> {
+export async function insertVersion(db: Database, version: NewEarlierVersion, days: number): Promise<EarlierVersion> {
   const row = await db
     .insertInto('file_versions')
     .values({
@@ -60,8 +60,8 @@ export async function insertVersion(db: Database, version: NewFileVersion, days:
  */
 export async function markKept(
   db: Database,
-  version: FileVersion,
-  { size, modifiedAt, etag }: Content,
+  version: EarlierVersion,
+  { size, modifiedAt, etag }: VersionContent,
   count: number | null,
 ): Promise<void> {
   const { id, providerId, userId, replacedAt, expiresAt } = version
@@ -93,7 +93,7 @@ export async function renewVersion(db: Database, id: string): Promise<void> {
 }
 
 /** Looks again later, unless the version has another state by now. */
-export async function postponeVersion(db: Database, { id, state }: FileVersion): Promise<void> {
+export async function postponeVersion(db: Database, { id, state }: EarlierVersion): Promise<void> {
   await db
     .updateTable('file_versions')
     .set({ due_at: retryTime })
@@ -107,7 +107,10 @@ export async function deleteVersionRow(db: Database, id: string): Promise<void> 
 }
 
 /** Takes a version out of the list, so that a server deletes its content. Returns false if it was not in this state. */
-export async function removeVersion(db: Database, { id, state }: Pick<FileVersion, 'id' | 'state'>): Promise<boolean> {
+export async function removeVersion(
+  db: Database,
+  { id, state }: Pick<EarlierVersion, 'id' | 'state'>,
+): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('file_versions')
     .set({ state: 'REMOVING', due_at: sql<Date>`now()` })
@@ -147,7 +150,7 @@ export async function listVersions(
   db: Database,
   { providerId, path }: At,
   { limit, before }: { limit: number; before: string | null },
-): Promise<FileVersion[]> {
+): Promise<EarlierVersion[]> {
   const rows = await db
     .selectFrom('file_versions')
     .selectAll()
@@ -162,7 +165,7 @@ export async function listVersions(
 }
 
 /** Returns a version that is listed at the path. */
-export async function findVersion(db: Database, id: string, { providerId, path }: At): Promise<FileVersion | null> {
+export async function findVersion(db: Database, id: string, { providerId, path }: At): Promise<EarlierVersion | null> {
   const row = await db
     .selectFrom('file_versions')
     .selectAll()
@@ -175,7 +178,7 @@ export async function findVersion(db: Database, id: string, { providerId, path }
 }
 
 /** Takes a version out of the list, to restore it. Returns null if it is not listed at the path. */
-export async function takeVersion(db: Database, id: string, { providerId, path }: At): Promise<FileVersion | null> {
+export async function takeVersion(db: Database, id: string, { providerId, path }: At): Promise<EarlierVersion | null> {
   const row = await db
     .updateTable('file_versions')
     .set({ state: 'RESTORING', due_at: leaseEnd })
@@ -189,7 +192,7 @@ export async function takeVersion(db: Database, id: string, { providerId, path }
 }
 
 /** Notes the content of a version whose change has failed, so that a server soon finds out whether the file was replaced. */
-export async function noteContent(db: Database, id: string, { size, modifiedAt, etag }: Content): Promise<void> {
+export async function noteContent(db: Database, id: string, { size, modifiedAt, etag }: VersionContent): Promise<void> {
   await db
     .updateTable('file_versions')
     .set({ size, modified_at: modifiedAt, etag, due_at: sql<Date>`now()` })
@@ -213,7 +216,7 @@ const isHeld = sql<SqlBool>`exists (
  * Claims a version that has expired or whose change was interrupted, as it is from now on: an expired one is REMOVING, unless it is on
  * hold.
  */
-export async function claimVersion(db: Database): Promise<FileVersion | null> {
+export async function claimVersion(db: Database): Promise<EarlierVersion | null> {
   const due = dueRows('file_versions', { isDue, orderBy: sql`waiting.due_at` })
   const set = sql`due_at = ${leaseEnd},
     state = case when file_versions.state = 'KEPT' and not ${isHeld} then 'REMOVING' else file_versions.state end`
@@ -221,7 +224,7 @@ export async function claimVersion(db: Database): Promise<FileVersion | null> {
   return row ? toVersion(row) : null
 }
 
-function toVersion(row: Selectable<Schema['file_versions']>): FileVersion {
+function toVersion(row: Selectable<Schema['file_versions']>): EarlierVersion {
   return {
     id: row.id,
     providerId: row.provider_id,

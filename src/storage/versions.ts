@@ -14,12 +14,13 @@ import type { Database } from '../db/client.ts'
 import type { VersionSettings } from '../db/entry-holds.ts'
 import {
   deleteVersionRow,
-  type FileVersion,
+  type EarlierVersion,
   insertVersion,
   markKept,
   noteContent,
   removeVersion,
   renewVersion,
+  type VersionContent,
 } from '../db/file-versions.ts'
 import { AppError, toAppError } from '../errors.ts'
 import { LeaseKeeper } from '../lib/lease-keeper.ts'
@@ -91,7 +92,6 @@ export function createVersionStore(options: StoreOptions) {
 }
 
 const nextId = timeOrderedIds()
-type Content = Pick<FileVersion, 'size' | 'modifiedAt' | 'etag'>
 
 /** The version that one change keeps, if it replaces a file. */
 export class Keeping implements AsyncDisposable {
@@ -100,8 +100,8 @@ export class Keeping implements AsyncDisposable {
   readonly #traits: VersionTraits
   readonly #signal: AbortSignal
   #leave: (() => void) | null = null
-  #version: FileVersion | null = null
-  #content: Content | null = null
+  #version: EarlierVersion | null = null
+  #content: VersionContent | null = null
   #lease: LeaseKeeper | null = null
 
   constructor(options: StoreOptions, file: ReplacedFile, traits: VersionTraits, signal: AbortSignal) {

@@ -153,7 +153,7 @@ export interface ArchiveTicketInput {
 }
 
 /** The action. */
-export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'APPROVAL_DECIDE' | 'APPROVAL_REQUEST' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'CONNECTION_OPEN' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FACTOR_ADD' | 'FACTOR_REMOVE' | 'FACTOR_UPDATE' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'HOLD_CREATE' | 'HOLD_RELEASE' | 'IDENTITY_CONFIRM' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'ISSUER_CREATE' | 'ISSUER_DELETE' | 'ISSUER_TEST' | 'ISSUER_UPDATE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'QUOTA_SET' | 'READ' | 'RECOVERY_CODES_CREATE' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SERVICE_ACCOUNT_RENAME' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
+export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'APPROVAL_DECIDE' | 'APPROVAL_REQUEST' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'CONNECTION_OPEN' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FACTOR_ADD' | 'FACTOR_REMOVE' | 'FACTOR_UPDATE' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'HOLD_CREATE' | 'HOLD_RELEASE' | 'IDENTITY_CONFIRM' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'ISSUER_CREATE' | 'ISSUER_DELETE' | 'ISSUER_TEST' | 'ISSUER_UPDATE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'QUOTA_SET' | 'READ' | 'RECOVERY_CODES_CREATE' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SERVICE_ACCOUNT_RENAME' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'VERSION_DELETE' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 
 /** An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time. */
 export interface AuditEvent {
@@ -360,6 +360,10 @@ export interface ConnectProviderInput {
   slug?: string | null
   /** The type: one of `providerTypes`. */
   type: string
+  /** The maximum number of earlier versions of a file, 0 to 1000; 0 keeps none, and null is the setting of the server where a version takes no copy, and 0 elsewhere. */
+  versionCount?: number | null
+  /** The number of days that earlier versions are kept, 1 to 3650; null is the setting of the server. Those that are kept already keep their time. */
+  versionDays?: number | null
 }
 
 /** A newly connected provider. */
@@ -832,6 +836,8 @@ export interface File {
   size: number | null
   /** The address of a small image of the file, which needs no Authorization header. It works for 12 to 24 hours, and only while the credential that asked for it may read the file. Null if files with such a name have none; the address responds with NO_THUMBNAIL if the content cannot be shown. Requires the scope `read` at the path of this entry. */
   thumbnailUrl: string | null
+  /** Returns the versions of the file: the current one, then earlier ones, the newest first. They stay for the number and the days that `StorageProvider.versions` names. Requires the scope `read` at the path of this entry. */
+  versions: VersionConnection
 }
 
 /** An order of files. */
@@ -1375,6 +1381,17 @@ export interface ProviderType {
   type: string
 }
 
+/** The earlier versions that a provider keeps of replaced files. */
+export interface ProviderVersions {
+  __typename: 'ProviderVersions'
+  /** The maximum number for each file; 0 if it keeps none. */
+  count: number
+  /** The number of days that they are kept. */
+  days: number
+  /** Whether a file is kept in the step that replaces it. Otherwise each file is copied first, which takes time and can cost money. */
+  isOneStep: boolean
+}
+
 /** The storage space at a back end. */
 export interface Quota {
   __typename: 'Quota'
@@ -1483,6 +1500,14 @@ export interface RestoreInput {
   /** The behavior if something else has the path now. */
   conflict?: ConflictBehavior | null
   /** The ID of the entry in the trash. */
+  id: string
+}
+
+/** An earlier version that is to be restored. */
+export interface RestoreVersionInput {
+  /** The behavior if there is a file now. REPLACE keeps that as a version, if the provider keeps versions; RENAME restores the version under another name. */
+  conflict?: ConflictBehavior | null
+  /** The ID of the version. */
   id: string
 }
 
@@ -1830,6 +1855,12 @@ export interface StorageProvider {
   trashDays: number | null
   /** The type of back end. Requires the scope `read`. */
   type: ProviderType
+  /** The number of earlier versions as set for this provider, or null for the default. */
+  versionCount: number | null
+  /** The days of earlier versions as set for this provider, or null for the setting of the server. */
+  versionDays: number | null
+  /** The earlier versions that the provider keeps. Their number is 0 if the back end cannot be opened. Requires the scope `read`. */
+  versions: ProviderVersions
 }
 
 /** The space that files take up, according to the catalogues. */
@@ -2006,6 +2037,10 @@ export interface UpdateProviderInput {
   slug?: string | null
   /** The number of days that deleted files stay in the trash, 0 to 3650; 0 deletes them at once, and null returns to the setting of the server. Entries that are already in the trash keep their time. */
   trashDays?: number | null
+  /** The maximum number of earlier versions of a file, 0 to 1000; 0 keeps none, and null is the setting of the server where a version takes no copy, and 0 elsewhere. */
+  versionCount?: number | null
+  /** The number of days that earlier versions are kept, 1 to 3650; null is the setting of the server. Those that are kept already keep their time. */
+  versionDays?: number | null
 }
 
 /** Changes to a schedule. Omitted fields do not change. */
@@ -2153,6 +2188,45 @@ export interface UserEdge {
   cursor: string
   /** The entry of the list. */
   node: User
+}
+
+/** A version of a file: its content now, or an earlier one. */
+export interface Version {
+  __typename: 'Version'
+  /** The time after which the server deletes it. Null for the current one. */
+  expiresAt: string | null
+  /** The ID for `restoreVersion`, `deleteVersion` and downloads. It contains the path. */
+  id: string
+  /** Whether it is the content of the file now. */
+  isCurrent: boolean
+  /** The time at which this content was stored, or null if the back end does not report it. */
+  modifiedAt: string | null
+  /** The time at which it was replaced or deleted. Null for the current one. */
+  replacedAt: string | null
+  /** The person who replaced or deleted it. Null for the current one, if they are no longer a member, or if you may not see other members. */
+  replacedBy: User | null
+  /** The size in bytes, or null if the back end does not report it. */
+  size: number | null
+}
+
+/** One page of versions of a file. */
+export interface VersionConnection {
+  __typename: 'VersionConnection'
+  /** The entries of this page, each with its cursor. */
+  edges: readonly (VersionEdge)[]
+  /** The entries of this page. */
+  nodes: readonly (Version)[]
+  /** The position of this page in the list. */
+  pageInfo: PageInfo
+}
+
+/** One of the versions of a file, with its cursor. */
+export interface VersionEdge {
+  __typename: 'VersionEdge'
+  /** An opaque cursor. Pass it as `after` to get the page that starts after this entry. */
+  cursor: string
+  /** The entry of the list. */
+  node: Version
 }
 
 /** The credential of a request, limited to what its owner can access today. */

@@ -10,7 +10,7 @@ import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import {
   deleteVersionRow,
-  type FileVersion,
+  type EarlierVersion,
   findVersion,
   listVersions,
   removeVersion,
@@ -37,7 +37,7 @@ import { parsePageSize } from '../input.ts'
 import { decodeIdCursor, encodeIdCursor } from '../paging.ts'
 import { keepVersionLease, settleVersion, startVersionCollector, type VersionContext } from './settle.ts'
 
-export type { FileVersion } from '../../db/file-versions.ts'
+export type { EarlierVersion } from '../../db/file-versions.ts'
 
 export const maxVersionsPage = 100
 /** The position of the current version, before the earlier ones. */
@@ -63,7 +63,7 @@ export interface VersionServicesOptions {
 }
 
 export interface VersionItem {
-  version: FileVersion | FileEntry
+  version: EarlierVersion | FileEntry
   cursor: string
 }
 
@@ -140,7 +140,7 @@ function factsOfVersion(id: string, details: AuditFacts['details'] = {}): AuditF
 }
 
 /** Returns the version at the granted path, whatever path the id says. @throws NOT_FOUND */
-async function find(db: Database, id: string, granted: Grant): Promise<FileVersion> {
+async function find(db: Database, id: string, granted: Grant): Promise<EarlierVersion> {
   const { id: versionId } = parseVersionId(id)
   const version = isId(versionId) ? await findVersion(db, versionId, granted) : null
   if (!version) throw noSuchVersion()
@@ -181,7 +181,7 @@ async function restoreVersion(
 }
 
 async function restoreTo(
-  { id }: FileVersion,
+  { id }: EarlierVersion,
   destination: WriteLocation,
   { overwrite, signal }: { overwrite: boolean; signal: AbortSignal },
 ): Promise<CheckedEntry | Taken> {

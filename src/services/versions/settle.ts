@@ -7,7 +7,7 @@ import type { Database } from '../../db/client.ts'
 import {
   claimVersion,
   deleteVersionRow,
-  type FileVersion,
+  type EarlierVersion,
   isAnyVersionDue,
   markKept,
   postponeVersion,
@@ -39,7 +39,7 @@ export interface VersionContext {
 }
 
 /** Renews the lease of a version until it is disposed of. */
-export function keepVersionLease(db: Database, { id }: FileVersion): Disposable {
+export function keepVersionLease(db: Database, { id }: EarlierVersion): Disposable {
   return new LeaseKeeper({ interval: heartbeat, renew: () => renewVersion(db, id) })
 }
 
@@ -56,7 +56,7 @@ export function startVersionCollector(context: VersionContext): Polling {
 }
 
 /** A failure is often one of the back end, so the next attempt is later. */
-async function collectOne(context: VersionContext, version: FileVersion, signal: AbortSignal): Promise<void> {
+async function collectOne(context: VersionContext, version: EarlierVersion, signal: AbortSignal): Promise<void> {
   const { db, onError } = context
   using _lease = keepVersionLease(db, version)
   try {
@@ -71,7 +71,7 @@ async function collectOne(context: VersionContext, version: FileVersion, signal:
   }
 }
 
-async function remove({ db, storage }: VersionContext, version: FileVersion, signal: AbortSignal): Promise<void> {
+async function remove({ db, storage }: VersionContext, version: EarlierVersion, signal: AbortSignal): Promise<void> {
   const [provider] = await findProviders(db, [version.providerId])
   if (!provider) return
   await (await storage.trash(provider)).remove({ id: version.id, nativeId: null }, signal)
@@ -83,7 +83,11 @@ async function remove({ db, storage }: VersionContext, version: FileVersion, sig
  * Lists a version whose content is in the reserved folder. Deletes one whose content is not there, or whose file was never replaced, once
  * no call that may still be running can change that.
  */
-export async function settleVersion(context: VersionContext, version: FileVersion, signal: AbortSignal): Promise<void> {
+export async function settleVersion(
+  context: VersionContext,
+  version: EarlierVersion,
+  signal: AbortSignal,
+): Promise<void> {
   const { db, storage } = context
   const [provider] = await findProviders(db, [version.providerId])
   if (!provider) return
@@ -100,7 +104,7 @@ export async function settleVersion(context: VersionContext, version: FileVersio
 /** Returns whether the file at the path is still the one that the version was kept of. */
 async function isCurrent(
   reader: ProviderReader,
-  { path, state, etag }: FileVersion,
+  { path, state, etag }: EarlierVersion,
   content: CheckedEntry,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -111,6 +115,6 @@ async function isCurrent(
 }
 
 /** A copy has a time and an etag of its own, so what was noted before counts. */
-function knownOf({ modifiedAt, etag }: FileVersion, { size, ...content }: CheckedEntry) {
+function knownOf({ modifiedAt, etag }: EarlierVersion, { size, ...content }: CheckedEntry) {
   return { size, modifiedAt: modifiedAt ?? content.modifiedAt, etag: etag ?? content.etag }
 }

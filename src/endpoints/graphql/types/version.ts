@@ -3,7 +3,7 @@ import { formatKeptId } from '../../../auth/id.ts'
 import { needs } from '../../../auth/needs.ts'
 import { formatPath } from '../../../auth/path.ts'
 import type { FileEntry } from '../../../services/files/index.ts'
-import { type FileVersion, maxVersionsPage, type VersionItem } from '../../../services/versions/index.ts'
+import { type EarlierVersion, maxVersionsPage, type VersionItem } from '../../../services/versions/index.ts'
 import { builder } from '../builder.ts'
 import { backEndCost, connectionCost } from '../cost.ts'
 import { EntryRef, FileRef, findCreator, UserRef } from '../refs.ts'
@@ -11,9 +11,9 @@ import { at, atEntry, authorizedBy } from '../rules.ts'
 import { ConflictBehaviorEnum } from './change-entry.ts'
 import { definePage, toPage } from './page.ts'
 
-type AnyVersion = FileVersion | FileEntry
+type AnyVersion = EarlierVersion | FileEntry
 
-const isEarlier = (version: AnyVersion): version is FileVersion => 'replacedAt' in version
+const isEarlier = (version: AnyVersion): version is EarlierVersion => 'replacedAt' in version
 
 const Version = builder.objectRef<AnyVersion>('Version').implement({
   description: 'A version of a file: its content now, or an earlier one.',
