@@ -9,6 +9,7 @@ import { useSession } from '../api/session.ts'
 import { common } from '../texts/common.ts'
 import { formatMinute } from '../texts/format.ts'
 import { texts as groupTexts } from '../texts/groups.tsx'
+import { texts as quotaTexts } from '../texts/quotas.ts'
 import { texts as securityTexts } from '../texts/security.tsx'
 import { texts } from '../texts/settings.tsx'
 import { Button } from '../ui/button.tsx'
@@ -17,6 +18,7 @@ import { ErrorBox } from '../ui/error-box.tsx'
 import { NewPasswordField, submitting, TextField } from '../ui/field.tsx'
 import { LoadState } from '../ui/loading.tsx'
 import { PageTitle } from '../ui/page.tsx'
+import { QuotaBars } from '../ui/quota-bars.tsx'
 import { RowTable } from '../ui/row-table.tsx'
 import { Time } from '../ui/time.tsx'
 import { notify } from '../ui/toasts.tsx'
@@ -45,6 +47,7 @@ export function Profile() {
           </>
         )}
       </dl>
+      <OwnQuota />
       {user.role === 'NONE' && <p className="notice">{texts.noRole}</p>}
       <NameForm name={user.name} />
       <h2>{texts.password}</h2>
@@ -55,6 +58,31 @@ export function Profile() {
       <p className="help">{texts.sessionsHelp}</p>
       <Sessions />
     </>
+  )
+}
+
+const OwnQuotaQuery = graphql(`
+  query OwnQuota {
+    viewer { user { quotaRule { bytes files usedBytes usedFiles isExact } } }
+  }
+`)
+
+/** The quota of the person, if an administrator has set one. */
+function OwnQuota() {
+  const { scopes } = useSession().viewer
+  const { data } = useQuery({
+    queryKey: [...queryKeys.session, 'quota'],
+    queryFn: ({ signal }) => ask(OwnQuotaQuery, {}, { signal }),
+    enabled: scopes.length > 0,
+  })
+  const quota = data?.viewer.user.quotaRule
+  return (
+    quota && (
+      <>
+        <h2>{quotaTexts.ownQuota}</h2>
+        <QuotaBars quota={quota} />
+      </>
+    )
   )
 }
 

@@ -53,7 +53,16 @@ export type ManagedProvider = ResultOf<typeof ManagedProvidersQuery>['providers'
 /** Queried for each provider separately, so that a slow back end does not delay the page. */
 export const QuotaQuery = graphql(`
   query ProviderQuota($id: ID!) {
-    provider(id: $id) { quota { used total } }
+    provider(id: $id) {
+      quota { used total }
+      quotaRule { bytes files usedBytes usedFiles isExact }
+    }
+  }
+`)
+
+export const SetQuotaMutation = graphql(`
+  mutation SetQuota($input: SetQuotaInput!) {
+    setQuota(input: $input) { id }
   }
 `)
 

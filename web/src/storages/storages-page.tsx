@@ -1,13 +1,13 @@
 /** Storages, as administrators connect, change and disconnect them. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Label, Meter } from 'react-aria-components'
 import { Link } from 'react-router'
 import { ask } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions } from '../api/session.ts'
 import { common } from '../texts/common.ts'
 import { formatBytes } from '../texts/format.ts'
+import { texts as quotaTexts } from '../texts/quotas.ts'
 import { texts } from '../texts/storages.tsx'
 import { Button } from '../ui/button.tsx'
 import { Confirm, Dialog } from '../ui/dialog.tsx'
@@ -16,6 +16,8 @@ import { IndexState } from '../ui/index-state.tsx'
 import { LoadState } from '../ui/loading.tsx'
 import { AdminOnly, PageHead } from '../ui/page.tsx'
 import { providerStatuses, statusHelp } from '../ui/provider-status.ts'
+import { QuotaBars } from '../ui/quota-bars.tsx'
+import { SpaceMeter } from '../ui/space-meter.tsx'
 import { Time } from '../ui/time.tsx'
 import { notify } from '../ui/toasts.tsx'
 import { Consent } from './consent.tsx'
@@ -27,6 +29,7 @@ import {
   QuotaQuery,
   TestMutation,
 } from './operations.ts'
+import { QuotaDialog } from './quota-dialog.tsx'
 
 export function StoragesPage() {
   return (
@@ -81,8 +84,14 @@ function ActionDialog({
   onClose: () => void
 }) {
   const client = useQueryClient()
+  const space = useSpace(provider.id)
   const reload = () => client.invalidateQueries({ queryKey: queryKeys.providers })
   if (action === 'edit') return <EditDialog provider={provider} onSaved={reload} onClose={onClose} />
+  if (action === 'quota') {
+    if (!space.data) return null
+    const { quotaRule } = space.data.provider
+    return <QuotaDialog provider={provider} quota={quotaRule} onSaved={reload} onClose={onClose} />
+  }
   if (action === 'disconnect') {
     return (
       <Confirm
@@ -119,41 +128,45 @@ function ActionDialog({
   )
 }
 
-/** Percent. */
-const nearlyFull = 90
-
-/** Shows how much space is used, or says that the back end does not report it. */
-function QuotaBar({ providerId, isDisk }: { providerId: string; isDisk: boolean }) {
-  const { data, error } = useQuery({
+function useSpace(providerId: string) {
+  return useQuery({
     queryKey: [...queryKeys.providers, providerId, 'quota'],
     queryFn: ({ signal }) => ask(QuotaQuery, { id: providerId }, { signal }),
     staleTime: 60_000,
+    // Until the server has counted everything.
+    refetchInterval: ({ state }) => (state.data?.provider.quotaRule?.isExact === false ? 2000 : false),
   })
+}
+
+/** Shows how much space is used, or says that the back end does not report it; and the quota of the storage. */
+function SpaceState({ providerId, isDisk }: { providerId: string; isDisk: boolean }) {
+  const { data, error } = useSpace(providerId)
   if (error) return <p className="help">{texts.usageFailed(errorMessage(error))}</p>
-  const quota = data?.provider.quota
   if (!data) return null
-  if (quota?.used == null) return <p className="help">{texts.noUsage}</p>
-  const used = formatBytes(quota.used)
-  if (quota.total == null || quota.total === 0) return <p className="help">{texts.used(used)}</p>
-  const percent = Math.min(100, (quota.used / quota.total) * 100)
-  // A disk also holds files outside of the folder.
-  const total = formatBytes(quota.total)
-  const text = isDisk ? texts.usedOfDisk(used, total) : texts.usedOf(used, total)
+  const { quota, quotaRule } = data.provider
   return (
-    <Meter value={percent} valueLabel={text} className="quota">
-      <Label className="visually-hidden">{texts.usedSpace}</Label>
-      <div className="quota-track">
-        <div className={`quota-fill ${percent >= nearlyFull ? 'nearly-full' : ''}`} style={{ width: `${percent}%` }} />
-      </div>
-      <span className="help">{text}</span>
-    </Meter>
+    <>
+      <UsedSpace used={quota?.used ?? null} total={quota?.total ?? null} isDisk={isDisk} />
+      {quotaRule && <QuotaBars quota={quotaRule} />}
+    </>
   )
 }
 
-type StorageAction = 'edit' | 'authorize' | 'disconnect'
+function UsedSpace({ used, total, isDisk }: { used: number | null; total: number | null; isDisk: boolean }) {
+  if (used === null) return <p className="help">{texts.noUsage}</p>
+  const amount = formatBytes(used)
+  if (total === null || total === 0) return <p className="help">{texts.used(amount)}</p>
+  // A disk also holds files outside of the folder.
+  const limit = formatBytes(total)
+  const text = isDisk ? texts.usedOfDisk(amount, limit) : texts.usedOf(amount, limit)
+  return <SpaceMeter label={texts.usedSpace} text={text} used={used} limit={total} />
+}
+
+type StorageAction = 'edit' | 'quota' | 'authorize' | 'disconnect'
 
 function StorageCard({ provider, onAction }: { provider: ManagedProvider; onAction: (action: StorageAction) => void }) {
   const client = useQueryClient()
+  const { isUnrestricted } = usePermissions()
   const { id, name, type, status, createdAt } = provider
   const { title, badge, consentLabel } = providerStatuses[status]
   const help = statusHelp(provider)
@@ -176,7 +189,7 @@ function StorageCard({ provider, onAction }: { provider: ManagedProvider; onActi
       </div>
       {help && <p>{help}</p>}
       {status === 'UNAVAILABLE' && <p className="help">{texts.unavailableHelp}</p>}
-      {status === 'CONNECTED' && <QuotaBar providerId={id} isDisk={type.type === 'local'} />}
+      {status === 'CONNECTED' && <SpaceState providerId={id} isDisk={type.type === 'local'} />}
       <IndexState providerId={id} isDetailed />
       {test.error && <ErrorBox error={test.error} />}
       <div className="provider-actions">
@@ -191,6 +204,11 @@ function StorageCard({ provider, onAction }: { provider: ManagedProvider; onActi
         <Button onPress={() => onAction('edit')} aria-describedby={nameId}>
           {common.edit}
         </Button>
+        {isUnrestricted && status === 'CONNECTED' && (
+          <Button onPress={() => onAction('quota')} aria-describedby={nameId}>
+            {quotaTexts.quota}
+          </Button>
+        )}
         <Button variant="danger" onPress={() => onAction('disconnect')} aria-describedby={nameId}>
           {texts.disconnect}
         </Button>

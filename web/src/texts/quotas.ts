@@ -1,0 +1,15 @@
+export const texts = {
+  quota: 'Quota',
+  ownQuota: 'Your quota',
+  quotaOfFiles: 'Quota of files',
+  usedBytes: (used: string, limit: string) => `Quota: ${used} of ${limit} used`,
+  usedFiles: (used: string, limit: string) => `Quota: ${used} of ${limit} files`,
+  notExact: 'What existed before the quota is still being counted.',
+  quotaTitle: (name: string) => `Quota of “${name}”`,
+  quotaHelp: 'Uploads that would exceed the quota are refused. The trash counts. A lower quota deletes nothing.',
+  gigabytes: 'Gigabytes',
+  maxFiles: 'Files',
+  noLimit: 'Empty for no limit.',
+  wrongNumber: 'Enter a number, such as 50 or 0.5.',
+  wrongCount: 'Enter a whole number.',
+}
