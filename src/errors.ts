@@ -20,7 +20,7 @@ export const reasons = {
   SINGLE_SIGN_ON_REQUIRED: reason(
     'FORBIDDEN',
     403,
-    'This workspace permits passwords for some owners only: sign in with single sign-on.',
+    'This workspace permits passwords and passkeys for some owners only: sign in with single sign-on.',
   ),
   SIGN_IN_REFUSED: reason('UNAUTHENTICATED', 401, 'The issuer did not confirm who you are: begin again.'),
   NOT_LINKED: reason(

@@ -231,6 +231,18 @@ export function requireOwner(viewer: Viewer | null): Viewer {
   })
 }
 
+/**
+ * Requires the session of an owner to decide how people sign in: whoever runs an issuer can sign in as those who have linked an account
+ * there, owners among them. An API key cannot decide it, because a way to sign in outlives the key.
+ * @throws CREDENTIAL_REQUIRED, SESSION_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, CONFIRMATION_REQUIRED
+ */
+export function requireSignInOwner(viewer: Viewer | null): Viewer {
+  const present = requireWorkspaceAdmin(requireSession(viewer))
+  requireRecent(present)
+  requireMayAssign(present, { role: 'OWNER' })
+  return present
+}
+
 /** Permission to read the audit log. Without access to all providers, it covers only events whose locations are all accessible. */
 export interface AuditGrant {
   readonly [decided]: true

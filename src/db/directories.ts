@@ -218,8 +218,8 @@ export async function findEmailHolder(
 /**
  * Returns the ids of the groups that an issuer or a directory has named, by the ids of users. Who has named them must still be there:
  * otherwise nobody would end these memberships.
- * @param sources the issuer and the LDAP directory of the settings. A directory that uses SCIM is there while it has a token, and another
- *   issuer while it is enabled.
+ * @param sources the issuer of the settings, if it names groups, and the LDAP directory. A directory that uses SCIM is there while it has
+ *   a token, and another issuer while it is enabled and has a claim with groups.
  */
 export async function findIssuedGroupIds(
   db: Database,
@@ -229,7 +229,9 @@ export async function findIssuedGroupIds(
   const { rows } = await sql<{ id: string; groups: string[] }>`
     select user_id as id, array_agg(group_id::text) as groups from group_members
     where user_id = any(${userIds}::uuid[]) and (issued_by = any(${sources}::text[]) or exists (
-        select from issuers where issuers.workspace_id = group_members.workspace_id and issuers.issuer = issued_by and is_enabled
+        select from issuers
+        where issuers.workspace_id = group_members.workspace_id and issuers.issuer = issued_by
+          and is_enabled and groups_claim is not null
       ) or starts_with(issued_by, 'scim:') and exists (
       select from scim_tokens
       where scim_tokens.workspace_id = group_members.workspace_id and scim_tokens.revoked_at is null

@@ -63,7 +63,7 @@ export async function updateIssuer(db: Change, id: string, changes: IssuerChange
 
 /**
  * Deletes an issuer and, if no other one has its address, its identities, the memberships that it has named, and the sessions that
- * began with it.
+ * began with it. Directories that use SCIM give no identities of it any more.
  */
 export async function deleteIssuer(db: Change, record: IssuerRecord, isOnlyOne: boolean): Promise<void> {
   const { id, workspaceId, issuer } = record
@@ -72,6 +72,8 @@ export async function deleteIssuer(db: Change, record: IssuerRecord, isOnlyOne: 
   await revokeIssuedSessions(db, { issuer, subject: null, issuerSession: null })
   await db.deleteFrom('identities').where('workspace_id', '=', workspaceId).where('issuer', '=', issuer).execute()
   await db.deleteFrom('group_members').where('workspace_id', '=', workspaceId).where('issued_by', '=', issuer).execute()
+  const directories = db.updateTable('scim_directories').set({ issuer: null }).where('workspace_id', '=', workspaceId)
+  await directories.where('issuer', '=', issuer).execute()
 }
 
 export async function findIssuer(db: Database, workspaceId: string, id: string): Promise<IssuerRecord | null> {

@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely'
+import { type Selectable, type SqlBool, sql } from 'kysely'
 import { type ProviderAccess, restoreAccess, type StoredAccess, storeAccess } from '../auth/access.ts'
 import type { Role } from '../auth/scopes.ts'
 import { combine, type Given, type Member } from '../auth/viewer.ts'
@@ -127,6 +127,9 @@ export interface ListedMember {
 export interface MemberFilter {
   groupId?: string | undefined
   isService?: boolean | undefined
+  isOwner?: boolean | undefined
+  /** Whether they have an identity with which people can sign in: at an issuer that is enabled, or at one of the sources. */
+  identities?: { present: boolean; sources: readonly string[] } | undefined
 }
 
 /** Returns members in the order of joining, starting after the person `after`, who may no longer be a member. */
@@ -134,7 +137,7 @@ export async function listMembers(
   db: Database,
   workspaceId: string,
   page: { limit: number; after: Joined | null },
-  { groupId, isService }: MemberFilter = {},
+  { groupId, isService, isOwner, identities }: MemberFilter = {},
 ): Promise<ListedMember[]> {
   const { limit, after } = page
   let query = selectMembers(db)
@@ -149,6 +152,18 @@ export async function listMembers(
     )
   }
   if (isService !== undefined) query = query.where('users.is_service', '=', isService)
+  if (isOwner !== undefined) query = query.where('members.role', isOwner ? '=' : '!=', 'OWNER')
+  if (identities !== undefined) {
+    query = query.where(
+      sql<SqlBool>`exists (
+        select from identities where identities.workspace_id = members.workspace_id and identities.user_id = members.user_id
+          and (identities.issuer = any(${identities.sources}::text[]) or exists (
+            select from issuers
+            where issuers.workspace_id = identities.workspace_id and issuers.issuer = identities.issuer and is_enabled
+          ))
+      ) = ${identities.present}`,
+    )
+  }
   if (groupId !== undefined) {
     query = query.where(({ exists, selectFrom }) =>
       exists(
@@ -275,6 +290,19 @@ export async function countOwners(db: Database, workspaceId: string): Promise<nu
     .where(sql<boolean>`provider_access -> 'all' = 'true'`)
     .executeTakeFirstOrThrow()
   return Number(count)
+}
+
+/** Returns whether all of some people are active owners. */
+export async function areOwners(db: Database, workspaceId: string, userIds: readonly string[]): Promise<boolean> {
+  const { count } = await db
+    .selectFrom('members')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('workspace_id', '=', workspaceId)
+    .where('role', '=', 'OWNER')
+    .where('deactivated_at', 'is', null)
+    .where(sql<SqlBool>`user_id = any(${userIds}::uuid[])`)
+    .executeTakeFirstOrThrow()
+  return Number(count) === new Set(userIds).size
 }
 
 /** Returns whether an owner with access to all providers has a password, or an identity of one of the issuers. */

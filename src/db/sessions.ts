@@ -288,11 +288,11 @@ export async function findIssuedMember(
   return row ? { workspaceId: row.workspace_id, userId: row.user_id } : null
 }
 
-/** Ends the sessions that began without an identity, except those of some people. */
-export async function revokePasswordSessions(
+/** Ends the sessions that began with a password or a passkey here: those of one person, or of all except some people. */
+export async function revokeOwnSessions(
   db: Change,
   workspaceId: string,
-  keptUserIds: readonly string[],
+  people: { only: string } | { except: readonly string[] },
 ): Promise<void> {
   await db
     .updateTable('sessions')
@@ -300,7 +300,11 @@ export async function revokePasswordSessions(
     .where('workspace_id', '=', workspaceId)
     .where('identity_id', 'is', null)
     .where('revoked_at', 'is', null)
-    .where(sql<boolean>`user_id <> all(${keptUserIds}::uuid[])`)
+    .where(
+      'only' in people
+        ? sql<boolean>`user_id = ${people.only}`
+        : sql<boolean>`user_id <> all(${people.except}::uuid[])`,
+    )
     .execute()
 }
 

@@ -138,7 +138,13 @@ export function createServices(options: {
   })
   const reservations = new Reservations()
   const sharedUploads = createUploadServices({ db, secrets, storage, reservations, audit, maxUploadBytes, onError })
-  const members = createMembers({ db, audit })
+  const { ldap } = options
+  const directory = ldap && createDirectory(ldap, storage.network)
+  const { oidc } = options
+  const directorySources = directory ? [directory.source] : []
+  const identitySources = oidc ? [oidc.issuer, ...directorySources] : directorySources
+  const groupSources = oidc?.groupsClaim == null ? directorySources : identitySources
+  const members = createMembers({ db, audit, sources: identitySources })
   const checks = createFactorChecks({ db, secrets, limits: limits.signIns })
   const secondSteps = createSecondSteps({ db, tokens, limits: limits.signIns, audit, checks })
   const uploads = createResumableUploads(sharedUploads, members)
@@ -159,10 +165,6 @@ export function createServices(options: {
   const feed = createJobFeed({ db, activeGrants: authentication.activeGrants, onError })
   const entryFeed = createEntryFeed({ db, activeGrants: authentication.activeGrants, onError })
   const jobs = createJobs({ db, audit, storage, feed, wake: worker.wake, recordEnd, onEnd })
-  const { ldap } = options
-  const directory = ldap && createDirectory(ldap, storage.network)
-  const ofSettings = options.oidc ? [options.oidc.issuer] : []
-  const sources = directory ? [...ofSettings, directory.source] : ofSettings
   const directorySignIn =
     directory &&
     createDirectorySignIn({
@@ -271,7 +273,7 @@ export function createServices(options: {
     applications: createApplications({ db, secrets, audit, credentials, limits, fetch: options.publicFetch }),
     approvals,
     members,
-    groups: createGroups({ db, audit, sources }),
+    groups: createGroups({ db, audit, sources: groupSources }),
     serviceAccounts: createServiceAccounts({ audit }),
     singleSignOn: createSingleSignOn({
       db,
@@ -282,7 +284,7 @@ export function createServices(options: {
       registry,
       tests: createIssuerTests({ db, secrets, redaction: options.redaction, audit, credentials, registry }),
     }),
-    directories: createDirectories({ db, ldapSource: directory?.source ?? null, sources }),
+    directories: createDirectories({ db, ldapSource: directory?.source ?? null, sources: groupSources }),
     scim: {
       tokens: createScimTokens({ db, audit, limits: limits.requests, registry }),
       users: createScimUsers({ db, audit }),

@@ -76,7 +76,7 @@ async function startHostile(t: Test, respond: (url: string) => RequestListener):
   return url
 }
 
-t.test('administrators add, change and remove issuers', async t => {
+t.test('owners add, change and remove issuers, in a session', async t => {
   const { app, token, issuers, reason, add } = await setUp(t, 2)
   const [first] = issuers
   if (!first) throw new Error('There is no issuer')
@@ -119,6 +119,10 @@ t.test('administrators add, change and remove issuers', async t => {
     t.equal(await reason(create, { input: { ...good, ...changed } }), expected, JSON.stringify(changed).slice(0, 80))
   }
   t.equal(await reason(update, { input: { id: first.id } }), 'INVALID_INPUT', 'nothing to change')
+  const { key } = await app.createKey(token, { name: 'key', scopes: ['admin'] })
+  t.equal(await reason(create, { input: good }, key), 'SESSION_REQUIRED')
+  t.equal(await reason(update, { input: { id: first.id, name: 'x' } }, key), 'SESSION_REQUIRED')
+  t.equal(await reason(remove, { id: first.id }, key), 'SESSION_REQUIRED')
   t.equal(await reason(update, { input: { id: groupId, name: 'x' } }), 'NOT_FOUND')
   await Promise.all(Array.from({ length: 18 }, (_, index) => add({ ...first, url: `https://${index}.example` })))
   t.equal(await reason(create, { input: good }), 'TOO_MANY_ISSUERS')
@@ -131,7 +135,7 @@ t.test('administrators add, change and remove issuers', async t => {
 })
 
 t.test('an account has identities of several issuers, and each gives and takes its own groups', async t => {
-  const { app, token, id, issuers, signIn, sessionOf, linkWith } = await setUp(t, 2)
+  const { app, token, id, issuers, signIn, sessionOf, linkWith, reason } = await setUp(t, 2)
   const [first, second] = issuers
   if (!first || !second) throw new Error('There are no issuers')
   for (const name of ['A', 'B', 'Both']) {
@@ -158,6 +162,11 @@ t.test('an account has identities of several issuers, and each gives and takes i
   t.same(await namesAfter(second), ['A', 'B', 'Both'])
   second.person = person('ann', { groups: [] })
   t.same(await namesAfter(second), ['A', 'Both'], 'an issuer takes only what it has given')
+  const [a] = (await app.ask('{ me { groups { id } } }', {}, token)).me.groups
+  const take = 'mutation ($groupId: ID!, $userId: ID!) { removeGroupMember(groupId: $groupId, userId: $userId) { id } }'
+  t.equal(await reason(take, { groupId: a.id, userId: id }), 'INVALID_INPUT', 'the issuer names the member')
+  await app.ask(update, { input: { id: first.id, groupsClaim: '' } }, token)
+  t.equal(await reason(take, { groupId: a.id, userId: id }), 'OK', 'the issuer names nobody')
   await app.ask(remove, { id: first.id }, token)
   t.same((await app.ask(me, {}, token)).me.groups, [], 'with an issuer, its memberships end')
 })

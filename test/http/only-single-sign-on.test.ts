@@ -51,7 +51,16 @@ t.test('only the chosen owners use passwords, and others keep what an issuer giv
   const { key } = await app.createKey(ann.token, { name: 'key', scopes: ['read'] })
 
   t.equal(await setTo([owner.id], admin.token), 'EXCEEDS_OWN_REACH', 'only owners decide')
-  for (const nobody of [[], [ann.id], [admin.id], ['x'], Array.from({ length: 21 }, () => owner.id)]) {
+  const owned = await app.createKey(owner.token, { name: 'admin key', scopes: ['admin'] })
+  t.equal(await setTo([owner.id], owned.key), 'SESSION_REQUIRED', 'the policy outlives the key')
+  for (const nobody of [
+    [],
+    [ann.id],
+    [owner.id, ann.id],
+    [admin.id],
+    ['x'],
+    Array.from({ length: 21 }, () => owner.id),
+  ]) {
     t.match(await setTo(nobody), /LAST_OWNER|INVALID_INPUT/, JSON.stringify(nobody).slice(0, 60))
   }
   t.equal(await signIn('ann'), 'OK', 'nothing has changed')
@@ -70,6 +79,9 @@ t.test('only the chosen owners use passwords, and others keep what an issuer giv
   t.equal(await signIn('owner'), 'OK')
   const passwords = { currentPassword: password, newPassword: `${password} 2` }
   t.equal(await reason(change, { input: passwords }, session), 'SINGLE_SIGN_ON_REQUIRED')
+  const confirm = 'mutation ($input: ConfirmIdentityInput!) { confirmIdentity(input: $input) }'
+  t.equal(await reason(confirm, { input: { password } }, session), 'SINGLE_SIGN_ON_REQUIRED')
+  t.same((await app.ask('{ confirmation { methods } }', {}, session)).confirmation, { methods: ['ISSUER'] })
   t.equal(await reason(createReset, { userId: ann.id }), 'SINGLE_SIGN_ON_REQUIRED')
   t.equal(await reason(reset, { input: { token: earlier, newPassword: password } }, ''), 'SINGLE_SIGN_ON_REQUIRED')
   const { createInvite } = await app.ask(invite, { input: { role: 'VIEWER' } }, owner.token)
@@ -79,27 +91,40 @@ t.test('only the chosen owners use passwords, and others keep what an issuer giv
   const start = `${app.url}/auth/oidc/start?invite=${createInvite.invite}`
   const joined = await new TestBrowser().open(start, ({ pathname }) => pathname === '/files')
   t.equal(joined.response, null, 'the invite is not used up')
+  const listed = 'query ($is: Boolean) { users(first: 9, owners: $is, singleSignOn: false) { nodes { email } } }'
+  const emails = async (is: boolean | null) =>
+    (await app.ask(listed, { is }, owner.token)).users.nodes.map((node: { email: string }) => node.email)
+  t.same(await emails(null), ['owner@example.org', 'other@example.org', 'admin@example.org'])
+  t.same(await emails(false), ['admin@example.org'])
+  issuer.person = { id: 'stranger', claims: { email: 'admin@example.org' } }
+  const unknown = await new TestBrowser().open(`${app.url}/auth/oidc/start`, ({ pathname }) => pathname === '/files')
+  t.match(await unknown.response?.text(), /No account is linked.*ask an owner to let everybody use them/s)
 
   t.comment('An owner who can sign in stays')
   t.equal(await setTo([owner.id, other.id]), 'OK')
   const { token: second } = (await app.ask(login, { input: { email: 'other@example.org', password } })).login
   t.equal(await reason(role, { input: { userId: owner.id, role: 'ADMIN' } }, second), 'OK')
   t.equal(await signIn('owner'), 'SINGLE_SIGN_ON_REQUIRED', 'an administrator is no owner')
+  t.equal((await app.graphql(me, {}, owner.token)).status, 401, 'and the session has ended')
   t.equal(await reason(role, { input: { userId: owner.id, role: 'OWNER' } }, second), 'OK')
+  const again = (await app.ask(login, { input: { email: 'owner@example.org', password } })).login.token
   t.equal(await setTo([owner.id], second), 'OK')
   const owners = await app.db.selectFrom('sessions').selectAll().where('user_id', '=', other.id).execute()
   t.ok(owners.every(({ revoked_at }) => revoked_at !== null))
-  t.equal(await reason(role, { input: { userId: other.id, role: 'VIEWER' } }), 'OK')
-  t.equal(await setTo(null), 'OK')
+  t.equal(await reason(role, { input: { userId: other.id, role: 'VIEWER' } }, again), 'OK')
+  t.equal(await setTo(null, again), 'OK')
   t.equal(await signIn('ann'), 'OK')
-  t.equal(await reason(remove, { userId: other.id }), 'OK')
+  t.equal(await reason(remove, { userId: other.id }, again), 'OK')
 })
 
 t.test('passwords stay unless there is an issuer', async t => {
   const app = await startApp(t)
   const { token, id } = await app.register('owner@example.org')
   const input = { singleSignOnOnly: true, passwordOwners: [id] }
-  t.equal((await app.graphql(update, { input }, token)).errors[0]?.extensions.reason, 'INVALID_INPUT')
+  for (const singleSignOnOnly of [true, false]) {
+    const { errors } = await app.graphql(update, { input: { ...input, singleSignOnOnly } }, token)
+    t.equal(errors[0]?.extensions.reason, 'INVALID_INPUT')
+  }
 
   t.comment('The last issuer ends while somebody relies on it')
   const replica = await app.replica()

@@ -45,7 +45,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Query.workspace': { needs: signedIn },
   'Query.users': {
     needs: workspaceAdmin,
-    args: () => ({ first: 3, after: null, groupId: null, serviceAccounts: null }),
+    args: () => ({ first: 3, after: null, groupId: null, serviceAccounts: null, owners: null, singleSignOn: null }),
   },
   'Query.groups': { needs: workspaceAdmin, args: () => ({ first: 3, after: null }) },
   'Mutation.viewMember': { needs: workspaceAdmin, args: ({ ids }) => ({ userId: ids.bystander }) },
@@ -182,7 +182,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Mutation.linkIdentity': { needs: session, bounces: true, args: ({ n }) => ({ ticket: `unknown ${n}` }) },
   'Mutation.unlinkIdentity': { needs: session, bounces: true, args: ({ ids }) => ({ id: ids.spare }) },
   'Mutation.createIssuer': {
-    needs: workspaceAdmin,
+    needs: { ...workspaceAdmin, who: 'session' },
     gives: 'what an owner has',
     bounces: true,
     args: ({ n }) => {
@@ -192,7 +192,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     },
   },
   'Mutation.updateIssuer': {
-    needs: workspaceAdmin,
+    needs: { ...workspaceAdmin, who: 'session' },
     gives: 'what an owner has',
     bounces: true,
     args: ({ ids }) => {
@@ -208,7 +208,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     },
   },
   'Mutation.deleteIssuer': {
-    needs: workspaceAdmin,
+    needs: { ...workspaceAdmin, who: 'session' },
     gives: 'what an owner has',
     bounces: true,
     args: ({ ids }) => ({ id: ids.spare }),

@@ -15,7 +15,7 @@ if (files) {
   const { app, open } = files
   added.register([app.url + callbackPathOf(null, added.url)])
 
-  t.test('an administrator adds an issuer, tests it, changes it and removes it', async t => {
+  t.test('an owner adds an issuer, tests it, changes it and removes it', async t => {
     for (const viewport of [wide, phone]) {
       const page = await open(t, { viewport })
       await page.goto('/settings/single-sign-on')
@@ -40,6 +40,7 @@ if (files) {
       const tab = await opened
       await tab.getByText('domain of the issuer').waitFor()
       await tab.getByText('ann@id.example.org').waitFor()
+      t.equal(await tab.evaluate('window.opener'), null)
       t.same(await axeViolations(tab), [])
       await tab.close()
       await button(page, 'Add issuer').click()

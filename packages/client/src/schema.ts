@@ -996,7 +996,7 @@ export interface Installation {
   registration: Registration
   /** The issuers with which people sign in. */
   singleSignOn: readonly (SingleSignOnIssuer)[]
-  /** Whether passwords work for some owners only. */
+  /** Whether passwords and passkeys work for some owners only. */
   singleSignOnOnly: boolean
 }
 
@@ -2103,7 +2103,7 @@ export interface UpdateWorkspaceInput {
   registration?: Registration | null
   /** The roles whose members need a second factor from now on. Their sessions without one can do nothing but add or give one. API keys need none. */
   secondFactorRoles?: readonly (Role)[] | null
-  /** Whether only `passwordOwners` may sign in with a password, which only an owner can decide. Sessions of others that began with a password end. */
+  /** Whether only `passwordOwners` may sign in with a password or a passkey, which only an owner can decide, in a session. Sessions of others that began with one end. */
   singleSignOnOnly?: boolean | null
 }
 
@@ -2344,7 +2344,7 @@ export interface Workspace {
   id: string
   /** The display name. */
   name: string
-  /** The user IDs of the owners who may sign in with a password while all others need single sign-on; null if everybody may, and for those who do not administer the whole workspace. */
+  /** The user IDs of the owners who may sign in with a password or a passkey while all others need single sign-on; null if everybody may, and for those who do not administer the whole workspace. */
   passwordOwners: readonly (string)[] | null
   /** Who can register. */
   registration: Registration

@@ -6,6 +6,8 @@ import { html, sendPage } from './consent-page.ts'
 /** The number of groups that the page names. */
 const maxShown = 100
 
+const notTimed = 'not named: people without a password cannot confirm who they are'
+
 /** Sends what the issuer has said about a person, and what a sign-in would do. */
 export function sendTestOutcome(reply: FastifyReply, outcome: IssuerTestOutcome): FastifyReply {
   const { issued, linkedTo, admission, refusal, groups } = outcome
@@ -16,6 +18,7 @@ export function sendTestOutcome(reply: FastifyReply, outcome: IssuerTestOutcome)
     ['Email is verified', issued.isEmailVerified ? 'yes' : 'no'],
     ['Name', issued.name ?? 'not named'],
     ['Groups at the issuer', issued.groups === null ? 'not read: no claim is set' : listOf(issued.groups)],
+    ['Time of sign-in (auth_time)', issued.authenticatedAt?.toISOString() ?? notTimed],
     ['Session at the issuer', issued.issuerSession === null ? 'not named' : 'named'],
   ]
   return sendPage(reply, 'The test sign-in succeeded', [

@@ -3,15 +3,17 @@ import type { Factor } from '../../auth/factors.ts'
 import { type PasskeyOptions, type RelyingParty, requestOptions } from '../../auth/passkeys.ts'
 import { enterPasswordQueue, verifyPassword } from '../../auth/passwords.ts'
 import { recentTime, requireAnySession } from '../../auth/policy.ts'
-import type { Viewer } from '../../auth/viewer.ts'
+import type { Member, Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { listIdentities } from '../../db/identities.ts'
 import { verifySession } from '../../db/sessions.ts'
 import { findPassword } from '../../db/users.ts'
+import { mayUsePassword } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
 import { type FactorChecks, findFactors, type GivenFactor, methodsOf } from './factor-checks.ts'
+import { requirePasswordAllowed } from './password-policy.ts'
 
 /** How the viewer can confirm who they are. */
 export interface ConfirmationNeeds {
@@ -37,7 +39,7 @@ export function createConfirmation(options: { db: Database; limits: SignIns; aud
       const confirmedUntil = present.verifiedAt && new Date(present.verifiedAt.getTime() + recentTime)
       return {
         confirmedUntil: confirmedUntil && confirmedUntil > new Date() ? confirmedUntil : null,
-        methods: second.length > 0 ? second : await firstFactors(db, userId),
+        methods: second.length > 0 ? second : await firstFactors(db, present.member),
         passkeyOptions:
           passkeys.length === 0
             ? null
@@ -48,7 +50,7 @@ export function createConfirmation(options: { db: Database; limits: SignIns; aud
     /**
      * Confirms who uses the session. Members with a second factor confirm with it: somebody who has found the session and the password
      * could not sign in.
-     * @throws SESSION_REQUIRED, SECOND_FACTOR_REQUIRED, WRONG_EMAIL_OR_PASSWORD, WRONG_CODE, WRONG_PASSKEY, INVALID_INPUT, RATE_LIMITED
+     * @throws SESSION_REQUIRED, SECOND_FACTOR_REQUIRED, SINGLE_SIGN_ON_REQUIRED, WRONG_EMAIL_OR_PASSWORD, WRONG_CODE, WRONG_PASSKEY, INVALID_INPUT, RATE_LIMITED
      */
     async confirm(
       viewer: Viewer | null,
@@ -80,17 +82,24 @@ export function createConfirmation(options: { db: Database; limits: SignIns; aud
           throw new AppError('WRONG_EMAIL_OR_PASSWORD', 'The password is wrong.')
         })
         confirmWith('PASSWORD')
-        await recording.commit(change => verifySession(change, credentialId, 'PASSWORD'))
+        await recording.commit(async change => {
+          await requirePasswordAllowed(change, member)
+          await verifySession(change, credentialId, 'PASSWORD')
+        })
       })
     },
   }
 }
 
 /** Returns the ways to sign in of a member without a second factor. */
-async function firstFactors(db: Database, userId: string): Promise<Factor[]> {
-  const [account, identities] = await Promise.all([findPassword(db, userId), listIdentities(db, userId)])
+async function firstFactors(db: Database, { workspaceId, userId }: Member): Promise<Factor[]> {
+  const [account, mayUse, identities] = await Promise.all([
+    findPassword(db, userId),
+    mayUsePassword(db, workspaceId, userId),
+    listIdentities(db, userId),
+  ])
   return [
-    ...(account?.passwordHash ? (['PASSWORD'] as const) : []),
+    ...(account?.passwordHash && mayUse ? (['PASSWORD'] as const) : []),
     ...(identities.length > 0 ? (['ISSUER'] as const) : []),
   ]
 }

@@ -40,11 +40,11 @@ export async function admissionOf(
   hasInvite: boolean,
 ): Promise<Admission> {
   if (!workspace) throw new AppError('NOT_LINKED', 'The first account needs a password: register it, then link yours.')
-  if (workspace.registration === 'CLOSED') throw new AppError('NOT_LINKED')
+  if (workspace.registration === 'CLOSED') throw new AppError('NOT_LINKED', unknownMessage(workspace))
   const named = hasInvite ? [] : await findGroupsNamed(db, workspace.id, groups ?? [])
   const isInGroup = named.some(({ role }) => role !== 'NONE')
   const isInDomain = isEmailVerified && email !== null && domains.includes(domainOf(email))
-  if (!hasInvite && !isInGroup && !isInDomain) throw new AppError('NOT_LINKED')
+  if (!hasInvite && !isInGroup && !isInDomain) throw new AppError('NOT_LINKED', unknownMessage(workspace))
   if (email === null) {
     throw new AppError('NOT_LINKED', 'The issuer does not name your email address, which a new account needs.')
   }
@@ -92,7 +92,7 @@ export async function createIssuedAccount(
           isConfirmed: admission === 'DOMAIN',
         } as const)
       : { ...(await acceptInvite(trx, invite, origin)), isConfirmed: true }
-  const created = await insertIssuedAccount(trx, issued, membership)
+  const created = await insertIssuedAccount(trx, issued, membership, takenMessage(workspace))
   if (admission !== 'DOMAIN') return created
   const { workspaceId, userId } = created.member
   for (const group of await findGroups(trx, workspaceId, rule.groupIds)) {
@@ -109,6 +109,7 @@ export async function insertIssuedAccount(
   trx: Change,
   { issuer, subject, email, name }: Pick<IssuedIdentity, 'issuer' | 'subject' | 'email' | 'name'>,
   membership: { workspaceId: string; role: Role; access: ProviderAccess; isConfirmed: boolean },
+  whenTaken = isTaken,
 ): Promise<{ member: Member; identityId: string }> {
   if (email === null) {
     throw new AppError(
@@ -123,7 +124,7 @@ export async function insertIssuedAccount(
   }
   const userId = await insertUser(trx, account).catch(error => {
     if (!isUniqueViolation(error)) throw error
-    throw new AppError('NOT_LINKED', isTaken)
+    throw new AppError('NOT_LINKED', whenTaken)
   })
   const member = await insertMember(trx, { userId, ...membership })
   const { workspaceId } = membership
@@ -131,8 +132,20 @@ export async function insertIssuedAccount(
   return { member, identityId: identity.id }
 }
 
-export const isTaken =
+const isTaken =
   'Your email address belongs to another account. Sign in to that account, and link this one in the profile.'
+const linkLater =
+  'Passwords are for some owners only: ask an owner to let everybody use them until you have linked your account.'
+
+/** Says why an email address gives no account, and what its person can do. */
+export function takenMessage(workspace: Workspace | null): string {
+  return workspace?.passwordOwners ? `Your email address belongs to another account. ${linkLater}` : isTaken
+}
+
+/** Says what a person without a linked account can do; undefined for the usual advice. */
+function unknownMessage({ passwordOwners }: Workspace): string | undefined {
+  return passwordOwners ? `No account is linked with this identity. ${linkLater}` : undefined
+}
 
 /**
  * Makes a member's groups follow the issuer: they join the groups that it names, and leave those that it named before. Memberships

@@ -97,7 +97,7 @@ export function createIssuerRegistry({
       return secrets.open('issuer', id, secret)
     } catch (cause) {
       if (!(cause instanceof SecretMismatch)) throw cause
-      const message = `The secret of "${name}" cannot be decrypted: an administrator has to give it again.`
+      const message = `The secret of "${name}" cannot be decrypted: an owner has to give it again.`
       throw new AppError('UNAVAILABLE', message, { cause })
     }
   }
@@ -132,7 +132,7 @@ export function createIssuerRegistry({
     async find(id: string | null): Promise<ActiveIssuer> {
       const all = await active()
       if (all.length === 0) {
-        const message = 'This server has no single sign-on: an administrator adds an issuer in the settings.'
+        const message = 'This server has no single sign-on: an owner adds an issuer in the settings.'
         throw new AppError('NOT_FOUND', message)
       }
       const found = id === null ? all[0] : all.find(each => each.id === id)

@@ -16,7 +16,7 @@ import { AppError } from '../../errors.ts'
 import type { Redactor } from '../../storage/tokens.ts'
 import type { Audit } from '../audit/index.ts'
 import type { Credentials } from './credentials.ts'
-import { admissionOf, isTaken } from './issued-accounts.ts'
+import { admissionOf, takenMessage } from './issued-accounts.ts'
 import { type AdmissionRule, callbackPathOf, type IssuerRegistry, settingsIssuerId } from './issuer-registry.ts'
 import { type IssuerInput, parseIssuer } from './issuers.ts'
 import type { IssuedIdentity } from './oidc-claims.ts'
@@ -174,7 +174,7 @@ export function createIssuerTests({
       try {
         const admission = await admissionOf(db, workspace, issued, rule, false)
         const isEmailTaken = (await findPasswordByEmail(db, issued.email ?? '')) !== null
-        if (isEmailTaken) throw new AppError('NOT_LINKED', isTaken)
+        if (isEmailTaken) throw new AppError('NOT_LINKED', takenMessage(workspace))
         const joined = admission === 'DOMAIN' && workspace ? await findGroups(db, workspace.id, rule.groupIds) : []
         const groups = [...new Set([...namesOf(named), ...namesOf(joined)])]
         return { issued, linkedTo: null, admission: admission === 'INVITE' ? null : admission, refusal: null, groups }

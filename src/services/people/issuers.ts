@@ -1,11 +1,11 @@
 /** The OpenID Connect issuers of a workspace, which its administrators add, change and remove. */
 import { randomUUID } from 'node:crypto'
 import { isId } from '../../auth/id.ts'
-import { requireMayAssign, requireRecent, requireWorkspaceAdmin } from '../../auth/policy.ts'
+import { requireMayAssign, requireSignInOwner, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { MemberGroup, Viewer } from '../../auth/viewer.ts'
 import { type Change, type Database, isUniqueViolation } from '../../db/client.ts'
-import { findGroups } from '../../db/groups.ts'
+import { findGroups, groupKey } from '../../db/groups.ts'
 import {
   deleteIssuer,
   findIssuer,
@@ -15,6 +15,7 @@ import {
   listIssuers,
   updateIssuer,
 } from '../../db/issuers.ts'
+import { batched } from '../../db/lookups.ts'
 import { hasOwnerWithWayIn } from '../../db/members.ts'
 import { revokeIssuedSessions } from '../../db/sessions.ts'
 import { findWorkspace, lockWorkspace } from '../../db/workspaces.ts'
@@ -90,16 +91,24 @@ export function createIssuers({
 }) {
   const { oidc } = registry
 
-  /** @throws EXCEEDS_OWN_REACH, CONFIRMATION_REQUIRED, NOT_FOUND */
+  /** Finds groups by `<workspace id>/<group id>`, those of several issuers in one query. */
+  const groupOf = batched(async (keys: readonly string[]) => {
+    const found = new Map<string, MemberGroup>()
+    for (const [workspaceId, some] of Map.groupBy(keys, key => key.slice(0, key.indexOf('/')))) {
+      const ids = some.map(key => key.slice(workspaceId.length + 1))
+      for (const group of await findGroups(db, workspaceId, ids)) found.set(`${workspaceId}/${group.id}`, group)
+    }
+    return found
+  })
+
+  /** @throws as `requireSignInOwner`, NOT_FOUND */
   function change<T>(
     viewer: Viewer | null,
     id: string,
     recording: Recording,
     work: (change: Change, admin: Viewer, record: IssuerRecord) => Promise<T>,
   ): Promise<T> {
-    const admin = requireWorkspaceAdmin(viewer)
-    requireRecent(admin)
-    requireOwner(admin)
+    const admin = requireSignInOwner(viewer)
     const { workspaceId } = admin.member
     if (id === settingsIssuerId && oidc) throw new AppError('INVALID_INPUT', isSetByOperator)
     return recording.commit(async trx => {
@@ -143,19 +152,20 @@ export function createIssuers({
     },
 
     /** Returns the groups that new accounts of an issuer join. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
-    groupsOf(viewer: Viewer | null, { groupIds }: ConfiguredIssuer): Promise<MemberGroup[]> {
-      return findGroups(db, requireWorkspaceAdmin(viewer).member.workspaceId, groupIds)
+    async groupsOf(viewer: Viewer | null, { groupIds }: ConfiguredIssuer): Promise<MemberGroup[]> {
+      const { workspaceId } = requireWorkspaceAdmin(viewer).member
+      const found = await Promise.all(groupIds.map(id => groupOf(`${workspaceId}/${id}`)))
+      const groups = found.filter(group => group !== null)
+      return groups.toSorted((a, b) => (groupKey(a.name) < groupKey(b.name) ? -1 : 1))
     },
 
     /**
      * Adds an issuer, without connecting to it.
-     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, CONFIRMATION_REQUIRED, INVALID_INPUT, NOT_FOUND, ALREADY_EXISTS, TOO_MANY_ISSUERS
+     * @throws as `requireSignInOwner`, INVALID_INPUT, NOT_FOUND, ALREADY_EXISTS, TOO_MANY_ISSUERS
      */
     create(viewer: Viewer | null, input: IssuerInput): Promise<ConfiguredIssuer> {
       return audit.recorded(viewer, 'ISSUER_CREATE', {}, async recording => {
-        const admin = requireWorkspaceAdmin(viewer)
-        requireRecent(admin)
-        requireOwner(admin)
+        const admin = requireSignInOwner(viewer)
         const { workspaceId } = admin.member
         const id = randomUUID()
         const { issuer, clientSecret, ...values } = { ...parseIssuer(input), isEnabled: input.enabled ?? true }
@@ -176,7 +186,7 @@ export function createIssuers({
     /**
      * Changes an issuer. Disabling it ends the sessions that began with it, and keeps its identities. Its address cannot be changed,
      * because the accounts at another issuer are others.
-     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, CONFIRMATION_REQUIRED, INVALID_INPUT, NOT_FOUND, ALREADY_EXISTS, LAST_OWNER
+     * @throws as `requireSignInOwner`, INVALID_INPUT, NOT_FOUND, ALREADY_EXISTS, LAST_OWNER
      */
     update(viewer: Viewer | null, { id, ...input }: IssuerUpdate): Promise<ConfiguredIssuer> {
       const subject = { kind: 'ISSUER', id } as const
@@ -211,7 +221,7 @@ export function createIssuers({
     /**
      * Removes an issuer with its identities and the memberships of groups that it has named, and ends the sessions that began with it.
      * Accounts stay.
-     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, CONFIRMATION_REQUIRED, INVALID_INPUT, NOT_FOUND, LAST_OWNER
+     * @throws as `requireSignInOwner`, INVALID_INPUT, NOT_FOUND, LAST_OWNER
      */
     async delete(viewer: Viewer | null, id: string): Promise<void> {
       const subject = { kind: 'ISSUER', id } as const
@@ -223,18 +233,20 @@ export function createIssuers({
       )
     },
 
-    /** Returns whether an issuer has this secret. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
+    /** Returns whether an issuer has this secret, and it can be decrypted. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
     async hasSecret(viewer: Viewer | null, id: string, secret: string): Promise<boolean> {
       const { workspaceId } = requireWorkspaceAdmin(viewer).member
       const record = await findIssuer(db, workspaceId, id)
-      return record !== null && registry.secretOf(record) === secret
+      if (!record) return false
+      try {
+        return registry.secretOf(record) === secret
+      } catch (error) {
+        // Whoever has the secret can store it again.
+        if (error instanceof AppError && error.reason === 'UNAVAILABLE') return false
+        throw error
+      }
     },
   }
-}
-
-/** Whoever runs an issuer can sign in as those who have linked an account there, owners among them. @throws EXCEEDS_OWN_REACH */
-function requireOwner(admin: Viewer): void {
-  requireMayAssign(admin, { role: 'OWNER' })
 }
 
 const isSetByOperator = 'The operator has set this issuer with STOWAGE_OIDC_ISSUER: change it there.'

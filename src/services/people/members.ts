@@ -22,14 +22,23 @@ import { AppError } from '../../errors.ts'
 import type { Audit, Recording } from '../audit/index.ts'
 import { parsePageSize } from '../input.ts'
 import { type AccessInput, given, parseAccess, requireProviders } from './access.ts'
-import { requirePasswordOwner } from './password-policy.ts'
+import { endRefusedSessions, requirePasswordOwner } from './password-policy.ts'
 import { requireNoOwner } from './service-accounts.ts'
 
 const maxPage = 200
 
 export type Members = ReturnType<typeof createMembers>
 
-export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
+export function createMembers({
+  db,
+  audit,
+  sources,
+}: {
+  db: Database
+  audit: Audit
+  /** The issuer and the LDAP directory of the settings. */
+  sources: readonly string[]
+}) {
   /** Changes one membership at a time. The viewer must be allowed to assign both the old and the new role. */
   async function change<T>(
     viewer: Viewer | null,
@@ -79,14 +88,25 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
     async list(
       viewer: Viewer | null,
       page: { first: number; after?: string | null | undefined },
-      filter: { groupId?: string | null | undefined; isService?: boolean | null | undefined } = {},
+      filter: {
+        groupId?: string | null | undefined
+        isService?: boolean | null | undefined
+        isOwner?: boolean | null | undefined
+        /** Whether they can use single sign-on. */
+        hasIdentity?: boolean | null | undefined
+      } = {},
     ) {
       const admin = requireWorkspaceAdmin(viewer)
       const limit = parsePageSize(page.first, maxPage)
       const after = page.after == null ? null : decodeCursor(page.after)
-      const { groupId, isService } = filter
+      const { groupId, isService, isOwner, hasIdentity } = filter
       if (groupId != null && !isId(groupId)) return { items: [], hasNext: false }
-      const selected: MemberFilter = { groupId: groupId ?? undefined, isService: isService ?? undefined }
+      const selected: MemberFilter = {
+        groupId: groupId ?? undefined,
+        isService: isService ?? undefined,
+        isOwner: isOwner ?? undefined,
+        identities: hasIdentity == null ? undefined : { present: hasIdentity, sources },
+      }
       const found = await listMembers(db, admin.member.workspaceId, { limit: limit + 1, after }, selected)
       const items = found.slice(0, limit).map(({ member, joined }) => ({ member, cursor: encodeCursor(joined) }))
       return { items, hasNext: found.length > limit }
@@ -135,6 +155,7 @@ export function createMembers({ db, audit }: { db: Database; audit: Audit }) {
           if (next.role !== 'OWNER' || !next.access.all) await requireOtherOwner(trx, target)
           await updateMember(trx, target.workspaceId, target.userId, next)
           await requirePasswordOwner(trx, target.workspaceId)
+          await endRefusedSessions(trx, target)
           return { ...target, ...combine(next, target.groups), own: next }
         })
       })

@@ -13,7 +13,16 @@ export function toSignInError(issuer: string, error: unknown): AppError {
   // `fetch` throws a TypeError without a code if it cannot connect.
   const isNetwork = unavailableCodes.has(code) || (code === '' && !isRefusal)
   if (isNetwork) return unavailable(issuer, error)
-  return new AppError('SIGN_IN_REFUSED', undefined, { cause: error })
+  return new AppError('SIGN_IN_REFUSED', lacksTime(error) ? noTime : undefined, { cause: error })
+}
+
+const noTime =
+  'The issuer does not say when it asked who you are (the claim "auth_time"): an administrator has to let it name this time.'
+
+/** Returns whether a sign-in fails only because the issuer does not say when the person proved who they are. */
+function lacksTime(error: unknown): boolean {
+  const { message } = error instanceof Error && error.cause instanceof Error ? error.cause : { message: '' }
+  return [error instanceof Error ? error.message : '', message].some(text => text.includes('"auth_time"'))
 }
 
 export function unavailable(issuer: string, cause: unknown): AppError {
@@ -72,9 +81,10 @@ export function explain(error: unknown): string {
     const { error: refusal, error_description: description } = at as { error?: unknown; error_description?: unknown }
     if (typeof refusal === 'string') {
       const said = typeof description === 'string' ? ` It says: "${cut(description)}"` : ''
-      return `${refusals[refusal] ?? `The issuer refuses with "${cut(refusal)}".`}${said}`
+      return `${(Object.hasOwn(refusals, refusal) ? refusals[refusal] : null) ?? `The issuer refuses with "${cut(refusal)}".`}${said}`
     }
     if (at.name === 'TimeoutError') return isLate
+    if (lacksTime(at)) return noTime
     const code = 'code' in at ? String(at.code) : ''
     const failure = Object.hasOwn(failures, code) ? failures[code] : undefined
     if (failure !== undefined) return failure

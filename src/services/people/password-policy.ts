@@ -1,9 +1,9 @@
-/** "Only single sign-on": passwords work for some owners alone, who are the way back in while no issuer responds. */
+/** "Only single sign-on": passwords and passkeys work for some owners alone, who are the way back in while no issuer responds. */
 import { isId } from '../../auth/id.ts'
-import { requireMayAssign } from '../../auth/policy.ts'
 import type { Member, Viewer } from '../../auth/viewer.ts'
 import type { Change } from '../../db/client.ts'
-import { revokePasswordSessions } from '../../db/sessions.ts'
+import { areOwners } from '../../db/members.ts'
+import { revokeOwnSessions } from '../../db/sessions.ts'
 import { hasPasswordOwner, mayUsePassword, updateWorkspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import type { IssuerRegistry } from './issuer-registry.ts'
@@ -19,6 +19,15 @@ export async function requirePasswordAllowed(
   if (!(await mayUsePassword(change, workspaceId, userId))) throw new AppError('SINGLE_SIGN_ON_REQUIRED')
 }
 
+/** Ends, after a change of a member, the sessions that they could not begin any more. */
+export async function endRefusedSessions(
+  change: Change,
+  { workspaceId, userId }: Pick<Member, 'workspaceId' | 'userId'>,
+): Promise<void> {
+  if (await mayUsePassword(change, workspaceId, userId)) return
+  await revokeOwnSessions(change, workspaceId, { only: userId })
+}
+
 /** Requires, after a change of members, that an owner can sign in with a password, or everybody. @throws LAST_OWNER */
 export async function requirePasswordOwner(change: Change, workspaceId: string): Promise<void> {
   if (await hasPasswordOwner(change, workspaceId)) return
@@ -27,10 +36,11 @@ export async function requirePasswordOwner(change: Change, workspaceId: string):
 }
 
 /**
- * Lets only some owners use passwords, or everybody, in a transaction that has locked the workspace. Ends the sessions that others
+ * Lets only some owners use passwords and passkeys, or everybody, in a transaction that has locked the workspace. Ends the sessions that others
  * have begun without an issuer.
  * @param userIds null for everybody
- * @throws EXCEEDS_OWN_REACH, INVALID_INPUT without an issuer, LAST_OWNER if no owner among them has a password
+ * @param admin as `requireSignInOwner` returns them
+ * @throws INVALID_INPUT without an issuer, and for people who are no owners, LAST_OWNER if no owner among them has a password
  */
 export async function setPasswordOwners(
   change: Change,
@@ -38,10 +48,12 @@ export async function setPasswordOwners(
   userIds: readonly string[] | null,
   registry: IssuerRegistry,
 ): Promise<void> {
-  requireMayAssign(admin, { role: 'OWNER' })
   const { workspaceId } = admin.member
   if (userIds && (userIds.length > maxPasswordOwners || !userIds.every(isId))) {
     throw new AppError('INVALID_INPUT', `Give the user IDs of at most ${maxPasswordOwners} owners.`)
+  }
+  if (userIds && !(await areOwners(change, workspaceId, userIds))) {
+    throw new AppError('INVALID_INPUT', 'Only owners can keep their passwords, and none who is deactivated.')
   }
   await updateWorkspace(change, workspaceId, { passwordOwners: userIds && [...new Set(userIds)] })
   if (userIds === null) return
@@ -52,5 +64,5 @@ export async function setPasswordOwners(
     const message = 'Choose an owner with access to all storages and a password, who is the way back in.'
     throw new AppError('LAST_OWNER', message)
   }
-  await revokePasswordSessions(change, workspaceId, userIds)
+  await revokeOwnSessions(change, workspaceId, { except: userIds })
 }

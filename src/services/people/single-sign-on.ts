@@ -138,8 +138,10 @@ export function createSingleSignOn(options: {
         recording.commit(async change => {
           await lockWorkspace(change, member.workspaceId)
           await registry.keepActive(change, from)
-          if (!(await touchIdentity(change, identity.id))) throw new AppError('NOT_LINKED')
-          const followed = await followIssuedGroups(change, member, issued)
+          // An administrator may have changed or removed the member meanwhile.
+          const present = await findMember(change, member.workspaceId, member.userId)
+          if (!present || !(await touchIdentity(change, identity.id))) throw new AppError('NOT_LINKED')
+          const followed = await followIssuedGroups(change, present, issued)
           if (followed.changes) recording.add({ details: { groups: followed.changes } })
           const by = { identityId: identity.id, issuerSession }
           return start(change, recording, followed.member, by)

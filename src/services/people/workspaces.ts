@@ -1,4 +1,4 @@
-import { isUnrestricted, requireRecent, requireWorkspaceAdmin } from '../../auth/policy.ts'
+import { isUnrestricted, requireRecent, requireSignInOwner, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import { type Role, roles } from '../../auth/scopes.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
@@ -51,9 +51,9 @@ export function createWorkspaces(options: {
     },
 
     /**
-     * @param input.singleSignOnOnly whether passwords are for `passwordOwners` only, which ends the sessions of others that began
+     * @param input.singleSignOnOnly whether passwords and passkeys are for `passwordOwners` only, which ends the sessions of others that began
      *   without an issuer
-     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, CONFIRMATION_REQUIRED, INVALID_INPUT, LAST_OWNER
+     * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, SESSION_REQUIRED, EXCEEDS_OWN_REACH, CONFIRMATION_REQUIRED, INVALID_INPUT, LAST_OWNER
      */
     update(
       viewer: Viewer | null,
@@ -69,6 +69,7 @@ export function createWorkspaces(options: {
       return audit.recorded(viewer, 'WORKSPACE_UPDATE', {}, async recording => {
         const admin = requireWorkspaceAdmin(viewer)
         requireRecent(admin)
+        if (input.singleSignOnOnly != null) requireSignInOwner(admin)
         const needing = input.secondFactorRoles
         const values = {
           ...(input.name != null && { name: parseName(input.name, 'The name of a workspace') }),
@@ -83,8 +84,8 @@ export function createWorkspaces(options: {
             'Give a name, a registration, roles, approvals or "singleSignOnOnly" to change.',
           )
         }
-        if (input.passwordOwners != null && singleSignOnOnly == null) {
-          throw new AppError('INVALID_INPUT', 'Give "singleSignOnOnly" together with "passwordOwners".')
+        if (input.passwordOwners != null && !singleSignOnOnly) {
+          throw new AppError('INVALID_INPUT', '"passwordOwners" needs "singleSignOnOnly: true".')
         }
         const owners = singleSignOnOnly ? (input.passwordOwners ?? []) : null
         const { workspaceId } = admin.member

@@ -74,7 +74,7 @@ export const wordsByReason: Readonly<Record<string, Words>> = {
   ORIGIN_NOT_ALLOWED: 'The server does not accept requests from this address. Ask an administrator.',
   EXCEEDS_OWN_REACH: 'You cannot give more access than you have yourself.',
   OWN_MEMBERSHIP: 'You cannot change your own role or access. Ask another administrator.',
-  SINGLE_SIGN_ON_REQUIRED: 'Passwords are for some owners only. Sign in with single sign-on.',
+  SINGLE_SIGN_ON_REQUIRED: 'Passwords and passkeys are for some owners only. Sign in with single sign-on.',
   LAST_OWNER: detailed('The workspace needs an owner. Make somebody else an owner first.'),
   REGISTRATION_CLOSED: 'You need an invite to join this workspace. Ask an administrator.',
   BACK_END_REFUSED: 'The storage denies access to this path. Ask an administrator.',

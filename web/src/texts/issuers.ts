@@ -1,7 +1,7 @@
 /** The settings of single sign-on. */
 export const texts = {
   singleSignOn: 'Single sign-on',
-  help: 'People sign in with their accounts at these OpenID Connect issuers. An existing account is linked in its profile, or with an invite, and never by an email address.',
+  help: 'People sign in with their accounts at these OpenID Connect issuers. People link an existing account in their profile, and an invite gives a new one. An email address never finds an account.',
   ownersOnly: 'Only owners add, change and remove issuers.',
   loading: 'Loading the issuers',
   issuers: 'Issuers',
@@ -40,15 +40,17 @@ export const texts = {
   noGroups: 'Their new accounts have no access. Create groups to give them some.',
   loadingGroups: 'Loading the groups',
 
-  passwords: 'Passwords',
-  loadingPasswords: 'Loading who may use passwords',
-  whoUsesPasswords: 'Who can sign in with a password',
-  everybody: { title: 'Everybody', help: 'Everybody who has a password can sign in with it.' },
+  passwords: 'Passwords and passkeys',
+  loadingPasswords: 'Loading who may use passwords and passkeys',
+  whoUsesPasswords: 'Who can sign in with a password or a passkey',
+  everybody: { title: 'Everybody', help: 'Everybody who has a password or a passkey can sign in with it.' },
   someOwners: {
     title: 'Only some owners',
-    help: 'All others need single sign-on. Their sessions that began with a password end now. API keys keep working.',
+    help: 'All others need single sign-on. Their sessions that began with a password or a passkey end now. API keys keep working.',
   },
-  onlyOwners: 'Only some owners can sign in with a password. All others need single sign-on.',
+  onlyOwners: 'Only some owners can sign in with a password or a passkey. All others need single sign-on.',
+  shutOut: (people: string, isMore: boolean) =>
+    `These people have linked no account of an enabled issuer, and cannot sign in afterwards: ${people}${isMore ? ', and others' : ''}. They can link one in their profile first.`,
   waysBackIn: 'These owners are the way back in while an issuer does not respond:',
 
   addresses: 'Addresses for the issuer',

@@ -111,17 +111,17 @@ builder.queryField('issuers', t =>
 builder.mutationFields(t => ({
   createIssuer: t.field({
     type: ConfiguredIssuerType,
-    description: `Adds an issuer with which people can sign in, which requires an owner. A workspace can have ${maxIssuers}.`,
+    description: `Adds an issuer with which people can sign in. Only owners can add one, and only in a session. A workspace has at most ${maxIssuers} issuers.`,
     audit: 'ISSUER_CREATE',
-    authScopes: { workspace: 'admin' },
+    authScopes: { session: true, workspace: 'admin' },
     args: { input: t.arg({ type: CreateIssuerInput, required: true, description: 'The issuer.' }) },
     resolve: (_root, { input }, { services, viewer }) => services.issuers.create(viewer, input),
   }),
   updateIssuer: t.field({
     type: ConfiguredIssuerType,
-    description: 'Changes, enables or disables an issuer, which requires an owner.',
+    description: 'Changes, enables or disables an issuer. Only owners can do this, and only in a session.',
     audit: 'ISSUER_UPDATE',
-    authScopes: { workspace: 'admin' },
+    authScopes: { session: true, workspace: 'admin' },
     args: { input: t.arg({ type: UpdateIssuerInput, required: true, description: 'The issuer and the changes.' }) },
     resolve: (_root, { input }, { services, viewer }) => services.issuers.update(viewer, input),
   }),
@@ -136,9 +136,9 @@ builder.mutationFields(t => ({
   }),
   deleteIssuer: t.boolean({
     description:
-      'Removes an issuer with all identities of it, and ends the sessions that began with it. It requires an owner. Accounts stay. Returns true.',
+      'Removes an issuer with its identities, and ends the sessions that began with it. Accounts stay. Only owners can do this, and only in a session. Returns true.',
     audit: 'ISSUER_DELETE',
-    authScopes: { workspace: 'admin' },
+    authScopes: { session: true, workspace: 'admin' },
     args: { id: t.arg.id({ required: true, description: 'The ID of the issuer.' }) },
     resolve: async (_root, { id }, { services, viewer }) => {
       await services.issuers.delete(viewer, id)

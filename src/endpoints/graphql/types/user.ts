@@ -122,10 +122,17 @@ builder.queryFields(t => ({
       serviceAccounts: t.arg.boolean({
         description: 'Whether to return only service accounts, or only people. The default is both.',
       }),
+      owners: t.arg.boolean({
+        description: 'Whether to return only owners, or only the others. The default is both.',
+      }),
+      singleSignOn: t.arg.boolean({
+        description:
+          'Whether to return only those who can use single sign-on, or only those who cannot: no enabled issuer and no LDAP directory has an account of theirs. The default is both.',
+      }),
     },
     complexity: ({ first }) => connectionCost(first, maxPage),
-    resolve: async (_root, { first, after, groupId, serviceAccounts }, { services, viewer }) => {
-      const filter = { groupId, isService: serviceAccounts }
+    resolve: async (_root, { first, after, groupId, serviceAccounts, owners, singleSignOn }, { services, viewer }) => {
+      const filter = { groupId, isService: serviceAccounts, isOwner: owners, hasIdentity: singleSignOn }
       const page = await services.members.list(viewer, { first: first ?? 50, after }, filter)
       return toPage(page, after, ({ member }) => ({ member, seenBy: viewer }))
     },

@@ -45,7 +45,7 @@ WorkspaceRef.implement({
       type: ['ID'],
       nullable: true,
       description:
-        'The user IDs of the owners who may sign in with a password while all others need single sign-on; null if everybody may, and for those who do not administer the whole workspace.',
+        'The user IDs of the owners who may sign in with a password or a passkey while all others need single sign-on; null if everybody may, and for those who do not administer the whole workspace.',
       authScopes: { public: true },
       resolve: (workspace, _args, { services, viewer }) => services.workspaces.passwordOwners(viewer, workspace),
     }),
@@ -78,7 +78,7 @@ const UpdateWorkspaceInput = builder.inputType('UpdateWorkspaceInput', {
     }),
     singleSignOnOnly: t.boolean({
       description:
-        'Whether only `passwordOwners` may sign in with a password, which only an owner can decide. Sessions of others that began with a password end.',
+        'Whether only `passwordOwners` may sign in with a password or a passkey, which only an owner can decide, in a session. Sessions of others that began with one end.',
     }),
     passwordOwners: t.idList({
       description: `The user IDs of the owners, at most ${maxPasswordOwners}, who are the way back in. One of them needs access to all providers and a password.`,
@@ -142,7 +142,7 @@ const InstallationRef = builder.objectRef<Installation>('Installation').implemen
       resolve: (_installation, _args, { services }) => services.directory !== null,
     }),
     singleSignOnOnly: t.exposeBoolean('singleSignOnOnly', {
-      description: 'Whether passwords work for some owners only.',
+      description: 'Whether passwords and passkeys work for some owners only.',
       authScopes: { public: true },
     }),
     singleSignOn: t.field({

@@ -1,4 +1,4 @@
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
@@ -8,6 +8,7 @@ import { Checkbox, Switch } from '../../ui/choices.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { NameField, TextField } from '../../ui/field.tsx'
 import { LoadState } from '../../ui/loading.tsx'
+import { ShowMore, usePages } from '../../ui/pages.tsx'
 import { type ConfiguredIssuer, CreateIssuerMutation, GroupNamesQuery, UpdateIssuerMutation } from './operations.ts'
 import { TestButton } from './test-button.tsx'
 
@@ -140,11 +141,10 @@ function domainsIn(text: string): string[] {
 }
 
 function GroupChoices({ chosen, onChange }: { chosen: readonly string[]; onChange: (ids: string[]) => void }) {
-  const query = useQuery({
-    queryKey: [...queryKeys.groups, 'names'],
-    queryFn: ({ signal }) => ask(GroupNamesQuery, {}, { signal }),
-  })
-  const groups = query.data?.groups.nodes
+  const { query, nodes: groups } = usePages(
+    [...queryKeys.groups, 'names'],
+    async (after, signal) => (await ask(GroupNamesQuery, { after }, { signal })).groups,
+  )
   return (
     <>
       <LoadState query={query} label={texts.loadingGroups} />
@@ -164,6 +164,7 @@ function GroupChoices({ chosen, onChange }: { chosen: readonly string[]; onChang
               </Checkbox>
             ))}
           </div>
+          <ShowMore query={query} />
         </div>
       )}
     </>

@@ -12,12 +12,10 @@ export const IssuersQuery = graphql(`
 export type ConfiguredIssuer = ResultOf<typeof IssuersQuery>['issuers'][number]
 
 export const GroupNamesQuery = graphql(`
-  query GroupNames {
-    groups(first: 100) { nodes { id name role } }
+  query GroupNames($after: String) {
+    groups(first: 100, after: $after) { nodes { id name } pageInfo { endCursor hasNextPage } }
   }
 `)
-
-export type NamedGroup = ResultOf<typeof GroupNamesQuery>['groups']['nodes'][number]
 
 export const CreateIssuerMutation = graphql(`
   mutation CreateIssuer($input: CreateIssuerInput!) { createIssuer(input: $input) { id } }
@@ -30,7 +28,11 @@ export const TestIssuerMutation = graphql(`
 export const PasswordPolicyQuery = graphql(`
   query PasswordPolicy {
     workspace { id passwordOwners }
-    users(first: 200, serviceAccounts: false) { nodes { id email name role } }
+    owners: users(first: 200, serviceAccounts: false, owners: true) { nodes { id email name } }
+    unlinked: users(first: 100, serviceAccounts: false, singleSignOn: false) {
+      nodes { id email name deactivatedAt }
+      pageInfo { hasNextPage }
+    }
   }
 `)
 

@@ -32,13 +32,17 @@ export function PasswordPolicy() {
 function PasswordForm({ policy }: { policy: Policy }) {
   const client = useQueryClient()
   const { user } = useSession().viewer
-  const owners = policy.users.nodes.filter(({ role }) => role === 'OWNER')
-  const { passwordOwners } = policy.workspace
+  const { owners, unlinked, workspace } = policy
+  const { passwordOwners } = workspace
   const [isOnly, setIsOnly] = useState(passwordOwners !== null)
   const [chosen, setChosen] = useState<string[]>(passwordOwners ?? [user.id])
+  const shutOut = unlinked.nodes.filter(({ id, deactivatedAt }) => deactivatedAt === null && !chosen.includes(id))
   const save = useMutation({
     mutationFn: async () => {
-      await ask(PasswordPolicyMutation, { input: { singleSignOnOnly: isOnly, passwordOwners: isOnly ? chosen : null } })
+      // Somebody who was chosen may be no owner any more.
+      const present = owners.nodes.map(({ id }) => id).filter(id => chosen.includes(id))
+      const input = { singleSignOnOnly: isOnly, passwordOwners: isOnly ? present : null }
+      await ask(PasswordPolicyMutation, { input })
       const changed = [queryKeys.passwordPolicy, queryKeys.installation, queryKeys.session]
       await Promise.all(changed.map(queryKey => client.invalidateQueries({ queryKey })))
     },
@@ -61,7 +65,7 @@ function PasswordForm({ policy }: { policy: Policy }) {
         <div role="group" aria-label={texts.waysBackIn}>
           <p className="help">{texts.waysBackIn}</p>
           <div className="event-list">
-            {owners.map(({ id, name, email }) => (
+            {owners.nodes.map(({ id, name, email }) => (
               <Checkbox
                 key={id}
                 isSelected={chosen.includes(id)}
@@ -71,6 +75,11 @@ function PasswordForm({ policy }: { policy: Policy }) {
               </Checkbox>
             ))}
           </div>
+          {shutOut.length > 0 && (
+            <p className="notice">
+              {texts.shutOut(shutOut.map(({ name, email }) => name ?? email).join(', '), unlinked.pageInfo.hasNextPage)}
+            </p>
+          )}
         </div>
       )}
       {save.error && <ErrorBox error={save.error} />}

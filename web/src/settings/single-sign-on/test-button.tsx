@@ -18,6 +18,8 @@ export function TestButton({
     mutationFn: async () => {
       // Browsers open a tab only while a press is handled, so it waits for its address.
       const tab = window.open('', '_blank')
+      // The page of an issuer that nobody trusts yet must not lead this tab elsewhere.
+      if (tab) tab.opener = null
       try {
         const { testIssuer } = await ask(TestIssuerMutation, { input })
         if (tab) tab.location.href = testIssuer
