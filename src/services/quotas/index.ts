@@ -6,7 +6,7 @@ import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { type Asked, authorize, needs } from '../../auth/needs.ts'
 import { ancestorsOf, parsePath, type StoragePath } from '../../auth/path.ts'
 import { requireScope, requireWorkspaceAdmin } from '../../auth/policy.ts'
-import type { Viewer } from '../../auth/viewer.ts'
+import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { batched } from '../../db/lookups.ts'
 import { findMember } from '../../db/members.ts'
@@ -178,9 +178,9 @@ export function createQuotas(options: {
 
     /** Returns the quota of a member; null if they have none, or if the viewer may not see it. */
     async ofMember(viewer: Viewer | null, userId: string): Promise<QuotaRule | null> {
-      const present = requireScope(viewer, 'read')
+      const present = requireViewer(viewer)
       const subject = { providerId: null, path: null, userId }
-      if (!seesQuota(present, subject)) return null
+      if (present.lacksSecondFactor || !seesQuota(present, subject)) return null
       return ofMembers(`${present.member.workspaceId} ${userId}`)
     },
 

@@ -72,7 +72,7 @@ builder.objectField(UserRef, 'quotaRule', t =>
     type: QuotaRuleType,
     nullable: true,
     description: 'The quota of the member. Null if they have none, or if you may not see it.',
-    authScopes: { scope: 'read' },
+    authScopes: { credential: true },
     resolve: ({ member }, _args, { services, viewer }) => services.quotas.ofMember(viewer, member.userId),
   }),
 )
