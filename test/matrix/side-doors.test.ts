@@ -149,10 +149,14 @@ t.test('no nested field reveals data outside the access of a credential', async 
   const chosen = ways.flatMap(some => {
     const row = some[0]?.row ?? ''
     const may = row && !fields[row]?.bounces ? holders.filter(holder => makeCell(world, row, holder).verdict.may) : []
-    const each = Math.max(2, Math.ceil(100 / some.length))
+    const each = Math.ceil(extent({ gate: 40, nightly: 100 }) / some.length)
     // The founder sees a value in every field that only reads.
     const founder = row.startsWith('Query.') ? may.slice(0, 1) : []
-    const sampled = (index: number) => new Set([...founder, ...sample(may, each - founder.length, index)])
+    // Others take each way, and in `npm test` every third way of those that the founder takes.
+    const isForOthers = (index: number) => founder.length === 0 || index % extent({ gate: 3, nightly: 1 }) === 0
+    const others = (index: number) =>
+      Math.max(each - founder.length, isForOthers(index) ? extent({ gate: 1, nightly: 2 - founder.length }) : 0)
+    const sampled = (index: number) => new Set([...founder, ...sample(may, others(index), index)])
     return some.flatMap((way, index) => [...sampled(index)].map(holder => ({ ...way, holder })))
   })
   let answered = 0

@@ -2164,7 +2164,7 @@ export interface User {
   name: string | null
   /** The providers on which the role can be used, without what groups add. */
   providerAccess: ProviderAccess
-  /** The quota of the member. Null if they have none, or if you may not see it. Requires the scope `read`. */
+  /** The quota of the member. Null if they have none, or if you may not see it. */
   quotaRule: QuotaRule | null
   /** The role in this workspace, without what groups add. */
   role: Role
