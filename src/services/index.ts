@@ -1,5 +1,6 @@
 import type { Secrets } from '../auth/secrets.ts'
 import type { Database } from '../db/client.ts'
+import { findVersion } from '../db/file-versions.ts'
 import type { JobRecord } from '../db/jobs/jobs.ts'
 import type { JobState } from '../db/schema.ts'
 import type { Storage } from '../storage/index.ts'
@@ -190,6 +191,7 @@ export function createServices(options: {
     trash: trashBin,
     entryMetadata,
     folders: catalogue.folders,
+    findVersion: (id, at) => findVersion(db, id, at),
     maxUploadBytes,
     directSeconds: options.directSeconds,
   })

@@ -6,7 +6,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { finished, type Readable } from 'node:stream'
 import type { ByteRange, Call, LinkHeaders, StorageProvider, Traits } from '../../adapters/contract.ts'
-import { ancestorsOf, childOf, isWithin, nameOf, type StoragePath } from '../auth/path.ts'
+import { ancestorsOf, childOf, isWithin, nameOf, type StoragePath, trashFolder } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
 import type { VersionSettings } from '../db/entry-holds.ts'
 import type { KnownContent } from '../db/known-contents.ts'
@@ -110,6 +110,11 @@ export class ReadLocation {
   at(path: StoragePath): ReadLocation {
     requireWithin(path, this.path)
     return new ReadLocation(this.context, this.grant, path)
+  }
+
+  /** Returns the location of an earlier version. @param id of a version of the file at this path */
+  version(id: string): ReadLocation {
+    return new ReadLocation(this.context, this.grant, childOf(trashFolder, id))
   }
 
   stat(signal: AbortSignal): Promise<CheckedEntry> {

@@ -326,6 +326,10 @@ function restCalls({ ids, links, scim }: World): Record<string, (text: Buffer) =
       method: 'GET',
       path: `/api/download/proxy?${at()}&disposition=${encoded(text)}`,
     }),
+    'download version': text => ({
+      method: 'GET',
+      path: `/api/download/proxy?${at()}&version=${encoded(text)}`,
+    }),
     'download ticket': text => ({ method: 'GET', path: `/api/download/proxy?ticket=${encoded(text)}` }),
     'thumbnail providerId': text => ({
       method: 'GET',

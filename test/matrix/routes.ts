@@ -94,6 +94,8 @@ function tool(name: string, row: Omit<RouteRow, 'call'>, args: (target: Target) 
   return { ...row, call }
 }
 
+const versionId = (target: Target) =>
+  Buffer.from(JSON.stringify([target.ids.version, at(target).providerId, at(target).path])).toString('base64url')
 const at = ({ locations: [location] }: Target) => ({ providerId: location?.provider ?? '', path: location?.path ?? '' })
 const ends = (target: Target) => ({
   ...at(target),
@@ -565,6 +567,14 @@ export const routes: Readonly<Record<string, RouteRow>> = {
     needs: readPaths,
     takes: ['file'],
     call: target => ({ method: 'HEAD', path: query('/api/download/proxy', target) }),
+  },
+  'GET /api/download/proxy of a version': {
+    needs: readPaths,
+    takes: ['versioned'],
+    call: target => ({
+      method: 'GET',
+      path: `${query('/api/download/proxy', target)}&version=${versionId(target)}`,
+    }),
   },
   'GET /api/download/proxy of a folder': {
     needs: readPaths,

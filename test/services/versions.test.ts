@@ -84,6 +84,12 @@ t.test('a replaced file is kept with a hard link, and a new one is not', async t
   const { ino: keptIno, nlink } = await stat(at(`.stowage-trash/${uuidOf(version?.id ?? '')}`))
   t.same([keptIno, nlink], [ino, 1], 'the same file, without a copy')
   t.same([await readFile(at('new.txt'), 'utf8'), await contents('/new.txt')], ['second', ['one']])
+  const download = async (path: string, id = version?.id ?? '') =>
+    app.request(`/api/download/proxy?${new URLSearchParams({ providerId: disk, path, version: id })}`, { token })
+  const response = await download('/new.txt')
+  t.match(response.headers.get('content-disposition'), /new\.txt/)
+  t.equal(await response.text(), 'one')
+  t.same([(await download('/other.txt')).status, (await download('/new.txt', 'no id')).status], [404, 404])
   await put('/new.txt', 'third')
   const page = async (first: number, after: string | null = null) =>
     (await app.ask(fileVersions, { providerId: disk, path: '/new.txt', first, after }, token)).file.versions

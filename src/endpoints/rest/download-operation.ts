@@ -24,7 +24,11 @@ export const linkParameters = {
   },
 } satisfies RequestParameters
 
-export const downloadParameters = { ...locationParameters, ...linkParameters } satisfies RequestParameters
+export const downloadParameters = {
+  ...locationParameters,
+  version: { description: 'The ID of an earlier version of the file, as `File.versions` has it.', schema: text },
+  ...linkParameters,
+} satisfies RequestParameters
 
 const acceptRanges: ResponseHeaders = {
   'Accept-Ranges': { description: 'Whether ranges can be requested.', schema: { enum: ['bytes', 'none'] } },

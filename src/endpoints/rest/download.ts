@@ -65,6 +65,8 @@ interface DownloadQuery {
   ticket: string | undefined
   providerId: string
   path: string
+  /** The id of an earlier version. */
+  version?: string | undefined
   /** If undefined, the ticket decides. */
   inline: boolean | undefined
 }
@@ -76,9 +78,9 @@ function parseDownload({ raw, viewer }: FastifyRequest): DownloadQuery {
   const inline = parseDisposition(query.disposition)
   if (ticket === undefined) {
     const providerId = requireParameter(query.providerId, 'providerId')
-    return { ticket, providerId, path: requireParameter(query.path, 'path'), inline }
+    return { ticket, providerId, path: requireParameter(query.path, 'path'), version: query.version, inline }
   }
-  if (query.providerId !== undefined || query.path !== undefined) {
+  if (query.providerId !== undefined || query.path !== undefined || query.version !== undefined) {
     throw new AppError('INVALID_INPUT', 'Send either "ticket", or "providerId" and "path".')
   }
   return { ticket, providerId: '', path: '', inline }

@@ -2,6 +2,7 @@
  * The operations on files and folders. Each function takes the viewer and locations as a client sent them, authorizes them, and returns
  * entries, or passes opened content to a callback. A job works on the content of folders.
  */
+import { isId, noSuchVersion, parseVersionId } from '../../auth/id.ts'
 import { type Asked, authorize, needs } from '../../auth/needs.ts'
 import { formatPath, parsePath, root } from '../../auth/path.ts'
 import { type Grant, grantBasePaths, requireScope, wayDown } from '../../auth/policy.ts'
@@ -95,6 +96,8 @@ export function createFiles(options: {
   trash: transfer.TrashBin
   entryMetadata: EntryMetadata
   folders: FolderChanges
+  /** Finds an earlier version by its id and path, where `ReadLocation.version` opens it. */
+  findVersion: (id: string, at: Pick<ReadLocation, 'providerId' | 'path'>) => Promise<{ id: string } | null>
   /** Bytes. */
   maxUploadBytes: number
   /** The maximum lifetime of direct links to a back end, in seconds; 0 disables them. */
@@ -108,24 +111,33 @@ export function createFiles(options: {
 
   async function find(
     granted: Grant<'read'>,
-    input: LocationInput,
+    input: LocationInput & { version?: string | undefined },
     signal: AbortSignal,
     open: OpenFirst | null,
   ): Promise<Download> {
-    const location = await storage.readAt(granted)
+    const current = await storage.readAt(granted)
+    const location = input.version === undefined ? current : await versionOf(current, input.version)
     const opened = open && (await openUnlessOther(location, signal, open))
-    const entry = entryAt(location, opened?.entry ?? (await location.stat(signal)))
+    const entry = entryAt(current, opened?.entry ?? (await location.stat(signal)))
     const ended = (bytes: number, error?: unknown) =>
-      audit.note(granted.viewer, 'DOWNLOAD', { location: input, bytes, details: { kind: entry.kind } }, error)
+      audit.note(granted.viewer, 'DOWNLOAD', { location: granted, bytes, details: { kind: entry.kind } }, error)
     const name = entry.name || (await storage.record(granted)).name
     const items = (running: AbortSignal) => archives.items(granted.viewer, [{ location, entry, name }], running)
     return { entry, location, opened, name, items, ended }
   }
 
+  /** Returns the location of an earlier version of the file at a location. @throws NOT_FOUND */
+  async function versionOf(file: ReadLocation, versionId: string): Promise<ReadLocation> {
+    const { id } = parseVersionId(versionId)
+    const version = isId(id) ? await options.findVersion(id, file) : null
+    if (!version) throw noSuchVersion()
+    return file.version(version.id)
+  }
+
   /** Records a failed download only if it was forbidden. A missing file, for example, is not an event. */
   async function download<T>(
     viewer: Viewer | null,
-    input: LocationInput,
+    input: LocationInput & { version?: string | undefined },
     requestSignal: AbortSignal,
     open: OpenFirst | null,
     use: UseDownload<T>,

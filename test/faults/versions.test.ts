@@ -1,0 +1,117 @@
+/**
+ * Stops a server between any two steps that replace a file. The old content or the new one is at the path, and another server lists a
+ * version that was kept. If the first server was only paused, it then continues.
+ */
+import { link, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import t from 'tap'
+import { localAdapter } from '../../adapters/backends/local/index.ts'
+import type { AdapterDefinition, StorageProvider } from '../../adapters/contract.ts'
+import { startApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
+
+t.setTimeout(240_000)
+
+const moments = ['before it is kept', 'before it is replaced', 'after it is replaced'] as const
+type Moment = (typeof moments)[number]
+
+/** A local disk that calls `pass` at each moment of a write that replaces a file. */
+function stopping(folder: string, pass: (moment: Moment) => Promise<void> = async () => {}): AdapterDefinition {
+  const definition = localAdapter({ localRoots: [folder], dataFolder: join(folder, 'data') }) as AdapterDefinition
+  return {
+    ...definition,
+    async open(config, host) {
+      const provider = await definition.open(config, host)
+      const write: StorageProvider['write'] = async (path, body, { keep, ...options }) => {
+        const stored = await provider.write(path, body, {
+          ...options,
+          ...(keep && {
+            keep: preserve =>
+              keep(async to => {
+                await pass('before it is kept')
+                const entry = await preserve(to)
+                await pass('before it is replaced')
+                return entry
+              }),
+          }),
+        })
+        if (keep && (await readFile(join(folder, 'files', path), 'utf8')) === 'new') await pass('after it is replaced')
+        return stored
+      }
+      return new Proxy(provider, {
+        get(target, name) {
+          if (name === 'write') return write
+          const value: unknown = Reflect.get(target, name, target)
+          return typeof value === 'function' ? value.bind(target) : value
+        },
+      })
+    },
+  }
+}
+
+for (const moment of moments) {
+  t.test(`a server that stops ${moment}`, async t => {
+    const [stopped, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    t.teardown(() => released.resolve())
+    const settings = { versionCount: 20 }
+    const app = await startApp(t, {
+      settings,
+      adapters: folder => [
+        stopping(folder, async now => {
+          if (now !== moment) return
+          stopped.resolve()
+          await released.promise
+        }),
+      ],
+    })
+    const { token } = await app.register('owner@example.org')
+    const root = join(app.folder, 'files')
+    await mkdir(root)
+    const providerId = await app.connectProvider(token, 'local', { root })
+    const versions = async (): Promise<number[]> => {
+      const query = 'query ($id: ID!) { versions(providerId: $id, path: "/file.txt") { nodes { size } } }'
+      return (await app.ask(query, { id: providerId }, token)).versions.nodes.map(({ size }: { size: number }) => size)
+    }
+    const content = () => readFile(join(root, 'file.txt'), 'utf8')
+    const kept = async () => (await readdir(join(root, '.stowage-trash')).catch(() => [])).length
+    await writeFile(join(root, 'file.txt'), 'the old content')
+
+    const uploading = app.upload(token, providerId, '/file.txt', 'new', '&conflict=replace')
+    await stopped.promise
+    t.same([await content(), await versions()], [moment === 'after it is replaced' ? 'new' : 'the old content', []])
+    // As if the lease of the first server had ended.
+    await sql`update file_versions set due_at = now()`.execute(app.db)
+    const other = await app.replica({ settings, adapters: [stopping(app.folder)] })
+    if (moment === 'after it is replaced') await until(async () => (await versions()).length === 1)
+    else {
+      const later = sql`select 1 from file_versions where state = 'KEEPING' and due_at > now() + interval '30 minutes'`
+      await until(async () => (await later.execute(app.db)).rows.length === 1)
+      t.same([await content(), await versions()], ['the old content', []], 'another server looks again later')
+    }
+    released.resolve()
+    t.ok((await uploading).ok, 'the first server was only paused')
+    t.same([await content(), await versions(), await kept()], ['new', [15], 1])
+    await other.close()
+  })
+}
+
+t.test('what a killed server has kept without replacing the file is removed after a day', async t => {
+  const app = await startApp(t, { settings: { versionCount: 20 } })
+  const { token, id } = await app.register('owner@example.org')
+  const root = join(app.folder, 'files')
+  await mkdir(join(root, '.stowage-trash'), { recursive: true })
+  const providerId = await app.connectProvider(token, 'local', { root })
+  await writeFile(join(root, 'file.txt'), 'content')
+  const versionId = '01900000-0000-7000-8000-000000000000'
+  await sql`insert into file_versions (id, provider_id, path, user_id, state, replaced_at, expires_at, due_at)
+    values (${versionId}, ${providerId}, '/file.txt/', ${id}, 'KEEPING', now() - interval '2 days', '2099-01-01', now())`.execute(
+    app.db,
+  )
+  await link(join(root, 'file.txt'), join(root, '.stowage-trash', versionId))
+  const other = await app.replica()
+  await until(async () => (await sql`select 1 from file_versions`.execute(app.db)).rows.length === 0)
+  t.same(await readdir(join(root, '.stowage-trash')), [])
+  t.equal(await readFile(join(root, 'file.txt'), 'utf8'), 'content')
+  await other.close()
+})
