@@ -38,6 +38,10 @@ if (files) {
       const row = page.getByRole('row', { name: `Delete ${path}` })
       await row.getByText('Agent').waitFor()
       await row.getByText('Disk').waitFor()
+      t.ok(
+        await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+        'nothing is wider than the screen',
+      )
       await isGood(t, page)
       await row.getByRole('button', { name: path === '/a.txt' ? 'Approve' : 'Refuse' }).click()
       t.equal(await call, path === '/a.txt' ? 'OK' : 'APPROVAL_REFUSED')

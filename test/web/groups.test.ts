@@ -157,6 +157,10 @@ if (files) {
       await dialog(page).waitFor({ state: 'detached' })
       const row = page.getByRole('row', { name })
       await row.waitFor()
+      t.ok(
+        await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+        'nothing is wider than the screen',
+      )
       await isGood(t, page)
       await row.getByRole('link', { name: 'Keys' }).click()
       await page.getByText('let a program use Stowage').waitFor()
