@@ -408,7 +408,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     needs: workspaceAdmin,
     // Neither a provider nor a member is named: a quota would bind the calls that follow.
     bounces: true,
-    args: () => ({ input: { bytes: 1 } }),
+    args: () => ({ input: { bytes: 1, files: null, path: null, providerId: null, userId: null } }),
   },
   'Mutation.createHold': {
     needs: adminPaths,

@@ -6,6 +6,8 @@ import { mkdir, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import t from 'tap'
+import { applicationOf } from '../support/applications.ts'
+import { toolCall } from '../support/mcp.ts'
 import { makeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 import { type Visit, visit } from './browser.ts'
@@ -81,6 +83,11 @@ if (files) {
     path: '/Photos',
     fileTypes: ['jpg'],
   })
+  const application = applicationOf(app)
+  const agent = await application.register({ client_name: 'Writing agent' })
+  await application.connect(owner.token, { scopes: ['read'] })
+  const { key: ofAgent } = await app.createKey(owner.token, { name: 'Agent', scopes: ['write'] })
+  await app.ask('mutation { updateWorkspace(input: { approvals: [DELETION] }) { id } }', {}, owner.token)
   const memberButton = (page: Visit, name: string) =>
     page.getByRole('row', { name: 'restricted@example.org' }).getByRole('button', { name })
   await app.app.services.audit.flush()
@@ -203,6 +210,21 @@ if (files) {
     'preview-none': [`${address}?file=archive.zip`, page => page.getByText('No preview').waitFor()],
     connect: ['/connect'],
     profile: ['/settings/profile', page => page.getByRole('table', { name: 'Sessions' }).waitFor()],
+    security: ['/settings/security', page => page.getByText('Passkeys').first().waitFor()],
+    approvals: [
+      '/settings/approvals',
+      async page => {
+        const { path, ...init } = toolCall('delete', { providerId: id, path: '/script.ts', confirm: '/script.ts' })
+        void app.request(path, { ...init, token: ofAgent })
+        await page.getByRole('row', { name: 'Delete /script.ts' }).first().waitFor()
+      },
+    ],
+    directories: ['/settings/directories', page => page.getByText('There are no tokens').waitFor()],
+    'single-sign-on': ['/settings/single-sign-on', page => page.getByRole('heading').first().waitFor()],
+    consent: [
+      `/oauth/authorize?${application.request(agent).query}`,
+      page => page.getByRole('heading', { name: 'Connect Writing agent?' }).waitFor(),
+    ],
     'api-keys': ['/settings/api-keys', page => page.getByText('nightly backup').waitFor()],
     jobs: ['/settings/jobs'],
     schedules: ['/settings/schedules'],
