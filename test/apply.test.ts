@@ -79,7 +79,7 @@ members:
 keys:
   - { name: backup, owner: owner@example.org, scopes: [write], access: reports, file: ${folder}/key }
 issuers:
-  - { name: Work, issuer: https://id.example.org, clientId: stowage, secretFile: ${folder}/client, domains: [Example.org] }
+  - { name: Work, issuer: https://id.example.org, clientId: stowage, secretFile: ${folder}/client, domains: [Example.org], prompt: LOGIN }
 webhooks:
   - name: Index
     url: http://127.0.0.1:1/hook
@@ -149,7 +149,14 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
     await api.ask('mutation ($id: ID!) { rotateWebhookSecret(id: $id) { secret } }', { id: webhooks[0].id }, token)
     const [issuer] = (await api.ask('{ issuers { id domains } }', {}, token)).issuers
     t.same(issuer.domains, ['example.org'])
-    await change('updateIssuer', { id: issuer.id, clientId: 'other', clientSecret: 'other', enabled: false })
+    await change('updateIssuer', {
+      id: issuer.id,
+      clientId: 'other',
+      clientSecret: 'other',
+      prompt: 'DEFAULT',
+      maxAgeMinutes: 5,
+      enabled: false,
+    })
     await change('updateWorkspace', { name: 'Renamed', registration: 'CLOSED' })
     const stranger = /^! member ann@example\.org: registered without an invite.*"updateMember"/m
     t.match((await apply(yaml, plan)).join('\n'), stranger)
@@ -160,7 +167,7 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
       '~ workspace: name -> "Example", registration CLOSED -> OPEN',
       '! storage "Beside": is not declared',
       '~ member ann@example.org: role NONE -> EDITOR, access',
-      '~ issuer "Work": clientId, secret, enabled',
+      '~ issuer "Work": clientId, secret, prompt, maxAgeMinutes, enabled',
       '~ webhook "Index": url, events',
       '~ webhook "Index": secret',
     ]

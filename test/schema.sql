@@ -431,6 +431,8 @@ issuers.group_ids uuid[] not null
 issuers.is_enabled boolean not null
 issuers.version integer not null default 1
 issuers.created_at timestamp with time zone not null default now()
+issuers.prompt text not null default 'DEFAULT'::text
+issuers.max_age_minutes integer not null default 0
 issuers: issuers_issuer_check CHECK ((octet_length(issuer) <= 1000))
 issuers: issuers_name_check CHECK ((octet_length(name) <= 800))
 issuers: issuers_pkey PRIMARY KEY (id)

@@ -1,7 +1,7 @@
 /** Queries about the OpenID Connect issuers of a workspace. */
 import { type Selectable, sql } from 'kysely'
 import type { Change, Database } from './client.ts'
-import type { Schema } from './schema.ts'
+import type { IssuerPrompt, Schema } from './schema.ts'
 import { revokeIssuedSessions } from './sessions.ts'
 
 export interface IssuerRecord {
@@ -20,6 +20,9 @@ export interface IssuerRecord {
   domains: string[]
   /** The ids of the groups that such an account joins. Groups that were deleted since are among them. */
   groupIds: string[]
+  prompt: IssuerPrompt
+  /** Minutes after which the issuer has to ask again; 0 for any time. */
+  maxAgeMinutes: number
   isEnabled: boolean
   /** Increases with each change. */
   version: number
@@ -43,6 +46,8 @@ export async function insertIssuer(db: Change, values: NewIssuer): Promise<Issue
       groups_claim: values.groupsClaim,
       domains: values.domains,
       group_ids: values.groupIds,
+      prompt: values.prompt,
+      max_age_minutes: values.maxAgeMinutes,
       is_enabled: values.isEnabled,
     })
     .returningAll()
@@ -105,7 +110,8 @@ export async function keepEnabled(db: Database, id: string, version: number): Pr
   return (await query.where('version', '=', version).forShare().executeTakeFirst()) !== undefined
 }
 
-function columnsOf({ name, clientId, secret, groupsClaim, domains, groupIds, isEnabled }: IssuerChanges) {
+function columnsOf(changes: IssuerChanges) {
+  const { name, clientId, secret, groupsClaim, domains, groupIds, prompt, maxAgeMinutes, isEnabled } = changes
   return {
     ...(name !== undefined && { name }),
     ...(clientId !== undefined && { client_id: clientId }),
@@ -113,6 +119,8 @@ function columnsOf({ name, clientId, secret, groupsClaim, domains, groupIds, isE
     ...(groupsClaim !== undefined && { groups_claim: groupsClaim }),
     ...(domains !== undefined && { domains }),
     ...(groupIds !== undefined && { group_ids: groupIds }),
+    ...(prompt !== undefined && { prompt }),
+    ...(maxAgeMinutes !== undefined && { max_age_minutes: maxAgeMinutes }),
     ...(isEnabled !== undefined && { is_enabled: isEnabled }),
   }
 }
@@ -128,6 +136,8 @@ function toIssuer(row: Selectable<Schema['issuers']>): IssuerRecord {
     groupsClaim: row.groups_claim,
     domains: row.domains,
     groupIds: row.group_ids,
+    prompt: row.prompt,
+    maxAgeMinutes: row.max_age_minutes,
     isEnabled: row.is_enabled,
     version: row.version,
     createdAt: row.created_at,

@@ -336,6 +336,10 @@ interface LoginChallengeTable {
   expires_at: Date
 }
 
+export const issuerPrompts = ['DEFAULT', 'LOGIN', 'SELECT_ACCOUNT', 'CONSENT'] as const
+/** What an issuer asks of people who are signed in there: OpenID Connect Core, section 3.1.2.1. */
+export type IssuerPrompt = (typeof issuerPrompts)[number]
+
 interface IssuerTable {
   id: string
   workspace_id: string
@@ -347,6 +351,8 @@ interface IssuerTable {
   groups_claim: string | null
   domains: string[]
   group_ids: string[]
+  prompt: Generated<IssuerPrompt>
+  max_age_minutes: Generated<number>
   is_enabled: boolean
   version: Generated<number>
   created_at: CreatedAt

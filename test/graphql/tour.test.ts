@@ -132,7 +132,7 @@ async function tourApplications(t: Test, ask: Ask, app: TestApp): Promise<void> 
 
 async function tourIssuers(t: Test, ask: Ask): Promise<void> {
   const issuer =
-    'id name issuer clientId groupsClaim domains groups { name } redirectUri enabled isFromSettings createdAt'
+    'id name issuer clientId groupsClaim domains groups { name } redirectUri prompt maxAgeMinutes enabled isFromSettings createdAt'
   const input = { name: 'Work', issuer: 'https://id.example.org', clientId: 'stowage', clientSecret: 'a secret' }
   const { createIssuer } = await ask(
     `mutation ($input: CreateIssuerInput!) { createIssuer(input: $input) { ${issuer} } }`,
@@ -145,6 +145,8 @@ async function tourIssuers(t: Test, ask: Ask): Promise<void> {
     domains: [],
     groups: [],
     groupsClaim: null,
+    prompt: 'DEFAULT',
+    maxAgeMinutes: 0,
     enabled: true,
     isFromSettings: false,
   }

@@ -109,6 +109,7 @@ t.test('owners add, change and remove issuers, in a session', async t => {
     [{ issuer: 'https://me@id.example.org' }, 'INVALID_INPUT'],
     [{ issuer: 'https://id.example.org/.well-known/openid-configuration' }, 'INVALID_INPUT'],
     [{ issuer: `https://id.example.org/${'x'.repeat(500)}` }, 'INVALID_INPUT'],
+    [{ maxAgeMinutes: -1 }, 'INVALID_INPUT'],
     [{ clientId: '' }, 'INVALID_INPUT'],
     [{ clientSecret: 'ü' }, 'INVALID_INPUT'],
     [{ domains: ['@example.org'] }, 'INVALID_INPUT'],
@@ -196,6 +197,31 @@ t.test('a verified address in a domain of an issuer gives an account', async t =
   const browser = new TestBrowser()
   t.equal((await signIn(browser, issuer.id)).status, 200)
   t.match((await app.ask(me, {}, sessionOf(browser))).me, { email: 'Ann@EXAMPLE.org', groups: [{ name: 'Staff' }] })
+})
+
+t.test('an issuer asks what its settings say', async t => {
+  const { app, token, issuers, signIn, linkWith } = await setUp(t)
+  const [issuer] = issuers
+  if (!issuer) throw new Error('There is no issuer')
+  issuer.person = person('ann')
+  await linkWith(issuer)
+  const asked = async (more: string) => {
+    const start = `${app.url}/auth/oidc/start?issuer=${issuer.id}${more}`
+    const { url } = await new TestBrowser().open(start, ({ href }) => href.startsWith(issuer.url))
+    return [url.searchParams.get('prompt'), url.searchParams.get('max_age')]
+  }
+  t.same(await asked(''), [null, `${365 * 24 * 60 * 60}`])
+  const askedAt = (secondsAgo: number) => {
+    const time = Math.floor(Date.now() / 1000) - secondsAgo
+    issuer.tamper = claims => issuer.sign({ ...claims, auth_time: time })
+    return signIn(new TestBrowser(), issuer.id)
+  }
+  t.equal((await askedAt(3600)).status, 200)
+  await app.ask(update, { input: { id: issuer.id, prompt: 'LOGIN', maxAgeMinutes: 30 } }, token)
+  t.same(await asked(''), ['login', '1800'])
+  t.same(await asked('&fresh=true'), ['login', '0'])
+  t.equal((await askedAt(600)).status, 200)
+  t.equal((await askedAt(3600)).status, 401, 'the issuer has not asked for an hour')
 })
 
 t.test('a test sign-in shows what would happen, and changes nothing', async t => {

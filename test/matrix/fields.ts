@@ -588,6 +588,8 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     domains: own,
     groups: own,
     redirectUri: own,
+    prompt: own,
+    maxAgeMinutes: own,
     enabled: own,
     isFromSettings: own,
     createdAt: own,

@@ -522,8 +522,12 @@ export interface CreateIssuerInput {
   groupsClaim?: string | null
   /** The address, exactly as it appears in the metadata of the issuer. It cannot be changed later. */
   issuer: string
+  /** The minutes, at most 525600, after which the issuer has to ask again who somebody is; 0 for any time. */
+  maxAgeMinutes?: number | null
   /** The name on the button, unique, with 1 to 200 characters. */
   name: string
+  /** What the issuer asks at each sign-in. The default is what it wants. */
+  prompt?: IssuerPrompt | null
 }
 
 /** The work of a new job. */
@@ -1040,8 +1044,12 @@ export interface Issuer {
   isFromSettings: boolean
   /** The address of the issuer. */
   issuer: string
+  /** The minutes after which the issuer has to ask again who somebody is, or 0 for any time. */
+  maxAgeMinutes: number
   /** The name on the button of the sign-in page. */
   name: string
+  /** What the issuer asks at each sign-in. */
+  prompt: IssuerPrompt
   /** The redirect URI to register at the issuer. No other issuer has it. Requires the scope `admin` on all providers, without a base path. */
   redirectUri: string
 }
@@ -1054,6 +1062,9 @@ export interface IssuerLogout {
   /** The address that sends your browser to the page of the issuer, for ten minutes, also after `logout`. Requires a session. */
   url: string
 }
+
+/** What an issuer asks of people who are signed in there. */
+export type IssuerPrompt = 'CONSENT' | 'DEFAULT' | 'LOGIN' | 'SELECT_ACCOUNT'
 
 /** Work on whole trees that outlives its request and the server that runs it. It has the rights of the person who created it, limited by their API key, and ends with that key. */
 export interface Job {
@@ -1913,6 +1924,10 @@ export interface TestIssuerInput {
   id?: string | null
   /** The address of an issuer that is not stored. */
   issuer?: string | null
+  /** The minutes, at most 525600, after which the issuer has to ask again who somebody is; 0 for any time. */
+  maxAgeMinutes?: number | null
+  /** What the issuer asks at each sign-in. The default is what it wants. */
+  prompt?: IssuerPrompt | null
 }
 
 /** The endpoints that accept the tokens of an application. */
@@ -2001,8 +2016,12 @@ export interface UpdateIssuerInput {
   groupsClaim?: string | null
   /** The ID of the issuer. */
   id: string
+  /** The minutes, at most 525600, after which the issuer has to ask again who somebody is; 0 for any time. */
+  maxAgeMinutes?: number | null
   /** The new name, with 1 to 200 characters. */
   name?: string | null
+  /** What the issuer asks at each sign-in. The default is what it wants. */
+  prompt?: IssuerPrompt | null
 }
 
 /** Changes to a member. Omitted fields do not change. */

@@ -87,8 +87,9 @@ export function createIssuerRegistry({
   }
 
   /** @throws UNAVAILABLE */
-  function settingsOf({ id, name, issuer, clientId, secret, groupsClaim }: IssuerRecord): IssuerSettings {
-    return { issuer, clientId, clientSecret: secretOf({ id, name, secret }), groupsClaim }
+  function settingsOf(record: IssuerRecord): IssuerSettings {
+    const { issuer, clientId, groupsClaim, prompt, maxAgeMinutes } = record
+    return { issuer, clientId, clientSecret: secretOf(record), groupsClaim, prompt, maxAgeMinutes }
   }
 
   /** @throws UNAVAILABLE */

@@ -92,9 +92,10 @@ export function createIssuerTests({
       groupsClaim: input.groupsClaim ?? record?.groupsClaim,
       domains: input.domains ?? record?.domains,
       groupIds: input.groupIds ?? record?.groupIds,
+      prompt: input.prompt ?? record?.prompt,
+      maxAgeMinutes: input.maxAgeMinutes ?? record?.maxAgeMinutes,
     })
-    const { issuer, clientId, clientSecret, groupsClaim, domains, groupIds } = given
-    const settings = { issuer, clientId, clientSecret, groupsClaim }
+    const { name: _name, domains, groupIds, ...settings } = given
     return { id: record?.id ?? null, settings, rule: { domains, groupIds } }
   }
 

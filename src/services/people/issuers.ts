@@ -17,6 +17,7 @@ import {
 } from '../../db/issuers.ts'
 import { batched } from '../../db/lookups.ts'
 import { hasOwnerWithWayIn } from '../../db/members.ts'
+import type { IssuerPrompt } from '../../db/schema.ts'
 import { revokeIssuedSessions } from '../../db/sessions.ts'
 import { findWorkspace, lockWorkspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
@@ -32,6 +33,8 @@ export const maxIssuers = 20
 /** The maximum numbers of domains and of groups in a rule. */
 export const maxDomains = 20
 export const maxRuleGroups = 20
+/** Minutes: a year. */
+export const maxMaxAge = 365 * 24 * 60
 /** Characters. */
 const maxIssuerUrl = 500
 const maxClientId = 255
@@ -47,6 +50,8 @@ export interface IssuerInput {
   groupsClaim?: string | null | undefined
   domains?: readonly string[] | null | undefined
   groupIds?: readonly string[] | null | undefined
+  prompt?: IssuerPrompt | null | undefined
+  maxAgeMinutes?: number | null | undefined
   enabled?: boolean | null | undefined
 }
 
@@ -64,6 +69,8 @@ export interface ConfiguredIssuer {
   groupsClaim: string | null
   domains: readonly string[]
   groupIds: readonly string[]
+  prompt: IssuerPrompt
+  maxAgeMinutes: number
   isEnabled: boolean
   /** The path of its redirect URI. */
   callbackPath: string
@@ -191,7 +198,7 @@ export function createIssuers({
     update(viewer: Viewer | null, { id, ...input }: IssuerUpdate): Promise<ConfiguredIssuer> {
       const subject = { kind: 'ISSUER', id } as const
       return audit.recorded(viewer, 'ISSUER_UPDATE', { subject }, async recording => {
-        const { name, clientId, clientSecret, groupsClaim, domains, groupIds, enabled } = input
+        const { name, clientId, clientSecret, groupsClaim, domains, groupIds, prompt, maxAgeMinutes, enabled } = input
         const secret = clientSecret == null ? null : parseText(clientSecret, 'The client secret', maxClientSecret)
         const changes: IssuerChanges = {
           ...(name != null && { name: parseName(name, 'The name of an issuer') }),
@@ -199,6 +206,8 @@ export function createIssuers({
           ...(groupsClaim != null && { groupsClaim: parseClaim(groupsClaim) }),
           ...(domains != null && { domains: parseDomains(domains) }),
           ...(groupIds != null && { groupIds: parseGroupIds(groupIds) }),
+          ...(prompt != null && { prompt }),
+          ...(maxAgeMinutes != null && { maxAgeMinutes: parseMaxAge(maxAgeMinutes) }),
           ...(enabled != null && { isEnabled: enabled }),
         }
         if (secret === null && Object.keys(changes).length === 0) {
@@ -253,7 +262,17 @@ const isSetByOperator = 'The operator has set this issuer with STOWAGE_OIDC_ISSU
 
 function ofSettings({ issuer, clientId, groupsClaim }: IssuerSettings): ConfiguredIssuer {
   const shown = { id: settingsIssuerId, name: new URL(issuer).host, issuer, clientId, groupsClaim }
-  return { ...shown, domains: [], groupIds: [], isEnabled: true, isFromSettings: true, createdAt: null, callbackPath }
+  const asks = { prompt: 'DEFAULT', maxAgeMinutes: 0 } as const
+  return {
+    ...shown,
+    ...asks,
+    domains: [],
+    groupIds: [],
+    isEnabled: true,
+    isFromSettings: true,
+    createdAt: null,
+    callbackPath,
+  }
 }
 
 function toConfigured({ secret: _secret, workspaceId: _workspace, version: _version, ...record }: IssuerRecord) {
@@ -279,6 +298,8 @@ export function parseIssuer(input: IssuerInput) {
     groupsClaim: parseClaim(input.groupsClaim ?? ''),
     domains: parseDomains(input.domains ?? []),
     groupIds: parseGroupIds(input.groupIds ?? []),
+    prompt: input.prompt ?? 'DEFAULT',
+    maxAgeMinutes: parseMaxAge(input.maxAgeMinutes ?? 0),
   }
 }
 
@@ -300,6 +321,12 @@ function parseText(text: string, what: string, most: number): string {
     throw new AppError('INVALID_INPUT', `${what} has 1 to ${most} characters of ASCII.`)
   }
   return text
+}
+
+/** @throws INVALID_INPUT */
+function parseMaxAge(minutes: number): number {
+  if (Number.isInteger(minutes) && minutes >= 0 && minutes <= maxMaxAge) return minutes
+  throw new AppError('INVALID_INPUT', `An issuer asks again after 1 to ${maxMaxAge} minutes, or 0 for any time.`)
 }
 
 /** @throws INVALID_INPUT */

@@ -1,6 +1,7 @@
 /** Speaks OpenID Connect with one issuer: https://openid.net/specs/openid-connect-core-1_0.html, the code flow with PKCE. */
 import type { JWTVerifyGetKey } from 'jose'
 import type { Configuration, CustomFetch, ExportedJWKSCache, ServerMetadata } from 'openid-client'
+import type { IssuerPrompt } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
 import { Limiter } from '../../lib/limiter.ts'
 import { readAtMost } from '../../lib/read-at-most.ts'
@@ -14,6 +15,10 @@ export interface IssuerSettings {
   clientSecret: string
   /** The claim with the names of groups; null if groups do not follow the issuer. */
   groupsClaim: string | null
+  /** The default is that of the issuer. */
+  prompt?: IssuerPrompt
+  /** Minutes after which the issuer has to ask again; 0 for any time. */
+  maxAgeMinutes?: number
 }
 
 /** The secrets of one sign-in, which only its browser has. */
@@ -59,7 +64,7 @@ const logoutKeysInterval = 5000
 
 /** @param fetch connects to permitted addresses only */
 export function createIssuer(
-  { issuer, clientId, clientSecret, groupsClaim }: IssuerSettings,
+  { issuer, clientId, clientSecret, groupsClaim, prompt = 'DEFAULT', maxAgeMinutes = 0 }: IssuerSettings,
   fetch: typeof globalThis.fetch,
   timeout = defaultTimeout,
 ) {
@@ -145,7 +150,7 @@ export function createIssuer(
       expectedNonce: checks.nonce,
       pkceCodeVerifier: checks.codeVerifier,
       idTokenExpected: true,
-      ...(isFresh && { maxAge: 0 }),
+      ...((isFresh || maxAgeMinutes > 0) && { maxAge: isFresh ? 0 : maxAgeMinutes * 60 }),
     })
     const { end_session_endpoint: exit, userinfo_endpoint: userInfo } = configuration.serverMetadata()
     const { id_token: token = '' } = tokens
@@ -176,6 +181,7 @@ export function createIssuer(
       const { scopes_supported: scopes } = configuration.serverMetadata()
       // Some issuers have a scope for the claim with the groups.
       const groups = groupsClaim !== null && scopes?.includes('groups') ? ' groups' : ''
+      const asked = isFresh ? 'LOGIN' : prompt
       const url = client.buildAuthorizationUrl(configuration, {
         redirect_uri: redirectUri,
         scope: `openid email profile${groups}`,
@@ -184,7 +190,8 @@ export function createIssuer(
         code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
         code_challenge_method: 'S256',
         // With a maximum age, the issuer has to say when it has asked (OpenID Connect Core, section 2: `auth_time`).
-        ...(isFresh ? { prompt: 'login', max_age: '0' } : { max_age: String(longestAge) }),
+        max_age: String(isFresh ? 0 : maxAgeMinutes * 60 || longestAge),
+        ...(asked !== 'DEFAULT' && { prompt: asked.toLowerCase() }),
       })
       return url.href
     },

@@ -4,9 +4,10 @@ import { Ajv } from 'ajv'
 import { parse } from 'yaml'
 import { type Role, roles, type Scope, scopes } from '../../auth/scopes.ts'
 import { groupKey } from '../../db/groups.ts'
-import { type Registration, registrations } from '../../db/schema.ts'
+import { type IssuerPrompt, issuerPrompts, type Registration, registrations } from '../../db/schema.ts'
 import { emailKey } from '../../db/users.ts'
 import { StartError } from '../../errors.ts'
+import { maxMaxAge } from '../../services/people/issuers.ts'
 import { maxTrashDays } from '../../services/providers/settings.ts'
 import { type WebhookEvent, webhookEvents } from '../../services/webhooks/messages.ts'
 
@@ -88,6 +89,8 @@ export interface DeclaredIssuer {
   groupsClaim?: string
   /** A verified email in one of these domains gives an account at the first sign-in. */
   domains?: string[]
+  prompt?: IssuerPrompt
+  maxAgeMinutes?: number
   /** The names of the groups that such an account joins. */
   groups?: string[]
 }
@@ -155,6 +158,7 @@ function requireUnique(file: string, declaration: Declaration): void {
 }
 
 const text = { type: 'string', minLength: 1 } as const
+const minutes = { type: 'integer', minimum: 0, maximum: maxMaxAge } as const
 const days = { type: 'integer', minimum: 0, maximum: maxTrashDays } as const
 const texts = { type: 'object', additionalProperties: text } as const
 const folders = {
@@ -213,7 +217,13 @@ const schema = object(
     issuers: list(
       object(
         { name: text, issuer: text, clientId: text, secretFile: text },
-        { groupsClaim: text, domains: list(text), groups: list(text) },
+        {
+          groupsClaim: text,
+          domains: list(text),
+          groups: list(text),
+          prompt: oneOf(issuerPrompts),
+          maxAgeMinutes: minutes,
+        },
       ),
     ),
   },

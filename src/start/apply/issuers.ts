@@ -42,6 +42,8 @@ export async function planIssuers(context: ApplyContext): Promise<Step[]> {
       ...(present.groupsClaim === (issuer.groupsClaim ?? null) ? [] : ['groupsClaim']),
       ...(isSame(present.domains, (issuer.domains ?? []).map(parseDomain)) ? [] : ['domains']),
       ...(isSame(names(present.groupIds), (issuer.groups ?? []).map(groupKey)) ? [] : ['groups']),
+      ...(present.prompt === (issuer.prompt ?? 'DEFAULT') ? [] : ['prompt']),
+      ...(present.maxAgeMinutes === (issuer.maxAgeMinutes ?? 0) ? [] : ['maxAgeMinutes']),
       ...(present.isEnabled ? [] : ['enabled']),
     ]
     if (differing.length === 0) continue
@@ -60,13 +62,14 @@ export async function planIssuers(context: ApplyContext): Promise<Step[]> {
 /** Returns the values of an issuer that can change. Earlier steps can have created its groups. @throws StartError */
 async function valuesOf(context: ApplyContext, declared: DeclaredIssuer) {
   const { name, clientId, groupsClaim = '', domains = [], groups: names = [] } = declared
+  const { prompt = 'DEFAULT', maxAgeMinutes = 0 } = declared
   const groups: MemberGroup[] = names.length > 0 ? await allGroups(context) : []
   const groupIds = names.map(each => {
     const group = groups.find(group => groupKey(group.name) === groupKey(each))
     if (!group) throw new StartError(`There is no group "${each}": declare it in "groups".`)
     return group.id
   })
-  return { name, clientId, groupsClaim, domains, groupIds, enabled: true }
+  return { name, clientId, groupsClaim, domains, groupIds, prompt, maxAgeMinutes, enabled: true }
 }
 
 function isSame(some: readonly string[], others: readonly string[]): boolean {

@@ -34,6 +34,15 @@ export const texts = {
   groupsClaim: 'Claim with groups',
   groupsClaimHelp:
     'For example, “groups”. People are then in the groups of this workspace that the issuer names, and get an account by them.',
+  prompt: 'What the issuer asks of people who are signed in there',
+  prompts: [
+    { value: 'DEFAULT', title: 'What it wants' },
+    { value: 'LOGIN', title: 'To sign in again' },
+    { value: 'SELECT_ACCOUNT', title: 'Which account they use' },
+    { value: 'CONSENT', title: 'Their consent' },
+  ],
+  maxAge: 'Minutes after which it has to ask again',
+  maxAgeHelp: 'If it is empty, it does not matter when the issuer has last asked who somebody is.',
   domains: 'Domains of email addresses',
   domainsHelp: 'Separated by commas. People with a verified address in one of them get an account.',
   joinedGroups: 'Their new accounts join these groups:',

@@ -1,7 +1,24 @@
-import { type ConfiguredIssuer, maxDomains, maxIssuers, maxRuleGroups } from '../../../services/people/issuers.ts'
+import type { IssuerPrompt } from '../../../db/schema.ts'
+import {
+  type ConfiguredIssuer,
+  maxDomains,
+  maxIssuers,
+  maxMaxAge,
+  maxRuleGroups,
+} from '../../../services/people/issuers.ts'
 import { builder } from '../builder.ts'
 import { groupsCost } from '../cost.ts'
 import { GroupRef } from '../refs.ts'
+
+const IssuerPromptEnum = builder.enumType('IssuerPrompt', {
+  description: 'What an issuer asks of people who are signed in there.',
+  values: {
+    DEFAULT: { description: 'What it wants.' },
+    LOGIN: { description: 'To sign in again.' },
+    SELECT_ACCOUNT: { description: 'Which of their accounts they use.' },
+    CONSENT: { description: 'Their consent.' },
+  } as const satisfies Record<IssuerPrompt, object>,
+})
 
 const ConfiguredIssuerType = builder.objectRef<ConfiguredIssuer>('Issuer').implement({
   description: 'An OpenID Connect issuer with which people sign in, as administrators see it.',
@@ -32,6 +49,10 @@ const ConfiguredIssuerType = builder.objectRef<ConfiguredIssuer>('Issuer').imple
       authScopes: { workspace: 'admin' },
       resolve: ({ callbackPath }, _args, { baseUrl }) => baseUrl + callbackPath,
     }),
+    prompt: t.expose('prompt', { type: IssuerPromptEnum, description: 'What the issuer asks at each sign-in.' }),
+    maxAgeMinutes: t.exposeInt('maxAgeMinutes', {
+      description: 'The minutes after which the issuer has to ask again who somebody is, or 0 for any time.',
+    }),
     enabled: t.exposeBoolean('isEnabled', { description: 'Whether people can sign in with it.' }),
     isFromSettings: t.exposeBoolean('isFromSettings', {
       description: 'Whether the operator has set it with STOWAGE_OIDC_ISSUER. It cannot be changed here.',
@@ -45,6 +66,8 @@ const ConfiguredIssuerType = builder.objectRef<ConfiguredIssuer>('Issuer').imple
 })
 
 const rules = {
+  prompt: 'What the issuer asks at each sign-in. The default is what it wants.',
+  maxAgeMinutes: `The minutes, at most ${maxMaxAge}, after which the issuer has to ask again who somebody is; 0 for any time.`,
   groupsClaim:
     'The claim of ID tokens with the names of groups, such as `groups`. If it is empty, groups do not follow the issuer.',
   domains: `The domains, at most ${maxDomains}, in which a verified email gives an account at the first sign-in.`,
@@ -64,6 +87,8 @@ const CreateIssuerInput = builder.inputType('CreateIssuerInput', {
     groupsClaim: t.string({ description: rules.groupsClaim }),
     domains: t.stringList({ description: rules.domains }),
     groupIds: t.idList({ description: rules.groupIds }),
+    prompt: t.field({ type: IssuerPromptEnum, description: rules.prompt }),
+    maxAgeMinutes: t.int({ description: rules.maxAgeMinutes }),
     enabled: t.boolean({ description: 'Whether people can sign in with it. The default is true.' }),
   }),
 })
@@ -78,6 +103,8 @@ const UpdateIssuerInput = builder.inputType('UpdateIssuerInput', {
     groupsClaim: t.string({ description: rules.groupsClaim }),
     domains: t.stringList({ description: rules.domains }),
     groupIds: t.idList({ description: rules.groupIds }),
+    prompt: t.field({ type: IssuerPromptEnum, description: rules.prompt }),
+    maxAgeMinutes: t.int({ description: rules.maxAgeMinutes }),
     enabled: t.boolean({
       description: 'Whether people can sign in with it. Disabling it ends the sessions that began with it.',
     }),
@@ -95,6 +122,8 @@ const TestIssuerInput = builder.inputType('TestIssuerInput', {
     groupsClaim: t.string({ description: rules.groupsClaim }),
     domains: t.stringList({ description: rules.domains }),
     groupIds: t.idList({ description: rules.groupIds }),
+    prompt: t.field({ type: IssuerPromptEnum, description: rules.prompt }),
+    maxAgeMinutes: t.int({ description: rules.maxAgeMinutes }),
   }),
 })
 

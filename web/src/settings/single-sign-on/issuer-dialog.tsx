@@ -9,6 +9,7 @@ import { FormDialog } from '../../ui/dialog.tsx'
 import { NameField, TextField } from '../../ui/field.tsx'
 import { LoadState } from '../../ui/loading.tsx'
 import { ShowMore, usePages } from '../../ui/pages.tsx'
+import { Select } from '../../ui/select.tsx'
 import { type ConfiguredIssuer, CreateIssuerMutation, GroupNamesQuery, UpdateIssuerMutation } from './operations.ts'
 import { TestButton } from './test-button.tsx'
 
@@ -26,8 +27,9 @@ export function IssuerDialog({
   const set = (changes: Partial<IssuerDraft>) => setDraft(before => ({ ...before, ...changes }))
   const save = useMutation({
     mutationFn: async () => {
-      const { address, clientSecret, isEnabled, domains, ...fields } = draft
-      const input = { ...fields, domains: domainsIn(domains), enabled: isEnabled }
+      const { address, clientSecret, isEnabled, domains, maxAgeMinutes, ...fields } = draft
+      const asks = { maxAgeMinutes: Number(maxAgeMinutes) }
+      const input = { ...fields, ...asks, domains: domainsIn(domains), enabled: isEnabled }
       if (issuer) {
         await ask(UpdateIssuerMutation, { input: { id: issuer.id, ...input, ...(clientSecret && { clientSecret }) } })
       } else await ask(CreateIssuerMutation, { input: { ...input, issuer: address, clientSecret } })
@@ -81,6 +83,15 @@ export function IssuerDialog({
         maxLength={200}
         autoComplete="off"
       />
+      <Select label={texts.prompt} options={texts.prompts} value={draft.prompt} onChange={prompt => set({ prompt })} />
+      <TextField
+        label={common.optional(texts.maxAge)}
+        description={texts.maxAgeHelp}
+        value={draft.maxAgeMinutes}
+        onChange={maxAgeMinutes => set({ maxAgeMinutes })}
+        type="number"
+        autoComplete="off"
+      />
       <h3>{texts.newAccounts}</h3>
       <TextField
         label={common.optional(texts.domains)}
@@ -113,6 +124,9 @@ interface IssuerDraft {
   /** Separated by commas or spaces. */
   domains: string
   groupIds: string[]
+  prompt: ConfiguredIssuer['prompt']
+  /** Empty for any time. */
+  maxAgeMinutes: string
   isEnabled: boolean
 }
 
@@ -125,14 +139,24 @@ function draftOf(issuer: ConfiguredIssuer | null): IssuerDraft {
     groupsClaim: issuer?.groupsClaim ?? '',
     domains: issuer?.domains.join(', ') ?? '',
     groupIds: issuer?.groups.map(({ id }) => id) ?? [],
+    prompt: issuer?.prompt ?? 'DEFAULT',
+    maxAgeMinutes: issuer?.maxAgeMinutes ? String(issuer.maxAgeMinutes) : '',
     isEnabled: issuer?.enabled ?? true,
   }
 }
 
 /** Returns what a test needs. A stored secret stays where it is. */
 function testOf(issuer: ConfiguredIssuer | null, { address, clientSecret, domains, ...draft }: IssuerDraft) {
-  const { clientId, groupsClaim, groupIds } = draft
-  const fields = { clientId, groupsClaim, groupIds, domains: domainsIn(domains), ...(clientSecret && { clientSecret }) }
+  const { clientId, groupsClaim, groupIds, prompt } = draft
+  const asks = { prompt, maxAgeMinutes: Number(draft.maxAgeMinutes) }
+  const fields = {
+    clientId,
+    groupsClaim,
+    groupIds,
+    ...asks,
+    domains: domainsIn(domains),
+    ...(clientSecret && { clientSecret }),
+  }
   return { ...fields, ...(issuer ? { id: issuer.id } : { issuer: address }) }
 }
 
