@@ -29,16 +29,26 @@ export function prepareLookups<Key, Row>(
 /**
  * Combines the lookups of one turn of the event loop into one query. Caches nothing: the query of each lookup begins after the
  * lookup.
+ * @param options.isInTurn whether a query waits for the end of the one before, with all that arrives meanwhile: for statements that lock the
+ * same rows
  */
 export function batched<Key, Value>(
   query: (keys: readonly Key[]) => Promise<ReadonlyMap<Key, Value>>,
+  { isInTurn = false }: { isInTurn?: boolean } = {},
 ): (key: Key) => Promise<Value | null> {
+  let last: Promise<unknown> = Promise.resolve()
   const loader = new DataLoader<Key, Value | null>(
     async keys => {
-      const found = await query([...new Set(keys)])
+      const work = query([...new Set(keys)])
+      last = work.catch(() => {})
+      const found = await work
       return keys.map(key => found.get(key) ?? null)
     },
-    { cache: false, batchScheduleFn: callback => void setImmediate(callback), maxBatchSize: 500 },
+    {
+      cache: false,
+      batchScheduleFn: isInTurn ? run => void last.then(run) : run => void setImmediate(run),
+      maxBatchSize: 500,
+    },
   )
   return key => loader.load(key)
 }

@@ -43,16 +43,17 @@ export function createQuotaKeeper(options: { db: Database; memory: RightsMemory;
   /** Called when a change has ended with an unknown outcome. */
   let onAbandoned = () => {}
 
-  // Requests of one turn of the event loop share a statement, because all of them change the same rows.
+  // Requests share statements, because all of them change the same rows.
+  const inTurn = { isInTurn: true }
   const reserveAll = batched(async (requests: readonly QuotaRequest[]) => {
     const refused = await reserveQuota(db, holder, requests)
     return new Map<QuotaRequest, QuotaRefusal[]>(requests.map(request => [request, refused.get(request.id) ?? []]))
-  })
+  }, inTurn)
   const storeAll = batched(async (files: readonly StoredFile[]) => {
     // One statement changes a row once.
     for (const group of distinctPaths(files)) await endQuotaWrites(db, group)
     return new Map<StoredFile, true>()
-  })
+  }, inTurn)
 
   async function applies(providerId: string): Promise<boolean> {
     return (await remembered(providerId))?.hasQuotas === true
