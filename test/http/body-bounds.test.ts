@@ -12,7 +12,7 @@ import { eventually, head, talk } from './socket.ts'
 /** Milliseconds. */
 const bodyTimeout = 400
 /** The time until the connection is then closed on a busy machine, in milliseconds. */
-const slack = 15_000
+const slack = 60_000
 
 /** Whether the route reads a file from its body. */
 const uploads = ['POST /api/upload/proxy', 'POST /api/upload/resumable', 'POST /api/upload/resumable/:id']

@@ -28,7 +28,7 @@ const factor = 8
 /** The largest accepted growth. Quadratic time would grow 64 times. */
 const maxGrowth = 2.5 * factor
 /** The maximum number of measurements of one text. The fastest counts, because other load only adds time. */
-const rounds = 10
+const rounds = 40
 /** The places of texts among which `npm test` divides the units. */
 const places = 5
 
