@@ -400,6 +400,16 @@ t.test('a count corrects what changed outside, and direct uploads pass through t
   t.match(await counted(), { usedBytes: 12, usedFiles: 2, ...nothingReserved })
 })
 
+t.test('what changed while no quota applied is counted again', async t => {
+  await setQuota({ providerId, bytes: 100 })
+  await counted()
+  await put('/a', 10)
+  await setQuota({ providerId, bytes: null })
+  await put('/a', 30)
+  await setQuota({ providerId, bytes: 100 })
+  t.match(await counted(), { usedBytes: 30, usedFiles: 1, ...nothingReserved })
+})
+
 t.test('nobody learns sums of what they cannot access', async t => {
   await mkdir(join(root, 'team'))
   const all = await setQuota({ providerId, bytes: 100 })

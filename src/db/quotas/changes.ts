@@ -164,12 +164,13 @@ export async function dropQuotaChange(db: Database, id: string): Promise<void> {
   await db.deleteFrom('quota_changes').where('id', '=', id).execute()
 }
 
-/** Renews the leases of all changes of a process. */
-export async function renewQuotaChanges(db: Database, holder: string): Promise<void> {
+/** Renews the leases of the changes that a process runs. */
+export async function renewQuotaChanges(db: Database, holder: string, ids: Iterable<string>): Promise<void> {
   await db
     .updateTable('quota_changes')
     .set({ due_at: sql<Date>`now() + ${lease}` })
     .where('holder', '=', holder)
+    .where(sql<SqlBool>`id = any(${[...ids]}::text[])`)
     .execute()
 }
 

@@ -160,7 +160,11 @@ export async function insertQuota(
     ) where id = ${rule.id}`.execute(db)
   await sql`
     insert into quota_counts (id) select id from providers where workspace_id = ${rule.workspaceId}
-      and (${subject.providerId}::uuid is null or id = ${subject.providerId}) on conflict do nothing`.execute(db)
+      and (${subject.providerId}::uuid is null or id = ${subject.providerId})
+    -- What changed while no quota applied is unknown.
+    on conflict (id) do update set counted_at = null, lease_id = null, due_at = now() where not exists (
+      select from quota_rules r where r.workspace_id = ${rule.workspaceId} and r.id <> ${rule.id}
+        and (r.user_id is not null or r.provider_id = quota_counts.id))`.execute(db)
   const [created] = await findQuotaRules(db, [rule.id])
   if (!created) throw new Error('The rule was created just now.')
   return created

@@ -67,7 +67,7 @@ export function createQuotaKeeper(options: { db: Database; memory: RightsMemory;
 
   function keep(id: string): Disposable {
     running.add(id)
-    keeper ??= new LeaseKeeper({ interval: heartbeat, renew: () => renewQuotaChanges(db, holder), onError })
+    keeper ??= new LeaseKeeper({ interval: heartbeat, renew: () => renewQuotaChanges(db, holder, running), onError })
     return {
       [Symbol.dispose]() {
         running.delete(id)
