@@ -187,7 +187,14 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     bounces: true,
     args: ({ n }) => {
       const client = { clientId: 'stowage', clientSecret: 'a secret of this test' }
-      const rule = { groupsClaim: null, domains: null, groupIds: null, enabled: false }
+      const rule = {
+        groupsClaim: null,
+        prompt: 'DEFAULT',
+        maxAgeMinutes: 0,
+        domains: null,
+        groupIds: null,
+        enabled: false,
+      }
       return { input: { name: `made ${n}`, issuer: 'not an address', ...client, ...rule } }
     },
   },
@@ -196,7 +203,14 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     gives: 'what an owner has',
     bounces: true,
     args: ({ ids }) => {
-      const rule = { groupsClaim: null, domains: null, groupIds: null, enabled: null }
+      const rule = {
+        groupsClaim: null,
+        prompt: 'DEFAULT',
+        maxAgeMinutes: 0,
+        domains: null,
+        groupIds: null,
+        enabled: null,
+      }
       return { input: { id: ids.spare, name: 'renamed', clientId: null, clientSecret: null, ...rule } }
     },
   },
@@ -204,7 +218,17 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     needs: { ...workspaceAdmin, who: 'session' },
     args: () => {
       const client = { issuer: 'https://id.example.org', clientId: 'stowage', clientSecret: 'a secret of this test' }
-      return { input: { id: null, ...client, groupsClaim: null, domains: null, groupIds: null } }
+      return {
+        input: {
+          id: null,
+          ...client,
+          groupsClaim: null,
+          prompt: 'DEFAULT',
+          maxAgeMinutes: 0,
+          domains: null,
+          groupIds: null,
+        },
+      }
     },
   },
   'Mutation.deleteIssuer': {
