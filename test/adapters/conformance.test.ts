@@ -15,6 +15,7 @@ type Mutation = (original: StorageProvider) => Partial<StorageProvider>
 
 runConformance(t, null, harness(), [
   'openFolder in the harness',
+  'the trait keepsReplaced',
   'hasCreateRaces in the harness',
   ...['copy', 'move', 'deleteTree', 'openFile', 'readSmall'].map(name => `the method ${name}`),
 ])
