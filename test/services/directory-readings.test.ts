@@ -91,10 +91,10 @@ async function startCounter(t: Test, port: number) {
 
 /** Makes everybody a member, as their first sign-ins do. */
 async function insertMembers({ db }: TestApp, source: string, found: readonly DirectoryPerson[]): Promise<void> {
-  const rows = JSON.stringify(found.map(({ subject, email }) => ({ subject, email })))
+  const rows = JSON.stringify(found.map(({ subject, email, name }) => ({ subject, email, name })))
   await sql`
-    with found as (select * from jsonb_to_recordset(${rows}::jsonb) as found(subject text, email text)),
-    added as (insert into users (email, email_key) select email, email from found returning id, email),
+    with found as (select * from jsonb_to_recordset(${rows}::jsonb) as found(subject text, email text, name text)),
+    added as (insert into users (email, email_key, name) select email, email, name from found returning id, email),
     joined as (
       insert into members (workspace_id, user_id, role, provider_access)
       select workspaces.id, added.id, 'NONE', owner.provider_access from added, workspaces, members as owner
