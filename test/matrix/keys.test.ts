@@ -29,12 +29,14 @@ t.test('API keys', async t => {
   const { founder, good, providers } = world
 
   t.test('viewer returns exactly the rights of the specification', async t => {
-    const wrong = await runAll(good, async holder => {
+    // GraphQL refuses tokens that are for the MCP endpoint alone.
+    const holders = good.filter(({ isMcpOnly }) => !isMcpOnly)
+    const wrong = await runAll(holders, async holder => {
       const found = await reachOf(world, holder)
       const wanted = expectedReach(world, holder)
       return same(found, wanted) ? null : `${holder.label}: ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}`
     })
-    t.comment(`${good.length} credentials`)
+    t.comment(`${holders.length} credentials`)
     t.same(wrong.slice(0, 20), [])
   })
 

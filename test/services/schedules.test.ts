@@ -110,6 +110,8 @@ t.test('a schedule is created, changed, disabled and deleted', async t => {
   t.equal(new Date(enabled.nextRunAt).getUTCDay(), 1)
   for (const bad of [
     { cron: '* * * * * *' },
+    { cron: '2030-01-01T00:00:00' },
+    { cron: '{"$ne": null}' },
     { cron: '61 * * * *' },
     { cron: '0 0 30 2 *' },
     { cron: '' },

@@ -333,6 +333,8 @@ export function nextTime({ cron, timeZone }: { cron: string; timeZone: string },
 }
 
 function parsed(cron: string, timezone: string): Cron | null {
+  // Croner takes a text with a colon for a date.
+  if (cron.includes(':')) return null
   try {
     return new Cron(cron, { timezone, mode: '5-part', paused: true })
   } catch (error) {
