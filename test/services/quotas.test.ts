@@ -1,4 +1,5 @@
 /** Quotas bind every endpoint: what is stored never exceeds them, and what they count is what is there. */
+import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -12,6 +13,8 @@ import {
 } from '@aws-sdk/client-s3'
 import { sql } from 'kysely'
 import t from 'tap'
+import type { StoragePath } from '../../src/auth/path.ts'
+import { dropQuotaChange, type QuotaRequest, reserveQuota } from '../../src/db/quotas/changes.ts'
 import { metadataHeader, tusPath } from '../http/tus.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import type { Data } from '../support/client.ts'
@@ -369,6 +372,39 @@ t.test('parts reserve their bytes, and an aborted upload frees them', async t =>
   ]
   await client.send(new CompleteMultipartUploadCommand({ ...at, UploadId: upload, MultipartUpload: { Parts } }))
   t.match(await quotaAt('/'), { usedBytes: 2 * part.length, usedFiles: 1, ...nothingReserved })
+})
+
+t.test('of the requests that share a statement, each has its own outcome', async t => {
+  await setQuota({ providerId, bytes: 100 })
+  await counted()
+  const { rows } = await sql<{ id: string }>`select workspace_id as id from providers where id = ${providerId}`.execute(
+    app.db,
+  )
+  const request = (id: string, size: number, other: Partial<QuotaRequest> = {}): QuotaRequest => ({
+    id,
+    providerId,
+    workspaceId: rows[0]?.id ?? '',
+    path: 'a' as StoragePath,
+    userId: anna.id,
+    bytes: size,
+    adds: true,
+    files: 0,
+    ...other,
+  })
+  const refusals = await reserveQuota(app.db, randomUUID(), [
+    request('aborted', -10, { uploadId: 'aborted' }),
+    request('disconnected', 10, { providerId: randomUUID() }),
+    request('parts', 60),
+    request('parts', 60),
+    request('other', 30),
+  ])
+  t.same(
+    refusals.map(([refusal]) => refusal?.leftBytes ?? null),
+    [null, null, null, 100, null],
+  )
+  t.match(await quotaAt('/'), { reservedBytes: 90 })
+  for (const id of ['parts', 'other']) await dropQuotaChange(app.db, id)
+  t.match(await quotaAt('/'), nothingReserved)
 })
 
 t.test('a job stores what fits, and lists the rest', async t => {

@@ -40,12 +40,15 @@ export interface QuotaRefusal {
   leftFiles: number | null
 }
 
-/** Reserves for each request what it needs, or nothing at all. @returns the refusals by the ids of requests */
+/**
+ * Reserves for each request what it needs, or nothing at all. A request whose provider or upload is gone needs nothing.
+ * @returns the refusals of each request
+ */
 export async function reserveQuota(
   db: Database,
   holder: string,
   requests: readonly QuotaRequest[],
-): Promise<Map<string, QuotaRefusal[]>> {
+): Promise<QuotaRefusal[][]> {
   const columns = {
     id: requests.map(({ id }) => id),
     provider: requests.map(({ providerId }) => providerId),
@@ -61,7 +64,7 @@ export async function reserveQuota(
   }
   const rows = await executePrepared(
     db,
-    sql<{ request_id: string; rule_id: string; left_bytes: string | null; left_files: string | null }>`
+    sql<{ request_number: number; rule_id: string; left_bytes: string | null; left_files: string | null }>`
       select * from reserve_quota(array(
         select row(r.id, r.provider, r.workspace, r.member, r.path, r.path, r.source, r.bytes, r.adds, r.files, r.upload,
           r.holder)::quota_request
@@ -71,15 +74,15 @@ export async function reserveQuota(
           as r (id, provider, workspace, member, path, source, bytes, adds, files, upload, holder)
       ), ${lease})`,
   )
-  return Map.groupBy(
-    rows.map(row => ({
-      id: row.request_id,
+  const refusals: QuotaRefusal[][] = requests.map(() => [])
+  for (const row of rows) {
+    refusals[row.request_number - 1]?.push({
       ruleId: row.rule_id,
       leftBytes: row.left_bytes === null ? null : Math.max(0, Number(row.left_bytes)),
       leftFiles: row.left_files === null ? null : Math.max(0, Number(row.left_files)),
-    })),
-    ({ id }) => id,
-  )
+    })
+  }
+  return refusals
 }
 
 /** A file that is stored now. */

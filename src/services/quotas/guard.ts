@@ -47,7 +47,7 @@ export function createQuotaKeeper(options: { db: Database; memory: RightsMemory;
   const inTurn = { isInTurn: true }
   const reserveAll = batched(async (requests: readonly QuotaRequest[]) => {
     const refused = await reserveQuota(db, holder, requests)
-    return new Map<QuotaRequest, QuotaRefusal[]>(requests.map(request => [request, refused.get(request.id) ?? []]))
+    return new Map<QuotaRequest, QuotaRefusal[]>(requests.map((request, index) => [request, refused[index] ?? []]))
   }, inTurn)
   const storeAll = batched(async (files: readonly StoredFile[]) => {
     // One statement changes a row once.
