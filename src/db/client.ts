@@ -147,6 +147,10 @@ export function isForeignKeyViolation(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23503'
 }
 
+export function isDeadlock(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '40P01'
+}
+
 /** Encodes a value as JSON. Replaces NUL and lone surrogates in texts, which PostgreSQL cannot store. */
 export function storableJson(value: unknown): string {
   return JSON.stringify(value, (_key, each) => (typeof each === 'string' ? storable(each) : each))

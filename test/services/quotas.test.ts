@@ -407,6 +407,33 @@ t.test('of the requests that share a statement, each has its own outcome', async
   t.match(await quotaAt('/'), nothingReserved)
 })
 
+t.test('a deadlock of statements loses nothing of what they count', async t => {
+  await setQuota({ providerId, bytes: 100 })
+  await counted()
+  // The first attempt fails of the statements that reserve, that end an upload, and that end a deletion.
+  await sql`create sequence charges`.execute(app.db)
+  await sql`
+    create function end_some() returns trigger language plpgsql as $$
+    begin
+      if nextval('charges') in (1, 3, 6) then raise 'deadlock detected' using errcode = 'deadlock_detected'; end if;
+      return new;
+    end $$`.execute(app.db)
+  await sql`create trigger end_some before update on quota_rules for each row execute function end_some()`.execute(
+    app.db,
+  )
+  t.teardown(async () => {
+    await sql`drop function end_some cascade`.execute(app.db)
+    await sql`drop sequence charges`.execute(app.db)
+  })
+  t.equal(await put('/a', 60), 'OK')
+  t.match(await quotaAt('/'), { usedBytes: 60, usedFiles: 1, ...nothingReserved })
+  const input = { providerId, path: '/a' }
+  await app.ask(change('delete', 'DeleteInput', 'deletedPath'), { input }, owner.token)
+  t.match(await quotaAt('/'), { usedBytes: 0, usedFiles: 0, ...nothingReserved })
+  const { rows } = await sql`select last_value as charges from charges`.execute(app.db)
+  t.same(rows, [{ charges: '7' }])
+})
+
 t.test('a job stores what fits, and lists the rest', async t => {
   await mkdir(join(root, 'from'))
   for (const name of ['a', 'b', 'c', 'd']) await writeFile(join(root, 'from', name), bytes(10))

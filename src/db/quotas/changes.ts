@@ -1,8 +1,9 @@
 /** Changes that are running, with what they have reserved. The migration of the quotas explains how the sums stay exact. */
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { StoragePath } from '../../auth/path.ts'
+import { type RetrySchedule, withRetries } from '../../lib/retry.ts'
 import { claimRows, dueRows, isAnyDue, secondsFromNow } from '../claims.ts'
-import { type Database, executePrepared } from '../client.ts'
+import { type Database, executePrepared, isDeadlock } from '../client.ts'
 import { restoredPath, storedPath } from '../entry-paths.ts'
 import type { Schema } from '../schema.ts'
 
@@ -10,6 +11,16 @@ import type { Schema } from '../schema.ts'
 const lease = sql<string>`make_interval(secs => 30)`
 /** Seconds until another server looks at an interrupted change again. */
 const retrySeconds = 60
+/** In milliseconds. */
+const deadlockSchedule: RetrySchedule = { delays: [10, 50, 250, 1000], jitter: 1 }
+
+/**
+ * Runs a statement that changes the sums of rules. Statements that lock the same rules in different orders can wait for each other: then
+ * PostgreSQL ends one of them, which has changed nothing.
+ */
+function despiteDeadlocks<T>(statement: () => Promise<T>): Promise<T> {
+  return withRetries(deadlockSchedule, { leastDelay: error => (isDeadlock(error) ? 0 : null) }, statement)
+}
 
 export interface QuotaTarget {
   providerId: string
@@ -40,6 +51,14 @@ export interface QuotaRefusal {
   leftFiles: number | null
 }
 
+interface RefusalRow {
+  /** The position of the request, from 1. */
+  request_number: number
+  rule_id: string
+  left_bytes: string | null
+  left_files: string | null
+}
+
 /**
  * Reserves for each request what it needs, or nothing at all. A request whose provider or upload is gone needs nothing.
  * @returns the refusals of each request
@@ -62,18 +81,16 @@ export async function reserveQuota(
     upload: requests.map(({ uploadId }) => uploadId ?? null),
     holder: requests.map(({ uploadId }) => (uploadId === undefined ? holder : null)),
   }
-  const rows = await executePrepared(
-    db,
-    sql<{ request_number: number; rule_id: string; left_bytes: string | null; left_files: string | null }>`
-      select * from reserve_quota(array(
-        select row(r.id, r.provider, r.workspace, r.member, r.path, r.path, r.source, r.bytes, r.adds, r.files, r.upload,
-          r.holder)::quota_request
-        from unnest(${columns.id}::text[], ${columns.provider}::uuid[], ${columns.workspace}::uuid[], ${columns.user}::uuid[],
-          ${columns.path}::text[], ${columns.source}::text[], ${columns.bytes}::bigint[], ${columns.adds}::boolean[],
-          ${columns.files}::bigint[], ${columns.upload}::text[], ${columns.holder}::uuid[])
-          as r (id, provider, workspace, member, path, source, bytes, adds, files, upload, holder)
-      ), ${lease})`,
-  )
+  const reservation = sql<RefusalRow>`
+    select * from reserve_quota(array(
+      select row(r.id, r.provider, r.workspace, r.member, r.path, r.path, r.source, r.bytes, r.adds, r.files, r.upload,
+        r.holder)::quota_request
+      from unnest(${columns.id}::text[], ${columns.provider}::uuid[], ${columns.workspace}::uuid[], ${columns.user}::uuid[],
+        ${columns.path}::text[], ${columns.source}::text[], ${columns.bytes}::bigint[], ${columns.adds}::boolean[],
+        ${columns.files}::bigint[], ${columns.upload}::text[], ${columns.holder}::uuid[])
+        as r (id, provider, workspace, member, path, source, bytes, adds, files, upload, holder)
+    ), ${lease})`
+  const rows = await despiteDeadlocks(() => executePrepared(db, reservation))
   const refusals: QuotaRefusal[][] = requests.map(() => [])
   for (const row of rows) {
     refusals[row.request_number - 1]?.push({
@@ -95,22 +112,20 @@ export interface StoredFile extends QuotaTarget {
 
 /** Charges stored files, and ends their changes, in one statement. @param files of different paths */
 export async function endQuotaWrites(db: Database, files: readonly StoredFile[]): Promise<void> {
-  await executePrepared(
-    db,
-    sql`
-      with ended as (
-        delete from quota_changes where id = any(${files.map(({ changeId }) => changeId)}::text[])
-      )
-      insert into quota_files (provider_id, workspace_id, user_id, size, changed_at, path, charged_path)
-      select f.provider, f.workspace, f.member, f.size, clock_timestamp(), f.path, f.path
-      from unnest(${files.map(({ providerId }) => providerId)}::uuid[], ${files.map(({ workspaceId }) => workspaceId)}::uuid[],
-        ${files.map(({ userId }) => userId)}::uuid[], ${files.map(({ size }) => size)}::bigint[],
-        ${files.map(({ path }) => storedPath(path))}::text[]) as f (provider, workspace, member, size, path)
-      join providers on providers.id = f.provider
-      order by f.provider, md5(f.path)
-      on conflict (provider_id, md5(path)) do update set size = excluded.size, user_id = excluded.user_id,
-        charged_path = excluded.charged_path, changed_at = excluded.changed_at`,
-  )
+  const end = sql`
+    with ended as (
+      delete from quota_changes where id = any(${files.map(({ changeId }) => changeId)}::text[])
+    )
+    insert into quota_files (provider_id, workspace_id, user_id, size, changed_at, path, charged_path)
+    select f.provider, f.workspace, f.member, f.size, clock_timestamp(), f.path, f.path
+    from unnest(${files.map(({ providerId }) => providerId)}::uuid[], ${files.map(({ workspaceId }) => workspaceId)}::uuid[],
+      ${files.map(({ userId }) => userId)}::uuid[], ${files.map(({ size }) => size)}::bigint[],
+      ${files.map(({ path }) => storedPath(path))}::text[]) as f (provider, workspace, member, size, path)
+    join providers on providers.id = f.provider
+    order by f.provider, md5(f.path)
+    on conflict (provider_id, md5(path)) do update set size = excluded.size, user_id = excluded.user_id,
+      charged_path = excluded.charged_path, changed_at = excluded.changed_at`
+  await despiteDeadlocks(() => executePrepared(db, end))
 }
 
 /** A change that reserves nothing. */
@@ -143,7 +158,8 @@ export async function endQuotaRemoval(
   id: string,
   { providerId, path }: Pick<QuotaTarget, 'providerId' | 'path'>,
 ): Promise<void> {
-  await sql`select end_quota_removal(${id}, ${providerId}, ${storedPath(path)})`.execute(db)
+  const end = sql`select end_quota_removal(${id}, ${providerId}, ${storedPath(path)})`
+  await despiteDeadlocks(() => end.execute(db))
 }
 
 /**
@@ -157,14 +173,15 @@ export async function endQuotaMove(
   { providerId, workspaceId, path }: QuotaTarget,
   options: { from: StoragePath; keepsCharge: boolean; size: number | null },
 ): Promise<void> {
-  await sql`
+  const end = sql`
     select end_quota_move(${id}, ${providerId}, ${workspaceId}, ${storedPath(options.from)}, ${storedPath(path)},
-      ${options.keepsCharge}, ${options.size})`.execute(db)
+      ${options.keepsCharge}, ${options.size})`
+  await despiteDeadlocks(() => end.execute(db))
 }
 
 /** Ends a change that has changed nothing. */
 export async function dropQuotaChange(db: Database, id: string): Promise<void> {
-  await db.deleteFrom('quota_changes').where('id', '=', id).execute()
+  await despiteDeadlocks(() => db.deleteFrom('quota_changes').where('id', '=', id).execute())
 }
 
 /** Renews the leases of the changes that a process runs. */
