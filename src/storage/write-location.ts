@@ -230,17 +230,21 @@ export class WriteLocation extends ReadLocation {
   /**
    * Moves in one step at the back end. Returns null if it cannot, so that the caller copies instead.
    * @param options.seen the source, as `stat` or `list` returned it
+   * @param options.size the bytes of a file, if they are known. Default: those of `seen`
    */
   async moveTo(
     destination: WriteLocation,
     signal: AbortSignal,
-    { overwrite, seen }: { overwrite: boolean; seen?: CheckedEntry },
+    {
+      overwrite,
+      seen,
+      size = seen && (seen.kind === 'file' ? seen.size : null),
+    }: { overwrite: boolean; seen?: CheckedEntry; size?: number | null },
   ): Promise<CheckedEntry | null> {
     const { provider } = this.context
     const move = provider.move?.bind(provider)
     if (!destination.sharesBackEnd(this) || !move) return null
     await this.requireChangeable({ isTree: true })
-    const size = seen && (seen.kind === 'file' ? seen.size : null)
     return this.context.quotas.move(this.grant, { from: this.path, to: destination.path, size }, () =>
       destination.inOneStep(this, { isTree: true, overwrite }, signal, async (call, keeping) => {
         // A directory never replaces a file.

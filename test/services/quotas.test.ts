@@ -321,6 +321,32 @@ t.test('the trash counts until it is emptied', async t => {
   t.match(await quotaAt('/'), { usedBytes: 0, usedFiles: 0 })
 })
 
+t.test('a version of a replaced file counts like a new file when it is restored', async t => {
+  const input = { id: providerId, versionCount: 5 }
+  await app.ask(change('updateProvider', 'UpdateProviderInput', 'versionCount'), { input }, owner.token)
+  await setQuota({ providerId, bytes: 100 })
+  await setQuota({ userId: anna.id, bytes: 1000 })
+  await counted()
+  t.equal(await put('/a', 60, { by: anna }), 'OK')
+  t.equal(await put('/a', 50), 'OK')
+  const { versions } = await app.ask(
+    'query ($id: ID!) { versions(providerId: $id, path: "/a") { nodes { id } } }',
+    { id: providerId },
+    anna.token,
+  )
+  const restore = async (conflict: string) =>
+    app.graphql(
+      change('restoreVersion', 'RestoreVersionInput'),
+      { input: { id: versions.nodes[0].id, conflict } },
+      anna.token,
+    )
+  t.match((await restore('RENAME')).errors[0]?.extensions, { reason: 'QUOTA_EXCEEDED', leftBytes: 50 })
+  t.match(await quotaAt('/'), { usedBytes: 50, usedFiles: 1, ...nothingReserved })
+  t.same((await restore('REPLACE')).errors, [])
+  t.match(await quotaAt('/'), { usedBytes: 60, usedFiles: 1, ...nothingReserved })
+  t.match(await quotaOf(anna), { usedBytes: 60, usedFiles: 1, ...nothingReserved })
+})
+
 t.test('a resumable upload reserves its size when it is created', async t => {
   await setQuota({ providerId, bytes: 100 })
   await counted()

@@ -31,6 +31,7 @@ import { quotaExceeded } from './refusal.ts'
 
 /** Milliseconds between two renewals of the leases of running changes: a third of a lease. */
 const heartbeat = 10_000
+const nothing = { bytes: 0, files: 0 }
 
 export type QuotaKeeper = ReturnType<typeof createQuotaKeeper>
 
@@ -141,10 +142,13 @@ export function createQuotaKeeper(options: { db: Database; memory: RightsMemory;
     const userId = grant.viewer.member.userId
     const id = randomUUID()
     const keepsCharge = isInTrash(to)
+    const known = keepsCharge ? nothing : await sumQuotaFiles(db, { ...target, path: from })
+    const isUnknownFile = known.files === 0 && size != null
+    // Versions of replaced files are not counted, so one that returns is stored like a new file.
+    if (isUnknownFile && !keepsCharge && isInTrash(from)) return write(grant, to, { size }, work)
     // What comes from the trash counts already.
     const isFree = keepsCharge || isInTrash(from)
-    const known = isFree ? { bytes: 0, files: 0 } : await sumQuotaFiles(db, { ...target, path: from })
-    const needed = known.files === 0 && size != null ? { bytes: size, files: 1 } : known
+    const needed = isUnknownFile ? { bytes: size, files: 1 } : isFree ? nothing : known
     if (needed.files > 0) await reserve(grant, { ...target, id, userId, from, adds: false, ...needed })
     else await noteQuotaChange(db, holder, { ...target, id, userId, isTree: true })
     using _kept = keep(id)

@@ -181,12 +181,12 @@ async function restoreVersion(
 }
 
 async function restoreTo(
-  { id }: EarlierVersion,
+  { id, size }: EarlierVersion,
   destination: WriteLocation,
   { overwrite, signal }: { overwrite: boolean; signal: AbortSignal },
 ): Promise<CheckedEntry | Taken> {
   const source = destination.inTrash(id)
-  const moved = await unlessTaken(() => source.moveTo(destination, signal, { overwrite }))
+  const moved = await unlessTaken(() => source.moveTo(destination, signal, { overwrite, size }))
   if (moved !== null) return moved
   const existing = await statOrNull(destination, signal)
   if (existing && !overwrite) return taken
