@@ -13,17 +13,23 @@ import {
 } from '@aws-sdk/client-s3'
 import { sql } from 'kysely'
 import t from 'tap'
+import { localAdapter } from '../../adapters/backends/local/index.ts'
+import { StorageError } from '../../adapters/contract.ts'
 import type { StoragePath } from '../../src/auth/path.ts'
 import { dropQuotaChange, type QuotaRequest, reserveQuota } from '../../src/db/quotas/changes.ts'
 import { metadataHeader, tusPath } from '../http/tus.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import type { Data } from '../support/client.ts'
+import { faultyAdapter } from '../support/faulty-adapter.ts'
 import { toolCall } from '../support/mcp.ts'
 import { drop, makeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 import { davClient, propfindOf, resourcesIn } from '../webdav/client.ts'
 
-const app = await startApp(t)
+const faults = faultyAdapter()
+const app = await startApp(t, {
+  adapters: folder => [localAdapter({ localRoots: [folder], dataFolder: join(folder, 'data') }), faults],
+})
 const replica = await app.replica()
 const owner = await app.register('owner@example.org')
 let providerId: string
@@ -487,6 +493,26 @@ t.test('a count corrects what changed outside, and direct uploads pass through t
   await sql`update quota_counts set counted_at = null, due_at = now() where id = ${providerId}`.execute(app.db)
   await setQuota({ providerId, bytes: 200 })
   t.match(await counted(), { usedBytes: 12, usedFiles: 2, ...nothingReserved })
+})
+
+t.test('a count keeps what it knows of a folder that refuses to be listed', async t => {
+  providerId = await app.connectProvider(owner.token, 'faulty', { name: 'faulty' }, 'faulty')
+  await setQuota({ providerId, bytes: 100 })
+  await counted()
+  t.equal(await put('/closed/below/a', 60), 'OK')
+  let refusals = 0
+  t.teardown(() => {
+    faults.before = () => {}
+  })
+  faults.before = ({ method, path }) => {
+    if (method !== 'list' || path !== 'closed') return
+    refusals += 1
+    throw new StorageError('PERMISSION_DENIED', 'Closed.')
+  }
+  await sql`update quota_counts set counted_at = null, due_at = now() where id = ${providerId}`.execute(app.db)
+  await setQuota({ providerId, bytes: 200 })
+  t.match(await counted(), { usedBytes: 60, usedFiles: 1, ...nothingReserved })
+  t.ok(refusals > 0)
 })
 
 t.test('what changed while no quota applied is counted again', async t => {

@@ -146,6 +146,10 @@ class CountingWalk {
         await this.#list(folder)
       } catch (error) {
         if (!(error instanceof AppError) || !hidden.has(error.reason)) throw error
+        // The files are still there, and the folder may open again.
+        if (error.reason === 'BACK_END_REFUSED') {
+          await keepCounted(this.#db, this.#record.id, folder.path, this.#begunAt)
+        }
       }
     }
   }
