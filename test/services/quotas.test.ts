@@ -241,7 +241,7 @@ t.test('a replacement is charged by its difference, after it succeeded', async t
   t.equal(await put('/a', 9), 'OK')
 })
 
-t.test('a body of unknown size is cut where the quota ends', async t => {
+t.test('a body of unknown size ends when no space is left', async t => {
   await setQuota({ providerId, bytes: 3_000_000 })
   await counted()
   let sent = 0
