@@ -238,6 +238,15 @@ t.test('a deletion keeps the content where there is no trash, and a permanent on
   t.same([await contents('/tree/a.txt'), await contents('/tree/sub/b.txt')], [['a'], ['b']])
   const [inTree] = await earlier('/tree/sub/b.txt')
   t.equal((await app.ask(restore, { input: { id: inTree?.id } }, token)).restoreVersion.path, '/tree/sub/b.txt')
+
+  await set(disk, { versionCount: 0 })
+  const folder = { providerId: disk, path: '/tree', recursive: true }
+  await app.ask(deleteEntry, { input: folder }, token)
+  t.same(await contents('/tree/a.txt'), ['a'], 'a storage that keeps no more versions keeps those of a folder, too')
+  await seed('tree/a.txt', 'again')
+  await app.ask(deleteEntry, { input: { ...folder, permanent: true } }, token)
+  t.same(await earlier('/tree/a.txt'), [], 'and a permanent deletion none')
+  await set(disk, { versionCount: null })
 })
 
 t.test('versions follow a file or folder that moves, and stay while it is in the trash', async t => {

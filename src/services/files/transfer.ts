@@ -343,8 +343,7 @@ export async function removeEntry(
     await (permanent ? location.delete(signal, entry) : deleteFile(location, entry, signal))
     return null
   }
-  const isPermanent = put === 'OFF' && (permanent || (await location.versionTraits()).count === 0)
-  const jobId = await run({ kind: 'DELETE', source: location, target: null, permanent: isPermanent }, signal)
+  const jobId = await run({ kind: 'DELETE', source: location, target: null, permanent }, signal)
   return put === 'OFF' ? null : trash.itemOfJob(jobId)
 }
 
