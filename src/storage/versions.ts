@@ -25,7 +25,7 @@ import {
 import { AppError, toAppError } from '../errors.ts'
 import { LeaseKeeper } from '../lib/lease-keeper.ts'
 import { settle } from '../lib/settle.ts'
-import { callAdapter, isStorageError } from './adapter-call.ts'
+import { callAdapter, fromAdapter, isStorageError } from './adapter-call.ts'
 import { detach } from './body-streams.ts'
 import { type CheckedEntry, checkBody, checkEntry, fault, toEntry } from './validate-entry.ts'
 import type { WriteTracker } from './write-tracker.ts'
@@ -103,6 +103,7 @@ export class Keeping implements AsyncDisposable {
   #version: EarlierVersion | null = null
   #content: VersionContent | null = null
   #lease: LeaseKeeper | null = null
+  #isOver = false
 
   constructor(options: StoreOptions, file: ReplacedFile, traits: VersionTraits, signal: AbortSignal) {
     this.#options = options
@@ -126,6 +127,8 @@ export class Keeping implements AsyncDisposable {
   /** Copies the file at a back end that does not keep it in the same step. Call it just before the step. */
   async before(): Promise<void> {
     if (this.#traits.isOneStep) return
+    // Until it is the turn of this change, another one may create or replace the file.
+    await this.#enter()
     const existing = await this.#stat()
     if (existing) await this.preserve(to => this.#copy(existing, to))
   }
@@ -155,8 +158,9 @@ export class Keeping implements AsyncDisposable {
   async preserve(preserve: (to: StoragePath) => Promise<CheckedEntry | null>): Promise<void> {
     const { db } = this.#options
     const { grant, path } = this.#file
+    await this.#enter()
+    this.#requireRunning()
     try {
-      await this.#enter()
       // The adapter tries the same call once more.
       if (this.#version) await removeVersion(db, this.#version)
       const { providerId, viewer } = grant
@@ -164,7 +168,7 @@ export class Keeping implements AsyncDisposable {
       this.#version = await insertVersion(db, row, this.#traits.days)
     } catch (error) {
       // A failure of the database is not one of the adapter.
-      throw isStorageError(error) ? error : toAppError(error)
+      throw toAppError(error)
     }
     const { id } = this.#version
     this.#lease ??= new LeaseKeeper({
@@ -189,6 +193,7 @@ export class Keeping implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true
     this.#lease?.[Symbol.dispose]()
     const [version, content] = [this.#version, this.#content]
     // The change has failed. A server finds out whether the file was replaced.
@@ -196,7 +201,7 @@ export class Keeping implements AsyncDisposable {
     this.#leave?.()
   }
 
-  /** Waits for the turn of this change, which lasts until its end. */
+  /** Waits for the turn of this change, which lasts until its end. @throws UNAVAILABLE */
   async #enter(): Promise<void> {
     if (this.#leave) return
     const { grant, path } = this.#file
@@ -205,8 +210,17 @@ export class Keeping implements AsyncDisposable {
       entered.resolve()
       return left.promise
     })
-    await Promise.race([entered.promise, turn])
+    await Promise.race([entered.promise, turn]).catch(error => {
+      throw fromAdapter(error, this.#signal)
+    })
     this.#leave = left.resolve
+    if (this.#isOver) left.resolve()
+    this.#requireRunning()
+  }
+
+  /** A change that has timed out may still be waiting for its turn. */
+  #requireRunning(): void {
+    if (this.#isOver) throw new AppError('UNAVAILABLE')
   }
 
   async #stat(): Promise<CheckedEntry | null> {

@@ -6,18 +6,22 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { localAdapter } from '../../adapters/backends/local/index.ts'
 import { memoryAdapter } from '../../adapters/backends/memory/index.ts'
-import type { AdapterDefinition } from '../../adapters/contract.ts'
+import { type AdapterDefinition, StorageError } from '../../adapters/contract.ts'
 import { send } from '../http/tus.ts'
 import { startApp } from '../support/app.ts'
+import { faultyAdapter } from '../support/faulty-adapter.ts'
 import { toolCall } from '../support/mcp.ts'
 import { until } from '../support/until.ts'
 import { davClient } from '../webdav/client.ts'
 
+/** A back end of all servers, which copies each file that it keeps. */
+const shared = faultyAdapter()
 const app = await startApp(t, {
   settings: { versionCount: 20, versionDays: 30 },
   adapters: folder => [
     localAdapter({ localRoots: [folder], dataFolder: '/nowhere' }) as AdapterDefinition,
     memoryAdapter as AdapterDefinition,
+    shared,
   ],
 })
 const { token } = await app.register('owner@example.org')
@@ -217,6 +221,39 @@ t.test('uploads that replace the same file at once leave a version of each conte
   )
   const all = [await readFile(at('race.txt'), 'utf8'), ...(await contents('/race.txt'))]
   t.same(all.toSorted(), ['start', ...names].toSorted(), 'nothing is lost, and nothing is kept twice')
+  await replica.close()
+})
+
+t.test('uploads that create and replace the same file at once lose nothing where files are copied', async t => {
+  const copying = await app.connectProvider(token, 'faulty', { name: 'race' }, 'Race')
+  await set(copying, { versionCount: 20 })
+  const wantsTurn = Promise.withResolvers<void>()
+  const replica = await app.replica({
+    onQuery: ({ sql }) => {
+      if (sql.includes('insert into locks')) wantsTurn.resolve()
+    },
+  })
+  const content = (size: number) => 'x'.repeat(size)
+  const upload = (size: number, to = app) => to.upload(token, copying, '/race.txt', content(size), '&conflict=replace')
+  let second: Promise<Response> | null = null
+  shared.before = async ({ method, path }) => {
+    const isWriting = shared.calls.some(call => call.method === 'write' && call.path === path)
+    if (second || method !== 'stat' || path !== 'race.txt' || !isWriting) return
+    second = upload(2, replica)
+    await Promise.race([second, wantsTurn.promise])
+    throw new StorageError('NOT_FOUND', 'Nothing was there when the first upload asked.')
+  }
+  const first = await upload(1)
+  const others = [3, 4, 5, 6, 7, 8].map((size, index) => upload(size, index % 2 === 0 ? app : replica))
+  const responses = await Promise.all([first, second, ...others])
+  t.ok(
+    responses.every(response => response?.ok),
+    'each of them succeeds',
+  )
+  const last = await (await app.download(token, copying, '/race.txt')).text()
+  const sizes = (await earlier('/race.txt', copying)).map(({ size }) => size)
+  t.same([last.length, ...sizes].toSorted(), [1, 2, 3, 4, 5, 6, 7, 8])
+  shared.before = () => {}
   await replica.close()
 })
 
