@@ -192,6 +192,14 @@ export class Keeping implements AsyncDisposable {
     this.#version = null
   }
 
+  /** Takes the version back, as the change has replaced nothing. */
+  async discard(): Promise<void> {
+    const version = this.#version
+    this.#version = null
+    // If this fails, a server finds out that the file was not replaced.
+    if (version) await removeVersion(this.#options.db, version).catch(this.#options.onError)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true
     this.#lease?.[Symbol.dispose]()

@@ -318,8 +318,9 @@ export class WriteLocation extends ReadLocation {
           try {
             return await step({ signal }, keeping)
           } catch (error) {
-            if (isStorageError(error) && error.code === 'NOT_IN_ONE_STEP') return null
-            throw error
+            if (!isStorageError(error) || error.code !== 'NOT_IN_ONE_STEP') throw error
+            await keeping?.discard()
+            return null
           }
         }),
       ),

@@ -16,12 +16,24 @@ import { davClient } from '../webdav/client.ts'
 
 /** A back end of all servers, which copies each file that it keeps. */
 const shared = faultyAdapter()
+/** Offers to copy and refuses it, as some services do if a file has the path. */
+const refusing: AdapterDefinition = {
+  ...(memoryAdapter as AdapterDefinition),
+  type: 'refusing',
+  open: async (config, host) =>
+    Object.assign(await memoryAdapter.open(config as { maxBytes: number }, host), {
+      async copy(): Promise<never> {
+        throw new StorageError('NOT_IN_ONE_STEP', 'The service copies over no file.')
+      },
+    }),
+}
 const app = await startApp(t, {
   settings: { versionCount: 20, versionDays: 30 },
   adapters: folder => [
     localAdapter({ localRoots: [folder], dataFolder: '/nowhere' }) as AdapterDefinition,
     memoryAdapter as AdapterDefinition,
     shared,
+    refusing,
   ],
 })
 const { token } = await app.register('owner@example.org')
@@ -255,6 +267,18 @@ t.test('uploads that create and replace the same file at once lose nothing where
   t.same([last.length, ...sizes].toSorted(), [1, 2, 3, 4, 5, 6, 7, 8])
   shared.before = () => {}
   await replica.close()
+})
+
+t.test('a copy that the back end refuses in one step leaves one version', async t => {
+  const other = await app.connectProvider(token, 'refusing', {}, 'Refusing')
+  await set(other, { versionCount: 3 })
+  await put('/source.txt', 'source', other)
+  await put('/copy.txt', 'old', other)
+  const input = { providerId: other, path: '/source.txt', toPath: '/copy.txt', conflict: 'REPLACE' }
+  await app.ask(copyEntry, { input }, token)
+  t.equal(await (await app.download(token, other, '/copy.txt')).text(), 'source')
+  t.match(await earlier('/copy.txt', other), [{ size: 3 }])
+  t.equal((await earlier('/copy.txt', other)).length, 1)
 })
 
 t.test('a deletion keeps the content where there is no trash, and a permanent one nothing', async t => {
