@@ -140,8 +140,9 @@ export interface Replacing {
    *
    * Await it when everything is ready and a file has the path, just before replacing that file, and never for a new one. The host then
    * calls `preserve`, once at most and while no other call of its own replaces the same file. `preserve` lets the present file have the
-   * path `to` as well, in a folder at the root that it makes, and returns the entry there, or null if no file has the path any more. If
-   * `keep` rejects, reject with its error and replace nothing.
+   * path `to` as well, in a folder at the root that it makes, and returns the entry there, or null if no file has the path any more. If it
+   * has to copy the file, that entry has the `etag` of the file and no `fileId`. If `keep` rejects, reject with its error and replace
+   * nothing.
    */
   keep?: KeepReplaced
 }

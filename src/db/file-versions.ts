@@ -191,11 +191,19 @@ export async function takeVersion(db: Database, id: string, { providerId, path }
   return row ? toVersion(row) : null
 }
 
-/** Notes the content of a version whose change has failed, so that a server soon finds out whether the file was replaced. */
-export async function noteContent(db: Database, id: string, { size, modifiedAt, etag }: VersionContent): Promise<void> {
+/**
+ * Notes the content of a version, by which a server finds out whether the file was replaced.
+ * @param options.isOver whether the change has failed, so that a server looks at once
+ */
+export async function noteContent(
+  db: Database,
+  id: string,
+  { size, modifiedAt, etag }: VersionContent,
+  { isOver }: { isOver: boolean },
+): Promise<void> {
   await db
     .updateTable('file_versions')
-    .set({ size, modified_at: modifiedAt, etag, due_at: sql<Date>`now()` })
+    .set({ size, modified_at: modifiedAt, etag, due_at: isOver ? sql<Date>`now()` : leaseEnd })
     .where('id', '=', id)
     .where('state', '=', 'KEEPING')
     .execute()

@@ -152,7 +152,7 @@ export class Keeping implements AsyncDisposable {
 
   /**
    * Calls `preserve` with the path that the content goes to, while no other change replaces or deletes the file. `preserve` returns the
-   * entry there, or null if there is no file.
+   * entry there, without an id if it is a copy, or null if there is no file.
    * @throws UNAVAILABLE, and as `preserve`
    */
   async preserve(preserve: (to: StoragePath) => Promise<CheckedEntry | null>): Promise<void> {
@@ -176,8 +176,11 @@ export class Keeping implements AsyncDisposable {
       renew: async () => this.#version && renewVersion(db, this.#version.id),
     })
     const entry = await preserve(childOf(trashFolder, id))
-    if (entry) this.#content = entry
-    else {
+    if (entry) {
+      this.#content = entry
+      // If this server is killed, only the etag shows whether the file was replaced.
+      if (entry.fileId === null) await this.#note(this.#version, entry, { isOver: false })
+    } else {
       this.#version = null
       await deleteVersionRow(db, id)
     }
@@ -205,8 +208,12 @@ export class Keeping implements AsyncDisposable {
     this.#lease?.[Symbol.dispose]()
     const [version, content] = [this.#version, this.#content]
     // The change has failed. A server finds out whether the file was replaced.
-    if (version && content) await noteContent(this.#options.db, version.id, content).catch(this.#options.onError)
+    if (version && content) await this.#note(version, content, { isOver: true })
     this.#leave?.()
+  }
+
+  async #note({ id }: EarlierVersion, content: VersionContent, options: { isOver: boolean }): Promise<void> {
+    await noteContent(this.#options.db, id, content, options).catch(this.#options.onError)
   }
 
   /** Waits for the turn of this change, which lasts until its end. @throws UNAVAILABLE */
@@ -242,7 +249,7 @@ export class Keeping implements AsyncDisposable {
     }
   }
 
-  /** Copies the file, through this server if the back end does not copy by itself. The version has the time of the file. */
+  /** Copies the file, through this server if the back end does not copy by itself. The version has the time and etag of the file. */
   async #copy(existing: CheckedEntry, to: StoragePath): Promise<CheckedEntry> {
     const { provider, grant, path, writeTracker } = this.#file
     const { size, modifiedAt, etag } = existing
@@ -260,7 +267,7 @@ export class Keeping implements AsyncDisposable {
       }),
     )
     if (size !== null && copied.size !== null && copied.size !== size) throw fault('a copy of another size')
-    return { ...checkEntry(copied, nameOf(to)), modifiedAt, etag }
+    return { ...checkEntry(copied, nameOf(to)), modifiedAt, etag, fileId: null }
   }
 
   #call<T>(call: (call: Call) => Promise<T>): Promise<T> {

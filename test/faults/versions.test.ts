@@ -4,10 +4,13 @@
  */
 import { link, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { sql } from 'kysely'
 import t from 'tap'
 import { localAdapter } from '../../adapters/backends/local/index.ts'
-import type { AdapterDefinition, StorageProvider } from '../../adapters/contract.ts'
+import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
+import type { AdapterDefinition, StoragePath, StorageProvider } from '../../adapters/contract.ts'
 import { startApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 
@@ -95,6 +98,58 @@ for (const moment of moments) {
     await other.close()
   })
 }
+
+t.test('a server that copies and then stops has kept no version yet', async t => {
+  const [stopped, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  t.teardown(() => released.resolve())
+  const files: StorageProvider = new MemoryProvider(1_000_000)
+  const call = { signal: new AbortController().signal, overwrite: true }
+  const write: StorageProvider['write'] = async (path, body, options) => {
+    // The file is copied before the body ends.
+    const bytes = await buffer(body)
+    if (path === 'file.txt') {
+      stopped.resolve()
+      await released.promise
+    }
+    return files.write(path, Readable.from([bytes]), options)
+  }
+  const copying: AdapterDefinition = {
+    type: 'copying',
+    apiVersion: 1,
+    title: 'Memory that waits',
+    configSchema: { type: 'object', properties: {} },
+    open: async () =>
+      new Proxy(files, {
+        get(target, name) {
+          if (name === 'write') return write
+          const value: unknown = name === 'close' ? undefined : Reflect.get(target, name, target)
+          return typeof value === 'function' ? value.bind(target) : value
+        },
+      }),
+  }
+  const app = await startApp(t, { adapters: [copying] })
+  const { token } = await app.register('owner@example.org')
+  const id = await app.connectProvider(token, 'copying', {})
+  const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }'
+  await app.ask(update, { input: { id, versionCount: 3 } }, token)
+  const versions = async (): Promise<number[]> => {
+    const query = 'query ($id: ID!) { versions(providerId: $id, path: "/file.txt") { nodes { size } } }'
+    return (await app.ask(query, { id }, token)).versions.nodes.map(({ size }: { size: number }) => size)
+  }
+  await files.write('file.txt' as StoragePath, Readable.from(['the old content']), call)
+
+  const uploading = app.upload(token, id, '/file.txt', 'new', '&conflict=replace')
+  await stopped.promise
+  await sql`update file_versions set due_at = now()`.execute(app.db)
+  const other = await app.replica()
+  const later = sql`select 1 from file_versions where state = 'KEEPING' and due_at > now() + interval '30 minutes'`
+  await until(async () => (await later.execute(app.db)).rows.length === 1)
+  t.same(await versions(), [], 'the copy is of the file that is still there')
+  released.resolve()
+  t.ok((await uploading).ok)
+  t.same(await versions(), [15])
+  await other.close()
+})
 
 t.test('what a killed server has kept without replacing the file is removed after a day', async t => {
   const app = await startApp(t, { settings: { versionCount: 20 } })

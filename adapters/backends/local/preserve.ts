@@ -49,12 +49,14 @@ async function linkedEntry(folder: FileHandle, name: string): Promise<Entry | nu
   return null
 }
 
+/** Returns the copy with the etag of the file and without its own id, so that the host recognizes the file by it. */
 async function copyTo(root: Root, from: NamedEntry, to: StoragePath, signal: AbortSignal): Promise<Entry> {
   const { handle, entry } = await openFile(from.parent, from.name)
   try {
-    const { modifiedAt, size } = entry
+    const { modifiedAt, size, etag } = entry
     const destination = { root, ...splitPath(to), overwrite: false, modifiedAt: modifiedAt ?? undefined, signal }
-    return await store(destination, target => copyBytes(handle, size ?? 0, target, signal))
+    const { fileId: _, ...copy } = await store(destination, target => copyBytes(handle, size ?? 0, target, signal))
+    return { ...copy, ...(etag != null && { etag }) }
   } finally {
     await handle.close()
   }
