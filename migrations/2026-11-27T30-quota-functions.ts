@@ -3,8 +3,9 @@ import { type Kysely, sql } from 'kysely'
 /**
  * Reserves for each request what it needs beyond what the file at its path has, or nothing at all. Returns the rules that refuse, with the
  * positions of their requests: several of one statement can be of the same upload. What moves from a path needs nothing more in the rules
- * that it counts against already. A request whose provider or upload is gone reserves nothing, and stops no other one. Deletions lock rows of
- * providers and uploads before rules, so this does as well.
+ * that it counts against already. A move is noted as a change of a tree, because only a count finds out how it ended if its server was
+ * killed. A request whose provider or upload is gone reserves nothing, and stops no other one. Deletions lock rows of providers and uploads
+ * before rules, so this does as well.
  */
 export async function up(db: Kysely<never>): Promise<void> {
   await sql`drop function reserve_quota(quota_request[], interval)`.execute(db)
@@ -79,7 +80,8 @@ export async function up(db: Kysely<never>): Promise<void> {
         continue when is_refused;
         if before.id is not null then delete from quota_changes c where c.id = before.id; end if;
         insert into quota_changes values (
-          request.id, request.provider_id, request.workspace_id, request.user_id, request.path, false, total, ids, bytes, files,
+          request.id, request.provider_id, request.workspace_id, request.user_id, request.path,
+          request.source_path is not null, total, ids, bytes, files,
           request.upload_id, request.holder, case when request.holder is null then null else now() + lease end
         );
         update quota_rules r set reserved_bytes = r.reserved_bytes + u.bytes, reserved_files = r.reserved_files + u.files
