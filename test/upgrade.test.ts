@@ -10,7 +10,7 @@ import { Migrator } from 'kysely/migration'
 import t from 'tap'
 import { connect } from '../src/db/client.ts'
 import { startEmbeddedPostgres } from '../src/db/embedded/index.ts'
-import { client } from './support/client.ts'
+import { type Client, client, type Data } from './support/client.ts'
 import { main, runProgram, startProgram, temporaryFolder } from './support/program.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: the tests assert what they read
@@ -63,6 +63,17 @@ async function restore(
   await embedded.stop()
 }
 
+async function signIn(api: Client, fixture: Fixture, email: string): Promise<Data> {
+  const login = 'mutation ($input: LoginInput!) { login(input: $input) { token user { id role } } }'
+  return (await api.ask(login, { input: { email, password: fixture.password } })).login
+}
+
+/** Sends the last bytes of the half-sent upload. */
+function resume(api: Client, fixture: Fixture): Promise<Response> {
+  const headers = { 'tus-resumable': '1.0.0', 'upload-offset': '5', 'content-type': 'application/offset+octet-stream' }
+  return api.request(fixture.upload, { method: 'PATCH', token: fixture.key, headers, body: ' last' })
+}
+
 t.test('everything of the first version works after an upgrade', async t => {
   const folder = await temporaryFolder(t)
   const [data, files] = [join(folder, 'data'), join(folder, 'files')]
@@ -74,11 +85,9 @@ t.test('everything of the first version works after an upgrade', async t => {
   const server = await startProgram(t, { environment })
   const api = client(server.url)
 
-  const login = 'mutation ($input: LoginInput!) { login(input: $input) { token user { id role } } }'
-  const signIn = async (email: string) => (await api.ask(login, { input: { email, password: fixture.password } })).login
-  const owner = await signIn('owner@example.org')
+  const owner = await signIn(api, fixture, 'owner@example.org')
   t.same(owner.user, { id: fixture.owner, role: 'OWNER' })
-  const member = await signIn('ann@example.org')
+  const member = await signIn(api, fixture, 'ann@example.org')
   t.same(member.user, { id: fixture.member, role: 'EDITOR' })
   const { workspace, providers } = await api.ask('{ workspace { name } providers { id name status } }', {}, owner.token)
   t.same(workspace, { name: 'Since the first version' })
@@ -97,12 +106,7 @@ t.test('everything of the first version works after an upgrade', async t => {
     t.equal(content, fixture.files[path.slice(1)])
   }
   t.equal((await api.download(fixture.key, fixture.disk, '/other')).status, 403, 'the base path of the key holds')
-  const headers = { authorization: `Bearer ${fixture.key}`, 'tus-resumable': '1.0.0' }
-  const resumed = await fetch(new URL(fixture.upload, server.url), {
-    method: 'PATCH',
-    headers: { ...headers, 'upload-offset': '5', 'content-type': 'application/offset+octet-stream' },
-    body: ' last',
-  })
+  const resumed = await resume(api, fixture)
   t.equal(resumed.status, 204)
   t.equal(await readFile(join(files, 'team/resumed.txt'), 'utf8'), 'first last')
   const invited = { email: 'new@example.org', password: fixture.password, invite: fixture.invite }
@@ -133,8 +137,7 @@ t.test('everything of the second version works after an upgrade', async t => {
   const server = await startProgram(t, { environment })
   const api = client(server.url)
 
-  const login = 'mutation ($input: LoginInput!) { login(input: $input) { token user { id role } } }'
-  const owner = (await api.ask(login, { input: { email: 'owner@example.org', password: fixture.password } })).login
+  const owner = await signIn(api, fixture, 'owner@example.org')
   t.same(owner.user, { id: fixture.owner, role: 'OWNER' })
   const content = async (token: string, path: string) => (await api.download(token, fixture.disk, path)).text()
   t.equal(await content(fixture.key, '/team/note.txt'), fixture.files['team/note.txt'])
@@ -171,16 +174,7 @@ t.test('everything of the second version works after an upgrade', async t => {
   t.equal((await dav('PUT', '/team/locked.txt', 'new')).status, 423, 'the lock holds')
   t.equal((await dav('PUT', '/team/locked.txt', 'new', { if: `(${fixture.lockToken})` })).status, 204)
 
-  const resumed = await api.request(fixture.upload, {
-    method: 'PATCH',
-    headers: {
-      authorization: `Bearer ${fixture.key}`,
-      'tus-resumable': '1.0.0',
-      'upload-offset': '5',
-      'content-type': 'application/offset+octet-stream',
-    },
-    body: ' last',
-  })
+  const resumed = await resume(api, fixture)
   t.equal(resumed.status, 204)
   t.equal(await readFile(join(files, 'team/resumed.txt'), 'utf8'), 'first last')
 

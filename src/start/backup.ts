@@ -7,7 +7,7 @@ import { backupEmbedded } from '../db/embedded/backup.ts'
 import { startEmbeddedPostgres } from '../db/embedded/index.ts'
 import { StartError } from '../errors.ts'
 import type { Settings } from '../settings/index.ts'
-import { hasDatabase, previousSecretFile, secretFile } from './data-folder.ts'
+import { previousSecretFile, requireDatabase, secretFile } from './data-folder.ts'
 
 /**
  * Creates a folder with the layout of a data folder, without the files. It appears complete or not at all. If no server is
@@ -22,9 +22,7 @@ export async function backUp(settings: Settings, folder: string, signal: AbortSi
       'DATABASE_URL names a PostgreSQL of your own: back it up with pg_dump, and keep STOWAGE_SECRET.',
     )
   }
-  if (!(await hasDatabase(dataFolder))) {
-    throw new StartError(`there is no database in ${dataFolder}: set STOWAGE_DATA to the data folder of the server.`)
-  }
+  await requireDatabase(dataFolder)
   const destination = resolve(folder)
   await requireFree(destination)
   const draft = await makeDraft(destination)

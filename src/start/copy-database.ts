@@ -7,7 +7,7 @@ import { isMigrated, openDatabase } from '../db/migrate.ts'
 import { StartError } from '../errors.ts'
 import { createLog } from '../log/logger.ts'
 import type { Settings } from '../settings/index.ts'
-import { hasDatabase, makeDataFolder } from './data-folder.ts'
+import { makeDataFolder, requireDatabase } from './data-folder.ts'
 
 /** The target that names the embedded database of the data folder. */
 export const embeddedTarget = 'embedded'
@@ -22,13 +22,15 @@ export async function copyDatabase(settings: Settings, target: string, signal: A
   await using cleanup = new AsyncDisposableStack()
   const source = await openSource(settings, target, cleanup, signal)
   const destination = await openDestination(settings, target, cleanup, signal)
-  await requireUnused(source, 'database')
+  const from = await openClient(source, cleanup)
+  const to = await openClient(destination, cleanup)
+  await requireUnused(from, 'database')
   await requireMigrated(source)
-  await requireUnused(destination, 'new database')
-  await requireFree(destination)
+  await requireUnused(to, 'new database')
+  await requireFree(to)
   await (await openDatabase(destination, createLog('silent'))).destroy()
   try {
-    return await withClient(source, from => withClient(destination, to => copyRows(from, to, signal)))
+    return await copyRows(from, to, signal)
   } catch (error) {
     signal.throwIfAborted()
     const why = error instanceof Error ? error.message : String(error)
@@ -48,9 +50,7 @@ async function openSource(
   if (target === embeddedTarget) {
     throw new StartError('this server has the embedded database already: name the database to copy with DATABASE_URL.')
   }
-  if (!(await hasDatabase(dataFolder))) {
-    throw new StartError(`there is no database in ${dataFolder}: set STOWAGE_DATA to the data folder of the server.`)
-  }
+  await requireDatabase(dataFolder)
   return startOwn({ dataFolder, signal, log: () => {} }, cleanup)
 }
 
@@ -76,13 +76,11 @@ async function startOwn(options: EmbeddedPostgresOptions, cleanup: AsyncDisposab
 }
 
 /** Requires that no server is connected. */
-async function requireUnused(connection: Connection, what: string): Promise<void> {
-  const connected = await withClient(connection, async client => {
-    const { rows } = await client.query<{ count: number }>(`
-      select count(*)::int as count from pg_stat_activity
-      where datname = current_database() and application_name = 'stowage' and pid <> pg_backend_pid()`)
-    return rows[0]?.count ?? 0
-  })
+async function requireUnused(client: pg.Client, what: string): Promise<void> {
+  const { rows } = await client.query<{ count: number }>(`
+    select count(*)::int as count from pg_stat_activity
+    where datname = current_database() and application_name = 'stowage' and pid <> pg_backend_pid()`)
+  const connected = rows[0]?.count ?? 0
   if (connected === 0) return
   throw new StartError(
     `a server has ${connected} connections to the ${what}: stop every replica first. A connection pooler keeps connections for a while.`,
@@ -100,22 +98,21 @@ async function requireMigrated(connection: Connection): Promise<void> {
 }
 
 /** Requires an empty database, or one of Stowage in which nobody has registered, which a failed copy leaves. */
-async function requireFree(connection: Connection): Promise<void> {
-  await withClient(connection, async client => {
-    const { rows } = await client.query<{ encoding: string; tables: number; is_stowage: boolean }>(`
-      select current_setting('server_encoding') as encoding, to_regclass('kysely_migration') is not null as is_stowage,
-        (select count(*)::int from pg_class where relkind = 'r' and relnamespace = current_schema()::regnamespace) as tables`)
-    const [found] = rows
-    if (found?.encoding !== 'UTF8') {
-      throw new StartError(`the new database has the encoding ${found?.encoding}: create one with the encoding UTF8.`)
-    }
-    if (found.tables === 0) return
-    const isFree = found.is_stowage && (await client.query('select from users limit 1')).rowCount === 0
-    if (!isFree) throw new StartError('the new database is in use: name an empty database.')
-  })
+async function requireFree(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ encoding: string; tables: number; is_stowage: boolean }>(`
+    select current_setting('server_encoding') as encoding, to_regclass('kysely_migration') is not null as is_stowage,
+      (select count(*)::int from pg_class where relkind = 'r' and relnamespace = current_schema()::regnamespace) as tables`)
+  const [found] = rows
+  if (found?.encoding !== 'UTF8') {
+    throw new StartError(`the new database has the encoding ${found?.encoding}: create one with the encoding UTF8.`)
+  }
+  if (found.tables === 0) return
+  const isFree = found.is_stowage && (await client.query('select from users limit 1')).rowCount === 0
+  if (!isFree) throw new StartError('the new database is in use: name an empty database.')
 }
 
-async function withClient<T>(connection: Connection, use: (client: pg.Client) => Promise<T>): Promise<T> {
+/** Connects to a database until `cleanup`. @throws StartError */
+async function openClient(connection: Connection, cleanup: AsyncDisposableStack): Promise<pg.Client> {
   const client = new pg.Client({
     ...connection,
     application_name: 'stowage copy-database',
@@ -129,9 +126,6 @@ async function withClient<T>(connection: Connection, use: (client: pg.Client) =>
     const why = error instanceof Error ? error.message : String(error)
     throw new StartError(`a database cannot be used: ${why}.`, { cause: error })
   }
-  try {
-    return await use(client)
-  } finally {
-    await client.end()
-  }
+  cleanup.defer(() => client.end())
+  return client
 }

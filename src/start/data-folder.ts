@@ -56,6 +56,12 @@ export function hasDatabase(dataFolder: string): Promise<boolean> {
   )
 }
 
+/** @throws StartError if the data folder does not contain the embedded database */
+export async function requireDatabase(dataFolder: string): Promise<void> {
+  if (await hasDatabase(dataFolder)) return
+  throw new StartError(`there is no database in ${dataFolder}: set STOWAGE_DATA to the data folder of the server.`)
+}
+
 export const secretFile = 'secret'
 /** Operators rename the secret's file to this name to rotate the secret. */
 export const previousSecretFile = 'secret.previous'

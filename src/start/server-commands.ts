@@ -12,14 +12,13 @@ export async function runServerCommand(
 ): Promise<number | null> {
   const [command, operand, ...rest] = args
   if (command === undefined) return attempt('start', () => runServer(environment))
-  if (command === 'backup' && operand !== undefined && !operand.startsWith('-') && rest.length === 0) {
-    return attempt('back up', () => runBackup(environment, operand))
+  const one = operand !== undefined && !operand.startsWith('-') && rest.length === 0 ? operand : null
+  if (command === 'backup' && one !== null) return attempt('back up', () => runBackup(environment, one))
+  if (command === 'copy-database' && one !== null) {
+    return attempt('copy the database', () => runCopyDatabase(environment, one))
   }
-  if (command === 'reset-factors' && operand !== undefined && !operand.startsWith('-') && rest.length === 0) {
-    return attempt('remove the second factors', () => runResetFactors(environment, operand))
-  }
-  if (command === 'copy-database' && operand !== undefined && !operand.startsWith('-') && rest.length === 0) {
-    return attempt('copy the database', () => runCopyDatabase(environment, operand))
+  if (command === 'reset-factors' && one !== null) {
+    return attempt('remove the second factors', () => runResetFactors(environment, one))
   }
   if (command === 'doctor' && operand === undefined) return attempt('check', () => runDoctor(environment))
   if (command === 'adapter' && operand === 'test') return runAdapterTest(rest, environment)
