@@ -110,8 +110,9 @@ function retryAfter({ status, retryAfterMs }: AppError): number | null {
 }
 
 export function logError(error: AppError, request: FastifyRequest): void {
-  // A quota of this server that is used up is no fault, unlike a full disk.
-  const isFault = error.status >= 500 && (error.code === 'INTERNAL_SERVER_ERROR' || error.cause !== undefined)
+  // A quota that is used up is no fault. A full back end is one, and its error has a cause.
+  const isQuota = error.reason === 'QUOTA_EXCEEDED' && error.cause === undefined
+  const isFault = error.status >= 500 && !isQuota
   const details = { req: request, reason: error.reason, err: isFault ? error : undefined }
   if (isFault) request.log.error(details, error.message)
   else request.log.info(details, error.message)

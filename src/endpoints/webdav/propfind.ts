@@ -4,6 +4,7 @@ import { needs } from '../../auth/needs.ts'
 import { formatPath, root, type StoragePath } from '../../auth/path.ts'
 import { requireScope } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
+import type { ProviderRecord } from '../../db/providers.ts'
 import { AppError } from '../../errors.ts'
 import type { Serve } from '../../http/admission.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
@@ -16,7 +17,6 @@ import {
   type PropertyReader,
 } from '../../services/entry-metadata/properties.ts'
 import type { FileEntry } from '../../services/files/index.ts'
-import type { Services } from '../../services/index.ts'
 import { davError } from './errors.ts'
 import { parseDepth } from './headers.ts'
 import {
@@ -266,11 +266,8 @@ async function loadFacts(dav: DavRequest, entry: FileEntry, wanted: WantedProper
   }
 }
 
-/** Returns the space at the target that a quota leaves, or else the one that the back end reports: RFC 4331. */
-async function findSpace(
-  { viewer, target, options, signal }: DavRequest,
-  record: Parameters<Services['providers']['quota']>[1],
-) {
+/** Returns the space at the target that a quota of the server leaves, or else the space that the back end reports: RFC 4331. */
+async function findSpace({ viewer, target, options, signal }: DavRequest, record: ProviderRecord) {
   const { providers, quotas } = options.services
   const space = await quotas.spaceAt(viewer, target)
   if (space) return space
