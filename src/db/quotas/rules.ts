@@ -2,7 +2,7 @@
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { StoragePath } from '../../auth/path.ts'
 import type { Change, Database } from '../client.ts'
-import { isAtAny, restoredPath, storedPath } from '../entry-paths.ts'
+import { batchedAround, restoredPath, storedPath } from '../entry-paths.ts'
 import { type RightsVersion, toVersion, versionColumns } from '../rights.ts'
 import type { Schema } from '../schema.ts'
 
@@ -68,15 +68,12 @@ export async function findQuotaRules(db: Database, ids: readonly string[]): Prom
   ).map(toRule)
 }
 
-/** Returns the rules at the paths of a provider. */
-export async function findQuotasAt(
-  db: Database,
-  providerId: string,
-  paths: readonly StoragePath[],
-): Promise<(QuotaRule & { path: StoragePath })[]> {
-  const at = isAtAny(paths.map(storedPath))
-  const rows = await selectRules(db).where('provider_id', '=', providerId).where(at).execute()
-  return rows.map(toRule).filter(rule => rule.path !== null)
+/** Returns a function that finds the rules of a folder and of the folders around it: see `batchedAround`. */
+export function batchedQuotas(db: Database) {
+  return batchedAround(async at => {
+    const rules = (await selectRules(db).where(at).execute()).map(toRule)
+    return rules.flatMap(rule => (rule.userId === null ? rule : []))
+  })
 }
 
 export async function findMemberQuotas(
@@ -188,10 +185,10 @@ function isOf({ providerId, path, userId }: QuotaSubject) {
 
 const numberOf = (text: string | null) => (text === null ? null : Number(text))
 
-function toRule(row: Selectable<Schema['quota_rules']> & { is_exact: boolean }): QuotaRule & { path: StoragePath } {
+function toRule(row: Selectable<Schema['quota_rules']> & { is_exact: boolean }): QuotaRule {
   const subject = { providerId: row.provider_id, path: row.path && restoredPath(row.path), userId: row.user_id }
   return {
-    ...(subject as QuotaSubject & { path: StoragePath }),
+    ...(subject as QuotaSubject),
     id: row.id,
     workspaceId: row.workspace_id,
     bytes: numberOf(row.max_bytes),

@@ -4,7 +4,7 @@
  */
 import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { type Asked, authorize, needs } from '../../auth/needs.ts'
-import { ancestorsOf, parsePath, type StoragePath } from '../../auth/path.ts'
+import { parsePath, root, type StoragePath } from '../../auth/path.ts'
 import { requireScope, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
@@ -12,9 +12,9 @@ import { batched } from '../../db/lookups.ts'
 import { findMember } from '../../db/members.ts'
 import { findProviders } from '../../db/providers.ts'
 import {
+  batchedQuotas,
   deleteQuota,
   findMemberQuotas,
-  findQuotasAt,
   insertQuota,
   listQuotas,
   lockQuotas,
@@ -79,20 +79,13 @@ export function createQuotas(options: {
     return new Map(found.flat().map(rule => [`${rule.workspaceId} ${rule.userId}`, rule]))
   })
 
-  const atPaths = batched(async (keys: readonly string[]) => {
-    const wanted = keys.map(key => ({ key, providerId: key.slice(0, key.indexOf('/')), path: pathOf(key) }))
-    const byProvider = Map.groupBy(wanted, ({ providerId }) => providerId)
-    const found = await Promise.all(
-      Array.from(byProvider, ([providerId, at]) =>
-        findQuotasAt(
-          db,
-          providerId,
-          at.map(({ path }) => path),
-        ),
-      ),
-    )
-    return new Map(found.flat().map(rule => [`${rule.providerId}/${rule.path}`, rule]))
-  })
+  const quotasAround = batchedQuotas(db)
+
+  /** Returns the quota of a folder itself; null if it has none, or if the viewer may not see it. */
+  async function quotaAt(viewer: Viewer, providerId: string, path: StoragePath): Promise<QuotaRule | null> {
+    const rule = (await quotasAround(providerId, path)).find(rule => rule.path === path)
+    return rule && seesQuota(viewer, rule) ? rule : null
+  }
 
   /** @throws INVALID_INPUT, INVALID_PATH, NOT_FOUND */
   async function parseSubject(workspaceId: string, { providerId, path, userId }: QuotaInput): Promise<QuotaSubject> {
@@ -165,15 +158,12 @@ export function createQuotas(options: {
     /** Returns the quota of a folder itself, or null if it has none. @throws as `authorize` */
     async ofFolder(viewer: Viewer | null, location: Asked<typeof needs.read>): Promise<QuotaRule | null> {
       const [{ providerId, path, viewer: present }] = authorize(viewer, needs.read, location)
-      const rule = await atPaths(`${providerId}/${path}`)
-      return rule && seesQuota(present, rule) ? rule : null
+      return quotaAt(present, providerId, path)
     },
 
     /** Returns the quota of a whole storage; null if it has none, or if the viewer may access only a part of it. */
     async ofProvider(viewer: Viewer | null, providerId: string): Promise<QuotaRule | null> {
-      const present = requireScope(viewer, 'read')
-      const rule = await atPaths(`${providerId}/`)
-      return rule && seesQuota(present, rule) ? rule : null
+      return quotaAt(requireScope(viewer, 'read'), providerId, root)
     },
 
     /** Returns the quota of a member; null if they have none, or if the viewer may not see it. */
@@ -194,12 +184,12 @@ export function createQuotas(options: {
     ): Promise<{ used: number; available: number } | null> {
       const [{ providerId, path, viewer: present }] = authorize(viewer, needs.read, location)
       if (!(await keeper.guard.applies(providerId))) return null
-      const rules = await Promise.all([
-        ...Array.from(new Set([...ancestorsOf(path), path]), folder => atPaths(`${providerId}/${folder}`)),
+      const [around, own] = await Promise.all([
+        quotasAround(providerId, path),
         ofMembers(`${present.member.workspaceId} ${present.member.userId}`),
       ])
-      const spaces = rules.flatMap(rule =>
-        rule === null || rule.bytes === null || !seesQuota(present, rule)
+      const spaces = [...around, ...(own ? [own] : [])].flatMap(rule =>
+        rule.bytes === null || !seesQuota(present, rule)
           ? []
           : { used: rule.usedBytes, available: Math.max(0, rule.bytes - rule.usedBytes - rule.reservedBytes) },
       )
@@ -219,8 +209,6 @@ function parseLimit(name: string, limit: number | null | undefined): number | nu
   if (Number.isSafeInteger(limit) && limit >= 0) return limit
   throw new AppError('INVALID_INPUT', `"${name}" is a whole number from 0.`)
 }
-
-const pathOf = (key: string) => key.slice(key.indexOf('/') + 1) as StoragePath
 
 function tooManyQuotas(): AppError {
   return new AppError('INVALID_INPUT', `A workspace can have at most ${maxQuotas} quotas.`)
