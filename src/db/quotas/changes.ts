@@ -4,7 +4,7 @@ import type { StoragePath } from '../../auth/path.ts'
 import { type RetrySchedule, withRetries } from '../../lib/retry.ts'
 import { claimRows, dueRows, isAnyDue, secondsFromNow } from '../claims.ts'
 import { type Database, executePrepared, isDeadlock } from '../client.ts'
-import { restoredPath, storedPath } from '../entry-paths.ts'
+import { isWithinPath, restoredPath, storedPath } from '../entry-paths.ts'
 import type { Schema } from '../schema.ts'
 
 /** The time until a change without a renewal counts as interrupted. */
@@ -152,6 +152,18 @@ export async function noteQuotaChange(db: Database, holder: string, change: Plai
     .execute()
 }
 
+/** Ends an interrupted change after which the back end has a file of this size at the path. */
+export async function endObserved(db: Database, change: PlainQuotaChange, size: number): Promise<void> {
+  const path = storedPath(change.path)
+  const end = sql`
+    with ended as (delete from quota_changes where id = ${change.id})
+    insert into quota_files as known (provider_id, workspace_id, user_id, size, changed_at, path, charged_path)
+    values (${change.providerId}, ${change.workspaceId}, ${change.userId}, ${size}, clock_timestamp(), ${path}, ${path})
+    on conflict (provider_id, md5(path)) do update set size = excluded.size, changed_at = excluded.changed_at,
+      user_id = case when known.size = excluded.size then known.user_id else excluded.user_id end`
+  await despiteDeadlocks(() => end.execute(db))
+}
+
 /** Ends a change after which nothing is at a path. @param id of the change; empty if it has no row */
 export async function endQuotaRemoval(
   db: Database,
@@ -229,10 +241,8 @@ export async function sumQuotaFiles(
   db: Database,
   { providerId, path }: QuotaTarget,
 ): Promise<{ bytes: number; files: number }> {
-  const within = storedPath(path)
   const { rows } = await sql<{ bytes: string | null; files: string }>`
-    select sum(size)::bigint as bytes, count(*) as files from quota_files where provider_id = ${providerId}
-      and left(path, 400) collate "C" between left(${within}, 400) and left(${`${within.slice(0, -1)}0`}, 400)
-      and starts_with(path, ${within})`.execute(db)
+    select sum(size)::bigint as bytes, count(*) as files from quota_files
+    where provider_id = ${providerId} and ${isWithinPath(storedPath(path))}`.execute(db)
   return { bytes: Number(rows[0]?.bytes ?? 0), files: Number(rows[0]?.files ?? 0) }
 }

@@ -1,6 +1,6 @@
 /** Counts of what providers contain, which correct the files that quotas know. One server at a time counts a provider. */
 import { type SqlBool, sql } from 'kysely'
-import { formatPath, type StoragePath, trashFolder } from '../../auth/path.ts'
+import { type StoragePath, trashFolder } from '../../auth/path.ts'
 import { claimRows, dueRows, isAnyDue, secondsFromNow } from '../claims.ts'
 import type { Database } from '../client.ts'
 import { isWithinPath, restoredPath, storedPath } from '../entry-paths.ts'
@@ -163,22 +163,7 @@ export async function deleteMarksBefore(db: Database, providerId: string, time: 
   await db.deleteFrom('quota_marks').where('provider_id', '=', providerId).where('made_at', '<', time).execute()
 }
 
-/** What the back end has at the path of a change whose outcome was unknown. */
-export async function endObserved(
-  db: Database,
-  change: { id: string; providerId: string; workspaceId: string; userId: string; path: StoragePath },
-  size: number,
-): Promise<void> {
-  await sql`
-    with ended as (delete from quota_changes where id = ${change.id})
-    insert into quota_files as known (provider_id, workspace_id, user_id, size, changed_at, path, charged_path)
-    values (${change.providerId}, ${change.workspaceId}, ${change.userId}, ${size}, clock_timestamp(),
-      ${storedPath(change.path)}, ${storedPath(change.path)})
-    on conflict (provider_id, md5(path)) do update set size = excluded.size, changed_at = excluded.changed_at,
-      user_id = case when known.size = excluded.size then known.user_id else excluded.user_id end`.execute(db)
-}
-
-/** The items in the trash of a provider, page by page. */
+/** Returns a page of the items in the trash of a provider. */
 export async function listTrashed(
   db: Database,
   providerId: string,
@@ -194,7 +179,7 @@ export async function listTrashed(
   return (await query.execute()).map(row => ({
     id: row.id,
     nativeId: row.native_id,
-    path: row.path.slice(formatPath('' as StoragePath).length) as StoragePath,
+    path: row.path.slice(1) as StoragePath,
     size: row.size === null ? null : Number(row.size),
     isFile: row.kind === 'file',
   }))

@@ -5,11 +5,12 @@ import { findProviders } from '../../db/providers.ts'
 import {
   claimQuotaChange,
   dropQuotaChange,
+  endObserved,
   endQuotaRemoval,
   isAnyQuotaChangeDue,
   type PlainQuotaChange,
 } from '../../db/quotas/changes.ts'
-import { endObserved, requestCount } from '../../db/quotas/counts.ts'
+import { requestCount } from '../../db/quotas/counts.ts'
 import { AppError } from '../../errors.ts'
 import { type Polling, startClaiming } from '../../lib/polling.ts'
 import type { Storage } from '../../storage/index.ts'
