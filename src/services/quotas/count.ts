@@ -1,9 +1,9 @@
 /**
- * Counts what providers contain, as soon as a quota applies and then once a day: files from before the quota, and changes that were made
- * outside of this server. A listing says nothing about paths that changed after it began.
+ * Counts what providers contain, as soon as a quota applies and then once a day. This finds files that are older than the quota, and changes
+ * that were not made through Stowage. A listing does not change what is known of a path that has changed since the listing began.
  */
 import { randomUUID } from 'node:crypto'
-import { childOf, isName, root, type StoragePath } from '../../auth/path.ts'
+import { childOf, root, type StoragePath } from '../../auth/path.ts'
 import type { Database } from '../../db/client.ts'
 import { findProviders, type ProviderRecord } from '../../db/providers.ts'
 import {
@@ -21,7 +21,7 @@ import {
   removeUncounted,
   renewCount,
 } from '../../db/quotas/counts.ts'
-import { AppError, type Reason } from '../../errors.ts'
+import { AppError } from '../../errors.ts'
 import { LeaseKeeper } from '../../lib/lease-keeper.ts'
 import { type Polling, startClaiming } from '../../lib/polling.ts'
 import type { Storage } from '../../storage/index.ts'
@@ -29,6 +29,7 @@ import type { ProviderReader } from '../../storage/provider-reader.ts'
 import { maxPageSize } from '../../storage/read-location.ts'
 import { trashPath } from '../../storage/trash.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import { isGone, isHidden } from '../catalogue/entry.ts'
 import { Pace } from '../catalogue/pace.ts'
 import { CursorCheck } from '../files/tree.ts'
 
@@ -43,9 +44,6 @@ const maxRounds = 10
 /** Folders that wait to be listed. A provider with more stays uncounted. */
 const maxWaiting = 500_000
 const maxDepth = 512
-
-/** Errors that concern one folder only. */
-const hidden: ReadonlySet<Reason> = new Set(['NOT_FOUND', 'NOT_A_FOLDER', 'BACK_END_REFUSED', 'INVALID_PATH'])
 
 interface CountContext {
   db: Database
@@ -145,11 +143,9 @@ class CountingWalk {
       try {
         await this.#list(folder)
       } catch (error) {
-        if (!(error instanceof AppError) || !hidden.has(error.reason)) throw error
+        if (!isHidden(error)) throw error
         // The files are still there, and the folder may open again.
-        if (error.reason === 'BACK_END_REFUSED') {
-          await keepCounted(this.#db, this.#record.id, folder.path, this.#begunAt)
-        }
+        if (!isGone(error)) await keepCounted(this.#db, this.#record.id, folder.path, this.#begunAt)
       }
     }
   }
@@ -165,22 +161,25 @@ class CountingWalk {
         this.#signal,
       )
       cursors.check(page.cursor)
-      const files = page.entries.filter(({ kind }) => kind === 'file').flatMap(entry => countedIn(folder, entry))
+      const files: CountedFile[] = []
+      for (const { kind, name, size } of page.entries) {
+        const paths = pathsIn(folder, name)
+        if (paths && kind === 'file') files.push({ ...paths, size })
+        else if (paths) this.#add({ ...paths, depth: folder.depth + 1 })
+      }
       await mergeCounted(this.#db, this.#provider, { files, listedAt })
-      for (const { kind, name } of page.entries) if (kind === 'directory') this.#add(folder, name)
       await this.#pace.wait(page.entries.length, this.#signal)
       cursor = page.cursor
     } while (cursor !== null)
   }
 
-  #add(folder: WaitingFolder, name: string): void {
-    const [paths] = pathsIn(folder, name)
-    if (!paths || folder.depth >= maxDepth) return
+  #add(folder: WaitingFolder): void {
+    if (folder.depth > maxDepth) return
     if (this.#waiting.length >= maxWaiting) throw new AppError('BACK_END_FAULT', 'The storage has too many folders.')
-    this.#waiting.push({ ...paths, depth: folder.depth + 1 })
+    this.#waiting.push(folder)
   }
 
-  /** Of folders in the trash of a back end, nobody knows the content, unless this server has moved them there. */
+  /** Counts the trash. What a folder in the trash of the back end itself contains is known only if Stowage has moved it there. */
   async #trash(): Promise<void> {
     let after: string | null = null
     do {
@@ -197,16 +196,11 @@ class CountingWalk {
   }
 }
 
-function pathsIn(folder: WaitingFolder, name: string): { path: StoragePath; chargedPath: StoragePath }[] {
-  if (!isName(name)) return []
+/** Returns null if the path is too long, so that nothing reaches it through Stowage. */
+function pathsIn(folder: WaitingFolder, name: string): Omit<CountedFile, 'size'> | null {
   try {
-    return [{ path: childOf(folder.path, name), chargedPath: childOf(folder.chargedPath, name) }]
+    return { path: childOf(folder.path, name), chargedPath: childOf(folder.chargedPath, name) }
   } catch {
-    // The path is too long, so nothing reaches it through this server.
-    return []
+    return null
   }
-}
-
-function countedIn(folder: WaitingFolder, { name, size }: CheckedEntry): CountedFile[] {
-  return pathsIn(folder, name).map(paths => ({ ...paths, size }))
 }

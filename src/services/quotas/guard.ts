@@ -87,7 +87,7 @@ export function createQuotaKeeper(options: { db: Database; memory: RightsMemory;
     if (!isKnown) onAbandoned()
   }
 
-  /** If it fails, the row of the change stays, and a server looks at the back end later. */
+  /** Reports an error of the statement that ends a change. The row of the change then stays, and a server looks at the back end later. */
   const settled = (work: Promise<unknown>) => work.catch(onError)
 
   const write: QuotaGuard['write'] = async (grant, path, { size, uploadId }, work) => {
