@@ -216,11 +216,9 @@ t.test('every mutation and every route with an effect leaves an event', async t 
       )
     },
     'Mutation.setQuota': () =>
-      world.app.ask(
-        'mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }',
-        { input: { providerId: world.providers.hidden, bytes: 1_000_000_000 } },
-        founder.header?.slice('Bearer '.length),
-      ),
+      asFounder('mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }', {
+        input: { providerId: world.providers.hidden, bytes: 1_000_000_000 },
+      }),
     'Mutation.releaseHold': () =>
       world.app.ask(
         'mutation ($id: ID!) { releaseHold(id: $id) { id } }',

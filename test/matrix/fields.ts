@@ -1,6 +1,6 @@
 /** One row for each root field of the schema: what it needs, which locations it takes, and how to call it. */
 import type { Need } from './model.ts'
-import type { FieldRow, Target } from './row.ts'
+import { at, type FieldRow, type Target, versionId } from './row.ts'
 
 const anyone: Need = { who: 'anyone' }
 const signedIn: Need = { who: 'anybody signed in' }
@@ -16,10 +16,6 @@ const readPaths: Need = { ...read, where: 'paths' }
 const adminPaths: Need = { ...admin, where: 'paths' }
 const writePaths: Need = { who: 'anybody signed in', scope: 'write', where: 'paths' }
 
-/** The id of the version at the location of the call. */
-const versionId = (target: Target) =>
-  Buffer.from(JSON.stringify([target.ids.version, at(target).providerId, at(target).path])).toString('base64url')
-const at = ({ locations: [location] }: Target) => ({ providerId: location?.provider ?? '', path: location?.path ?? '' })
 const ends = (target: Target) => ({
   ...at(target),
   toProviderId: target.locations[1]?.provider ?? '',
@@ -27,6 +23,7 @@ const ends = (target: Target) => ({
   conflict: 'FAIL',
 })
 const password = 'a password of this test'
+const issuerOptions = { groupsClaim: null, prompt: 'DEFAULT', maxAgeMinutes: 0, domains: null, groupIds: null }
 const noSettings = {
   password: null,
   note: null,
@@ -187,15 +184,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     bounces: true,
     args: ({ n }) => {
       const client = { clientId: 'stowage', clientSecret: 'a secret of this test' }
-      const rule = {
-        groupsClaim: null,
-        prompt: 'DEFAULT',
-        maxAgeMinutes: 0,
-        domains: null,
-        groupIds: null,
-        enabled: false,
-      }
-      return { input: { name: `made ${n}`, issuer: 'not an address', ...client, ...rule } }
+      return { input: { name: `made ${n}`, issuer: 'not an address', ...client, ...issuerOptions, enabled: false } }
     },
   },
   'Mutation.updateIssuer': {
@@ -203,32 +192,15 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     gives: 'what an owner has',
     bounces: true,
     args: ({ ids }) => {
-      const rule = {
-        groupsClaim: null,
-        prompt: 'DEFAULT',
-        maxAgeMinutes: 0,
-        domains: null,
-        groupIds: null,
-        enabled: null,
-      }
-      return { input: { id: ids.spare, name: 'renamed', clientId: null, clientSecret: null, ...rule } }
+      const client = { clientId: null, clientSecret: null }
+      return { input: { id: ids.spare, name: 'renamed', ...client, ...issuerOptions, enabled: null } }
     },
   },
   'Mutation.testIssuer': {
     needs: { ...workspaceAdmin, who: 'session' },
     args: () => {
       const client = { issuer: 'https://id.example.org', clientId: 'stowage', clientSecret: 'a secret of this test' }
-      return {
-        input: {
-          id: null,
-          ...client,
-          groupsClaim: null,
-          prompt: 'DEFAULT',
-          maxAgeMinutes: 0,
-          domains: null,
-          groupIds: null,
-        },
-      }
+      return { input: { id: null, ...client, ...issuerOptions } }
     },
   },
   'Mutation.deleteIssuer': {

@@ -4,7 +4,7 @@ import { type Reason, reasons } from '../../src/errors.ts'
 import { message, toolCall, toolOutcome } from '../support/mcp.ts'
 import type { Answer, Call } from './api.ts'
 import type { Location, Need } from './model.ts'
-import type { RouteRow, Target } from './row.ts'
+import { at, type RouteRow, type Target, versionId } from './row.ts'
 import { webdavRoutes } from './webdav-routes.ts'
 
 const anyone: Need = { who: 'anyone' }
@@ -94,9 +94,6 @@ function tool(name: string, row: Omit<RouteRow, 'call'>, args: (target: Target) 
   return { ...row, call }
 }
 
-const versionId = (target: Target) =>
-  Buffer.from(JSON.stringify([target.ids.version, at(target).providerId, at(target).path])).toString('base64url')
-const at = ({ locations: [location] }: Target) => ({ providerId: location?.provider ?? '', path: location?.path ?? '' })
 const ends = (target: Target) => ({
   ...at(target),
   toProviderId: target.locations[1]?.provider ?? '',

@@ -99,6 +99,18 @@ export interface RouteRow extends Row {
 }
 
 /** Empty ids, for calls that are refused before an id matters. */
+/** Returns the first location of a call as its arguments name it. */
+export const at = ({ locations: [location] }: Target) => ({
+  providerId: location?.provider ?? '',
+  path: location?.path ?? '',
+})
+
+/** Returns the id of the version at the first location of a call. */
+export function versionId(target: Target): string {
+  const { providerId, path } = at(target)
+  return Buffer.from(JSON.stringify([target.ids.version, providerId, path])).toString('base64url')
+}
+
 export const noIds: Target['ids'] = {
   ownKey: '',
   login: { email: '', password: '' },
