@@ -83,7 +83,7 @@ const { NODE_COMPILE_CACHE } = process.env
 const compileCache = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }
 
 async function launch({ environment, command = [process.execPath, main], cwd, uid, gid }: ProgramOptions) {
-  if (command.some(word => word.includes(main))) await bundled()
+  if (command.some(word => word.includes(bundle))) await bundled()
   // Remove tap's hooks from the environment, which every Node process would load.
   return spawn('env', ['-u', 'NODE_OPTIONS', ...command], {
     // A kill ends the whole server only if it is one process. Most tests are about deleting itself, without a trash.
