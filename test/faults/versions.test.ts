@@ -11,7 +11,7 @@ import t from 'tap'
 import { localAdapter } from '../../adapters/backends/local/index.ts'
 import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import type { AdapterDefinition, StoragePath, StorageProvider } from '../../adapters/contract.ts'
-import { startApp } from '../support/app.ts'
+import { startApp, type TestApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 
 t.setTimeout(240_000)
@@ -42,15 +42,30 @@ function stopping(folder: string, pass: (moment: Moment) => Promise<void> = asyn
         if (keep && (await readFile(join(folder, 'files', path), 'utf8')) === 'new') await pass('after it is replaced')
         return stored
       }
-      return new Proxy(provider, {
-        get(target, name) {
-          if (name === 'write') return write
-          const value: unknown = Reflect.get(target, name, target)
-          return typeof value === 'function' ? value.bind(target) : value
-        },
-      })
+      return changed(provider, { write })
     },
   }
+}
+
+/** Returns a provider with other methods than those of `provider`; undefined is none. */
+function changed(
+  provider: StorageProvider,
+  methods: { [Name in keyof StorageProvider]?: StorageProvider[Name] | undefined },
+) {
+  return new Proxy(provider, {
+    get(target, name) {
+      if (name in methods) return Reflect.get(methods, name)
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+/** Returns the sizes of the versions of the file. */
+async function versionsOf(app: TestApp, token: string, providerId: string): Promise<number[]> {
+  const query = 'query ($id: ID!) { versions(providerId: $id, path: "/file.txt") { nodes { size } } }'
+  const { versions } = await app.ask(query, { id: providerId }, token)
+  return versions.nodes.map(({ size }: { size: number }) => size)
 }
 
 for (const moment of moments) {
@@ -72,10 +87,7 @@ for (const moment of moments) {
     const root = join(app.folder, 'files')
     await mkdir(root)
     const providerId = await app.connectProvider(token, 'local', { root })
-    const versions = async (): Promise<number[]> => {
-      const query = 'query ($id: ID!) { versions(providerId: $id, path: "/file.txt") { nodes { size } } }'
-      return (await app.ask(query, { id: providerId }, token)).versions.nodes.map(({ size }: { size: number }) => size)
-    }
+    const versions = () => versionsOf(app, token, providerId)
     const content = () => readFile(join(root, 'file.txt'), 'utf8')
     const kept = async () => (await readdir(join(root, '.stowage-trash')).catch(() => [])).length
     await writeFile(join(root, 'file.txt'), 'the old content')
@@ -118,24 +130,14 @@ t.test('a server that copies and then stops has kept no version yet', async t =>
     apiVersion: 1,
     title: 'Memory that waits',
     configSchema: { type: 'object', properties: {} },
-    open: async () =>
-      new Proxy(files, {
-        get(target, name) {
-          if (name === 'write') return write
-          const value: unknown = name === 'close' ? undefined : Reflect.get(target, name, target)
-          return typeof value === 'function' ? value.bind(target) : value
-        },
-      }),
+    open: async () => changed(files, { write, close: undefined }),
   }
   const app = await startApp(t, { adapters: [copying] })
   const { token } = await app.register('owner@example.org')
   const id = await app.connectProvider(token, 'copying', {})
   const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }'
   await app.ask(update, { input: { id, versionCount: 3 } }, token)
-  const versions = async (): Promise<number[]> => {
-    const query = 'query ($id: ID!) { versions(providerId: $id, path: "/file.txt") { nodes { size } } }'
-    return (await app.ask(query, { id }, token)).versions.nodes.map(({ size }: { size: number }) => size)
-  }
+  const versions = () => versionsOf(app, token, id)
   await files.write('file.txt' as StoragePath, Readable.from(['the old content']), call)
 
   const uploading = app.upload(token, id, '/file.txt', 'new', '&conflict=replace')

@@ -183,8 +183,7 @@ export class TestBrowser {
     let url = new URL(address)
     for (let steps = 0; steps < 10; steps++) {
       if (stopAt?.(url)) return { url, response: null }
-      const jar = this.#cookies.get(url.origin) ?? new Map<string, string>()
-      this.#cookies.set(url.origin, jar)
+      const jar = this.#jarOf(url.origin)
       const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
       const sent = form && steps === 0 ? { method: 'POST', body: form } : {}
       const response = await fetch(url, { redirect: 'manual', headers: cookie ? { cookie } : {}, ...sent })
@@ -208,9 +207,13 @@ export class TestBrowser {
   }
 
   setCookie(origin: string, name: string, value: string): void {
-    const jar = this.#cookies.get(new URL(origin).origin) ?? new Map<string, string>()
-    this.#cookies.set(new URL(origin).origin, jar)
-    jar.set(name, value)
+    this.#jarOf(new URL(origin).origin).set(name, value)
+  }
+
+  #jarOf(origin: string): Map<string, string> {
+    const jar = this.#cookies.get(origin) ?? new Map<string, string>()
+    this.#cookies.set(origin, jar)
+    return jar
   }
 
   /** Signs out of an origin. */
