@@ -1,6 +1,6 @@
 /** Storages, as administrators connect, change and disconnect them. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { type ComponentProps, useState } from 'react'
 import { Link } from 'react-router'
 import { ask } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
@@ -84,14 +84,9 @@ function ActionDialog({
   onClose: () => void
 }) {
   const client = useQueryClient()
-  const space = useSpace(provider.id)
   const reload = () => client.invalidateQueries({ queryKey: queryKeys.providers })
   if (action === 'edit') return <EditDialog provider={provider} onSaved={reload} onClose={onClose} />
-  if (action === 'quota') {
-    if (!space.data) return null
-    const { quotaRule } = space.data.provider
-    return <QuotaDialog provider={provider} quota={quotaRule} onSaved={reload} onClose={onClose} />
-  }
+  if (action === 'quota') return <StorageQuota provider={provider} onSaved={reload} onClose={onClose} />
   if (action === 'disconnect') {
     return (
       <Confirm
@@ -126,6 +121,12 @@ function ActionDialog({
       </div>
     </Dialog>
   )
+}
+
+/** The dialog appears once the present quota is known. */
+function StorageQuota(props: Omit<ComponentProps<typeof QuotaDialog>, 'quota'>) {
+  const { data } = useSpace(props.provider.id)
+  return data ? <QuotaDialog {...props} quota={data.provider.quotaRule} /> : null
 }
 
 function useSpace(providerId: string) {
