@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { isNight } from './extent.ts'
 
 const shared = '/dev/shm'
-/** Bytes, many times of what the clusters of a run need. */
+/** Bytes: many times what the clusters of a run need. */
 const neededBytes = 2 * 1024 ** 3
 
 /** A folder in memory where the machine has a tmpfs, and the usual temporary folder elsewhere. */
@@ -17,8 +17,8 @@ export function memoryFolder(): string {
 }
 
 /**
- * The folder for the database clusters of tests: on the disk by night, and in memory by day if there is room. Creating one takes
- * half the processor time there.
+ * The folder for the database clusters of tests. It is in memory, where creating a cluster takes half the processor time, unless there is
+ * too little room. Nightly tests use the disk.
  */
 export const clusterFolder = isNight || !hasRoom() ? tmpdir() : memoryFolder()
 

@@ -62,7 +62,8 @@ interface OpenFeed extends Feed {
 
 export interface Feeds {
   /**
-   * Asks the back end of a new catalogue for its first position. What was listed before that has to be listed again.
+   * Asks the back end of a new catalogue for its first position. Call this before the first listing: whatever is listed earlier has to be
+   * listed again.
    * Never rejects because of the back end.
    */
   begin(catalogue: number, signal: AbortSignal): Promise<void>

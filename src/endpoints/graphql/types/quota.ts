@@ -114,7 +114,7 @@ builder.mutationField('setQuota', t =>
   t.field({
     type: QuotaRuleType,
     description:
-      'Sets the quota of a storage, a folder or a member. Without any limit, the quota is removed. A quota that is exceeded already deletes nothing. Requires an administrator with access to all providers.',
+      'Sets the quota of a storage, a folder or a member. Without any limit, the quota is removed. A quota lower than what is stored deletes nothing. Requires an administrator with access to all providers.',
     authScopes: { workspace: 'admin' },
     audit: 'QUOTA_SET',
     args: { input: t.arg({ type: SetQuotaInput, required: true, description: 'The quota.' }) },
