@@ -515,6 +515,28 @@ t.test('a count keeps what it knows of a folder that refuses to be listed', asyn
   t.ok(refusals > 0)
 })
 
+t.test('a count keeps what it knows if the root is gone', async t => {
+  const away = faultyAdapter()
+  const app = await startApp(t, { adapters: [away] })
+  const { token } = await app.register('owner@example.org')
+  const id = await app.connectProvider(token, 'faulty', { name: 'faulty' })
+  const set = 'mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }'
+  await app.ask(set, { input: { providerId: id, bytes: 100 } }, token)
+  const find = async (): Promise<Data> =>
+    (await app.ask(`query ($id: ID!) { provider(id: $id) { quotaRule { ${sums} } } }`, { id }, token)).provider
+      .quotaRule
+  await until(async () => (await find()).isExact)
+  t.equal(await reasonOf(await app.upload(token, id, '/a', bytes(60))), 'OK')
+  away.before = ({ method, path }) => {
+    if (method === 'list' && path === '') throw new StorageError('NOT_FOUND', 'Gone.')
+  }
+  await sql`update quota_counts set counted_at = null, due_at = now()`.execute(app.db)
+  await app.ask(set, { input: { providerId: id, bytes: 200 } }, token)
+  const later = sql`select 1 from quota_counts where lease_id is null and due_at > now() + interval '5 minutes'`
+  await until(async () => (await later.execute(app.db)).rows.length === 1)
+  t.match(await find(), { usedBytes: 60, usedFiles: 1, isExact: false })
+})
+
 t.test('what changed while no quota applied is counted again', async t => {
   await setQuota({ providerId, bytes: 100 })
   await counted()

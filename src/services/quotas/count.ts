@@ -144,6 +144,8 @@ class CountingWalk {
         await this.#list(folder)
       } catch (error) {
         if (!isHidden(error)) throw error
+        // The root of a provider that is away, as a disk that is not mounted, is no reason to forget everything.
+        if (isGone(error) && folder.path === root) throw new AppError('UNAVAILABLE', undefined, { cause: error })
         // The files are still there, and the folder may open again.
         if (!isGone(error)) await keepCounted(this.#db, this.#record.id, folder.path, this.#begunAt)
       }
