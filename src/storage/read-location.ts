@@ -47,6 +47,8 @@ export interface GuardedChange {
 export interface ChangeGuard {
   /** Returns how the provider keeps versions, which is read with the rest. @throws LOCKED, ON_HOLD */
   require(grant: Grant, change: GuardedChange): Promise<VersionSettings>
+  /** Returns how the provider keeps versions, whatever prevents a change. */
+  versionSettings(providerId: string): Promise<VersionSettings>
   /** Calls `cancel` when something begins to prevent a change that is running. Dispose of it when the change ends. */
   watch(grant: Grant, change: GuardedChange, cancel: (error: AppError) => void): Disposable
 }
@@ -121,7 +123,7 @@ export class ReadLocation {
     return this.#statAt(this.path, signal)
   }
 
-  /** Returns what the server knows of the content of the file, perhaps of another version; null if nothing. */
+  /** Returns the known content of the file, or null. The file may have changed since: compare with `isSameVersion`. */
   known(): Promise<KnownContent | null> {
     return this.context.contents.known(this)
   }

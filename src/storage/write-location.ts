@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Call } from '../../adapters/contract.ts'
-import { childOf, nameOf, root, type StoragePath, trashFolder } from '../auth/path.ts'
+import { childOf, nameOf, type StoragePath, trashFolder } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
 import type { VersionSettings } from '../db/entry-holds.ts'
 import { callAdapter, callAdapterForChange, isStorageError } from './adapter-call.ts'
@@ -117,10 +117,7 @@ export class WriteLocation extends ReadLocation {
   /** How many versions of replaced and deleted files are kept here. */
   async versionTraits(): Promise<VersionTraits> {
     const { provider, changes, versions } = this.context
-    return versions.traitsOf(
-      provider,
-      await changes.require(this.grant, { path: root, isTree: false, isMember: false }),
-    )
+    return versions.traitsOf(provider, await changes.versionSettings(this.providerId))
   }
 
   /**

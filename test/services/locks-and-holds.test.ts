@@ -192,6 +192,25 @@ t.test('a deep lock of a folder covers everything below it, and changes above th
   t.match(await drop(app, link, '/dropped.txt', 'x'), { status: 201 })
 })
 
+t.test(
+  'a lock of the root alone does not prevent a job that deletes below its folders, where there is no trash',
+  async t => {
+    await fresh()
+    const trashDays = (days: number | null) =>
+      app.ask(
+        change('updateProvider', 'UpdateProviderInput', 'id'),
+        { input: { id: providerId, trashDays: days } },
+        owner.token,
+      )
+    await trashDays(0)
+    const held = await lock(anna, '/')
+    t.equal(await attempts['a job that deletes']?.(app, ben, '/team/below'), 'OK')
+    t.equal(await attempts['a job that deletes']?.(app, ben, '/source.txt'), 'LOCKED')
+    await held.end()
+    await trashDays(null)
+  },
+)
+
 t.test('a job lists what is locked as a failure, and does the rest', async t => {
   await fresh()
   const held = await lock(anna, '/team/a.txt')

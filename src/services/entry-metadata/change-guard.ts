@@ -91,6 +91,8 @@ export function createEntryGuard(options: { db: Database; memory: RightsMemory; 
     return versions
   }
 
+  const versionSettings: ChangeGuard['versionSettings'] = async providerId => (await flagsOf(providerId)).versions
+
   async function checkRunning(): Promise<void> {
     await Promise.all(Array.from(running, check => check()))
     isWatching = running.size > 0
@@ -113,7 +115,7 @@ export function createEntryGuard(options: { db: Database; memory: RightsMemory; 
     return { [Symbol.dispose]: () => void running.delete(check) }
   }
 
-  return { locksOf, holdsOf, requireUnlocked, changes: { require, watch } satisfies ChangeGuard }
+  return { locksOf, holdsOf, requireUnlocked, changes: { require, versionSettings, watch } satisfies ChangeGuard }
 }
 
 /** Returns whether a lock is the viewer's. The recipients of a share link are not the member who shared. */
