@@ -12,21 +12,6 @@ export interface ContentVersion {
   contentTag: string | null
 }
 
-export async function storeChecksum(
-  db: Database,
-  file: { providerId: string; path: StoragePath },
-  { size, modifiedAt, etag, contentTag }: ContentVersion,
-  sha256: Buffer,
-): Promise<void> {
-  const facts = { size: String(size), modified_at: modifiedAt, etag, content_tag: contentTag }
-  const version = { ...facts, sha256, read_at: new Date() }
-  await db
-    .insertInto('content_checksums')
-    .values({ provider_id: file.providerId, path: file.path, ...version })
-    .onConflict(conflict => conflict.columns(['provider_id', 'path']).doUpdateSet(version))
-    .execute()
-}
-
 /** The SQL of whether a checksum is of the version of an entry that the catalogue has. A write does not always return the time of the file. */
 export const isOfVersion = sql<boolean>`k.size = e.size and k.etag is not distinct from e.etag
   and (k.modified_at is not distinct from e.modified_at or (k.modified_at is null and k.etag is not null))`
@@ -85,7 +70,7 @@ export async function findFilesToRead(
 }
 
 /** The SQL of what is at or below a path. Paths are in the order of their bytes, and "0" follows "/". */
-function isIn(column: RawBuilder<unknown>, path: StoragePath): RawBuilder<boolean> {
+export function isIn(column: RawBuilder<unknown>, path: StoragePath): RawBuilder<boolean> {
   if (path === '') return sql<boolean>`true`
   return sql<boolean>`(${column} = ${path} or (${column} > ${`${path}/`} and ${column} < ${`${path}0`}))`
 }

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { StoragePath } from '../auth/path.ts'
 import type { Database } from './client.ts'
-import type { ContentVersion } from './content-checksums.ts'
+import { type ContentVersion, isIn } from './content-checksums.ts'
 import type { FileAt } from './written-contents.ts'
 
 export interface KnownContent extends ContentVersion {
@@ -22,19 +22,8 @@ function toKnown({ size, ...row }: KnownRow): KnownContent {
   return { ...row, size: Number(size) }
 }
 
-/** Returns what is known of these paths of a provider. */
-export async function findKnown(
-  db: Database,
-  providerId: string,
-  paths: readonly StoragePath[],
-): Promise<ReadonlyMap<string, KnownContent>> {
-  const { rows } = await sql<KnownRow>`
-    select ${columns} from content_checksums where provider_id = ${providerId} and path = any(${paths})`.execute(db)
-  return new Map(rows.map(row => [row.path, toKnown(row)]))
-}
-
 /** Returns what is known of these files. */
-export async function findKnownAt(db: Database, files: readonly FileAt[]): Promise<readonly (KnownContent & FileAt)[]> {
+export async function findKnown(db: Database, files: readonly FileAt[]): Promise<readonly (KnownContent & FileAt)[]> {
   const { rows } = await sql<KnownRow & FileAt>`
     select k.provider_id as "providerId", ${columns} from content_checksums k
     where (k.provider_id, k.path) in (
@@ -50,10 +39,9 @@ export async function listUnread(
   { providerId, path }: FileAt,
   { since, after, limit }: { since: Date; after: string; limit: number },
 ): Promise<KnownContent[]> {
-  const isWithin = path === '' ? sql`true` : sql`(path = ${path} or (path > ${`${path}/`} and path < ${`${path}0`}))`
   const { rows } = await sql<KnownRow>`
     select ${columns} from content_checksums
-    where provider_id = ${providerId} and ${isWithin} and path > ${after} and (read_at is null or read_at < ${since})
+    where provider_id = ${providerId} and ${isIn(sql`path`, path)} and path > ${after} and (read_at is null or read_at < ${since})
     order by path limit ${limit}`.execute(db)
   return rows.map(toKnown)
 }

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { StoragePath } from '../auth/path.ts'
 import { maxCataloguePath } from './catalogue/entries.ts'
 import type { Database } from './client.ts'
-import type { ContentVersion } from './content-checksums.ts'
+import { type ContentVersion, isIn } from './content-checksums.ts'
 
 export interface FileAt {
   providerId: string
@@ -61,8 +61,7 @@ export async function forgetFiles(db: Database, files: readonly FileAt[]): Promi
 /** Forgets a file, or a folder with everything below it. */
 export async function forgetTree(db: Database, { providerId, path }: FileAt): Promise<void> {
   await sql`
-    delete from content_checksums where provider_id = ${providerId}
-      and (path = ${path} or (path > ${`${path}/`} and path < ${`${path}0`}))`.execute(db)
+    delete from content_checksums where provider_id = ${providerId} and ${isIn(sql`path`, path)}`.execute(db)
 }
 
 /** Moves what is known of a file, or of a folder with everything below it, in place of what was at the new path. */
@@ -71,8 +70,7 @@ export async function moveTree(db: Database, from: FileAt, to: StoragePath): Pro
     await forgetTree(trx, { providerId: from.providerId, path: to })
     await sql`
       with moved as (
-        delete from content_checksums where provider_id = ${from.providerId}
-          and (path = ${from.path} or (path > ${`${from.path}/`} and path < ${`${from.path}0`}))
+        delete from content_checksums where provider_id = ${from.providerId} and ${isIn(sql`path`, from.path)}
         returning *
       )
       insert into content_checksums (provider_id, path, size, modified_at, etag, content_tag, sha256, read_at)

@@ -4,7 +4,7 @@
  */
 import { isReservedName, type StoragePath, segmentsOf } from '../auth/path.ts'
 import type { Database } from '../db/client.ts'
-import { findKnownAt, type KnownContent } from '../db/known-contents.ts'
+import { findKnown, type KnownContent } from '../db/known-contents.ts'
 import { batched } from '../db/lookups.ts'
 import {
   type FileAt,
@@ -39,7 +39,7 @@ export function createContentTracker({ db, onError }: { db: Database; onError: (
   })
 
   const find = batched<FileAt, KnownContent>(async files => {
-    const found = new Map((await findKnownAt(db, files)).map(known => [keyOf(known), known]))
+    const found = new Map((await findKnown(db, files)).map(known => [keyOf(known), known]))
     return new Map(
       files.flatMap(file => {
         const known = found.get(keyOf(file))
@@ -75,7 +75,7 @@ export function createContentTracker({ db, onError }: { db: Database; onError: (
       })
     },
 
-    /** Returns what is known of a file, perhaps of another version; null if nothing is. */
+    /** Returns the content of a file that is known, which may be that of an earlier version; null if none is. */
     known: (at: FileAt): Promise<KnownContent | null> => find(at),
 
     /** Forgets a file that is being deleted, or a folder with everything in it. Never rejects. */

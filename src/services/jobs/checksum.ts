@@ -6,9 +6,9 @@ import {
   deleteStaleChecksums,
   type FileToRead,
   findFilesToRead,
-  storeChecksum,
 } from '../../db/content-checksums.ts'
 import { commitStep, type JobEntry } from '../../db/jobs/entries.ts'
+import { storeRead } from '../../db/known-contents.ts'
 import { AppError } from '../../errors.ts'
 import { allDone } from '../../lib/limiter.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
@@ -86,11 +86,10 @@ export async function checksumFile(run: JobRun, entry: JobEntry): Promise<void> 
 
 /** @param file the version that the catalogue has */
 async function readOne(run: JobRun, tally: Tally, location: ReadLocation, file: FileToRead): Promise<void> {
-  const { providerId, path } = location
-  await run.limits.run([providerId], async () => {
+  await run.limits.run([location.providerId], async () => {
     run.signal.throwIfAborted()
     const read = run.job.dryRun ? null : await checksumOf(run, location, file)
-    if (read) await storeChecksum(run.db, { providerId, path }, { ...file, contentTag: read.contentTag }, read.sha256)
+    if (read) await storeRead(run.db, location, { ...file, contentTag: read.contentTag }, read.sha256)
     if (read || run.job.dryRun) tally.add(file.size)
     else tally.skipped += 1
   })

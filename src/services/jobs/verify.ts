@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { formatPath, parsePath, type StoragePath } from '../../auth/path.ts'
 import { commitStep, deepestListed, finishEntries, type JobEntry, type NewJobEntry } from '../../db/jobs/entries.ts'
-import { findKnown, type KnownContent, listUnread, storeRead } from '../../db/known-contents.ts'
+import { type KnownContent, listUnread, storeRead } from '../../db/known-contents.ts'
 import { fitsTable, forgetFiles } from '../../db/written-contents.ts'
 import { AppError } from '../../errors.ts'
 import { allDone } from '../../lib/limiter.ts'
@@ -29,10 +29,7 @@ export async function verifyOne(run: JobRun, entry: JobEntry): Promise<void> {
       const location = sourceAt(run, entry)
       const source = await location.stat(run.signal)
       if (source.kind === 'directory') found.push({ ...entry, state: 'FOLDER' })
-      else {
-        const known = await findKnown(run.db, entry.providerId, [location.path])
-        await verifyFile(run, tally, location, { file: source, known: known.get(location.path) ?? null })
-      }
+      else await verifyFile(run, tally, location, { file: source, known: await location.known() })
     })
     if (entry.state === 'SOURCE' && entry.depth === 0) found.push({ ...entry, state: 'LISTED', cursor: null })
     await commitStep(run.db, run, entry, { next: { kind: 'done' }, found, done: tally })
@@ -63,9 +60,14 @@ async function verifyPage(
     return pages.read(folder, { cursor, isRetry }, run.signal)
   })
   const entries = page?.entries ?? []
-  const files = entries.filter(({ kind }) => kind === 'file').map(file => ({ file, location: folder.child(file.name) }))
-  const paths = files.map(({ location }) => location.path)
-  const known = await findKnown(run.db, entry.providerId, paths)
+  const files = await Promise.all(
+    entries
+      .filter(({ kind }) => kind === 'file')
+      .map(async file => {
+        const location = folder.child(file.name)
+        return { file, location, known: await location.known() }
+      }),
+  )
   const at = (name: string) => ({
     providerId: entry.providerId,
     path: childPath(folder.path, name),
@@ -75,10 +77,8 @@ async function verifyPage(
   })
   for (const { kind, name } of entries) if (kind === 'directory') found.push({ ...at(name), state: 'FOLDER' })
   await allDone(
-    files.map(({ file, location }) =>
-      tally.attempt(run, { ...at(file.name), state: 'FILE' }, () =>
-        verifyFile(run, tally, location, { file, known: known.get(location.path) ?? null }),
-      ),
+    files.map(({ file, location, known }) =>
+      tally.attempt(run, { ...at(file.name), state: 'FILE' }, () => verifyFile(run, tally, location, { file, known })),
     ),
   )
   const next = page?.cursor ?? null
