@@ -1,5 +1,5 @@
 /** Calls `done` when the work ends, with its error if it fails. */
-export async function settle(work: Promise<void>, done: (error?: Error) => void): Promise<void> {
+export async function settle(work: Promise<unknown>, done: (error?: Error) => void): Promise<void> {
   try {
     await work
   } catch (error) {

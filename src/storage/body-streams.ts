@@ -1,5 +1,5 @@
 /** Streams of file content that a reader can end without closing the request, and that fail unless they are complete. */
-import { PassThrough, type Readable, Transform, type TransformCallback } from 'node:stream'
+import { PassThrough, type Readable, Transform } from 'node:stream'
 import { AppError } from '../errors.ts'
 import { settle } from '../lib/settle.ts'
 import { fault } from './validate-entry.ts'
@@ -56,7 +56,7 @@ export function exactBody(
       received += bytes.length
       const wait = onChunk?.(bytes)
       if (size !== null && received > size) done(fault(`more than the ${size} bytes of a file`))
-      else if (wait) void passAfter(wait, bytes, done)
+      else if (wait) void settle(wait, error => done(error, bytes))
       else done(null, bytes)
     },
     flush(done) {
@@ -67,13 +67,4 @@ export function exactBody(
   })
   check.once('close', () => body.destroy())
   return pipeBody(body, check, () => fault('a body that was closed before its end'))
-}
-
-async function passAfter(wait: Promise<unknown>, bytes: Uint8Array, done: TransformCallback): Promise<void> {
-  try {
-    await wait
-  } catch (error) {
-    return done(error instanceof Error ? error : new Error('The wait failed', { cause: error }))
-  }
-  done(null, bytes)
 }
