@@ -22,7 +22,7 @@ export interface EntryHold {
   releasedAt: Date | null
 }
 
-const isActiveHold = sql<SqlBool>`entry_holds.released_at is null
+export const isActiveHold = sql<SqlBool>`entry_holds.released_at is null
   and (entry_holds.held_until is null or entry_holds.held_until > now())`
 
 /** Returns a function that finds the active holds at a path and at the folders around it. */

@@ -6,6 +6,7 @@ import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { StoragePath } from '../auth/path.ts'
 import { claimRows, dueRows, isAnyDue, secondsFromNow } from './claims.ts'
 import type { Database } from './client.ts'
+import { isActiveHold } from './entry-holds.ts'
 import { isAtAny, isWithinPath, restoredPath, storedPath } from './entry-paths.ts'
 import type { FileVersionState, Schema } from './schema.ts'
 
@@ -217,8 +218,8 @@ export function isAnyVersionDue(db: Database): Promise<boolean> {
 
 /** Versions on hold do not expire. */
 const isHeld = sql<SqlBool>`exists (
-  select from entry_holds h where h.provider_id = file_versions.provider_id and h.released_at is null
-    and (h.held_until is null or h.held_until > now()) and starts_with(file_versions.path, h.path))`
+  select from entry_holds where entry_holds.provider_id = file_versions.provider_id and ${isActiveHold}
+    and starts_with(file_versions.path, entry_holds.path))`
 
 /**
  * Claims a version that has expired or whose change was interrupted, as it is from now on: an expired one is REMOVING, unless it is on
