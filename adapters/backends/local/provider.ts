@@ -159,9 +159,9 @@ export class LocalProvider implements StorageProvider {
   }
 
   copy(from: StoragePath, to: StoragePath, options: Call & Replacing & { entry?: Entry }): Promise<Entry> {
-    const { signal, overwrite, keep, entry: known } = options
+    const { signal, entry: known } = options
     return withStorageErrors(async () => {
-      const destination = this.#destination(to, { signal, overwrite, ...(keep && { keep }) })
+      const destination = this.#destination(to, options)
       const isSmall = (known?.size ?? 0) <= smallBytes
       const copied = isSmall ? await this.#smallFiles.copy(requireSegments(from), withoutKeeping(destination)) : null
       if (copied) return copied

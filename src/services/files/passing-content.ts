@@ -18,7 +18,7 @@ export class PassingContent {
   readonly #content = new ContentHash()
   /** Those that the target stores, and one that the source has. */
   readonly #hashes = new Map<string, Hash>()
-  readonly #known: Promise<Awaited<ReturnType<ReadLocation['known']>>>
+  readonly #known: ReturnType<ReadLocation['known']>
   #sums: ReadonlyMap<string, string> = new Map()
   #sha256: Buffer | null = null
 
