@@ -1,11 +1,11 @@
-/** Cases about files that a call replaces, at back ends that keep them in the same step. */
+/** Cases about files that a call replaces, for back ends that keep the old file in the same step. */
 import assert from 'node:assert/strict'
 import type { Entry, KeepReplaced, StorageProvider } from '../contract.ts'
 import { at, bodyOf, type Case, call, has, isMissing, put, rejectsWith } from './kit.ts'
 
 const needs: NonNullable<Case['needs']> = ({ traits }) => (traits.keepsReplaced ? undefined : 'the trait keepsReplaced')
 
-/** Keeps what a call replaces at `to`, and remembers the entry. */
+/** Gives the file that a call replaces the path `to`, and collects the entries there. */
 function keeper(to: string): { kept: (Entry | null)[]; keep: KeepReplaced } {
   const kept: (Entry | null)[] = []
   return { kept, keep: async preserve => void kept.push(await preserve(at(to))) }

@@ -12,7 +12,7 @@ export interface ContentVersion {
   contentTag: string | null
 }
 
-/** The SQL of whether a checksum is of the version of an entry that the catalogue has. A write does not always return the time of the file. */
+/** The SQL of whether a checksum belongs to the version of a file in the catalogue. A checksum has no time if the write returned none. */
 export const isOfVersion = sql<boolean>`k.size = e.size and k.etag is not distinct from e.etag
   and (k.modified_at is not distinct from e.modified_at or (k.modified_at is null and k.etag is not null))`
 

@@ -1,4 +1,4 @@
-/** What the server knows of the contents of files, as a VERIFY compares it with what is there. */
+/** The known contents of files: what a VERIFY compares with the files. */
 import { sql } from 'kysely'
 import type { StoragePath } from '../auth/path.ts'
 import type { Database } from './client.ts'
@@ -22,7 +22,7 @@ function toKnown({ size, ...row }: KnownRow): KnownContent {
   return { ...row, size: Number(size) }
 }
 
-/** Returns what is known of these files. */
+/** Returns the known contents of these files. */
 export async function findKnown(db: Database, files: readonly FileAt[]): Promise<readonly (KnownContent & FileAt)[]> {
   const { rows } = await sql<KnownRow & FileAt>`
     select k.provider_id as "providerId", ${columns} from content_checksums k
@@ -33,7 +33,7 @@ export async function findKnown(db: Database, files: readonly FileAt[]): Promise
   return rows.map(({ providerId, ...row }) => ({ providerId, ...toKnown(row) }))
 }
 
-/** Returns files at and below a path that nobody has read since a time, in the order of their paths and after one of them. */
+/** Returns the known files at and below a path that have not been read since a time. They are in order of their paths, and come after one. */
 export async function listUnread(
   db: Database,
   { providerId, path }: FileAt,

@@ -19,8 +19,8 @@ export function fitsTable(path: string): boolean {
 }
 
 /**
- * Stores the contents that files were written with, each path once. If another content is known of the same version, as where times are
- * whole seconds, neither is known any more. After a crash of the database, some are missing.
+ * Stores the contents that files were written with, each path once. If another content of the same version is known, as can happen where
+ * times are whole seconds, both are forgotten. A crash of the database can lose some of them.
  */
 export async function storeWritten(db: Database, contents: readonly WrittenContent[]): Promise<void> {
   const values = <T>(of: (content: WrittenContent) => T) => contents.map(of)
@@ -64,7 +64,7 @@ export async function forgetTree(db: Database, { providerId, path }: FileAt): Pr
     delete from content_checksums where provider_id = ${providerId} and ${isIn(sql`path`, path)}`.execute(db)
 }
 
-/** Moves what is known of a file, or of a folder with everything below it, in place of what was at the new path. */
+/** Moves the known contents of a file, or of everything in a folder, to a new path. Forgets those that were there. */
 export async function moveTree(db: Database, from: FileAt, to: StoragePath): Promise<void> {
   await db.transaction().execute(async trx => {
     await forgetTree(trx, { providerId: from.providerId, path: to })

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { LruMap } from '../lib/lru-map.ts'
 
-/** Bytes that are hashed whatever it costs. */
+/** The first bytes of a file, which are hashed even if that makes the write slower. */
 const freeBytes = 128 * 1024 * 1024
 /** The part of the time of a write that hashing may take beyond these bytes. */
 const maxShare = 0.1
@@ -10,8 +10,8 @@ const maxShare = 0.1
 const maxPause = 1000
 
 /**
- * Ends without a result when it slows a write down by more than a tenth: a disk takes more than 1 GB/s, and a processor hashes less than
- * 2 GB/s.
+ * Computes the hash of a write, and gives up if that takes more than a tenth of its time. A processor hashes less than 2 GB/s, and a disk
+ * can take more than 1 GB/s.
  */
 export class ContentHash {
   readonly #hash = createHash('sha256')
@@ -49,15 +49,15 @@ export class ContentHash {
 /** Uploads that are hashed at once. The contents of others are unknown. */
 const maxUploads = 1000
 
-/** The contents of unfinished writes that the back end keeps, up to the last bytes that it has taken. */
+/** The hashes of unfinished writes that the back end stores, each up to the last byte that the back end has taken. */
 export class UnfinishedContents {
-  /** By the state after those bytes. */
+  /** The key is the state after those bytes. */
   readonly #contents = new LruMap<string, ContentHash>(maxUploads)
 
   /** Returns the content up to an offset, to be continued; null if this process has not sent all of it in order. */
   take(state: string, offset: number): ContentHash | null {
     const content = this.#contents.get(state)
-    // If the next write fails, nobody knows how many of its bytes the back end has.
+    // If the next write fails, it is unknown how many of its bytes the back end has.
     this.#contents.delete(state)
     if (offset === 0) return new ContentHash()
     return content?.bytes === offset ? content : null

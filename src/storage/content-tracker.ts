@@ -1,6 +1,6 @@
 /**
- * Keeps what the server knows of the contents of files up to date with its own changes: the checksums of what it writes, and that files
- * are gone or elsewhere. A checksum that is lost, as when the server is killed, makes a content unknown, and never wrong.
+ * Updates the known contents of files with each change that the server makes: it stores the checksums of what is written, and follows what
+ * is moved or deleted. If a checksum is lost, as when the server is killed, the content becomes unknown, but never wrong.
  */
 import { isReservedName, type StoragePath, segmentsOf } from '../auth/path.ts'
 import type { Database } from '../db/client.ts'
@@ -21,7 +21,7 @@ import type { CheckedEntry } from './validate-entry.ts'
 
 /** Milliseconds that a checksum waits for others. */
 const delay = 50
-/** Checksums that wait at once. The rest is lost, as while the database does not respond. */
+/** Checksums that wait at the same time. While the database does not respond, any more are lost. */
 const maxWaiting = 10_000
 
 export type ContentTracker = ReturnType<typeof createContentTracker>
@@ -69,13 +69,13 @@ export function createContentTracker({ db, onError }: { db: Database; onError: (
       waiting += 1
       const content = { providerId, path, size, modifiedAt, etag, contentTag, sha256 }
       writes.put(keyOf(content), earlier => {
-        // Two contents of one version: none is known.
+        // The same version has two contents, so neither can be trusted.
         const isUnclear = earlier && isSameVersion(earlier, content) && !earlier.sha256.equals(sha256)
         return isUnclear ? null : content
       })
     },
 
-    /** Returns the content of a file that is known, which may be that of an earlier version; null if none is. */
+    /** Returns the known content of a file, or null. The file may have changed since. */
     known: (at: FileAt): Promise<KnownContent | null> => find(at),
 
     /** Forgets a file that is being deleted, or a folder with everything in it. Never rejects. */
@@ -107,8 +107,8 @@ interface FileFacts {
 }
 
 /**
- * Returns whether a file has the same version as before, so that its content should be the same. Whatever writes to the file in the usual
- * way changes one of these.
+ * Returns whether a file has the same version as before, so that its content should be the same. A write to the file normally changes at
+ * least one of the facts.
  */
 export function isSameVersion(known: FileFacts, file: FileFacts): boolean {
   if (known.size === null || known.size !== file.size) return false

@@ -93,7 +93,7 @@ export function createVersionStore(options: StoreOptions) {
 
 const nextId = timeOrderedIds()
 
-/** The version that one change keeps, if it replaces a file. */
+/** Keeps the file that one change replaces, if it replaces one. */
 export class Keeping implements AsyncDisposable {
   readonly #options: StoreOptions
   readonly #file: ReplacedFile
@@ -112,7 +112,7 @@ export class Keeping implements AsyncDisposable {
     this.#signal = signal
   }
 
-  /** What a call of the adapter gets, to keep the file in the same step; nothing for other back ends, which `before` copies for. */
+  /** The option with which an adapter keeps the file in the same step. Empty for other back ends: there, `before` copies the file. */
   get option(): { keep?: KeepReplaced } {
     if (!this.#traits.isOneStep) return {}
     return {

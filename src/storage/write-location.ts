@@ -365,7 +365,7 @@ export class WriteLocation extends ReadLocation {
     )
   }
 
-  /** Forgets the contents of what a change takes away, at the same time. */
+  /** Runs a change that takes the entry away, and at the same time forgets the known contents of what goes. */
   async #goes<T>(isTree: boolean, change: () => Promise<T>): Promise<T> {
     const forgotten = this.context.contents.deleted(this, { isTree })
     return change().finally(() => forgotten)

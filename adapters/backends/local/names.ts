@@ -99,7 +99,7 @@ function etagOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return [ino, size, mtimeNs, ctimeNs].map(part => part.toString(36)).join('-')
 }
 
-/** Milliseconds are what programs that restore the time of a file keep of it. */
+/** The time is rounded to milliseconds, because programs that restore the time of a file keep no smaller unit. */
 function contentTagOf({ ino, size, mtimeNs }: BigIntStats): string {
   return [ino, size, (mtimeNs + 500_000n) / 1_000_000n].map(part => part.toString(36)).join('-')
 }

@@ -1,4 +1,4 @@
-/** Keeps files that are replaced, as earlier versions: with a hard link, and with a copy on disks without them. */
+/** Keeps files that are replaced as earlier versions: as hard links, or as copies on disks that have no hard links. */
 import { type FileHandle, link, lstat, unlink } from 'node:fs/promises'
 import type { Call, Entry, Replacing, StoragePath } from '../../contract.ts'
 import { hasErrno } from './errors.ts'
@@ -8,12 +8,12 @@ import { openFile } from './read.ts'
 import { copyBytes, type NamedEntry } from './transfer.ts'
 import { type Keeper, store } from './write.ts'
 
-/** Returns what keeps the files that a call replaces; undefined if the host keeps none. */
+/** Returns the function that keeps a file before a call replaces it; undefined if the host keeps none. */
 export function keeperOf(root: Root, { keep, signal }: Call & Pick<Replacing, 'keep'>): Keeper | undefined {
   return keep && ((parent, name) => keep(to => preserve(root, { parent, name }, to, signal)))
 }
 
-/** Gives a file another path. Returns null if there is no file any more. */
+/** Lets a file have another path as well. Returns the entry there, or null if the file is gone. */
 async function preserve(root: Root, from: NamedEntry, to: StoragePath, signal: AbortSignal): Promise<Entry | null> {
   const source = inside(from.parent, from.name)
   const { parents, name } = splitPath(to)

@@ -298,7 +298,7 @@ export class LocalProvider implements StorageProvider {
   }
 }
 
-/** The fast way stores only new files where replaced ones are kept. */
+/** Small files are written in a fast way that cannot keep what it replaces. Where that is kept, it writes new files only. */
 function withoutKeeping(destination: Destination): Destination {
   return destination.keep ? { ...destination, overwrite: false } : destination
 }

@@ -18,7 +18,7 @@ import {
 import { FileBody } from './read.ts'
 import { type Staged, withStaged } from './staging.ts'
 
-/** Keeps the file with a name in an open directory, which is replaced next. */
+/** Keeps the file that has a name in an open directory. It is called just before that file is replaced. */
 export type Keeper = (parent: FileHandle, name: string) => Promise<void>
 
 export interface Destination {

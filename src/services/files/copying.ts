@@ -204,7 +204,7 @@ interface CopiedFile {
   copy: CheckedEntry
 }
 
-/** Deletes a file, whose content stays as an earlier version where the provider keeps versions. */
+/** Deletes a file. Its content stays as an earlier version if the provider keeps versions. */
 export async function deleteFile(file: WriteLocation, seen: CheckedEntry, signal: AbortSignal): Promise<void> {
   const isKept = await file.deleteToVersions(signal, async version => {
     const moved = await file.moveTo(version, signal, { overwrite: true, seen })

@@ -1,4 +1,4 @@
-/** The content of a file that is copied through this server, compared before the copy becomes visible. */
+/** Compares the bytes of a file that is copied through this server with its known content, before the copy becomes visible. */
 import { createHash, type Hash } from 'node:crypto'
 import { formatPath } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
@@ -16,7 +16,7 @@ export class PassingContent {
   readonly #source: ReadLocation
   readonly #entry: CheckedEntry
   readonly #content = new ContentHash()
-  /** Those that the target stores, and one that the source has. */
+  /** The hash that the target stores, or else one that the source states. */
   readonly #hashes = new Map<string, Hash>()
   readonly #known: ReturnType<ReadLocation['known']>
   #sums: ReadonlyMap<string, string> = new Map()
@@ -28,7 +28,7 @@ export class PassingContent {
     this.#entry = entry
     if (storedChecksum) this.#hashes.set(storedChecksum, createHash(storedChecksum))
     const stated = computable.find(name => entry.checksums[name] !== undefined)
-    // A target with checksums of its own is compared with those of the source.
+    // If the target stores a checksum, that one is compared with the source.
     if (stated && !storedChecksum) this.#hashes.set(stated, createHash(stated))
     this.#known = source.known()
     // `check` reports the error.
@@ -45,7 +45,7 @@ export class PassingContent {
     return this.#sums
   }
 
-  /** Null until `check`, and if it would have taken too long. */
+  /** Null until `check`, or if computing it would have taken too long. */
   get sha256(): Buffer | null {
     return this.#sha256
   }

@@ -1,6 +1,6 @@
 /**
- * VERIFY: reads files again, and compares their contents with what the server has written or read before. A file of the same version with
- * other bytes is damaged. A file of another version was changed by somebody, so its new content becomes known.
+ * VERIFY: reads files again, and compares their contents with those that the server has written or read before. If the bytes differ but the
+ * version does not, the file is damaged. If the version differs, somebody has changed the file, and the new content becomes known.
  */
 import { createHash } from 'node:crypto'
 import { formatPath, parsePath, type StoragePath } from '../../auth/path.ts'
@@ -18,10 +18,10 @@ import { requireDepth } from '../files/tree.ts'
 import { PageReader } from './folders.ts'
 import { childPath, type JobRun, sourceAt, type Tally, withTally } from './job-run.ts'
 
-/** Files that are looked for in one step. */
+/** The number of files that are looked for in one step. */
 const missingPerStep = 500
 
-/** Works on a source, or on a file that failed before. What is missing in a source shows once everything is read. */
+/** Works on a source, or on a file that failed before. Missing files are looked for when all sources have been read. */
 export async function verifyOne(run: JobRun, entry: JobEntry): Promise<void> {
   await withTally(run, async tally => {
     const found: NewJobEntry[] = []
@@ -99,7 +99,7 @@ async function verifyFile(
     signal.throwIfAborted()
     if (job.dryRun || isReadAlready(run, file, known)) return tally.add(file.size)
     const read = file.isExport ? null : await readWhole(run, location)
-    // The content of an export differs each time, and a file that changes meanwhile has no one content.
+    // An export differs each time, and a file that changes while it is read has no single content.
     if (!read) {
       tally.skipped += 1
       return
@@ -161,8 +161,8 @@ function damaged({ path }: ReadLocation, known: KnownContent | null): AppError {
 }
 
 /**
- * Looks for the files of the sources that are known and were not read. One that is gone fails, unless it was deleted or moved through this
- * server, and is forgotten, so that it fails once.
+ * Looks for the files of the sources that are known but that the job has not read. A file that is gone fails, unless it was deleted or moved
+ * through this server. It is then forgotten, so it fails only once.
  */
 export async function findMissing(run: JobRun): Promise<void> {
   for (;;) {

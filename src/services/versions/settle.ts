@@ -80,8 +80,8 @@ async function remove({ db, storage }: VersionContext, version: EarlierVersion, 
 }
 
 /**
- * Lists a version whose content is in the reserved folder. Deletes one whose content is not there, or whose file was never replaced, once
- * no call that may still be running can change that.
+ * Lists a version whose content is in the reserved folder. If the content is not there, or the file was never replaced, deletes the version
+ * as soon as no call that may still be running can change that.
  */
 export async function settleVersion(
   context: VersionContext,
