@@ -1,10 +1,10 @@
 /** "Only single sign-on": passwords and passkeys work for some owners alone, who are the way back in while no issuer responds. */
 import { isId } from '../../auth/id.ts'
-import type { Member, Viewer } from '../../auth/viewer.ts'
+import type { Member } from '../../auth/viewer.ts'
 import type { Change } from '../../db/client.ts'
 import { areOwners } from '../../db/members.ts'
 import { revokeOwnSessions } from '../../db/sessions.ts'
-import { hasPasswordOwner, mayUsePassword, updateWorkspace } from '../../db/workspaces.ts'
+import { hasPasswordOwner, mayUsePassword } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import type { IssuerRegistry } from './issuer-registry.ts'
 
@@ -35,28 +35,28 @@ export async function requirePasswordOwner(change: Change, workspaceId: string):
   throw new AppError('LAST_OWNER', message)
 }
 
-/**
- * Lets only some owners use passwords and passkeys, or everybody, in a transaction that has locked the workspace. Ends the sessions that others
- * have begun without an issuer.
- * @param userIds null for everybody
- * @param admin as `requireSignInOwner` returns them
- * @throws INVALID_INPUT without an issuer, and for people who are no owners, LAST_OWNER if no owner among them has a password
- */
-export async function setPasswordOwners(
-  change: Change,
-  admin: Viewer,
-  userIds: readonly string[] | null,
-  registry: IssuerRegistry,
-): Promise<void> {
-  const { workspaceId } = admin.member
-  if (userIds && (userIds.length > maxPasswordOwners || !userIds.every(isId))) {
+/** @throws INVALID_INPUT */
+export function parsePasswordOwners(userIds: readonly string[]): string[] {
+  if (userIds.length > maxPasswordOwners || !userIds.every(isId)) {
     throw new AppError('INVALID_INPUT', `Give the user IDs of at most ${maxPasswordOwners} owners.`)
   }
-  if (userIds && !(await areOwners(change, workspaceId, userIds))) {
+  return [...new Set(userIds)]
+}
+
+/**
+ * Requires, after passwords and passkeys were restricted to some owners, that these are a way back in. Ends the sessions that others have
+ * begun without an issuer.
+ * @throws INVALID_INPUT without an issuer, and for people who are no owners, LAST_OWNER if no owner among them has a password
+ */
+export async function enforcePasswordOwners(
+  change: Change,
+  workspaceId: string,
+  userIds: readonly string[],
+  registry: IssuerRegistry,
+): Promise<void> {
+  if (!(await areOwners(change, workspaceId, userIds))) {
     throw new AppError('INVALID_INPUT', 'Only owners can keep their passwords, and none who is deactivated.')
   }
-  await updateWorkspace(change, workspaceId, { passwordOwners: userIds && [...new Set(userIds)] })
-  if (userIds === null) return
   if ((await registry.active(change)).length === 0) {
     throw new AppError('INVALID_INPUT', 'There is no issuer of single sign-on: add one first.')
   }

@@ -8,7 +8,7 @@ import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
 import { parseName } from '../input.ts'
 import type { IssuerRegistry } from './issuer-registry.ts'
-import { setPasswordOwners } from './password-policy.ts'
+import { enforcePasswordOwners, parsePasswordOwners } from './password-policy.ts'
 
 export interface Installation {
   hasOwner: boolean
@@ -69,16 +69,17 @@ export function createWorkspaces(options: {
       return audit.recorded(viewer, 'WORKSPACE_UPDATE', {}, async recording => {
         const admin = requireWorkspaceAdmin(viewer)
         requireRecent(admin)
-        if (input.singleSignOnOnly != null) requireSignInOwner(admin)
-        const needing = input.secondFactorRoles
+        const { singleSignOnOnly, secondFactorRoles: needing } = input
+        if (singleSignOnOnly != null) requireSignInOwner(admin)
+        const owners = singleSignOnOnly ? parsePasswordOwners(input.passwordOwners ?? []) : null
         const values = {
           ...(input.name != null && { name: parseName(input.name, 'The name of a workspace') }),
           ...(input.registration != null && { registration: input.registration }),
           ...(needing != null && { secondFactorRoles: roles.filter(role => needing.includes(role)) }),
           ...(input.approvals != null && { approvals: approvalKinds.filter(kind => input.approvals?.includes(kind)) }),
+          ...(singleSignOnOnly != null && { passwordOwners: owners }),
         }
-        const { singleSignOnOnly } = input
-        if (Object.keys(values).length === 0 && singleSignOnOnly == null) {
+        if (Object.keys(values).length === 0) {
           throw new AppError(
             'INVALID_INPUT',
             'Give a name, a registration, roles, approvals or "singleSignOnOnly" to change.',
@@ -87,15 +88,13 @@ export function createWorkspaces(options: {
         if (input.passwordOwners != null && !singleSignOnOnly) {
           throw new AppError('INVALID_INPUT', '"passwordOwners" needs "singleSignOnOnly: true".')
         }
-        const owners = singleSignOnOnly ? (input.passwordOwners ?? []) : null
         const { workspaceId } = admin.member
         recording.add({ subject: { kind: 'WORKSPACE', id: workspaceId }, details: values })
-        if (singleSignOnOnly != null) recording.add({ details: { passwordOwners: owners } })
         return recording.commit(async change => {
           await lockWorkspace(change, workspaceId)
-          if (singleSignOnOnly != null) await setPasswordOwners(change, admin, owners, registry)
-          if (Object.keys(values).length > 0) return updateWorkspace(change, workspaceId, values)
-          return (await findWorkspace(change, workspaceId)) ?? Promise.reject(new AppError('NOT_FOUND'))
+          const updated = await updateWorkspace(change, workspaceId, values)
+          if (owners !== null) await enforcePasswordOwners(change, workspaceId, owners, registry)
+          return updated
         })
       })
     },
