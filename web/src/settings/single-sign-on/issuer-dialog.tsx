@@ -27,12 +27,10 @@ export function IssuerDialog({
   const set = (changes: Partial<IssuerDraft>) => setDraft(before => ({ ...before, ...changes }))
   const save = useMutation({
     mutationFn: async () => {
-      const { address, clientSecret, isEnabled, domains, maxAgeMinutes, ...fields } = draft
-      const asks = { maxAgeMinutes: Number(maxAgeMinutes) }
-      const input = { ...fields, ...asks, domains: domainsIn(domains), enabled: isEnabled }
-      if (issuer) {
-        await ask(UpdateIssuerMutation, { input: { id: issuer.id, ...input, ...(clientSecret && { clientSecret }) } })
-      } else await ask(CreateIssuerMutation, { input: { ...input, issuer: address, clientSecret } })
+      const { name, address, clientSecret, isEnabled } = draft
+      const input = { name, enabled: isEnabled, ...settingsOf(draft) }
+      if (issuer) await ask(UpdateIssuerMutation, { input: { id: issuer.id, ...input } })
+      else await ask(CreateIssuerMutation, { input: { ...input, issuer: address, clientSecret } })
       await onSaved()
     },
     onSuccess: onClose,
@@ -104,7 +102,7 @@ export function IssuerDialog({
         <GroupChoices chosen={draft.groupIds} onChange={groupIds => set({ groupIds })} />
       )}
       <div className="test-sign-in">
-        <TestButton input={testOf(issuer, draft)} />
+        <TestButton input={{ ...settingsOf(draft), ...(issuer ? { id: issuer.id } : { issuer: draft.address }) }} />
         <p className="help">{texts.testHelp}</p>
       </div>
       <Switch isSelected={draft.isEnabled} onChange={isEnabled => set({ isEnabled })}>
@@ -145,19 +143,17 @@ function draftOf(issuer: ConfiguredIssuer | null): IssuerDraft {
   }
 }
 
-/** Returns what a test needs. A stored secret stays where it is. */
-function testOf(issuer: ConfiguredIssuer | null, { address, clientSecret, domains, ...draft }: IssuerDraft) {
-  const { clientId, groupsClaim, groupIds, prompt } = draft
-  const asks = { prompt, maxAgeMinutes: Number(draft.maxAgeMinutes) }
-  const fields = {
+/** Returns the settings that are saved and tested. Without a new secret, the stored one is used. */
+function settingsOf({ clientId, clientSecret, groupsClaim, domains, groupIds, prompt, maxAgeMinutes }: IssuerDraft) {
+  return {
     clientId,
-    groupsClaim,
-    groupIds,
-    ...asks,
-    domains: domainsIn(domains),
     ...(clientSecret && { clientSecret }),
+    groupsClaim,
+    domains: domainsIn(domains),
+    groupIds,
+    prompt,
+    maxAgeMinutes: Number(maxAgeMinutes),
   }
-  return { ...fields, ...(issuer ? { id: issuer.id } : { issuer: address }) }
 }
 
 function domainsIn(text: string): string[] {
