@@ -2,7 +2,7 @@
  * Ends sessions when people sign out at an issuer: OpenID Connect Back-Channel Logout 1.0 and Front-Channel Logout 1.0. Lets people
  * sign out there, too: RP-Initiated Logout 1.0.
  */
-import { createHash } from 'node:crypto'
+import { hashToken } from '../../auth/api-key.ts'
 import { requireAnySession } from '../../auth/policy.ts'
 import { SecretMismatch, type Secrets } from '../../auth/secrets.ts'
 import type { Origin, Viewer } from '../../auth/viewer.ts'
@@ -14,7 +14,7 @@ import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
 import type { ActiveIssuer, IssuerRegistry } from './issuer-registry.ts'
-import { textOf } from './oidc-claims.ts'
+import { type IssuedLogout, textOf } from './oidc-claims.ts'
 import { maxLogoutAge } from './oidc-issuer.ts'
 import { createTickets } from './tickets.ts'
 
@@ -69,6 +69,19 @@ export function createIssuerLogout({
     }
   }
 
+  /** @param owner whose sessions end; null for somebody who has no account here */
+  async function endSessions(
+    { issuer, subject, issuerSession }: Omit<IssuedLogout, 'id'>,
+    owner: { workspaceId: string; userId: string } | null,
+    origin: Origin,
+  ): Promise<void> {
+    const ended = { issuer, subject, issuerSession }
+    const member = owner && (await findMember(db, owner.workspaceId, owner.userId))
+    await audit.recorded({ origin }, 'LOGOUT', { details: ended, ...(member && { user: member }) }, recording =>
+      recording.commit(change => revokeIssuedSessions(change, ended)),
+    )
+  }
+
   return {
     /**
      * Ends sessions as an issuer says in a token. Each token works once.
@@ -78,19 +91,12 @@ export function createIssuerLogout({
       // The token is verified with the keys of the issuer that it names.
       const from = await requireIssuer(await issuerIn(token), 'The logout token is invalid.')
       const logout = await from.open().verifyLogout(token)
-      const { issuer, subject, issuerSession, id } = logout
-      const hash = createHash('sha256')
-        .update(JSON.stringify(['logout', issuer, id]))
-        .digest()
+      const { issuer, subject, id } = logout
+      const hash = hashToken(JSON.stringify(['logout', issuer, id]))
       if (!(await useSignInState(db, hash, new Date(Date.now() + 2 * maxLogoutAge * 1000)))) {
         throw new AppError('INVALID_INPUT', 'The logout token was used already.')
       }
-      const identity = subject === null ? null : await findIdentity(db, issuer, subject)
-      const member = identity && (await findMember(db, identity.workspaceId, identity.userId))
-      const facts = { details: { issuer, subject, issuerSession }, ...(member && { user: member }) }
-      await audit.recorded({ origin }, 'LOGOUT', facts, recording =>
-        recording.commit(change => revokeIssuedSessions(change, logout)),
-      )
+      await endSessions(logout, subject === null ? null : await findIdentity(db, issuer, subject), origin)
     },
 
     /**
@@ -106,14 +112,8 @@ export function createIssuerLogout({
         throw new AppError('INVALID_INPUT', message)
       }
       await limits.countLogout(origin.address)
-      const of = await findIssuedMember(db, from.issuer, issuerSession)
-      if (!of) return
-      const member = await findMember(db, of.workspaceId, of.userId)
-      const logout = { issuer: from.issuer, subject: null, issuerSession }
-      const facts = { details: logout, ...(member && { user: member }) }
-      await audit.recorded({ origin }, 'LOGOUT', facts, recording =>
-        recording.commit(change => revokeIssuedSessions(change, logout)),
-      )
+      const owner = await findIssuedMember(db, from.issuer, issuerSession)
+      if (owner) await endSessions({ issuer: from.issuer, subject: null, issuerSession }, owner, origin)
     },
 
     /** Returns where the viewer can sign out, too; null if their session began otherwise, or its issuer has no page for it. @throws SESSION_REQUIRED */
