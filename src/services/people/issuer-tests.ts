@@ -10,7 +10,7 @@ import { findIdentity } from '../../db/identities.ts'
 import { deleteIssuerTestsBefore, findIssuerTest, putIssuerTest } from '../../db/issuer-tests.ts'
 import { findIssuer } from '../../db/issuers.ts'
 import { findMember } from '../../db/members.ts'
-import { findPasswordByEmail } from '../../db/users.ts'
+import { isEmailTaken } from '../../db/users.ts'
 import { findTheWorkspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import type { Redactor } from '../../storage/tokens.ts'
@@ -174,8 +174,7 @@ export function createIssuerTests({
       }
       try {
         const admission = await admissionOf(db, workspace, issued, rule, false)
-        const isEmailTaken = (await findPasswordByEmail(db, issued.email ?? '')) !== null
-        if (isEmailTaken) throw new AppError('NOT_LINKED', takenMessage(workspace))
+        if (await isEmailTaken(db, issued.email ?? '')) throw new AppError('NOT_LINKED', takenMessage(workspace))
         const joined = admission === 'DOMAIN' && workspace ? await findGroups(db, workspace.id, rule.groupIds) : []
         const groups = [...new Set([...namesOf(named), ...namesOf(joined)])]
         return { issued, linkedTo: null, admission: admission === 'INVITE' ? null : admission, refusal: null, groups }

@@ -129,8 +129,7 @@ export function createIssuers({
 
   /** Requires, after an issuer has ended, that people can still sign in. @throws LAST_OWNER */
   async function requireWaysIn(trx: Change, workspaceId: string): Promise<void> {
-    const others = (await listIssuers(trx, workspaceId)).filter(({ isEnabled }) => isEnabled)
-    const usable = [...(oidc ? [oidc] : []), ...others].map(({ issuer }) => issuer)
+    const usable = (await registry.active(trx)).map(({ issuer }) => issuer)
     const workspace = await findWorkspace(trx, workspaceId)
     if (usable.length === 0 && workspace && workspace.passwordOwners !== null) {
       throw new AppError('LAST_OWNER', 'People need single sign-on here: let everybody use passwords first.')
@@ -261,17 +260,20 @@ export function createIssuers({
 const isSetByOperator = 'The operator has set this issuer with STOWAGE_OIDC_ISSUER: change it there.'
 
 function ofSettings({ issuer, clientId, groupsClaim }: IssuerSettings): ConfiguredIssuer {
-  const shown = { id: settingsIssuerId, name: new URL(issuer).host, issuer, clientId, groupsClaim }
-  const asks = { prompt: 'DEFAULT', maxAgeMinutes: 0 } as const
   return {
-    ...shown,
-    ...asks,
+    id: settingsIssuerId,
+    name: new URL(issuer).host,
+    issuer,
+    clientId,
+    groupsClaim,
     domains: [],
     groupIds: [],
+    prompt: 'DEFAULT',
+    maxAgeMinutes: 0,
     isEnabled: true,
+    callbackPath,
     isFromSettings: true,
     createdAt: null,
-    callbackPath,
   }
 }
 
