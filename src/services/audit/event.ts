@@ -40,7 +40,7 @@ const maxText = 1000
 /** The maximum length of text from a client without a credential: the length of an email. */
 const maxAnonymousText = 254
 /** Characters of the longest IPv6 address. A misconfigured proxy may send any text. */
-const maxAddress = 45
+export const maxAddress = 45
 
 const nextId = timeOrderedIds()
 

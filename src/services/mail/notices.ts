@@ -9,6 +9,7 @@ import {
 } from '../../db/account-notices.ts'
 import type { Change, Database } from '../../db/client.ts'
 import type { NoticeKind } from '../../db/schema.ts'
+import { maxAddress } from '../audit/event.ts'
 import { type OutboxFailure, startOutbox } from './outbox.ts'
 import { body, oneLine } from './text.ts'
 import type { SendMail } from './transport.ts'
@@ -18,9 +19,6 @@ export type Notify = (
   change: Change,
   notice: { userId: string; kind: NoticeKind; name?: string; address: string },
 ) => Promise<void>
-
-/** Characters of the longest IPv6 address. A misconfigured proxy may send any text. */
-const maxAddress = 45
 
 /** @param sendsEmail whether the server sends email: without it, nothing waits */
 export function createNotify(sendsEmail: boolean): Notify {

@@ -20,7 +20,7 @@ import {
 } from '../../db/sessions.ts'
 import { findPassword, findPasswordByEmail, replacePassword, setUserName, type UserPassword } from '../../db/users.ts'
 import { AppError } from '../../errors.ts'
-import { cut } from '../audit/event.ts'
+import { cut, maxAddress } from '../audit/event.ts'
 import type { Audit, Recording } from '../audit/index.ts'
 import { parseKnownEmail, parseName } from '../input.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
@@ -206,8 +206,6 @@ export function createAccounts(options: {
 
 /** Milliseconds: a week. */
 const sessionLifetime = 7 * 24 * 60 * 60 * 1000
-/** Characters of the longest IPv6 address. A misconfigured proxy may send any text. */
-const maxAddress = 45
 const maxUserAgent = 255
 
 export interface SignedIn {
@@ -228,7 +226,7 @@ export async function startSession(
   member: Member,
   by: SignInProof,
   { address, userAgent }: Origin,
-): Promise<SignedIn> {
+): Promise<SignedIn & { sessionId: string }> {
   const { userId, workspaceId } = member
   requireActive(member)
   if (!('identityId' in by)) await requirePasswordAllowed(change, member)
@@ -240,7 +238,7 @@ export async function startSession(
   const sid = await insertSession(change, { workspaceId, userId, by, expiresAt, ...seen })
   if (sid === null) throw wrongPassword()
   recording.add({ user: member, credential: { kind: 'SESSION', id: sid }, details: { factors: factorsOf(by) } })
-  return { token: tokens.sign({ sub: userId, sid }, expiresAt), expiresAt, member }
+  return { token: tokens.sign({ sub: userId, sid }, expiresAt), expiresAt, member, sessionId: sid }
 }
 
 function wrongPassword(): AppError {

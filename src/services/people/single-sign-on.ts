@@ -2,7 +2,8 @@
  * Sign-in with OpenID Connect issuers. Accounts are known by issuer and subject. An email never finds an account, verified or
  * not: whoever controls an address at an issuer need not be the person with this address here.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
+import { hashToken } from '../../auth/api-key.ts'
 import { isId } from '../../auth/id.ts'
 import { requireRecent, requireSession } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
@@ -124,12 +125,10 @@ export function createSingleSignOn(options: {
     const { issuerSession, email, issuer, authenticatedAt: verifiedAt, idToken } = issued
     const start = async (change: Change, recording: Recording, member: Member, by: SignInProof) => {
       const session = await startSession(tokens, change, recording, member, by, origin)
-      const id = tokens.verify(session.token)
+      const { sessionId } = session
+      const sealed = idToken === null ? null : secrets.seal('session', sessionId, idToken)
       // The issuer may have known the person for hours, without asking who they are.
-      if (id !== null) {
-        const sealed = idToken === null ? null : secrets.seal('session', id, idToken)
-        await noteIssued(change, id, { verifiedAt, idToken: sealed })
-      }
+      await noteIssued(change, sessionId, { verifiedAt, idToken: sealed })
       return session
     }
     const details = { issuer, email }
@@ -218,8 +217,7 @@ export function createSingleSignOn(options: {
       if (!pending || state !== pending.state || path !== pending.callbackPath) {
         throw new AppError('INVALID_STATE', strange)
       }
-      const stateHash = createHash('sha256').update(pending.state).digest()
-      if (!(await useSignInState(db, stateHash, new Date(pending.expiresAt)))) {
+      if (!(await useSignInState(db, hashToken(pending.state), new Date(pending.expiresAt)))) {
         throw new AppError('INVALID_STATE', strange)
       }
       const { purpose } = pending
