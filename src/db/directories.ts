@@ -218,8 +218,8 @@ export async function findEmailHolder(
 /**
  * Returns the ids of the groups that an issuer or a directory has named, by the ids of users. Who has named them must still be there:
  * otherwise nobody would end these memberships.
- * @param sources the issuer of the settings, if it names groups, and the LDAP directory. A directory that uses SCIM is there while it has
- *   a token, and another issuer while it is enabled and has a claim with groups.
+ * @param sources the issuer that the operator has set, if it names groups, and the LDAP directory. A directory that uses SCIM is there
+ *   while it has a token, and another issuer while it is enabled and has a claim with groups.
  */
 export async function findIssuedGroupIds(
   db: Database,

@@ -21,7 +21,7 @@ export interface IssuerRecord {
   /** The ids of the groups that such an account joins. Groups that were deleted since are among them. */
   groupIds: string[]
   prompt: IssuerPrompt
-  /** Minutes after which the issuer has to ask again; 0 for any time. */
+  /** Minutes after which the issuer has to ask again who somebody is; 0 for no limit. */
   maxAgeMinutes: number
   isEnabled: boolean
   /** Increases with each change. */
@@ -68,7 +68,7 @@ export async function updateIssuer(db: Change, id: string, changes: IssuerChange
 
 /**
  * Deletes an issuer and, if no other one has its address, its identities, the memberships that it has named, and the sessions that
- * began with it. Directories that use SCIM give no identities of it any more.
+ * began with it. Directories that use SCIM no longer create identities of this issuer.
  */
 export async function deleteIssuer(db: Change, record: IssuerRecord, isOnlyOne: boolean): Promise<void> {
   const { id, workspaceId, issuer } = record

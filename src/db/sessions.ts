@@ -270,7 +270,7 @@ export async function findIssuedSession(db: Database, id: string): Promise<{ iss
   return row?.id_token ? { issuer: row.issuer, idToken: row.id_token } : null
 }
 
-/** Finds the member of a session that began with a session of an issuer; null if all of them have ended. */
+/** Returns the member who has a session here that began with this session at the issuer; null if no such session is left. */
 export async function findIssuedMember(
   db: Database,
   issuer: string,

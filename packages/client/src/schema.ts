@@ -522,11 +522,11 @@ export interface CreateIssuerInput {
   groupsClaim?: string | null
   /** The address, exactly as it appears in the metadata of the issuer. It cannot be changed later. */
   issuer: string
-  /** The minutes, at most 525600, after which the issuer has to ask again who somebody is; 0 for any time. */
+  /** The minutes, at most 525600, after which the issuer has to ask again who somebody is; 0 for no limit. */
   maxAgeMinutes?: number | null
   /** The name on the button, unique, with 1 to 200 characters. */
   name: string
-  /** What the issuer asks at each sign-in. The default is what it wants. */
+  /** What the issuer asks at each sign-in. By default, it decides itself. */
   prompt?: IssuerPrompt | null
 }
 
@@ -1028,7 +1028,7 @@ export interface Issuer {
   __typename: 'Issuer'
   /** The ID of Stowage as a client of the issuer. */
   clientId: string
-  /** The time at which it was added, or null for the one of the settings. */
+  /** The time at which it was added, or null for the issuer of the settings. */
   createdAt: string | null
   /** A person whose verified email is in one of these domains gets an account at their first sign-in. */
   domains: readonly (string)[]
@@ -1044,7 +1044,7 @@ export interface Issuer {
   isFromSettings: boolean
   /** The address of the issuer. */
   issuer: string
-  /** The minutes after which the issuer has to ask again who somebody is, or 0 for any time. */
+  /** The minutes after which the issuer has to ask again who somebody is, or 0 for no limit. */
   maxAgeMinutes: number
   /** The name on the button of the sign-in page. */
   name: string
@@ -1054,16 +1054,16 @@ export interface Issuer {
   redirectUri: string
 }
 
-/** The issuer with which a session began, where its person can sign out, too. */
+/** The issuer with which your session began. You can sign out there, too. */
 export interface IssuerLogout {
   __typename: 'IssuerLogout'
   /** The name of the issuer. */
   name: string
-  /** The address that sends your browser to the page of the issuer, for ten minutes, also after `logout`. Requires a session. */
+  /** The address that sends your browser to the page of the issuer at which you sign out. It works for ten minutes, also after `logout`. Requires a session. */
   url: string
 }
 
-/** What an issuer asks of people who are signed in there. */
+/** What an issuer asks of people who are already signed in there. */
 export type IssuerPrompt = 'CONSENT' | 'DEFAULT' | 'LOGIN' | 'SELECT_ACCOUNT'
 
 /** Work on whole trees that outlives its request and the server that runs it. It has the rights of the person who created it, limited by their API key, and ends with that key. */
@@ -1908,7 +1908,7 @@ export interface TakeOverUploadPayload {
   path: string
 }
 
-/** Settings of an issuer, which need not be stored. With an ID, omitted fields are those of a stored issuer. */
+/** Settings of an issuer that is stored or not. With an ID, omitted fields are those of the stored issuer. */
 export interface TestIssuerInput {
   /** The ID of the client. */
   clientId?: string | null
@@ -1924,9 +1924,9 @@ export interface TestIssuerInput {
   id?: string | null
   /** The address of an issuer that is not stored. */
   issuer?: string | null
-  /** The minutes, at most 525600, after which the issuer has to ask again who somebody is; 0 for any time. */
+  /** The minutes, at most 525600, after which the issuer has to ask again who somebody is; 0 for no limit. */
   maxAgeMinutes?: number | null
-  /** What the issuer asks at each sign-in. The default is what it wants. */
+  /** What the issuer asks at each sign-in. By default, it decides itself. */
   prompt?: IssuerPrompt | null
 }
 
@@ -2016,11 +2016,11 @@ export interface UpdateIssuerInput {
   groupsClaim?: string | null
   /** The ID of the issuer. */
   id: string
-  /** The minutes, at most 525600, after which the issuer has to ask again who somebody is; 0 for any time. */
+  /** The minutes, at most 525600, after which the issuer has to ask again who somebody is; 0 for no limit. */
   maxAgeMinutes?: number | null
   /** The new name, with 1 to 200 characters. */
   name?: string | null
-  /** What the issuer asks at each sign-in. The default is what it wants. */
+  /** What the issuer asks at each sign-in. By default, it decides itself. */
   prompt?: IssuerPrompt | null
 }
 

@@ -19,7 +19,7 @@ export function createDirectories({
   db: Database
   /** The source of the LDAP directory; null without one. */
   ldapSource: string | null
-  /** The issuer of the settings, if it names groups, and the LDAP directory. */
+  /** The issuer that the operator has set, if it names groups, and the LDAP directory. */
   sources: readonly string[]
 }) {
   const directoryOf = batched((ids: readonly string[]) => findDirectoriesOf(db, ids))

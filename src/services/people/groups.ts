@@ -49,7 +49,7 @@ export function createGroups({
 }: {
   db: Database
   audit: Audit
-  /** The issuer of the settings, if it names groups, and the LDAP directory. */
+  /** The issuer that the operator has set, if it names groups, and the LDAP directory. */
   sources: readonly string[]
 }) {
   const memberCounts = batched((ids: readonly string[]) => countGroupMembers(db, ids))
@@ -184,7 +184,7 @@ export function createGroups({
     },
 
     /**
-     * Removes a member whom no issuer and no directory names, or one that names nobody any more.
+     * Removes a member, unless an issuer or a directory has named them and still names members of groups.
      * @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, EXCEEDS_OWN_REACH, INVALID_INPUT, NOT_FOUND
      */
     removeMember(viewer: Viewer | null, groupId: string, userId: string): Promise<MemberGroup> {

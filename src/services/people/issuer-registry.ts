@@ -1,4 +1,4 @@
-/** The issuers with which people sign in: the one of the settings, and those that administrators have added. */
+/** The issuers with which people sign in: the one that the operator has set, and those that owners have added. */
 import { createHash } from 'node:crypto'
 import { SecretMismatch, type Secrets } from '../../auth/secrets.ts'
 import type { Database } from '../../db/client.ts'
@@ -17,7 +17,7 @@ export const callbackPath = '/auth/oidc/callback'
 
 /**
  * Returns the path to which an issuer sends browsers back. Each issuer has its own (RFC 9700, section 4.4.2.2): otherwise, a hostile
- * issuer could pass a person on to another one, and be given the code of that one. That of the settings has the short one.
+ * issuer could pass a person on to another one, and be given the code of that one. The issuer of the settings has the short path.
  * @param id null for settings that are not stored
  */
 export function callbackPathOf(id: string | null, issuer: string): string {

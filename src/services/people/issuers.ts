@@ -1,4 +1,4 @@
-/** The OpenID Connect issuers of a workspace, which its administrators add, change and remove. */
+/** The OpenID Connect issuers of a workspace, which its owners add, change and remove. */
 import { randomUUID } from 'node:crypto'
 import { isId } from '../../auth/id.ts'
 import { requireMayAssign, requireSignInOwner, requireWorkspaceAdmin } from '../../auth/policy.ts'
@@ -191,7 +191,7 @@ export function createIssuers({
 
     /**
      * Changes an issuer. Disabling it ends the sessions that began with it, and keeps its identities. Its address cannot be changed,
-     * because the accounts at another issuer are others.
+     * because another issuer has other accounts.
      * @throws as `requireSignInOwner`, INVALID_INPUT, NOT_FOUND, ALREADY_EXISTS, LAST_OWNER
      */
     update(viewer: Viewer | null, { id, ...input }: IssuerUpdate): Promise<ConfiguredIssuer> {
@@ -328,7 +328,7 @@ function parseText(text: string, what: string, most: number): string {
 /** @throws INVALID_INPUT */
 function parseMaxAge(minutes: number): number {
   if (Number.isInteger(minutes) && minutes >= 0 && minutes <= maxMaxAge) return minutes
-  throw new AppError('INVALID_INPUT', `An issuer asks again after 1 to ${maxMaxAge} minutes, or 0 for any time.`)
+  throw new AppError('INVALID_INPUT', `An issuer asks again after 1 to ${maxMaxAge} minutes, or never with 0.`)
 }
 
 /** @throws INVALID_INPUT */

@@ -36,7 +36,7 @@ export function createMembers({
 }: {
   db: Database
   audit: Audit
-  /** The issuer and the LDAP directory of the settings. */
+  /** The names in identities of the issuer and the LDAP directory that the operator has set, if any. */
   sources: readonly string[]
 }) {
   /** Changes one membership at a time. The viewer must be allowed to assign both the old and the new role. */

@@ -17,7 +17,7 @@ export interface IssuerSettings {
   groupsClaim: string | null
   /** The default is that of the issuer. */
   prompt?: IssuerPrompt
-  /** Minutes after which the issuer has to ask again; 0 for any time. */
+  /** Minutes after which the issuer has to ask again who somebody is; 0 for no limit. */
   maxAgeMinutes?: number
 }
 

@@ -19,7 +19,7 @@ export async function requirePasswordAllowed(
   if (!(await mayUsePassword(change, workspaceId, userId))) throw new AppError('SINGLE_SIGN_ON_REQUIRED')
 }
 
-/** Ends, after a change of a member, the sessions that they could not begin any more. */
+/** Ends the sessions that a member could not begin any more after a change of their role. */
 export async function endRefusedSessions(
   change: Change,
   { workspaceId, userId }: Pick<Member, 'workspaceId' | 'userId'>,
@@ -28,7 +28,7 @@ export async function endRefusedSessions(
   await revokeOwnSessions(change, workspaceId, { only: userId })
 }
 
-/** Requires, after a change of members, that an owner can sign in with a password, or everybody. @throws LAST_OWNER */
+/** Requires after a change of members that one of the chosen owners, or everybody, can sign in with a password. @throws LAST_OWNER */
 export async function requirePasswordOwner(change: Change, workspaceId: string): Promise<void> {
   if (await hasPasswordOwner(change, workspaceId)) return
   const message = 'Passwords are for some owners only, and none of them would be left: choose another one first.'

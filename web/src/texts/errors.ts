@@ -75,7 +75,7 @@ export const wordsByReason: Readonly<Record<string, Words>> = {
   EXCEEDS_OWN_REACH: 'You cannot give more access than you have yourself.',
   OWN_MEMBERSHIP: 'You cannot change your own role or access. Ask another administrator.',
   SINGLE_SIGN_ON_REQUIRED: 'Passwords and passkeys are for some owners only. Sign in with single sign-on.',
-  LAST_OWNER: detailed('The workspace needs an owner. Make somebody else an owner first.'),
+  LAST_OWNER: detailed('The workspace needs an owner who can sign in. Make somebody else an owner first.'),
   REGISTRATION_CLOSED: 'You need an invite to join this workspace. Ask an administrator.',
   BACK_END_REFUSED: 'The storage denies access to this path. Ask an administrator.',
   TOO_MANY_UPLOADS: 'You have too many unfinished uploads. Wait until some end, or cancel some.',

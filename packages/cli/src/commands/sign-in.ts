@@ -66,7 +66,7 @@ export const login = command({
     const url = parseServerUrl(address)
     if (isUnencrypted(url)) output.warn('This address is not encrypted: others in the network can read the API key.')
     if (scope !== undefined && email === undefined)
-      throw usageError('A key that exists has its rights: give --scope with --email.')
+      throw usageError('An existing key keeps its rights: give --scope only with --email.')
     const text =
       email === undefined
         ? await readSecret(output, `API key for ${url}: `, signal)

@@ -91,7 +91,7 @@ builder.queryFields(t => ({
   }),
   scimDirectories: t.field({
     type: [ScimDirectoryType],
-    description: `Returns the directories that use SCIM, the oldest first, at most ${maxScimDirectories}. One without a token is there while it has members or groups.`,
+    description: `Returns the directories that use SCIM, the oldest first, at most ${maxScimDirectories}. One without a token stays while it has members or groups.`,
     authScopes: admin,
     resolve: (_root, _args, { services, viewer }) => services.scim.tokens.directories(viewer),
   }),

@@ -22,12 +22,12 @@ const IdentityType = builder.objectRef<Identity>('Identity').implement({
 })
 
 const IssuerLogoutType = builder.objectRef<IssuerExit>('IssuerLogout').implement({
-  description: 'The issuer with which a session began, where its person can sign out, too.',
+  description: 'The issuer with which your session began. You can sign out there, too.',
   fields: t => ({
     name: t.exposeString('name', { description: 'The name of the issuer.' }),
     url: t.string({
       description:
-        'The address that sends your browser to the page of the issuer, for ten minutes, also after `logout`.',
+        'The address that sends your browser to the page of the issuer at which you sign out. It works for ten minutes, also after `logout`.',
       authScopes: { anySession: true },
       resolve: ({ ticket }, _args, { baseUrl }) => `${baseUrl}/auth/oidc/logout?ticket=${ticket}`,
     }),
@@ -39,7 +39,7 @@ builder.queryFields(t => ({
     type: IssuerLogoutType,
     nullable: true,
     description:
-      'Returns where you can sign out, too, because this session began there; null if it began otherwise, or if the issuer has no such page.',
+      'Returns the issuer with which this session began, so that you can sign out there, too; null if it began otherwise, or if the issuer has no page to sign out.',
     authScopes: { anySession: true },
     resolve: (_root, _args, { services, viewer }) => services.issuerLogout.exitOf(viewer),
   }),

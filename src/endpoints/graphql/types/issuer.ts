@@ -11,12 +11,12 @@ import { groupsCost } from '../cost.ts'
 import { GroupRef } from '../refs.ts'
 
 const IssuerPromptEnum = builder.enumType('IssuerPrompt', {
-  description: 'What an issuer asks of people who are signed in there.',
+  description: 'What an issuer asks of people who are already signed in there.',
   values: {
-    DEFAULT: { description: 'What it wants.' },
-    LOGIN: { description: 'To sign in again.' },
-    SELECT_ACCOUNT: { description: 'Which of their accounts they use.' },
-    CONSENT: { description: 'Their consent.' },
+    DEFAULT: { description: 'The issuer decides what it asks.' },
+    LOGIN: { description: 'They sign in again.' },
+    SELECT_ACCOUNT: { description: 'They choose one of their accounts.' },
+    CONSENT: { description: 'They consent to the sign-in.' },
   } as const satisfies Record<IssuerPrompt, object>,
 })
 
@@ -51,7 +51,7 @@ const ConfiguredIssuerType = builder.objectRef<ConfiguredIssuer>('Issuer').imple
     }),
     prompt: t.expose('prompt', { type: IssuerPromptEnum, description: 'What the issuer asks at each sign-in.' }),
     maxAgeMinutes: t.exposeInt('maxAgeMinutes', {
-      description: 'The minutes after which the issuer has to ask again who somebody is, or 0 for any time.',
+      description: 'The minutes after which the issuer has to ask again who somebody is, or 0 for no limit.',
     }),
     enabled: t.exposeBoolean('isEnabled', { description: 'Whether people can sign in with it.' }),
     isFromSettings: t.exposeBoolean('isFromSettings', {
@@ -60,14 +60,14 @@ const ConfiguredIssuerType = builder.objectRef<ConfiguredIssuer>('Issuer').imple
     createdAt: t.expose('createdAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'The time at which it was added, or null for the one of the settings.',
+      description: 'The time at which it was added, or null for the issuer of the settings.',
     }),
   }),
 })
 
 const rules = {
-  prompt: 'What the issuer asks at each sign-in. The default is what it wants.',
-  maxAgeMinutes: `The minutes, at most ${maxMaxAge}, after which the issuer has to ask again who somebody is; 0 for any time.`,
+  prompt: 'What the issuer asks at each sign-in. By default, it decides itself.',
+  maxAgeMinutes: `The minutes, at most ${maxMaxAge}, after which the issuer has to ask again who somebody is; 0 for no limit.`,
   groupsClaim:
     'The claim of ID tokens with the names of groups, such as `groups`. If it is empty, groups do not follow the issuer.',
   domains: `The domains, at most ${maxDomains}, in which a verified email gives an account at the first sign-in.`,
@@ -113,7 +113,7 @@ const UpdateIssuerInput = builder.inputType('UpdateIssuerInput', {
 
 const TestIssuerInput = builder.inputType('TestIssuerInput', {
   description:
-    'Settings of an issuer, which need not be stored. With an ID, omitted fields are those of a stored issuer.',
+    'Settings of an issuer that is stored or not. With an ID, omitted fields are those of the stored issuer.',
   fields: t => ({
     id: t.id({ description: 'The ID of a stored issuer, whose address cannot be replaced.' }),
     issuer: t.string({ description: 'The address of an issuer that is not stored.' }),
@@ -130,7 +130,7 @@ const TestIssuerInput = builder.inputType('TestIssuerInput', {
 builder.queryField('issuers', t =>
   t.field({
     type: [ConfiguredIssuerType],
-    description: 'Returns the issuers of single sign-on, that of the settings first, and disabled ones.',
+    description: 'Returns the issuers of single sign-on, including disabled ones. That of the settings comes first.',
     authScopes: { workspace: 'admin' },
     complexity: () => ({ field: 1, multiplier: maxIssuers }),
     resolve: (_root, _args, { services, viewer }) => services.issuers.list(viewer),

@@ -123,7 +123,7 @@ interface IssuerDraft {
   domains: string
   groupIds: string[]
   prompt: ConfiguredIssuer['prompt']
-  /** Empty for any time. */
+  /** Empty for no limit. */
   maxAgeMinutes: string
   isEnabled: boolean
 }

@@ -16,7 +16,7 @@ export function TestButton({
 }) {
   const test = useMutation({
     mutationFn: async () => {
-      // Browsers open a tab only while a press is handled, so it waits for its address.
+      // Browsers block a tab that opens later than the press of the button, so it opens before its address is known.
       const tab = window.open('', '_blank')
       // The page of an issuer that nobody trusts yet must not lead this tab elsewhere.
       if (tab) tab.opener = null
