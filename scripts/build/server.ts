@@ -60,7 +60,15 @@ export async function buildServer(
 ): Promise<void> {
   const migrations = (await readdir(join(root, 'migrations'))).map(file => `migrations/${basename(file, '.ts')}`)
   const input = Object.fromEntries([...entries, ...migrations, ...more].map(name => [name, join(root, `${name}.ts`)]))
-  await using bundle = await rolldown({ input, cwd: root, platform: 'node', external, plugins: [keepUrls] })
+  await using bundle = await rolldown({
+    input,
+    cwd: root,
+    platform: 'node',
+    external,
+    plugins: [keepUrls],
+    // Packages that are CommonJS modules compute paths when they load, but the chunks are ES modules, which have no such variables.
+    transform: { define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' } },
+  })
   await replaceFolder(destination, async folder => {
     const { output } = await bundle.write({
       dir: folder,
