@@ -11,6 +11,7 @@ import { memory } from './memory.ts'
 import { observation } from './observation.ts'
 import type { Part } from './part.ts'
 import { run } from './processes.ts'
+import { remoteStorages } from './remote-storages.ts'
 import { keepResults, load, section } from './results.ts'
 import { s3 } from './s3.ts'
 import { s3Endpoint } from './s3-endpoint.ts'
@@ -38,6 +39,7 @@ const parts: Readonly<Record<string, Part>> = {
   s3,
   's3-small-files': s3SmallFiles,
   webdav,
+  'remote-storages': remoteStorages,
   's3-endpoint': s3Endpoint,
   thumbnails,
   search,

@@ -1,4 +1,4 @@
-import { mkdir, open, readdir } from 'node:fs/promises'
+import { mkdir, open, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { client } from '../test/support/client.ts'
@@ -60,4 +60,13 @@ export async function makeFile(path: string, bytes: number): Promise<void> {
   const chunk = crypto.getRandomValues(new Uint8Array(65536))
   for (let written = 0; written < bytes; written += chunk.length) await file.write(chunk)
   await file.close()
+}
+
+/** Makes files of random content, 100 in each folder. */
+export async function makeTree(folder: string, { files, bytes }: { files: number; bytes: number }): Promise<void> {
+  for (let number = 0; number < files; number += 1) {
+    const parent = join(folder, `folder ${Math.floor(number / 100)}`)
+    if (number % 100 === 0) await mkdir(parent, { recursive: true })
+    await writeFile(join(parent, `${number}.bin`), crypto.getRandomValues(Buffer.alloc(bytes)))
+  }
 }

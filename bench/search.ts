@@ -96,8 +96,9 @@ a database of its own, and rclone lists the folder.`,
     const diskOfFilled = await bytesOfEntry(folder)
     await disconnect(installation, alone.providerId)
     const filled = await fill(installation, root, searchAs(session), say)
-    if (files > onDisk) await loadEntries(folder, pathsOf(files, onDisk), say)
+    // A session that is ten minutes old would have to be confirmed for it.
     const key = await narrowKey(installation, filled.providerId)
+    if (files > onDisk) await loadEntries(folder, pathsOf(files, onDisk), say)
     const unit = 'bytes of each entry'
     const rows: Row[] = [
       { what: 'first fill of the catalogue', figures: [alone.rate], unit: 'entries/s' },

@@ -1,8 +1,8 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type S3Account, s3Server } from '../test/servers/radosgw.ts'
 import { client } from '../test/support/client.ts'
-import { install } from './installation.ts'
+import { install, makeTree } from './installation.ts'
 import { jobRunner } from './jobs.ts'
 import type { Part } from './part.ts'
 import { findProgram, run } from './processes.ts'
@@ -10,14 +10,14 @@ import { interleave } from './rounds.ts'
 import type { Row } from './table.ts'
 
 const bytes = 10_000
-const files = 3000
-const perFolder = 100
+const defaultFiles = 3000
 
 export const trees: Part = {
   title: 'Copies of trees',
-  about: `A tree of ${files.toLocaleString('en')} files of ${bytes / 1000} KB in ${files / perFolder} folders, copied as a job, on tmpfs and in radosgw, beside \`rclone copy --transfers 16\`
-and \`cp -r\`. Seconds, so less is better. A job also fsyncs each file and stores its progress.`,
-  async measure({ rounds, say }) {
+  about: `A tree of ${defaultFiles.toLocaleString('en')} files of ${bytes / 1000} KB, 100 in each folder, copied as a job, on tmpfs and in radosgw, beside \`rclone copy --transfers 16\`
+and \`cp -r\`. Seconds, so less is better. A job also fsyncs each file and stores its progress. \`files=100000\` sets the number
+of files.`,
+  async measure({ rounds, say, files = defaultFiles }) {
     const rclone = await findProgram('rclone')
     if (!rclone || (!process.env.TEST_S3_ENDPOINT && !(await findProgram('radosgw')))) {
       say('Copies of trees are skipped: they need rclone, and radosgw or TEST_S3_ENDPOINT.')
@@ -32,7 +32,7 @@ and \`cp -r\`. Seconds, so less is better. A job also fsyncs each file and store
     const config = { bucket, endpoint, region, accessKeyId, secretAccessKey, forcePathStyle: true }
     const s3 = await client(stowage.url).connectProvider(session, 's3', config)
     const source = join(root, 'tree')
-    await fill(source)
+    await makeTree(source, { files, bytes })
     // Remove the variables of the AWS SDK, because rclone would read them, too.
     const env = { PATH: process.env.PATH, ...remote(server) }
     const copy = (...args: string[]) => run(rclone, ['copy', '--config', '', '--transfers', '16', ...args], { env })
@@ -79,14 +79,6 @@ and \`cp -r\`. Seconds, so less is better. A job also fsyncs each file and store
     }
     return rows
   },
-}
-
-async function fill(folder: string): Promise<void> {
-  for (let number = 0; number < files; number += 1) {
-    const parent = join(folder, `folder ${Math.floor(number / perFolder)}`)
-    if (number % perFolder === 0) await mkdir(parent, { recursive: true })
-    await writeFile(join(parent, `${number}.bin`), crypto.getRandomValues(Buffer.alloc(bytes)))
-  }
 }
 
 /** Returns the environment that configures rclone's remote `s3`. */
