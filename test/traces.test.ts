@@ -6,7 +6,10 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { CompiledQuery } from 'kysely'
 import t, { type Test } from 'tap'
+import { startExport } from '../src/tracing/index.ts'
+import { createObserveJob, createObserveQuery, observeBackEndRequests } from '../src/tracing/instruments.ts'
 import { databaseSettings } from './servers/postgres.ts'
 import { s3Server } from './servers/radosgw.ts'
 import { client, password } from './support/client.ts'
@@ -219,7 +222,8 @@ t.test('each job has a bounded trace of its own', async t => {
         .some(span => span.kind === kinds.server && attributesOf(span)['stowage.request_id'] === requestId),
     )
     // A query can end after the job, so its span can arrive later.
-    if (name === 'many') await until(() => collector.spans(root.traceId).length >= 1001)
+    const count = () => collector.spans(root.traceId).length
+    if (name === 'many') await until(() => count() >= 1001 || { spans: count(), output: server.output().slice(-2000) })
     const spans = collector.spans(root.traceId)
     const paths = spans.map(span => pathOf(spans, span).join(' > '))
     for (const pattern of [/^job COPY > local\.\w+/, /^job COPY > update \w+$/])
@@ -234,6 +238,25 @@ t.test('each job has a bounded trace of its own', async t => {
     if (name === 'many') t.equal(spans.length, 1001)
   }
   t.equal(await server.stop(), 0)
+})
+
+t.test('the requests that send spans are not part of a trace', async t => {
+  const collector = await startCollector(t)
+  const options = { endpoint: collector.address, ratio: 1, warn: (message: string) => t.fail(message) }
+  const { tracer, close } = startExport(options)
+  const stop = observeBackEndRequests(tracer)
+  const observeQuery = createObserveQuery(tracer)
+  const query = CompiledQuery.raw('select 1 from jobs')
+  await createObserveJob(tracer)({ id: 'a', kind: 'COPY', requestId: null }, async () => {
+    for (let sent = 0; sent < 600; sent++) observeQuery(query, 1)
+    // The job itself has filled a batch, so it is sent within the job.
+    await until(() => collector.spans().length >= 512)
+    for (let sent = 0; sent < 600; sent++) observeQuery(query, 1)
+    return 'SUCCEEDED'
+  })
+  await close()
+  stop()
+  t.equal(collector.spans().length, 1001)
 })
 
 t.test('spans contain no secrets, paths, tickets or content', async t => {

@@ -92,8 +92,10 @@ export interface TraceOptions {
 const maxQueueSize = 2048
 /** Milliseconds between two exports, unless a batch is full. */
 const exportInterval = 1000
-/** Milliseconds for one export with its retries. A stop waits for the last one. */
-const exportTimeout = 2000
+/** Milliseconds for one export with its retries. What then has not arrived is lost. */
+const exportTimeout = 5000
+/** Milliseconds that a stop waits for the last exports. */
+const closeTimeout = 2000
 /** Milliseconds between two warnings. */
 const warnInterval = 60_000
 
@@ -133,7 +135,7 @@ export function startExport({ endpoint, ratio, warn }: TraceOptions): TraceExpor
     tracer: provider.getTracer('stowage'),
     async close() {
       const late = () => new Error('The collector does not respond in time.')
-      await withTimeout(provider.shutdown(), exportTimeout, late).catch(error => warn('Traces were lost', error))
+      await withTimeout(provider.shutdown(), closeTimeout, late).catch(error => warn('Traces were lost', error))
       context.disable()
     },
   }

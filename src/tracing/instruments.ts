@@ -14,7 +14,7 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
-import { W3CTraceContextPropagator } from '@opentelemetry/core'
+import { isTracingSuppressed, W3CTraceContextPropagator } from '@opentelemetry/core'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { CompiledQuery } from 'kysely'
 
@@ -170,8 +170,10 @@ export function contextOf(root: Span, maxSpans: number): Context {
  * @returns null if nothing is traced, or the trace is full
  */
 export function startChild(tracer: Tracer, name: string, options: SpanOptions): Span | null {
-  if (!trace.getActiveSpan()?.isRecording()) return null
-  const budget = context.active().getValue(budgetKey) as SpanBudget | undefined
+  const active = context.active()
+  // Spans are sent within the context of the span that ended last. The request that sends them is not part of its trace.
+  if (isTracingSuppressed(active) || !trace.getSpan(active)?.isRecording()) return null
+  const budget = active.getValue(budgetKey) as SpanBudget | undefined
   if (budget) {
     if (budget.left === 0) return null
     budget.left -= 1
