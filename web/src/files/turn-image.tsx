@@ -7,11 +7,14 @@ let loading = 0
 /** In the order in which they came. */
 const waiting = new Set<() => void>()
 
-/**
- * Calls `begin` when it is the turn of an image.
- * @returns a function that ends the turn, or the wait for it
- */
-function takeTurn(begin: () => void): () => void {
+interface Turn {
+  end: () => void
+  /** Ends a turn whose request the browser still has to cancel. */
+  leave: () => void
+}
+
+/** Calls `begin` when it is the turn of an image. The turn, or the wait for it, has to end once. */
+function takeTurn(begin: () => void): Turn {
   let state: 'waiting' | 'loading' | 'ended' = 'waiting'
   const start = () => {
     waiting.delete(start)
@@ -19,14 +22,22 @@ function takeTurn(begin: () => void): () => void {
     loading += 1
     begin()
   }
-  if (loading < maxLoading) start()
-  else waiting.add(start)
-  return () => {
+  const end = () => {
     waiting.delete(start)
     if (state === 'loading') loading -= 1
     state = 'ended'
     const [next] = waiting
     if (next && loading < maxLoading) next()
+  }
+  if (loading < maxLoading) start()
+  else waiting.add(start)
+  return {
+    end,
+    leave() {
+      // Chromium cancels the request in a later task.
+      if (state === 'loading') setTimeout(end)
+      else end()
+    },
   }
 }
 
@@ -47,10 +58,11 @@ export function TurnImage({
   onFailed: () => void
 }) {
   const [hasTurn, setTurn] = useState(false)
-  const end = useRef(() => {})
+  const turn = useRef<Turn>(null)
   useEffect(() => {
-    end.current = takeTurn(() => setTurn(true))
-    return () => end.current()
+    const taken = takeTurn(() => setTurn(true))
+    turn.current = taken
+    return taken.leave
   }, [])
   if (!hasTurn) return null
   return (
@@ -62,11 +74,11 @@ export function TurnImage({
       decoding="async"
       draggable={false}
       onLoad={({ currentTarget }) => {
-        end.current()
+        turn.current?.end()
         onLoaded(currentTarget)
       }}
       onError={() => {
-        end.current()
+        turn.current?.end()
         onFailed()
       }}
     />
