@@ -11,6 +11,7 @@ import { client } from './support/client.ts'
 import { freePort } from './support/free-port.ts'
 import { runProgram, startProgram, temporaryFolder } from './support/program.ts'
 import { until } from './support/until.ts'
+import { untilParentEnds } from './support/until-parent-ends.ts'
 
 async function startMeasured(t: Test, more: Record<string, string> = {}) {
   const data = await temporaryFolder(t)
@@ -114,15 +115,12 @@ t.test('Prometheus accepts and scrapes the metrics', async t => {
   // JSON is YAML, too.
   await writeFile(join(folder, 'prometheus.yml'), JSON.stringify(configuration))
   const port = await freePort()
-  const prometheus = spawn(
-    'prometheus',
-    [
-      `--config.file=${join(folder, 'prometheus.yml')}`,
-      `--storage.tsdb.path=${join(folder, 'data')}`,
-      `--web.listen-address=127.0.0.1:${port}`,
-    ],
-    { stdio: 'ignore' },
-  )
+  const args = [
+    `--config.file=${join(folder, 'prometheus.yml')}`,
+    `--storage.tsdb.path=${join(folder, 'data')}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+  ]
+  const prometheus = spawn(...untilParentEnds('prometheus', args), { stdio: 'ignore' })
   const ended = once(prometheus, 'exit')
   t.teardown(async () => {
     prometheus.kill()

@@ -8,6 +8,7 @@ import { commands } from '../../packages/cli/src/commands/index.ts'
 import { startApp, type TestApp, type TestAppOptions } from '../support/app.ts'
 import { runProgram, temporaryFolder } from '../support/program.ts'
 import { until } from '../support/until.ts'
+import { untilParentEnds } from '../support/until-parent-ends.ts'
 
 export const cliMain = new URL('../../packages/cli/src/main.ts', import.meta.url).pathname
 
@@ -73,7 +74,11 @@ export async function commandLine(t: Test, environment: Record<string, string> =
   function launch(program: string, args: readonly string[]): Running {
     const env = { PATH: process.env.PATH, ...all }
     // Without tap's hooks, which every Node process would load.
-    const child = spawn('env', ['-u', 'NODE_OPTIONS', program, ...args], { cwd: home, env, stdio: 'pipe' })
+    const child = spawn(...untilParentEnds('env', ['-u', 'NODE_OPTIONS', program, ...args]), {
+      cwd: home,
+      env,
+      stdio: 'pipe',
+    })
     let printed = ''
     for (const stream of [child.stdout, child.stderr]) stream.on('data', chunk => (printed += chunk))
     const exited = once(child, 'close').then(([status]) => status as number | null)

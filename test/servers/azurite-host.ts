@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
+import { untilParentEnds } from '../support/until-parent-ends.ts'
 import { type AzureAccount, RUN_PREFIX } from './azurite.ts'
 import { serveRun } from './run.ts'
 
@@ -24,7 +25,9 @@ async function start(): Promise<{ record: AzureAccount; stop: () => Promise<void
     '--blobKeepAliveTimeout',
     '60',
   ]
-  const child = spawn(process.execPath, [script, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(...untilParentEnds(process.execPath, [script, ...flags]), {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   const ended = once(child, 'exit').then(([code]) => Promise.reject(new Error(`Azurite ended with code ${code}.`)))
   const endpoint = await Promise.race([ended, endpointIn(child.stdout)])
   ended.catch(() => process.exit(1))

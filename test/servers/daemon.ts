@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { open, readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { until } from '../support/until.ts'
+import { untilParentEnds } from '../support/until-parent-ends.ts'
 
 /**
  * Starts a server in the foreground of a process of its own, and resolves when it accepts connections.
@@ -14,7 +15,7 @@ export async function startDaemon(
   { port, output }: { port: number; output: string },
 ): Promise<ChildProcess> {
   const file = await open(output, 'a')
-  const server = spawn(program, args, { stdio: ['ignore', file.fd, file.fd] })
+  const server = spawn(...untilParentEnds(program, args), { stdio: ['ignore', file.fd, file.fd] })
   await file.close()
   await until(async () => {
     if (server.exitCode === null) return await accepts(port)

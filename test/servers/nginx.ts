@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
+import { untilParentEnds } from '../support/until-parent-ends.ts'
 import { requirePrograms } from './programs.ts'
 
 /**
@@ -46,13 +47,8 @@ export async function startConfigured(t: Test, configuration: string, address: s
   const user = process.getuid?.() === 0 ? 'user root;' : ''
   await writeFile(join(home, 'nginx.conf'), configuration.replace('http {', `http { ${paths}`))
   const global = `daemon off; master_process off; pid ${home}/pid; error_log ${home}/error.log; ${user}`
-  const nginx = spawn(
-    'nginx',
-    ['-c', join(home, 'nginx.conf'), '-p', home, '-e', join(home, 'error.log'), '-g', global],
-    {
-      stdio: 'ignore',
-    },
-  )
+  const args = ['-c', join(home, 'nginx.conf'), '-p', home, '-e', join(home, 'error.log'), '-g', global]
+  const nginx = spawn(...untilParentEnds('nginx', args), { stdio: 'ignore' })
   t.teardown(async () => {
     const gone = once(nginx, 'exit')
     nginx.kill('SIGTERM')

@@ -12,6 +12,7 @@ import { connect } from '../../src/db/client.ts'
 import { startEmbeddedPostgres } from '../../src/db/embedded/index.ts'
 import { isMigrated } from '../../src/db/migrate.ts'
 import { memoryFolder } from '../support/memory-folder.ts'
+import { until } from '../support/until.ts'
 import { RUN_PREFIX, testDatabase } from './postgres.ts'
 import { identityOf } from './run.ts'
 
@@ -42,6 +43,16 @@ t.test('a killed run leaves no server and no folder', async t => {
   file.child.kill('SIGKILL')
   for (let waited = 0; (await mine()).length > 0 && waited < 10_000; waited += 50) await sleep(50)
   t.same(await mine(), [])
+})
+
+t.test('a killed runner leaves no test file, no program of one and no server', async t => {
+  const file = databaseUser(t, { TAP_CHILD_KEY: '1' }, ['sh', '-c', '"$0" "$1"; true'])
+  await file.answer
+  const run = await identityOf(file.child.pid ?? 0)
+  file.child.kill('SIGKILL')
+  // The file and its program hold the pipe of the output open.
+  await until(() => file.child.stdout?.readableEnded)
+  await until(async () => (await readdir(memoryFolder())).every(name => name !== `${RUN_PREFIX}${run}`))
 })
 
 t.test('a server from the environment is not changed', async t => {
@@ -75,10 +86,12 @@ interface DatabaseUser {
   end(): Promise<number>
 }
 
-function databaseUser(t: Test, environment: Record<string, string> = {}): DatabaseUser {
+/** @param runner the command that starts the file; none by default */
+function databaseUser(t: Test, environment: Record<string, string> = {}, runner: readonly string[] = []): DatabaseUser {
   const script = fileURLToPath(new URL('database-user.ts', import.meta.url))
   const { PATH } = process.env
-  const child = spawn(process.execPath, [script], { env: { PATH, ...environment }, stdio: ['pipe', 'pipe', 'inherit'] })
+  const [program = process.execPath, ...args] = [...runner, process.execPath, script]
+  const child = spawn(program, args, { env: { PATH, ...environment }, stdio: ['pipe', 'pipe', 'inherit'] })
   const closed = once(child, 'close')
   t.teardown(() => child.kill('SIGKILL'))
   const answer = once(child.stdout, 'data').then(([text]) => JSON.parse(String(text)) as Answer)

@@ -7,6 +7,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { untilParentEnds } from '../support/until-parent-ends.ts'
 import type { S3Account } from './radosgw.ts'
 
 const run = promisify(execFile)
@@ -37,8 +38,7 @@ async function startAll(folder: string, daemons: ChildProcess[]): Promise<S3Acco
   const keyring = join(folder, 'keyring')
   const call = (program: string, ...args: string[]) => run(program, ['--conf', conf, ...args])
   const daemon = (program: string, ...args: string[]) => {
-    // The kernel kills these processes when the host ends in any way.
-    const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', program, '--conf', conf, '--foreground', ...args], {
+    const child = spawn(...untilParentEnds(program, ['--conf', conf, '--foreground', ...args]), {
       stdio: ['ignore', 'inherit', 'inherit'],
     })
     child.once('error', error => process.stderr.write(`${error}\n`))

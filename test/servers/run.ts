@@ -29,11 +29,16 @@ const HOST_POLL_MS = 200
 /** The index of the start time in proc_pid_stat(5): field 22, counted from the field after the state. */
 const START_TIME = 18
 const RECORD = 'server.json'
+/** The process that started this one. An orphan gets another parent, which never ends. */
+const PARENT = process.ppid
+let isWatching = false
 
 /** Returns what the host published. Starts the host if it is not running. */
 export async function serverOfThisRun<Server extends object>(server: RunServer): Promise<Server> {
-  const run = await identityOf(process.env.TAP_CHILD_KEY === undefined ? process.pid : process.ppid)
+  const hasRunner = process.env.TAP_CHILD_KEY !== undefined
+  const run = await identityOf(hasRunner ? PARENT : process.pid)
   if (run === undefined) throw new Error('The test runner has ended.')
+  if (hasRunner) endWithRunner()
   const folder = join(memoryFolder(), `${server.prefix}${run}`)
   if (await isFirst(folder)) await startHost(server, folder, run)
   for (const end = performance.now() + server.startTimeout; performance.now() < end; await sleep(POLL_MS)) {
@@ -47,6 +52,15 @@ export async function serverOfThisRun<Server extends object>(server: RunServer):
   throw new Error(
     `The ${server.what} was not ready after ${server.startTimeout} ms. The log of its host: ${log.slice(-2_000)}`,
   )
+}
+
+/** Ends this process with its runner. It would go on without its servers, and start others. */
+function endWithRunner(): void {
+  if (isWatching) return
+  isWatching = true
+  setInterval(() => {
+    if (process.ppid !== PARENT) process.kill(process.pid, 'SIGKILL')
+  }, HOST_POLL_MS).unref()
 }
 
 /**

@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { bundle, bundled } from './bundle.ts'
+import { untilParentEnds } from './until-parent-ends.ts'
 
 /** The program as operators run it. */
 export const main = join(bundle, 'src/main.js')
@@ -85,7 +86,7 @@ const compileCache = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACH
 async function launch({ environment, command = [process.execPath, main], cwd, uid, gid }: ProgramOptions) {
   if (command.some(word => word.includes(bundle))) await bundled()
   // Remove tap's hooks from the environment, which every Node process would load.
-  return spawn('env', ['-u', 'NODE_OPTIONS', ...command], {
+  return spawn(...untilParentEnds('env', ['-u', 'NODE_OPTIONS', ...command]), {
     // A kill ends the whole server only if it is one process. Most tests are about deleting itself, without a trash.
     env: {
       PATH: process.env.PATH,
