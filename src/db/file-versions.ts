@@ -30,6 +30,10 @@ type NewEarlierVersion = Pick<EarlierVersion, 'id' | 'providerId' | 'path' | 'us
 export type VersionContent = Pick<EarlierVersion, 'size' | 'modifiedAt' | 'etag'>
 type At = Pick<EarlierVersion, 'providerId' | 'path'>
 
+/** Selects the holds on a version. */
+const isHolding = sql<SqlBool>`entry_holds.provider_id = file_versions.provider_id and ${isActiveHold}
+  and starts_with(file_versions.path, entry_holds.path)`
+
 /** A change that has not been renewed for this time counts as interrupted. */
 const leaseEnd = secondsFromNow(2 * 60)
 /** The time until a server looks again at what could not be finished. */
@@ -55,32 +59,54 @@ export async function insertVersion(db: Database, version: NewEarlierVersion, da
 }
 
 /**
- * Lists a version, which is in the reserved folder now. Stores it again if another server has taken it for one that never got there. Of
- * the versions with its path, removes the oldest ones.
+ * Lists a version, which is in the reserved folder now, unless somebody has removed it by now. Of the versions with its path, removes the
+ * oldest ones.
  * @param count the maximum number of versions of a file; null to remove none
+ * @returns false if the row of the version is gone: it was restored, or another server has taken it for one that never got there
  */
 export async function markKept(
   db: Database,
-  version: EarlierVersion,
+  { id, providerId, path }: EarlierVersion,
   { size, modifiedAt, etag }: VersionContent,
   count: number | null,
-): Promise<void> {
-  const { id, providerId, userId, replacedAt, expiresAt } = version
-  const path = storedPath(version.path)
-  await sql`
+): Promise<boolean> {
+  const { rows } = await sql`
     with kept as (
-      insert into file_versions (id, provider_id, path, size, modified_at, etag, user_id, state, replaced_at, expires_at, due_at)
-      values (${id}, ${providerId}, ${path}, ${size}, ${modifiedAt}, ${etag}, ${userId}, 'KEPT', ${replacedAt}, ${expiresAt},
-        ${expiresAt})
-      on conflict (id) do update set state = 'KEPT', size = excluded.size, modified_at = excluded.modified_at,
-        etag = excluded.etag, due_at = file_versions.expires_at
+      update file_versions set state = 'KEPT', size = ${size}, modified_at = ${modifiedAt}, etag = ${etag}, due_at = expires_at
+      where id = ${id} and state in ('KEEPING', 'RESTORING')
+    ), removed as (
+      update file_versions set state = 'REMOVING', due_at = now()
+      where id in (
+        select id from file_versions
+        where provider_id = ${providerId} and ${isAtAny([storedPath(path)])} and state = 'KEPT' and id < ${id}
+        order by id desc offset ${count === null ? null : Math.max(0, count - 1)} limit ${count === null ? 0 : null}
+      )
     )
-    update file_versions set state = 'REMOVING', due_at = now()
-    where id in (
-      select id from file_versions
-      where provider_id = ${providerId} and ${isAtAny([path])} and state = 'KEPT' and id < ${id}
-      order by id desc offset ${count === null ? null : Math.max(0, count - 1)} limit ${count === null ? 0 : null}
-    )`.execute(db)
+    select from file_versions where id = ${id}`.execute(db)
+  return rows.length > 0
+}
+
+/** Stores and lists a version again whose row is gone, although its content is in the reserved folder. */
+export async function insertKept(db: Database, version: EarlierVersion, content: VersionContent): Promise<void> {
+  const { id, providerId, userId, replacedAt, expiresAt } = version
+  const { size, modifiedAt, etag } = content
+  await db
+    .insertInto('file_versions')
+    .values({
+      id,
+      provider_id: providerId,
+      path: storedPath(version.path),
+      user_id: userId,
+      state: 'KEPT',
+      size,
+      modified_at: modifiedAt,
+      etag,
+      replaced_at: replacedAt,
+      expires_at: expiresAt,
+      due_at: expiresAt,
+    })
+    .onConflict(conflict => conflict.column('id').doNothing())
+    .execute()
 }
 
 /** Renews the lease of a version whose state changes. */
@@ -103,6 +129,19 @@ export async function postponeVersion(db: Database, { id, state }: EarlierVersio
     .execute()
 }
 
+/** Looks again when the hold on an expired version ends, and each day if that has no date, because it may be released. */
+export async function postponeHeldVersion(db: Database, { id }: EarlierVersion): Promise<void> {
+  const nextLook = sql<Date>`coalesce((
+    select case when bool_or(held_until is null) then now() + interval '1 day' else max(held_until) end
+    from entry_holds where ${isHolding}), now())`
+  await db
+    .updateTable('file_versions')
+    .set({ due_at: nextLook })
+    .where('id', '=', id)
+    .where('state', '=', 'KEPT')
+    .execute()
+}
+
 export async function deleteVersionRow(db: Database, id: string): Promise<void> {
   await db.deleteFrom('file_versions').where('id', '=', id).execute()
 }
@@ -121,29 +160,45 @@ export async function removeVersion(
   return numUpdatedRows > 0n
 }
 
-/** Takes the versions of everything at a path and below it out of the list. */
-export async function removeVersionsWithin(db: Database, { providerId, path }: At): Promise<void> {
+/**
+ * Takes the versions of everything at a path and below it out of the list.
+ * @param before only those that were replaced before this time; null for all
+ */
+export async function removeVersionsWithin(db: Database, { providerId, path }: At, before: Date | null): Promise<void> {
   await db
     .updateTable('file_versions')
     .set({ state: 'REMOVING', due_at: sql<Date>`now()` })
     .where('provider_id', '=', providerId)
     .where(isWithinPath(storedPath(path)))
     .where('state', '=', 'KEPT')
+    .where(sql<SqlBool>`replaced_at <= coalesce(${before}, now())`)
     .execute()
 }
 
+export interface EntryMove {
+  from: At
+  to: At
+}
+
 /**
- * Gives the versions of everything at a path and below it the paths that it has been moved to.
- * @param before only those that were replaced before this time
+ * Gives the versions of everything at some paths and below them the paths that it has been moved to. Versions stay where they are if an
+ * entry has moved to another provider.
+ * @param before only those that were replaced before this time; null for all
  */
-export async function moveVersions(db: Database, from: At, to: At, before: Date | null = null): Promise<void> {
-  if (from.providerId !== to.providerId) return
-  const [source, target] = [storedPath(from.path), storedPath(to.path)]
+export async function moveVersions(db: Database, moves: readonly EntryMove[], before: Date | null): Promise<void> {
+  const inside = moves.filter(({ from, to }) => from.providerId === to.providerId && from.path !== to.path)
+  if (inside.length === 0) return
+  const providerIds = inside.map(({ from }) => from.providerId)
+  const [sources, targets] = [
+    inside.map(({ from }) => storedPath(from.path)),
+    inside.map(({ to }) => storedPath(to.path)),
+  ]
   await sql`
-    update file_versions set path = ${target} || substr(path, length(${source}) + 1)
-    where provider_id = ${from.providerId} and ${isWithinPath(source)} and replaced_at <= coalesce(${before}, now())`.execute(
-    db,
-  )
+    update file_versions set path = moved.target || substr(path, length(moved.source) + 1)
+    from unnest(${providerIds}::uuid[], ${sources}::text[], ${targets}::text[]) as moved (provider_id, source, target)
+    where file_versions.provider_id = moved.provider_id
+      and left(path, 400) collate "C" between left(moved.source, 400) and left(rtrim(moved.source, '/') || '0', 400)
+      and starts_with(path, moved.source) and replaced_at <= coalesce(${before}, now())`.execute(db)
 }
 
 /** Returns the newest versions of a path first. @param page.before the id before which they are; null for the newest */
@@ -217,9 +272,7 @@ export function isAnyVersionDue(db: Database): Promise<boolean> {
 }
 
 /** Versions on hold do not expire. */
-const isHeld = sql<SqlBool>`exists (
-  select from entry_holds where entry_holds.provider_id = file_versions.provider_id and ${isActiveHold}
-    and starts_with(file_versions.path, entry_holds.path))`
+const isHeld = sql<SqlBool>`exists (select from entry_holds where ${isHolding})`
 
 /**
  * Claims a version that has expired or whose change was interrupted, as it is from now on: an expired one is REMOVING, unless it is on

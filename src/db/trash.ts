@@ -134,10 +134,14 @@ export async function findItemOfJob(db: Database, jobId: string): Promise<TrashI
   return row ? toItem(row) : null
 }
 
-/** Takes an item out of the list, to restore it. Returns null if it is not in the trash, or is being restored already. */
+/**
+ * Takes an item out of the list, to restore it. Returns null if it is not in the trash, or is being restored already.
+ * @param options.isRepeated whether the caller may have begun to restore it before, and was interrupted
+ */
 export async function takeForRestore(
   db: Database,
   { id, providerId, path }: Pick<TrashItem, 'id' | 'providerId' | 'path'>,
+  { isRepeated } = { isRepeated: false },
 ): Promise<TrashItem | null> {
   const row = await db
     .updateTable('trash_items')
@@ -145,7 +149,7 @@ export async function takeForRestore(
     .where('id', '=', id)
     .where('provider_id', '=', providerId)
     .where('path', '=', path)
-    .where('state', '=', 'TRASHED')
+    .where('state', 'in', isRepeated ? ['TRASHED', 'RESTORING'] : ['TRASHED'])
     .returningAll()
     .executeTakeFirst()
   return row ? toItem(row) : null

@@ -1,7 +1,7 @@
 import { orAborted } from '../../adapters/contract.ts'
 
 /** A signal that also aborts when another one does, until it is disposed of. */
-interface Follower extends Disposable {
+export interface Follower extends Disposable {
   readonly signal: AbortSignal
   abort(reason: unknown): void
 }

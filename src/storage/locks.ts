@@ -1,28 +1,50 @@
 /** Locks by name, across all replicas, for adapters whose back end has no atomic create. */
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Exclusive, orAborted, StorageError } from '../../adapters/contract.ts'
+import { orAborted, StorageError } from '../../adapters/contract.ts'
 import type { Database } from '../db/client.ts'
 import { deleteEndedLocks, releaseLocks, renewalInterval, renewLocks, takeLocks } from '../db/locks.ts'
 import { batched } from '../db/lookups.ts'
-import { toAppError } from '../errors.ts'
+import { AppError, toAppError } from '../errors.ts'
 import { LeaseKeeper } from '../lib/lease-keeper.ts'
 import { startDeadline } from '../lib/timeout.ts'
 
 /** Milliseconds between attempts to take a lock that another replica holds. */
 const pollInterval = 100
-/** Milliseconds that a caller waits for a lock. */
-const timeout = 60_000
+/** Milliseconds that a caller waits for a lock, unless it says otherwise. */
+const usualTimeout = 60_000
+/** Milliseconds without a renewal after which a lock counts as lost: fewer than its lease. */
+const lossTimeout = 25_000
 
-export interface Locks {
-  exclusively: Exclusive
+/** What the work of a caller knows about its lock. */
+export interface HeldLock {
+  /** Aborts when another replica may have the lock. */
+  readonly lost: AbortSignal
+  /** @throws UNAVAILABLE if another replica may have the lock, also when this server was paused until now */
+  require(): void
 }
 
-export function createLocks(db: Database): Locks {
+export interface Locks {
+  /**
+   * Runs `work` while no other call with the same name runs on any replica, as `Exclusive` does.
+   * @param options.timeout milliseconds to wait for the lock. Default: a minute
+   */
+  exclusively<T>(
+    name: string,
+    options: { signal?: AbortSignal; timeout?: number },
+    work: (lock: HeldLock) => Promise<T>,
+  ): Promise<T>
+}
+
+/** @param now milliseconds of a clock that also runs while the process is paused */
+export function createLocks(db: Database, now = () => performance.now()): Locks {
   const holder = randomUUID()
   /** The end of each key's queue in this process. Only the first caller in a queue asks the database for the lock. */
   const queues = new Map<string, Promise<void>>()
+  const held = new Set<{ check(): void }>()
   let keeper: LeaseKeeper | null = null
+  /** When the last successful renewal of all locks was sent. */
+  let renewedAt = Number.NEGATIVE_INFINITY
   let cleaned = false
 
   const take = batched(async (keys: readonly string[]) => {
@@ -35,15 +57,45 @@ export function createLocks(db: Database): Locks {
     return new Map<string, true>()
   })
 
-  async function takeFromOthers(key: string, signal: AbortSignal): Promise<void> {
-    while (!(await take(key))) await sleep(pollInterval, undefined, { signal })
+  /** Returns when the statement that took the lock was sent. */
+  async function takeFromOthers(key: string, signal: AbortSignal): Promise<number> {
+    for (;;) {
+      const sentAt = now()
+      if (await take(key)) return sentAt
+      await sleep(pollInterval, undefined, { signal })
+    }
+  }
+
+  async function renew(): Promise<void> {
+    const sentAt = now()
+    await renewLocks(db, holder)
+    renewedAt = sentAt
+  }
+
+  function hold(takenAt: number): HeldLock & { check(): void } {
+    const controller = new AbortController()
+    const check = () => {
+      // Once lost, it may have been another replica's, even if it is renewed later.
+      if (now() - Math.max(takenAt, renewedAt) > lossTimeout) controller.abort(lockLost())
+    }
+    return {
+      lost: controller.signal,
+      check,
+      require() {
+        check()
+        controller.signal.throwIfAborted()
+      },
+    }
   }
 
   function begin(key: string, end: Promise<void>): Promise<void> {
     const before = queues.get(key) ?? Promise.resolve()
     const last = before.then(() => end)
     queues.set(key, last)
-    keeper ??= new LeaseKeeper({ interval: renewalInterval, renew: () => renewLocks(db, holder) })
+    const onLost = () => {
+      for (const lock of held) lock.check()
+    }
+    keeper ??= new LeaseKeeper({ interval: renewalInterval, timeout: lossTimeout, renew, onLost })
     last.then(() => {
       if (queues.get(key) === last) queues.delete(key)
       if (queues.size > 0) return
@@ -54,7 +106,7 @@ export function createLocks(db: Database): Locks {
   }
 
   return {
-    async exclusively(name, { signal }, work) {
+    async exclusively(name, { signal, timeout = usualTimeout }, work) {
       const key = createHash('sha256').update(name).digest('hex')
       const { promise: end, resolve: leave } = Promise.withResolvers<void>()
       let isTaken = false
@@ -63,12 +115,15 @@ export function createLocks(db: Database): Locks {
         if (!cleaned) await deleteEndedLocks(db)
         cleaned = true
         isTaken = true
-        await takeFromOthers(key, waiting)
+        return hold(await takeFromOthers(key, waiting))
       }
+      let lock: ReturnType<typeof hold> | null = null
       try {
-        await withDeadline(takeTurn, signal)
-        return await work()
+        lock = await withDeadline(takeTurn, timeout, signal)
+        held.add(lock)
+        return await work(lock)
       } finally {
+        if (lock) held.delete(lock)
         // Only the next caller in the queue waits for the release, not this one.
         if (isTaken) void release(key).then(() => leave())
         else leave()
@@ -78,13 +133,14 @@ export function createLocks(db: Database): Locks {
 }
 
 /** Waits for a turn. @throws the signal's reason; UNAVAILABLE after the timeout */
-async function withDeadline(
-  wait: (signal: AbortSignal) => Promise<void>,
+async function withDeadline<T>(
+  wait: (signal: AbortSignal) => Promise<T>,
+  timeout: number,
   signal: AbortSignal | undefined,
-): Promise<void> {
+): Promise<T> {
   using waiting = startDeadline(timeout, () => new Error('The lock was not free in time.'), signal)
   try {
-    await wait(waiting.signal)
+    return await wait(waiting.signal)
   } catch (error) {
     if (signal?.aborted) throw signal.reason
     if (waiting.signal.aborted) throw busy(error)
@@ -96,4 +152,8 @@ const bytes = (key: string) => Buffer.from(key, 'hex')
 
 function busy(cause: unknown): StorageError {
   return new StorageError('UNAVAILABLE', 'Another write to this path is under way: try again later.', { cause })
+}
+
+function lockLost(): AppError {
+  return new AppError('UNAVAILABLE', 'This server was paused or had no database for too long: try again.')
 }

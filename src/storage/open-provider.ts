@@ -1,5 +1,5 @@
 /** Opens a back end through its adapter, and gives the adapter its tokens, its locks and its network. */
-import type { Call, Exclusive, Host, Network, StorageProvider } from '../../adapters/contract.ts'
+import type { Call, Host, Network, StorageProvider } from '../../adapters/contract.ts'
 import { StorageError } from '../../adapters/contract.ts'
 import { createPool } from '../../adapters/pool.ts'
 import type { Database } from '../db/client.ts'
@@ -8,7 +8,7 @@ import { toAppError } from '../errors.ts'
 import { callAdapter, isStorageError } from './adapter-call.ts'
 import type { Config } from './config.ts'
 import { checkProvider, withHostRules } from './host-rules.ts'
-import { createLocks } from './locks.ts'
+import { createLocks, type Locks } from './locks.ts'
 import type { Adapter } from './registry.ts'
 import type { TokenStore } from './tokens.ts'
 
@@ -34,7 +34,7 @@ export interface ProviderOpener {
   /** Calls a provider for something other than content. @throws UNAVAILABLE after the metadata timeout; BACK_END_FAULT and others */
   ask<T>(signal: AbortSignal | null, call: (call: Call) => Promise<T>, discard?: (late: T) => unknown): Promise<T>
   /** The locks that adapters get. */
-  readonly exclusively: Exclusive
+  readonly exclusively: Locks['exclusively']
 }
 
 export function createProviderOpener(options: {

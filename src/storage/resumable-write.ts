@@ -23,11 +23,11 @@ interface ResumableContext {
   timeouts: TransferTimeouts
   /** Runs work that records what it stores at the back end: see `createWriteTracker`. */
   track<T>(work: (unfinished: Unfinished) => Promise<T>): Promise<T>
-  /** Runs the step that makes the file visible, with what keeps a file that it replaces. @throws LOCKED, ON_HOLD */
+  /** Runs the step that makes the file visible, with what keeps a file that it replaces and the signal of the step. @throws LOCKED, ON_HOLD */
   complete<T>(
     signal: AbortSignal,
     options: { overwrite: boolean },
-    work: (keeping: Keeping | null) => Promise<T>,
+    work: (keeping: Keeping | null, signal: AbortSignal) => Promise<T>,
   ): Promise<T>
   contents: UnfinishedContents
   /** Called when the file is visible. @param sha256 null if this process has not sent all of its bytes in order */
@@ -94,7 +94,7 @@ export class ResumableLocation {
       if (content) this.#context.contents.keep(next, content)
       return next
     }
-    return this.#send(requestSignal, readableOf(bytes), options.size, append, content)
+    return this.#send(requestSignal, readableOf(bytes), options.size, append, { content })
   }
 
   /** Stores a part, and returns its tag. Call it only if `minPartSize` is not null. */
@@ -119,10 +119,10 @@ export class ResumableLocation {
     parts: readonly { number: number; tag: string }[],
     options: { size: number; overwrite: boolean },
   ): Promise<CheckedEntry> {
-    return this.#context.complete(requestSignal, options, async keeping => {
+    return this.#context.complete(requestSignal, options, async (keeping, granted) => {
       await keeping?.before()
       const call = { ...options, ...keeping?.option }
-      return runWithTimeout(requestSignal, this.#context.timeouts.step, signal =>
+      return runWithTimeout(granted, this.#context.timeouts.step, signal =>
         callAdapterForChange(signal, async () =>
           this.#stored(await this.#parts.complete(state, parts, { ...call, signal }), options.size),
         ),
@@ -148,7 +148,7 @@ export class ResumableLocation {
     bytes: AsyncIterable<Buffer>,
     options: { offset: number; size: number; overwrite: boolean },
   ): Promise<CheckedEntry> {
-    return this.#context.complete(requestSignal, options, async keeping => {
+    return this.#context.complete(requestSignal, options, async (keeping, granted) => {
       const content = this.#context.contents.take(state, options.offset)
       const complete = async (body: Readable, signal: AbortSignal) => {
         const size = options.offset + options.size
@@ -159,7 +159,7 @@ export class ResumableLocation {
       }
       const last = readableOf(bytes)
       const body = keeping ? await keeping.beforeEndOf(last) : last
-      return this.#send(requestSignal, body, options.size, complete, content)
+      return this.#send(granted, body, options.size, complete, { content, keeping })
     })
   }
 
@@ -181,13 +181,17 @@ export class ResumableLocation {
     body: Readable,
     size: number,
     use: (body: Readable, signal: AbortSignal) => Promise<T>,
-    content?: ContentHash | null,
+    { content, keeping }: { content?: ContentHash | null; keeping?: Keeping | null } = {},
   ): Promise<T> {
     // The body may fail before the adapter reads it. The adapter then gets the error from its first read.
     body.on('error', () => {})
     const send = (signal: AbortSignal) =>
       callAdapterForChange(signal, () => use(body, signal).finally(() => body.destroy()))
-    return writeWithTimeout(requestSignal, body, this.#context.timeouts, size, send, content?.update)
+    return writeWithTimeout(requestSignal, body, this.#context.timeouts, send, {
+      size,
+      onChunk: content?.update,
+      isPaused: () => keeping?.isBusy === true,
+    })
   }
 }
 

@@ -63,19 +63,25 @@ export function readWithTimeout(body: Readable, time: number): Readable {
   return result
 }
 
+interface WriteWatch {
+  /** Bytes; undefined if the size is unknown. */
+  size: number | undefined
+  /** Is called for each chunk that is taken from the body, in order. */
+  onChunk?: ((chunk: Uint8Array) => void) | undefined
+  /** Returns whether the back end waits for other work, which has timeouts of its own. */
+  isPaused?: (() => boolean) | undefined
+}
+
 /**
  * Runs `work`, which sends `body` to a back end.
- * @param size bytes; undefined if unknown
- * @param onChunk is called for each chunk that is taken from the body, in order
  * @throws UNAVAILABLE if the back end reads nothing from a waiting body for too long
  */
 export async function writeWithTimeout<T>(
   signal: AbortSignal,
   body: Readable,
   { transfer, step }: TransferTimeouts,
-  size: number | undefined,
   work: (signal: AbortSignal) => Promise<T>,
-  onChunk?: (chunk: Uint8Array) => void,
+  { size, onChunk, isPaused = () => false }: WriteWatch,
 ): Promise<T> {
   using timeout = followSignal(signal)
   let taken = 0
@@ -98,7 +104,7 @@ export async function writeWithTimeout<T>(
   const timer = setInterval(() => {
     const isAllTaken = body.readableEnded || taken === size
     const isClientAwaited = !isAllTaken && body.readableLength === 0
-    if (taken !== takenBefore || isClientAwaited) {
+    if (taken !== takenBefore || isClientAwaited || isPaused()) {
       takenBefore = taken
       movedAt = performance.now()
     }

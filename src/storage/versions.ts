@@ -6,15 +6,15 @@
  * arrived, just before that becomes visible.
  */
 import { type Readable, Transform } from 'node:stream'
-import type { Call, Exclusive, KeepReplaced, StorageProvider } from '../../adapters/contract.ts'
+import type { KeepReplaced, StorageProvider } from '../../adapters/contract.ts'
 import { timeOrderedIds } from '../auth/id.ts'
 import { childOf, isWithin, nameOf, type StoragePath, trashFolder } from '../auth/path.ts'
-import type { Grant } from '../auth/policy.ts'
 import type { Database } from '../db/client.ts'
 import type { VersionSettings } from '../db/entry-holds.ts'
 import {
   deleteVersionRow,
   type EarlierVersion,
+  insertKept,
   insertVersion,
   markKept,
   noteContent,
@@ -25,10 +25,12 @@ import {
 import { AppError, toAppError } from '../errors.ts'
 import { LeaseKeeper } from '../lib/lease-keeper.ts'
 import { settle } from '../lib/settle.ts'
-import { callAdapter, fromAdapter, isStorageError } from './adapter-call.ts'
+import { type Follower, followSignal } from '../lib/timeout.ts'
+import { fromAdapter } from './adapter-call.ts'
 import { detach } from './body-streams.ts'
-import { type CheckedEntry, checkBody, checkEntry, fault, toEntry } from './validate-entry.ts'
-import type { WriteTracker } from './write-tracker.ts'
+import type { HeldLock, Locks } from './locks.ts'
+import { type CheckedEntry, checkEntry } from './validate-entry.ts'
+import { copyOver, findFile, type ReplacedFile } from './version-copy.ts'
 
 export interface VersionTraits {
   /** The maximum number of earlier versions of a file; 0 keeps none. */
@@ -44,19 +46,12 @@ export type UsualVersions = Pick<VersionTraits, 'count' | 'days'>
 
 /** Milliseconds: shorter than a lease. */
 const heartbeat = 30_000
-
-/** A file that a change may replace. */
-export interface ReplacedFile {
-  provider: StorageProvider
-  grant: Grant
-  path: StoragePath
-  settings: VersionSettings
-  writeTracker: WriteTracker
-}
+/** Milliseconds that a change waits for others of the same path, which may be large uploads. */
+const longestWait = 10 * 60_000
 
 interface StoreOptions {
   db: Database
-  exclusively: Exclusive
+  exclusively: Locks['exclusively']
   usual: UsualVersions
   onError: (error: unknown) => void
 }
@@ -75,16 +70,20 @@ export function createVersionStore(options: StoreOptions) {
   return {
     traitsOf,
 
-    /** Runs a change that may replace or delete a file. `work` gets null if no version is kept. */
+    /**
+     * Runs a change that may replace or delete a file. `work` gets null if no version is kept, and a signal that also aborts when another
+     * server may have begun to replace the file.
+     */
     async keeping<T>(
       file: ReplacedFile,
       signal: AbortSignal,
-      work: (keeping: Keeping | null) => Promise<T>,
+      work: (keeping: Keeping | null, signal: AbortSignal) => Promise<T>,
     ): Promise<T> {
       const traits = traitsOf(file.provider, file.settings)
-      if (traits.count === 0 || isWithin(file.path, trashFolder)) return await work(null)
-      await using keeping = new Keeping(options, file, traits, signal)
-      const result = await work(keeping)
+      if (traits.count === 0 || isWithin(file.path, trashFolder)) return await work(null, signal)
+      using running = followSignal(signal)
+      await using keeping = new Keeping(options, file, traits, running)
+      const result = await work(keeping, running.signal)
       await keeping.succeeded()
       return result
     },
@@ -98,18 +97,20 @@ export class Keeping implements AsyncDisposable {
   readonly #options: StoreOptions
   readonly #file: ReplacedFile
   readonly #traits: VersionTraits
-  readonly #signal: AbortSignal
+  readonly #running: Follower
+  #lock: HeldLock | null = null
   #leave: (() => void) | null = null
   #version: EarlierVersion | null = null
   #content: VersionContent | null = null
   #lease: LeaseKeeper | null = null
   #isOver = false
+  #isBusy = false
 
-  constructor(options: StoreOptions, file: ReplacedFile, traits: VersionTraits, signal: AbortSignal) {
+  constructor(options: StoreOptions, file: ReplacedFile, traits: VersionTraits, running: Follower) {
     this.#options = options
     this.#file = file
     this.#traits = traits
-    this.#signal = signal
+    this.#running = running
   }
 
   /** The option with which an adapter keeps the file in the same step. Empty for other back ends: there, `before` copies the file. */
@@ -124,13 +125,24 @@ export class Keeping implements AsyncDisposable {
     }
   }
 
+  /** Whether `before` waits for its turn or copies the file, with timeouts of its own. */
+  get isBusy(): boolean {
+    return this.#isBusy
+  }
+
   /** Copies the file at a back end that does not keep it in the same step. Call it just before the step. */
   async before(): Promise<void> {
     if (this.#traits.isOneStep) return
-    // Until it is the turn of this change, another one may create or replace the file.
-    await this.#enter()
-    const existing = await this.#stat()
-    if (existing) await this.preserve(to => this.#copy(existing, to))
+    const { signal } = this.#running
+    this.#isBusy = true
+    try {
+      // Until it is the turn of this change, another one may create or replace the file.
+      await this.#enter()
+      const existing = await findFile(this.#file, signal)
+      if (existing) await this.preserve(to => copyOver(this.#file, existing, to, signal))
+    } finally {
+      this.#isBusy = false
+    }
   }
 
   /** Returns the body of a write, which ends after `before`. */
@@ -184,6 +196,8 @@ export class Keeping implements AsyncDisposable {
       this.#version = null
       await deleteVersionRow(db, id)
     }
+    // Otherwise the change would replace what another server has stored meanwhile.
+    this.#requireRunning()
   }
 
   /** Lists the version, if there is one. */
@@ -191,8 +205,16 @@ export class Keeping implements AsyncDisposable {
     const [version, content] = [this.#version, this.#content]
     if (!version || !content) return
     // If this fails, a server lists the version later.
-    await markKept(this.#options.db, version, content, this.#traits.count).catch(this.#options.onError)
+    await this.#list(version, content).catch(this.#options.onError)
     this.#version = null
+  }
+
+  async #list(version: EarlierVersion, content: VersionContent): Promise<void> {
+    const { db } = this.#options
+    if (await markKept(db, version, content, this.#traits.count)) return
+    // This server was paused for long. Others have restored the version, or forgotten it before its content was there.
+    const kept = { ...this.#file, path: childOf(trashFolder, version.id) }
+    if (await findFile(kept, this.#running.signal)) await insertKept(db, version, content)
   }
 
   /** Takes the version back, as the change has replaced nothing. */
@@ -221,56 +243,24 @@ export class Keeping implements AsyncDisposable {
     if (this.#leave) return
     const { grant, path } = this.#file
     const [entered, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const turn = this.#options.exclusively(`version ${grant.providerId}/${path}`, { signal: this.#signal }, () => {
+    const options = { signal: this.#running.signal, timeout: longestWait }
+    const turn = this.#options.exclusively(`version ${grant.providerId}/${path}`, options, lock => {
+      this.#lock = lock
+      lock.lost.addEventListener('abort', () => this.#running.abort(lock.lost.reason), { once: true })
       entered.resolve()
       return left.promise
     })
     await Promise.race([entered.promise, turn]).catch(error => {
-      throw fromAdapter(error, this.#signal)
+      throw fromAdapter(error, options.signal)
     })
     this.#leave = left.resolve
     if (this.#isOver) left.resolve()
     this.#requireRunning()
   }
 
-  /** A change that has timed out may still be waiting for its turn. */
+  /** A change that has timed out may still be waiting for its turn, and another server may have taken the turn of a paused one. */
   #requireRunning(): void {
     if (this.#isOver) throw new AppError('UNAVAILABLE')
-  }
-
-  async #stat(): Promise<CheckedEntry | null> {
-    const { provider, path } = this.#file
-    try {
-      const entry = await this.#call(call => provider.stat(path, call))
-      return entry.kind === 'file' ? checkEntry(entry, nameOf(path)) : null
-    } catch (error) {
-      if (error instanceof AppError && error.reason === 'NOT_FOUND') return null
-      throw error
-    }
-  }
-
-  /** Copies the file, through this server if the back end does not copy by itself. The version has the time and etag of the file. */
-  async #copy(existing: CheckedEntry, to: StoragePath): Promise<CheckedEntry> {
-    const { provider, grant, path, writeTracker } = this.#file
-    const { size, modifiedAt, etag } = existing
-    const copied = await this.#call(call =>
-      writeTracker.track(grant, to, async unfinished => {
-        const options = { ...call, overwrite: true, unfinished }
-        try {
-          const copy = await provider.copy?.(path, to, { ...options, entry: toEntry(existing) })
-          if (copy) return copy
-        } catch (error) {
-          if (!isStorageError(error) || error.code !== 'NOT_IN_ONE_STEP') throw error
-        }
-        const { body } = await provider.read(path, call)
-        return await provider.write(to, checkBody(body), { ...options, ...(size !== null && { size }) })
-      }),
-    )
-    if (size !== null && copied.size !== null && copied.size !== size) throw fault('a copy of another size')
-    return { ...checkEntry(copied, nameOf(to)), modifiedAt, etag, fileId: null }
-  }
-
-  #call<T>(call: (call: Call) => Promise<T>): Promise<T> {
-    return callAdapter(this.#signal, () => call({ signal: this.#signal }))
+    this.#lock?.require()
   }
 }

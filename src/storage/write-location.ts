@@ -73,7 +73,11 @@ export class WriteLocation extends ReadLocation {
           contents.wrote(this, stored, sha256 ? sha256() : (content?.digest(stored.size) ?? null))
           return stored
         })
-      return writeWithTimeout(granted, sent, timeouts, options.size, send, content?.update)
+      return writeWithTimeout(granted, sent, timeouts, send, {
+        size: options.size,
+        onChunk: content?.update,
+        isPaused: () => keeping?.isBusy === true,
+      })
     })
   }
 
@@ -101,17 +105,20 @@ export class WriteLocation extends ReadLocation {
     work: (signal: AbortSignal, keeping: Keeping | null) => Promise<T>,
   ): Promise<T> {
     return this.runChange(grants, change, requestSignal, (signal, settings) =>
-      change.overwrite ? this.keeping(settings, signal, keeping => work(signal, keeping)) : work(signal, null),
+      change.overwrite
+        ? this.keeping(settings, signal, (keeping, granted) => work(granted, keeping))
+        : work(signal, null),
     )
   }
 
   private keeping<T>(
     settings: VersionSettings,
     signal: AbortSignal,
-    work: (keeping: Keeping | null) => Promise<T>,
+    work: (keeping: Keeping | null, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const { provider, writeTracker, versions } = this.context
-    return versions.keeping({ provider, grant: this.grant, path: this.path, settings, writeTracker }, signal, work)
+    const { provider, writeTracker, timeouts, versions } = this.context
+    const file = { provider, grant: this.grant, path: this.path, settings, writeTracker, timeouts }
+    return versions.keeping(file, signal, work)
   }
 
   /** How many versions of replaced and deleted files are kept here. */
@@ -166,7 +173,7 @@ export class WriteLocation extends ReadLocation {
       complete: async (signal, { overwrite }, work) => {
         const change = { path: this.path, isTree: false, isMember: true }
         const settings = await this.context.changes.require(this.grant, change)
-        return overwrite ? this.keeping(settings, signal, work) : work(null)
+        return overwrite ? this.keeping(settings, signal, work) : work(null, signal)
       },
     })
   }
@@ -243,14 +250,17 @@ export class WriteLocation extends ReadLocation {
     if (!destination.sharesBackEnd(this) || !move) return null
     await this.requireChangeable({ isTree: true })
     return this.context.quotas.move(this.grant, { from: this.path, to: destination.path, size }, () =>
-      destination.inOneStep(this, { isTree: true, overwrite }, signal, async (call, keeping) => {
-        // A directory never replaces a file.
-        if (seen?.kind !== 'directory') await keeping?.before()
-        const options = { overwrite, ...keeping?.option, ...known(seen), ...call }
-        const moved = await move(this.path, destination.path, options)
-        await this.context.contents.moved(this, destination.path)
-        return checkEntry(moved, nameOf(destination.path))
-      }),
+      destination.inOneStep(
+        this,
+        { isTree: true, overwrite, isFolder: seen?.kind === 'directory' },
+        signal,
+        async (call, keeping) => {
+          const options = { overwrite, ...keeping?.option, ...known(seen), ...call }
+          const moved = await move(this.path, destination.path, options)
+          await this.context.contents.moved(this, destination.path)
+          return checkEntry(moved, nameOf(destination.path))
+        },
+      ),
     )
   }
 
@@ -269,7 +279,6 @@ export class WriteLocation extends ReadLocation {
     const entry = toEntry(seen)
     return this.context.quotas.write(this.grant, this.path, { size: seen.size ?? 0 }, () =>
       this.inOneStep(source, { isTree: true, overwrite }, signal, async (call, keeping) => {
-        await keeping?.before()
         const copied = await this.context.writeTracker.track(this.grant, this.path, unfinished =>
           copy(source.path, this.path, { overwrite, ...keeping?.option, ...call, unfinished, entry }),
         )
@@ -305,12 +314,14 @@ export class WriteLocation extends ReadLocation {
   /** Returns null for NOT_IN_ONE_STEP. */
   private inOneStep<T>(
     source: ReadLocation,
-    change: { isTree: boolean; isMember?: boolean; overwrite: boolean },
+    change: { isTree: boolean; isMember?: boolean; overwrite: boolean; isFolder?: boolean },
     requestSignal: AbortSignal,
     step: (call: Call, keeping: Keeping | null) => Promise<T>,
   ): Promise<T | null> {
-    return this.runReplacing([source.grant, this.grant], change, requestSignal, (granted, keeping) =>
-      runWithTimeout(granted, this.context.timeouts.step, signal =>
+    return this.runReplacing([source.grant, this.grant], change, requestSignal, async (granted, keeping) => {
+      // A folder never replaces a file.
+      if (!change.isFolder) await keeping?.before()
+      return runWithTimeout(granted, this.context.timeouts.step, signal =>
         callAdapterForChange(signal, async () => {
           try {
             return await step({ signal }, keeping)
@@ -320,8 +331,8 @@ export class WriteLocation extends ReadLocation {
             return null
           }
         }),
-      ),
-    )
+      )
+    })
   }
 
   /** Returns the location of an entry in the folder for deleted entries. @param id of an item that belongs to the granted path */

@@ -1,12 +1,13 @@
 /** Tests with other file systems below the root. The file runs itself again in a mount namespace. */
 import { execFileSync } from 'node:child_process'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { reachesData } from '../../adapters/backends/local/config.ts'
 import { localAdapter } from '../../adapters/backends/local/index.ts'
 import {
   at,
+  bodyOf,
   call,
   has,
   isMissing,
@@ -16,6 +17,7 @@ import {
   put,
   rejectsWith,
 } from '../../adapters/conformance/kit.ts'
+import type { StoragePath } from '../../adapters/contract.ts'
 import { recordingHost } from './host.ts'
 import { openTemporary } from './temporary.ts'
 
@@ -75,6 +77,18 @@ function mountTests(): void {
       // No staging folder remains on the other disk, and a mount point is refused before anything in it is deleted.
       t.strictSame((await readdir(join(root, 'disk'))).sort(), ['copied', 'new'])
       t.strictSame(await readdir(join(root, '.stowage-staging')), [])
+
+      await put(provider, 'disk/copied', 'private', true)
+      await chmod(join(root, 'disk/copied'), 0o600)
+      const preserved = async (preserve: (to: StoragePath) => Promise<unknown>) =>
+        void (await preserve(at('kept/copied')))
+      await provider.write(at('disk/copied'), bodyOf('new'), { ...replace, keep: preserved })
+      await has(provider, 'kept/copied', 'private')
+      t.equal(
+        (await stat(join(root, 'kept/copied'))).mode & 0o777,
+        0o600,
+        'an earlier version is no more readable than the file',
+      )
     })
   }
 

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { readdirSync, statSync } from 'node:fs'
 import {
   appendFile,
+  link,
   mkdir,
   open,
   readdir,
@@ -19,8 +20,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { localAdapter } from '../../adapters/backends/local/index.ts'
 import { namesAfter, packNames } from '../../adapters/backends/local/list.ts'
+import { claim } from '../../adapters/backends/local/replace.ts'
 import { sweepStaging, withStaged } from '../../adapters/backends/local/staging.ts'
-import { claim } from '../../adapters/backends/local/write.ts'
 import type { Harness } from '../../adapters/conformance/index.ts'
 import {
   at,
@@ -36,7 +37,7 @@ import {
   stalledBody,
 } from '../../adapters/conformance/kit.ts'
 import { oddNames } from '../../adapters/conformance/names.ts'
-import type { StorageProvider } from '../../adapters/contract.ts'
+import type { KeepReplaced, StorageProvider } from '../../adapters/contract.ts'
 import { builtInAdapters } from '../../adapters/index.ts'
 import { extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
@@ -309,4 +310,58 @@ t.test('the sweep leaves a file that is about to become visible with an old time
   } finally {
     await parent.close()
   }
+})
+
+t.test('a file that takes the place of one that was kept is kept, too', async t => {
+  const { provider, root } = await openTemporary(t)
+  const kept: string[] = []
+  const keepAnd =
+    (then: () => Promise<unknown>): KeepReplaced =>
+    async preserve => {
+      const path = at(`kept-${kept.length}`)
+      const entry = await preserve(path)
+      kept.push(entry ? await readFile(join(root, path), 'utf8') : 'nothing')
+      if (kept.length === 1) await then()
+    }
+  const ways: Record<string, (keep: KeepReplaced) => Promise<unknown>> = {
+    write: keep => provider.write(at('file'), bodyOf('new'), { ...call(), overwrite: true, keep }),
+    async move(keep) {
+      await put(provider, 'moved', 'new')
+      await provider.move?.(at('moved'), at('file'), { ...call(), overwrite: true, keep })
+    },
+  }
+  for (const [way, replace] of Object.entries(ways)) {
+    await put(provider, 'file', 'first', true)
+    const replaceByOther = async () => {
+      await rename(join(root, 'file'), join(root, 'away'))
+      await put(provider, 'file', 'second')
+    }
+    await replace(keepAnd(replaceByOther))
+    t.same([kept.splice(0), await readFile(join(root, 'file'), 'utf8')], [['first', 'second'], 'new'], way)
+    await replace(keepAnd(() => rename(join(root, 'file'), join(root, 'away'))))
+    t.same(
+      [kept.splice(0), await readFile(join(root, 'file'), 'utf8')],
+      [['new'], 'new'],
+      `${way}, if the file is gone`,
+    )
+  }
+})
+
+t.test('an upload whose server was killed when its file had both names changes nothing in it', async t => {
+  const { provider, root } = await openTemporary(t)
+  const { resumable } = provider
+  if (!resumable) throw new Error('A disk takes resumable uploads')
+  const begun = await resumable.begin(at('file'), call())
+  const state = await resumable.append(begun, bodyOf('abc'), { ...call(), offset: 0, size: 3 })
+  const { name } = JSON.parse(state)
+  const staged = join(root, '.stowage-staging', name)
+  await appendFile(staged, 'def')
+  await link(staged, join(root, 'file'))
+  await rename(join(root, 'file'), join(root, 'version'))
+  await put(provider, 'file', 'newer')
+  const end = { ...call(), offset: 3, size: 3 }
+  await rejectsWith('NOT_FOUND', resumable.append(state, bodyOf('xyz'), end))
+  t.equal((await resumable.complete(state, bodyOf('xyz'), { ...end, overwrite: true })).size, 6)
+  t.same(await Promise.all(['file', 'version'].map(each => readFile(join(root, each), 'utf8'))), ['newer', 'abcdef'])
+  t.notOk((await readdir(join(root, '.stowage-staging'))).includes(name))
 })

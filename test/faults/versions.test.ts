@@ -111,6 +111,57 @@ for (const moment of moments) {
   })
 }
 
+for (const moment of ['before it is replaced', 'after it is replaced'] as const) {
+  t.test(`another server changes the file while one is paused ${moment}`, async t => {
+    const [stopped, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    t.teardown(() => released.resolve())
+    const settings = { versionCount: 20 }
+    const app = await startApp(t, {
+      settings,
+      adapters: folder => [
+        stopping(folder, async now => {
+          if (now !== moment) return
+          stopped.resolve()
+          await released.promise
+        }),
+      ],
+    })
+    const { token } = await app.register('owner@example.org')
+    const root = join(app.folder, 'files')
+    await mkdir(root)
+    const providerId = await app.connectProvider(token, 'local', { root })
+    const query = 'query ($id: ID!) { versions(providerId: $id, path: "/file.txt") { nodes { id size } } }'
+    const versions = async () => (await app.ask(query, { id: providerId }, token)).versions.nodes
+    const content = () => readFile(join(root, 'file.txt'), 'utf8')
+    await writeFile(join(root, 'file.txt'), 'the old content')
+    const uploading = app.upload(token, providerId, '/file.txt', 'new', '&conflict=replace')
+    await stopped.promise
+    // As if the leases of the first server had ended.
+    await sql`update file_versions set due_at = now()`.execute(app.db)
+    await sql`delete from locks`.execute(app.db)
+    const other = await app.replica({ settings, adapters: [stopping(app.folder)] })
+    if (moment === 'before it is replaced') {
+      t.ok((await other.upload(token, providerId, '/file.txt', 'of another server', '&conflict=replace')).ok)
+      released.resolve()
+      t.ok((await uploading).ok)
+      t.same(
+        [await content(), (await versions()).map(({ size }: { size: number }) => size).toSorted()],
+        ['new', [15, 17]],
+        'both contents are versions',
+      )
+    } else {
+      await until(async () => (await versions()).length === 1)
+      const [version] = await versions()
+      const restore = 'mutation ($input: RestoreVersionInput!) { restoreVersion(input: $input) { path } }'
+      await other.ask(restore, { input: { id: version.id, conflict: 'RENAME' } }, token)
+      released.resolve()
+      t.ok((await uploading).ok)
+      t.same([await content(), await versions()], ['new', []], 'a version that was restored is not listed again')
+    }
+    await other.close()
+  })
+}
+
 t.test('a server that copies and then stops has kept no version yet', async t => {
   const [stopped, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   t.teardown(() => released.resolve())

@@ -332,6 +332,49 @@ t.test('versions follow a file or folder that moves, and stay while it is in the
   await set(disk, { trashDays: null })
 })
 
+t.test('versions follow what a job moves', async t => {
+  for (const path of ['/from/a.txt', '/from/sub/b.txt', '/c.txt']) {
+    await put(path, 'one')
+    await put(path, 'two')
+  }
+  await seed('to/from/a.txt', 'taken')
+  await seed('to/from/sub/x.txt', 'so that the folders are merged')
+  const input = {
+    kind: 'MOVE',
+    sources: ['/from', '/c.txt'].map(path => ({ providerId: disk, path })),
+    target: { providerId: disk, path: '/to' },
+    conflict: 'SKIP',
+  }
+  const { createJob } = await app.ask(
+    'mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id } } }',
+    { input },
+    token,
+  )
+  await until(async () => {
+    const { job } = await app.ask('query ($id: ID!) { job(id: $id) { state } }', { id: createJob.job.id }, token)
+    return job.state === 'SUCCEEDED' || job.state
+  })
+  t.same([await contents('/to/from/sub/b.txt'), await contents('/to/c.txt')], [['one'], ['one']])
+  t.same(
+    [await contents('/from/a.txt'), await contents('/to/from/a.txt')],
+    [['one'], []],
+    'a file that stays keeps them',
+  )
+})
+
+t.test('what was created and replaced during a long change keeps its versions', async t => {
+  await put('/doomed/a.txt', 'one')
+  await put('/doomed/a.txt', 'two')
+  await put('/doomed/a.txt', 'three')
+  const [newest] = await earlier('/doomed/a.txt')
+  await sql`update file_versions set replaced_at = now() + interval '1 hour' where id = ${uuidOf(newest?.id ?? '')}`.execute(
+    app.db,
+  )
+  const folder = { providerId: disk, path: '/doomed', recursive: true, permanent: true }
+  await app.ask(deleteEntry, { input: folder }, token)
+  t.same(await contents('/doomed/a.txt'), ['two'])
+})
+
 t.test('the oldest versions go by number, expired ones by time, and those on hold stay', async t => {
   t.same(await set(disk, { versionCount: 2, versionDays: 5 }), {
     versionCount: 2,
@@ -365,6 +408,8 @@ t.test('the oldest versions go by number, expired ones by time, and those on hol
   const other = await app.replica()
   await until(async () => `${await kept()}` === uuidOf(held?.id ?? '') || (await kept()).join())
   t.same([await contents('/held.txt'), await earlier('/many.txt')], [['1'], []])
+  const later = sql`select from file_versions where id = ${uuidOf(held?.id ?? '')} and due_at > now() + interval '20 hours'`
+  await until(async () => (await later.execute(app.db)).rows.length === 1)
   await other.close()
 })
 

@@ -88,3 +88,19 @@ t.test('the lock of a killed holder expires, and a running holder renews its loc
   await holding
   t.equal(await other, 'turn')
 })
+
+t.test('the work learns that another replica may have its lock', async t => {
+  const { db, b } = await replicas(t)
+  let paused = 0
+  const locks = createLocks(db, () => performance.now() + paused)
+  await locks.exclusively('name', {}, async lock => {
+    lock.require()
+    // As if this server had been paused until its lease ended.
+    paused = 31_000
+    await sql`update locks set ends_at = now()`.execute(db)
+    t.equal(await b.exclusively('name', {}, async () => 'turn'), 'turn')
+    t.throws(() => lock.require(), { message: /paused/ })
+    t.ok(lock.lost.aborted)
+  })
+  await locks.exclusively('name', {}, async lock => lock.require())
+})

@@ -29,7 +29,7 @@ import {
   withUploadFolder,
 } from './resumable.ts'
 import type { Staged } from './staging.ts'
-import { publishAt, writeBody } from './write.ts'
+import { endPublished, publishAt, writeBody } from './write.ts'
 
 export function partWrites(root: Root): PartWrites {
   return {
@@ -50,6 +50,8 @@ export function partWrites(root: Root): PartWrites {
         return await withUploadFolder(root, state, signal, async (staging, parent) => {
           const destination = { root, ...splitPath(state.path), overwrite, keep: keeperOf(root, options), signal }
           const entry = await withWhole(staging, state, listed, signal, async whole => {
+            const published = await endPublished(whole, destination.name)
+            if (published) return published
             await endFile(whole.handle, size, state)
             return await publishAt(whole, destination, undefined)
           })

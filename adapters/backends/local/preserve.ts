@@ -5,16 +5,34 @@ import { hasErrno } from './errors.ts'
 import { inside, splitPath, toEntry } from './names.ts'
 import { type Root, syncDirectory, withCreatedDirectory } from './open.ts'
 import { openFile } from './read.ts'
+import { type Keeper, linkless } from './replace.ts'
 import { copyBytes, type NamedEntry } from './transfer.ts'
-import { type Keeper, store } from './write.ts'
+import { store } from './write.ts'
 
 /** Returns the function that keeps a file before a call replaces it; undefined if the host keeps none. */
 export function keeperOf(root: Root, { keep, signal }: Call & Pick<Replacing, 'keep'>): Keeper | undefined {
-  return keep && ((parent, name) => keep(to => preserve(root, { parent, name }, to, signal)))
+  return (
+    keep &&
+    (async (parent, name) => {
+      const result: { kept: Kept | null } = { kept: null }
+      await keep(async to => {
+        result.kept = await preserve(root, { parent, name }, to, signal)
+        return result.kept?.entry ?? null
+      })
+      return result.kept
+    })
+  )
 }
 
-/** Lets a file have another path as well. Returns the entry there, or null if the file is gone. */
-async function preserve(root: Root, from: NamedEntry, to: StoragePath, signal: AbortSignal): Promise<Entry | null> {
+/** The entry of a version, and the file that it is of. */
+interface Kept {
+  entry: Entry
+  dev: bigint
+  ino: bigint
+}
+
+/** Lets a file have another path as well. Returns null if the file is gone. */
+async function preserve(root: Root, from: NamedEntry, to: StoragePath, signal: AbortSignal): Promise<Kept | null> {
   const source = inside(from.parent, from.name)
   const { parents, name } = splitPath(to)
   return await withCreatedDirectory(root, parents, signal, async folder => {
@@ -24,12 +42,12 @@ async function preserve(root: Root, from: NamedEntry, to: StoragePath, signal: A
     } catch (error) {
       if (hasErrno(error, 'ENOENT') && !(await isFile(source))) return null
       // The kernel also refuses links to files of other users (protected_hardlinks in proc_sys_fs(5)).
-      if (!hasErrno(error, 'EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS')) throw error
+      if (!hasErrno(error, 'EXDEV', ...linkless)) throw error
       return await copyTo(root, from, to, signal)
     }
-    const entry = await linkedEntry(folder, name)
+    const kept = await linkedEntry(folder, name)
     await syncDirectory(folder)
-    return entry
+    return kept
   })
 }
 
@@ -41,22 +59,28 @@ async function isFile(path: string | Buffer): Promise<boolean> {
 }
 
 /** Removes the link if something that is not served has taken the place of the file. */
-async function linkedEntry(folder: FileHandle, name: string): Promise<Entry | null> {
+async function linkedEntry(folder: FileHandle, name: string): Promise<Kept | null> {
   const path = inside(folder, name)
-  const entry = toEntry(name, await lstat(path, { bigint: true }))
-  if (entry) return entry
+  const stats = await lstat(path, { bigint: true })
+  const entry = toEntry(name, stats)
+  if (entry) return { entry, dev: stats.dev, ino: stats.ino }
   await unlink(path)
   return null
 }
 
 /** Returns the copy with the etag of the file and without its own id, so that the host recognizes the file by it. */
-async function copyTo(root: Root, from: NamedEntry, to: StoragePath, signal: AbortSignal): Promise<Entry> {
+async function copyTo(root: Root, from: NamedEntry, to: StoragePath, signal: AbortSignal): Promise<Kept> {
   const { handle, entry } = await openFile(from.parent, from.name)
   try {
     const { modifiedAt, size, etag } = entry
     const destination = { root, ...splitPath(to), overwrite: false, modifiedAt: modifiedAt ?? undefined, signal }
-    const { fileId: _, ...copy } = await store(destination, target => copyBytes(handle, size ?? 0, target, signal))
-    return { ...copy, ...(etag != null && { etag }) }
+    const { dev, ino, mode } = await handle.stat({ bigint: true })
+    const { fileId: _, ...copy } = await store(destination, async target => {
+      await copyBytes(handle, size ?? 0, target, signal)
+      // The folder of the versions is as open as the root, and a restored file has the mode of its version.
+      await target.chmod(Number(mode) & 0o777)
+    })
+    return { entry: { ...copy, ...(etag != null && { etag }) }, dev, ino }
   } finally {
     await handle.close()
   }

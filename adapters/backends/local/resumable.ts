@@ -10,7 +10,7 @@ import { inside, splitPath } from './names.ts'
 import { identityOf, openDeepest, type Root, withDirectory } from './open.ts'
 import { keeperOf } from './preserve.ts'
 import { create, openStaging, removeStaging, type Staged, unfinishedPrefix, uniqueTime } from './staging.ts'
-import { publishAt, writeBody } from './write.ts'
+import { endPublished, publishAt, writeBody } from './write.ts'
 
 /** Follows `unfinishedPrefix`. */
 const idPattern = /^[0-9a-f-]{36}$/
@@ -118,6 +118,8 @@ export function resumableWrites(root: Root): Omit<ResumableWrites, 'parts'> {
       reading(body, async () => {
         const state = parseState(text)
         return await withUnfinished(root, state, options.signal, async ({ handle }) => {
+          // The file is visible already.
+          if ((await handle.stat()).nlink > 1) throw uploadNotFound()
           const end = await add(handle, state, body, options)
           // An acknowledged append must survive a power cut.
           await handle.datasync()
@@ -131,6 +133,8 @@ export function resumableWrites(root: Root): Omit<ResumableWrites, 'parts'> {
         const { signal, overwrite } = options
         const destination = { root, ...splitPath(state.path), overwrite, keep: keeperOf(root, options), signal }
         return await withUnfinished(root, state, signal, async (staged, parent): Promise<Entry> => {
+          const published = await endPublished(staged, destination.name)
+          if (published) return published
           const end = await add(staged.handle, state, body, options)
           await endFile(staged.handle, end, state)
           const entry = await publishAt(staged, destination, undefined)

@@ -6,8 +6,9 @@ import { hasErrno } from './errors.ts'
 import { inside, self, toEntry } from './names.ts'
 import { isSame, syncDirectory } from './open.ts'
 import { FileBody } from './read.ts'
+import { type Keeper, linkOrClaim, replaceKept } from './replace.ts'
 import { clearStagingOf } from './staging.ts'
-import { type Keeper, linkOrClaim, writeBody } from './write.ts'
+import { writeBody } from './write.ts'
 
 /**
  * Copies a file between open handles. Shares blocks where the disk can (btrfs, XFS), otherwise copies chunks until an
@@ -76,15 +77,10 @@ async function areLinks(from: NamedEntry, { dev, ino, nlink }: BigIntStats, to: 
 /** Moves a file, and keeps one that it replaces. */
 async function moveAndKeep(source: SystemPath, identity: Identity, to: NamedEntry, keep: Keeper): Promise<void> {
   const destination = inside(to.parent, to.name)
-  try {
-    return await moveFile(source, identity, destination)
-  } catch (error) {
-    if (!hasErrno(error, 'EEXIST')) throw error
-  }
   // On disks that ignore case, the destination can be another spelling of the source.
   const existing = await lstat(destination, { bigint: true }).catch(() => null)
-  if (existing && !isSame(existing, identity)) await keep(to.parent, to.name)
-  await rename(source, destination)
+  if (existing && isSame(existing, identity)) return await rename(source, destination)
+  await replaceKept(source, to, keep, () => moveFile(source, identity, destination))
 }
 
 /** Moves over an existing entry. rename(2) allows only a file over a file and a directory over an empty one. */

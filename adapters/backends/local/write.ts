@@ -1,4 +1,4 @@
-import { type FileHandle, link, lstat, open, rename, unlink } from 'node:fs/promises'
+import { type FileHandle, link, open, rename, unlink } from 'node:fs/promises'
 import { addAbortSignal, Readable } from 'node:stream'
 import { alreadyExists, notAFile, notFound } from '../../bases/errors.ts'
 import type { Entry } from '../../contract.ts'
@@ -16,10 +16,8 @@ import {
   withDirectory,
 } from './open.ts'
 import { FileBody } from './read.ts'
+import { type Keeper, linkless, linkOrClaim, replaceKept, statsOf } from './replace.ts'
 import { type Staged, withStaged } from './staging.ts'
-
-/** Keeps the file that has a name in an open directory. It is called just before that file is replaced. */
-export type Keeper = (parent: FileHandle, name: string) => Promise<void>
 
 export interface Destination {
   root: Root
@@ -86,10 +84,7 @@ async function publishIn(parent: FileHandle, staged: Staged, destination: Destin
 }
 
 async function refuseExisting(parent: FileHandle, { name, overwrite }: Destination): Promise<void> {
-  const stats = await lstat(inside(parent, name)).catch(error => {
-    if (hasErrno(error, 'ENOENT')) return undefined
-    throw error
-  })
+  const stats = await statsOf(inside(parent, name))
   if (stats && !overwrite) throw alreadyExists()
   if (stats?.isDirectory()) throw notAFile()
 }
@@ -98,40 +93,33 @@ async function publish(staged: Staged, parent: FileHandle, { name, overwrite, ke
   const from = inside(staged.folder, staged.name)
   const to = inside(parent, name)
   if (overwrite && !keep) return await rename(from, to)
-  try {
-    // The file is stored. A name that remains in the staging folder is swept later.
-    if ((await linkOrClaim(from, to)) === 'linked') await unlink(from).catch(() => {})
-  } catch (error) {
-    if (!overwrite || !keep || !hasErrno(error, 'EEXIST')) throw error
-    await keep(parent, name)
-    await rename(from, to)
+  // The file is stored. A name that remains in the staging folder is swept later.
+  const forget = () => unlink(from).catch(() => {})
+  if (!overwrite || !keep) {
+    if ((await linkOrClaim(from, to)) === 'linked') await forget()
+    return
   }
-}
-
-/** Gives a file a new name, if the name is free. `linked` keeps the old name, `claimed` does not. @throws EEXIST */
-export async function linkOrClaim(from: string | Buffer, to: string | Buffer): Promise<'linked' | 'claimed'> {
-  try {
-    await link(from, to)
-    return 'linked'
-  } catch (error) {
-    if (!hasErrno(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK')) throw error
-  }
-  await claim(from, to)
-  return 'claimed'
+  await replaceKept(from, { parent, name }, keep, async () => {
+    try {
+      await link(from, to)
+      await forget()
+    } catch (error) {
+      if (!hasErrno(error, ...linkless)) throw error
+      // Claiming the name first would leave an empty file if the server were killed.
+      if (await statsOf(to)) throw alreadyExists(error)
+      await rename(from, to)
+    }
+  })
 }
 
 /**
- * Renames a file to a free name on disks without hard links (vfat, exFAT, some FUSE). The writer that creates the empty file
- * first wins and renames its own file over it. Readers may see the empty file for an instant.
+ * Ends the work on a staged file that has its name already, because the server was killed just then. Returns null for any other one. Its
+ * bytes must not change any more: the file may even have become an earlier version.
  */
-export async function claim(from: string | Buffer, to: string | Buffer): Promise<void> {
-  await (await open(to, 'wx')).close()
-  try {
-    await rename(from, to)
-  } catch (error) {
-    await unlink(to)
-    throw error
-  }
+export async function endPublished(staged: Staged, name: string): Promise<Entry | null> {
+  if ((await staged.handle.stat()).nlink < 2) return null
+  await unlink(inside(staged.folder, staged.name))
+  return await entryOf(staged, name)
 }
 
 /** Copies the bytes to the destination where link(2) fails with EXDEV on one disk: bind mounts, project quotas. */

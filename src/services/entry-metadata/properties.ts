@@ -125,12 +125,12 @@ interface MetadataLocation {
   path: StoragePath
 }
 
-/** Call these after the change. */
+/** Call these after the change. Give its begin with `since` if it took long: what was created and replaced meanwhile keeps its versions. */
 export interface EntryMetadata {
   /** @param options.isPermanent whether nothing of the entry is kept, so that its versions go, too */
-  deleted(at: MetadataLocation, options: { isPermanent: boolean }): Promise<void>
+  deleted(at: MetadataLocation, options: { isPermanent: boolean; since?: Date | null }): Promise<void>
   copied(from: MetadataLocation, to: MetadataLocation): Promise<void>
-  moved(from: MetadataLocation, to: MetadataLocation): Promise<void>
+  moved(from: MetadataLocation, to: MetadataLocation, options?: { since: Date | null }): Promise<void>
 }
 
 /** A failure does not undo the change of the entry, so it is only reported. */
@@ -151,35 +151,36 @@ export function createEntryMetadata({
     await copyProperties(db, from, to)
   }
 
-  async function moved(from: MetadataLocation, to: MetadataLocation): Promise<void> {
-    await moveVersions(db, from, to)
+  async function moved(from: MetadataLocation, to: MetadataLocation, since: Date | null): Promise<void> {
+    await moveVersions(db, [{ from, to }], since)
     await copied(from, to)
     await deleted(from)
   }
 
   return {
-    deleted: (at, { isPermanent }) =>
+    deleted: (at, { isPermanent, since = null }) =>
       deleted(at)
-        .then(() => (isPermanent ? removeVersionsWithin(db, at) : undefined))
+        .then(() => (isPermanent ? removeVersionsWithin(db, at, since) : undefined))
         .catch(onError),
     copied: (from, to) => copied(from, to).catch(onError),
-    moved: (from, to) => moved(from, to).catch(onError),
+    moved: (from, to, { since } = { since: null }) => moved(from, to, since).catch(onError),
   }
 }
 
 /**
- * Lets locks and properties follow what a job has done. A mutation's job has one source and its exact target. Other jobs can give
- * their entries new names, so the properties of what they move end with it.
+ * Lets locks, properties and versions follow what a job has done. A mutation's job has one source and its exact target. Other jobs can
+ * give their entries new names, so the properties of what they move end with it, and their steps move the versions.
  */
 export async function followJob(data: EntryMetadata, job: JobRecord, state: JobState): Promise<void> {
   if (state !== 'SUCCEEDED' || job.dryRun) return
   const [source] = job.sources
+  const since = job.startedAt
   const target = job.isAtomic && job.target
   if (source && target && job.kind === 'COPY') return data.copied(locate(source), locate(target))
-  if (source && target && job.kind === 'MOVE') return data.moved(locate(source), locate(target))
+  if (source && target && job.kind === 'MOVE') return data.moved(locate(source), locate(target), { since })
   if (job.kind !== 'MOVE' && job.kind !== 'DELETE') return
   const isPermanent = job.kind === 'DELETE' && job.permanent
-  for (const each of job.sources) await data.deleted(locate(each), { isPermanent })
+  for (const each of job.sources) await data.deleted(locate(each), { isPermanent, since })
 }
 
 function locate({ providerId, path }: StoredLocation) {

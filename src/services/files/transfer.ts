@@ -381,6 +381,12 @@ export interface TrashBin {
    * @throws COPY_ONLY, PRECONDITION_FAILED if the entry changes meanwhile, and as the back ends
    */
   put(location: WriteLocation, entry: CheckedEntry, options: PutOptions): Promise<TrashItem | 'OFF' | 'NEEDS_JOB'>
+  /**
+   * Moves an item back to where it was, for a job. A file replaces the one that is there, and a folder is added to the one that is there.
+   * @param options.isRepeated whether an earlier attempt of the job may have begun
+   * @throws NOT_FOUND if it is not in the trash any more, and as the back ends
+   */
+  restore(id: string, location: WriteLocation, options: { isRepeated: boolean; signal: AbortSignal }): Promise<void>
   /** Returns the item of a job with one source; null if it has none. */
   itemOfJob(jobId: string): Promise<TrashItem | null>
 }

@@ -1,6 +1,7 @@
 /** The common data of the steps of one run of a job: its state, tallies, retries and progress, and the locations of its entries. */
 import { formatPath, isWithin, parsePath, type StoragePath } from '../../auth/path.ts'
 import type { Database } from '../../db/client.ts'
+import { type EntryMove, moveVersions } from '../../db/file-versions.ts'
 import { LeaseLost, type NewFailure, type NewJobEntry, type RunId, type StepResults } from '../../db/jobs/entries.ts'
 import type { JobProgress, JobRecord } from '../../db/jobs/jobs.ts'
 import type { Totals } from '../../db/jobs/leases.ts'
@@ -23,7 +24,7 @@ export interface JobRun extends RunId {
   turn: AbortSignal
   /** The locations of the sources, as the policy has granted them. */
   sources: readonly ReadLocation[]
-  /** The folder that the sources go into; null for DELETE, CHECKSUM and VERIFY. */
+  /** The folder that the sources go into; null for the kinds without a target. */
   target: WriteLocation | null
   /** Ids of the target and of the folders that contain it. Copying one of them into the target would never end. */
   targetFolders: ReadonlySet<string>
@@ -79,6 +80,8 @@ export class Tally implements StepResults {
   deleted = 0
   readonly failures: NewFailure[] = []
   readonly copied: NewJobEntry[] = []
+  /** What a MOVE has moved. */
+  readonly moved: EntryMove[] = []
 
   /** Counts a file that is done. */
   add(size: number | null): void {
@@ -125,6 +128,14 @@ export async function withTally<T>(run: JobRun, step: (tally: Tally) => Promise<
     if (run.job.kind !== 'MOVE' || run.job.isAtomic) run.progress.tallies.delete(tally)
     throw error
   }
+}
+
+/**
+ * Lets the versions follow what a step of a MOVE has moved. Call it before the step is stored. What was created and replaced at the earlier
+ * paths since the job began keeps its versions.
+ */
+export async function followMoves({ db, job }: JobRun, moves: readonly EntryMove[]): Promise<void> {
+  await moveVersions(db, moves, job.startedAt)
 }
 
 /** An earlier attempt of the job may have copied the entry. */

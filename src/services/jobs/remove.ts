@@ -17,13 +17,28 @@ import { isMissing } from '../files/conflict.ts'
 import { deleteFile, deleteIfEmpty } from '../files/copying.ts'
 import { CursorCheck, children, deleteTree, requireDepth } from '../files/tree.ts'
 import { FolderNames, PageReader } from './folders.ts'
-import { childPath, isPointless, type JobRun, sourceAt, type Tally, targetAt, withTally, writable } from './job-run.ts'
+import {
+  childPath,
+  followMoves,
+  isPointless,
+  type JobRun,
+  sourceAt,
+  type Tally,
+  targetAt,
+  withTally,
+  writable,
+} from './job-run.ts'
 
 /** The number of folders that are deleted in one step of a job. */
 const foldersPerStep = 500
 
 /** Moves an entry with everything below it to the trash. If the provider has none, deletes it, and keeps versions of its files. */
-async function removeTree(run: JobRun, tally: Tally, location: WriteLocation, entry: CheckedEntry): Promise<void> {
+export async function removeTree(
+  run: JobRun,
+  tally: Tally,
+  location: WriteLocation,
+  entry: CheckedEntry,
+): Promise<void> {
   const { job, signal } = run
   if (!job.dryRun && !(await isTrashed(run, location, entry))) {
     const keeps = !job.permanent && (await keepsVersions(location))
@@ -33,7 +48,7 @@ async function removeTree(run: JobRun, tally: Tally, location: WriteLocation, en
   tally.deleted += 1
 }
 
-async function keepsVersions(location: WriteLocation): Promise<boolean> {
+export async function keepsVersions(location: WriteLocation): Promise<boolean> {
   return (await location.versionTraits()).count > 0
 }
 
@@ -136,9 +151,12 @@ async function removeLevel(run: JobRun, tally: Tally, level: readonly JobEntry[]
           run.job.dryRun || (await run.limits.run([entry.providerId], () => deleteOnceEmpty(folder, run.signal)))
         if (!isDeleted) notEmpty.push(entry)
         else if (run.job.kind === 'DELETE') tally.deleted += 1
+        else tally.moved.push({ from: folder, to: targetAt(run, entry.targetPath) })
       }),
     ),
   )
+  // A run that was killed in the middle of a folder has moved files whose versions are still there.
+  await followMoves(run, run.job.dryRun ? [] : tally.moved)
   const ids = (entries: readonly JobEntry[]) => entries.map(({ id }) => id)
   const kept = await findFoldersLeft(run.db, run.job.id, ids(notEmpty))
   for (const entry of notEmpty.filter(({ id }) => !kept.has(id))) {

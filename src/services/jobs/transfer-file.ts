@@ -29,7 +29,10 @@ interface FileTransfer {
 /** @throws ALREADY_EXISTS, COPY_ONLY, PRECONDITION_FAILED if the source changes meanwhile, and as the back ends */
 export async function transferFile(run: JobRun, tally: Tally, listed: FileTransfer): Promise<void> {
   const transfer = await withExactTimes(listed, run.signal)
-  if (await finishMove(run, transfer)) return tally.add(transfer.entry.size)
+  if (await finishMove(run, transfer)) {
+    tally.moved.push(transfer)
+    return tally.add(transfer.entry.size)
+  }
   const decision = await decisionOf(run, transfer)
   if (decision !== 'REPLACE' && (await carryOut(run, tally, transfer, decision)) !== taken) return
   // The folder may have been listed long ago, so look at the file itself before replacing it.
@@ -79,7 +82,10 @@ async function carryOut(
     const copied = await copyFile(from, entry, to, { overwrite: existing !== null, signal, isNewTime, onBytes })
     if (copied === taken) return taken
     if (keepsAllOrNone(job)) tally.copied.push(copiedEntry(from, to, copied))
-    else if (job.kind === 'MOVE') await deleteSource(writable(from), copied, signal)
+    else if (job.kind === 'MOVE') {
+      await deleteSource(writable(from), copied, signal)
+      tally.moved.push({ from, to })
+    }
   } else if (keepsAllOrNone(job) && existing) tally.copied.push(copiedEntry(from, to, { seen: entry, copy: existing }))
   tally.add(entry.size)
   return undefined

@@ -1,5 +1,6 @@
 /** COPY, MOVE and SYNC: works on one entry of a job at a time and stores the folders that it finds for later. */
 import { formatPath, isWithin, nameOf, parsePath, root, type StoragePath } from '../../auth/path.ts'
+import type { EntryMove } from '../../db/file-versions.ts'
 import { commitStep, type JobEntry, type NewJobEntry } from '../../db/jobs/entries.ts'
 import { AppError } from '../../errors.ts'
 import { allDone } from '../../lib/limiter.ts'
@@ -15,6 +16,7 @@ import {
   childPath,
   type Earlier,
   earlierOf,
+  followMoves,
   isPointless,
   type JobRun,
   keepsAllOrNone,
@@ -44,11 +46,13 @@ export async function transferOne(run: JobRun, entry: JobEntry): Promise<void> {
         // The source may have been a folder.
         run.progress.forgetTotals()
         tally.add(null)
+        tally.moved.push({ from, to })
         return
       }
       const folder = await transferSource(run, tally, { from, source, to, earlier, mayRename: entry.depth === 0 })
       if (folder) found.push({ ...folder, providerId: entry.providerId, path: entry.path, depth: entry.depth })
     })
+    await followMoves(run, tally.moved)
     const next = { kind: 'done' } as const
     await commitStep(run.db, run, entry, { next, found, done: tally })
   })
@@ -164,6 +168,7 @@ async function transferPage(
   const isListed = (job.kind === 'MOVE' && !job.dryRun) || keepsAllOrNone(job)
   const end = isListed ? ({ kind: 'listed' } as const) : ({ kind: 'done' } as const)
   const following = cursor === null ? end : ({ kind: 'page', cursor } as const)
+  await followMoves(run, tally.moved)
   // The failure is perhaps not stored yet, so another run must not take this page for complete.
   const next = isCut ? ({ kind: 'page', cursor: at.cursor } as const) : following
   await commitStep(run.db, run, entry, { next, found, done: tally })
@@ -180,13 +185,14 @@ async function transferChild(
 ) {
   const [source, target] = [from.child(child.name), to.child(child.name)]
   const earlier = earlierOf(run, entry, entry.isStarted || isRetry)
-  if (isRetry && !(await statUnlessMoved(run, source, target, earlier))) return countMoved(run, tally, child)
+  if (isRetry && !(await statUnlessMoved(run, source, target, earlier)))
+    return countMoved(run, tally, child, { from: source, to: target })
   const existing = isRetry ? await statOrNull(target, run.signal) : await names.find(child.name)
   if (!existing && run.job.kind === 'MOVE' && !run.job.dryRun && !keepsAllOrNone(run.job)) {
     const moved = await unlessTaken(() =>
       writable(source).moveTo(target, run.signal, { overwrite: false, seen: child }),
     )
-    if (moved !== null && moved !== taken) return countMoved(run, tally, child)
+    if (moved !== null && moved !== taken) return countMoved(run, tally, child, { from: source, to: target })
   }
   if (child.kind === 'file') {
     await transferFile(run, tally, { from: source, entry: child, to: target, existing, earlier })
@@ -305,7 +311,7 @@ async function transferTo(
   if (!existing && job.kind === 'MOVE' && !job.dryRun) {
     const moved = await unlessTaken(() => writable(from).moveTo(to, signal, { overwrite: false, seen: source }))
     if (moved === taken) return taken
-    if (moved) return countMoved(run, tally, source)
+    if (moved) return countMoved(run, tally, source, { from, to })
   }
   return unlessTaken(async () => {
     const isMerged = isContent(run, from)
@@ -323,7 +329,8 @@ function isContent({ job }: JobRun, from: ReadLocation): boolean {
 }
 
 /** A folder that is moved in one step counts as one file, because counting what is in it would take longer than moving it. */
-function countMoved({ progress }: JobRun, tally: Tally, { kind, size }: CheckedEntry): null {
+function countMoved({ progress }: JobRun, tally: Tally, { kind, size }: CheckedEntry, move: EntryMove): null {
+  tally.moved.push(move)
   if (kind === 'directory') progress.forgetTotals()
   tally.add(size)
   return null

@@ -14,7 +14,7 @@ import type { FileEntry } from '../files/entry.ts'
 import type { TrashBin } from '../files/transfer.ts'
 import { parsePageSize } from '../input.ts'
 import { decodeIdCursor, encodeIdCursor } from '../paging.ts'
-import { factsOfItem, putInTrash, type RestoreInput, restoreFromTrash } from './moves.ts'
+import { factsOfItem, putInTrash, type RestoreInput, restoreForJob, restoreFromTrash } from './moves.ts'
 import { startTrashCollector, trashTraitsAt } from './settle.ts'
 
 export { factsOfItem, type RestoreInput } from './moves.ts'
@@ -31,6 +31,7 @@ export function createTrashBin(context: TrashServicesOptions): TrashBin {
   return {
     isOn: async location => (await trashTraitsAt(context, location)).days > 0,
     put: (location, entry, options) => putInTrash(context, location, entry, options),
+    restore: (id, location, options) => restoreForJob(context, id, location, options),
     itemOfJob: jobId => findItemOfJob(context.db, jobId),
   }
 }

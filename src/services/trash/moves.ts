@@ -158,7 +158,7 @@ export async function restoreFromTrash(
       ),
     )
     await deleteTrashItem(db, item.id)
-    if (restored.path !== path) await moveVersions(db, granted, restored, item.deletedAt)
+    if (restored.path !== path) await moveVersions(db, [{ from: granted, to: restored }], item.deletedAt)
     recording.add({ location: { providerId, path: formatPath(restored.path) } })
     return restored
   } catch (error) {
@@ -167,7 +167,49 @@ export async function restoreFromTrash(
   }
 }
 
-interface RestoreStep {
+/** Implements `TrashBin.restore`. */
+export async function restoreForJob(
+  context: TrashChangeContext,
+  id: string,
+  location: WriteLocation,
+  { isRepeated, signal }: { isRepeated: boolean; signal: AbortSignal },
+): Promise<void> {
+  const { db } = context
+  const at = { id, providerId: location.providerId, path: formatPath(location.path) }
+  const item = await takeForRestore(db, at, { isRepeated })
+  if (!item) {
+    if (isRepeated && (await statOrNull(location, signal))) return
+    throw notInTrash()
+  }
+  using _lease = keepLease(db, item)
+  try {
+    await restoreOver(context, item, location, signal)
+    await deleteTrashItem(db, item.id)
+  } catch (error) {
+    // An interrupted job continues with the item.
+    if (signal.aborted) throw error
+    await settleAfterFailure(context, item, true)
+    if (!isMissing(error)) throw error
+    if (!isRepeated || !(await statOrNull(location, signal))) throw notInTrash()
+  }
+}
+
+async function restoreOver(
+  context: TrashContext,
+  item: TrashItem,
+  location: WriteLocation,
+  signal: AbortSignal,
+): Promise<void> {
+  const existing = item.kind === 'directory' ? await statOrNull(location, signal) : null
+  if (existing?.kind === 'directory' && item.nativeId === null) {
+    await setRestoredTo(context.db, item.id, formatPath(location.path))
+    return moveTree(location.inTrash(item.id), location, { overwrite: true, signal })
+  }
+  const restored = await restoreTo(context, item, location, { overwrite: true, signal })
+  if (restored === taken) throw nameTaken(location.path)
+}
+
+interface RestoreOptions {
   overwrite: boolean
   signal: AbortSignal
 }
@@ -176,7 +218,7 @@ async function restoreTo(
   context: TrashContext,
   item: TrashItem,
   destination: WriteLocation,
-  { overwrite, signal }: RestoreStep,
+  { overwrite, signal }: RestoreOptions,
 ): Promise<CheckedEntry | Taken> {
   const { db } = context
   const { nativeId } = item
@@ -203,7 +245,7 @@ async function restoreNative(
   context: TrashContext,
   item: TrashItem & { nativeId: string },
   destination: WriteLocation,
-  { overwrite, signal }: RestoreStep,
+  { overwrite, signal }: RestoreOptions,
 ): Promise<CheckedEntry | Taken> {
   const existing = overwrite ? await statOrNull(destination, signal) : null
   if (existing) {

@@ -10,6 +10,7 @@ import {
   type EarlierVersion,
   isAnyVersionDue,
   markKept,
+  postponeHeldVersion,
   postponeVersion,
   renewVersion,
 } from '../../db/file-versions.ts'
@@ -62,7 +63,7 @@ async function collectOne(context: VersionContext, version: EarlierVersion, sign
   try {
     if (version.state === 'REMOVING') await remove(context, version, signal)
     // It has expired and is on hold.
-    else if (version.state === 'KEPT') await postponeVersion(db, version)
+    else if (version.state === 'KEPT') await postponeHeldVersion(db, version)
     else await settleVersion(context, version, AbortSignal.any([signal, AbortSignal.timeout(settleTimeout)]))
   } catch (error) {
     if (signal.aborted) return
@@ -93,8 +94,10 @@ export async function settleVersion(
   if (!provider) return
   const reader = await storage.reader(provider)
   const content = await statOrNull(reader.at(childOf(trashFolder, version.id)), signal)
-  if (content && !(await isCurrent(reader, version, content, signal)))
-    return markKept(db, version, knownOf(version, content), null)
+  if (content && !(await isCurrent(reader, version, content, signal))) {
+    await markKept(db, version, knownOf(version, content), null)
+    return
+  }
   if (version.state === 'RESTORING' && !content) return deleteVersionRow(db, version.id)
   if (Date.now() - version.replacedAt.getTime() <= longestChange) return postponeVersion(db, version)
   if (content) await remove(context, version, signal)
