@@ -457,6 +457,7 @@ job_entries.reason text
 job_entries.message text
 job_entries.has_skipped boolean not null default false
 job_entries.copied json
+job_entries.restores json
 job_entries: job_entries_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(id) ON DELETE CASCADE
 job_entries: job_entries_pkey PRIMARY KEY (job_id, id)
 job_entries: job_entries_state_check CHECK ((state = ANY (ARRAY['SOURCE'::text, 'FILE'::text, 'FOLDER'::text, 'EXTRA'::text, 'LISTED'::text, 'KEPT'::text, 'COPIED'::text])))
@@ -500,6 +501,7 @@ jobs.is_atomic boolean not null default false
 jobs.outcome text
 jobs.permanent boolean not null default true
 jobs.taken_at timestamp with time zone
+jobs.restore_at timestamp with time zone
 jobs: jobs_conflict_check CHECK ((conflict = ANY (ARRAY['FAIL'::text, 'REPLACE'::text, 'RENAME'::text, 'SKIP'::text, 'NEWER'::text])))
 jobs: jobs_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
 jobs: jobs_kind_check CHECK ((kind = ANY (ARRAY['COPY'::text, 'MOVE'::text, 'DELETE'::text, 'SYNC'::text, 'CHECKSUM'::text, 'VERIFY'::text, 'RESTORE'::text])))
@@ -974,6 +976,7 @@ trash_items: trash_items_state_check CHECK ((state = ANY (ARRAY['TRASHING'::text
 CREATE INDEX trash_items_due ON public.trash_items USING btree (due_at)
 CREATE INDEX trash_items_job ON public.trash_items USING btree (job_id) WHERE (job_id IS NOT NULL)
 CREATE INDEX trash_items_listed ON public.trash_items USING btree (provider_id, id)
+CREATE INDEX trash_items_path ON public.trash_items USING btree (provider_id, "left"((path || '/'::text), 400) COLLATE "C")
 CREATE UNIQUE INDEX trash_items_pkey ON public.trash_items USING btree (id)
 upload_chunks.upload_id text not null
 upload_chunks.position bigint not null

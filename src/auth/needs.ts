@@ -247,9 +247,9 @@ export function authorizeAll(
 
 /** The locations of a job. */
 export interface JobInput {
-  kind: 'COPY' | 'MOVE' | 'DELETE' | 'SYNC' | 'CHECKSUM' | 'VERIFY'
+  kind: 'COPY' | 'MOVE' | 'DELETE' | 'SYNC' | 'CHECKSUM' | 'VERIFY' | 'RESTORE'
   sources: readonly { providerId: string; path: string }[]
-  /** Null for DELETE, CHECKSUM and VERIFY. */
+  /** Null for the kinds without a target. */
   target?: { providerId: string; path: string } | null | undefined
 }
 

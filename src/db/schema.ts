@@ -756,7 +756,7 @@ interface UploadChunkTable {
   bytes: Buffer
 }
 
-export const jobKinds = ['COPY', 'MOVE', 'DELETE', 'SYNC', 'CHECKSUM', 'VERIFY'] as const
+export const jobKinds = ['COPY', 'MOVE', 'DELETE', 'SYNC', 'CHECKSUM', 'VERIFY', 'RESTORE'] as const
 export type JobKind = (typeof jobKinds)[number]
 
 /** SUCCEEDED, FAILED and CANCELED are final. */
@@ -798,11 +798,13 @@ interface JobTable extends CreatorColumns {
   kind: JobKind
   state: Generated<JobState>
   sources: Json<StoredLocation[]>
-  /** Null for DELETE and CHECKSUM. */
+  /** Null unless the kind is COPY, MOVE or SYNC. */
   target: ColumnType<JobTarget | null, string | null, never>
   conflict: JobConflict
   delete_extra: boolean
   dry_run: boolean
+  /** The time whose state a RESTORE brings back; null for other kinds. */
+  restore_at: ColumnType<Date | null, Date | null, never>
   /** A DELETE or a SYNC deletes for good, without the trash. True for jobs of versions without a trash. */
   permanent: Generated<boolean>
   /** A mutation waits for the job. It stops at the first failure, and then undoes what it has copied. */
@@ -839,11 +841,25 @@ interface JobTable extends CreatorColumns {
  * SOURCE: as the job names it, not looked up yet. FILE: a single file. FOLDER: its content has to be listed. EXTRA: it has to
  * be deleted at the target. LISTED: a folder that is deleted once everything below it is. KEPT: such a folder that is not
  * empty, because something in it failed or was skipped; only a retry works on it again. COPIED: a file that an atomic job
- * has copied.
+ * has copied. The steps of a RESTORE are LISTED until they are carried out, and KEPT after a dry run.
  */
 export type JobEntryState = 'SOURCE' | 'FILE' | 'FOLDER' | 'EXTRA' | 'LISTED' | 'KEPT' | 'COPIED'
 
 export type JobOutcome = 'KEEP' | 'UNDO'
+
+/** One step of a RESTORE. Times are in milliseconds since 1970. */
+export interface RestoreStep {
+  action: 'CREATE' | 'REPLACE' | 'DELETE'
+  /** Where the content is, and its id there; null for DELETE. */
+  content: { source: 'VERSION' | 'TRASH'; id: string } | null
+  kind: 'file' | 'directory'
+  /** The size in bytes, the etag and the time of the file that comes back, or of the one that is deleted. */
+  size: number | null
+  etag: string | null
+  modifiedAt: number | null
+  /** Until when it was at the path; null for DELETE. */
+  until: number | null
+}
 
 /** The facts that show whether a file was changed or replaced. Times are in milliseconds since 1970. */
 export interface StoredVersion {
@@ -878,6 +894,8 @@ interface JobEntryTable {
   message: ColumnType<string | null, string | null | undefined, string | null>
   /** The source of a copied file as it was before the copy, and the copy. */
   copied: ColumnType<{ seen: StoredVersion; copy: StoredVersion } | null, string | null | undefined, never>
+  /** Null unless the job is a RESTORE. */
+  restores: ColumnType<RestoreStep | null, string | null | undefined, never>
 }
 
 interface ScheduleTable extends CreatorColumns {
@@ -909,6 +927,8 @@ export interface ScheduledJob {
   dryRun: boolean
   /** True if a DELETE or a SYNC deletes for good, without the trash. */
   permanent: boolean
+  /** The time whose state a RESTORE brings back. Undefined in schedules, which have none. */
+  restoreAt?: Date | null
 }
 
 interface WebhookTable extends CreatorColumns {

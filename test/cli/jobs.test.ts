@@ -111,6 +111,15 @@ t.test('a sync between storages is a job', async t => {
     status: 0,
     lines: [{ kind: 'VERIFY', state: 'SUCCEEDED', files: 4, failed: 0 }],
   })
+  await rm(join(archiveFolder, 'photos/a.jpg'))
+  t.match(await json('restore', '--at', '2020-01-01', '--dry-run', '--delete', 'Archive:/photos'), {
+    status: 0,
+    lines: [
+      { kind: 'RESTORE', state: 'SUCCEEDED' },
+      { action: 'DELETE', path: '/photos/2026/b.jpg', isFolder: false },
+    ],
+  })
+  t.match(await run(['restore', 'Archive:/photos']), { status: 2, stderr: /Give --at/ })
   t.match(await json('sync', 'Disk:/', 'Archive:/whole'), { status: 0, lines: [{ files: 2 }] })
   t.same(await namesIn(join(archiveFolder, 'whole')), ['photos'])
 })

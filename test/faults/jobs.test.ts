@@ -1,7 +1,7 @@
-/** kill -9 of servers and of their database, again and again, while a job copies, moves or syncs a tree. */
+/** kill -9 of servers and of their database, again and again, while a job copies, moves, syncs or restores a tree. */
 import { execFile } from 'node:child_process'
 import { cp, mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { ListObjectsV2Command } from '@aws-sdk/client-s3'
@@ -150,6 +150,33 @@ for (const [turn, kind] of (['COPY', 'MOVE', 'SYNC'] as const).entries()) {
     await nothingIsLeft(t, replicas, roots, [disk, other])
   })
 }
+
+t.test('a RESTORE continues after kills', async t => {
+  const random = dice(t)
+  const roots = await temporaryFolder(t)
+  const replicas = await startReplicas(t, { roots })
+  const disk = await replicas.connectLocal('disk', join(roots, 'a'))
+  const { providerId } = disk
+  await writeTree(join(roots, 'a/tree'), fileCount, random)
+  const expected = await disk.read('tree')
+  for (const path of Object.keys(expected)) {
+    const other = join(roots, 'a/other/tree', path)
+    await mkdir(dirname(other), { recursive: true })
+    await writeFile(other, `another content of ${path}`)
+  }
+  const time = Date.now() + 1
+  await until(() => Date.now() > time)
+  const copy = { kind: 'COPY', sources: [{ providerId, path: '/other/tree' }], target: { providerId, path: '/' } }
+  const replaced = await runUnderKills(replicas, { ...copy, conflict: 'REPLACE' }, random, 0)
+  t.match(replaced.job, { state: 'SUCCEEDED' })
+  const gone = { kind: 'DELETE', sources: [{ providerId, path: '/tree/1' }] }
+  t.match((await runUnderKills(replicas, gone, random, 0)).job, { state: 'SUCCEEDED' })
+  const input = { kind: 'RESTORE', sources: [{ providerId, path: '/tree' }], restoreAt: new Date(time).toISOString() }
+  const { job, killed } = await runUnderKills(replicas, input, random, rounds(1))
+  t.comment(`killed ${killed.join(', ') || 'nothing'}`)
+  t.match(job, { state: 'SUCCEEDED', error: null, progress: { failed: 0 } })
+  t.same(await disk.read('tree'), expected)
+})
 
 t.test('the mutations copy and move finish folders although servers are killed', async t => {
   const random = dice(t)

@@ -58,6 +58,8 @@ const job = `{
   createdBy { id } createdAt startedAt endedAt error { reason message }
   progress { files bytes skipped deleted failed totalFiles totalBytes bytesPerSecond }
   failures(first: 1, after: null) { nodes { providerId path reason message } edges { cursor node { path } } pageInfo { hasNextPage } }
+  restoreAt restoreSteps(first: 1, after: null) { nodes { providerId path action isFolder size goneAt }
+    edges { cursor node { path } } pageInfo { hasNextPage } }
 }`
 const schedule = `{
   id name cron timeZone enabled error { reason message } nextRunAt lastJob { id } lastSkippedAt createdAt

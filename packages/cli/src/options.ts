@@ -53,9 +53,25 @@ const milliseconds = { h: 3600_000, d: 24 * 3600_000, w: 7 * 24 * 3600_000 } as 
 
 /** Parses `12h`, `30d`, `4w`, or a date such as `2027-01-31` or `2027-01-31T09:00:00Z`. @throws CommandError */
 export function parseExpiry(text: string, now: Date): Date {
-  const [, number, unit] = /^(\d{1,5})([hdw])$/.exec(text) ?? []
-  if (number !== undefined) return new Date(now.getTime() + Number(number) * milliseconds[unit as 'h' | 'd' | 'w'])
-  const date = /^\d{4}-\d{2}-\d{2}(?:$|T)/.test(text) ? new Date(text) : new Date(Number.NaN)
-  if (!Number.isNaN(date.getTime())) return date
+  const date = parseTime(text, now, 1)
+  if (date) return date
   throw usageError(`--expires must be a time such as 12h, 30d, 4w or 2027-01-31, not "${text}".`)
+}
+
+/** Parses `12h`, `30d`, `4w`, each of them ago, or a date. @throws CommandError */
+export function parsePast(text: string | undefined, now: Date): Date {
+  const date = text === undefined ? null : parseTime(text, now, -1)
+  if (date && date < now) return date
+  const example = 'a time in the past such as 2h, 3d, 2027-01-31 or 2027-01-31T09:00:00Z'
+  throw usageError(text === undefined ? `Give --at: ${example}.` : `--at must be ${example}, not "${text}".`)
+}
+
+/** Returns null for another text. @param direction 1 for times from now on, -1 for times ago */
+function parseTime(text: string, now: Date, direction: 1 | -1): Date | null {
+  const [, number, unit] = /^(\d{1,5})([hdw])$/.exec(text) ?? []
+  if (number !== undefined) {
+    return new Date(now.getTime() + direction * Number(number) * milliseconds[unit as 'h' | 'd' | 'w'])
+  }
+  const date = /^\d{4}-\d{2}-\d{2}(?:$|T)/.test(text) ? new Date(text) : new Date(Number.NaN)
+  return Number.isNaN(date.getTime()) ? null : date
 }

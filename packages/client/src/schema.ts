@@ -534,7 +534,7 @@ export interface CreateIssuerInput {
 export interface CreateJobInput {
   /** The behavior if a name is taken at the target. */
   conflict?: JobConflict | null
-  /** Whether a SYNC deletes entries that exist only at the target. */
+  /** Whether a SYNC deletes entries that exist only at the target, and a RESTORE files that were created since the time. */
   deleteExtra?: boolean | null
   /** Whether the job only counts what it would do. */
   dryRun?: boolean | null
@@ -542,6 +542,8 @@ export interface CreateJobInput {
   kind: JobKind
   /** Whether a DELETE or a SYNC deletes for good, although the provider has a trash. */
   permanent?: boolean | null
+  /** The time whose state comes back. Only for RESTORE, which requires it. */
+  restoreAt?: string | null
   /** The files and folders that the job works on, 1 to 100. */
   sources: readonly (LocationInput)[]
   /** The folder that the sources go into. If a source is the root of a provider, its content goes directly into this folder. */
@@ -1075,7 +1077,7 @@ export interface Job {
   createdAt: string
   /** The person who created the job. Null if they are no longer a member. */
   createdBy: User | null
-  /** Whether a SYNC deletes entries that exist only at the target. */
+  /** Whether a SYNC deletes entries that exist only at the target, and a RESTORE files that were created since the time. */
   deleteExtra: boolean
   /** Whether the job only counts what it would do. */
   dryRun: boolean
@@ -1093,6 +1095,10 @@ export interface Job {
   permanent: boolean
   /** The progress of the job. */
   progress: JobProgress
+  /** The time whose state a RESTORE brings back. Null for other kinds. */
+  restoreAt: string | null
+  /** Returns what a RESTORE with `dryRun` would do. Empty for other jobs. */
+  restoreSteps: RestoreStepConnection
   /** The files and folders that the job works on. */
   sources: readonly (Location)[]
   /** The time at which the job first ran, or null. */
@@ -1171,7 +1177,7 @@ export interface JobFailureEdge {
 }
 
 /** The kind of a job. */
-export type JobKind = 'CHECKSUM' | 'COPY' | 'DELETE' | 'MOVE' | 'SYNC' | 'VERIFY'
+export type JobKind = 'CHECKSUM' | 'COPY' | 'DELETE' | 'MOVE' | 'RESTORE' | 'SYNC' | 'VERIFY'
 
 /** The limits of all jobs together at a provider. The jobs that run at the same time, on all servers, share it equally. */
 export interface JobLimits {
@@ -1506,12 +1512,52 @@ export interface ResetPasswordInput {
   token: string
 }
 
+/** What a RESTORE does with a path. */
+export type RestoreAction = 'CREATE' | 'DELETE' | 'REPLACE'
+
 /** An entry in the trash that is to be restored. */
 export interface RestoreInput {
   /** The behavior if something else has the path now. */
   conflict?: ConflictBehavior | null
   /** The ID of the entry in the trash. */
   id: string
+}
+
+/** What a RESTORE would do with one file or folder. */
+export interface RestoreStep {
+  __typename: 'RestoreStep'
+  /** What it would do. */
+  action: RestoreAction
+  /** The time at which it was replaced or deleted. Null for DELETE. */
+  goneAt: string | null
+  /** Whether it is a folder, which comes back from the trash with everything in it. */
+  isFolder: boolean
+  /** The path. */
+  path: string
+  /** The ID of the provider. */
+  providerId: string
+  /** The bytes of the file that comes back or is deleted, or null if they are not known. */
+  size: number | null
+}
+
+/** One page of steps of a restore. */
+export interface RestoreStepConnection {
+  __typename: 'RestoreStepConnection'
+  /** The entries of this page, each with its cursor. */
+  edges: readonly (RestoreStepEdge)[]
+  /** The entries of this page. */
+  nodes: readonly (RestoreStep)[]
+  /** The position of this page in the list. */
+  pageInfo: PageInfo
+}
+
+/** One of the steps of a restore, with its cursor. */
+export interface RestoreStepEdge {
+  __typename: 'RestoreStepEdge'
+  /** An opaque cursor. Pass it as `after` to get the page that starts after this entry. */
+  cursor: string
+  /** The entry of the list. */
+  node: RestoreStep
 }
 
 /** An earlier version that is to be restored. */

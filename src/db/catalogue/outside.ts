@@ -147,7 +147,7 @@ async function ownChanges(
     (${ofEvents('provider_id', 'path')}) union (${ofEvents('to_provider_id', 'to_path')})
     union
     select s->>'path' from jobs j cross join jsonb_array_elements(j.sources) s
-      where ${isRecent} and j.workspace_id = ${workspaceId} and j.kind in ('MOVE', 'DELETE') and s->>'providerId' = ${providerId}
+      where ${isRecent} and j.workspace_id = ${workspaceId} and j.kind in ('MOVE', 'DELETE', 'RESTORE') and s->>'providerId' = ${providerId}
     union
     select ${targetOf(sql`j`, sql`s`)} from jobs j cross join jsonb_array_elements(j.sources) s
       where ${isRecent} and j.workspace_id = ${workspaceId} and j.target->>'providerId' = ${providerId}

@@ -2,7 +2,7 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Reason } from '../../errors.ts'
 import { type Database, executePrepared, storableJson } from '../client.ts'
-import type { JobEntryState, JobOutcome, Schema, StoredVersion } from '../schema.ts'
+import type { JobEntryState, JobOutcome, RestoreStep, Schema, StoredVersion } from '../schema.ts'
 
 export interface NewJobEntry {
   state: JobEntryState
@@ -20,6 +20,8 @@ export interface NewJobEntry {
   cursor?: string | null
   /** Null unless an atomic job has copied the file. */
   copied?: CopiedVersions | null
+  /** Null unless it is a step of a RESTORE. */
+  restores?: RestoreStep | null
 }
 
 /** The source of a copied file as it was before the copy, and the copy. */
@@ -79,17 +81,18 @@ function insertion(job: RawBuilder<unknown>, entries: readonly InsertedEntry[]):
     cursor: entry.cursor,
     reason: entry.reason,
     message: entry.message,
-    // This is a JSON text inside the JSON of the rows, because the ids in it can contain NUL.
+    // These are JSON texts inside the JSON of the rows, because the ids and etags in them can contain NUL.
     copied: entry.copied && JSON.stringify(entry.copied),
+    restores: entry.restores && JSON.stringify(entry.restores),
   }))
   return sql`
     insert into job_entries (job_id, state, provider_id, path, target_path, depth, is_new_target, is_started, cursor, reason,
-      message, copied)
+      message, copied, restores)
     select job.id, e.state, e.provider_id, e.path, e.target_path, e.depth, e.is_new_target, e.is_started, e.cursor, e.reason,
-      e.message, e.copied::json
+      e.message, e.copied::json, e.restores::json
     from ${job} as job, json_to_recordset(${storableJson(rows)}::json) as e (state text, provider_id uuid, path text,
       target_path text, depth integer, is_new_target boolean, is_started boolean, cursor text, reason text, message text,
-      copied text)`
+      copied text, restores text)`
 }
 
 /**
@@ -282,6 +285,7 @@ export function toEntry(row: Selectable<Schema['job_entries']>): JobEntry {
     hasFailed: row.has_failed,
     cursor: row.cursor,
     copied: row.copied,
+    restores: row.restores,
   }
 }
 

@@ -15,15 +15,17 @@ export interface JobRecord extends Creator {
   kind: JobKind
   state: JobState
   sources: StoredLocation[]
-  /** The folder that the sources go into; null for DELETE, CHECKSUM and VERIFY. */
+  /** The folder that the sources go into; null unless the kind is COPY, MOVE or SYNC. */
   target: JobTarget | null
   conflict: JobConflict
-  /** True if SYNC deletes entries that exist only at the target. */
+  /** True if SYNC deletes entries that exist only at the target, and RESTORE files that were created since the time. */
   deleteExtra: boolean
   /** True if the job only counts and changes nothing. */
   dryRun: boolean
   /** True if a DELETE or a SYNC deletes for good, without the trash. */
   permanent: boolean
+  /** The time whose state a RESTORE brings back; null for other kinds. */
+  restoreAt: Date | null
   /** A mutation waits for the job. It stops at the first failure, and then undoes what it has copied. */
   isAtomic: boolean
   /** The decision of an atomic COPY or MOVE about its copies; null until everything is copied or something has failed. */
@@ -67,6 +69,7 @@ export function toJob(row: Selectable<Schema['jobs']>): JobRecord {
     deleteExtra: row.delete_extra,
     dryRun: row.dry_run,
     permanent: row.permanent,
+    restoreAt: row.restore_at,
     isAtomic: row.is_atomic,
     outcome: row.outcome,
     progress: {
@@ -104,7 +107,8 @@ type NewJob = Pick<
   | 'dryRun'
   | 'permanent'
   | 'isAtomic'
->
+> &
+  Partial<Pick<JobRecord, 'restoreAt'>>
 
 /** The types allow no other assignment, because all other changes add to the counts. */
 const zero = sql`0` as never
@@ -125,6 +129,7 @@ export async function insertJob(db: Change, job: NewJob): Promise<JobRecord> {
       delete_extra: job.deleteExtra,
       dry_run: job.dryRun,
       permanent: job.permanent,
+      restore_at: job.restoreAt ?? null,
       is_atomic: job.isAtomic,
     })
     .returningAll()

@@ -59,7 +59,8 @@ function changesOf(event: AuditEvent, job: JobRecord | null): EntryChange[] {
 
 function changesOfJob({ kind, dryRun, sources, target }: JobRecord, at: Date): EntryChange[] {
   if (dryRun) return []
-  const changed = [...(kind === 'MOVE' || kind === 'DELETE' ? sources : []), ...(target ? [target] : [])]
+  const changesSources = kind === 'MOVE' || kind === 'DELETE' || kind === 'RESTORE'
+  const changed = [...(changesSources ? sources : []), ...(target ? [target] : [])]
   return changed.flatMap(({ providerId, path }) => changeAt('TREE_CHANGED', providerId, path, at))
 }
 

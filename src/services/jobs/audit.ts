@@ -40,7 +40,9 @@ export function factsOf({
   sources,
   target,
   conflict,
+  restoreAt,
 }: Pick<ScheduledJob, 'kind' | 'conflict'> & {
+  restoreAt?: Date | null | undefined
   sources: readonly LocationInput[]
   target?: (LocationInput & { name?: string | null | undefined }) | null | undefined
 }): AuditFacts {
@@ -53,6 +55,12 @@ export function factsOf({
       conflict,
       ...namedSources(sources),
       ...(target?.name != null && { targetName: cut(target.name) }),
+      ...(isTime(restoreAt) && { restoreAt: restoreAt.toISOString() }),
     },
   }
+}
+
+/** An input may have an invalid time, which is refused later. */
+function isTime(date: Date | null | undefined): date is Date {
+  return date != null && !Number.isNaN(date.getTime())
 }

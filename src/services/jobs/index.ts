@@ -1,7 +1,7 @@
 /**
- * Jobs: copies, moves, deletions, syncs and checks that outlive their requests. A request stores a job here, or in `folder-jobs.ts` if it waits
+ * Jobs: copies, moves, deletions, syncs, checks and restores that outlive their requests. A request stores a job here, or in `folder-jobs.ts` if it waits
  * for the end. `worker.ts` takes the jobs that wait, `run.ts` runs one of them to its end, `walk.ts` works through its entries, and
- * `transfer.ts`, `remove.ts`, `checksum.ts` and `verify.ts` work on one entry. `feed.ts` sends the states of jobs to subscriptions.
+ * `transfer.ts`, `remove.ts`, `checksum.ts`, `verify.ts` and `restore.ts` work on one entry. `feed.ts` sends the states of jobs to subscriptions.
  */
 import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { authorizeJob } from '../../auth/needs.ts'
@@ -28,6 +28,7 @@ import {
   queueAgain,
   requestOfJob,
 } from '../../db/jobs/jobs.ts'
+import { listRestoreSteps } from '../../db/jobs/restore-steps.ts'
 import type { JobConflict, JobKind, JobState, ScheduledJob } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
@@ -46,12 +47,14 @@ export interface NewJobInput {
   /** The folder that the sources go into. With `name`, the only source gets this name there. */
   target?: (LocationInput & { name?: string | null | undefined }) | null | undefined
   conflict: JobConflict
-  /** True if SYNC deletes entries that exist only at the target. */
+  /** True if SYNC deletes entries that exist only at the target, and RESTORE files that were created since the time. */
   deleteExtra: boolean
   /** True if the job only counts and changes nothing. */
   dryRun: boolean
   /** True if a DELETE or a SYNC deletes for good, without the trash. */
   permanent: boolean
+  /** The time whose state a RESTORE brings back. */
+  restoreAt?: Date | null | undefined
 }
 
 /** The schedule that creates a job. */
@@ -66,6 +69,8 @@ export const maxSources = 100
 export const maxJobsPage = 100
 /** The maximum number of failures of one page. */
 const maxFailuresPage = 1000
+/** The maximum number of steps of a dry run of one page. */
+export const maxStepsPage = 1000
 /** Jobs with their entries, perhaps a million each, that are deleted in one statement. */
 const sweepSize = 1
 /** Days that a job stays in the history after its end. */
@@ -122,11 +127,12 @@ export function createJobs(options: {
     const isRootFixed = input.kind === 'MOVE' || input.kind === 'DELETE'
     if (isRootFixed && grants.sources.some(({ path }) => path === root)) throw new AppError('ROOT_IS_FIXED')
     requireSeparate(grants.sources, input.target)
-    const { kind, conflict, deleteExtra, dryRun, permanent } = input
+    const { kind, conflict, deleteExtra, dryRun, permanent, restoreAt } = input
     const stored = ({ providerId, path }: Grant) => ({ providerId, path: formatPath(path) })
     const name = input.target?.name
     const target = grants.target && { ...stored(grants.target), ...(name != null && { name }) }
-    return { kind, sources: grants.sources.map(stored), target, conflict, deleteExtra, dryRun, permanent }
+    const options = { conflict, deleteExtra, dryRun, permanent, ...(restoreAt && { restoreAt }) }
+    return { kind, sources: grants.sources.map(stored), target, ...options }
   }
 
   /** Creates a job in an action that is recorded already. @throws as `create` */
@@ -204,6 +210,15 @@ export function createJobs(options: {
       return { items, hasNext: found.length > limit }
     },
 
+    /** Returns what a dry run of a RESTORE has found, in the order in which it found it. @throws INVALID_INPUT, INVALID_CURSOR */
+    async restoreSteps(job: JobRecord, page: { first: number; after?: string | null | undefined }) {
+      const limit = parsePageSize(page.first, maxStepsPage)
+      if (page.after != null && !/^\d{1,18}$/.test(page.after)) throw new AppError('INVALID_CURSOR')
+      const found = await listRestoreSteps(db, job.id, { limit: limit + 1, after: page.after ?? null })
+      const items = found.slice(0, limit).map(step => ({ step, cursor: step.id }))
+      return { items, hasNext: found.length > limit }
+    },
+
     /** Pauses a job within a second. Files that are being copied are copied again later. */
     pause: (viewer: Viewer | null, id: string) =>
       change(viewer, 'JOB_PAUSE', id, (trx, job) => requestOfJob(trx, job.id, 'PAUSE')),
@@ -270,19 +285,25 @@ function repeatedEntriesOf({ sources, target }: JobRecord): NewJobEntry[] {
 }
 
 /** @throws INVALID_INPUT */
-function requireComplete({ kind, sources, target, deleteExtra }: NewJobInput): void {
+function requireComplete({ kind, sources, target, deleteExtra, restoreAt }: NewJobInput): void {
   if (sources.length === 0 || sources.length > maxSources) {
     throw new AppError('INVALID_INPUT', `A job has 1 to ${maxSources} sources.`)
   }
   const paths = sources.map(({ path }) => path)
   requireShortPaths(paths, 'create several jobs or schedules, each with some of the sources')
-  const hasTarget = kind !== 'DELETE' && kind !== 'CHECKSUM' && kind !== 'VERIFY'
+  const hasTarget = kind === 'COPY' || kind === 'MOVE' || kind === 'SYNC'
   if (!hasTarget && target) throw new AppError('INVALID_INPUT', `A job of the kind ${kind} has no target.`)
   if (hasTarget && !target) throw new AppError('INVALID_INPUT', 'Give the target folder that the sources go into.')
   if (target?.name != null && sources.length > 1) {
     throw new AppError('INVALID_INPUT', '"targetName" is only for a job with one source.')
   }
-  if (deleteExtra && kind !== 'SYNC') throw new AppError('INVALID_INPUT', '"deleteExtra" is only for the kind SYNC.')
+  if (deleteExtra && kind !== 'SYNC' && kind !== 'RESTORE') {
+    throw new AppError('INVALID_INPUT', '"deleteExtra" is only for the kinds SYNC and RESTORE.')
+  }
+  if (kind === 'RESTORE' && (!restoreAt || Number.isNaN(restoreAt.getTime()) || restoreAt >= new Date())) {
+    throw new AppError('INVALID_INPUT', 'Give the time in the past whose state comes back as "restoreAt".')
+  }
+  if (kind !== 'RESTORE' && restoreAt) throw new AppError('INVALID_INPUT', '"restoreAt" is only for the kind RESTORE.')
 }
 
 /**

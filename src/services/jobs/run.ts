@@ -187,7 +187,7 @@ async function open(
   grants: ReturnType<typeof authorizeJob>,
   signal: AbortSignal,
 ): Promise<Pick<JobRun, 'sources' | 'target' | 'sourceFolders' | 'targetFolders'>> {
-  const isWritten = job.kind === 'MOVE' || job.kind === 'DELETE'
+  const isWritten = job.kind === 'MOVE' || job.kind === 'DELETE' || job.kind === 'RESTORE'
   const sources = await Promise.all(
     grants.sources.map(source =>
       isWritten ? storage.writeAt(source as typeof source & { scope: 'write' }) : storage.readAt(source),
@@ -211,7 +211,8 @@ async function foldersAround(locations: readonly ReadLocation[], signal: AbortSi
 
 /** The totals are stored once all sources are counted. A failure leaves them unknown. */
 async function countSources({ sources, job }: JobRun, progress: RunProgress, signal: AbortSignal): Promise<void> {
-  if (progress.totals || job.kind === 'CHECKSUM') return
+  // These work on some of the files only.
+  if (progress.totals || job.kind === 'CHECKSUM' || job.kind === 'RESTORE') return
   const count = { files: 0, bytes: 0 }
   try {
     for (const source of sources) await countTree(source, count, signal)

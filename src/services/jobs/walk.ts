@@ -32,6 +32,7 @@ import {
   writable,
 } from './job-run.ts'
 import { removeExtra, removeFolder, removeListed, removeOne } from './remove.ts'
+import { carryOutSteps, planDeletions, planRestore } from './restore.ts'
 import { transferFolder, transferOne } from './transfer.ts'
 import { versionsOf } from './transfer-file.ts'
 import { findMissing, verifyFolder, verifyOne } from './verify.ts'
@@ -80,6 +81,7 @@ export async function walk(given: JobRun): Promise<void> {
   if (failed) throw [given.signal, stop.signal].find(({ aborted }) => aborted)?.reason ?? run.turn.reason
   if (isPointless(run)) return
   if (run.job.kind === 'VERIFY') await findMissing(run)
+  else if (run.job.kind === 'RESTORE') await carryOutSteps(run)
   else if (!keepsAllOrNone(run.job)) await removeListed(run)
   if (await isWorkLeft(run)) throw new Error(`The job ${run.job.id} ended before its work`)
 }
@@ -93,6 +95,7 @@ async function work(run: JobRun, entry: JobEntry): Promise<void> {
   run.signal.throwIfAborted()
   await markStarted(run.db, run.job.id, entry)
   if (run.job.kind === 'VERIFY') return (entry.state === 'FOLDER' ? verifyFolder : verifyOne)(run, entry)
+  if (run.job.kind === 'RESTORE') return (entry.state === 'FOLDER' ? planDeletions : planRestore)(run, entry)
   if (run.job.kind === 'CHECKSUM') return (entry.state === 'FILE' ? checksumFile : checksumSource)(run, entry)
   const isDelete = run.job.kind === 'DELETE'
   if (entry.state === 'EXTRA') await removeExtra(run, entry)

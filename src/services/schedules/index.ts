@@ -110,6 +110,9 @@ export function createSchedules({
     create(viewer: Viewer | null, input: NewScheduleInput): Promise<Schedule> {
       const facts = factsOf({ ...input, job: { ...input.job, target: input.job.target ?? null } })
       return audit.recorded(viewer, 'SCHEDULE_CREATE', facts, async recording => {
+        if (input.job.kind === 'RESTORE') {
+          throw new AppError('INVALID_INPUT', 'A schedule does not restore: create a job of the kind RESTORE once.')
+        }
         const job = await jobs.check(viewer, input.job)
         const creator = asCreator(requireScope(viewer, 'read'))
         const name = parseName(input.name, 'The name of a schedule')

@@ -23,6 +23,7 @@ export const texts = {
     SYNC: 'Sync',
     CHECKSUM: 'Compare the contents in',
     VERIFY: 'Verify',
+    RESTORE: 'Restore',
   },
   aStorage: 'a storage',
   items: (count: number) => formatCount(count, 'item'),

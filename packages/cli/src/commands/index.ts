@@ -6,6 +6,7 @@ import { cat, mkdir, stat } from './entries.ts'
 import { jobsCancel, jobsList, jobsPause, jobsResume, jobsRetry, jobsShow, jobsWait } from './jobs.ts'
 import { keysCreate, keysList, keysRevoke } from './keys.ts'
 import { ls } from './ls.ts'
+import { restore } from './restore.ts'
 import { rm } from './rm.ts'
 import { search } from './search.ts'
 import { shareCreate, shareList, shareRevoke } from './shares.ts'
@@ -28,6 +29,7 @@ const ownCommands: readonly Command[] = [
   rm,
   sync,
   verify,
+  restore,
   trashLs,
   trashRestore,
   trashEmpty,

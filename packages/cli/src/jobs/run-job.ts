@@ -61,18 +61,22 @@ const cancelTimeout = 5000
 /** The number of failures that are printed. `jobs show` prints all of them. */
 const shownFailures = 50
 
-/** Creates a job and, unless it is detached, waits for its end. Ctrl-C cancels the job. */
-export async function runJob(context: JobContext, input: schema.CreateJobInput, isDetached: boolean): Promise<void> {
+/** Creates a job and, unless it is detached, waits for its end. Ctrl-C cancels the job. Returns the ID of the job. */
+export async function runJob(context: JobContext, input: schema.CreateJobInput, isDetached: boolean): Promise<string> {
   const { server, output } = context
   const document = `mutation Create($input: CreateJobInput!) { createJob(input: $input) { job { ${jobSelection} } } }`
   // Without the signal, because a job whose ID is unknown could not be canceled.
   const { createJob } = await server.stowage.graphql<{ createJob: { job: ListedJob } }, object>(document, { input })
   const { job } = createJob
-  if (isDetached) return output.result(jobRecord(job), jobText(job))
+  if (isDetached) {
+    await output.result(jobRecord(job), jobText(job))
+    return job.id
+  }
   try {
     const ended = await followJob(context, job.id)
     await output.summary(jobRecord(ended), jobText(ended))
     requireSuccess(ended, output)
+    return job.id
   } catch (error) {
     if (context.signal.aborted) await cancel(context, job.id)
     throw error

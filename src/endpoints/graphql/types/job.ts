@@ -1,10 +1,10 @@
 import { formatPath, parsePath } from '../../../auth/path.ts'
-import type { JobFailure } from '../../../db/jobs/entries.ts'
+import type { JobEntry, JobFailure } from '../../../db/jobs/entries.ts'
 import type { JobProgress, JobRecord } from '../../../db/jobs/jobs.ts'
 import type { JobConflict, JobKind, JobState, StoredLocation } from '../../../db/schema.ts'
 import { AppError } from '../../../errors.ts'
 import type { JobChange } from '../../../services/jobs/feed.ts'
-import { maxActiveJobs, maxJobsPage, maxSources, type NewJobInput } from '../../../services/jobs/index.ts'
+import { maxActiveJobs, maxJobsPage, maxSources, maxStepsPage, type NewJobInput } from '../../../services/jobs/index.ts'
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
 import { findCreator, JobRef, UserRef } from '../refs.ts'
@@ -26,6 +26,10 @@ const kindValues: Record<JobKind, { description: string }> = {
   VERIFY: {
     description:
       'Reads all files of the sources, and keeps the SHA-256 of their contents. A file fails with DAMAGED if it has other bytes than were written or read before, although its version is the same, and with NOT_FOUND if it is gone and was not deleted through this server. Changes no file, and has no target.',
+  },
+  RESTORE: {
+    description:
+      'Brings the sources back as they were at the time `restoreAt`, from earlier versions and from the trash. With `deleteExtra`, files that were created since go to the trash, or become versions. Has no target.',
   },
 }
 export const JobKindEnum = builder.enumType('JobKind', { description: 'The kind of a job.', values: kindValues })
@@ -95,6 +99,46 @@ const Failure = builder.objectRef<JobFailure>('JobFailure').implement({
 })
 const FailureConnection = definePage<JobFailure>('JobFailure', Failure, 'failures')
 
+const actions = {
+  CREATE: { description: 'Brings back what is not there any more.' },
+  REPLACE: { description: 'Replaces the file that is there now, or adds to the folder.' },
+  DELETE: { description: 'Deletes a file that was created since.' },
+} as const
+const RestoreActionEnum = builder.enumType('RestoreAction', {
+  description: 'What a RESTORE does with a path.',
+  values: actions,
+})
+
+const RestoreStep = builder.objectRef<JobEntry>('RestoreStep').implement({
+  description: 'What a RESTORE would do with one file or folder.',
+  fields: t => ({
+    providerId: t.exposeID('providerId', { description: 'The ID of the provider.' }),
+    path: t.exposeString('path', { description: 'The path.' }),
+    action: t.field({
+      type: RestoreActionEnum,
+      description: 'What it would do.',
+      resolve: ({ restores }) => restores?.action ?? 'DELETE',
+    }),
+    isFolder: t.boolean({
+      description: 'Whether it is a folder, which comes back from the trash with everything in it.',
+      resolve: ({ restores }) => restores?.kind === 'directory',
+    }),
+    size: t.field({
+      type: 'SafeInt',
+      nullable: true,
+      description: 'The bytes of the file that comes back or is deleted, or null if they are not known.',
+      resolve: ({ restores }) => restores?.size ?? null,
+    }),
+    goneAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'The time at which it was replaced or deleted. Null for DELETE.',
+      resolve: ({ restores }) => (restores?.until == null ? null : new Date(restores.until)),
+    }),
+  }),
+})
+const RestoreStepConnection = definePage<JobEntry>('RestoreStep', RestoreStep, 'steps of a restore')
+
 export const JobError = builder.objectRef<NonNullable<JobRecord['error']>>('JobError').implement({
   description: 'Why a whole job failed.',
   fields: t => ({
@@ -124,11 +168,17 @@ JobRef.implement({
     }),
     conflict: t.expose('conflict', { type: JobConflictEnum, description: 'The behavior if a name is taken.' }),
     deleteExtra: t.exposeBoolean('deleteExtra', {
-      description: 'Whether a SYNC deletes entries that exist only at the target.',
+      description:
+        'Whether a SYNC deletes entries that exist only at the target, and a RESTORE files that were created since the time.',
     }),
     dryRun: t.exposeBoolean('dryRun', { description: 'Whether the job only counts what it would do.' }),
     permanent: t.exposeBoolean('permanent', {
       description: 'Whether a DELETE or a SYNC deletes for good, without the trash.',
+    }),
+    restoreAt: t.expose('restoreAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'The time whose state a RESTORE brings back. Null for other kinds.',
     }),
     progress: t.expose('progress', { type: Progress, description: 'The progress of the job.' }),
     error: t.expose('error', { type: JobError, nullable: true, description: 'Why the whole job failed, or null.' }),
@@ -162,6 +212,20 @@ JobRef.implement({
       resolve: async (job, { first, after }, { services }) => {
         const page = await services.jobs.failures(job, { first: first ?? 50, after })
         return toPage(page, after, ({ failure }) => failure)
+      },
+    }),
+    restoreSteps: t.field({
+      type: RestoreStepConnection,
+      description: 'Returns what a RESTORE with `dryRun` would do. Empty for other jobs.',
+      authScopes: { credential: true },
+      args: {
+        first: t.arg.int({ defaultValue: 50, description: `The maximum number of steps, 1 to ${maxStepsPage}.` }),
+        after: t.arg.string({ description: 'The cursor after which the page starts.' }),
+      },
+      complexity: ({ first }) => connectionCost(first, maxStepsPage),
+      resolve: async (job, { first, after }, { services }) => {
+        const page = await services.jobs.restoreSteps(job, { first: first ?? 50, after })
+        return toPage(page, after, ({ step }) => step)
       },
     }),
   }),
@@ -200,7 +264,12 @@ export const CreateJobInput = builder.inputType('CreateJobInput', {
     }),
     deleteExtra: t.boolean({
       defaultValue: false,
-      description: 'Whether a SYNC deletes entries that exist only at the target.',
+      description:
+        'Whether a SYNC deletes entries that exist only at the target, and a RESTORE files that were created since the time.',
+    }),
+    restoreAt: t.field({
+      type: 'DateTime',
+      description: 'The time whose state comes back. Only for RESTORE, which requires it.',
     }),
     dryRun: t.boolean({ defaultValue: false, description: 'Whether the job only counts what it would do.' }),
     permanent: t.boolean({
@@ -212,7 +281,7 @@ export const CreateJobInput = builder.inputType('CreateJobInput', {
 
 /** Adds the defaults. @throws INVALID_INPUT for a name without a target */
 export function toNewJob(input: typeof CreateJobInput.$inferInput): NewJobInput {
-  const { kind, sources, target, targetName, conflict, deleteExtra, dryRun, permanent } = input
+  const { kind, sources, target, targetName, conflict, deleteExtra, dryRun, permanent, restoreAt } = input
   if (targetName != null && !target) throw new AppError('INVALID_INPUT', '"targetName" needs a "target".')
   return {
     kind,
@@ -222,6 +291,7 @@ export function toNewJob(input: typeof CreateJobInput.$inferInput): NewJobInput 
     deleteExtra: deleteExtra ?? false,
     dryRun: dryRun ?? false,
     permanent: permanent ?? false,
+    restoreAt: restoreAt ?? null,
   }
 }
 
@@ -273,7 +343,7 @@ const jobId = { required: true, description: 'The ID of the job.' } as const
 builder.mutationFields(t => ({
   createJob: t.field({
     type: CreateJobPayload,
-    description: `Creates a job and returns before it ends. MOVE and DELETE require the scope \`write\` at the sources. You can have ${maxActiveJobs} jobs that have not ended.`,
+    description: `Creates a job and returns before it ends. MOVE, DELETE and RESTORE require the scope \`write\` at the sources. You can have ${maxActiveJobs} jobs that have not ended.`,
     audit: 'JOB_CREATE',
     authScopes: atJob,
     args: { input: t.arg({ type: CreateJobInput, required: true, description: 'The work of the job.' }) },

@@ -1,0 +1,266 @@
+/**
+ * RESTORE: brings files and folders back as they were at a time. It first finds all of its steps, because each step changes what versions and
+ * the trash say. A dry run ends there. Contents of versions are copied, so that another RESTORE to any time finds all of them again.
+ */
+import { formatPath, parsePath, type StoragePath, segmentsOf } from '../../auth/path.ts'
+import { findVersion } from '../../db/file-versions.ts'
+import { commitStep, finishEntries, type JobEntry, type NewJobEntry } from '../../db/jobs/entries.ts'
+import { markAllStarted, shallowestListed } from '../../db/jobs/restore-steps.ts'
+import { findRestorable, listRestorable, type Restorable } from '../../db/restorable.ts'
+import type { RestoreStep } from '../../db/schema.ts'
+import { AppError } from '../../errors.ts'
+import { allDone } from '../../lib/limiter.ts'
+import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import type { WriteLocation } from '../../storage/write-location.ts'
+import { statOrNull } from '../files/conflict.ts'
+import { copyFile } from '../files/copying.ts'
+import { requireReplaceable } from '../files/transfer.ts'
+import { requireDepth } from '../files/tree.ts'
+import { PageReader } from './folders.ts'
+import { childPath, type JobRun, sourceAt, type Tally, withTally, writable } from './job-run.ts'
+import { keepsVersions, removeTree } from './remove.ts'
+
+/** The number of paths whose steps are found at once, and of steps that are carried out between two commits. */
+const [pathsPerPage, stepsAtOnce] = [500, 100]
+
+/** Finds what has to come back at and below a source. The cursor of the entry is the path after which the next ones are. */
+export async function planRestore(run: JobRun, entry: JobEntry): Promise<void> {
+  let { cursor } = entry
+  do {
+    cursor = await withTally(run, tally => planPage(run, tally, entry, cursor))
+    run.signal.throwIfAborted()
+    if (cursor !== null) run.turn.throwIfAborted()
+  } while (cursor !== null)
+}
+
+async function planPage(run: JobRun, tally: Tally, entry: JobEntry, cursor: string | null): Promise<string | null> {
+  const { job, db } = run
+  const location = writable(sourceAt(run, entry))
+  const steps: NewJobEntry[] = []
+  const page = await tally.attempt(run, { ...entry, cursor }, async () => {
+    const after = cursor === null ? null : parsePath(cursor)
+    const { providerId, path } = location
+    const listed = await listRestorable(db, { providerId, path, at: timeOf(run) }, { after, limit: pathsPerPage })
+    const source = listed.next === null ? await statOrNull(location, run.signal) : null
+    if (cursor === null && listed.next === null && !source && listed.found.length === 0) throw nothingKept(entry)
+    return { ...listed, source }
+  })
+  const found = page?.found ?? []
+  await allDone(
+    found.map(each => {
+      const at = stepAt(run, entry.providerId, each.path)
+      const { state: _, ...failing } = at
+      return tally.attempt(run, { ...failing, state: 'SOURCE' }, async () => {
+        const step = await run.limits.run([entry.providerId], () => stepOf(run, location.at(each.path), each))
+        if (step === 'SAME') tally.skipped += 1
+        else if (step) steps.push({ ...at, restores: step })
+      })
+    }),
+  )
+  if (page?.source && job.deleteExtra) steps.push(...(await deletionsAt(run, entry, page.source)))
+  countPlanned(run, tally, steps)
+  const next = page?.next == null ? null : formatPath(page.next)
+  const following = next === null ? ({ kind: 'done' } as const) : ({ kind: 'page', cursor: next } as const)
+  await commitStep(db, run, entry, { next: following, found: steps, done: tally })
+  return next
+}
+
+function timeOf({ job }: JobRun): Date {
+  if (!job.restoreAt) throw new Error('This job has no time whose state comes back')
+  return job.restoreAt
+}
+
+function nothingKept({ path }: JobEntry): AppError {
+  return new AppError('NOT_FOUND', `"${path}" does not exist, and nothing of it is kept from that time.`)
+}
+
+/** A step on a path. Folders come first, because what was replaced in one of them goes into it. */
+function stepAt({ job }: JobRun, providerId: string, path: StoragePath): NewJobEntry {
+  return {
+    // A dry run only shows its steps.
+    state: job.dryRun ? 'KEPT' : 'LISTED',
+    providerId,
+    path: formatPath(path),
+    targetPath: null,
+    depth: segmentsOf(path).length,
+    isNewTarget: false,
+  }
+}
+
+/** Returns SAME if the file has that content now, and null for a file in the trash that was created since. */
+async function stepOf(run: JobRun, location: WriteLocation, past: Restorable): Promise<RestoreStep | 'SAME' | null> {
+  const existing = await statOrNull(location, run.signal)
+  if (existing && past.source === 'VERSION' && isContent(existing, past)) return 'SAME'
+  if (past.source === 'TRASH') {
+    const trashed = await statOrNull(location.inTrash(past.id), run.signal)
+    if (trashed && isNewer(run, trashed)) return null
+  }
+  const { source, id, kind, size, etag, modifiedAt, until } = past
+  return {
+    action: existing ? 'REPLACE' : 'CREATE',
+    content: { source, id },
+    kind,
+    size,
+    etag,
+    modifiedAt: modifiedAt?.getTime() ?? null,
+    until: until.getTime(),
+  }
+}
+
+/** Returns whether a file seems to have this content: an earlier attempt, or another RESTORE, has brought it back. */
+function isContent(
+  file: CheckedEntry,
+  { size, modifiedAt, etag }: Pick<Restorable, 'size' | 'modifiedAt' | 'etag'>,
+): boolean {
+  if (file.kind !== 'file' || size === null || file.size !== size) return false
+  if (etag !== null && file.etag === etag) return true
+  // Whole seconds are the times of back ends that know no fractions, where two writes within a second have the same time.
+  const isExact = modifiedAt !== null && modifiedAt.getMilliseconds() !== 0
+  return isExact && file.modifiedAt?.getTime() === modifiedAt.getTime()
+}
+
+function countPlanned({ job }: JobRun, tally: Tally, steps: readonly NewJobEntry[]): void {
+  if (!job.dryRun) return
+  for (const { restores } of steps) {
+    if (restores?.action === 'DELETE') tally.deleted += 1
+    else if (restores) tally.add(restores.size)
+  }
+}
+
+// What was created since the time.
+
+/** Returns a file that was created since, or the folder in which such files are looked for. */
+async function deletionsAt(run: JobRun, entry: JobEntry, source: CheckedEntry): Promise<NewJobEntry[]> {
+  if (source.kind === 'directory') return [{ ...entry, state: 'FOLDER', cursor: null, depth: 0 }]
+  const path = parsePath(entry.path)
+  const at = { providerId: entry.providerId, at: timeOf(run) }
+  if (!isNewer(run, source) || (await findRestorable(run.db, at, [path])).has(path)) return []
+  return [{ ...stepAt(run, entry.providerId, path), restores: deletionOf(source) }]
+}
+
+/** Finds the files of a folder that were created since, page by page. Its folders become entries of the job. */
+export async function planDeletions(run: JobRun, entry: JobEntry): Promise<void> {
+  const pages = new PageReader(entry)
+  let { cursor } = entry
+  do {
+    cursor = await withTally(run, tally => planDeletionsOfPage(run, tally, entry, { cursor, pages }))
+    run.signal.throwIfAborted()
+    if (cursor !== null) run.turn.throwIfAborted()
+  } while (cursor !== null)
+}
+
+async function planDeletionsOfPage(
+  run: JobRun,
+  tally: Tally,
+  entry: JobEntry,
+  { cursor, pages }: { cursor: string | null; pages: PageReader },
+): Promise<string | null> {
+  const folder = sourceAt(run, entry)
+  const page = await tally.attempt(run, { ...entry, cursor }, async isRetry => {
+    requireDepth(entry.depth)
+    return pages.read(folder, { cursor, isRetry }, run.signal)
+  })
+  const entries = page?.entries ?? []
+  const { providerId } = entry
+  const files = entries.filter(file => isNewer(run, file)).map(file => ({ file, path: folder.child(file.name).path }))
+  const paths = files.map(({ path }) => path)
+  const gone = await findRestorable(run.db, { providerId, at: timeOf(run) }, paths)
+  const steps = files
+    .filter(({ path }) => !gone.has(path))
+    .map(({ file, path }): NewJobEntry => ({ ...stepAt(run, providerId, path), restores: deletionOf(file) }))
+  countPlanned(run, tally, steps)
+  const folders = entries
+    .filter(({ kind }) => kind === 'directory')
+    .map(({ name }): NewJobEntry => {
+      const path = childPath(folder.path, name)
+      return { state: 'FOLDER', providerId, path, targetPath: null, depth: entry.depth + 1, isNewTarget: false }
+    })
+  const next = page?.cursor ?? null
+  const following = next === null ? ({ kind: 'done' } as const) : ({ kind: 'page', cursor: next } as const)
+  await commitStep(run.db, run, entry, { next: following, found: [...steps, ...folders], done: tally })
+  return next
+}
+
+/** A file without a time, or with an older one, may have been there. */
+function isNewer(run: JobRun, { kind, modifiedAt }: CheckedEntry): boolean {
+  return kind === 'file' && modifiedAt !== null && modifiedAt > timeOf(run)
+}
+
+function deletionOf({ size, etag, modifiedAt }: CheckedEntry): RestoreStep {
+  const time = modifiedAt?.getTime() ?? null
+  return { action: 'DELETE', content: null, kind: 'file', size, etag, modifiedAt: time, until: null }
+}
+
+// Carries out the steps.
+
+/** What is in a folder waits for the folder. @throws LeaseLost, the reason of the signal or of the end of the turn */
+export async function carryOutSteps(run: JobRun): Promise<void> {
+  for (;;) {
+    const entries = await shallowestListed(run.db, run.job.id, stepsAtOnce)
+    if (entries.length === 0) return
+    const ids = entries.map(({ id }) => id)
+    await markAllStarted(run.db, run.job.id, ids)
+    await withTally(run, async tally => {
+      if (!run.job.dryRun) await allDone(entries.map(entry => attemptStep(run, tally, entry)))
+      // A retry of a dry run shows the same steps again.
+      await finishEntries(run.db, run, ids, { kept: run.job.dryRun ? ids : [], done: tally })
+    })
+    run.signal.throwIfAborted()
+    run.turn.throwIfAborted()
+  }
+}
+
+async function attemptStep(run: JobRun, tally: Tally, entry: JobEntry): Promise<void> {
+  await tally.attempt(run, entry, isRetry =>
+    run.limits.run([entry.providerId], async () => {
+      run.signal.throwIfAborted()
+      const location = writable(sourceAt(run, entry))
+      const isRepeated = entry.isStarted || isRetry
+      const { restores } = entry
+      if (!restores?.content) await deleteNew(run, tally, location, restores)
+      else {
+        const { id, source } = restores.content
+        if (source === 'TRASH') await run.trash.restore(id, location, { isRepeated, signal: run.signal })
+        else await restoreVersion(run, location, { ...restores, id })
+        tally.add(restores.size)
+      }
+    }),
+  )
+}
+
+/** @throws NOT_FOUND if the version is not kept any more */
+async function restoreVersion(run: JobRun, location: WriteLocation, step: RestoreStep & { id: string }): Promise<void> {
+  const { signal, progress, limits } = run
+  const existing = await statOrNull(location, signal)
+  const modifiedAt = step.modifiedAt === null ? null : new Date(step.modifiedAt)
+  if (existing && isContent(existing, { ...step, modifiedAt })) return
+  if (existing) await requireReplaceable('file', location, existing, signal)
+  if (!(await findVersion(run.db, step.id, location))) {
+    const message = `The version of "${formatPath(location.path)}" from that time is not kept any more.`
+    throw new AppError('NOT_FOUND', message)
+  }
+  const version = location.inTrash(step.id)
+  const onBytes = (bytes: number) => {
+    progress.onBytes(bytes)
+    return limits.pass([location.providerId], bytes, signal)
+  }
+  await copyFile(version, await version.stat(signal), location, { overwrite: true, signal, onBytes })
+}
+
+/** Deletes a file that was created since, unless it was changed while the job ran. */
+async function deleteNew(run: JobRun, tally: Tally, location: WriteLocation, seen: RestoreStep | null): Promise<void> {
+  const existing = await statOrNull(location, run.signal)
+  const isSeen =
+    existing?.size === seen?.size &&
+    existing?.etag === seen?.etag &&
+    existing?.modifiedAt?.getTime() === seen?.modifiedAt
+  if (existing?.kind !== 'file' || !isSeen) {
+    tally.skipped += 1
+    return
+  }
+  if (!(await run.trash.isOn(location)) && !(await keepsVersions(location))) {
+    const message = `"${formatPath(location.path)}" was created since that time, and stays: its storage has neither a trash nor versions.`
+    throw new AppError('PRECONDITION_FAILED', message)
+  }
+  await removeTree(run, tally, location, existing)
+}
