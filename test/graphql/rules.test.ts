@@ -130,17 +130,18 @@ t.test('a refusal at any of the locations comes before the resolver', async t =>
 })
 
 t.test('rules of entry fields apply at the path of the entry', async t => {
-  const own = ['Entry', 'File', 'Folder'].flatMap(name => {
+  const own = ['Entry', 'File', 'Folder', 'Version'].flatMap(name => {
     const type = schema.getType(name)
     return isObjectType(type) || isInterfaceType(type) ? Object.values(type.getFields()) : []
   })
   const reaching = own.filter(({ extensions }) => {
     const options = extensions.pothosOptions as { resolve?: (...args: unknown[]) => unknown }
-    // The third parameter of a resolver is the context. The provider of an entry is not a location in it.
+    // The third parameter of a resolver is the context. Providers and people are not locations in an entry.
     return (options.resolve?.length ?? 0) > 2
   })
-  const ofEntry = reaching.filter(({ name }) => name !== 'provider')
+  const ofEntry = reaching.filter(({ name }) => !['provider', 'replacedBy'].includes(name))
   t.same(ofEntry.map(({ name }) => name).toSorted(), [
+    'downloadUrl',
     'downloadUrl',
     'downloadUrl',
     'entries',

@@ -492,7 +492,7 @@ t.test('every field of the schema works in typical use', async t => {
     updateProvider: { versionCount: 5, versionDays: 9, versions: { count: 5, days: 9, isOneStep: false } },
   })
   t.equal((await app.upload(token ?? '', providerId, '/team/note.txt', 'changed', '&conflict=replace')).status, 201)
-  const version = `{ id isCurrent size modifiedAt replacedAt replacedBy ${user} expiresAt }`
+  const version = `{ id isCurrent size mimeType modifiedAt replacedAt replacedBy ${user} expiresAt downloadUrl(expiresIn: 60, inline: true) }`
   const ofFile = await ask(
     `query ($id: ID!) {
       file(providerId: $id, path: "/team/note.txt") { versions(first: 2, after: null) { nodes ${version} } }
@@ -506,10 +506,11 @@ t.test('every field of the schema works in typical use', async t => {
     [current, previous],
     [
       { isCurrent: true, replacedAt: null },
-      { isCurrent: false, size: 7, replacedBy: { id: owner.id } },
+      { isCurrent: false, size: 7, mimeType: 'text/plain', replacedBy: { id: owner.id } },
     ],
   )
-  t.same(ofFile.versions.nodes, [previous])
+  t.match(ofFile.versions.nodes, [{ id: previous.id, size: 7 }])
+  t.equal(await (await fetch(previous.downloadUrl)).text(), 'deleted')
   const restored = `mutation ($input: RestoreVersionInput!) { restoreVersion(input: $input) ${entry} }`
   t.match(await ask(restored, { input: { id: previous.id, conflict: 'REPLACE' } }), {
     restoreVersion: { path: '/team/note.txt' },

@@ -119,6 +119,35 @@ t.test('a replaced file is kept with a hard link, and a new one is not', async t
   t.equal((await page(1, (await page(1)).pageInfo.endCursor)).nodes[0].size, 6)
 })
 
+t.test('a link downloads its version, as long as there is one and the credential may read it', async t => {
+  const linked = `query ($providerId: ID!, $path: String!) {
+    file(providerId: $providerId, path: $path) { versions(first: 5) { nodes { id isCurrent mimeType downloadUrl(inline: true) } } } }`
+  const key = await app.createKey(token, { name: 'reader', scopes: ['read'] })
+  const links = async (path: string) =>
+    (await app.ask(linked, { providerId: disk, path }, key.key)).file.versions.nodes as {
+      id: string
+      mimeType: string
+      downloadUrl: string
+    }[]
+  for (const content of ['one', 'two', 'three']) await put('/linked.txt', content)
+  const [current, second, first] = await links('/linked.txt')
+  const follow = (node: { downloadUrl: string } | undefined) => fetch(node?.downloadUrl ?? '')
+  t.match([current, second, first], [{ isCurrent: true }, { mimeType: 'text/plain' }, { mimeType: 'text/plain' }])
+  const responses = await Promise.all([current, second, first].map(follow))
+  t.same(await Promise.all(responses.map(response => response.text())), ['three', 'two', 'one'])
+  t.match(responses[1]?.headers.get('content-disposition'), /^inline.*linked\.txt/)
+  await put('/linked.txt', 'four')
+  t.same(await (await follow(current)).text(), 'four', 'the link of the current content follows the file')
+  t.equal(await (await follow(second)).text(), 'two')
+  await app.ask(remove, { id: first?.id }, token)
+  t.equal((await follow(first)).status, 404)
+  await app.ask(restore, { input: { id: second?.id } }, token)
+  t.equal((await follow(second)).status, 404, 'it is no version any more')
+  const [, restored] = await links('/linked.txt')
+  await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id: key.id }, token)
+  t.equal((await follow(restored)).status, 401)
+})
+
 t.test('every endpoint keeps what it replaces', async t => {
   const key = await app.ask(
     `mutation { createApiKey(input: { name: "all", scopes: [write] }) { key s3 { accessKeyId secretAccessKey } } }`,

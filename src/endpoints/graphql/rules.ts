@@ -58,9 +58,11 @@ export interface Rules {
   workspace: 'admin'
   /** The scope of each need at the location that the input names, within the credential's providers and base paths. */
   at: { needs: readonly Need[]; input: object; args: object }
-  /** The scope `read` at the path of an entry. */
-  entry: { entry: FileEntry; args: object }
+  /** The scope `read` at the path of an entry, or of a version of it. */
+  entry: { entry: FoundAt; args: object }
 }
+
+type FoundAt = Pick<FileEntry, 'providerId' | 'path'> & Partial<Pick<FileEntry, typeof foundWith>>
 
 /** A rule about locations, which the arguments of the field or its parent name. */
 export interface LocationRule {
@@ -84,7 +86,7 @@ export function decideRules(context: GraphqlContext) {
     scope: (scope: Scope) => Boolean(requireScope(viewer, scope)),
     workspace: () => Boolean(requireWorkspaceAdmin(viewer)),
     at: ({ needs, input, args }: Rules['at']) => keep(args, Authorized.for(viewer, needs, input as never)),
-    entry: ({ entry, args }: Rules['entry']) => keep(args, Authorized.toRead(viewer, entry[foundWith], entry)),
+    entry: ({ entry, args }: Rules['entry']) => keep(args, Authorized.toRead(viewer, entry[foundWith] ?? null, entry)),
   }
 }
 
@@ -150,7 +152,7 @@ export const atWebhook = Object.assign(
 )
 
 /** The rule for a field that reads at the location of its parent entry. */
-export const atEntry = Object.assign((entry: FileEntry, args: object) => ({ entry: { entry, args } }), {
+export const atEntry = Object.assign((entry: FoundAt, args: object) => ({ entry: { entry, args } }), {
   needs: needs.read,
   namedBy: 'parent',
 } as const)

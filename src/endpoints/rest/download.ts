@@ -1,5 +1,6 @@
 /** Downloads of a file, or of a folder as a ZIP archive. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { parseVersionId } from '../../auth/id.ts'
 import { requireScope } from '../../auth/policy.ts'
 import { AppError } from '../../errors.ts'
 import { originOf } from '../../http/authentication.ts'
@@ -78,7 +79,9 @@ function parseDownload({ raw, viewer }: FastifyRequest): DownloadQuery {
   const inline = parseDisposition(query.disposition)
   if (ticket === undefined) {
     const providerId = requireParameter(query.providerId, 'providerId')
-    return { ticket, providerId, path: requireParameter(query.path, 'path'), version: query.version, inline }
+    const path = requireParameter(query.path, 'path')
+    const version = query.version === undefined ? undefined : parseVersionId(query.version).id
+    return { ticket, providerId, path, version, inline }
   }
   if (query.providerId !== undefined || query.path !== undefined || query.version !== undefined) {
     throw new AppError('INVALID_INPUT', 'Send either "ticket", or "providerId" and "path".')

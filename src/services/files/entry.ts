@@ -46,7 +46,12 @@ function toFileEntry({ providerId, grant }: ReadLocation, path: StoragePath, ent
 
 /** Guesses the type from the name if the back end stores only the generic type. */
 function mimeTypeOf({ mimeType, name }: CheckedEntry): string | null {
-  return mimeType !== null && mimeType !== 'application/octet-stream' ? mimeType : (mime.getType(name) ?? mimeType)
+  return mimeType !== null && mimeType !== 'application/octet-stream' ? mimeType : (impliedType(name) ?? mimeType)
+}
+
+/** Returns the type that a name implies, or null. */
+export function impliedType(name: string): string | null {
+  return mime.getType(name)
 }
 
 /** Returns an opaque id, which stays the same until the entry is moved or renamed. */

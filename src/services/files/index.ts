@@ -2,7 +2,7 @@
  * The operations on files and folders. Each function takes the viewer and locations as a client sent them, authorizes them, and returns
  * entries, or passes opened content to a callback. A job works on the content of folders.
  */
-import { isId, noSuchVersion, parseVersionId } from '../../auth/id.ts'
+import { isId, noSuchVersion } from '../../auth/id.ts'
 import { type Asked, authorize, needs } from '../../auth/needs.ts'
 import { formatPath, parsePath, root } from '../../auth/path.ts'
 import { type Grant, grantBasePaths, requireScope, wayDown } from '../../auth/policy.ts'
@@ -56,7 +56,7 @@ export {
 export type { FolderUsage } from './bounded-walk.ts'
 export { type ConflictBehavior, conflictBehaviors } from './conflict.ts'
 export { contentDisposition, contentType, type OpenFirst } from './content.ts'
-export { entryId, type FileEntry, foundWith, type LocationInput, siblingOf } from './entry.ts'
+export { entryId, type FileEntry, foundWith, impliedType, type LocationInput, siblingOf } from './entry.ts'
 export type { KeyPage, KeyQuery } from './keys.ts'
 export type { UploadTicket } from './links.ts'
 export type { Deleted } from './transfer.ts'
@@ -111,7 +111,7 @@ export function createFiles(options: {
 
   async function find(
     granted: Grant<'read'>,
-    input: LocationInput & { version?: string | undefined },
+    input: { version?: string | undefined },
     signal: AbortSignal,
     open: OpenFirst | null,
   ): Promise<Download> {
@@ -127,14 +127,16 @@ export function createFiles(options: {
   }
 
   /** Returns the location of an earlier version of the file at a location. @throws NOT_FOUND */
-  async function versionOf(file: ReadLocation, versionId: string): Promise<ReadLocation> {
-    const { id } = parseVersionId(versionId)
+  async function versionOf(file: ReadLocation, id: string): Promise<ReadLocation> {
     const version = isId(id) ? await options.findVersion(id, file) : null
     if (!version) throw noSuchVersion()
     return file.version(version.id)
   }
 
-  /** Records a failed download only if it was forbidden. A missing file, for example, is not an event. */
+  /**
+   * Records a failed download only if it was forbidden. A missing file, for example, is not an event.
+   * @param input.version the id of an earlier version; undefined for the content of the file now
+   */
   async function download<T>(
     viewer: Viewer | null,
     input: LocationInput & { version?: string | undefined },
@@ -338,8 +340,16 @@ export function createFiles(options: {
      */
     download,
 
-    /** Returns the token of a link that downloads a file or folder without a credential. @throws as `stat`, INVALID_INPUT */
-    link(viewer: Viewer | null, input: AskedToRead, link: { expiresIn: number; inline: boolean }): string {
+    /**
+     * Returns the token of a link that downloads a file or folder without a credential.
+     * @param link.version the id of an earlier version, which the link looks up when it is used
+     * @throws as `stat`, INVALID_INPUT
+     */
+    link(
+      viewer: Viewer | null,
+      input: AskedToRead,
+      link: { expiresIn: number; inline: boolean; version?: string | undefined },
+    ): string {
       const [granted] = authorize(viewer, needs.read, input)
       return sealLink(secrets, granted, link)
     },

@@ -119,25 +119,30 @@ export interface LinkCreator {
 }
 
 /** The content of a download link. */
-interface DownloadLink extends LinkCreator, LocationInput {
+interface DownloadLink extends LinkCreator, LocationInput, LinkedContent {}
+
+interface LinkedContent {
   inline: boolean
+  /** The id of an earlier version; undefined for the content that the file has when the link is used. */
+  version?: string | undefined
 }
 
 /** @throws INVALID_INPUT */
 export function sealLink(
   secrets: Secrets,
   { viewer, providerId, path }: Grant<'read'>,
-  { expiresIn, inline }: { expiresIn: number; inline: boolean },
+  { expiresIn, inline, version }: LinkedContent & { expiresIn: number },
 ): string {
-  const payload = [viewer.kind, viewer.credentialId, providerId, formatPath(path), expiryOf(expiresIn), inline]
+  const expires = expiryOf(expiresIn)
+  const payload = [viewer.kind, viewer.credentialId, providerId, formatPath(path), expires, inline, version]
   return secrets.sign('download-link', JSON.stringify(payload))
 }
 
 /** @throws LINK_EXPIRED */
 export function openLink(secrets: Secrets, sealed: string): DownloadLink {
-  const [kind, credentialId, providerId, path, expires, inline] = open(secrets, sealed)
+  const [kind, credentialId, providerId, path, expires, inline, version] = open(secrets, sealed)
   requireUnexpired(expires)
-  return { credential: { kind, credentialId }, providerId, path, inline }
+  return { credential: { kind, credentialId }, providerId, path, inline, version: version ?? undefined }
 }
 
 /** @throws INVALID_INPUT */

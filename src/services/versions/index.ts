@@ -67,6 +67,10 @@ export interface VersionItem {
   cursor: string
 }
 
+export function isEarlier(version: EarlierVersion | FileEntry): version is EarlierVersion {
+  return 'replacedAt' in version
+}
+
 export type Versions = ReturnType<typeof createVersions>
 
 export function createVersions(options: VersionServicesOptions) {

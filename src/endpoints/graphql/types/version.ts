@@ -1,9 +1,9 @@
 /** Earlier versions of files. */
 import { formatKeptId } from '../../../auth/id.ts'
 import { needs } from '../../../auth/needs.ts'
-import { formatPath } from '../../../auth/path.ts'
-import type { FileEntry } from '../../../services/files/index.ts'
-import { type EarlierVersion, maxVersionsPage, type VersionItem } from '../../../services/versions/index.ts'
+import { formatPath, nameOf } from '../../../auth/path.ts'
+import { type FileEntry, impliedType } from '../../../services/files/index.ts'
+import { type EarlierVersion, isEarlier, maxVersionsPage, type VersionItem } from '../../../services/versions/index.ts'
 import { builder } from '../builder.ts'
 import { backEndCost, connectionCost } from '../cost.ts'
 import { EntryRef, FileRef, findCreator, UserRef } from '../refs.ts'
@@ -12,8 +12,6 @@ import { ConflictBehaviorEnum } from './change-entry.ts'
 import { definePage, toPage } from './page.ts'
 
 type AnyVersion = EarlierVersion | FileEntry
-
-const isEarlier = (version: AnyVersion): version is EarlierVersion => 'replacedAt' in version
 
 const Version = builder.objectRef<AnyVersion>('Version').implement({
   description: 'A version of a file: its content now, or an earlier one.',
@@ -33,6 +31,12 @@ const Version = builder.objectRef<AnyVersion>('Version').implement({
       type: 'SafeInt',
       nullable: true,
       description: 'The size in bytes, or null if the back end does not report it.',
+    }),
+    mimeType: t.string({
+      nullable: true,
+      description:
+        'The type of the file; for an earlier version, the type that the name implies. Null if it is unknown.',
+      resolve: version => (isEarlier(version) ? impliedType(nameOf(version.path)) : version.mimeType),
     }),
     modifiedAt: t.expose('modifiedAt', {
       type: 'DateTime',
@@ -58,6 +62,26 @@ const Version = builder.objectRef<AnyVersion>('Version').implement({
       nullable: true,
       description: 'The time after which the server deletes it. Null for the current one.',
       resolve: version => (isEarlier(version) ? version.expiresAt : null),
+    }),
+    downloadUrl: t.string({
+      description:
+        'Returns a download link that needs no Authorization header. It works until it expires, until the credential that created it ends or loses access to the file, or until the version is restored or deleted.',
+      authScopes: atEntry,
+      args: {
+        expiresIn: t.arg.int({ defaultValue: 300, description: 'The lifetime in seconds, at most one week.' }),
+        inline: t.arg.boolean({
+          defaultValue: false,
+          description:
+            'Whether a browser may display the file instead of saving it. Ignored for types that can run scripts.',
+        }),
+      },
+      resolve: (version, args, context) => {
+        const { services, viewer, baseUrl } = context
+        const link = { expiresIn: args.expiresIn ?? 300, inline: args.inline ?? false }
+        const id = isEarlier(version) ? version.id : undefined
+        const ticket = services.files.link(viewer, authorizedBy(context, args, needs.read), { ...link, version: id })
+        return `${baseUrl}/api/download/proxy?${new URLSearchParams({ ticket })}`
+      },
     }),
   }),
 })
