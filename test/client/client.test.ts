@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import {
   type Connection,
+  type EarlierVersion,
   forEachAtOnce,
   ShareLink,
   Stowage,
@@ -45,6 +46,32 @@ t.test('queries and mutations have types, and errors their reasons', async t => 
   await t.rejects(stranger.graphql('{ me { email } }'), failure('CREDENTIAL_REQUIRED', { path: ['me'] }))
   const nobody = new Stowage({ url: 'http://127.0.0.1:1', retries: 0 })
   await t.rejects(nobody.graphql('{ me { email } }'), failure('NETWORK', { retryable: true, status: 0 }))
+})
+
+t.test('versions are listed, downloaded, restored and deleted', async t => {
+  const { app, token, stowage, providerId } = await withDisk(t)
+  const keep = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }'
+  await app.ask(keep, { input: { id: providerId, versionCount: 5 } }, token)
+  const file = { providerId, path: '/a.txt' }
+  for (const content of ['one', 'second', 'three'])
+    await stowage.files.upload({ ...file, body: new Blob([content]), conflict: 'replace' })
+  const versionsOf = async () => {
+    const found: EarlierVersion[] = []
+    for await (const version of stowage.versions.list(file)) found.push(version)
+    return found
+  }
+  const [newest, oldest] = await versionsOf()
+  t.match(newest, { size: 6, replacedBy: 'owner@example.org', replacedAt: Date, modifiedAt: Date, expiresAt: Date })
+  const { body, size } = await stowage.files.download({ ...file, version: oldest?.id ?? '' })
+  t.same([(await contentOf(body)).toString(), size], ['one', 3])
+  t.equal(await stowage.versions.restore(oldest?.id ?? '', { conflict: 'rename' }), '/a (1).txt')
+  t.equal(await stowage.versions.restore(newest?.id ?? ''), '/a.txt')
+  t.equal((await contentOf((await stowage.files.download(file)).body)).toString(), 'second')
+  const [replaced, ...others] = await versionsOf()
+  t.match([replaced, others.length], [{ size: 5 }, 0])
+  await stowage.versions.delete(replaced?.id ?? '')
+  t.same(await versionsOf(), [])
+  await t.rejects(stowage.versions.restore(replaced?.id ?? ''), failure('NOT_FOUND'))
 })
 
 t.test('a file of any size and kind of body is stored whole', async t => {

@@ -18,7 +18,10 @@ export interface ReadOptions {
   signal?: AbortSignal
 }
 
-export interface DownloadOptions extends Location, ReadOptions {}
+export interface DownloadOptions extends Location, ReadOptions {
+  /** The ID of an earlier version of the file. Default: its content now. */
+  version?: string
+}
 
 export interface Download {
   /** The content. It fails with a StowageError if it cannot be completed or differs from its checksum. */

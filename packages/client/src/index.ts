@@ -12,6 +12,14 @@ import { type FoundEntry, type SearchOptions, search } from './search.ts'
 import { type StowageOptions, Transport } from './transport.ts'
 import { listTrash, type TrashedEntry, type TrashOptions } from './trash.ts'
 import { type UploadOptions, upload } from './upload.ts'
+import {
+  deleteVersion,
+  type EarlierVersion,
+  listVersions,
+  type RestoreVersionOptions,
+  restoreVersion,
+  type VersionsOptions,
+} from './versions.ts'
 
 export { expandAtOnce, forEachAtOnce } from './concurrency.ts'
 export type { ArchiveOptions, Download, DownloadOptions, ReadOptions } from './download.ts'
@@ -28,6 +36,7 @@ export { type SignedIn, type SignInOptions, signIn } from './sign-in.ts'
 export type { StowageOptions } from './transport.ts'
 export type { TrashedEntry, TrashOptions } from './trash.ts'
 export type { Conflict, UploadOptions } from './upload.ts'
+export type { EarlierVersion, RestoreVersionOptions, VersionsOptions } from './versions.ts'
 
 /** A client of one Stowage server with one credential. All methods throw a StowageError. */
 export class Stowage {
@@ -40,8 +49,8 @@ export class Stowage {
     /** Deletes an unfinished upload, whose address `resume.onStart` got. */
     discardUpload: (url: string): Promise<void> => discardUpload(this.#transport, url),
     /** Downloads a file, or a folder as a ZIP archive. */
-    download: ({ providerId, path, ...options }: DownloadOptions): Promise<Download> =>
-      download(this.#transport, this.#transport.urlOf('/api/download/proxy', { providerId, path }), options),
+    download: ({ providerId, path, version, ...options }: DownloadOptions): Promise<Download> =>
+      download(this.#transport, this.#transport.urlOf('/api/download/proxy', { providerId, path, version }), options),
     /** Downloads several files and folders as one ZIP archive. */
     archive: (options: ArchiveOptions): Promise<ReadableStream<Uint8Array>> => archive(this.#transport, options),
     /** Yields the entries of a folder. */
@@ -59,6 +68,17 @@ export class Stowage {
   readonly trash = {
     /** Yields what is in the trash of a provider, newest first. The mutation `restore` takes its IDs. */
     list: (options: TrashOptions): AsyncGenerator<TrashedEntry, void, undefined> => listTrash(this.#graphql, options),
+  }
+
+  readonly versions = {
+    /** Yields the earlier versions of a file, the newest first, also those of a deleted file. */
+    list: (options: VersionsOptions): AsyncGenerator<EarlierVersion, void, undefined> =>
+      listVersions(this.#graphql, options),
+    /** Makes a version the content of its file, also of a deleted one. Resolves with the path, which differs after `rename`. */
+    restore: (id: string, options: RestoreVersionOptions = {}): Promise<string> =>
+      restoreVersion(this.#graphql, id, options),
+    /** Deletes a version for good. */
+    delete: (id: string, options: RequestOptions = {}): Promise<void> => deleteVersion(this.#graphql, id, options),
   }
 
   constructor(options: StowageOptions) {
