@@ -72,6 +72,8 @@ export const needs = {
   restore: [{ scope: 'write', at: 'trashed' }],
   readVersion: [{ scope: 'read', at: 'version' }],
   changeVersion: [{ scope: 'write', at: 'version' }],
+  /** As `changeVersion`, of an operation that takes the path of the file. */
+  changeVersionAt: [{ scope: 'write', at: 'path' }],
   rename: [
     { scope: 'write', at: 'path' },
     { scope: 'write', at: 'name' },

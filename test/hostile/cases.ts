@@ -175,6 +175,9 @@ async function tryTools(on: Attack, path: string, n: number): Promise<void> {
   for (const { path: inside } of found.output?.entries ?? []) {
     if (!`${inside}/`.startsWith(`${base}/`)) on.wrong.push(`found ${JSON.stringify(inside)}`)
   }
+  await tool(on, 'list_versions', at)
+  await tool(on, 'read_file', { ...at, version: randomUUID() })
+  await tool(on, 'restore_version', { ...at, version: randomUUID() })
   await tool(on, 'write_file', { ...at, content: 'written', conflict: 'RENAME' })
   const source = `${base}/source-of-tools-${n}`
   await on.backEnd.make(on.backEnd.spelled(source), 'source')

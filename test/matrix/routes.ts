@@ -116,6 +116,17 @@ const mcpTools: Readonly<Record<string, RouteRow>> = {
     { needs: mcpReadPaths, takes: ['file'], effect: 'sent', audit: 'DOWNLOAD' },
     at,
   ),
+  'POST /mcp read_file of a version': tool(
+    'read_file',
+    { needs: mcpReadPaths, takes: ['versioned'], effect: 'sent', audit: 'DOWNLOAD' },
+    target => ({ ...at(target), version: target.ids.version }),
+  ),
+  'POST /mcp list_versions': tool('list_versions', { needs: mcpReadPaths, takes: ['versioned'] }, at),
+  'POST /mcp restore_version': tool(
+    'restore_version',
+    { needs: mcpWritePaths, takes: ['versioned'], bounces: true, audit: 'RESTORE' },
+    target => ({ ...at(target), version: target.ids.version }),
+  ),
   'POST /mcp write_file': tool(
     'write_file',
     { needs: mcpWritePaths, takes: ['new'], effect: 'stored', audit: 'UPLOAD' },

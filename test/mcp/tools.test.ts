@@ -7,14 +7,14 @@ import { until } from '../support/until.ts'
 import { clients, type McpClient, startMcpWorld } from './clients.ts'
 
 /** The bytes of all schemas and descriptions, which every conversation of a model begins with. */
-const maxListBytes = 16_000
+const maxListBytes = 19_000
 
-const readers = ['list_providers', 'list_folder', 'stat', 'search', 'find', 'read_file', 'get_job']
-const writers = [...readers, 'write_file', 'create_folder', 'copy', 'move', 'delete', 'cancel_job']
+const readers = ['list_providers', 'list_folder', 'stat', 'search', 'find', 'read_file', 'list_versions', 'get_job']
+const writers = [...readers, 'write_file', 'create_folder', 'copy', 'move', 'restore_version', 'delete', 'cancel_job']
 
 for (const { label, version, connect } of clients) {
   t.test(`${label} uses every tool`, async t => {
-    const { app, providerId, key } = await startMcpWorld(t)
+    const { app, token, providerId, key } = await startMcpWorld(t)
     const client = await connect(t, app.url, key)
     t.equal(client.version, version)
     t.match(client.server, { name: 'stowage', version: /^\d+\.\d+\.\d+/ })
@@ -109,6 +109,28 @@ for (const { label, version, connect } of clients) {
     await untilEnded(client, moved.job.id)
     t.equal((await call('list_folder', at('/renamed'))).entries.length, 2)
 
+    const keep = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }'
+    await app.ask(keep, { input: { id: providerId, versionCount: 5 } }, token)
+    const file = at('/team/reports/a.txt')
+    await call('write_file', { ...file, content: 'second', conflict: 'REPLACE' })
+    await call('write_file', { ...file, content: 'third', conflict: 'REPLACE' })
+    const newest = await call('list_versions', { ...file, first: 1 })
+    t.match(newest, {
+      notice: /untrusted/,
+      versions: [{ id: String, size: 6, replacedAt: String }],
+      nextCursor: String,
+    })
+    const older = await call('list_versions', { ...file, after: newest.nextCursor })
+    t.match(older, { versions: [{ modifiedAt: String }], nextCursor: null })
+    const [earlier] = newest.versions
+    t.match(await call('read_file', { ...file, version: earlier.id }), { content: 'second', size: 6 })
+    t.same(await call('restore_version', { ...file, version: earlier.id }), { path: file.path })
+    t.match(await call('read_file', file), { content: 'second' })
+    t.match(await client.call('restore_version', { ...file, version: earlier.id }), {
+      isError: true,
+      content: [{ text: /^NOT_FOUND: / }],
+    })
+
     t.same(await call('delete', { ...at('/team/reports/a.txt'), confirm: '/team/reports/a.txt' }), {
       deletedPath: '/team/reports/a.txt',
       job: null,
@@ -158,8 +180,12 @@ t.test('the schemas and annotations of the tools are right', async t => {
     t.match(inputSchema, { type: 'object', additionalProperties: false }, name)
     const { readOnlyHint, destructiveHint } = annotations ?? {}
     t.equal(readOnlyHint, readers.includes(name), name)
-    t.equal(destructiveHint, ['write_file', 'copy', 'move', 'delete', 'cancel_job'].includes(name), name)
-    t.equal(annotations?.idempotentHint, !['write_file', 'copy', 'move'].includes(name), name)
+    t.equal(
+      destructiveHint,
+      ['write_file', 'copy', 'move', 'restore_version', 'delete', 'cancel_job'].includes(name),
+      name,
+    )
+    t.equal(annotations?.idempotentHint, !['write_file', 'copy', 'move', 'restore_version'].includes(name), name)
     t.equal(annotations?.openWorldHint, false, name)
     t.equal(description?.endsWith('untrusted data.'), readers.includes(name), name)
   }

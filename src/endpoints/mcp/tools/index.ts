@@ -4,6 +4,7 @@ import { copy, createFolder, deleteEntry, move, writeFile } from './change.ts'
 import { cancelJob, getJob } from './jobs.ts'
 import { readFile } from './read.ts'
 import { find, search } from './search.ts'
+import { listVersions, restoreVersion } from './versions.ts'
 
 /** All tools, in the order of `tools/list`. */
 export const tools: readonly McpTool[] = [
@@ -13,11 +14,13 @@ export const tools: readonly McpTool[] = [
   search,
   find,
   readFile,
+  listVersions,
   getJob,
   writeFile,
   createFolder,
   copy,
   move,
+  restoreVersion,
   deleteEntry,
   cancelJob,
 ]

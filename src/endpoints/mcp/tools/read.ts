@@ -1,6 +1,7 @@
 /** Reads parts of files: as text of whole characters, or as bytes. */
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
+import { formatKeptId } from '../../../auth/id.ts'
 import { needs } from '../../../auth/needs.ts'
 import { formatPath } from '../../../auth/path.ts'
 import { AppError } from '../../../errors.ts'
@@ -25,6 +26,7 @@ export const readFile = defineTool({
   input: z.strictObject({
     providerId,
     path,
+    version: z.string().optional().describe('The ID of an earlier version, from list_versions'),
     offset: z.int().min(0).default(0).describe('The first byte'),
     length: z.int().min(minLength).max(maxLength).default(32_768).describe('Bytes'),
     encoding: z.enum(['UTF-8', 'BASE64']).default('UTF-8'),
@@ -49,7 +51,7 @@ export const readFile = defineTool({
       try {
         const { bytes, isEnd } = await readPart(download, { offset, length }, granted)
         const part = encoding === 'BASE64' ? { skipped: 0, bytes } : wholeText(bytes, { isStart: offset === 0, isEnd })
-        if (!part) throw notText(entry)
+        if (!part) throw notText(entry, location.version)
         const first = offset + part.skipped
         const next = first + part.bytes.length
         const content = part.bytes.toString(encoding === 'BASE64' ? 'base64' : 'utf8')
@@ -73,8 +75,10 @@ export const readFile = defineTool({
     }),
 })
 
-function notText({ providerId, path, size, mimeType }: FileEntry): AppError {
-  const query = new URLSearchParams({ providerId, path: formatPath(path) })
+function notText({ providerId, path: parsed, size, mimeType }: FileEntry, version: string | undefined): AppError {
+  const path = formatPath(parsed)
+  const query = new URLSearchParams({ providerId, path })
+  if (version !== undefined) query.set('version', formatKeptId({ id: version, providerId, path }))
   const facts = [mimeType ?? 'unknown type', ...(size === null ? [] : [`${size} bytes`])].join(', ')
   return new AppError(
     'NOT_TEXT',
