@@ -122,6 +122,36 @@ t.test('what is deleted can be listed, restored and deleted for good', async t =
   t.equal(await output('ls', 'Disk:/'), 'a (1).txt\na.txt\n')
 })
 
+t.test('earlier versions can be listed, downloaded, restored and deleted', async t => {
+  const { run, output, json, home, diskFolder } = await signedIn(t, { settings: { versionCount: 20, versionDays: 30 } })
+  await run(['cp', '-', 'Disk:/a.txt'], { input: 'one' })
+  for (const input of ['second', 'three'])
+    t.match(await run(['cp', '--conflict', 'replace', '-', 'Disk:/a.txt'], { input }), { status: 0 })
+  const { lines } = await json('versions', 'ls', 'Disk:/a.txt')
+  t.match(lines, [
+    { number: 1, size: 6, replacedBy: 'owner@example.org' },
+    { number: 2, size: 3 },
+  ])
+  t.match(
+    await output('versions', 'ls', 'Disk:/a.txt'),
+    /^ {3}1 {2}\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ {14,}6 {2}owner@example\.org\n/,
+  )
+  t.equal(await output('versions', 'get', 'Disk:/a.txt', '2', '-'), 'one')
+  t.match(await json('versions', 'get', 'Disk:/a.txt', lines[0].id), { lines: [{ result: 'copied', target: 'a.txt' }] })
+  t.equal(await readFile(join(home, 'a.txt'), 'utf8'), 'second')
+  t.match(await run(['versions', 'get', 'Disk:/a.txt', '1']), { status: 5, stderr: /a\.txt exists/ })
+  for (const version of ['3', 'other'])
+    t.match(await run(['versions', 'get', 'Disk:/a.txt', version]), { status: 4, stderr: /has no version/ }, version)
+  t.match(await json('versions', 'restore', 'Disk:/a.txt', '2'), {
+    lines: [{ result: 'restored', target: 'Disk:/a.txt', size: 3 }],
+  })
+  t.equal(await readFile(join(diskFolder, 'a.txt'), 'utf8'), 'one')
+  t.match(await run(['versions', 'restore', '--conflict', 'fail', 'Disk:/a.txt', '1']), { status: 5 })
+  t.match(await run(['versions', 'rm', 'Disk:/a.txt', '1']), { status: 2, stderr: /give --yes/ })
+  await output('versions', 'rm', '--yes', 'Disk:/a.txt', '1', '2')
+  t.equal(await output('versions', 'ls', 'Disk:/a.txt'), '')
+})
+
 t.test('the standard input and output are files', async t => {
   const { run, diskFolder } = await signedIn(t)
   const large = 'x'.repeat(9 * 1024 * 1024)

@@ -14,6 +14,7 @@ import { login, logout, whoami } from './sign-in.ts'
 import { sync } from './sync.ts'
 import { trashEmpty, trashLs, trashRestore } from './trash.ts'
 import { verify } from './verify.ts'
+import { versionsGet, versionsLs, versionsRestore, versionsRm } from './versions.ts'
 
 const ownCommands: readonly Command[] = [
   login,
@@ -33,6 +34,10 @@ const ownCommands: readonly Command[] = [
   trashLs,
   trashRestore,
   trashEmpty,
+  versionsLs,
+  versionsGet,
+  versionsRestore,
+  versionsRm,
   keysList,
   keysCreate,
   keysRevoke,
