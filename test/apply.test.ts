@@ -69,7 +69,7 @@ const declaration = (folder: string) => `
 owner: { email: owner@example.org, passwordFile: ${folder}/password }
 workspace: { name: Example, registration: OPEN }
 providers:
-  - { name: Team disk, type: local, trashDays: 7, config: { root: ${folder}/team } }
+  - { name: Team disk, type: local, trashDays: 7, versionDays: 9, config: { root: ${folder}/team } }
 access:
   reports: { Team disk: /reports }
   folders: { Team disk: [/reports, /plans] }
@@ -114,14 +114,14 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
   const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
   const { token } = (await api.ask(login, { input: { email: 'owner@example.org', password } })).login
   const { providers, workspace, webhooks } = await api.ask(
-    '{ providers { id name status trashDays } workspace { name } webhooks { id name location { path } } }',
+    '{ providers { id name status trashDays versionCount versionDays } workspace { name } webhooks { id name location { path } } }',
     {},
     token,
   )
   t.match(
     { providers, workspace, webhooks },
     {
-      providers: [{ name: 'Team disk', status: 'CONNECTED', trashDays: 7 }],
+      providers: [{ name: 'Team disk', status: 'CONNECTED', trashDays: 7, versionCount: null, versionDays: 9 }],
       workspace: { name: 'Example' },
       webhooks: [{ name: 'Index', location: { path: '/reports' } }],
     },
@@ -183,10 +183,11 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
     })
     const moved = yaml.replace(`root: ${folder}/team`, `root: ${folder}/team/reports`)
     t.ok((await apply(moved, plan)).includes('~ storage "Team disk": root'))
-    const slugged = yaml.replace('type: local, trashDays: 7', 'slug: disk, type: local, trashDays: 0')
-    t.ok((await apply(slugged)).includes('~ storage "Team disk": slug, trashDays'))
+    const slugged = yaml.replace('type: local, trashDays: 7', 'slug: disk, type: local, trashDays: 0, versionCount: 5')
+    t.ok((await apply(slugged)).includes('~ storage "Team disk": slug, trashDays, versionCount'))
     t.notMatch((await apply(slugged, plan)).join(), 'Team disk', 'a storage that is as declared')
-    t.match((await api.ask('{ providers { slug trashDays } }', {}, token)).providers[0], { slug: 'disk', trashDays: 0 })
+    const { providers: stored } = await api.ask('{ providers { slug trashDays versionCount versionDays } }', {}, token)
+    t.match(stored[0], { slug: 'disk', trashDays: 0, versionCount: 5, versionDays: 9 })
     const other = yaml.replace('scopes: [write]', 'scopes: [read]')
     t.match((await apply(other, plan)).join('\n'), /^! key "backup" .*: has other scopes: revoke it first$/m)
     const audit = '{ auditEvents(filter: { action: MEMBER_UPDATE }) { nodes { requestId userEmail } } }'

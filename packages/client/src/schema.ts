@@ -2258,12 +2258,16 @@ export interface UserEdge {
 /** A version of a file: its content now, or an earlier one. */
 export interface Version {
   __typename: 'Version'
+  /** Returns a download link that needs no Authorization header. It works until it expires, until the credential that created it ends or loses access to the file, or until the version is restored or deleted. Requires the scope `read` at the path of this entry. */
+  downloadUrl: string
   /** The time after which the server deletes it. Null for the current one. */
   expiresAt: string | null
   /** The ID for `restoreVersion`, `deleteVersion` and downloads. It contains the path. */
   id: string
   /** Whether it is the content of the file now. */
   isCurrent: boolean
+  /** The type of the file; for an earlier version, the type that the name implies. Null if it is unknown. */
+  mimeType: string | null
   /** The time at which this content was stored, or null if the back end does not report it. */
   modifiedAt: string | null
   /** The time at which it was replaced or deleted. Null for the current one. */

@@ -8,7 +8,7 @@ import { type IssuerPrompt, issuerPrompts, type Registration, registrations } fr
 import { emailKey } from '../../db/users.ts'
 import { StartError } from '../../errors.ts'
 import { maxMaxAge } from '../../services/people/issuers.ts'
-import { maxTrashDays } from '../../services/providers/settings.ts'
+import { maxTrashDays, maxVersionCount, maxVersionDays } from '../../services/providers/settings.ts'
 import { type WebhookEvent, webhookEvents } from '../../services/webhooks/messages.ts'
 
 export interface Declaration {
@@ -33,6 +33,9 @@ export interface DeclaredProvider {
   type: string
   /** The days that deleted files stay in the trash. By default, they do not change. */
   trashDays?: number
+  /** The number of earlier versions of a file, and the days that they stay. By default, they do not change. */
+  versionCount?: number
+  versionDays?: number
   config?: Record<string, unknown>
   /** The files that contain secret properties of the configuration, by the names of the properties. */
   secretFiles?: Record<string, string>
@@ -159,7 +162,11 @@ function requireUnique(file: string, declaration: Declaration): void {
 
 const text = { type: 'string', minLength: 1 } as const
 const minutes = { type: 'integer', minimum: 0, maximum: maxMaxAge } as const
-const days = { type: 'integer', minimum: 0, maximum: maxTrashDays } as const
+const kept = {
+  trashDays: { type: 'integer', minimum: 0, maximum: maxTrashDays },
+  versionCount: { type: 'integer', minimum: 0, maximum: maxVersionCount },
+  versionDays: { type: 'integer', minimum: 1, maximum: maxVersionDays },
+} as const
 const texts = { type: 'object', additionalProperties: text } as const
 const folders = {
   type: 'object',
@@ -188,10 +195,7 @@ const schema = object(
     owner: object({ email: text, passwordFile: text }),
     workspace: object({}, { name: text, registration: oneOf(registrations), secondFactorRoles: list(oneOf(roles)) }),
     providers: list(
-      object(
-        { name: text, type: text },
-        { slug: text, trashDays: days, config: { type: 'object' }, secretFiles: texts },
-      ),
+      object({ name: text, type: text }, { slug: text, ...kept, config: { type: 'object' }, secretFiles: texts }),
     ),
     access: { type: 'object', additionalProperties: folders },
     members: list(object({ email: text, role: oneOf(roles) }, { access: text })),

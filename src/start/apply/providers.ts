@@ -1,6 +1,10 @@
 import { type ApplyContext, change, create, drift, onlyNamed, type Step } from './context.ts'
 import { type DeclaredProvider, readSecretOf } from './declaration.ts'
 
+/** What a provider keeps of deleted and replaced files. */
+const keptNames = ['trashDays', 'versionCount', 'versionDays'] as const
+type KeptSettings = Pick<DeclaredProvider, (typeof keptNames)[number]>
+
 /** Compares the providers by their names. Those that are not declared stay. */
 export async function planProviders(context: ApplyContext): Promise<Step[]> {
   const { services, viewer, declaration, providers } = context
@@ -14,9 +18,10 @@ export async function planProviders(context: ApplyContext): Promise<Step[]> {
     if (!record) {
       steps.push(
         create(subject, `of the type ${provider.type}`, async () => {
-          const { name, slug, type, trashDays } = provider
+          const { name, slug, type } = provider
           const { id } = await services.providers.connect(viewer, { type, name, slug, config })
-          if (trashDays !== undefined) await services.providers.update(viewer, { id, trashDays })
+          const kept = keptOtherwise(provider)
+          if (Object.keys(kept).length > 0) await services.providers.update(viewer, { id, ...kept })
           context.providerIds.set(provider.name, id)
         }),
       )
@@ -25,13 +30,13 @@ export async function planProviders(context: ApplyContext): Promise<Step[]> {
     else {
       const changes = services.providers.differences(viewer, record, config)
       const isRenamed = provider.slug !== undefined && provider.slug !== record.slug
-      const isKeptOtherwise = provider.trashDays !== undefined && provider.trashDays !== record.trashDays
-      const names = [...(isRenamed ? ['slug'] : []), ...(isKeptOtherwise ? ['trashDays'] : []), ...Object.keys(changes)]
+      const kept = keptOtherwise(provider, record)
+      const names = [...(isRenamed ? ['slug'] : []), ...Object.keys(kept), ...Object.keys(changes)]
       if (names.length > 0) {
         const update = {
           id: record.id,
           ...(isRenamed && { slug: provider.slug }),
-          ...(isKeptOtherwise && { trashDays: provider.trashDays }),
+          ...kept,
           ...(Object.keys(changes).length > 0 && { config: { ...config, ...changes } }),
         }
         steps.push(change(subject, names.join(', '), () => services.providers.update(viewer, update)))
@@ -45,6 +50,15 @@ export async function planProviders(context: ApplyContext): Promise<Step[]> {
       .filter(({ name }) => !known.has(name))
       .map(({ name }) => drift(`storage "${name}"`, 'is not declared')),
   ]
+}
+
+/** Returns the declared settings that a provider does not have. */
+function keptOtherwise(
+  declared: DeclaredProvider,
+  record?: { [Name in keyof KeptSettings]: number | null },
+): KeptSettings {
+  const names = keptNames.filter(name => declared[name] !== undefined && declared[name] !== record?.[name])
+  return Object.fromEntries(names.map(name => [name, declared[name]]))
 }
 
 async function configOf({ config = {}, secretFiles = {} }: DeclaredProvider): Promise<Record<string, unknown>> {
