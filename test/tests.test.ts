@@ -38,6 +38,9 @@ const rules = [
   },
 ]
 
+/** The processes of `npm test`. Most of them take a second of processor time before their first test. */
+const mostProcesses = 115
+
 /** Files whose processes poll until another process exits. */
 const exempt = new Set(['servers/run.ts', own])
 
@@ -68,6 +71,7 @@ t.test('npm test runs each file once, alone or together with others', async t =>
   const { include } = parse(await readFile(join(root, '../.taprc'), 'utf8'))
   const run: string[] = []
   for await (const name of glob(include, { cwd: join(root, '..') })) run.push(name)
+  t.ok(run.length <= mostProcesses, `${run.length} processes: let new files run together with others`)
   const entries = run.filter(name => name.startsWith('test/together/'))
   const [folders, parts] = [new Set<string>(), new Set<string>()]
   for (const entry of entries) {
@@ -88,6 +92,13 @@ t.test('npm test runs each file once, alone or together with others', async t =>
   ]
   const wanted = files.filter(name => name.endsWith('.test.ts') && !/^(?:nightly|together)\//.test(name))
   t.same(once.toSorted(), [`test/${own}`, ...wanted.map(name => `test/${name}`)].toSorted())
+})
+
+t.test('a file with tests of the night has some of the day', async t => {
+  for (const file of files.filter(name => name.endsWith('.ts') && !name.startsWith('nightly/'))) {
+    const text = await readFile(join(root, file), 'utf8')
+    if (text.includes('atNight(t,')) t.match(text, /\bt\.test\(/, `${file}: otherwise it belongs into nightly/`)
+  }
 })
 
 t.test('an uncaught error fails its file', async t => {

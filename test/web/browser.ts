@@ -103,8 +103,17 @@ export async function signIn(app: TestApp, email: string): Promise<string> {
   return (await app.ask(login, { input: { email, password } })).login.token
 }
 
+let looks = 0
+
+/**
+ * Checks the accessibility of a page. axe takes most of the time of these tests, so `npm test` runs it on every eighth page.
+ */
+export async function isAccessible(t: Test, page: Page, what: string): Promise<void> {
+  if (extent({ gate: looks++ % 8 === 0, nightly: true })) t.same(await axeViolations(page), [], `axe: ${what}`)
+}
+
 /** Returns the accessibility violations that axe finds, one line for each element. */
-export async function axeViolations(page: Page): Promise<string[]> {
+async function axeViolations(page: Page): Promise<string[]> {
   // The debugger evaluates the script, so the content security policy of the page does not apply.
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axeSource)
   return page.evaluate(async () => {

@@ -2,6 +2,7 @@ import { readFile, rm, stat } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Page } from 'playwright-core'
 import t from 'tap'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, pick, row, startFiles } from './files.ts'
 
@@ -68,7 +69,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('a name that begins or ends with a space is refused in plain words', async t => {
+  atNight(t, 'a name that begins or ends with a space is refused in plain words', async t => {
     const { page: address, names } = await store('spaces', { ' kept as it is .txt': '', 'a.txt': '' })
     const page = await open(t)
     await page.goto(address)
@@ -97,7 +98,7 @@ if (files) {
     t.ok(await dialog(page).getByRole('button', { name: 'Rename' }).isDisabled())
   })
 
-  t.test('a name that the server refuses is refused in plain words', async t => {
+  atNight(t, 'a name that the server refuses is refused in plain words', async t => {
     const { page: address } = await store('refused', { 'taken/x': '' })
     const page = await open(t)
     await page.goto(address)
@@ -114,7 +115,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('the message about a move names the item and links to its folder', async t => {
+  atNight(t, 'the message about a move names the item and links to its folder', async t => {
     const { page: address, names } = await store('named', {
       'report.pdf': '',
       'a.txt': '',
@@ -145,7 +146,7 @@ if (files) {
     await message.getByText('report.pdf moved to named').waitFor()
   })
 
-  t.test('a dialog keeps its place while it loads folders', async t => {
+  atNight(t, 'a dialog keeps its place while it loads folders', async t => {
     const folders = Array.from({ length: 20 }, (_, n) => [`sub${n}/c.txt`, ''])
     const { page: address } = await store('still', { 'a.txt': '', ...Object.fromEntries(folders) })
     const page = await open(t)
@@ -164,7 +165,7 @@ if (files) {
     t.same(await dialog(page).boundingBox(), place, 'a press that began before the folders were there is not lost')
   })
 
-  t.test('an entry that somebody else deleted disappears', async t => {
+  atNight(t, 'an entry that somebody else deleted disappears', async t => {
     const { page: address, at } = await store('gone', { 'a.txt': 'a', 'b.txt': 'b' })
     const page = await open(t)
     await page.goto(address)
@@ -184,7 +185,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('a dialog stays open when a proxy returns 502', async t => {
+  atNight(t, 'a dialog stays open when a proxy returns 502', async t => {
     const { page: address, names } = await store('proxy', { 'sub/c.txt': 'c', 'stays.txt': '' })
     const page = await open(t)
     await page.goto(address)
@@ -200,7 +201,7 @@ if (files) {
     await dialog(page).waitFor({ state: 'detached' })
   })
 
-  t.test('the keyboard alone can rename, copy and delete', async t => {
+  atNight(t, 'the keyboard alone can rename, copy and delete', async t => {
     const { page: address, at, names } = await store('keyboard', { 'a.txt': 'a', 'b.txt': 'b', 'sub/c.txt': 'c' })
     const page = await open(t)
     await page.goto(address)
@@ -297,7 +298,7 @@ if (files) {
     await until(() => streams.size === 0 || streams.size, { within: 10_000 })
   })
 
-  t.test('a tab that loses its folder, or opens one out of reach, leaves the others what they follow', async t => {
+  atNight(t, 'a tab that loses its folder, or opens one out of reach, leaves the others what they follow', async t => {
     const [kept, lost] = [await store('kept', { 'a.txt': 'a' }), await store('lost', { 'b.txt': 'b' })]
     const allow = (...ids: string[]) => ({
       role: 'EDITOR',

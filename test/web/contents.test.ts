@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { readWithPython, requireArchivers } from '../http/archive-tools.ts'
-import { inTurn } from '../support/extent.ts'
+import { atNight, inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, pick, row, startFiles } from './files.ts'
 
@@ -59,7 +59,7 @@ if (files) {
     t.equal((await readFile(await zip.path())).subarray(0, 2).toString(), 'PK')
   })
 
-  t.test('many selected files are one download with its progress', async t => {
+  atNight(t, 'many selected files are one download with its progress', async t => {
     const photos = Array.from({ length: 60 }, (_, n) => [`photo ${n}.jpg`, Buffer.alloc(20_000, n)] as const)
     const { page: address } = await store('photos', { ...Object.fromEntries(photos), 'trip/a.txt': 'a' })
     for (const viewport of inTurn([
@@ -222,7 +222,7 @@ if (files) {
     t.equal(await button(page, 'Show more').count(), 0)
   })
 
-  t.test('an image is scaled with buttons, keys, the wheel and two fingers', async t => {
+  atNight(t, 'an image is scaled with buttons, keys, the wheel and two fingers', async t => {
     const { page: address } = await store('zoom', { 'shown.png': pixel, 'before.png': pixel })
     for (const viewport of inTurn([
       { width: 1280, height: 800 },

@@ -4,8 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { startApp, type TestApp, type TestAppOptions } from '../support/app.ts'
-import { extent } from '../support/extent.ts'
-import { axeViolations, startBrowser, type Visit, visit } from './browser.ts'
+import { isAccessible, startBrowser, type Visit, visit } from './browser.ts'
 
 export const row = (page: Page, name: string) =>
   page.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) })
@@ -18,12 +17,9 @@ export const focusedRow = (page: Page) => page.locator('.file-row.focused')
 /** Finds the open dialog. Notifications have the role of an alert dialog, too, so the class is needed. */
 export const dialog = (page: Page) => page.locator('.modal').locator('[role=dialog], [role=alertdialog]')
 
-let looks = 0
-
-/** Checks a page that a person sees. axe takes most of the time of these tests, so `npm test` runs it on every sixth page. */
+/** Checks a page that a person sees. */
 export async function isGood(t: Test, page: Visit): Promise<void> {
-  if (extent({ gate: looks++ % 6 === 0, nightly: true }))
-    t.same(await axeViolations(page), [], 'axe finds no violations')
+  await isAccessible(t, page, page.url())
   t.same(page.faults, [], 'no script fails')
 }
 

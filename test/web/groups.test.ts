@@ -1,6 +1,6 @@
 /** Tests the pages of groups and service accounts. */
 import t from 'tap'
-import { inTurn } from '../support/extent.ts'
+import { atNight, inTurn } from '../support/extent.ts'
 import { button, dialog, isGood, startFiles } from './files.ts'
 
 const wide = { width: 1280, height: 800 }
@@ -96,8 +96,8 @@ if (files) {
     }
   })
 
-  t.test('an administrator makes a token for a directory, which manages a member that they deactivate', async t => {
-    for (const viewport of [wide, phone]) {
+  atNight(t, 'an administrator makes a token for a directory, which manages a member that they deactivate', async t => {
+    for (const viewport of inTurn([wide, phone])) {
       const name = `Entra ${viewport.width}`
       const page = await open(t, { viewport })
       await page.goto('/settings')
@@ -143,7 +143,7 @@ if (files) {
     }
   })
 
-  t.test('an administrator makes a service account and a key for it', async t => {
+  atNight(t, 'an administrator makes a service account and a key for it', async t => {
     for (const viewport of inTurn([wide, phone])) {
       const name = `Backup ${viewport.width}`
       const page = await open(t, { viewport })

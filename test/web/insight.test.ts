@@ -2,7 +2,7 @@
 import { rm, utimes } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { inTurn } from '../support/extent.ts'
+import { atNight, inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, row, startFiles } from './files.ts'
 
@@ -62,7 +62,7 @@ if (files) {
     })
   }
 
-  t.test('the largest and oldest files and the duplicates have the actions of the file list', async t => {
+  atNight(t, 'the largest and oldest files and the duplicates have the actions of the file list', async t => {
     const page = await open(t)
     await page.goto(`/insight/${disk.id}`)
     await page.getByText('5 files, 1.10 MB').waitFor()
@@ -90,7 +90,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('a person sees only the folders that they may read', async t => {
+  atNight(t, 'a person sees only the folders that they may read', async t => {
     const reader = await app.register('reader@example.org')
     const providerAccess = { restrictions: [{ providerId: disk.id, basePath: '/Videos/Raw' }] }
     const change = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
@@ -107,7 +107,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('an empty storage says that nothing is indexed', async t => {
+  atNight(t, 'an empty storage says that nothing is indexed', async t => {
     const empty = await store('Empty', { 'a/b': '' })
     await rm(empty.at('a'), { recursive: true })
     await until(isIndexed, { within: 60_000 })

@@ -3,6 +3,7 @@ import { rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { password } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { signIn, uploadThrottle, type Visit } from './browser.ts'
 import { button, isGood, row, startFiles, type TestStore } from './files.ts'
 
@@ -10,7 +11,7 @@ const files = await startFiles(t)
 if (files) {
   const { app, owner, open, store } = files
 
-  t.test('people can sign in and register although their old session has ended', async t => {
+  atNight(t, 'people can sign in and register although their old session has ended', async t => {
     const { createInvite } = await app.ask(
       'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite } }',
       { input: { role: 'VIEWER' } },
@@ -80,7 +81,7 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  t.test('a folder that is opened without a network is shown when the network is back', async t => {
+  atNight(t, 'a folder that is opened without a network is shown when the network is back', async t => {
     const to = await store('offline', { 'sub/inside.txt': 'x' })
     const page = await open(t, { viewport: { width: 390, height: 844 } })
     await page.goto(to.page)
@@ -103,7 +104,7 @@ if (files) {
     await row(page, 'inside.txt').waitFor()
   })
 
-  t.test('a page whose script cannot be loaded shows an error, and uploads continue', async t => {
+  atNight(t, 'a page whose script cannot be loaded shows an error, and uploads continue', async t => {
     const to = await store('lazy')
     const page = await open(t)
     await pauseUpload(page, to)
@@ -120,7 +121,7 @@ if (files) {
     await row(page, 'paused.bin').waitFor()
   })
 
-  t.test('signing in or out in one tab applies to all tabs', async t => {
+  atNight(t, 'signing in or out in one tab applies to all tabs', async t => {
     const [to, theirs] = [await store('tabs', { 'only the owner.txt': 'x' }), await store('theirs')]
     const email = 'other@example.org'
     const { id } = await app.register(email)
@@ -152,7 +153,7 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  t.test('an upload counts as interrupted only after the tab that sends it is closed', async t => {
+  atNight(t, 'an upload counts as interrupted only after the tab that sends it is closed', async t => {
     const to = await store('two tabs')
     const page = await open(t)
     await pauseUpload(page, to)
@@ -180,7 +181,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('without changes of others, the next action shows that the session has ended', async t => {
+  atNight(t, 'without changes of others, the next action shows that the session has ended', async t => {
     const to = await store('ended-later', { 'a.txt': 'a' })
     const token = await signIn(app, 'owner@example.org')
     const page = await open(t, { token })
@@ -199,7 +200,7 @@ if (files) {
     t.equal(new URL(page.url()).pathname, to.page)
   })
 
-  t.test('signing out asks first while uploads are active', async t => {
+  atNight(t, 'signing out asks first while uploads are active', async t => {
     const to = await store('leaving')
     const token = await signIn(app, 'owner@example.org')
     const page = await open(t, { token })

@@ -3,7 +3,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { sql } from 'kysely'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { inTurn } from '../support/extent.ts'
+import { atNight, inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, pick, row, startFiles } from './files.ts'
 
@@ -19,7 +19,7 @@ if (files) {
   const stateOf = async (id: string): Promise<string> =>
     (await app.ask('query ($id: ID!) { job(id: $id) { state } }', { id }, owner.token)).job.state
 
-  t.test('several entries are deleted by one job, which the panel shows', async t => {
+  atNight(t, 'several entries are deleted by one job, which the panel shows', async t => {
     const one = await store('delete', { 'a.txt': 'a', 'b.txt': 'b', 'sub/c.txt': 'c', 'stays.txt': 's' })
     const page = await open(t)
     let deletes = 0
@@ -68,7 +68,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('entries are dragged onto folders, with Ctrl to copy', async t => {
+  atNight(t, 'entries are dragged onto folders, with Ctrl to copy', async t => {
     const one = await store('drag', { 'a.txt': 'a', 'b.txt': 'b', 'c.txt': 'c', 'tree/x.txt': 'x', 'sub/b.txt': 'old' })
     const page = await open(t)
     await page.goto(one.page)
@@ -173,7 +173,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('without a subscription the panel asks every few seconds', async t => {
+  atNight(t, 'without a subscription the panel asks every few seconds', async t => {
     const one = await store('poll', { 'f/a.txt': 'a' })
     const at = (path: string) => ({ providerId: one.id, path })
     const id = await createJob({ kind: 'COPY', sources: [at('/f')], target: at('/copies') })
@@ -194,7 +194,7 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  t.test('the history lists jobs, those of everybody for administrators', async t => {
+  atNight(t, 'the history lists jobs, those of everybody for administrators', async t => {
     const one = await store('history', { 'f/a.txt': 'a' })
     const at = (path: string) => ({ providerId: one.id, path })
     const person = await app.register('ann@example.org')
@@ -225,7 +225,7 @@ if (files) {
     await rm(one.at('by-ann'), { recursive: true, force: true })
   })
 
-  t.test('the panel fits on a phone', async t => {
+  atNight(t, 'the panel fits on a phone', async t => {
     const one = await store('phone', { 'a.txt': 'a', 'b.txt': 'b' })
     const page = await open(t, phone)
     await page.goto(one.page)

@@ -1,6 +1,7 @@
 /** The controls that can be reached in windows of different sizes. */
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import t from 'tap'
+import { inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, names, pick, row, startFiles } from './files.ts'
 
@@ -42,7 +43,7 @@ if (files) {
   )
   const { page: address } = await store('many', many)
 
-  for (const [name, size] of Object.entries(windows)) {
+  for (const [name, size] of inTurn(Object.entries(windows))) {
     t.test(`everything stays in reach while an entry is selected: ${name}`, async t => {
       const page = await open(t, size)
       await page.goto(address)
@@ -68,7 +69,7 @@ if (files) {
     })
   }
 
-  for (const name of ['zoomed', 'phone held sideways'] as const) {
+  for (const name of inTurn(['zoomed', 'phone held sideways'] as const)) {
     t.test(`the page scrolls in a low window: ${name}`, async t => {
       const page = await open(t, windows[name])
       await page.goto(address)
@@ -91,7 +92,7 @@ if (files) {
     })
   }
 
-  for (const name of ['desktop', 'phone', 'zoomed'] as const) {
+  for (const name of inTurn(['desktop', 'phone', 'zoomed'] as const)) {
     t.test(`a message covers no panel: ${name}`, async t => {
       const { page: address } = await store(`disk of the ${name}`, { 'a/b.txt': 'x', 'c.txt': 'x' })
       const page = await open(t, windows[name])

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { password } from '../support/client.ts'
-import { inTurn } from '../support/extent.ts'
+import { atNight, inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { davClient, lockInfo } from '../webdav/client.ts'
 import { signIn } from './browser.ts'
@@ -25,7 +25,7 @@ if (files) {
     return (await app.graphql(login, { input: { email, password: given } })).errors.length === 0
   }
 
-  t.test('people change their name', async t => {
+  atNight(t, 'people change their name', async t => {
     const { token } = await join('named@example.org', 'VIEWER')
     for (const [viewport, name] of [[wide, 'Nadia'] as const, [phone, 'Nadia P.'] as const]) {
       const page = await open(t, { token, viewport })
@@ -41,7 +41,7 @@ if (files) {
     await page.getByText('Nadia P.', { exact: true }).waitFor()
   })
 
-  t.test('sessions say from where they were started, and all others can be ended', async t => {
+  atNight(t, 'sessions say from where they were started, and all others can be ended', async t => {
     const { token } = await join('sessions@example.org', 'VIEWER')
     for (const viewport of inTurn([wide, phone])) {
       const others = [await signIn(app, 'sessions@example.org'), await signIn(app, 'sessions@example.org')]
@@ -190,7 +190,7 @@ if (files) {
     t.notMatch(app.logged(), /reset-password#/)
   })
 
-  t.test('an invite has a note, which tells it from others', async t => {
+  atNight(t, 'an invite has a note, which tells it from others', async t => {
     for (const viewport of inTurn([wide, phone])) {
       const page = await open(t, { viewport })
       await page.goto('/settings/members')
@@ -253,7 +253,7 @@ if (files) {
     await reader.getByText('Only administrators can see this page').waitFor()
   })
 
-  t.test('a lock is shown, and an administrator ends it', async t => {
+  atNight(t, 'a lock is shown, and an administrator ends it', async t => {
     const { page: address } = await store('locked', { 'report.txt': 'text', 'free.txt': 'text' })
     const { key } = await app.createKey(owner.token, { name: 'dav', scopes: ['write'] })
     const locked = await davClient(app, key)('LOCK', '/locked/report.txt', {
@@ -276,7 +276,7 @@ if (files) {
     await row(page, 'report.txt').getByText('Locked by').waitFor({ state: 'detached' })
   })
 
-  t.test('an administrator holds a file, and an owner releases it', async t => {
+  atNight(t, 'an administrator holds a file, and an owner releases it', async t => {
     const { page: address } = await store('held', { 'contract.txt': 'text' })
     for (const viewport of inTurn([wide, phone])) {
       const page = await open(t, { viewport })
@@ -299,7 +299,7 @@ if (files) {
     }
   })
 
-  t.test('details show the path, the checksum, the size and the history of an entry', async t => {
+  atNight(t, 'details show the path, the checksum, the size and the history of an entry', async t => {
     const { id, page: address } = await store('details', {
       'set/a.txt': 'aa',
       'set/deep/b.txt': 'bbb',
@@ -342,7 +342,7 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  t.test('the sidebar leads to storages, folders and recent files, and counts a folder', async t => {
+  atNight(t, 'the sidebar leads to storages, folders and recent files, and counts a folder', async t => {
     const { page: address } = await store('sidebar', { 'a/b/c.txt': 'ccc', 'a/d/e.txt': '', 'z.txt': '' })
     await store('another storage')
     for (const viewport of inTurn([wide, phone])) {

@@ -1,5 +1,6 @@
 /** The quota of a storage: administrators set it, and everybody sees their own. */
 import t from 'tap'
+import { inTurn } from '../support/extent.ts'
 import { button, dialog, isGood, startFiles } from './files.ts'
 
 const files = await startFiles(t)
@@ -8,7 +9,7 @@ if (files) {
   await store('Disk', { 'a.bin': 'a'.repeat(1_500_000) })
   const viewports = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } }
 
-  for (const [name, viewport] of Object.entries(viewports)) {
+  for (const [name, viewport] of inTurn(Object.entries(viewports))) {
     t.test(`an administrator sets the quota of a storage: ${name}`, async t => {
       const page = await open(t, { viewport })
       await page.goto('/settings/storages')

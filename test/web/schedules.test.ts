@@ -4,9 +4,9 @@ import type { Locator, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { startReceiver } from '../servers/receiver.ts'
 import { startApp } from '../support/app.ts'
-import { inTurn } from '../support/extent.ts'
+import { atNight, inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
-import { axeViolations, startBrowser, type Visit, visit } from './browser.ts'
+import { isAccessible, startBrowser, type Visit, visit } from './browser.ts'
 import { button, dialog, isGood, startFiles } from './files.ts'
 
 interface Size {
@@ -130,7 +130,7 @@ if (files) {
     t.same(await listed(), [])
   })
 
-  t.test('a schedule shows its last run, and why it is disabled', async t => {
+  atNight(t, 'a schedule shows its last run, and why it is disabled', async t => {
     const one = await store('runs', { 'f/a.txt': 'a' })
     const at = (path: string) => ({ providerId: one.id, path })
     const job = { kind: 'SYNC', sources: [at('/f')], target: at('/copies') }
@@ -172,7 +172,7 @@ if (files) {
     await clear()
   })
 
-  t.test('the dialog works with the keyboard', async t => {
+  atNight(t, 'the dialog works with the keyboard', async t => {
     const one = await store('keyboard', { 'f/a.txt': 'a', 'g/b.txt': 'b' })
     const page = await open(t)
     await page.goto('/settings/schedules')
@@ -209,7 +209,7 @@ if (files) {
     await clear()
   })
 
-  t.test('a person who may only read sees schedules, and no buttons', async t => {
+  atNight(t, 'a person who may only read sees schedules, and no buttons', async t => {
     const one = await store('readable', { 'f/a.txt': 'a' })
     const person = await app.register('reader@example.org')
     const update = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
@@ -229,7 +229,7 @@ if (files) {
     await clear()
   })
 
-  t.test('an administrator limits the jobs at a storage', async t => {
+  atNight(t, 'an administrator limits the jobs at a storage', async t => {
     const one = await store('limited')
     const limitsOf = async () =>
       (
@@ -285,10 +285,9 @@ t.test('a webhook is created, tested, changed and deleted', async t => {
   await app.upload(token, providerId, '/reports/a.txt', 'content')
   const receiver = await startReceiver(t)
   const page = await visit(browser, app, { token })
-  const isAccessible = async (what: string) => t.same(await axeViolations(page), [], `axe: ${what}`)
   await page.goto('/settings/webhooks')
   await page.getByText('No webhooks yet.').waitFor()
-  await isAccessible('no webhooks')
+  await isAccessible(t, page, 'no webhooks')
 
   await page.getByRole('button', { name: 'New webhook' }).click()
   await page.getByLabel('Name', { exact: true }).fill('Index')
@@ -299,22 +298,22 @@ t.test('a webhook is created, tested, changed and deleted', async t => {
     .or(page.getByRole('button', { name: 'reports' }))
     .first()
     .click()
-  await isAccessible('a new webhook')
+  await isAccessible(t, page, 'a new webhook')
   await page.getByRole('button', { name: 'reports' }).click()
   await page.getByRole('button', { name: 'Create webhook' }).click()
   await page.getByRole('heading', { name: 'Copy the secret now' }).waitFor()
   t.match(await page.locator('code.secret').textContent(), /^whsec_/)
-  await isAccessible('the secret')
+  await isAccessible(t, page, 'the secret')
   await page.getByRole('button', { name: 'Done' }).click()
 
   const row = page.getByRole('row', { name: /Index/ })
   await row.getByText('in Team disk: /reports').waitFor()
-  await isAccessible('a list of webhooks')
+  await isAccessible(t, page, 'a list of webhooks')
   await row.getByRole('button', { name: 'Deliveries' }).click()
   receiver.responds = { status: 500 }
   await page.getByRole('button', { name: 'Send a test' }).click()
   await page.getByText('The receiver responded with the status 500.').waitFor()
-  await isAccessible('deliveries')
+  await isAccessible(t, page, 'deliveries')
   await page.getByRole('button', { name: 'Close' }).click()
   t.equal((await receiver.first('webhook.test')).payload.type, 'webhook.test')
 
@@ -328,7 +327,7 @@ t.test('a webhook is created, tested, changed and deleted', async t => {
   await page.getByRole('button', { name: 'Done' }).click()
   await renamed.getByRole('button', { name: 'Edit' }).click()
   await page.getByRole('switch', { name: 'Enabled' }).press('Space')
-  await isAccessible('an edited webhook')
+  await isAccessible(t, page, 'an edited webhook')
   await page.getByRole('button', { name: 'Save' }).click()
   await renamed.getByText('Disabled').waitFor()
   await renamed.getByRole('button', { name: 'Delete' }).click()

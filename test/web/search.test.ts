@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { inTurn } from '../support/extent.ts'
+import { atNight, inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, row, startFiles } from './files.ts'
 
@@ -96,7 +96,7 @@ if (files) {
     })
   }
 
-  t.test('filters narrow the results, are in the address, and can be cleared', async t => {
+  atNight(t, 'filters narrow the results, are in the address, and can be cleared', async t => {
     const page = await open(t)
     await page.goto('/search?text=report')
     await page.getByText('7 results').waitFor()
@@ -130,7 +130,7 @@ if (files) {
     await page.getByText('7 results').waitFor()
   })
 
-  t.test('the results have the actions of the file list', async t => {
+  atNight(t, 'the results have the actions of the file list', async t => {
     await writeFile(disk.at('Reports/obsolete plan.txt'), 'x')
     await app.upload(owner.token, disk.id, '/Reports/obsolete list.txt', 'x')
     const page = await open(t)
@@ -164,7 +164,7 @@ if (files) {
     await page.getByText('Nothing found').waitFor()
   })
 
-  t.test('several results of different folders are moved and deleted together', async t => {
+  atNight(t, 'several results of different folders are moved and deleted together', async t => {
     for (const path of ['/Reports/together 1.txt', '/Reports/Old/together 2.txt', '/together 3.txt']) {
       await app.upload(owner.token, disk.id, path, 'x')
     }
@@ -198,7 +198,7 @@ if (files) {
     t.notOk((await disk.names()).includes('together 3.txt'))
   })
 
-  t.test('only the last text is searched, and a search that nobody waits for is canceled', async t => {
+  atNight(t, 'only the last text is searched, and a search that nobody waits for is canceled', async t => {
     const page = await open(t)
     await page.goto('/files')
     const asked: string[] = []
@@ -251,7 +251,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('the search says what is not indexed, and what has failed', async t => {
+  atNight(t, 'the search says what is not indexed, and what has failed', async t => {
     const slow = await store('Slow disk', { 'report.txt': 'x' })
     await until(isIndexed, { within: 60_000 })
     // The first position of the disk begins a round, and so does its first report.
@@ -317,7 +317,7 @@ if (files) {
     await page.getByText('Nothing found for “something”').waitFor()
   })
 
-  t.test('a person finds only what they may read, and recent searches are their own', async t => {
+  atNight(t, 'a person finds only what they may read, and recent searches are their own', async t => {
     const reader = await app.register('reader@example.org')
     const providerAccess = { restrictions: [{ providerId: archive.id, basePath: '/Reports' }] }
     const change = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'

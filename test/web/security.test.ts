@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { outdateSessions } from '../support/app.ts'
 import { password } from '../support/client.ts'
+import { atNight, inTurn } from '../support/extent.ts'
 import { button, dialog, isGood, startFiles } from './files.ts'
 
 const wide = { width: 1280, height: 800 }
@@ -31,7 +32,7 @@ if (files) {
   }
 
   t.test('a person adds factors, signs in with them, and confirms a change', async t => {
-    for (const viewport of [wide, phone]) {
+    for (const viewport of inTurn([wide, phone])) {
       const email = `person-${viewport.width}@example.org`
       await app.register(email)
       const page = await open(t, { token: '', baseURL, viewport })
@@ -107,9 +108,9 @@ if (files) {
     }
   })
 
-  t.test('an owner requires a second factor, after entering the password, and an editor sets one up', async t => {
+  atNight(t, 'an owner requires a second factor, after entering the password, and an editor sets one up', async t => {
     const invite = 'mutation { createInvite(input: { role: EDITOR }) { invite } }'
-    for (const viewport of [wide, phone]) {
+    for (const viewport of inTurn([wide, phone])) {
       const { createInvite } = await app.ask(invite, {}, await freshToken())
       const editor = await app.register(`editor-${viewport.width}@example.org`, createInvite)
       const page = await open(t, { viewport })

@@ -3,8 +3,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ListBucketsCommand, S3Client } from '@aws-sdk/client-s3'
-import type { Locator, Page } from 'playwright-core'
-import t, { type Test } from 'tap'
+import type { Locator } from 'playwright-core'
+import t from 'tap'
 import { googleDriveAdapter } from '../../adapters/backends/google-drive/index.ts'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
@@ -12,14 +12,10 @@ import { startFakeSsh } from '../servers/fake-ssh.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
-import { axeViolations, signIn, startBrowser, visit } from './browser.ts'
+import { atNight } from '../support/extent.ts'
+import { isAccessible, signIn, startBrowser, visit } from './browser.ts'
 
 const run = promisify(execFile)
-
-/** Checks the accessibility of a page. */
-async function isAccessible(t: Test, page: Page, what: string): Promise<void> {
-  t.same(await axeViolations(page), [], `axe: ${what}`)
-}
 
 /** Types over a text as a person does, so that the field is validated when it loses the focus to the next press. */
 async function correct(field: Locator, text: string): Promise<void> {
@@ -231,7 +227,7 @@ t.test('an invited member registers and sees no pages of administrators', async 
   t.same([...page.faults, ...guest.faults], [])
 })
 
-t.test('an open invite is listed and can be revoked', async t => {
+atNight(t, 'an open invite is listed and can be revoked', async t => {
   const app = await startApp(t)
   const browser = await startBrowser(t)
   if (!browser) return
@@ -274,7 +270,7 @@ t.test('an open invite is listed and can be revoked', async t => {
   t.same([...page.faults, ...guest.faults], [])
 })
 
-t.test('the first registration requires the setup code of the server', async t => {
+atNight(t, 'the first registration requires the setup code of the server', async t => {
   const setupCode = 'a setup code of this test'
   const app = await startApp(t, { settings: { setupCode } })
   const browser = await startBrowser(t)
@@ -297,7 +293,7 @@ t.test('the first registration requires the setup code of the server', async t =
   t.equal(await other.getByLabel('Setup code').count(), 0)
 })
 
-t.test('consent is given in another tab, and the page continues by itself', async t => {
+atNight(t, 'consent is given in another tab, and the page continues by itself', async t => {
   const fake = await startGoogleDrive(t)
   const adapter = googleDriveAdapter({ endpoints: endpointsOf(fake), backoff })
   const app = await startApp(t, { adapters: [adapter as AdapterDefinition] })
@@ -372,7 +368,7 @@ t.test('a storage is tested, reconfigured and disconnected', async t => {
   t.same(page.faults, [])
 })
 
-t.test('people end their other sessions and change their password', async t => {
+atNight(t, 'people end their other sessions and change their password', async t => {
   const app = await startApp(t)
   const browser = await startBrowser(t)
   if (!browser) return

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { inTurn } from '../support/extent.ts'
+import { atNight, inTurn } from '../support/extent.ts'
 import { makeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, names, pick, row, startFiles } from './files.ts'
@@ -171,7 +171,7 @@ if (files) {
     t.equal(await readFile(to.at('inbox/taken.txt'), 'utf8'), 'old')
   })
 
-  t.test('an administrator sees and revokes the links of everybody', async t => {
+  atNight(t, 'an administrator sees and revokes the links of everybody', async t => {
     const of = await store('everybody', { 'a.txt': 'a' })
     const input = { role: 'EDITOR', providerAccess: { all: true } }
     const invite = 'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite } }'

@@ -2,7 +2,7 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { inTurn } from '../support/extent.ts'
+import { atNight, inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, pick, row, startFiles, type TestStore } from './files.ts'
 
@@ -81,7 +81,7 @@ if (files) {
     })
   }
 
-  t.test('a rename and a move are undone', async t => {
+  atNight(t, 'a rename and a move are undone', async t => {
     const { page: address, names, at } = await withTrash('moves', { 'a.txt': 'a', 'b.txt': 'b', 'sub/c.txt': 'c' })
     await mkdir(at('to'))
     const page = await open(t)
@@ -111,7 +111,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('what a job has deleted comes back with Undo', async t => {
+  atNight(t, 'what a job has deleted comes back with Undo', async t => {
     const id = await app.connectProvider(owner.token, 'memory', {}, 'Copies')
     await app.ask(days, { id, days: 30 }, owner.token)
     for (const path of ['/a.txt', '/sub/b.txt']) await app.upload(owner.token, id, path, path)
@@ -127,7 +127,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('an administrator sets the days of a storage, and sees what they cost', async t => {
+  atNight(t, 'an administrator sets the days of a storage, and sees what they cost', async t => {
     const disk = await store('days')
     const memory = await app.connectProvider(owner.token, 'memory', {}, 'In memory')
     const page = await open(t)

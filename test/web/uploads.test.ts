@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import type { Page, Route } from 'playwright-core'
 import t from 'tap'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { signIn, uploadThrottle } from './browser.ts'
 import { button, isGood, row, startFiles } from './files.ts'
@@ -70,7 +71,7 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  t.test('four small files are sent at once, and one question decides about all names that are taken', async t => {
+  atNight(t, 'four small files are sent at once, and one question decides about all names that are taken', async t => {
     const taken = ['n20.txt', 'n40.txt', 'n41.txt']
     const to = await store('crowd', Object.fromEntries(taken.map(name => [`deep/${name}`, 'old'])))
     const page = await open(t, { viewport: { width: 390, height: 844 } })
@@ -122,7 +123,7 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  t.test('a name that another browser reserves says who uploads there, and can be taken over', async t => {
+  atNight(t, 'a name that another browser reserves says who uploads there, and can be taken over', async t => {
     const to = await store('reserved')
     const file = join(app.folder, 'shared.bin')
     const content = randomBytes(12 * 1024 * 1024)
