@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { toShown, toStored } from '../../adapters/backends/google-drive/names.ts'
 import { at, call, get, has, isMissing, listAll, namesIn, put, rejectsWith } from '../../adapters/conformance/kit.ts'
+import { extent } from '../support/extent.ts'
 import { openWorld } from './google-drive-world.ts'
 
 const keep = { overwrite: false }
@@ -23,12 +24,12 @@ t.test('every name in Drive maps to one name in a path, and back', async t => {
         throw new Error(`shown: ${shown}`)
       return toStored(shown) === stored
     }),
-    { numRuns: 3000 },
+    { numRuns: extent({ gate: 600, nightly: 3000 }) },
   )
   const pathName = storedName.filter(name => !/[/\0]/.test(name) && name !== '.' && name !== '..')
   fc.assert(
     fc.property(pathName, shown => toShown(toStored(shown)) === shown),
-    { numRuns: 3000 },
+    { numRuns: extent({ gate: 600, nightly: 3000 }) },
   )
   t.equal(toShown('a/b'), 'a\uff0fb')
   t.equal(toShown('..'), '\uff0e\uff0e')

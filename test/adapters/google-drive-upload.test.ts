@@ -7,6 +7,7 @@ import t from 'tap'
 import { chunkSize } from '../../adapters/backends/google-drive/upload.ts'
 import { usualTimeouts } from '../../adapters/bases/cloud/repeat.ts'
 import { at, bodyOf, call, get, has, namesIn, put, rejectsWith, stalledBody } from '../../adapters/conformance/kit.ts'
+import { extent } from '../support/extent.ts'
 import { openWorld } from './google-drive-world.ts'
 
 const kib256 = 256 * 1024
@@ -76,9 +77,10 @@ t.test('temporary errors at any point of an upload are retried', async t => {
     { size: chunkSize + 5, path: /uploadType=resumable/, method: 'POST' },
     { size: chunkSize + 5, path: /upload_id/, method: 'PUT' },
   ]
-  for (const { size, ...place } of places) {
+  const reasons = ['userRateLimitExceeded', 'backendError', 'lost']
+  for (const [index, { size, ...place }] of places.entries()) {
     const bytes = randomBytes(size)
-    for (const reason of ['userRateLimitExceeded', 'backendError', 'lost']) {
+    for (const reason of extent({ gate: reasons.filter((_, n) => n === index % 3), nightly: reasons })) {
       const { provider, fake } = await openWorld(t)
       fake.faults.fail({ ...place, reason, times: 2 })
       await put(provider, 'folder/file', bytes)

@@ -10,12 +10,13 @@ import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { at, bodyOf, call, get, put } from '../../adapters/conformance/kit.ts'
+import { extent } from '../support/extent.ts'
 import { memoryFolder } from '../support/memory-folder.ts'
 import { until } from '../support/until.ts'
 import { snapshot } from './snapshot.ts'
 import { openTemporary } from './temporary.ts'
 
-const tries = Number(process.env.RACE_TRIES ?? 4000)
+const tries = Number(process.env.RACE_TRIES ?? extent({ gate: 1500, nightly: 4000 }))
 const secret = 'SECRET of somebody else'
 const names = ['file', 'sub/file', 'pipe']
 /** Each round tries nine ways. */

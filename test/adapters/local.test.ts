@@ -59,7 +59,7 @@ const harness: Harness = {
   },
   reopen: provider => openRoot(roots.get(provider) ?? ''),
   openFolder: (provider, path) => openRoot(join(roots.get(provider) ?? '', path)),
-  manyEntries: extent({ gate: 2500, nightly: 10_000 }),
+  manyEntries: extent({ gate: 1500, nightly: 10_000 }),
 }
 runConformance(t, 'local', harness, ['hasCreateRaces in the harness', 'the method presign', ...faults])
 

@@ -68,7 +68,7 @@ function resumableOf({ resumable }: StorageProvider) {
   return resumable
 }
 
-const tried = extent({ gate: ['Nextcloud in S3', 'ownCloud'], nightly: Object.keys(kinds) })
+const tried = extent({ gate: ['ownCloud'], nightly: Object.keys(kinds) })
 
 for (const [name, kind] of Object.entries(kinds).filter(([name]) => tried.includes(name))) {
   t.test(`${name}: a large file passes a proxy that accepts less, and replaces another one in one step`, async t => {
@@ -239,7 +239,7 @@ t.test('a refused or failed upload keeps the existing file, and leaves nothing e
     [join, 'Bad Gateway', 'UNAVAILABLE'],
   ]
   await Promise.all(
-    cases.map(async ([match, reason, code]) => {
+    extent({ gate: cases.filter((_, index) => index % 3 === 1), nightly: cases }).map(async ([match, reason, code]) => {
       const { fake, provider } = await openWorld(t)
       await put(provider, 'file', 'old')
       for (const path of ['file', 'made/new']) {

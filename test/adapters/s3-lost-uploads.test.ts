@@ -6,6 +6,7 @@ import { at, bodyOf, call, pattern, put } from '../../adapters/conformance/kit.t
 import type { Unfinished } from '../../adapters/contract.ts'
 import { type Fault, faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { UploadRecord } from './host.ts'
 import { openS3, smallParts } from './s3-provider.ts'
@@ -135,7 +136,7 @@ t.test('uploads that began long before or after are kept', async t => {
   }
 })
 
-t.test('more uploads of one key than a page lists are freed', async t => {
+atNight(t, 'more uploads of one key than a page lists are freed', async t => {
   const { provider, uploads, beginTheirs } = await start(t)
   const workers = Array.from({ length: 10 }, async () => {
     for (let i = 0; i < 110; i += 1) await beginTheirs('file', 0)

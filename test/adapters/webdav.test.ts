@@ -13,6 +13,7 @@ import type { StorageProvider } from '../../adapters/contract.ts'
 import { faultProxy } from '../servers/fault-proxy.ts'
 import { startAccounts, startApache, startNginxDav, startRclone } from '../servers/webdav.ts'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { faults, runChosenCases, runConformance, runFaultCases } from './conformance.ts'
 import { silentHost } from './host.ts'
 
@@ -76,7 +77,7 @@ t.test('rclone with basic authentication', async t => {
   )
 })
 
-t.test('Stowage with a bearer token', async t => {
+atNight(t, 'Stowage with a bearer token', async t => {
   const app = await startApp(t)
   const { token: session } = await app.register('owner@example.com')
   await app.connectProvider(session, 'local', { root: app.folder }, 'Files')

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { base } from '../matrix/world.ts'
+import { extent } from '../support/extent.ts'
 import { attackBackEnd } from './attack-back-end.ts'
 import { local } from './back-ends.ts'
 import { change, checkArchive, forEach, leavesTheRest, tryPath } from './cases.ts'
@@ -60,7 +61,10 @@ attackBackEnd(t, 'local disk', local, {
         t.match(JSON.parse(copied.text), { data: { copy: { path: moved.toPath } } })
         t.equal(await checkArchive(on, moved.toPath), 2, 'the copy contains no symbolic link')
         // One request that makes a folder may refuse another that stores a file under its name, so these take turns.
-        const groups = Map.groupBy(below.entries(), ([, path]) => path.split('/', base.split('/').length + 2).join('/'))
+        // In `npm test`, each link is tried with two of the five paths.
+        const all = [...below.entries()]
+        const tried = extent({ gate: all.filter(([n]) => (n + Math.floor(n / 5)) % 5 < 2), nightly: all })
+        const groups = Map.groupBy(tried, ([, path]) => path.split('/', base.split('/').length + 2).join('/'))
         await forEach(on, [...groups.values()], async group => {
           for (const [n, path] of group) await tryPath(on, path, 10_000 + n)
         })
