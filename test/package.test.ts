@@ -4,7 +4,7 @@ import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/pr
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { client } from './support/client.ts'
-import { extent, isNight } from './support/extent.ts'
+import { atNight } from './support/extent.ts'
 import { toolCall, toolOutcome } from './support/mcp.ts'
 import { npm, pack, packStowage, projectWith } from './support/npm.ts'
 import { runProgram, startProgram, temporaryFolder } from './support/program.ts'
@@ -114,7 +114,7 @@ const cases: ConformanceCase[] = conformanceCases(harness)
 for (const { name, run } of cases) run().then(({ skipped }) => [name, skipped ?? '', storageErrorCodes, oddNames, commonNames])
 `
 
-t.test('the types match the exports of the package', async t => {
+atNight(t, 'the types match the exports of the package', async t => {
   await writeFile(join(project, 'adapter.ts'), program)
   const options = '--strict --exactOptionalPropertyTypes --module nodenext --target es2024 --types node --noEmit'.split(
     ' ',
@@ -134,13 +134,8 @@ t.test('the types match the exports of the package', async t => {
   t.match(loaded, { status: 0, stdout: /openPlainProvider/ })
 })
 
-t.test('the template in JavaScript passes the conformance kit with node:test', async t => {
-  // The cases with many bytes or entries pass with the adapters of this repository.
-  const left = extent({
-    gate: ['--test-skip-pattern=/^a (?:large file|slow reader|walk|folder of many)/'],
-    nightly: [],
-  })
-  const command = [process.execPath, '--test', '--test-reporter=tap', ...left, 'javascript/index.test.js'] as const
+atNight(t, 'the template in JavaScript passes the conformance kit with node:test', async t => {
+  const command = [process.execPath, '--test', '--test-reporter=tap', 'javascript/index.test.js'] as const
   const { status, stdout, stderr } = await runProgram({ environment: {}, cwd: project, command: [...command] })
   if (status !== 0) t.comment(stdout + stderr)
   t.equal(status, 0)
@@ -152,18 +147,15 @@ t.test('the template in JavaScript passes the conformance kit with node:test', a
   t.match(stdout, /^ok .* # SKIP needs the method copy/m)
 })
 
-// The template in JavaScript runs the same cases.
-if (isNight) {
-  t.test('the template in TypeScript compiles, passes the kit from the command line and gets a badge', async t => {
-    const home = join(project, 'typescript')
-    const printed = await npm(home, 'test', '--', '--entries', '100')
-    const [, passed] = /^sqlite-plain passes conformance (\d{2,}) of \1 \(\d+ skipped\)$/m.exec(printed) ?? []
-    t.ok(passed, printed)
-    t.match(await readFile(join(home, 'conformance.svg'), 'utf8'), `>${passed} of ${passed}</text>`)
-    const { devDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-    t.match(devDependencies, JSON.parse(await readFile(join(home, 'package.json'), 'utf8')).devDependencies)
-  })
-}
+atNight(t, 'the template in TypeScript compiles, passes the kit from the command line and gets a badge', async t => {
+  const home = join(project, 'typescript')
+  const printed = await npm(home, 'test', '--', '--entries', '100')
+  const [, passed] = /^sqlite-plain passes conformance (\d{2,}) of \1 \(\d+ skipped\)$/m.exec(printed) ?? []
+  t.ok(passed, printed)
+  t.match(await readFile(join(home, 'conformance.svg'), 'utf8'), `>${passed} of ${passed}</text>`)
+  const { devDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  t.match(devDependencies, JSON.parse(await readFile(join(home, 'package.json'), 'utf8')).devDependencies)
+})
 
 /** Unusable packages and the expected reason for each. */
 const broken: Record<string, { code: string | null; why: RegExp }> = {

@@ -6,11 +6,13 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { commands } from '../../packages/cli/src/commands/index.ts'
 import { startApp, type TestApp, type TestAppOptions } from '../support/app.ts'
+import { bundle, bundled } from '../support/bundle.ts'
 import { runProgram, temporaryFolder } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { untilParentEnds } from '../support/until-parent-ends.ts'
 
-export const cliMain = new URL('../../packages/cli/src/main.ts', import.meta.url).pathname
+/** The command line without the server. */
+export const cliMain = join(bundle, 'packages/cli/src/main.js')
 
 export interface CommandLine {
   /** The home folder of the person, which is also the working folder. */
@@ -57,6 +59,7 @@ export interface Running {
 
 /** Returns a command line with a home folder of its own. */
 export async function commandLine(t: Test, environment: Record<string, string> = {}): Promise<CommandLine> {
+  await bundled()
   const home = await temporaryFolder(t)
   // The cache of compiled modules makes the processes start faster.
   const cache = process.env.NODE_COMPILE_CACHE

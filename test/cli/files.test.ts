@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { atNight } from '../support/extent.ts'
 import { signedIn } from './command-line.ts'
 
 // Each command is a process of its own.
@@ -176,7 +177,7 @@ t.test('the standard input and output are files', async t => {
   }
 })
 
-t.test('the conflict options have the meaning of the API in both directions', async t => {
+atNight(t, 'the conflict options have the meaning of the API in both directions', async t => {
   const { home, run, json, diskFolder } = await signedIn(t)
   const [local, remote] = [join(home, 'a.txt'), join(diskFolder, 'a.txt')]
   const read = (path: string) => readFile(path, 'utf8')
@@ -241,7 +242,7 @@ t.test('a folder is copied with -r, as a job would copy it', async t => {
   t.same((await readdir(join(home, 'all'))).toSorted(), ['renamed', 'top', 'top (1)'])
 })
 
-t.test('links and special files are skipped unless links are followed', async t => {
+atNight(t, 'links and special files are skipped unless links are followed', async t => {
   const { home, json, diskFolder } = await signedIn(t)
   await mkdir(join(home, 'top/folder'), { recursive: true })
   await writeFile(join(home, 'secret.txt'), 'outside')
@@ -275,7 +276,7 @@ t.test('links and special files are skipped unless links are followed', async t 
   t.match(await json('cp', '-r', 'top', 'Disk:/named'), { status: 1, errors: [{ reason: 'INVALID_NAME' }] })
 })
 
-t.test('storages are found by name and ID, and an unclear name fails', async t => {
+atNight(t, 'storages are found by name and ID, and an unclear name fails', async t => {
   const { app, token, run, json, output, home } = await signedIn(t)
   const folder = async (name: string) => {
     await mkdir(join(app.folder, name))

@@ -4,6 +4,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type FaultProxy, faultProxy } from '../servers/fault-proxy.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { commandLine, signedIn, type World } from './command-line.ts'
 
@@ -57,7 +58,7 @@ t.test('the same command continues a killed upload', async t => {
   }
 })
 
-t.test('a file that has changed since is uploaded from its start', async t => {
+atNight(t, 'a file that has changed since is uploaded from its start', async t => {
   const world = await signedIn(t)
   const { cli, proxy, content } = await killUpload(t, world, 'SIGKILL')
   const changed = Buffer.concat([Buffer.from('changed'), content.subarray(7)])

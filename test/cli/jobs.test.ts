@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { builtInAdapters } from '../../adapters/index.ts'
+import { atNight } from '../support/extent.ts'
 import { type FaultyAdapter, faultyAdapter } from '../support/faulty-adapter.ts'
 import { until } from '../support/until.ts'
 import { signedIn, type World } from './command-line.ts'
@@ -90,7 +91,7 @@ t.test('copies and moves between storages report their job', async t => {
   t.match(await run(['mv', 'Archive:/other.jpg', 'x.jpg']), { status: 2, stderr: /is not in a storage/ })
 })
 
-t.test('a sync between storages is a job', async t => {
+atNight(t, 'a sync between storages is a job', async t => {
   const { run, json, archiveFolder } = await withArchive(t)
   await mkdir(join(archiveFolder, 'photos'))
   await writeFile(join(archiveFolder, 'photos/extra.jpg'), 'extra')
@@ -184,7 +185,7 @@ t.test('Ctrl-C cancels the job that a command has created', async t => {
   release()
 })
 
-t.test('a terminal shows the progress of a job', async t => {
+atNight(t, 'a terminal shows the progress of a job', async t => {
   const world = await withArchive(t)
   const release = holdReads(world)
   const copy = world.startOnTerminal(['cp', '-r', 'Slow:/photos', 'Archive:/'])

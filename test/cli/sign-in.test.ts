@@ -8,6 +8,7 @@ import { TOTP } from 'otpauth'
 import t from 'tap'
 import { startApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { commandLine } from './command-line.ts'
 
 // Each command is a process of its own.
@@ -88,7 +89,7 @@ t.test('a person signs in with a second factor, and gets a key for the machine',
   t.equal(sessions.length, 1, 'the session of the command has ended')
 })
 
-t.test('a terminal asks for the key without showing it', async t => {
+atNight(t, 'a terminal asks for the key without showing it', async t => {
   const cli = await commandLine(t)
   const login = cli.startOnTerminal(['login', app.url])
   await login.hasPrinted(`API key for ${app.url}: `)
@@ -130,7 +131,7 @@ t.test('a stored key is sent only to its server', async t => {
   t.match(await cli.run(['ls'], { environment: { STOWAGE_URL: `${app.url}/` } }), { status: 0 })
 })
 
-t.test('a damaged file of credentials says what to do', async t => {
+atNight(t, 'a damaged file of credentials says what to do', async t => {
   const cli = await commandLine(t)
   const file = join(cli.home, '.config/stowage/credentials.json')
   await mkdir(dirname(file), { recursive: true })

@@ -2,7 +2,7 @@
 import { mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import t from 'tap'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { commandLine, signedIn } from './command-line.ts'
 import { hostileServer, type ListedName } from './hostile-server.ts'
 
@@ -25,7 +25,7 @@ async function writeTree(folder: string, files: Record<string, string>): Promise
 }
 
 t.test('a thousand small files go up and come down again', async t => {
-  const count = extent({ gate: 200, nightly: 1000 })
+  const count = extent({ gate: 80, nightly: 1000 })
   const { home, run, json, diskFolder } = await signedIn(t)
   const names = Array.from({ length: count }, (_, n) => `${n % 10}/${n % 7}/file ${n} ü.txt`)
   const files = Object.fromEntries(names.map(name => [name, `content of ${name}`]).toSorted())
@@ -162,7 +162,7 @@ t.test('no name of a server leads out of the target folder', async t => {
   t.notMatch((await cli.run(['ls', '--json', 'Evil:/top'])).stdout, '\u001b')
 })
 
-t.test('a terminal shows the progress in one line, and asks before a deletion', async t => {
+atNight(t, 'a terminal shows the progress in one line, and asks before a deletion', async t => {
   const { home, diskFolder, startOnTerminal, run } = await signedIn(t)
   await writeTree(join(home, 'tree'), { 'a.txt': 'a'.repeat(1000), 'b.txt': 'b' })
   await writeTree(join(diskFolder, 'tree'), { 'extra.txt': 'extra' })

@@ -7,6 +7,7 @@ import { gzip } from 'node:zlib'
 import t from 'tap'
 import { build, type Rollup } from 'vite'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { pack, projectWith } from '../support/npm.ts'
 import { runProgram, temporaryFolder } from '../support/program.ts'
 import { until } from '../support/until.ts'
@@ -75,7 +76,7 @@ t.test('the README names methods that exist', async t => {
   }
 })
 
-t.test('the types of the package are complete', async t => {
+atNight(t, 'the types of the package are complete', async t => {
   const types = join(project, 'node_modules/@types')
   await mkdir(types, { recursive: true })
   await symlink(join(root, 'node_modules/@types/node'), join(types, 'node'))

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { requirePrograms } from '../servers/programs.ts'
+import { atNight } from '../support/extent.ts'
 import { createS3World } from './world.ts'
 
 const run = promisify(execFile)
@@ -86,7 +87,7 @@ t.test('programs that speak S3', async t => {
     t.equal(await call('rclone', 'lsf', '--files-only', '-R', 's:files/rclone'), '')
   })
 
-  await t.test('restic backs up, checks, restores and prunes', async t => {
+  await atNight(t, 'restic backs up, checks, restores and prunes', async t => {
     const repository = ['-r', `s3:http://localhost:${port}/files/restic`, '-o', 's3.bucket-lookup=path']
     await call('restic', ...repository, 'init')
     await call('restic', ...repository, 'backup', 'in')
@@ -98,7 +99,7 @@ t.test('programs that speak S3', async t => {
     await call('restic', ...repository, 'check')
   })
 
-  await t.test('s3cmd puts, lists, gets and deletes', async t => {
+  await atNight(t, 's3cmd puts, lists, gets and deletes', async t => {
     const options = [
       `--access_key=${accessKeyId}`,
       `--secret_key=${secretAccessKey}`,

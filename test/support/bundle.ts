@@ -22,8 +22,8 @@ const sources = [
   'packages/cli/src',
   'test/faults',
 ]
-/** Servers with other adapters than the product. */
-const ofTests = ['test/faults/job-server', 'test/faults/trash-server']
+/** The command line without the server, and servers with other adapters than the product. */
+const ofTests = ['packages/cli/src/main', 'test/faults/job-server', 'test/faults/trash-server']
 
 let fresh: Promise<void> | undefined
 

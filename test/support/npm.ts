@@ -1,6 +1,7 @@
 /** Runs npm like an author of adapters or an operator. */
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { bundle, bundled } from './bundle.ts'
 import { isNight } from './extent.ts'
 import { runProgram } from './program.ts'
 
@@ -46,20 +47,23 @@ export async function packStowage(folder: string): Promise<string> {
   ]) {
     await cp(join(root, name), join(copy, name), { recursive: true })
   }
-  if (!isNight) await useConsoleOf(root, copy)
+  if (!isNight) await useBuilt(copy)
   await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))
   await symlink(join(root, 'web/node_modules'), join(copy, 'web/node_modules'))
   return pack(copy, folder)
 }
 
-/** Replaces the step of the build that takes longest: `npm test` has already built the console. */
-async function useConsoleOf(built: string, copy: string): Promise<void> {
-  await cp(join(built, 'web/dist'), join(copy, 'web/dist'), { recursive: true })
+/** Replaces the build, without the types: `npm test` has already built the server and the console. */
+async function useBuilt(copy: string): Promise<void> {
+  await bundled()
+  const ofTests = new Set(['compiled', 'state', 'test', 'web'].map(name => join(bundle, name)))
+  await cp(bundle, join(copy, 'dist'), { recursive: true, filter: source => !ofTests.has(source) })
+  await mkdir(join(copy, 'dist/compiled'))
+  await cp(join(root, 'web/dist'), join(copy, 'dist/web/dist'), { recursive: true })
   const description = join(copy, 'package.json')
-  const text = await readFile(description, 'utf8')
-  const step = 'node scripts/build/console.ts dist/web/dist'
-  if (!text.includes(step)) throw new Error(`package.json has no step "${step}".`)
-  await writeFile(description, text.replace(step, 'mkdir dist/web && cp -r web/dist dist/web/dist'))
+  const { scripts, ...rest } = JSON.parse(await readFile(description, 'utf8'))
+  if (scripts.prepack !== 'npm run build') throw new Error('package.json has no step "prepack" that builds.')
+  await writeFile(description, JSON.stringify({ ...rest, scripts: {} }))
 }
 
 /** Packs a package into `folder` and resolves with the path of the tarball. */

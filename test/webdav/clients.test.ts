@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { requirePrograms } from '../servers/programs.ts'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 
 const run = promisify(execFile)
 const suites = ['basic', 'copymove', 'props', 'locks', 'http']
@@ -69,7 +70,7 @@ t.test('real clients', async t => {
     t.notOk((await readdir(root)).includes('moved'))
   })
 
-  await t.test('cadaver locks, edits properties and moves', async t => {
+  await atNight(t, 'cadaver locks, edits properties and moves', async t => {
     await writeFile(join(work, '.netrc'), `machine 127.0.0.1 login any password ${key}\n`, { mode: 0o600 })
     await writeFile(join(work, 'note'), 'a note')
     const commands = ['mkcol cad', 'cd cad', 'put note', 'lock note', 'propset note colour red', 'propget note colour']
@@ -94,7 +95,7 @@ t.test('real clients', async t => {
     t.equal(await readFile(join(work, 'part'), 'utf8'), 'from a pipe')
   })
 
-  await t.test('git clones from a repository that is only files, and pushes to it', async t => {
+  await atNight(t, 'git clones from a repository that is only files, and pushes to it', async t => {
     const git = (...given: string[]) =>
       start('git', '-c', 'user.name=a', '-c', 'user.email=a@example.org', '-c', 'init.defaultBranch=main', ...given)
     await git('init', '-q', '--bare', join(root, 'repository.git'))
