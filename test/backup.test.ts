@@ -7,6 +7,7 @@ import { backUp } from '../src/start/backup.ts'
 import { copyDatabase } from '../src/start/copy-database.ts'
 import { testDatabase } from './servers/postgres.ts'
 import { client } from './support/client.ts'
+import { atNight } from './support/extent.ts'
 import { main, runProgram, startProgram, temporaryFolder } from './support/program.ts'
 import { until } from './support/until.ts'
 
@@ -62,7 +63,7 @@ t.test('a server can start from a backup, made with or without a running server'
   t.equal(await restored.stop(), 0)
 })
 
-t.test('a workspace moves to a PostgreSQL of its own and back', async t => {
+atNight(t, 'a workspace moves to a PostgreSQL of its own and back', async t => {
   const home = await temporaryFolder(t)
   const data = join(home, 'data')
   const own = { STOWAGE_DATA: data, PORT: '0' }

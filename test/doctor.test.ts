@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { testDatabase } from './servers/postgres.ts'
 import { client } from './support/client.ts'
+import { atNight } from './support/extent.ts'
 import { main, runProgram, startProgram, temporaryFolder } from './support/program.ts'
 
 const doctor = (environment: Record<string, string>) =>
@@ -79,7 +80,7 @@ t.test('the doctor finds what is wrong beside a running server, and changes noth
   })
 })
 
-t.test('the doctor explains a database or a secret that does not fit', async t => {
+atNight(t, 'the doctor explains a database or a secret that does not fit', async t => {
   const { connectionString } = await testDatabase(t)
   const secret = 'a secret that only this test has'
   const environment = { DATABASE_URL: connectionString, STOWAGE_SECRET: secret, PORT: '0' }

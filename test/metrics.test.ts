@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { databaseSettings } from './servers/postgres.ts'
 import { findProgram, requirePrograms } from './servers/programs.ts'
 import { client } from './support/client.ts'
+import { atNight } from './support/extent.ts'
 import { freePort } from './support/free-port.ts'
 import { runProgram, startProgram, temporaryFolder } from './support/program.ts'
 import { until } from './support/until.ts'
@@ -83,7 +84,7 @@ t.test('several processes are measured together', async t => {
   t.equal(await server.stop(), 0)
 })
 
-t.test('an address that is in use prints one sentence', async t => {
+atNight(t, 'an address that is in use prints one sentence', async t => {
   const { address } = await startMeasured(t)
   for (const processes of ['1', '2']) {
     const environment = {

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { databaseSettings } from './servers/postgres.ts'
 import { client } from './support/client.ts'
+import { atNight } from './support/extent.ts'
 import { type Program, runProgram, startProgram, temporaryFolder } from './support/program.ts'
 import { eventually, until } from './support/until.ts'
 
@@ -74,7 +75,7 @@ t.test('all processes respond, and one that is killed is replaced', async t => {
   t.equal(await server.stop(), 0)
 })
 
-t.test('a transfer can finish while the processes stop', async t => {
+atNight(t, 'a transfer can finish while the processes stop', async t => {
   const { server, data, token, providerId } = await startProcesses(t)
   const pids = await responding(server)
   const chunks = async function* () {
@@ -116,7 +117,7 @@ t.test('connections beyond the limit of all processes are closed', async t => {
   await until(async () => (await fetch(`${server.url}/healthz`).catch(() => null))?.status === 200)
 })
 
-t.test('a start that fails prints one sentence', async t => {
+atNight(t, 'a start that fails prints one sentence', async t => {
   const busy = createServer().listen(0, '127.0.0.1')
   await once(busy, 'listening')
   t.teardown(() => busy.close())

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { testDatabase } from './servers/postgres.ts'
 import { client, password } from './support/client.ts'
+import { atNight, extent } from './support/extent.ts'
 import { runProgram, startProgram, temporaryFolder } from './support/program.ts'
 import { until } from './support/until.ts'
 
@@ -54,7 +55,7 @@ t.test('only its user can access a new data folder', async t => {
   const parent = await temporaryFolder(t)
   await chmod(parent, 0o755)
   const data = join(parent, 'new', 'data')
-  for (let round = 0; round < 2; round += 1) {
+  for (let round = 0; round < extent({ gate: 1, nightly: 2 }); round += 1) {
     const server = await start(t, { STOWAGE_DATA: data })
     t.notMatch(server.output(), /Other users/)
     t.equal(await server.stop(), 0)
@@ -90,7 +91,7 @@ t.test('the server runs on an external database', async t => {
   t.notOk(server.output().includes(password))
 })
 
-t.test('with an external database, a new machine gets the default folder for local files', async t => {
+atNight(t, 'with an external database, a new machine gets the default folder for local files', async t => {
   const { connectionString } = await testDatabase(t)
   const parent = await temporaryFolder(t)
   const own = { DATABASE_URL: connectionString, STOWAGE_SECRET: 'x'.repeat(32) }
@@ -159,7 +160,7 @@ t.test('a failed start prints one sentence', async t => {
     [{ ...own, PORT: port }, new RegExp(`PORT ${port} is in use`)],
     [{ ...own, HOST: '203.0.113.1' }, /HOST "203.0.113.1" is not an address of this machine/],
   ]
-  for (const [environment, sentence] of cases) {
+  for (const [environment, sentence] of extent({ gate: cases.filter((_, index) => index % 2 === 0), nightly: cases })) {
     const { status, stdout, stderr } = await runProgram({ environment: { PORT: '0', ...environment } })
     t.equal(status, 1)
     const output = (stdout + stderr).trim().split('\n')

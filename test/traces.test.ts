@@ -13,6 +13,7 @@ import { createObserveJob, createObserveQuery, observeBackEndRequests } from '..
 import { databaseSettings } from './servers/postgres.ts'
 import { s3Server } from './servers/radosgw.ts'
 import { client, password } from './support/client.ts'
+import { atNight, extent } from './support/extent.ts'
 import { freePort } from './support/free-port.ts'
 import { mainOfSources, startProgram, temporaryFolder } from './support/program.ts'
 import { until } from './support/until.ts'
@@ -294,7 +295,7 @@ t.test('spans contain no secrets, paths, tickets or content', async t => {
   t.equal(await server.stop(), 0)
 })
 
-t.test('the caller decides whether a request is traced', async t => {
+atNight(t, 'the caller decides whether a request is traced', async t => {
   const collector = await startCollector(t)
   const { server, api } = await startTraced(t, collector.address, { OTEL_TRACES_SAMPLER_ARG: '0' })
   const [wanted, unwanted] = [newCaller(), newCaller('00')]
@@ -309,7 +310,7 @@ t.test('the caller decides whether a request is traced', async t => {
   t.same([...new Set(collector.spans().map(({ traceId }) => traceId))], [wanted.traceId])
 })
 
-t.test('every process sends its traces', async t => {
+atNight(t, 'every process sends its traces', async t => {
   const collector = await startCollector(t)
   const { server } = await startTraced(t, collector.address, { STOWAGE_PROCESSES: '2' })
   const callers = Array.from({ length: 20 }, () => newCaller())
@@ -337,7 +338,8 @@ t.test('requests do not wait for a collector', async t => {
   const unreachable = `http://127.0.0.1:${await freePort()}`
   const hanging = await startCollector(t, () => {})
   const failing = await startCollector(t, response => response.writeHead(400).end())
-  for (const endpoint of [unreachable, hanging.address, failing.address]) {
+  const endpoints = [hanging.address, unreachable, failing.address]
+  for (const endpoint of extent({ gate: endpoints.slice(0, 1), nightly: endpoints })) {
     const { server, api, token } = await startTraced(t, endpoint)
     const calls = Array.from({ length: 500 }, () => api.graphql('{ me { id } }', {}, token))
     t.same([...new Set((await Promise.all(calls)).map(({ status }) => status))], [200])

@@ -11,6 +11,7 @@ import t from 'tap'
 import { connect } from '../src/db/client.ts'
 import { startEmbeddedPostgres } from '../src/db/embedded/index.ts'
 import { type Client, client, type Data } from './support/client.ts'
+import { atNight } from './support/extent.ts'
 import { main, runProgram, startProgram, temporaryFolder } from './support/program.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: the tests assert what they read
@@ -74,7 +75,7 @@ function resume(api: Client, fixture: Fixture): Promise<Response> {
   return api.request(fixture.upload, { method: 'PATCH', token: fixture.key, headers, body: ' last' })
 }
 
-t.test('everything of the first version works after an upgrade', async t => {
+atNight(t, 'everything of the first version works after an upgrade', async t => {
   const folder = await temporaryFolder(t)
   const [data, files] = [join(folder, 'data'), join(folder, 'files')]
   const fixture = await readFixture('first-version')

@@ -8,12 +8,12 @@ const day = 24 * 60 * 60
 
 /** Makes all unfinished uploads look old while the server runs. */
 export async function expireUploads(world: World): Promise<void> {
-  const { connection, close } = await addressOf(join(world.data, 'postgres', 'data'))
-  const database = new pg.Client(connection)
+  const embedded = world.databaseUrl === null ? await addressOf(join(world.data, 'postgres', 'data')) : null
+  const database = new pg.Client(embedded?.connection ?? { connectionString: world.databaseUrl ?? '' })
   await database.connect()
   await database.query('UPDATE uploads SET expires_at = now(), lease_until = now()')
   await database.end()
-  await close()
+  await embedded?.close()
   const then = Date.now() / 1000 - 30 * day
   for (const name of await staged(world)) await utimes(join(world.files, '.stowage-staging', name), then, then)
 }

@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { findProgram } from '../servers/programs.ts'
 import { type S3Server, s3Server } from '../servers/radosgw.ts'
 import type { Data } from '../support/client.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent, isNight } from '../support/extent.ts'
 import { temporaryFolder } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { type Replicas, type Store, startReplicas, type Victim, victims } from './job-replicas.ts'
@@ -91,11 +91,26 @@ async function nothingIsLeft(t: Test, replicas: Replicas, roots: string, stores:
   await until(async () => (await staged()).length === 0 || (await staged()))
 }
 
+async function start(t: Test) {
+  const roots = await temporaryFolder(t)
+  return { roots, replicas: await startReplicas(t, { roots }) }
+}
+
+const file: Test = t
+let shared: ReturnType<typeof start> | undefined
+
+/** By day, the kinds of jobs share the servers, and have folders of their own. */
+async function startFor(t: Test, kind: string) {
+  if (isNight) return start(t)
+  shared ??= start(file)
+  const { roots, replicas } = await shared
+  return { roots: join(roots, kind), replicas }
+}
+
 for (const [turn, kind] of (['COPY', 'MOVE', 'SYNC'] as const).entries()) {
   t.test(`a ${kind} continues after kills`, async t => {
     const random = dice(t)
-    const roots = await temporaryFolder(t)
-    const replicas = await startReplicas(t, { roots })
+    const { roots, replicas } = await startFor(t, kind)
     const server = await s3Server(t)
     const rclone = await findProgram('rclone')
     const bucket = await server.newBucket()
@@ -153,8 +168,7 @@ for (const [turn, kind] of (['COPY', 'MOVE', 'SYNC'] as const).entries()) {
 
 t.test('a RESTORE continues after kills', async t => {
   const random = dice(t)
-  const roots = await temporaryFolder(t)
-  const replicas = await startReplicas(t, { roots })
+  const { roots, replicas } = await startFor(t, 'RESTORE')
   const disk = await replicas.connectLocal('disk', join(roots, 'a'))
   const { providerId } = disk
   await writeTree(join(roots, 'a/tree'), fileCount, random)
@@ -178,10 +192,9 @@ t.test('a RESTORE continues after kills', async t => {
   t.same(await disk.read('tree'), expected)
 })
 
-t.test('the mutations copy and move finish folders although servers are killed', async t => {
+atNight(t, 'the mutations copy and move finish folders although servers are killed', async t => {
   const random = dice(t)
-  const roots = await temporaryFolder(t)
-  const replicas = await startReplicas(t, { roots })
+  const { roots, replicas } = await start(t)
   const disk = await replicas.connectLocal('disk', join(roots, 'a'))
   const other = await replicas.connectLocal('other disk', join(roots, 'b'))
   const drive = await replicas.connectDrive()
@@ -191,7 +204,7 @@ t.test('the mutations copy and move finish folders although servers are killed',
     ['copy', other],
     ['move', drive],
   ] as const
-  for (const [operation, to] of extent({ gate: both.slice(1), nightly: [...both] })) {
+  for (const [operation, to] of both) {
     const type = operation === 'copy' ? 'CopyInput' : 'MoveInput'
     const mutation = `mutation ($input: ${type}!) { ${operation}(input: $input) { path } }`
     const input = {
@@ -222,8 +235,7 @@ t.test('the mutations copy and move finish folders although servers are killed',
 })
 
 t.test('the end of a job has its event, even if the servers are killed at once', async t => {
-  const roots = await temporaryFolder(t)
-  const replicas = await startReplicas(t, { roots })
+  const { roots, replicas } = await start(t)
   const { providerId } = await replicas.connectLocal('disk', join(roots, 'a'))
   await mkdir(join(roots, 'a/tree'), { recursive: true })
   await writeFile(join(roots, 'a/tree/file'), 'content')

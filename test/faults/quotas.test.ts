@@ -53,7 +53,7 @@ t.test('after kills, a quota counts exactly what is stored, and reserves nothing
     STOWAGE_WORKERS: '0',
     LOG_LEVEL: 'warn',
   }
-  const all = rounds(extent({ gate: 2, nightly: 10 }))
+  const all = rounds(extent({ gate: 1, nightly: 10 }))
   let stored = 0
   for (let round = 0; round < all; round++) {
     const program = await startProgram(t, { environment })

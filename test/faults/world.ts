@@ -2,6 +2,7 @@
 import { mkdir, readdir, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { databaseSettings } from '../servers/postgres.ts'
 import type { S3Account } from '../servers/radosgw.ts'
 import { type Client, client } from '../support/client.ts'
 import { freePort } from '../support/free-port.ts'
@@ -12,6 +13,8 @@ export interface World extends Client {
   url: string
   /** The data folder of the server. */
   data: string
+  /** The address of its database; null if that is the embedded one. */
+  databaseUrl: string | null
   /** The root folder of the local provider. */
   files: string
   token: string
@@ -34,6 +37,8 @@ interface WorldOptions {
   files?: string
   /** Modules that the server loads first. */
   imports?: readonly string[]
+  /** Whether the server runs its embedded database, which the test kills. */
+  isEmbedded?: boolean
 }
 
 export async function startWorld(t: Test, options: WorldOptions = {}): Promise<World> {
@@ -41,7 +46,9 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
   const files = options.files ?? join(data, 'files')
   await mkdir(files, { recursive: true })
   const port = await freePort()
+  const database = options.isEmbedded ? null : await databaseSettings(t)
   const environment = {
+    ...database,
     PORT: String(port),
     STOWAGE_DATA: data,
     STOWAGE_LOCAL_ROOTS: files,
@@ -67,6 +74,7 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
     ...api,
     url: program.url,
     data,
+    databaseUrl: database?.DATABASE_URL ?? null,
     files,
     token,
     local,

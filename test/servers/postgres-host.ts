@@ -20,6 +20,12 @@ const SETTINGS = {
   fsync: 'off',
   synchronous_commit: 'off',
   full_page_writes: 'off',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  checkpoint_timeout: '1h',
+  bgwriter_lru_maxpages: '0',
+  wal_writer_delay: '1s',
+  jit: 'off',
   autovacuum: 'off',
   max_connections: '200',
 }

@@ -11,6 +11,7 @@ import t, { type Test } from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { startEmbeddedPostgres } from '../../src/db/embedded/index.ts'
 import { isMigrated } from '../../src/db/migrate.ts'
+import { atNight } from '../support/extent.ts'
 import { memoryFolder } from '../support/memory-folder.ts'
 import { until } from '../support/until.ts'
 import { RUN_PREFIX, testDatabase } from './postgres.ts'
@@ -55,7 +56,7 @@ t.test('a killed runner leaves no test file, no program of one and no server', a
   await until(async () => (await readdir(memoryFolder())).every(name => name !== `${RUN_PREFIX}${run}`))
 })
 
-t.test('a server from the environment is not changed', async t => {
+atNight(t, 'a server from the environment is not changed', async t => {
   const dataFolder = await mkdtemp(join(tmpdir(), 'stowage-given-'))
   const server = await startEmbeddedPostgres({ dataFolder, log: () => undefined, settings: { fsync: 'off' } })
   t.teardown(async () => {

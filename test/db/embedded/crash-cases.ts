@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { processesIn, recordedPostmaster } from '../../../src/db/embedded/processes.ts'
+import { extent } from '../../support/extent.ts'
 import { until } from '../../support/until.ts'
 import {
   cluster,
@@ -23,7 +24,7 @@ export function crashTests(t: Test, useWatchdog: boolean): void {
   t.test('a kill during writes keeps committed rows and leaves no process or socket', async t => {
     const dataFolder = await preparedFolder(t)
     const committed: number[] = []
-    for (let round = 1; round <= 4; round++) {
+    for (let round = 1; round <= extent({ gate: 2, nightly: 4 }); round++) {
       const server = serverProcess(t, { dataFolder, useWatchdog, write: true, settings: {} })
       await commits(server)
       await sleep(moment(round, 150))
@@ -38,7 +39,7 @@ export function crashTests(t: Test, useWatchdog: boolean): void {
   t.test('a kill together with the postmaster keeps committed rows', async t => {
     const dataFolder = await preparedFolder(t)
     const committed: number[] = []
-    for (let round = 1; round <= 2; round++) {
+    for (let round = 1; round <= extent({ gate: 1, nightly: 2 }); round++) {
       const server = serverProcess(t, { dataFolder, useWatchdog, write: true, settings: {} })
       await commits(server)
       await sleep(moment(round, 150))
@@ -51,7 +52,7 @@ export function crashTests(t: Test, useWatchdog: boolean): void {
 
   t.test('a kill at any moment of the first start can be repaired by the next start', async t => {
     const dataFolder = await temporaryFolder(t)
-    for (let round = 1; round <= 3; round++) {
+    for (let round = 1; round <= extent({ gate: 2, nightly: 3 }); round++) {
       const server = serverProcess(t, { dataFolder, useWatchdog })
       await server.wait('log')
       await sleep(moment(round, 600))

@@ -6,6 +6,7 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { chooseRunUser, claimCluster } from '../../../src/db/embedded/layout.ts'
 import { processesIn, recordedPostmaster } from '../../../src/db/embedded/processes.ts'
+import { atNight } from '../../support/extent.ts'
 import { until } from '../../support/until.ts'
 import { cluster, preparedFolder, query, serverProcess, start } from './harness.ts'
 
@@ -18,7 +19,7 @@ t.test('a start ignores a recorded process id that another program has now', asy
   t.equal(stranger.exitCode ?? stranger.signalCode, null, 'the other program still runs')
 })
 
-t.test('a start ignores a recorded process id of a zombie', async t => {
+atNight(t, 'a start ignores a recorded process id of a zombie', async t => {
   const { dataFolder, data, owner } = await stoppedCluster(t)
   // The child exits after its parent has become `sleep`, which never reaps it.
   const child = 'until grep -q sleep /proc/$PPID/comm; do :; done'
@@ -30,7 +31,7 @@ t.test('a start ignores a recorded process id of a zombie', async t => {
   await works(t, dataFolder)
 })
 
-t.test('a start ignores a recorded process id that does not exist', async t => {
+atNight(t, 'a start ignores a recorded process id that does not exist', async t => {
   const { dataFolder, data, owner } = await stoppedCluster(t)
   const exited = spawn('true')
   await once(exited, 'exit')

@@ -2,6 +2,7 @@ import { readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { startEmbeddedPostgres } from '../../../src/db/embedded/index.ts'
+import { atNight } from '../../support/extent.ts'
 import { cluster, nothingLeft, preparedFolder, query, serverProcess, start, temporaryFolder } from './harness.ts'
 
 t.test('data survives a stop and a second start', async t => {
@@ -80,7 +81,7 @@ t.test(
   },
 )
 
-t.test('the owner learns why its database exited', async t => {
+atNight(t, 'the owner learns why its database exited', async t => {
   const folder = await preparedFolder(t)
   const server = await start(t, folder)
   const reason = new Promise<string>(resolve => server.onExit(resolve))
@@ -95,7 +96,7 @@ t.test('the owner learns why its database exited', async t => {
   t.equal((await start(t, folder)).owner, true)
 })
 
-t.test('an aborted start leaves no process, and the next one works', async t => {
+atNight(t, 'an aborted start leaves no process, and the next one works', async t => {
   const folder = await temporaryFolder(t)
   for (const milliseconds of [0, 30, 150, 400]) {
     const signal = AbortSignal.timeout(milliseconds)
@@ -105,7 +106,7 @@ t.test('an aborted start leaves no process, and the next one works', async t => 
   t.equal((await start(t, folder)).owner, true)
 })
 
-t.test('a data folder can have a path that is too long for a socket', async t => {
+atNight(t, 'a data folder can have a path that is too long for a socket', async t => {
   const folder = join(await temporaryFolder(t), 'x'.repeat(200), 'y'.repeat(100))
   const owner = await start(t, folder)
   const guest = await start(t, folder)

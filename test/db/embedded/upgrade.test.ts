@@ -6,6 +6,7 @@ import t from 'tap'
 import { connect } from '../../../src/db/client.ts'
 import type { ClusterConnection } from '../../../src/db/embedded/connection.ts'
 import { migrate as migrateDatabase } from '../../../src/db/migrate.ts'
+import { atNight } from '../../support/extent.ts'
 import { cluster, preparedFolder, query, start, temporaryFolder } from './harness.ts'
 
 const OLDER = '/usr/lib/postgresql/15/bin'
@@ -103,7 +104,7 @@ t.test('a failed upgrade says what to do and keeps the old database', needsOlder
   t.same(await query(still.connection, 'SELECT answer FROM kept'), [{ answer: 42 }])
 })
 
-t.test('a cluster of a newer version is refused', async t => {
+atNight(t, 'a cluster of a newer version is refused', async t => {
   const dataFolder = await preparedFolder(t)
   await writeFile(join(cluster(dataFolder), 'PG_VERSION'), '99\n')
   await t.rejects(start(t, dataFolder), {
