@@ -21,7 +21,7 @@ t.setTimeout(300_000)
 
 t.test('a server that is killed while it fills a catalogue is followed by one that completes it', async t => {
   const folders = extent({ gate: 300, nightly: 3000 })
-  const kills = extent({ gate: 2, nightly: 10 })
+  const kills = extent({ gate: 1, nightly: 10 })
   const settings = await databaseSettings(t)
   const folder = await temporaryFolder(t)
   const root = join(folder, 'files')
@@ -103,7 +103,7 @@ t.test('a folder of many entries and a name of many accents are listed whole', a
   const app = await startApp(t, { adapters: [adapter], settings: { catalogueHours: 24 } })
   const { token } = await app.register('owner@example.org')
   const files = adapter.files('wide')
-  const count = extent({ gate: 20_000, nightly: 200_000 })
+  const count = extent({ gate: 12_000, nightly: 200_000 })
   const accents = `a${'\u0301'.repeat(120)}`
   const store = (path: string) => files.write(path as StoragePath, Readable.from([]), { overwrite: false, signal })
   for (let index = 0; index < count; index++) await store(`wide/${index}`)

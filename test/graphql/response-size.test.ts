@@ -181,11 +181,30 @@ async function fill(app: TestApp, token: string, folder: string): Promise<string
   return providerId
 }
 
+interface Filled {
+  app: TestApp
+  token: string
+  userId: string
+  providerId: string
+  /** Has 1,000 entries, whose paths have 4,000 characters. */
+  folder: string
+}
+
+const file: Test = t
+let filling: Promise<Filled> | undefined
+
+/** Returns the full workspace, which the tests share and do not change. */
+function filled(): Promise<Filled> {
+  filling ??= startApp(file).then(async app => {
+    const { token, id: userId } = await app.register('owner@example.org')
+    const folder = `/${Array.from({ length: 20 }, () => long.slice(0, 195)).join('/')}`
+    return { app, token, userId, folder, providerId: await fill(app, token, folder) }
+  })
+  return filling
+}
+
 t.test('no list of the schema produces a response above the limit', async t => {
-  const app = await startApp(t)
-  const { token, id: userId } = await app.register('owner@example.org')
-  const folder = `/${Array.from({ length: 20 }, () => long.slice(0, 195)).join('/')}`
-  const providerId = await fill(app, token, folder)
+  const { app, token, userId, folder, providerId } = await filled()
   const failed = await sql<{ job_id: string }>`select job_id from job_entries limit 1`.execute(app.db)
   const keys = await app.ask('{ apiKeys { nodes { id } } }', {}, token)
   const { webhooks } = await app.ask('{ webhooks { id } }', {}, token)
@@ -241,24 +260,17 @@ t.test('no list of the schema produces a response above the limit', async t => {
   t.notMatch(app.logged(), /"level":[56]0/)
 })
 
-/** 1,000 entries whose paths have 4,000 characters, in a memory provider. */
-async function longPaths(t: Test): Promise<{ app: TestApp; token: string; query: (count: number) => string }> {
-  const app = await startApp(t)
-  const { token } = await app.register('owner@example.org')
-  const folder = `/${Array.from({ length: 20 }, () => long.slice(0, 195)).join('/')}`
-  const id = await fill(app, token, folder)
-  return {
-    app,
-    token,
-    query: count =>
-      `{ folder(providerId: "${id}", path: "${folder}") { entries(first: 1000) { nodes { ${Array.from({ length: count }, (_, n) => `a${n}: path`).join(' ')} } } } }`,
-  }
+/** Asks for the long paths of the folder under `count` aliases. */
+function longPaths({ providerId, folder }: Filled, count: number): string {
+  const fields = Array.from({ length: count }, (_, n) => `a${n}: path`).join(' ')
+  return `{ folder(providerId: "${providerId}", path: "${folder}") { entries(first: 1000) { nodes { ${fields} } } } }`
 }
 
 t.test('a response stops growing at the limit and says what to do', async t => {
-  const { app, token, query } = await longPaths(t)
+  const world = await filled()
+  const { app, token } = world
   const begin = process.memoryUsage.rss()
-  const { status, data, errors } = await app.graphql(query(90), {}, token)
+  const { status, data, errors } = await app.graphql(longPaths(world, 90), {}, token)
   const grown = (process.memoryUsage.rss() - begin) / 1024 / 1024
   t.comment(`memory grew by ${Math.round(grown)} MiB`)
   t.same([status, data, errors.length], [200, null, 1])
@@ -268,19 +280,20 @@ t.test('a response stops growing at the limit and says what to do', async t => {
   })
   t.equal(errors[0]?.extensions.reason, 'RESPONSE_TOO_LARGE')
   t.ok(grown < 150, `memory grew by ${Math.round(grown)} MiB`)
-  const { folder } = await app.ask(query(1), {}, token)
+  const { folder } = await app.ask(longPaths(world, 1), {}, token)
   t.equal(folder.entries.nodes.length, 1000, 'a response below the limit is complete')
 })
 
 t.test('unread large responses share a memory limit, and small ones are still sent', async t => {
-  const { app, token, query } = await longPaths(t)
+  const world = await filled()
+  const { app, token } = world
   const clients: Talk[] = []
   const hangUp = () => {
     for (const { socket } of clients.splice(0)) socket.destroy()
   }
   t.teardown(hangUp)
   // Each has about 8 MB, which is more than the system buffers for a connection that nobody reads.
-  const body = JSON.stringify({ query: query(2) })
+  const body = JSON.stringify({ query: longPaths(world, 2) })
   const headers = {
     'Content-Type': 'application/json',
     'Content-Length': Buffer.byteLength(body),

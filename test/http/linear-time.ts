@@ -30,7 +30,7 @@ const maxGrowth = 2.5 * factor
 /** The maximum number of measurements of one text. The fastest counts, because other load only adds time. */
 const rounds = 40
 /** The places of texts among which `npm test` divides the units. */
-const places = 5
+const places = 8
 
 export const units = [
   'eyJ',

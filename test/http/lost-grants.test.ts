@@ -13,6 +13,7 @@ import { type AdapterDefinition, apiVersion } from '../../adapters/contract.ts'
 import { builtInAdapters } from '../../adapters/index.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { toolCall, toolOutcome } from '../support/mcp.ts'
 import { makeShare, sharePath } from '../support/shares.ts'
 import { eventually, head, talk } from './socket.ts'
@@ -315,7 +316,7 @@ t.test('running transfers', async t => {
     await cutAll(t, world, key, by => by.ask(revoke, { id }, owner.token), '401 KEY_REVOKED')
   })
 
-  t.test('transfers end when their key expires', async t => {
+  atNight(t, 'transfers end when their key expires', async t => {
     const expiresAt = new Date(Date.now() + 7000)
     const { key } = await world.app.createKey(owner.token, { name: 'k', scopes: ['write'], expiresAt })
     const wait = () => new Promise(resolve => setTimeout(resolve, expiresAt.getTime() - Date.now() - 1))
@@ -327,7 +328,7 @@ t.test('running transfers', async t => {
     await cutAll(t, world, person.token, by => by.ask('mutation { logout }', {}, person.token), '401 SESSION_ENDED')
   })
 
-  t.test('transfers end when the password is changed in another session', async t => {
+  atNight(t, 'transfers end when the password is changed in another session', async t => {
     const person = await world.editor()
     const login = 'mutation ($input: LoginInput!) { login(input: $input) { token user { email } } }'
     const { email } = (await world.app.ask('{ me { email } }', {}, person.token)).me
@@ -345,7 +346,7 @@ t.test('running transfers', async t => {
     await cutAll(t, world, key, change, '401 INVALID_CREDENTIAL')
   })
 
-  t.test('transfers end when their member is deactivated, keys included', async t => {
+  atNight(t, 'transfers end when their member is deactivated, keys included', async t => {
     const person = await world.editor()
     const { key } = await world.app.createKey(person.token, { name: 'k', scopes: ['write'] })
     const deactivate = 'mutation ($id: ID!) { deactivateMember(userId: $id) { id } }'
@@ -363,7 +364,7 @@ t.test('running transfers', async t => {
 
   const update = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
 
-  t.test('transfers end when their member loses all scopes', async t => {
+  atNight(t, 'transfers end when their member loses all scopes', async t => {
     const person = await world.editor()
     const input = { userId: person.id, role: 'NONE', providerAccess: { all: true } }
     await cutAll(t, world, person.token, by => by.ask(update, { input }, owner.token), '403 SCOPE_REQUIRED')
@@ -390,14 +391,14 @@ t.test('running transfers', async t => {
     await cutAll(t, world, person.token, change, '401 SHARE_ENDED', byShares)
   })
 
-  t.test('transfers end when the maker of their share loses all scopes', async t => {
+  atNight(t, 'transfers end when the maker of their share loses all scopes', async t => {
     const person = await world.editor()
     const input = { userId: person.id, role: 'NONE', providerAccess: { all: true } }
     const change = (by: TestApp) => by.ask(update, { input }, owner.token)
     await cutAll(t, world, person.token, change, '401 SHARE_ENDED', byShares)
   })
 
-  t.test('transfers end when the key that made their share is revoked', async t => {
+  atNight(t, 'transfers end when the key that made their share is revoked', async t => {
     const { key, id } = await world.app.createKey(owner.token, { name: 'k', scopes: ['write'] })
     const revoke = 'mutation ($id: ID!) { revokeApiKey(id: $id) { id } }'
     const change = (by: TestApp) => by.ask(revoke, { id }, owner.token)

@@ -14,7 +14,7 @@ import t, { type Test } from 'tap'
 import { configFor } from '../adapters/s3-provider.ts'
 import { testDatabase } from '../servers/postgres.ts'
 import { s3Server } from '../servers/radosgw.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { head, type Talk, talk } from './socket.ts'
 
@@ -142,7 +142,7 @@ t.test('64 slow readers and 64 slow writers of 1 GB use bounded memory, on disk'
 /** Bytes. All readers together would need many times the memory that they may. */
 const largeObject = extent({ gate: 200_000_000, nightly: 1_000_000_000 })
 
-t.test('64 slow readers and 64 slow writers of large files use bounded memory, on S3', async t => {
+atNight(t, '64 slow readers and 64 slow writers of large files use bounded memory, on S3', async t => {
   const s3 = await s3Server(t)
   const bucket = await s3.newBucket()
   const server = await startProcess(t, configFor(s3, bucket))

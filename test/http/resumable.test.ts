@@ -318,7 +318,7 @@ t.test('uploads survive connections that drop at random points', async t => {
         if (digest(await readFile(join(server.folder, path))) !== digest(bytes)) throw new Error('other bytes')
       },
     ),
-    { numRuns: extent({ gate: 5, nightly: 20 }) },
+    { numRuns: extent({ gate: 3, nightly: 20 }) },
   )
   t.same(await unfinished(server), [])
 })

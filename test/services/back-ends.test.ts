@@ -11,7 +11,7 @@ import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { startApp } from '../support/app.ts'
 import { Brake } from '../support/brake.ts'
-import { extent } from '../support/extent.ts'
+import { extent, inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { type ProviderClient, providerClient, transfers } from './transfers.ts'
 
@@ -43,7 +43,7 @@ t.test('local, S3 and Google Drive', async t => {
     Object.entries(providers).map(([to, target]) => ({ name: `${from} to ${to}`, source, target })),
   )
   // Each back end at least once as the source and as the target.
-  const tried = extent({ gate: pairs.filter((_, index) => [0, 1, 5, 6].includes(index)), nightly: pairs })
+  const tried = extent({ gate: pairs.filter((_, index) => [1, 5, 6].includes(index)), nightly: pairs })
   for (const { name, source, target } of tried) {
     const folder = `/${name.replaceAll(' ', '-')}`
     await t.test(name, t => transfers(t, within(source, folder), within(target, folder)))
@@ -62,10 +62,8 @@ t.test('local, S3 and Google Drive', async t => {
   }
 
   for (const { name, source, target } of tried.filter(({ source, target }) => source !== target)) {
-    for (const [where, at] of Object.entries({
-      'in the middle': bytes.length / 2,
-      'at its last bytes': bytes.length - 1,
-    })) {
+    const places = { 'in the middle': bytes.length / 2, 'at its last bytes': bytes.length - 1 }
+    for (const [where, at] of inTurn(Object.entries(places))) {
       await t.test(`${name}: a move that is interrupted ${where} loses nothing`, async t => {
         const [path, toPath] = ['/interrupted/a.bin', `/interrupted/${name} ${where}.bin`]
         t.equal((await app.upload(token, source.providerId, path, bytes, '&conflict=replace')).status, 201)

@@ -13,6 +13,7 @@ import {
   type Traits,
 } from '../../adapters/contract.ts'
 import { startApp } from '../support/app.ts'
+import { extent } from '../support/extent.ts'
 import { randomNumbers } from '../support/random.ts'
 import { ended, runJob } from './jobs-world.ts'
 import { providerClient } from './transfers.ts'
@@ -96,7 +97,7 @@ const pairs = [
   ['other', 'target'],
 ] as const
 
-for (const [from, to] of pairs) {
+for (const [from, to] of extent({ gate: pairs.slice(0, 1), nightly: [...pairs] })) {
   const isFound = !(from === 'other' && to === 'target')
   t.test(`from ${from} to ${to}, damage is ${isFound ? 'found' : 'not visible, as no checksum is common'}`, async t => {
     const world = await startWorld(t)

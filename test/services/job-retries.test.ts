@@ -6,6 +6,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { localAdapter } from '../../adapters/backends/local/index.ts'
 import { type AdapterDefinition, type Entry, StorageError } from '../../adapters/contract.ts'
+import { atNight } from '../support/extent.ts'
 import { type AdapterCall, type FaultyAdapter, faultyAdapter } from '../support/faulty-adapter.ts'
 import { until } from '../support/until.ts'
 import {
@@ -36,7 +37,7 @@ function fails(method: string, code: 'UNAVAILABLE' | 'PERMISSION_DENIED', times:
   }
 }
 
-t.test('all failures can be listed and retried, however many they are', async t => {
+atNight(t, 'all failures can be listed and retried, however many they are', async t => {
   const world = await startFaultyWorld(t)
   const { app, token, a, rootA, faults, faulty } = world
   const names = Array.from({ length: 1100 }, (_, index) => `${index}`)
@@ -69,7 +70,7 @@ t.test('all failures can be listed and retried, however many they are', async t 
   }
 })
 
-t.test('a retry continues a folder at the page that failed', async t => {
+atNight(t, 'a retry continues a folder at the page that failed', async t => {
   const world = await startFaultyWorld(t)
   const { b, rootB, faults, faulty } = world
   await put(faults, 'f/a folder/1.txt', 'one')

@@ -17,6 +17,7 @@ import { startIssuer, TestBrowser } from '../servers/oidc.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { client, password } from '../support/client.ts'
 import { ConsentBrowser } from '../support/consent.ts'
+import { atNight } from '../support/extent.ts'
 import { startProgram, temporaryFolder } from '../support/program.ts'
 import { makeShare, read } from '../support/shares.ts'
 
@@ -267,7 +268,7 @@ t.test('every binary column is listed as encrypted or not', async t => {
   t.same(names.sort(), [...others, ...sealedColumns].sort(), 'list an encrypted column in db/sealed.ts')
 })
 
-t.test('the generated secret is rotated by renaming its file', async t => {
+atNight(t, 'the generated secret is rotated by renaming its file', async t => {
   const folder = await temporaryFolder(t)
   const options = { environment: { PORT: '0', STOWAGE_DATA: folder } }
   const before = await startProgram(t, options)

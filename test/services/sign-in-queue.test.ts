@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type GraphqlResult, password } from '../support/client.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { startFlood } from '../support/flood.ts'
 import { until } from '../support/until.ts'
 
@@ -63,7 +63,7 @@ const tries = extent({ gate: 1, nightly: 3 })
 
 t.setTimeout(300_000)
 
-t.test('the owner signs in while ten accounts sign in from another address, eight at a time each', async t => {
+atNight(t, 'the owner signs in while ten accounts sign in from another address, eight at a time each', async t => {
   const app = await startApp(t, { settings: { ...settings, signInLimit: 100 } })
   const emails = await people(app, 10)
   const headers = { 'x-forwarded-for': '198.51.100.1' }
@@ -98,7 +98,7 @@ t.test('the owner signs in while another network registers, changes passwords an
   t.ok((others.WRONG_EMAIL_OR_PASSWORD ?? 0) > 0, 'their passwords were checked too')
 })
 
-t.test('the owner signs in while thirty addresses fill the queue', async t => {
+atNight(t, 'the owner signs in while thirty addresses fill the queue', async t => {
   const app = await startApp(t, { settings: { ...settings, signInLimit: 0 } })
   await app.register('owner@example.org')
   const requests = Array.from({ length: 30 }, (_, n) => {

@@ -6,6 +6,7 @@ import type { Database } from '../../src/db/client.ts'
 import { maxAtOnce, maxOfFailing, maxOfWebhook, pause, WebhookSlots } from '../../src/services/webhooks/sender.ts'
 import { listen, startReceiver } from '../servers/receiver.ts'
 import { startApp, type TestAppOptions } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 
 const create = 'mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { webhook { id } } }'
@@ -69,7 +70,7 @@ t.test('a webhook never has more than four requests at once', async t => {
   t.equal(receiver.most, maxOfWebhook)
 })
 
-t.test('receivers that do not respond do not delay the messages to others', async t => {
+atNight(t, 'receivers that do not respond do not delay the messages to others', async t => {
   const { webhook, upload, failed } = await setUp(t)
   const [dead, receiver] = [await startSlowReceiver(t), await startReceiver(t)]
   const webhooks = Array.from({ length: 20 }, (_, n) => `/${n}`)

@@ -151,7 +151,7 @@ t.test('hostile files', async t => {
         const { status } = await get(name, damaged)
         return status === 200 || status === 404
       }),
-      { seed: 7, numRuns: extent({ gate: 60, nightly: 2000 }) },
+      { seed: 7, numRuns: extent({ gate: 30, nightly: 2000 }) },
     )
   })
 
