@@ -15,13 +15,12 @@ const timeout = 300_000
 const tests = new Map<string, Test>()
 
 /**
- * The folders whose files run together, and their files that run alone: they measure memory, time or descriptors, hash passwords
- * at the real cost, or take long. `.taprc` lists the same.
+ * The folders whose files run together, and their files that run alone: they measure memory, time or descriptors, hash
+ * passwords at the real cost, or only start other programs. `.taprc` lists the same.
  */
 export const alone: Readonly<Record<string, readonly string[]>> = {
   adapters: [
     'azure-blob',
-    'azure-blob-access',
     'azure-blob-hierarchy',
     'conformance',
     'dropbox',
@@ -40,53 +39,29 @@ export const alone: Readonly<Record<string, readonly string[]>> = {
     'opendal',
     'plain',
     's3',
-    's3-links',
-    's3-lost-uploads',
     'sftp',
-    'smb',
     'webdav',
   ],
   auth: [],
-  catalogue: ['extract', 'interrupted'],
-  graphql: ['abuse', 'response-size', 'subscriptions'],
-  hostile: ['ftp', 'local', 'sftp', 'smb'],
-  http: [
-    'back-end-stalls',
-    'clock',
-    'close',
-    'connection-limit',
-    'download',
-    'linear-front-ends',
-    'linear-time',
-    'lost-grants',
-    'member-limits',
-    'memory',
-    'openapi-requests',
-    'rate-limits',
-    'resumable-replicas',
-    'sockets',
-    'stall',
-    'xml',
-  ],
+  catalogue: [],
+  cli: [],
+  client: ['events', 'package'],
+  faults: ['attacks', 'disk-full', 'drops', 'floods', 'job-space', 'jobs', 'kill', 'parts', 'subscriptions'],
+  graphql: ['abuse', 'response-size'],
+  hostile: ['local', 'sftp', 'smb'],
+  http: ['clock', 'download', 'linear-front-ends', 'linear-time', 'memory', 'sockets', 'xml'],
   lib: [],
   log: ['redaction'],
-  mcp: ['limits', 'search'],
-  s3: ['clients', 'forms', 'part-bounds'],
-  services: [
-    'accounts',
-    'aliases',
-    'interrupted',
-    'job-limits',
-    'job-turns',
-    'lookup-turns',
-    'meters',
-    'one-query',
-    'sign-in-limits',
-    'sign-in-queue',
-  ],
-  storage: ['locks', 'network'],
+  matrix: [],
+  mcp: ['limits'],
+  rights: [],
+  s3: [],
+  servers: ['postgres', 'radosgw'],
+  services: ['accounts', 'interrupted', 'meters', 'sign-in-limits', 'sign-in-queue'],
+  storage: ['network'],
+  thumbnails: [],
   web: [],
-  webdav: ['clients', 'memory'],
+  webdav: ['memory'],
 }
 
 /** Returns the paths of those files of a folder that run together, in their order. */

@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['http'], 1, 3)
+await together(['http'], 1, 4)

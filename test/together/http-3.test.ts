@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['http'], 2, 3)
+await together(['http'], 2, 4)

@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['hostile'], 1, 2)
+await together(['http'], 3, 4)

@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['services', 'web'], 4, 8)
+await together(['web'], 1, 3)

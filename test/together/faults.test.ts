@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['services', 'web'], 3, 8)
+await together(['faults'])

@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['services', 'web'], 1, 8)
+await together(['matrix'], 1, 2)

@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['services', 'web'], 7, 8)
+await together(['services'], 3, 4)

@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['hostile'], 0, 2)
+await together(['web'], 0, 3)
