@@ -160,9 +160,7 @@ t.test('no nested field reveals data outside the access of a credential', async 
       Math.max(each - founder.length, isForOthers(index) ? extent({ gate: 1, nightly: 2 - founder.length }) : 0)
     const sampled = (index: number) => new Set([...founder, ...sample(may, others(index), index)])
     const isTried = (index: number) => some.length < many || index % 2 === 0
-    return some.flatMap((way, index) =>
-      isTried(index) ? [...sampled(index)].map(holder => ({ ...way, holder })) : [],
-    )
+    return some.flatMap((way, index) => (isTried(index) ? [...sampled(index)].map(holder => ({ ...way, holder })) : []))
   })
   let answered = 0
 

@@ -1,6 +1,7 @@
 /** Shares as their makers and administrators see and change them. */
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
+import { changeRights } from '../../src/db/rights.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { holdLocks } from '../support/held-locks.ts'
 import { ask, list, makeShare, read, revokeShare } from '../support/shares.ts'
@@ -191,7 +192,8 @@ t.test('shares', async t => {
     t.equal(await reason(update, { input: { id: drop.id, password: null } }, key), 'NOT_FOUND')
     t.equal(await reason(revoke, { id: drop.id }, key), 'NOT_FOUND')
     const own = await makeShare(app, key, { providerId, path: '/team', kind: 'DROP' })
-    await sql`update api_keys set scopes = '{read}' where user_id = ${editor.id}`.execute(app.db)
+    const reduce = sql`update api_keys set scopes = '{read}' where user_id = ${editor.id}`
+    await changeRights(app.db, change => reduce.execute(change))
     t.equal(await reason(update, { input: { id: own.id, password: null } }, key), 'SCOPE_REQUIRED')
     t.equal(await reason(revoke, { id: own.id }, key), 'SCOPE_REQUIRED')
   })
