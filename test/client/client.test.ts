@@ -11,6 +11,7 @@ import {
   type StowageError,
 } from '../../packages/client/src/index.ts'
 import { startApp } from '../support/app.ts'
+import { isNight } from '../support/extent.ts'
 import { makeShare } from '../support/shares.ts'
 
 const mib = 1024 * 1024
@@ -114,11 +115,13 @@ t.test('chunks grow while the line is stable, and shrink after failures', async 
     t.ok((await contentOf(body)).equals(bytes), path)
     return sizes
   }
-  t.same(await sizesThrough('/stable.bin', () => null), [8, 16, 32, 64, 10])
   const unreliable = (_size: number, chunk: number) => (chunk === 4 ? new Response(null, { status: 503 }) : null)
   t.same(await sizesThrough('/unreliable.bin', unreliable), [8, 16, 32, 64, 32, 32, 10])
-  const limited = (size: number) => (size > 20 * mib ? new Response(null, { status: 413 }) : null)
-  t.same(await sizesThrough('/limited.bin', limited), [8, 16, 32, 16, 16, 16, 16, 16, 16, 10])
+  if (isNight) {
+    t.same(await sizesThrough('/stable.bin', () => null), [8, 16, 32, 64, 10])
+    const limited = (size: number) => (size > 20 * mib ? new Response(null, { status: 413 }) : null)
+    t.same(await sizesThrough('/limited.bin', limited), [8, 16, 32, 16, 16, 16, 16, 16, 16, 10])
+  }
   const refused = sizesThrough('/refused.bin', () => new Response(null, { status: 413 }))
   await t.rejects(refused, { name: 'StowageError', status: 413 })
 })

@@ -31,7 +31,7 @@ function runsOf(operationId: string): number {
   if (operationId.endsWith('ToShare')) return extent({ gate: 3, nightly: 5 })
   if (isThorough) return 1000
   // A download has too many kinds of responses for a few requests.
-  return extent({ gate: operationId === 'download' ? 25 : 4, nightly: 50 })
+  return extent({ gate: operationId === 'download' ? 50 : 8, nightly: 50 })
 }
 const ajv = new Ajv2020({ strict: false })
 formats.default(ajv)

@@ -1,4 +1,4 @@
-import { test } from 'tap'
+import t from 'tap'
 import { isBroken, type Rule, rules, type State, start, steps } from './protocol.ts'
 
 /** Explores all states, and returns the way to the first one that breaks the promise. */
@@ -26,7 +26,7 @@ function wayTo(last: string, from: ReadonlyMap<string, string | null>): State[] 
   return way
 }
 
-test('no order of the steps lets a process decide by a value that a returned change has replaced', async t => {
+t.test('no order of the steps lets a process decide by a value that a returned change has replaced', async t => {
   const { states, broken, returned } = explore()
   t.equal(broken, null)
   t.ok(states > 10_000, `${states} states`)
@@ -34,7 +34,7 @@ test('no order of the steps lets a process decide by a value that a returned cha
 })
 
 for (const rule of rules) {
-  test(`without the rule "${rule}", the promise is broken`, async t => {
+  t.test(`without the rule "${rule}", the promise is broken`, async t => {
     t.ok(explore(rule).broken, 'an order of steps that breaks it')
   })
 }

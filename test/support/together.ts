@@ -59,7 +59,7 @@ export const alone: Readonly<Record<string, readonly string[]>> = {
   servers: ['postgres', 'radosgw'],
   services: ['accounts', 'interrupted', 'meters', 'sign-in-limits', 'sign-in-queue'],
   storage: ['network'],
-  thumbnails: [],
+  thumbnails: ['hostile'],
   web: [],
   webdav: ['memory'],
 }
