@@ -1,6 +1,7 @@
 /** Calls that wait until a person approves or refuses them. */
 import { sql } from 'kysely'
 import t from 'tap'
+import { type Approval, Stowage } from '../../packages/client/src/index.ts'
 import type { Data } from '../support/client.ts'
 import { openEvents } from '../support/events.ts'
 import { until } from '../support/until.ts'
@@ -81,6 +82,32 @@ t.test('a call waits, and goes on when a person approves it at another replica',
     { path: '/a', details: { isApproved: false, tool: 'delete' } },
     { path: '/a', details: { isApproved: true } },
   ])
+})
+
+t.test('the client shows what waits, and decides', async t => {
+  const stowage = new Stowage({ url: app.url, credential: token })
+  await require(['DELETION', 'OVERWRITE'])
+  for (const path of ['/yes', '/no']) await put(path)
+  const end = new AbortController()
+  const calls = [remove('/yes'), write('/no', 'new')]
+  const seen = new Map<string, Approval>()
+  for await (const waits of stowage.approvals.follow({ signal: end.signal })) {
+    for (const approval of waits) {
+      if (seen.has(approval.path)) continue
+      seen.set(approval.path, approval)
+      await (approval.path === '/yes' ? stowage.approvals.approve(approval.id) : stowage.approvals.refuse(approval.id))
+    }
+    if (seen.size === 2 && waits.length === 0) break
+  }
+  t.match(seen.get('/yes'), { kind: 'DELETION', tool: 'delete', entryKind: 'FILE', size: 3, expiresAt: Date })
+  t.match(seen.get('/no'), { kind: 'OVERWRITE', newLength: 3, credentialName: 'writer' })
+  t.same((await Promise.all(calls)).map(reason), ['OK', 'APPROVAL_REFUSED'])
+  t.same(await stowage.approvals.list(), [])
+  const id = seen.get('/no')?.id ?? ''
+  await t.rejects(stowage.approvals.approve(id), /does not wait any more/)
+  const { key } = await app.createKey(token, { name: 'decider', scopes: ['admin'] })
+  const byKey = new Stowage({ url: app.url, credential: key }).approvals.list()
+  t.equal(await byKey.catch(({ reason }) => reason), 'SESSION_REQUIRED')
 })
 
 t.test('an overwrite waits, and a new file does not', async t => {

@@ -3,6 +3,7 @@
  * without an account; GraphQL and REST requests leave through `Transport`. `Graphql` runs documents and subscriptions, and
  * `upload.ts` and `download.ts` move content. It knows the server by its API alone.
  */
+import { type Approval, decideApproval, followApprovals, listApprovals } from './approvals.ts'
 import { type ArchiveOptions, archive, type Download, type DownloadOptions, download } from './download.ts'
 import { type Connection, Graphql, type RequestOptions, type SubscribeOptions, type TypedDocument } from './graphql.ts'
 import { type Job, type WaitOptions, waitForJob } from './jobs.ts'
@@ -21,6 +22,7 @@ import {
   type VersionsOptions,
 } from './versions.ts'
 
+export type { Approval } from './approvals.ts'
 export { expandAtOnce, forEachAtOnce } from './concurrency.ts'
 export type { ArchiveOptions, Download, DownloadOptions, ReadOptions } from './download.ts'
 export { StowageError, type StowageErrorDetails } from './error.ts'
@@ -63,6 +65,20 @@ export class Stowage {
   readonly jobs = {
     /** Waits until a job has ended, and reports its progress meanwhile. */
     wait: (id: string, options?: WaitOptions): Promise<Job> => waitForJob(this.#graphql, id, options),
+  }
+
+  /** Calls of agents that wait for a person. The credential has to be the token of a session. */
+  readonly approvals = {
+    /** Resolves with what waits for the person, the oldest first. */
+    list: (options?: RequestOptions): Promise<Approval[]> => listApprovals(this.#graphql, options),
+    /** Yields what waits: at once, and after each change. */
+    follow: (options?: SubscribeOptions): AsyncGenerator<Approval[], void, undefined> =>
+      followApprovals(this.#graphql, options),
+    /** Lets a call go on, once, with the rights that its credential then has. */
+    approve: (id: string, options?: RequestOptions): Promise<void> =>
+      decideApproval(this.#graphql, { id, isApproved: true }, options),
+    refuse: (id: string, options?: RequestOptions): Promise<void> =>
+      decideApproval(this.#graphql, { id, isApproved: false }, options),
   }
 
   readonly trash = {
