@@ -530,6 +530,23 @@ t.test('bad input', async t => {
   t.match(await scim('GET', '/Users'), { status: 401 })
 })
 
+t.test('requests of a token, and wrong tokens of an address, are limited', async t => {
+  const rateLimit = 50
+  const app = await startApp(t, { settings: { rateLimit } })
+  const { token } = await app.register('owner@example.org')
+  const made = (await app.ask(createToken, { input: { name: 'Entra' } }, token)).createScimToken
+  const answers = async (by: string, count: number) => {
+    const found = await Promise.all(Array.from({ length: count }, () => scimClient(app, by)('GET', '/Users?count=1')))
+    const limited = found.find(({ status }) => status === 429)
+    return { statuses: [...new Set(found.map(({ status }) => status))].toSorted(), limited }
+  }
+  const { statuses, limited } = await answers(made.token, rateLimit + 10)
+  t.same(statuses, [200, 429])
+  t.match(limited?.body, { schemas: ['urn:ietf:params:scim:api:messages:2.0:Error'], status: '429', detail: String })
+  t.ok(Number(limited?.headers.get('retry-after')) > 0)
+  t.same((await answers('stw_scim_wrong', 310)).statuses, [401, 429])
+})
+
 t.test('discovery', async t => {
   const { scim } = await setUp(t)
   t.match((await scim('GET', '/ServiceProviderConfig')).body, {

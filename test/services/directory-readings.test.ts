@@ -10,6 +10,7 @@ import { maxGroupMembers } from '../../src/services/people/groups.ts'
 import { dnKey } from '../../src/services/people/ldap/dn.ts'
 import type { DirectoryPerson } from '../../src/services/people/ldap/entries.ts'
 import { syncDirectory } from '../../src/services/people/ldap/sync.ts'
+import { startRanged } from '../servers/ranged-ldap.ts'
 import { base, branches, groupEntry, ldapSettings, personEntry, startSlapd } from '../servers/slapd.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { extent } from '../support/extent.ts'
@@ -190,4 +191,39 @@ member: ${people('p0')}
   t.equal(await sync(), count)
   t.equal((await updates()) - before, 3, 'nobody else has changed')
   t.equal((await sizes())['team 1'], ofTeam - 1)
+})
+
+t.test('members of a group that the directory sends in ranges, as Active Directory does, are all read', async t => {
+  const uids = Array.from({ length: 8 }, (_, index) => `p${index}`)
+  const [inner = '', ...others] = uids
+  const server = await startSlapd(
+    t,
+    branches +
+      uids.map(uid => personEntry(uid)).join('') +
+      // The group within it comes last, in the third range.
+      groupEntry('Staff', [...others.map(people), groups('Inner')]) +
+      groupEntry('Inner', [people(inner)]),
+  )
+  const ranged = await startRanged(t, server, 3)
+  const app = await startApp(t, { settings: ldapSettings(server, { port: ranged.port }) })
+  const owner = await app.register('owner@example.org')
+  const { audit, directory } = app.app.services
+  if (!directory) throw new Error('There is no directory')
+  const create = 'mutation { createGroup(input: { name: "Staff", role: VIEWER }) { group { id } } }'
+  await app.ask(create, {}, owner.token)
+  const found: DirectoryPerson[] = []
+  await directory.readAll(
+    never,
+    () => false,
+    async page => void found.push(...page),
+  )
+  await insertMembers(app, directory.source, found)
+  t.equal(await syncDirectory({ db: app.db, audit, directory }, never), uids.length)
+  t.same(ranged.sent, ['member;range=0-2', 'member;range=3-5', 'member;range=6-*'])
+  const { rows } = await sql<{ members: number }>`
+    select count(*)::int as members from group_members where issued_by = ${directory.source}`.execute(app.db)
+  t.same(rows, [{ members: uids.length }])
+  const login = 'mutation ($input: LoginInput!) { login(input: $input) { user { groups { name } } } }'
+  const input = { email: 'p7', password: 'password of p7' }
+  t.same((await app.ask(login, { input })).login.user.groups, [{ name: 'Staff' }])
 })

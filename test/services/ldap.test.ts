@@ -304,6 +304,33 @@ t.test('a reading leaves alone who gets an account, or signs in, while it runs',
   t.match(errors, [{ message: /directory manages/ }], 'nobody escapes the directory')
 })
 
+t.test('an address that LDAP and SCIM claim stays with the account that has it', async t => {
+  const { app, owner, server, signIn, sync, listed } = await setUp(
+    t,
+    ['ann', 'bob'].map(uid => personEntry(uid)).join(''),
+  )
+  const create = 'mutation { createScimToken(input: { name: "Entra" }) { token } }'
+  const { token } = (await app.ask(create, {}, owner.token)).createScimToken
+  const provision = async (userName: string) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/scim+json' }
+    const body = JSON.stringify({ userName })
+    const response = await app.request('/scim/v2/Users', { method: 'POST', headers, body })
+    return { status: response.status, detail: (await response.json()).detail }
+  }
+  t.match(await provision('ann@example.com'), { status: 201 })
+  const refused = await signIn('ann', 'password of ann')
+  t.match(refused, { reason: 'NOT_LINKED', message: /belongs to an account of another directory/ })
+  t.match(await signIn('bob', 'password of bob'), { reason: 'OK' })
+  t.match(await provision('BOB@example.com'), { status: 409, detail: /of the LDAP directory: take this person out/ })
+
+  t.comment('A reading does not take it either')
+  await server.change(`dn: ${people('bob')}\nchangetype: modify\nreplace: mail\nmail: ann@example.com\n`)
+  await sync()
+  const after = await listed()
+  t.match(after.get('bob@example.com'), { directory: 'LDAP' })
+  t.match(after.get('ann@example.com'), { directory: 'SCIM' })
+})
+
 t.test('StartTLS and LDAPS require a trusted certificate', async t => {
   const server = await startSlapd(t, branches + personEntry('ann'))
   const secure = { starttls: { security: 'STARTTLS' }, ldaps: { security: 'LDAPS', port: server.tlsPort } } as const

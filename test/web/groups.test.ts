@@ -124,6 +124,21 @@ if (files) {
         body: JSON.stringify({ userName }),
       })
       t.equal(response.status, 201)
+      const { id } = await response.json()
+      const group = `Named ${viewport.width}`
+      const named = await app.request('/scim/v2/Groups', {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/scim+json' },
+        body: JSON.stringify({ displayName: group, members: [{ value: id }] }),
+      })
+      t.equal(named.status, 201)
+      await page.goto('/settings/groups')
+      await page.getByRole('row', { name: group }).getByRole('button', { name: 'Members' }).click()
+      const item = dialog(page).getByRole('listitem').filter({ hasText: userName })
+      await item.getByText('Managed by a directory').waitFor()
+      t.equal(await item.getByRole('button').count(), 0, 'nobody removes the member here')
+      await isGood(t, page)
+      await button(page, 'Done').click()
       await page.goto('/settings/members')
       const member = page.getByRole('row', { name: userName })
       await member.getByText(`From Entra ${wide.width} (SCIM)`).waitFor()
