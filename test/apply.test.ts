@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import pg from 'pg'
 import t, { type Test } from 'tap'
 import { readSettings } from '../src/settings/index.ts'
 import type { Step } from '../src/start/apply/context.ts'
@@ -174,6 +175,14 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
     t.same(await apply(yaml, plan), expected)
     t.equal((await apply(yaml)).filter(done => done.startsWith('done: ')).length, 5)
     t.match(await run(yaml, '--plan'), { status: 0, stdout: '! storage "Beside": is not declared\n' })
+
+    t.comment('A stored secret that cannot be decrypted any more is stored again')
+    const database = new pg.Client({ connectionString: environment.DATABASE_URL })
+    await database.connect()
+    await database.query('update issuers set secret = $1', [Buffer.from('damaged')])
+    await database.end()
+    t.ok((await apply(yaml)).includes('done: issuer "Work"'))
+    t.same(await apply(yaml, plan), ['! storage "Beside": is not declared'])
     const query = '{ viewer { scopes providerAccess { restrictions { basePath } } } }'
     t.match(await api.ask(query, {}, ann.token), {
       viewer: {
@@ -217,6 +226,10 @@ t.test('a file that cannot be applied says why in one sentence', async t => {
     ['webhooks: []\nmembers: []', /The workspace has no owner yet: declare "owner"/],
     [`owner: { email: a@b.org, passwordFile: ${folder}/nothing }`, /nothing cannot be read \(ENOENT\)/],
     ['providers: [{ name: a, type: local }, { name: a, type: local }]', /declares the storage "a" twice/],
+    [
+      'issuers: [{ name: a, issuer: https://a, clientId: c, secretFile: f }, { name: b, issuer: https://a, clientId: c, secretFile: f }]',
+      /declares the address of an issuer "https:\/\/a" twice/,
+    ],
     [
       'members: [{ email: a@b.org, role: ADMIN }, { email: A@b.org, role: NONE }]',
       /declares the member "a@b\.org" twice/,

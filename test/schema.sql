@@ -518,6 +518,21 @@ CREATE INDEX jobs_workspace ON public.jobs USING btree (workspace_id, id)
 CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id)
 CREATE TRIGGER jobs_changed AFTER UPDATE ON public.jobs FOR EACH ROW WHEN (((old.state IS DISTINCT FROM new.state) OR (old.lease_until IS DISTINCT FROM new.lease_until))) EXECUTE FUNCTION notify_of_job()
 CREATE TRIGGER jobs_created AFTER INSERT ON public.jobs FOR EACH ROW EXECUTE FUNCTION notify_of_job()
+link_invites.user_id uuid not null
+link_invites.workspace_id uuid not null
+link_invites.token_hash bytea not null
+link_invites.created_by uuid not null
+link_invites.expires_at timestamp with time zone not null
+link_invites: link_invites_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE CASCADE
+link_invites: link_invites_pkey PRIMARY KEY (user_id)
+link_invites: link_invites_token_hash_check CHECK ((octet_length(token_hash) = 32))
+link_invites: link_invites_token_hash_key UNIQUE (token_hash)
+link_invites: link_invites_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+link_invites: link_invites_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX link_invites_created_by ON public.link_invites USING btree (created_by)
+CREATE INDEX link_invites_workspace_id ON public.link_invites USING btree (workspace_id)
+CREATE UNIQUE INDEX link_invites_pkey ON public.link_invites USING btree (user_id)
+CREATE UNIQUE INDEX link_invites_token_hash_key ON public.link_invites USING btree (token_hash)
 locks.key bytea not null
 locks.holder uuid not null
 locks.ends_at timestamp with time zone not null

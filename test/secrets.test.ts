@@ -245,6 +245,12 @@ t.test('no secret is printed, returned or stored in plain text', async t => {
   const redeem = 'mutation ($input: ResetPasswordInput!) { resetPassword(input: $input) }'
   for (const newPassword of [short, resetPassword, resetPassword])
     await graphql(url, redeem, { input: { token: reset, newPassword } })
+  const createLinkInvite = 'mutation ($userId: ID!) { createLinkInvite(userId: $userId) { invite } }'
+  const linking = await graphql(url, createLinkInvite, { userId }, owner, ['link invite'])
+  const linkInvite = secret('link invite', linking.data.createLinkInvite.invite)
+  await graphql(url, 'query ($invite: String!) { linkInvite(invite: $invite) { email } }', { invite: linkInvite })
+  const acceptLink = 'mutation ($invite: String!) { linkInvitedIdentity(invite: $invite, ticket: "x") }'
+  await graphql(url, acceptLink, { invite: linkInvite })
   const next = secret('next password', random('next-'))
   const change = 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { token } }'
   await graphql(url, change, { input: { currentPassword: wrong, newPassword: next } }, again)

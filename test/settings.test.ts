@@ -32,6 +32,8 @@ const bad: [string, string][] = [
   ['STOWAGE_PUBLIC_URL', 'files.example.org'],
   ['STOWAGE_PUBLIC_URL', 'ftp://files.example.org'],
   ['STOWAGE_OIDC_ISSUER', 'id.example.org'],
+  ['STOWAGE_OIDC_PROMPT', 'LOGIN'],
+  ['STOWAGE_OIDC_MAX_AGE_MINUTES', '525601'],
   ['STOWAGE_OIDC_ISSUER', 'http://id.example.org'],
   ['STOWAGE_OIDC_ISSUER', 'https://id.example.org/?realm=main'],
   ['STOWAGE_SMTP_URL', 'https://mail.example.org'],
@@ -89,6 +91,13 @@ t.test('an issuer requires its client', async t => {
     clientId: 'stowage',
     clientSecret: 'secret',
     groupsClaim: null,
+    prompt: 'DEFAULT',
+    maxAgeMinutes: 0,
+  })
+  const asking = { STOWAGE_OIDC_PROMPT: 'select_account', STOWAGE_OIDC_MAX_AGE_MINUTES: '30' }
+  t.match(readSettings({ ...oidc, STOWAGE_OIDC_CLIENT_SECRET: 'secret', ...asking }).oidc, {
+    prompt: 'SELECT_ACCOUNT',
+    maxAgeMinutes: 30,
   })
   const local = { ...oidc, STOWAGE_OIDC_ISSUER: 'http://127.0.0.1:8080', STOWAGE_OIDC_CLIENT_SECRET: 'secret' }
   t.equal(readSettings(local).oidc?.issuer, 'http://127.0.0.1:8080')

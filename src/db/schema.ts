@@ -22,6 +22,8 @@ export type NoticeKind =
   | 'FACTORS_RESET'
   | 'PASSWORD_CHANGED'
   | 'PASSWORD_RESET'
+  | 'IDENTITY_LINKED'
+  | 'IDENTITY_UNLINKED'
 
 /** The actions in the audit log. READ is written only for refused reads. */
 export const auditActions = [
@@ -32,6 +34,7 @@ export const auditActions = [
   'PASSWORD_RESET_CREATE',
   'PASSWORD_RESET',
   'PROFILE_UPDATE',
+  'LINK_INVITE_CREATE',
   'IDENTITY_LINK',
   'IDENTITY_UNLINK',
   'IDENTITY_CONFIRM',
@@ -146,6 +149,7 @@ export interface Schema {
   approvals: ApprovalTable
   invites: InviteTable
   password_resets: PasswordResetTable
+  link_invites: LinkInviteTable
   providers: ProviderTable
   oauth_states: OAuthStateTable
   provider_tokens: ProviderTokenTable
@@ -562,6 +566,15 @@ interface InviteTable {
 }
 
 interface PasswordResetTable {
+  user_id: string
+  workspace_id: string
+  /** SHA-256 of the token. */
+  token_hash: Buffer
+  created_by: string
+  expires_at: Date
+}
+
+interface LinkInviteTable {
   user_id: string
   workspace_id: string
   /** SHA-256 of the token. */

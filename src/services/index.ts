@@ -40,6 +40,8 @@ import { createIssuers } from './people/issuers.ts'
 import { createDirectory, type DirectorySettings } from './people/ldap/directory.ts'
 import { createDirectorySignIn } from './people/ldap/sign-in.ts'
 import { startDirectorySync } from './people/ldap/sync.ts'
+import { createLinkInvites } from './people/link-invites.ts'
+import { createLinkedIdentities } from './people/linked-identities.ts'
 import { createMembers } from './people/members.ts'
 import type { IssuerSettings } from './people/oidc-issuer.ts'
 import { createPasswordResets } from './people/password-resets.ts'
@@ -267,7 +269,7 @@ export function createServices(options: {
     }),
     secondSteps,
     enrolment: createEnrolment({ db, secrets, audit, checks, notify }),
-    confirmation: createConfirmation({ db, limits: limits.signIns, audit, checks }),
+    confirmation: createConfirmation({ db, limits: limits.signIns, audit, checks, registry }),
     /** The LDAP directory; null for none. */
     directory,
     registration: createRegistration({ db, tokens, limits: limits.signIns, audit, setupCode }),
@@ -286,6 +288,8 @@ export function createServices(options: {
       registry,
       tests: createIssuerTests({ db, secrets, redaction: options.redaction, audit, credentials, registry }),
     }),
+    identities: createLinkedIdentities({ db, secrets, audit, registry, notify }),
+    linkInvites: createLinkInvites({ db, secrets, audit, registry, notify }),
     directories: createDirectories({ db, ldapSource: directory?.source ?? null, sources: groupSources }),
     scim: {
       tokens: createScimTokens({ db, audit, limits: limits.requests, registry }),

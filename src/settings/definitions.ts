@@ -5,6 +5,7 @@ import {
   hostAndPort,
   hostName,
   httpUrl,
+  issuerQuestion,
   issuerUrl,
   ldapFilter,
   ldapServer,
@@ -83,6 +84,17 @@ export const definitions = {
     text => text,
     null,
     'none: groups do not follow the issuer',
+  ),
+  STOWAGE_OIDC_PROMPT: define(
+    'What the issuer asks of people who are already signed in there: `default` (it decides), `login`, `select_account` or `consent`',
+    issuerQuestion,
+    'default',
+  ),
+  STOWAGE_OIDC_MAX_AGE_MINUTES: define(
+    'Minutes after which the issuer has to ask again who somebody is; `0` for no limit',
+    // A year.
+    wholeNumber(0, 525_600),
+    '0',
   ),
   STOWAGE_LDAP_URL: define(
     'The [directory](directories.md#ldap) with whose passwords people sign in: `ldaps://ldap.example.com`, or `ldap://` with StartTLS; requires `STOWAGE_LDAP_BIND_DN`, `STOWAGE_LDAP_BIND_PASSWORD` and `STOWAGE_LDAP_BASE`',

@@ -3,7 +3,14 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { StartError } from '../errors.ts'
 import { type Definition, definitions, type SettingName, type Value } from './definitions.ts'
-import { type AllowedOrigins, type LdapServer, type LogLevel, type Sendfile, valueOrFile } from './values.ts'
+import {
+  type AllowedOrigins,
+  type IssuerQuestion,
+  type LdapServer,
+  type LogLevel,
+  type Sendfile,
+  valueOrFile,
+} from './values.ts'
 
 export type { AllowedOrigins, LogLevel, Sendfile } from './values.ts'
 
@@ -29,7 +36,15 @@ export interface Settings {
   /** The path of `publicUrl`, below which a proxy serves everything: "/stowage"; empty for the root. */
   readonly basePath: string
   /** The issuer of single sign-on; null if people sign in with passwords only. */
-  readonly oidc: { issuer: string; clientId: string; clientSecret: string; groupsClaim: string | null } | null
+  readonly oidc: {
+    issuer: string
+    clientId: string
+    clientSecret: string
+    groupsClaim: string | null
+    prompt?: IssuerQuestion
+    /** 0 for no limit. */
+    maxAgeMinutes?: number
+  } | null
   /** The LDAP directory; null for none. */
   readonly ldap:
     | (LdapServer & {
@@ -124,6 +139,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
       'STOWAGE_OIDC_CLIENT_ID and STOWAGE_OIDC_CLIENT_SECRET must be set together with STOWAGE_OIDC_ISSUER.',
     )
   }
+  const [prompt, maxAgeMinutes] = [read('STOWAGE_OIDC_PROMPT'), read('STOWAGE_OIDC_MAX_AGE_MINUTES')]
   const ldapUrl = read('STOWAGE_LDAP_URL')
   const [bindDn, bindPassword] = [read('STOWAGE_LDAP_BIND_DN'), read('STOWAGE_LDAP_BIND_PASSWORD')]
   const base = read('STOWAGE_LDAP_BASE')
@@ -152,7 +168,14 @@ export function readSettings(environment: Record<string, string | undefined>): S
     basePath: new URL(publicUrl ?? 'http://localhost').pathname.replace(/\/$/, ''),
     oidc:
       issuer !== null && clientId !== null && clientSecret !== null
-        ? { issuer, clientId, clientSecret, groupsClaim: read('STOWAGE_OIDC_GROUPS_CLAIM') }
+        ? {
+            issuer,
+            clientId,
+            clientSecret,
+            groupsClaim: read('STOWAGE_OIDC_GROUPS_CLAIM'),
+            prompt,
+            maxAgeMinutes,
+          }
         : null,
     ldap:
       ldapUrl !== null && bindDn !== null && bindPassword !== null && base !== null

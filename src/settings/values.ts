@@ -107,6 +107,16 @@ export function issuerUrl(text: string): string {
   return text
 }
 
+const issuerPrompts = ['DEFAULT', 'LOGIN', 'SELECT_ACCOUNT', 'CONSENT'] as const
+export type IssuerQuestion = (typeof issuerPrompts)[number]
+
+/** What an issuer asks: OpenID Connect Core, section 3.1.2.1. */
+export function issuerQuestion(text: string): IssuerQuestion {
+  const found = issuerPrompts.find(prompt => prompt.toLowerCase() === text)
+  if (!found) throw new Error(`be one of ${issuerPrompts.map(each => each.toLowerCase()).join(', ')}, not "${text}"`)
+  return found
+}
+
 export interface LdapServer {
   host: string
   port: number

@@ -129,6 +129,47 @@ t.test('a refusal at any of the locations comes before the resolver', async t =>
   }
 })
 
+t.test('changes that give lasting access need a recent confirmation in a session, and none with a key', async t => {
+  const found = Object.values(schema.getMutationType()?.getFields() ?? {}).filter(({ extensions }) => {
+    const { authScopes } = extensions.pothosOptions as { authScopes?: { recent?: boolean } }
+    return authScopes?.recent
+  })
+  t.same(found.map(({ name }) => name).toSorted(), [
+    'addGroupMember',
+    'addPasskey',
+    'addTotp',
+    'approveConnection',
+    'createApiKey',
+    'createGroup',
+    'createInvite',
+    'createLinkInvite',
+    'createPasswordReset',
+    'createRecoveryCodes',
+    'createScimToken',
+    'createServiceAccount',
+    'deactivateMember',
+    'deleteGroup',
+    'linkIdentity',
+    'reactivateMember',
+    'removeGroupMember',
+    'removeMember',
+    'removePasskey',
+    'removeSecondFactors',
+    'removeTotp',
+    'rotateWebhookSecret',
+    'unlinkIdentity',
+    'updateGroup',
+    'updateMember',
+    'updateWorkspace',
+  ])
+  const session = { ...viewer('admin', '/'), kind: 'SESSION', access: { all: true } } as const
+  for (const { name } of found) {
+    t.same(await run(`Mutation.${name}`, session, []), { reason: 'CONFIRMATION_REQUIRED', asked: [] }, name)
+    const confirmed = await run(`Mutation.${name}`, { ...session, verifiedAt: new Date() }, [])
+    t.not(confirmed.asked.length, 0, `${name} is allowed after a confirmation`)
+  }
+})
+
 t.test('rules of entry fields apply at the path of the entry', async t => {
   const own = ['Entry', 'File', 'Folder', 'Version'].flatMap(name => {
     const type = schema.getType(name)

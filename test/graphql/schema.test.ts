@@ -61,7 +61,18 @@ t.test('every root field has a rule', async t => {
   )
   t.same(
     roots.filter(field => JSON.stringify(options(field).authScopes) === '{"public":true}').map(field => field.name),
-    ['installation', 'passkeySignIn', 'completeLogin', 'login', 'register', 'resetPassword', 'signInWithPasskey'],
+    [
+      'installation',
+      'invitedLinkUrl',
+      'linkInvite',
+      'passkeySignIn',
+      'completeLogin',
+      'linkInvitedIdentity',
+      'login',
+      'register',
+      'resetPassword',
+      'signInWithPasskey',
+    ],
     'only these fields are public',
   )
 })

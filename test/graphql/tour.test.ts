@@ -134,7 +134,7 @@ async function tourApplications(t: Test, ask: Ask, app: TestApp): Promise<void> 
 
 async function tourIssuers(t: Test, ask: Ask): Promise<void> {
   const issuer =
-    'id name issuer clientId groupsClaim domains groups { name } redirectUri prompt maxAgeMinutes enabled isFromSettings createdAt'
+    'id name issuer clientId groupsClaim domains groups { name } redirectUri prompt maxAgeMinutes enabled isFromSettings isReplaced createdAt'
   const input = { name: 'Work', issuer: 'https://id.example.org', clientId: 'stowage', clientSecret: 'a secret' }
   const { createIssuer } = await ask(
     `mutation ($input: CreateIssuerInput!) { createIssuer(input: $input) { ${issuer} } }`,
@@ -151,6 +151,7 @@ async function tourIssuers(t: Test, ask: Ask): Promise<void> {
     maxAgeMinutes: 0,
     enabled: true,
     isFromSettings: false,
+    isReplaced: false,
   }
   t.match(createIssuer, expected)
   t.match(
@@ -630,6 +631,11 @@ t.test('every field of the schema works in typical use', async t => {
     { userId },
   )
   isTime(reset.expiresAt, 'expiresAt')
+  const linkInvites = 'mutation ($userId: ID!) { createLinkInvite(userId: $userId) { invite expiresAt } }'
+  const { createLinkInvite: linking } = await ask(linkInvites, { userId })
+  isTime(linking.expiresAt, 'expiresAt')
+  const invitation = 'query ($invite: String!) { linkInvite(invite: $invite) { email name expiresAt } }'
+  t.match(await ask(invitation, { invite: linking.invite }, null), { linkInvite: { expiresAt: linking.expiresAt } })
   const resetInput = { token: reset.token, newPassword: `${password}?` }
   const resetPassword = 'mutation ($input: ResetPasswordInput!) { resetPassword(input: $input) }'
   t.same(await ask(resetPassword, { input: resetInput }, null), { resetPassword: true })
@@ -776,11 +782,16 @@ t.test('every field of the schema works in typical use', async t => {
   t.same(await ask('{ identities { id issuer email createdAt lastUsedAt } }'), { identities: [] })
   for (const document of [
     '{ identityLinkUrl(issuer: null) }',
+    '{ invitedLinkUrl(invite: "", issuer: null) }',
+    'mutation { linkInvitedIdentity(invite: "", ticket: "") }',
     'mutation { linkIdentity(ticket: "") { id issuer email createdAt lastUsedAt } }',
     'mutation { unlinkIdentity(id: "") }',
   ]) {
     for (const name of usedIn(document)) used.add(name)
-    t.match((await app.graphql(document, {}, token)).errors[0]?.extensions.reason, /NOT_FOUND|INVALID_STATE/)
+    t.match(
+      (await app.graphql(document, {}, token)).errors[0]?.extensions.reason,
+      /NOT_FOUND|INVALID_STATE|INVALID_INVITE/,
+    )
   }
 
   // They need an authenticator: see test/services/passkeys.test.ts and test/services/second-factors.test.ts.
@@ -788,8 +799,8 @@ t.test('every field of the schema works in typical use', async t => {
   const added = `{ passkey ${passkeyFields} recoveryCodes }`
   const factors = `{ secondFactors { passkeys ${passkeyFields} totpAddedAt recoveryCodesLeft } totpSetup { secret uri ticket } }`
   t.match(await ask(factors), { secondFactors: { passkeys: [], totpAddedAt: null, recoveryCodesLeft: 0 } })
-  const questions = '{ passkeySetup passkeySignIn confirmation { confirmedUntil methods passkeyOptions } }'
-  t.match(await ask(questions), { confirmation: { methods: ['PASSWORD'], passkeyOptions: null } })
+  const questions = '{ passkeySetup passkeySignIn confirmation { confirmedUntil methods issuers passkeyOptions } }'
+  t.match(await ask(questions), { confirmation: { methods: ['PASSWORD'], issuers: [], passkeyOptions: null } })
   t.same(
     await ask('mutation ($input: ConfirmIdentityInput!) { confirmIdentity(input: $input) }', {
       input: { password: `${password}!` },

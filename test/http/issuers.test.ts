@@ -1,13 +1,16 @@
-/** Issuers that administrators add: several at once, hostile ones among them, and what ends with them. */
+/** Issuers that owners add: several at once, hostile ones among them, and what ends with them. */
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { type RawBuilder, sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { callbackPathOf } from '../../src/services/people/issuer-registry.ts'
 import { startIssuer, TestBrowser, type TestIssuer } from '../servers/oidc.ts'
 import { startApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { freePort } from '../support/free-port.ts'
+import { holdLocks } from '../support/held-locks.ts'
+import { until } from '../support/until.ts'
 
 const create = 'mutation ($input: CreateIssuerInput!) { createIssuer(input: $input) { id } }'
 const update = 'mutation ($input: UpdateIssuerInput!) { updateIssuer(input: $input) { enabled } }'
@@ -23,7 +26,8 @@ const me = '{ me { id email groups { name } } }'
 const isPage = ({ pathname }: URL) => pathname === '/files' || pathname.startsWith('/settings')
 
 async function setUp(t: Test, count = 1) {
-  const app = await startApp(t)
+  const queries: string[] = []
+  const app = await startApp(t, { onQuery: ({ sql }) => queries.push(sql) })
   const { token, id } = await app.register('owner@example.org')
   const issuers: (TestIssuer & { id: string; name: string })[] = []
   const add = async (issuer: Pick<TestIssuer, 'url' | 'clientId' | 'clientSecret'>, more: object = {}) => {
@@ -46,6 +50,7 @@ async function setUp(t: Test, count = 1) {
     token,
     id,
     issuers,
+    queries,
     add,
     signIn: (browser: TestBrowser, issuerId: string, more = '') =>
       browse(browser, `${app.url}/auth/oidc/start?issuer=${issuerId}${more}`),
@@ -77,15 +82,17 @@ async function startHostile(t: Test, respond: (url: string) => RequestListener):
 }
 
 t.test('owners add, change and remove issuers, in a session', async t => {
-  const { app, token, issuers, reason, add } = await setUp(t, 2)
-  const [first] = issuers
-  if (!first) throw new Error('There is no issuer')
+  const { app, token, issuers, queries, reason } = await setUp(t, 2)
+  const [first, second] = issuers
+  if (!first || !second) throw new Error('There are no issuers')
   const group = 'mutation { createGroup(input: { name: "Staff", role: VIEWER }) { group { id } } }'
   const groupId = (await app.ask(group, {}, token)).createGroup.group.id
   const changes = { name: 'Work', domains: ['Example.ORG', 'bücher.example'], groupIds: [groupId], groupsClaim: '' }
   await app.ask(update, { input: { id: first.id, ...changes, clientSecret: first.clientSecret } }, token)
+  await app.ask(update, { input: { id: second.id, groupIds: [groupId] } }, token)
+  queries.length = 0
   t.match((await app.ask(list, {}, token)).issuers, [
-    { name: 'Issuer 2', groupsClaim: 'groups', enabled: true },
+    { name: 'Issuer 2', groupsClaim: 'groups', enabled: true, groups: [{ name: 'Staff' }] },
     {
       name: 'Work',
       issuer: first.url,
@@ -96,6 +103,7 @@ t.test('owners add, change and remove issuers, in a session', async t => {
       isFromSettings: false,
     },
   ])
+  t.equal(queries.filter(query => query.includes('from "groups"')).length, 1, 'one query for all issuers')
   t.match((await app.ask(installation)).installation.singleSignOn, [
     { name: 'Issuer 2' },
     { id: first.id, name: 'Work', url: `${app.url}/auth/oidc/start?issuer=${first.id}` },
@@ -113,6 +121,9 @@ t.test('owners add, change and remove issuers, in a session', async t => {
     [{ clientId: '' }, 'INVALID_INPUT'],
     [{ clientSecret: 'ü' }, 'INVALID_INPUT'],
     [{ domains: ['@example.org'] }, 'INVALID_INPUT'],
+    ...['x%2eorg', '127.1', '0x7f.1', 'example.org/x', 'example.org#x', 'example.org?x', 'example.org\\x', '[::1]'].map(
+      (domain): [object, string] => [{ domains: [domain] }, 'INVALID_INPUT'],
+    ),
     [{ domains: Array.from({ length: 21 }, (_, index) => `d${index}.example`) }, 'INVALID_INPUT'],
     [{ groupIds: [first.id] }, 'NOT_FOUND'],
   ]
@@ -125,12 +136,23 @@ t.test('owners add, change and remove issuers, in a session', async t => {
   t.equal(await reason(update, { input: { id: first.id, name: 'x' } }, key), 'SESSION_REQUIRED')
   t.equal(await reason(remove, { id: first.id }, key), 'SESSION_REQUIRED')
   t.equal(await reason(update, { input: { id: groupId, name: 'x' } }), 'NOT_FOUND')
-  await Promise.all(Array.from({ length: 18 }, (_, index) => add({ ...first, url: `https://${index}.example` })))
-  t.equal(await reason(create, { input: good }), 'TOO_MANY_ISSUERS')
+  const replica = await app.replica()
+  const many = await Promise.all(
+    Array.from({ length: 24 }, async (_, index) => {
+      const input = { ...good, name: `Issuer at ${index}`, issuer: `https://${index}.example` }
+      const { errors } = await (index % 2 === 0 ? app : replica).graphql(create, { input }, token)
+      return errors[0]?.extensions.reason ?? 'OK'
+    }),
+  )
+  t.equal(many.filter(each => each === 'OK').length, 18, 'at most 20 over both servers')
+  t.equal(many.filter(each => each === 'TOO_MANY_ISSUERS').length, 6)
   await app.app.services.audit.flush()
   const events = '{ auditEvents(filter: { action: ISSUER_UPDATE, result: "OK" }) { nodes { subjectId details } } }'
   const { nodes } = (await app.ask(events, {}, token)).auditEvents
-  t.match(nodes, [{ subjectId: first.id, details: { changes: { name: 'Work', clientSecret: 'changed' } } }])
+  t.match(nodes, [
+    { subjectId: second.id },
+    { subjectId: first.id, details: { changes: { name: 'Work', clientSecret: 'changed' } } },
+  ])
   const shown = JSON.stringify([nodes, await app.ask(list, {}, token), app.logged()])
   for (const { clientSecret } of issuers) t.notOk(shown.includes(clientSecret), 'no secret is shown')
 })
@@ -185,6 +207,8 @@ t.test('a verified address in a domain of an issuer gives an account', async t =
     { email: 'ann@sub.example.org', email_verified: true },
     { email: 'ann@notexample.org', email_verified: true },
     { email: '"ann@example.org"@evil.example', email_verified: true },
+    ...['/x', '#x', '?x', '\\x', '%2fx', ':80'].map(end => ({ email: `ann@example.org${end}`, email_verified: true })),
+    { email: 'ann@example%2eorg', email_verified: true },
     { email: null, email_verified: true },
   ]
   for (const claims of refused) {
@@ -269,7 +293,9 @@ t.test('a test sign-in shows what would happen, and changes nothing', async t =>
   ]
   for (const [input, text] of failures) t.match((await test(input)).text, text, String(text))
   issuer.person = null
-  t.match((await test({ id: issuer.id })).text, /did not let this person use the client.*Not today/s)
+  const refused = (await test({ id: issuer.id })).text
+  t.match(refused, /did not let this person use the client.*Not today/s)
+  t.match(refused, /<h1>The test sign-in failed<\/h1>.*You can close this page/s)
   issuer.person = person('ann')
   issuer.tamper = claims => issuer.sign({ ...claims, aud: 'another' })
   t.match((await test({ id: issuer.id })).text, /ID token is for another client/)
@@ -411,6 +437,82 @@ t.test('an issuer that is down or changes its keys does not concern the others',
   t.equal((await app.graphql(me, {}, sessionOf(browser))).status, 200)
 })
 
+t.test('what changes while somebody is back from an issuer counts', async t => {
+  const { app, token, issuers, signIn, sessionOf, linkWith, reason } = await setUp(t)
+  const [issuer] = issuers
+  if (!issuer) throw new Error('There is no issuer')
+  const ann = await app.register('ann@example.org')
+  issuer.person = person('ann')
+  await linkWith(issuer, ann.token)
+  const during = async (change: RawBuilder<unknown>) => {
+    const browser = new TestBrowser()
+    const held = await holdLocks(app.db, change)
+    const signing = signIn(browser, issuer.id)
+    await held.blocks(1)
+    await held.commit()
+    return { ...(await signing), session: sessionOf(browser) }
+  }
+  const changed = await during(sql`update issuers set version = version + 1`)
+  t.match(changed, { status: 401, session: '', text: /changed, removed or disabled meanwhile/ })
+  t.match(await during(sql`update issuers set is_enabled = false`), { status: 401, session: '' })
+  await sql`update issuers set is_enabled = true`.execute(app.db)
+
+  t.comment('A link')
+  issuer.person = person('second')
+  const { identityLinkUrl } = await app.ask(linkUrl, { issuer: issuer.id }, ann.token)
+  const { url } = await new TestBrowser().open(identityLinkUrl, isPage)
+  const held = await holdLocks(app.db, sql`update issuers set version = version + 1`)
+  const linking = reason(link, { ticket: url.hash.replace('#link=', '') }, ann.token)
+  await held.blocks(1)
+  await held.commit()
+  t.equal(await linking, 'SIGN_IN_REFUSED')
+  issuer.person = person('ann')
+  t.equal((await signIn(new TestBrowser(), issuer.id)).status, 200)
+
+  t.comment('The member')
+  const gone = await during(sql`
+    with locked as (update workspaces set name = name returning id)
+    update members set deactivated_at = now() from locked where user_id = ${ann.id}`)
+  t.match(gone, { session: '', text: /deactivated/ })
+  t.ok(gone.status >= 400)
+  t.equal((await app.graphql(me, {}, token)).status, 200)
+})
+
+t.test('a bounded number of people wait for an issuer, until they leave', async t => {
+  const { app, issuers, signIn, linkWith } = await setUp(t, 2)
+  const [stuck, other] = issuers
+  if (!stuck || !other) throw new Error('There are no issuers')
+  for (const issuer of issuers) issuer.person = person('ann')
+  await linkWith(other)
+  const isCallback = ({ pathname }: URL) => pathname.startsWith('/auth/oidc/callback')
+  /** Resolves with a request that is back from an issuer. */
+  const backFrom = async ({ id }: { id: string }) => {
+    const browser = new TestBrowser()
+    const { url } = await browser.open(`${app.url}/auth/oidc/start?issuer=${id}`, isCallback)
+    const headers = { cookie: `stowage_sign_in=${browser.cookie(app.url, 'stowage_sign_in')}` }
+    return (signal?: AbortSignal) => fetch(url, { headers, redirect: 'manual', signal: signal ?? null })
+  }
+  const waiting = await Promise.all(Array.from({ length: 24 }, () => backFrom(stuck)))
+  const late = await backFrom(other)
+  const held: ServerResponse[] = []
+  stuck.respond = (request, response) => request.url === '/token' && held.push(response) > 0
+  const end = new AbortController()
+  const refused: number[] = []
+  const sent = waiting.map(async send => {
+    const response = await send(end.signal).catch(() => null)
+    if (response) refused.push(response.status)
+  })
+  // 20 wait, and 16 of them have been sent to the issuer.
+  await until(() => (refused.length === 4 && held.length === 16) || [refused, held.length])
+  t.same(refused, [429, 429, 429, 429])
+  t.equal((await late()).status, 429, 'the same network')
+  const closed = held.map(response => new Promise(resolve => response.once('close', resolve)))
+  end.abort()
+  await Promise.all([...closed, ...sent])
+  await until(async () => (await late()).status !== 429)
+  t.equal((await signIn(new TestBrowser(), other.id)).status, 200)
+})
+
 t.test('what an issuer began ends with it, and an owner can always sign in', async t => {
   const { app, token, issuers, signIn, sessionOf, linkWith, reason } = await setUp(t, 2)
   const [issuer, other] = issuers
@@ -437,7 +539,10 @@ t.test('what an issuer began ends with it, and an owner can always sign in', asy
   t.same(await statusesOf(sessionOf(again)), [200, 200])
   other.person = person('ann')
   await linkWith(other)
+  const scim = 'mutation ($input: CreateScimTokenInput!) { createScimToken(input: $input) { scimToken { id } } }'
+  await app.ask(scim, { input: { name: 'Okta', issuer: issuer.url } }, token)
   await app.ask(remove, { id: issuer.id }, token)
+  t.match((await app.ask('{ scimDirectories { issuer } }', {}, token)).scimDirectories, [{ issuer: null }])
   t.same(await statusesOf(sessionOf(again)), [401, 401])
   const identities = '{ identities { issuer } }'
   t.same((await app.ask(identities, {}, token)).identities, [{ issuer: other.url }])
@@ -461,4 +566,10 @@ t.test('the issuer of the settings comes first, and administrators cannot change
   await app.ask(create, { input: { ...input, name: 'A', issuer: 'https://id.example.org' } }, token)
   const { singleSignOn } = (await app.ask(installation)).installation
   t.match(singleSignOn, [{ id: 'settings' }, { name: 'A' }])
+
+  t.comment('The operator sets an issuer that an owner has added')
+  await app.db.updateTable('issuers').set({ issuer: url }).execute()
+  const replaced = '{ issuers { id isReplaced } }'
+  t.match((await app.ask(replaced, {}, token)).issuers, [{ id: 'settings', isReplaced: false }, { isReplaced: true }])
+  t.match((await app.ask(installation)).installation.singleSignOn, [{ id: 'settings' }])
 })

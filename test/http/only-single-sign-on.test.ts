@@ -81,7 +81,9 @@ t.test('only the chosen owners use passwords, and others keep what an issuer giv
   t.equal(await reason(change, { input: passwords }, session), 'SINGLE_SIGN_ON_REQUIRED')
   const confirm = 'mutation ($input: ConfirmIdentityInput!) { confirmIdentity(input: $input) }'
   t.equal(await reason(confirm, { input: { password } }, session), 'SINGLE_SIGN_ON_REQUIRED')
-  t.same((await app.ask('{ confirmation { methods } }', {}, session)).confirmation, { methods: ['ISSUER'] })
+  const confirmation = '{ confirmation { methods issuers } }'
+  t.same((await app.ask(confirmation, {}, session)).confirmation, { methods: ['ISSUER'], issuers: ['settings'] })
+  t.same((await app.ask(confirmation, {}, owner.token)).confirmation, { methods: ['PASSWORD'], issuers: [] })
   t.equal(await reason(createReset, { userId: ann.id }), 'SINGLE_SIGN_ON_REQUIRED')
   t.equal(await reason(reset, { input: { token: earlier, newPassword: password } }, ''), 'SINGLE_SIGN_ON_REQUIRED')
   const { createInvite } = await app.ask(invite, { input: { role: 'VIEWER' } }, owner.token)
@@ -98,7 +100,7 @@ t.test('only the chosen owners use passwords, and others keep what an issuer giv
   t.same(await emails(false), ['admin@example.org'])
   issuer.person = { id: 'stranger', claims: { email: 'admin@example.org' } }
   const unknown = await new TestBrowser().open(`${app.url}/auth/oidc/start`, ({ pathname }) => pathname === '/files')
-  t.match(await unknown.response?.text(), /No account is linked.*ask an owner to let everybody use them/s)
+  t.match(await unknown.response?.text(), /No account is linked.*ask an administrator for an invite/s)
 
   t.comment('An owner who can sign in stays')
   t.equal(await setTo([owner.id, other.id]), 'OK')
@@ -138,4 +140,107 @@ t.test('passwords stay unless there is an issuer', async t => {
   ])
   const reasons = both.map(({ errors }) => errors?.[0]?.extensions.reason ?? 'OK')
   t.match(reasons.toSorted(), [/INVALID_INPUT|LAST_OWNER/, 'OK'], reasons.join(' and '))
+})
+
+t.test('an invite links an account at an issuer with an existing account, whatever its address', async t => {
+  const issuer = await startIssuer(t)
+  const { url, clientId, clientSecret } = issuer
+  const oidc = { issuer: url, clientId, clientSecret, groupsClaim: null }
+  const mail = { smtpUrl: 'smtp://127.0.0.1:1', from: 'stowage@example.org', publicUrl: 'https://files.example.org' }
+  const app = await startApp(t, { settings: { oidc, mail } })
+  issuer.register([`${app.url}/auth/oidc/callback`])
+  const owner = await app.register('owner@example.org')
+  const invited = async (name: string, role: string) => {
+    const { createInvite } = await app.ask(invite, { input: { role } }, owner.token)
+    return app.register(`${name}@example.org`, { invite: createInvite.invite })
+  }
+  const [admin, ann] = [await invited('admin', 'ADMIN'), await invited('ann', 'EDITOR')]
+  const reason = async (query: string, variables: object, token = '') =>
+    (await app.graphql(query, { ...variables }, token)).errors[0]?.extensions.reason ?? 'OK'
+  const create = 'mutation ($userId: ID!) { createLinkInvite(userId: $userId) { invite } }'
+  const show = 'query ($invite: String!) { linkInvite(invite: $invite) { email name } }'
+  const begin = 'query ($invite: String!) { invitedLinkUrl(invite: $invite) }'
+  const accept =
+    'mutation ($invite: String!, $ticket: String!) { linkInvitedIdentity(invite: $invite, ticket: $ticket) }'
+  const inviteFor = async (userId: string, token = owner.token): Promise<string> =>
+    (await app.ask(create, { userId }, token)).createLinkInvite.invite
+  const ticketFor = async (code: string) => {
+    const { invitedLinkUrl } = await app.ask(begin, { invite: code })
+    const { url } = await new TestBrowser().open(invitedLinkUrl, ({ pathname }) => pathname === '/link-account')
+    return url.hash.replace('#link=', '')
+  }
+
+  const { key } = await app.createKey(owner.token, { name: 'key', scopes: ['admin'] })
+  const service = 'mutation { createServiceAccount(input: { name: "ci", role: VIEWER }) { id } }'
+  const { id: serviceId } = (await app.ask(service, {}, owner.token)).createServiceAccount
+  const refusals: [string, string, string][] = [
+    [ann.id, key, 'SESSION_REQUIRED'],
+    [ann.id, ann.token, 'SCOPE_REQUIRED'],
+    [owner.id, admin.token, 'EXCEEDS_OWN_REACH'],
+    [owner.id, owner.token, 'OWN_MEMBERSHIP'],
+    [serviceId, owner.token, 'INVALID_INPUT'],
+    ['x', owner.token, 'NOT_FOUND'],
+  ]
+  for (const [userId, token, expected] of refusals) t.equal(await reason(create, { userId }, token), expected)
+
+  const input = { singleSignOnOnly: true, passwordOwners: [owner.id] }
+  t.equal(await reason(update, { input }, owner.token), 'OK')
+  t.equal(await reason(login, { input: { email: 'ann@example.org', password } }), 'SINGLE_SIGN_ON_REQUIRED')
+  // The address belongs to somebody else here, and finds nobody.
+  issuer.person = { id: 'ann', claims: { email: 'admin@example.org', email_verified: true } }
+  const earlier = await inviteFor(ann.id)
+  const code = await inviteFor(ann.id)
+  t.equal(await reason(show, { invite: earlier }), 'INVALID_INVITE', 'a member has one invite')
+  t.same(await app.ask(show, { invite: code }), { linkInvite: { email: 'ann@example.org', name: null } })
+  const start = `${app.url}/auth/oidc/start`
+  const isFiles = ({ pathname }: URL) => pathname === '/files'
+  const direct = await new TestBrowser().open(`${start}?invite=${code}`, isFiles)
+  t.ok(direct.response && direct.response.status >= 400, 'nothing is linked without a confirmation')
+  const ticket = await ticketFor(code)
+  const other = await inviteFor(admin.id)
+  t.equal(await reason(accept, { invite: other, ticket }), 'INVALID_STATE', 'the invite of somebody else')
+  t.equal(await reason(accept, { invite: code, ticket: `${ticket}x` }), 'INVALID_STATE')
+  const linkOwn = 'mutation ($ticket: String!) { linkIdentity(ticket: $ticket) { id } }'
+  t.equal(await reason(linkOwn, { ticket }, owner.token), 'INVALID_STATE', 'a session that has not begun it')
+  const both = await Promise.all([1, 2].map(() => reason(accept, { invite: code, ticket })))
+  t.same(both.toSorted(), ['INVALID_INVITE', 'OK'], 'it works once')
+  const browser = new TestBrowser()
+  await browser.open(start, isFiles)
+  const session = browser.cookie(app.url, 'stowage_session') ?? ''
+  t.same((await app.ask(me, {}, session)).me, { id: ann.id })
+  await app.app.services.audit.flush()
+  const events = '{ auditEvents(filter: { action: IDENTITY_LINK, result: "OK" }) { nodes { userId details } } }'
+  const { nodes } = (await app.ask(events, {}, owner.token)).auditEvents
+  t.match(nodes, [{ userId: ann.id, details: { byInvite: true, issuer: url, subject: 'ann' } }])
+
+  const notices = await app.db.selectFrom('account_notices').selectAll().execute()
+  t.match(notices, [{ user_id: ann.id, kind: 'IDENTITY_LINKED', name: `admin@example.org (${new URL(url).host})` }])
+
+  const taken = await ticketFor(other)
+  t.equal(await reason(accept, { invite: other, ticket: taken }), 'ALREADY_EXISTS', 'the identity has an account')
+  issuer.person = { id: 'admin' }
+  const fresh = await ticketFor(other)
+  const deactivate = 'mutation ($userId: ID!) { deactivateMember(userId: $userId) { id } }'
+  await app.ask(deactivate, { userId: admin.id }, owner.token)
+  t.equal(await reason(accept, { invite: other, ticket: fresh }), 'ACCOUNT_DEACTIVATED')
+  t.equal(await reason(begin, { invite: other }), 'ACCOUNT_DEACTIVATED')
+  await app.ask(
+    'mutation ($userId: ID!) { reactivateMember(userId: $userId) { id } }',
+    { userId: admin.id },
+    owner.token,
+  )
+  await app.db
+    .updateTable('link_invites')
+    .set({ expires_at: new Date(Date.now() - 1000) })
+    .execute()
+  t.equal(await reason(accept, { invite: other, ticket: fresh }), 'INVALID_INVITE', 'expired')
+
+  t.comment('An invite counts while its creator could make it')
+  t.equal(await reason(update, { input: { singleSignOnOnly: false } }, owner.token), 'OK')
+  const { token: asAdmin } = (await app.ask(login, { input: { email: 'admin@example.org', password } })).login
+  const last = await inviteFor(ann.id, asAdmin)
+  t.equal(await reason(show, { invite: last }), 'OK')
+  t.equal(await reason(role, { input: { userId: admin.id, role: 'VIEWER' } }, owner.token), 'OK')
+  t.equal(await reason(show, { invite: last }), 'INVALID_INVITE')
+  for (const secret of [code, ticket, last]) t.notMatch(app.logged(), secret)
 })

@@ -36,7 +36,12 @@ const hasEffect = (row: string) => /\/api\/upload\/|^GET \/api\/download/.test(r
 const signsIn = (row: string) => ['Mutation.login', 'Mutation.register'].includes(row) || fails(row)
 /** Each call without a credential fails alike. */
 const fails = (row: string) =>
-  ['Mutation.resetPassword', 'Mutation.completeLogin', 'Mutation.signInWithPasskey'].includes(row)
+  [
+    'Mutation.resetPassword',
+    'Mutation.linkInvitedIdentity',
+    'Mutation.completeLogin',
+    'Mutation.signInWithPasskey',
+  ].includes(row)
 
 function actionOf(row: string): string {
   const { audit } = routes[row] ?? {}
@@ -305,11 +310,17 @@ t.test('every mutation and every route with an effect leaves an event', async t 
     'Mutation.createRecoveryCodes',
   ]
   // They need a second factor, an issuer or a consent: see test/services/second-factors.test.ts and
-  // passkeys.test.ts there, test/http/single-sign-on.test.ts and test/services/authorization.test.ts.
+  // passkeys.test.ts there, test/http/*single-sign-on.test.ts and test/services/authorization.test.ts.
   const effects = rows.filter(row => isMutation(row) || hasEffect(row))
   t.same(
     effects.filter(row => !done.has(row)),
-    [...factors, 'Mutation.linkIdentity', 'Mutation.unlinkIdentity', 'Mutation.authorizeProvider'],
+    [
+      ...factors,
+      'Mutation.linkIdentity',
+      'Mutation.linkInvitedIdentity',
+      'Mutation.unlinkIdentity',
+      'Mutation.authorizeProvider',
+    ],
     'all others succeeded at least once',
   )
 })

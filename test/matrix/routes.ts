@@ -432,6 +432,8 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'HEAD /register': head('/register'),
   'GET /reset-password': page('/reset-password'),
   'HEAD /reset-password': head('/reset-password'),
+  'GET /link-account': page('/link-account'),
+  'HEAD /link-account': head('/link-account'),
   'GET /connect': page('/connect'),
   'HEAD /connect': head('/connect'),
   'GET /oauth/authorize': page('/oauth/authorize'),

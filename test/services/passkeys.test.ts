@@ -133,3 +133,25 @@ t.test('a passkey confirms who uses its session, and no other', async t => {
   t.equal(reasonOf(await app.graphql(signIn, { passkey: removed })), 'WRONG_PASSKEY', 'a removed passkey')
   t.equal(reasonOf(await app.graphql(login, { input: { email: 'owner@example.org', password } })), 'none')
 })
+
+t.test('while passwords are for some owners only, a passkey signs in nobody else', async t => {
+  const oidc = { issuer: 'https://id.example.org', clientId: 'stowage', clientSecret: 'a secret', groupsClaim: null }
+  const app = await startApp(t, { settings: { ...settings, oidc } })
+  const owner = await app.register('owner@example.org')
+  const ann = await app.register('ann@example.org')
+  const [ofOwner, ofAnn] = [await addPasskey(app, owner.token), await addPasskey(app, ann.token)]
+  const signInAs = async ({ authenticator }: typeof ofAnn) =>
+    app.graphql(signIn, { passkey: authenticator.get(await request(app), here) })
+  const before = await signInAs(ofAnn)
+  t.equal(reasonOf(before), 'none')
+  const update = 'mutation ($input: UpdateWorkspaceInput!) { updateWorkspace(input: $input) { id } }'
+  await app.ask(update, { input: { singleSignOnOnly: true, passwordOwners: [owner.id] } }, owner.token)
+  t.equal((await app.graphql('{ me { id } }', {}, before.data?.signInWithPasskey.token)).status, 401)
+  t.equal(reasonOf(await signInAs(ofAnn)), 'SINGLE_SIGN_ON_REQUIRED')
+  t.equal(reasonOf(await signInAs(ofOwner)), 'none')
+
+  const { errors } = await app.graphql(login, { input: { email: 'ann@example.org', password } })
+  const challenge = errors[0]?.extensions.challenge
+  const passkey = ofAnn.authenticator.get(errors[0]?.extensions.passkeyOptions as { challenge: string }, here)
+  t.equal(reasonOf(await app.graphql(complete, { input: { challenge, passkey } })), 'SINGLE_SIGN_ON_REQUIRED')
+})

@@ -280,6 +280,7 @@ if (files) {
     'sign-in': '/sign-in',
     register: '/register',
     'reset-password': '/reset-password#token',
+    'link-account': '/link-account',
   }
 
   for (const colorScheme of ['light', 'dark'] as const) {

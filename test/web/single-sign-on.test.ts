@@ -64,4 +64,41 @@ if (files) {
       await link.waitFor()
     }
   })
+
+  t.test('an administrator invites a member, who links an account and signs in with it', async t => {
+    const invited = await app.register('invited@example.org')
+    for (const viewport of inTurn([wide, phone])) {
+      issuer.person = { id: `invited ${viewport.width}`, claims: { email: `other-${viewport.width}@id.example.org` } }
+      const page = await open(t, { viewport })
+      await page.goto('/settings/members')
+      const row = page.getByRole('row', { name: 'invited@example.org' })
+      await row.getByRole('button', { name: 'Link sign-in' }).click()
+      await isGood(t, page)
+      await button(page, 'Create link').click()
+      const link = (await page.getByTestId('link').textContent()) ?? ''
+      t.match(link, /\/link-account#[\w-]{32}$/)
+
+      const member = await open(t, { token: '', viewport })
+      await member.context().clearCookies()
+      await member.goto(link)
+      await member.getByText('with invited@example.org').waitFor()
+      await isGood(t, member)
+      await button(member, `Link an account at ${host}`).click()
+      await member.getByText(`signs in as other-${viewport.width}@id.example.org`).waitFor()
+      await isGood(t, member)
+      await button(member, 'Link').click()
+      await member.waitForURL(/\/files/)
+      await member.goto('/settings/profile')
+      await member.locator('dd').getByText('invited@example.org', { exact: true }).waitFor()
+
+      const elsewhere = await open(t, { token: '', viewport })
+      await elsewhere.goto('/link-account#link=e30.x')
+      await elsewhere.getByText('began in another tab or browser').waitFor()
+      await isGood(t, elsewhere)
+      await elsewhere.goto(link)
+      await elsewhere.getByText('The invite has expired or was used').waitFor()
+    }
+    t.equal((await app.graphql('{ me { id } }', {}, invited.token)).status, 200)
+    t.notMatch(app.logged(), /link-account#/)
+  })
 }

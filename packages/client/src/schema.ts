@@ -153,7 +153,7 @@ export interface ArchiveTicketInput {
 }
 
 /** The action. */
-export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'APPROVAL_DECIDE' | 'APPROVAL_REQUEST' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'CONNECTION_OPEN' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FACTOR_ADD' | 'FACTOR_REMOVE' | 'FACTOR_UPDATE' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'HOLD_CREATE' | 'HOLD_RELEASE' | 'IDENTITY_CONFIRM' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'ISSUER_CREATE' | 'ISSUER_DELETE' | 'ISSUER_TEST' | 'ISSUER_UPDATE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'QUOTA_SET' | 'READ' | 'RECOVERY_CODES_CREATE' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SERVICE_ACCOUNT_RENAME' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'VERSION_DELETE' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
+export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'APPROVAL_DECIDE' | 'APPROVAL_REQUEST' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'CONNECTION_OPEN' | 'COPY' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FACTOR_ADD' | 'FACTOR_REMOVE' | 'FACTOR_UPDATE' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'HOLD_CREATE' | 'HOLD_RELEASE' | 'IDENTITY_CONFIRM' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'ISSUER_CREATE' | 'ISSUER_DELETE' | 'ISSUER_TEST' | 'ISSUER_UPDATE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LINK_INVITE_CREATE' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'QUOTA_SET' | 'READ' | 'RECOVERY_CODES_CREATE' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SERVICE_ACCOUNT_RENAME' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'VERSION_DELETE' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 
 /** An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time. */
 export interface AuditEvent {
@@ -341,6 +341,8 @@ export interface Confirmation {
   __typename: 'Confirmation'
   /** Until when sensitive changes need no confirmation, or null if they need one now. */
   confirmedUntil: string | null
+  /** The IDs of the issuers, as in `installation`, at which you can sign in again for ISSUER. */
+  issuers: readonly (string)[]
   /** The factors that confirm it. For ISSUER, sign in again, at the issuer or with the password of the directory. */
   methods: readonly (Factor)[]
   /** The options for `navigator.credentials.get`, or null without a passkey. */
@@ -557,6 +559,15 @@ export interface CreateJobPayload {
   __typename: 'CreateJobPayload'
   /** The job, which a server runs at once. */
   job: Job
+}
+
+/** A way for a member to link an account at an issuer. */
+export interface CreateLinkInvitePayload {
+  __typename: 'CreateLinkInvitePayload'
+  /** The time at which the invite expires. */
+  expiresAt: string
+  /** The code, which works once. It is not shown again. */
+  invite: string
 }
 
 /** A way for a member to set a new password. */
@@ -1044,6 +1055,8 @@ export interface Issuer {
   id: string
   /** Whether the operator has set it with STOWAGE_OIDC_ISSUER. It cannot be changed here. */
   isFromSettings: boolean
+  /** Whether the operator has set the same issuer, which replaces this one with its domains and groups. */
+  isReplaced: boolean
   /** The address of the issuer. */
   issuer: string
   /** The minutes after which the issuer has to ask again who somebody is, or 0 for no limit. */
@@ -1231,6 +1244,17 @@ export interface LdapDirectory {
   readAt: string | null
   /** The name of the directory in the audit log. */
   source: string
+}
+
+/** An invite to link an account at an issuer. */
+export interface LinkInvite {
+  __typename: 'LinkInvite'
+  /** The email address of the account in Stowage. */
+  email: string
+  /** The time at which the invite expires. */
+  expiresAt: string
+  /** The display name of the account, or null. */
+  name: string | null
 }
 
 /** A file with its provider. It is as the catalogue knows it. */

@@ -15,6 +15,7 @@ const pages = [
   '/sign-in',
   '/register',
   '/reset-password',
+  '/link-account',
   '/connect',
   '/oauth/authorize',
   '/files',

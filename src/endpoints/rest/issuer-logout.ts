@@ -53,7 +53,7 @@ export function issuerLogoutRoutes(
         const url = await issuerLogout.leave(ticket, `${baseUrlOf(request, publicUrl)}/sign-in`)
         return reply.redirect(url, 303)
       } catch (error) {
-        return sendSignInFailure(error, request, reply, basePath, 'You may still be signed in at the issuer')
+        return sendSignInFailure(error, request, reply, basePath, 'SIGN_OUT')
       }
     },
   )

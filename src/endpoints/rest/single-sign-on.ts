@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toAppError } from '../../errors.ts'
 import { originOf } from '../../http/authentication.ts'
+import { ClientGone, requestSignal } from '../../http/connection/client-abort.ts'
 import { logError } from '../../http/error-handler.ts'
 import { type Operation, text } from '../../http/openapi/operation.ts'
 import { cookieOf, sessionCookie, setSessionCookie } from '../../http/session-cookie.ts'
@@ -24,8 +25,8 @@ export function singleSignOnRoutes(
     { exposeHeadRoute: false, config: { operations: { GET: startSignIn } } },
     async (request, reply) => {
       const query = new URLSearchParams(splitUrl(request.raw.url ?? '')[1])
+      const [issuer, next, link] = [query.get('issuer'), query.get('next'), query.get('link')]
       try {
-        const [issuer, next, link] = [query.get('issuer'), query.get('next'), query.get('link')]
         const isFresh = query.get('fresh') === 'true'
         const session = cookieOf(request, sessionCookie)
         const more = { invite: query.get('invite'), test: query.get('test'), session, isFresh }
@@ -34,7 +35,8 @@ export function singleSignOnRoutes(
         keepPending(request, reply, pending)
         return reply.header('Cache-Control', 'no-store').redirect(url, 303)
       } catch (error) {
-        return sendSignInFailure(error, request, reply, basePath)
+        const purpose = query.has('test') ? 'TEST' : link === null ? 'SIGN_IN' : 'LINK'
+        return sendSignInFailure(error, request, reply, basePath, purpose)
       }
     },
   )
@@ -45,14 +47,18 @@ export function singleSignOnRoutes(
     reply.headers({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' })
     try {
       const query = splitUrl(request.raw.url ?? '')[1]
-      const completed = await singleSignOn.complete(path, query, kept, originOf(request))
+      const completed = await singleSignOn.complete({ path, query, kept }, originOf(request), requestSignal(request))
       if (completed.kind === 'TEST') return sendTestOutcome(reply, completed.outcome)
-      if (completed.kind === 'LINK') return reply.redirect(`${basePath}/settings/profile#link=${completed.ticket}`, 303)
+      if (completed.kind === 'LINK') {
+        const page = completed.isInvited ? '/link-account' : '/settings/profile'
+        return reply.redirect(`${basePath}${page}#link=${completed.ticket}`, 303)
+      }
       const { token, expiresAt } = completed.session
       setSessionCookie(request, reply, { token, expiresAt, path: `${basePath}/` })
       return reply.redirect(`${basePath}${completed.next}`, 303)
     } catch (error) {
-      return sendSignInFailure(error, request, reply, basePath)
+      if (error instanceof ClientGone) throw error
+      return sendSignInFailure(error, request, reply, basePath, singleSignOn.kindOf(kept) ?? 'SIGN_IN')
     }
   }
   app.get(
@@ -88,18 +94,31 @@ function cookieName({ protocol }: FastifyRequest): string {
   return protocol === 'https' ? '__Host-stowage_sign_in' : 'stowage_sign_in'
 }
 
+const failureTitles = {
+  SIGN_IN: 'You are not signed in',
+  LINK: 'The account is not linked',
+  TEST: 'The test sign-in failed',
+  SIGN_OUT: 'You may still be signed in at the issuer',
+} as const
+
 export function sendSignInFailure(
   thrown: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
   basePath: string,
-  title = 'You are not signed in',
+  purpose: keyof typeof failureTitles,
 ): FastifyReply {
   const error = toAppError(thrown)
   logError(error, request)
-  return sendPage(reply.status(error.status), title, [
+  const way =
+    purpose === 'TEST'
+      ? html`<p>You can close this page.</p>`
+      : purpose === 'LINK'
+        ? html`<p><a href="${`${basePath}/`}" class="button">Back to Stowage</a></p>`
+        : html`<p><a href="${`${basePath}/sign-in`}" class="button">Back to the sign-in page</a></p>`
+  return sendPage(reply.status(error.status), failureTitles[purpose], [
     html`<p>${error.message}</p>`,
-    html`<p><a href="${`${basePath}/sign-in`}" class="button">Back to the sign-in page</a></p>`,
+    way,
     html`<p class="help">Request ${request.id}</p>`,
   ])
 }
@@ -118,7 +137,10 @@ const startSignIn: Operation = {
       schema: text,
     },
     test: { description: 'The token of `testIssuer`, to try an issuer instead of signing in.', schema: text },
-    link: { description: 'The token of `identityLinkUrl`, to link an identity instead of signing in.', schema: text },
+    link: {
+      description: 'The token of `identityLinkUrl` or `invitedLinkUrl`, to link an identity instead of signing in.',
+      schema: text,
+    },
   },
   responses: {
     303: {

@@ -56,6 +56,8 @@ const changes: Record<NoticeKind, string> = {
   FACTORS_RESET: 'All second factors of your account were removed by an administrator',
   PASSWORD_CHANGED: 'The password of your account was changed',
   PASSWORD_RESET: 'The password of your account was set with a link from an administrator',
+  IDENTITY_LINKED: 'An account at an issuer was linked with your account',
+  IDENTITY_UNLINKED: 'The link of your account with an account at an issuer was removed',
 }
 
 function messageOf(notice: WaitingNotice, publicUrl: string): { subject: string; text: string } {

@@ -13,6 +13,7 @@ import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
 import { type FactorChecks, findFactors, type GivenFactor, methodsOf } from './factor-checks.ts'
+import type { IssuerRegistry } from './issuer-registry.ts'
 import { requirePasswordAllowed } from './password-policy.ts'
 
 /** How the viewer can confirm who they are. */
@@ -20,12 +21,20 @@ export interface ConfirmationNeeds {
   /** Until when sensitive changes need no confirmation; null if they need one now. */
   confirmedUntil: Date | null
   methods: readonly Factor[]
+  /** The ids of the issuers at which the viewer has an account. */
+  issuerIds: readonly string[]
   /** For the browser, if the member has passkeys. */
   passkeyOptions: PasskeyOptions | null
 }
 
-export function createConfirmation(options: { db: Database; limits: SignIns; audit: Audit; checks: FactorChecks }) {
-  const { db, limits, audit, checks } = options
+export function createConfirmation(options: {
+  db: Database
+  limits: SignIns
+  audit: Audit
+  checks: FactorChecks
+  registry: Pick<IssuerRegistry, 'active'>
+}) {
+  const { db, limits, audit, checks, registry } = options
   const purposeOf = ({ credentialId }: Viewer) => `passkey-confirmation ${credentialId}`
 
   return {
@@ -33,13 +42,18 @@ export function createConfirmation(options: { db: Database; limits: SignIns; aud
     async needs(viewer: Viewer | null, party: RelyingParty): Promise<ConfirmationNeeds> {
       const present = requireAnySession(viewer)
       const { userId } = present.member
-      const found = await findFactors(db, userId)
+      const [found, identities, active] = await Promise.all([
+        findFactors(db, userId),
+        listIdentities(db, userId),
+        registry.active(),
+      ])
       const second = methodsOf(found)
       const { passkeys } = found
       const confirmedUntil = present.verifiedAt && new Date(present.verifiedAt.getTime() + recentTime)
       return {
         confirmedUntil: confirmedUntil && confirmedUntil > new Date() ? confirmedUntil : null,
-        methods: second.length > 0 ? second : await firstFactors(db, present.member),
+        methods: second.length > 0 ? second : await firstFactors(db, present.member, identities.length > 0),
+        issuerIds: active.flatMap(({ id, issuer }) => (identities.some(each => each.issuer === issuer) ? [id] : [])),
         passkeyOptions:
           passkeys.length === 0
             ? null
@@ -92,14 +106,10 @@ export function createConfirmation(options: { db: Database; limits: SignIns; aud
 }
 
 /** Returns the ways to sign in of a member without a second factor. */
-async function firstFactors(db: Database, { workspaceId, userId }: Member): Promise<Factor[]> {
-  const [account, mayUse, identities] = await Promise.all([
-    findPassword(db, userId),
-    mayUsePassword(db, workspaceId, userId),
-    listIdentities(db, userId),
-  ])
+async function firstFactors(db: Database, { workspaceId, userId }: Member, hasIdentity: boolean): Promise<Factor[]> {
+  const [account, mayUse] = await Promise.all([findPassword(db, userId), mayUsePassword(db, workspaceId, userId)])
   return [
     ...(account?.passwordHash && mayUse ? (['PASSWORD'] as const) : []),
-    ...(identities.length > 0 ? (['ISSUER'] as const) : []),
+    ...(hasIdentity ? (['ISSUER'] as const) : []),
   ]
 }

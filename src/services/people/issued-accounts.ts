@@ -1,4 +1,5 @@
 /** Accounts and groups that follow an issuer: who gets an account at their first sign-in, and the groups that the issuer names. */
+import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { allProviders, type ProviderAccess } from '../../auth/access.ts'
 import type { Role } from '../../auth/scopes.ts'
@@ -43,7 +44,8 @@ export async function admissionOf(
   if (workspace.registration === 'CLOSED') throw new AppError('NOT_LINKED', unknownMessage(workspace))
   const named = hasInvite ? [] : await findGroupsNamed(db, workspace.id, groups ?? [])
   const isInGroup = named.some(({ role }) => role !== 'NONE')
-  const isInDomain = isEmailVerified && email !== null && domains.includes(domainOf(email))
+  const domain = isEmailVerified && email !== null ? domainOf(email) : null
+  const isInDomain = domain !== null && domains.includes(domain)
   if (!hasInvite && !isInGroup && !isInDomain) throw new AppError('NOT_LINKED', unknownMessage(workspace))
   if (email === null) {
     throw new AppError('NOT_LINKED', 'The issuer does not name your email address, which a new account needs.')
@@ -51,23 +53,32 @@ export async function admissionOf(
   return hasInvite ? 'INVITE' : isInDomain ? 'DOMAIN' : 'GROUP'
 }
 
-/** Returns the domain of an email in ASCII, as `parseDomain` returns it. */
-function domainOf(email: string): string {
-  return domainToASCII(email.slice(email.lastIndexOf('@') + 1)).toLowerCase()
+/** Returns the domain of an email, as `parseDomain` returns it; null for one that no rule can name. */
+function domainOf(email: string): string | null {
+  return asciiDomain(email.slice(email.lastIndexOf('@') + 1))
 }
 
 /** The domain of emails in a rule. @throws INVALID_INPUT */
 export function parseDomain(text: string): string {
-  const domain = domainToASCII(text.trim()).toLowerCase()
-  if (domain.length > maxDomain || !domainPattern.test(domain)) {
-    throw new AppError('INVALID_INPUT', 'A domain looks like example.org, without "@".')
-  }
+  const domain = asciiDomain(text.trim())
+  if (domain === null) throw new AppError('INVALID_INPUT', 'A domain looks like example.org, without "@".')
   return domain
 }
 
 /** Characters: RFC 1035, section 2.3.4. */
 const maxDomain = 253
 const domainPattern = /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/
+
+/**
+ * Returns a domain in lowercase ASCII; null for other text. `domainToASCII` parses the host of a URL: it also decodes "%2e", ends at "/",
+ * and takes numbers for addresses.
+ */
+function asciiDomain(text: string): string | null {
+  if (text.length > maxDomain || /[\s%/\\?#@:[\]]/.test(text)) return null
+  const domain = domainToASCII(text).toLowerCase()
+  const isName = domain.length <= maxDomain && domainPattern.test(domain) && isIP(domain) === 0
+  return isName ? domain : null
+}
 
 /**
  * Creates an account for somebody who signs in for the first time.
@@ -133,9 +144,8 @@ export async function insertIssuedAccount(
 }
 
 const isTaken =
-  'Your email address belongs to another account. Sign in to that account, and link this one in the profile.'
-const linkLater =
-  'Passwords are for some owners only: ask an owner to let everybody use them until you have linked your account.'
+  'Your email address belongs to another account. Sign in to that account and link this one in the profile, or ask an administrator for an invite to link it.'
+const linkLater = 'Passwords are for some owners only: ask an administrator for an invite to link your account.'
 
 /** Says why an email address gives no account, and what its person can do. */
 export function takenMessage(workspace: Workspace | null): string {

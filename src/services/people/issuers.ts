@@ -76,6 +76,8 @@ export interface ConfiguredIssuer {
   callbackPath: string
   /** The operator has set it, so administrators cannot change it. */
   isFromSettings: boolean
+  /** The operator has set the same issuer, which replaces this one. */
+  isReplaced: boolean
   /** Null for the one of the settings. */
   createdAt: Date | null
 }
@@ -154,7 +156,7 @@ export function createIssuers({
     async list(viewer: Viewer | null): Promise<ConfiguredIssuer[]> {
       const { workspaceId } = requireWorkspaceAdmin(viewer).member
       const records = await listIssuers(db, workspaceId)
-      return [...(oidc ? [ofSettings(oidc)] : []), ...records.map(toConfigured)]
+      return [...(oidc ? [ofSettings(oidc)] : []), ...records.map(record => toConfigured(record, oidc))]
     },
 
     /** Returns the groups that new accounts of an issuer join. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
@@ -184,7 +186,8 @@ export function createIssuers({
           if ((await listIssuers(trx, workspaceId)).length >= maxIssuers) {
             throw new AppError('TOO_MANY_ISSUERS', `A workspace has at most ${maxIssuers} issuers: remove one first.`)
           }
-          return toConfigured(await insertIssuer(trx, { id, workspaceId, issuer, secret, ...values }).catch(toTaken))
+          const record = await insertIssuer(trx, { id, workspaceId, issuer, secret, ...values }).catch(toTaken)
+          return toConfigured(record, oidc)
         })
       })
     },
@@ -221,7 +224,7 @@ export function createIssuers({
           const sealed = secret === null ? {} : { secret: secrets.seal('issuer', record.id, secret) }
           const updated = await updateIssuer(trx, record.id, { ...changes, ...sealed }).catch(toTaken)
           if (enabled === false) await requireWaysIn(trx, record.workspaceId)
-          return toConfigured(updated)
+          return toConfigured(updated, oidc)
         })
       })
     },
@@ -259,7 +262,8 @@ export function createIssuers({
 
 const isSetByOperator = 'The operator has set this issuer with STOWAGE_OIDC_ISSUER: change it there.'
 
-function ofSettings({ issuer, clientId, groupsClaim }: IssuerSettings): ConfiguredIssuer {
+function ofSettings(settings: IssuerSettings): ConfiguredIssuer {
+  const { issuer, clientId, groupsClaim, prompt = 'DEFAULT', maxAgeMinutes = 0 } = settings
   return {
     id: settingsIssuerId,
     name: new URL(issuer).host,
@@ -268,19 +272,24 @@ function ofSettings({ issuer, clientId, groupsClaim }: IssuerSettings): Configur
     groupsClaim,
     domains: [],
     groupIds: [],
-    prompt: 'DEFAULT',
-    maxAgeMinutes: 0,
+    prompt,
+    maxAgeMinutes,
     isEnabled: true,
     callbackPath,
     isFromSettings: true,
+    isReplaced: false,
     createdAt: null,
   }
 }
 
-function toConfigured({ secret: _secret, workspaceId: _workspace, version: _version, ...record }: IssuerRecord) {
+function toConfigured(
+  { secret: _secret, workspaceId: _workspace, version: _version, ...record }: IssuerRecord,
+  oidc: IssuerSettings | null,
+) {
   return {
     ...record,
     isFromSettings: false,
+    isReplaced: record.issuer === oidc?.issuer,
     callbackPath: callbackPathOf(record.id, record.issuer),
   } satisfies ConfiguredIssuer
 }

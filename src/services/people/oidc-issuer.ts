@@ -74,7 +74,7 @@ export function createIssuer(
   let discovering: Promise<ServerMetadata> | null = null
   /** The keys for ID tokens, with the second in which they were read. */
   let keys: ExportedJWKSCache | null = null
-  let logoutKeys: JWTVerifyGetKey | null = null
+  let logoutKeys: { address: string; get: JWTVerifyGetKey } | null = null
   // The library is loaded with the first sign-in.
   const library = () => import('openid-client')
 
@@ -114,8 +114,8 @@ export function createIssuer(
     })
   }
 
-  /** Returns a configuration of its own for each sign-in, because the library keeps the keys of each. */
-  async function configured(): Promise<Configuration> {
+  /** Returns a configuration of its own for each sign-in, because the library keeps the keys of each. Its requests end with the signal. */
+  async function configured(signal?: AbortSignal): Promise<Configuration> {
     const client = await library()
     const metadata = await readMetadata()
     const [basic, post] = [client.ClientSecretBasic(clientSecret), client.ClientSecretPost(clientSecret)]
@@ -124,7 +124,10 @@ export function createIssuer(
     const isPost = !methods.includes('client_secret_basic') && methods.includes('client_secret_post')
     const options = { [client.clockTolerance]: clockTolerance }
     const configuration = new client.Configuration(metadata, clientId, options, isPost ? post : basic)
-    configuration[client.customFetch] = boundedFetch
+    configuration[client.customFetch] = (url, { signal: own, ...options }) => {
+      const signals = [own, signal].filter(each => each !== undefined)
+      return boundedFetch(url, { ...options, ...(signals.length > 0 && { signal: AbortSignal.any(signals) }) })
+    }
     if (isPlain) client.allowInsecureRequests(configuration)
     // TLS alone would do, but a signature also fails where a proxy reads and changes the traffic.
     client.enableNonRepudiationChecks(configuration)
@@ -141,9 +144,15 @@ export function createIssuer(
     return protocol === 'https:' || (isPlain && protocol === 'http:')
   }
 
-  async function exchange(callback: URL, checks: SignInChecks, isFresh: boolean): Promise<ExchangedIdentity> {
+  async function exchange(
+    callback: URL,
+    checks: SignInChecks,
+    isFresh: boolean,
+    signal?: AbortSignal,
+  ): Promise<ExchangedIdentity> {
+    signal?.throwIfAborted()
     const client = await library()
-    const configuration = await configured()
+    const configuration = await configured(signal)
     const before = client.getJwksCache(configuration)
     const tokens = await client.authorizationCodeGrant(configuration, callback, {
       expectedState: checks.state,
@@ -199,12 +208,12 @@ export function createIssuer(
     /**
      * Exchanges the code in the address to which the issuer has sent the browser.
      * @param isFresh as in `signInUrl`: the issuer must say that the person has signed in just now
-     * @throws SIGN_IN_REFUSED, UNAVAILABLE
+     * @throws SIGN_IN_REFUSED, UNAVAILABLE, the reason of the signal
      */
-    exchange(callback: URL, checks: SignInChecks, isFresh: boolean): Promise<ExchangedIdentity> {
+    exchange(callback: URL, checks: SignInChecks, isFresh: boolean, signal?: AbortSignal): Promise<ExchangedIdentity> {
       return limiter.run(() =>
-        exchange(callback, checks, isFresh).catch(error => {
-          throw toSignInError(issuer, error)
+        exchange(callback, checks, isFresh, signal).catch(error => {
+          throw signal?.aborted ? signal.reason : toSignInError(issuer, error)
         }),
       )
     },
@@ -232,14 +241,15 @@ export function createIssuer(
     async verifyLogout(token: string): Promise<IssuedLogout> {
       const jose = await import('jose')
       const { jwks_uri: address = issuer } = await readMetadata()
-      if (!logoutKeys) {
+      if (logoutKeys?.address !== address) {
         const url = new URL(address)
         if (url.protocol !== 'https:' && !isPlain) throw unavailable(issuer, new Error('Its keys have no TLS'))
-        logoutKeys = jose.createRemoteJWKSet(url, {
+        const get = jose.createRemoteJWKSet(url, {
           [jose.customFetch]: (url, options) => boundedFetch(url, { ...options, body: null } as never),
           timeoutDuration: timeout,
           cooldownDuration: logoutKeysInterval,
         })
+        logoutKeys = { address, get }
       }
       const options = {
         issuer,
@@ -249,7 +259,7 @@ export function createIssuer(
         maxTokenAge: maxLogoutAge,
         requiredClaims: ['jti', 'events'],
       }
-      const { payload } = await jose.jwtVerify(token, logoutKeys, options).catch(cause => {
+      const { payload } = await jose.jwtVerify(token, logoutKeys.get, options).catch(cause => {
         const isRefusal = cause instanceof jose.errors.JOSEError && !(cause instanceof jose.errors.JWKSTimeout)
         throw isRefusal
           ? new AppError('INVALID_INPUT', 'The logout token is invalid.', { cause })

@@ -4,21 +4,16 @@ import { hashToken } from '../../auth/api-key.ts'
 import { isId } from '../../auth/id.ts'
 import { checkPassword, enterPasswordQueue, hashPassword } from '../../auth/passwords.ts'
 import { requireMayAssign, requireRecent, requireSession, requireWorkspaceAdmin } from '../../auth/policy.ts'
-import { memberViewer, type Origin, type Viewer } from '../../auth/viewer.ts'
-import type { Change, Database } from '../../db/client.ts'
+import type { Origin, Viewer } from '../../auth/viewer.ts'
+import type { Database } from '../../db/client.ts'
 import { findMember } from '../../db/members.ts'
 import { revokeSessionsOf } from '../../db/sessions.ts'
-import {
-  hasPasswordReset,
-  type PasswordReset,
-  putPasswordReset,
-  setPassword,
-  takePasswordReset,
-} from '../../db/users.ts'
+import { hasPasswordReset, putPasswordReset, setPassword, takePasswordReset } from '../../db/users.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
 import type { Notify } from '../mail/notices.ts'
 import type { DirectorySignIn } from './accounts.ts'
+import { memberOfLink } from './member-links.ts'
 import { requirePasswordAllowed } from './password-policy.ts'
 
 /** Milliseconds: a day. */
@@ -86,7 +81,7 @@ export function createPasswordResets({
         const passwordHash = await hashPassword(slot, input.newPassword)
         await recording.commit(async trx => {
           const reset = await takePasswordReset(trx, tokenHash)
-          const target = reset && (await targetOf(trx, reset, origin))
+          const target = reset && (await memberOfLink(trx, reset, origin))
           if (!target) throw new AppError('INVALID_RESET')
           recording.add({ user: target, subject: { kind: 'MEMBER', id: target.userId } })
           await requirePasswordAllowed(trx, target)
@@ -97,17 +92,4 @@ export function createPasswordResets({
       })
     },
   }
-}
-
-/** Returns the member whom a link is for, if its creator could still create it. */
-async function targetOf(trx: Change, { workspaceId, userId, createdBy }: PasswordReset, origin: Origin) {
-  const [target, creator] = [await findMember(trx, workspaceId, userId), await findMember(trx, workspaceId, createdBy)]
-  if (!target || !creator) return null
-  try {
-    requireMayAssign(memberViewer(creator, creator.userId, origin), target)
-  } catch (error) {
-    if (error instanceof AppError) return null
-    throw error
-  }
-  return target
 }

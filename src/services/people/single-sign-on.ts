@@ -4,27 +4,17 @@
  */
 import { randomBytes } from 'node:crypto'
 import { hashToken } from '../../auth/api-key.ts'
-import { isId } from '../../auth/id.ts'
-import { requireRecent, requireSession } from '../../auth/policy.ts'
+import { networkOf } from '../../auth/network.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { SessionTokens } from '../../auth/tokens.ts'
 import type { Member, Origin, Viewer } from '../../auth/viewer.ts'
-import { type Change, type Database, isUniqueViolation } from '../../db/client.ts'
-import {
-  deleteIdentity,
-  deleteUsedSignInsBefore,
-  findIdentity,
-  type Identity,
-  insertIdentity,
-  listIdentities,
-  touchIdentity,
-  useSignInState,
-} from '../../db/identities.ts'
-import { findMember, lockMember } from '../../db/members.ts'
+import type { Change, Database } from '../../db/client.ts'
+import { deleteUsedSignInsBefore, findIdentity, touchIdentity, useSignInState } from '../../db/identities.ts'
+import { findMember } from '../../db/members.ts'
 import { noteIssued, type SignInProof } from '../../db/sessions.ts'
-import { findPassword } from '../../db/users.ts'
-import { findTheWorkspace, lockWorkspace, mayUsePassword } from '../../db/workspaces.ts'
+import { findTheWorkspace, lockWorkspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
+import { Slots } from '../../lib/slots.ts'
 import type { Audit, Recording } from '../audit/index.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
 import { type SignedIn, startSession } from './accounts.ts'
@@ -32,12 +22,10 @@ import { createIssuedAccount, followIssuedGroups } from './issued-accounts.ts'
 import type { ActiveIssuer, IssuerRegistry } from './issuer-registry.ts'
 import type { IssuerTestInput, IssuerTestOutcome, IssuerTests, TestTicket } from './issuer-tests.ts'
 import type { ExchangedIdentity, SignInChecks } from './oidc-issuer.ts'
-import { createTickets } from './tickets.ts'
+import { createTickets, type LinkStart, type LinkTicket, signInLifetime } from './tickets.ts'
 
-/** Milliseconds that a person has for the issuer's page, and then to confirm a link. */
-const lifetime = 10 * 60 * 1000
-/** The maximum number of identities of a member. */
-const maxIdentities = 20
+/** Sign-ins that wait for issuers at once in a server. Those of other networks and other issuers do not wait behind them. */
+const maxWaiting = { network: 20, issuer: 40, all: 120 }
 /** Characters of an invite, which a cookie has to hold. */
 const maxInvite = 100
 
@@ -45,8 +33,8 @@ const maxInvite = 100
 type SignInPurpose =
   /** `next` is the page of the console to open. With `invite`, a person without an account gets one. */
   | { kind: 'SIGN_IN'; next: string; invite: string | null }
-  /** The session asks to link the identity. */
-  | { kind: 'LINK'; sessionId: string }
+  /** Somebody asks to link the identity. */
+  | { kind: 'LINK'; linker: string }
   | { kind: 'TEST'; ticket: TestTicket }
 
 /** A sign-in that has begun, which only its browser knows. */
@@ -60,17 +48,6 @@ interface PendingSignIn extends SignInChecks {
   isFresh: boolean
   purpose: SignInPurpose
   /** Milliseconds since 1970. */
-  expiresAt: number
-}
-
-/** An identity that a session may link. */
-interface LinkTicket {
-  sessionId: string
-  issuerId: string
-  version: number
-  issuer: string
-  subject: string
-  email: string | null
   expiresAt: number
 }
 
@@ -89,7 +66,7 @@ export interface StartedSignIn {
 
 export type CompletedSignIn =
   | { kind: 'SIGNED_IN'; session: SignedIn; next: string }
-  | { kind: 'LINK'; ticket: string }
+  | { kind: 'LINK'; ticket: string; isInvited: boolean }
   | { kind: 'TEST'; outcome: IssuerTestOutcome }
 
 export function createSingleSignOn(options: {
@@ -104,13 +81,22 @@ export function createSingleSignOn(options: {
   const { db, secrets, tokens, limits, audit, registry, tests } = options
 
   const { sign, open } = createTickets(secrets)
+  const slots = new Slots<'network' | 'issuer'>(maxWaiting)
+
+  /** @throws RATE_LIMITED */
+  function takeSlot(issuer: string, { address }: Origin): Disposable {
+    return slots.take({ network: networkOf(address), issuer }, () => {
+      const message = 'Too many people are waiting for the issuer: try again in some seconds.'
+      return new AppError('RATE_LIMITED', message, { retryAfterMs: 5000 })
+    })
+  }
 
   /** @throws INVALID_STATE */
   function purposeOf({ next, link, invite }: Pick<StartedSignIn, 'next' | 'link' | 'invite'>): SignInPurpose {
     if (link === null) return { kind: 'SIGN_IN', next: ownAddress(next), invite: invite?.slice(0, maxInvite) ?? null }
-    const opened = open<{ sessionId: string; expiresAt: number }>('link', link)
+    const opened = open<LinkStart>('link', link)
     if (!opened) throw new AppError('INVALID_STATE', 'This link has expired: begin again.')
-    return { kind: 'LINK', sessionId: opened.sessionId }
+    return { kind: 'LINK', linker: opened.linker }
   }
 
   /** Signs in with an identity that is linked, or creates its account. */
@@ -183,7 +169,7 @@ export function createSingleSignOn(options: {
     ): Promise<{ url: string; pending: string }> {
       const checks = newChecks()
       const keep = (issuerId: string, callbackPath: string, purpose: SignInPurpose) => {
-        const expiresAt = Date.now() + lifetime
+        const expiresAt = Date.now() + signInLifetime
         const at = { issuerId, redirectUri: baseUrl + callbackPath, callbackPath }
         const pending: PendingSignIn = { ...checks, ...at, isFresh, purpose, expiresAt }
         return sign('pending', pending)
@@ -206,17 +192,22 @@ export function createSingleSignOn(options: {
 
     /**
      * Completes a sign-in with the address to which the issuer has sent the browser. Each works once, in the browser that began it.
-     * @param path of that address, which has to be that of the issuer: no other issuer gets a code
-     * @param query of that address
-     * @param kept what the browser has kept of `begin`; null for nothing
-     * @throws INVALID_STATE, SIGN_IN_REFUSED, NOT_LINKED, UNAVAILABLE
+     * @param given.path of that address, which has to be that of the issuer: no other issuer gets a code
+     * @param given.query of that address
+     * @param given.kept what the browser has kept of `begin`; null for nothing
+     * @throws INVALID_STATE, SIGN_IN_REFUSED, NOT_LINKED, INVALID_INVITE, RATE_LIMITED, UNAVAILABLE, the reason of the signal
      */
-    async complete(path: string, query: string, kept: string | null, origin: Origin): Promise<CompletedSignIn> {
+    async complete(
+      { path, query, kept }: { path: string; query: string; kept: string | null },
+      origin: Origin,
+      signal?: AbortSignal,
+    ): Promise<CompletedSignIn> {
       const pending = open<PendingSignIn>('pending', kept)
       const state = new URLSearchParams(query).get('state')
       if (!pending || state !== pending.state || path !== pending.callbackPath) {
         throw new AppError('INVALID_STATE', strange)
       }
+      using _slot = takeSlot(pending.callbackPath, origin)
       if (!(await useSignInState(db, hashToken(pending.state), new Date(pending.expiresAt)))) {
         throw new AppError('INVALID_STATE', strange)
       }
@@ -225,108 +216,32 @@ export function createSingleSignOn(options: {
       if (purpose.kind === 'TEST') {
         await tests.requireAdminOf(purpose.ticket, origin)
         const issued = await tests.connect(purpose.ticket, issuer =>
-          issuer.exchange(callback, pending, pending.isFresh),
+          issuer.exchange(callback, pending, pending.isFresh, signal),
         )
         return { kind: 'TEST', outcome: await tests.outcomeOf(purpose.ticket, issued) }
       }
       const from = await registry.find(pending.issuerId)
-      const issued = await from.open().exchange(callback, pending, pending.isFresh)
+      const issued = await from.open().exchange(callback, pending, pending.isFresh, signal)
       if (purpose.kind === 'SIGN_IN') {
         const session = await signIn(from, issued, purpose.invite, origin)
         return { kind: 'SIGNED_IN', session, next: purpose.next }
       }
-      const { sessionId } = purpose
+      const { linker } = purpose
       const { issuer, subject, email } = issued
-      const expiresAt = Date.now() + lifetime
+      const expiresAt = Date.now() + signInLifetime
       const { id: issuerId, version } = from
-      const ticket: LinkTicket = { sessionId, issuerId, version, issuer, subject, email, expiresAt }
-      return { kind: 'LINK', ticket: sign('ticket', ticket) }
+      const ticket: LinkTicket = { linker, issuerId, version, issuer, subject, email, expiresAt }
+      return { kind: 'LINK', ticket: sign('ticket', ticket), isInvited: linker.startsWith('invite ') }
+    },
+
+    /** Returns what a browser has begun, for the page of an error; null if nothing. */
+    kindOf(kept: string | null): SignInPurpose['kind'] | null {
+      return open<PendingSignIn>('pending', kept)?.purpose.kind ?? null
     },
 
     /** Returns the `test` with which the viewer's browser begins a test sign-in. @throws as `IssuerTests.start` */
     async startTest(viewer: Viewer | null, input: IssuerTestInput): Promise<string> {
       return sign('test', await tests.start(viewer, input))
-    },
-
-    /**
-     * Returns the `link` with which the viewer's browser begins to link an identity of an issuer.
-     * @param issuer null for the first one
-     * @throws SESSION_REQUIRED, NOT_FOUND
-     */
-    async startLink(viewer: Viewer | null, issuer: string | null): Promise<{ link: string; issuerId: string }> {
-      const { credentialId: sessionId } = requireSession(viewer)
-      const { id: issuerId } = await registry.find(issuer)
-      const link = sign('link', { sessionId, expiresAt: Date.now() + lifetime })
-      return { link, issuerId }
-    },
-
-    /**
-     * Links the identity of a ticket with the viewer. Only the session that began it can: another person's link would sign
-     * the viewer in to the account of that person.
-     * @throws SESSION_REQUIRED, INVALID_STATE, ALREADY_EXISTS, INVALID_INPUT
-     */
-    link(viewer: Viewer | null, ticket: string): Promise<Identity> {
-      return audit.recorded(viewer, 'IDENTITY_LINK', {}, async recording => {
-        const { member, credentialId } = requireSession(viewer)
-        requireRecent(viewer)
-        const { userId, workspaceId } = member
-        const found = open<LinkTicket>('ticket', ticket)
-        if (!found || found.sessionId !== credentialId) {
-          throw new AppError('INVALID_STATE', 'This sign-in has expired, or began in another session: begin again.')
-        }
-        const { issuerId, version, issuer, subject, email } = found
-        recording.add({ subject: { kind: 'MEMBER', id: userId }, details: { issuer, subject, email } })
-        return recording.commit(async change => {
-          await lockWorkspace(change, workspaceId)
-          await registry.keepActive(change, { id: issuerId, version })
-          await lockMember(change, member)
-          if ((await listIdentities(change, userId)).length >= maxIdentities) {
-            throw new AppError('INVALID_INPUT', `An account has at most ${maxIdentities} identities: remove one first.`)
-          }
-          return insertIdentity(change, { workspaceId, userId, issuer, subject, email }).catch(error => {
-            if (!isUniqueViolation(error)) throw error
-            throw new AppError('ALREADY_EXISTS', 'This identity is linked already, with your account or another one.')
-          })
-        })
-      })
-    },
-
-    /** Returns the viewer's identities. @throws SESSION_REQUIRED */
-    async identities(viewer: Viewer | null): Promise<Identity[]> {
-      return listIdentities(db, requireSession(viewer).member.userId)
-    },
-
-    /**
-     * Removes one of the viewer's identities and ends the sessions that began with it.
-     * @throws SESSION_REQUIRED, NOT_FOUND, INVALID_INPUT for the only way to sign in
-     */
-    async unlink(viewer: Viewer | null, id: string): Promise<void> {
-      await audit.recorded(viewer, 'IDENTITY_UNLINK', {}, async recording => {
-        const { member } = requireSession(viewer)
-        requireRecent(viewer)
-        await recording.commit(async change => {
-          // No other issuer ends meanwhile.
-          await lockWorkspace(change, member.workspaceId)
-          await lockMember(change, member)
-          const identities = await listIdentities(change, member.userId)
-          const identity = isId(id) ? identities.find(each => each.id === id) : undefined
-          if (!identity) throw new AppError('NOT_FOUND', 'You have no such identity.')
-          const { issuer, subject, email } = identity
-          recording.add({ subject: { kind: 'MEMBER', id: member.userId }, details: { issuer, subject, email } })
-          if (issuer.startsWith('ldap:')) {
-            throw new AppError('INVALID_INPUT', 'The directory manages your account: nobody can remove it here.')
-          }
-          const active = await registry.active(change)
-          const isUsable = (other: Identity) =>
-            other.id !== id && (other.issuer.startsWith('ldap:') || active.some(each => each.issuer === other.issuer))
-          const hasPassword = (await findPassword(change, member.userId))?.passwordHash != null
-          const usesPassword = hasPassword && (await mayUsePassword(change, member.workspaceId, member.userId))
-          if (!usesPassword && !identities.some(isUsable)) {
-            throw new AppError('INVALID_INPUT', 'You have no password that works, so you could not sign in any more.')
-          }
-          await deleteIdentity(change, identity.id)
-        })
-      })
     },
 
     /** Forgets sign-ins that have expired. Call it once a day. */

@@ -153,6 +153,7 @@ function requireUnique(file: string, declaration: Declaration): void {
     ['key', keys.map(({ owner, name }) => `${name} of ${emailKey(owner)}`)],
     ['webhook', webhooks.map(({ name }) => name)],
     ['issuer', issuers.map(({ name }) => name)],
+    ['address of an issuer', issuers.map(({ issuer }) => issuer)],
   ]
   for (const [what, names] of lists) {
     const repeated = names.find((name, index) => names.indexOf(name) !== index)

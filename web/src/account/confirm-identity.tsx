@@ -18,7 +18,7 @@ import { LoadState } from '../ui/loading.tsx'
 
 const ConfirmationQuery = graphql(`
   query Confirmation {
-    confirmation { methods passkeyOptions }
+    confirmation { methods issuers passkeyOptions }
   }
 `)
 
@@ -44,13 +44,13 @@ export function ConfirmIdentity({ onEnd }: { onEnd: (isConfirmed: boolean) => vo
     await client.invalidateQueries({ queryKey: queryKeys.session })
     onEnd(true)
   }
-  const { methods = [], passkeyOptions = null } = query.data?.confirmation ?? {}
+  const { methods = [], issuers = [], passkeyOptions = null } = query.data?.confirmation ?? {}
   const cancel = <Button onPress={() => onEnd(false)}>{common.cancel}</Button>
   return (
     <Dialog title={texts.confirmTitle} onClose={() => onEnd(false)}>
       <LoadState query={query} label={common.loading} />
       {query.error && <DialogEnd onClose={() => onEnd(false)} />}
-      {query.data && methods[0] === 'ISSUER' && <SignInAgain onClose={() => onEnd(false)} />}
+      {query.data && methods[0] === 'ISSUER' && <SignInAgain issuers={issuers} onClose={() => onEnd(false)} />}
       {methods[0] === 'PASSWORD' && (
         <>
           <p className="help">{texts.confirmHelp}</p>
@@ -102,18 +102,21 @@ function PasswordForm({
   )
 }
 
-function SignInAgain({ onClose }: { onClose: () => void }) {
+/** @param props.issuers the ids of those at which the person has an account */
+function SignInAgain({ issuers, onClose }: { issuers: readonly string[]; onClose: () => void }) {
   const next = location.pathname.slice(basePath.length) + location.search
   const { data } = useQuery({ queryKey: queryKeys.installation, queryFn: installation })
   return (
     <>
       <p>{texts.signInAgainHelp}</p>
       <DialogEnd label={common.cancel} onClose={onClose}>
-        {data?.singleSignOn.map(({ id, name, url }) => (
-          <a key={id} className="button" href={`${url}&fresh=true&next=${encodeURIComponent(next)}`}>
-            {identityTexts.signInWith(name)}
-          </a>
-        ))}
+        {data?.singleSignOn
+          .filter(({ id }) => issuers.includes(id))
+          .map(({ id, name, url }) => (
+            <a key={id} className="button" href={`${url}&fresh=true&next=${encodeURIComponent(next)}`}>
+              {identityTexts.signInWith(name)}
+            </a>
+          ))}
         <a className="button" href={urlOf(`/sign-in?next=${encodeURIComponent(next)}`)}>
           {texts.signInAgain}
         </a>

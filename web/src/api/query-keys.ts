@@ -6,6 +6,7 @@ export const queryKeys = {
   installation: ['installation'],
   sessions: ['sessions'],
   identities: ['identities'],
+  linkInvite: ['link-invite'],
   secondFactors: ['second-factors'],
   /** How the person confirms who they are. */
   confirmation: ['confirmation'],

@@ -57,6 +57,22 @@ const ResetPasswordMutation = graphql(`
   }
 `)
 
+const LinkInviteQuery = graphql(`
+  query LinkInvite($invite: String!) {
+    linkInvite(invite: $invite) { email name }
+  }
+`)
+
+const InvitedLinkUrlQuery = graphql(`
+  query InvitedLinkUrl($invite: String!, $issuer: ID) { invitedLinkUrl(invite: $invite, issuer: $issuer) }
+`)
+
+const LinkInvitedIdentityMutation = graphql(`
+  mutation LinkInvitedIdentity($invite: String!, $ticket: String!) {
+    linkInvitedIdentity(invite: $invite, ticket: $ticket)
+  }
+`)
+
 const IssuerLogoutQuery = graphql(`
   query IssuerLogout { issuerLogout { name url } }
 `)
@@ -144,6 +160,21 @@ export async function register(input: {
 /** Sets a new password with the token of a link. @throws StowageError */
 export async function resetPassword(token: string, newPassword: string): Promise<void> {
   await ask(ResetPasswordMutation, { input: { token, newPassword } }, { isAnonymous: true })
+}
+
+/** Resolves with the account for which an invite to link one at an issuer is. @throws StowageError */
+export async function linkInvite(invite: string) {
+  return (await ask(LinkInviteQuery, { invite }, { isAnonymous: true })).linkInvite
+}
+
+/** Resolves with the address at which a browser begins to link an account at an issuer. @throws StowageError */
+export async function invitedLinkUrl(invite: string, issuer: string): Promise<string> {
+  return (await ask(InvitedLinkUrlQuery, { invite, issuer }, { isAnonymous: true })).invitedLinkUrl
+}
+
+/** @throws StowageError */
+export async function linkInvitedIdentity(invite: string, ticket: string): Promise<void> {
+  await ask(LinkInvitedIdentityMutation, { invite, ticket }, { isAnonymous: true })
 }
 
 export type IssuerLogout = NonNullable<ResultOf<typeof IssuerLogoutQuery>['issuerLogout']>

@@ -42,6 +42,7 @@ export const routes: RouteObject[] = [
   { path: '/sign-in', element: <SignIn /> },
   { path: '/register', element: <Register /> },
   { path: '/reset-password', lazy: page(async () => (await import('../account/reset-password.tsx')).ResetPassword) },
+  { path: '/link-account', lazy: page(async () => (await import('../account/link-account.tsx')).LinkAccount) },
   {
     path: '/s/:token',
     errorElement: <ErrorPage />,

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { useLocation, useNavigate } from 'react-router'
 import { ask } from '../api/client.ts'
 import { graphql, type ResultOf } from '../api/graphql.ts'
+import { issuerIn, ticketIn } from '../api/link-tickets.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { installation } from '../api/session.ts'
 import { common } from '../texts/common.ts'
@@ -46,9 +47,6 @@ export function Identities() {
   return issuers.length > 0 ? <LinkedAccounts issuers={issuers} /> : null
 }
 
-/** The part of the address after which the server puts the ticket. */
-const ticketMark = '#link='
-
 function LinkedAccounts({ issuers }: { issuers: readonly { id: string; name: string }[] }) {
   const client = useQueryClient()
   const { hash } = useLocation()
@@ -66,7 +64,8 @@ function LinkedAccounts({ issuers }: { issuers: readonly { id: string; name: str
     },
   })
   const identities = query.data?.identities
-  const linked = issuers.find(({ id }) => id === issuerIn(hash))?.name ?? texts.theIssuer
+  const ticket = ticketIn(hash)
+  const linked = issuers.find(({ id }) => id === issuerIn(ticket))?.name ?? texts.theIssuer
   return (
     <>
       <h2>{texts.linkedAccounts}</h2>
@@ -92,12 +91,12 @@ function LinkedAccounts({ issuers }: { issuers: readonly { id: string; name: str
           </Button>
         ))}
       </div>
-      {hash.startsWith(ticketMark) && (
+      {ticket !== null && (
         <Confirm
           title={texts.linkTitle(linked)}
           action={texts.link}
           onConfirm={async () => {
-            await ask(LinkIdentityMutation, { ticket: hash.slice(ticketMark.length) })
+            await ask(LinkIdentityMutation, { ticket })
             await reload()
           }}
           onClose={() => void navigate('/settings/profile', { replace: true })}
@@ -144,16 +143,6 @@ function Row({ identity, onRemove }: { identity: LinkedIdentity; onRemove: () =>
       </td>
     </tr>
   )
-}
-
-/** Returns the id of the issuer in the ticket, which is signed, and not encrypted; null for anything else. */
-function issuerIn(hash: string): unknown {
-  try {
-    const [payload = ''] = hash.slice(ticketMark.length).split('.')
-    return JSON.parse(atob(payload.replaceAll('-', '+').replaceAll('_', '/'))).issuerId
-  } catch {
-    return null
-  }
 }
 
 function hostOf(issuer: string): string {

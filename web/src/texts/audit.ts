@@ -44,6 +44,7 @@ export const texts = {
     PASSWORD_RESET_CREATE: 'Created a link for a new password',
     PASSWORD_RESET: 'Set a new password with a link',
     PROFILE_UPDATE: 'Changed their name',
+    LINK_INVITE_CREATE: 'Created an invite to link an account at an issuer',
     IDENTITY_LINK: 'Linked an account for single sign-on',
     IDENTITY_UNLINK: 'Removed an account for single sign-on',
     IDENTITY_CONFIRM: 'Confirmed that it is them',

@@ -11,6 +11,7 @@ export const texts = {
   enabled: 'Enabled',
   disabled: 'Disabled',
   fromSettings: 'Set by the operator of the server',
+  replaced: 'The operator has set this issuer, too: its settings count, and those here do not',
   newAccounts: 'New accounts',
   byInvite: 'With an invite',
   byGroup: (claim: string) => `Also by the groups in “${claim}”`,
@@ -59,7 +60,7 @@ export const texts = {
   },
   onlyOwners: 'Only some owners can sign in with a password or a passkey. All others need single sign-on.',
   shutOut: (people: string, isMore: boolean) =>
-    `These people have linked no account of an enabled issuer, and cannot sign in afterwards: ${people}${isMore ? ', and others' : ''}. They can link one in their profile first.`,
+    `These people have linked no account of an enabled issuer, and cannot sign in afterwards: ${people}${isMore ? ', and others' : ''}. They can link one in their profile first, or later with an invite: Settings → Members → Link sign-in.`,
   waysBackIn: 'These owners are the way back in while an issuer does not respond:',
 
   addresses: 'Addresses for the issuer',

@@ -179,6 +179,10 @@ export const texts = {
   resetTitle: (name: string) => `Create a link for ${name} to set a new password?`,
   resetHelp:
     'Send the link to the member. Anyone who opens it can set a new password, which ends all sessions of the member. API keys keep working.',
+  linkSignIn: 'Link sign-in',
+  linkSignInTitle: (name: string) => `Create an invite for ${name} to link an account at an issuer?`,
+  linkSignInHelp:
+    'Send the invite to the member alone. Anyone who opens it can link their own account at an issuer, and then sign in as the member without their password and second factor.',
   createLink: 'Create link',
   resetLinkHelp: (expiry: ReactNode) => <>The link works once, until {expiry}. It is shown only once.</>,
   editAccess: (name: string) => `Edit access for ${name}`,

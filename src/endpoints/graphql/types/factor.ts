@@ -77,6 +77,11 @@ const Confirmation = builder.objectRef<ConfirmationNeeds>('Confirmation').implem
         'The factors that confirm it. For ISSUER, sign in again, at the issuer or with the password of the directory.',
       resolve: ({ methods }) => [...methods],
     }),
+    issuers: t.field({
+      type: ['ID'],
+      description: 'The IDs of the issuers, as in `installation`, at which you can sign in again for ISSUER.',
+      resolve: ({ issuerIds }) => [...issuerIds],
+    }),
     passkeyOptions: t.field({
       type: 'JSON',
       nullable: true,

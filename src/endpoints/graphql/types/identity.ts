@@ -47,7 +47,7 @@ builder.queryFields(t => ({
     type: [IdentityType],
     description: 'Returns the accounts at issuers with which you can sign in, the oldest first, at most 20.',
     authScopes: { session: true },
-    resolve: (_root, _args, { services, viewer }) => services.singleSignOn.identities(viewer),
+    resolve: (_root, _args, { services, viewer }) => services.identities.list(viewer),
   }),
   identityLinkUrl: t.string({
     description:
@@ -57,7 +57,7 @@ builder.queryFields(t => ({
       issuer: t.arg.id({ description: 'The ID of the issuer, as in `installation`. The default is the first.' }),
     },
     resolve: async (_root, { issuer }, { services, viewer, baseUrl }) => {
-      const { link, issuerId } = await services.singleSignOn.startLink(viewer, issuer ?? null)
+      const { link, issuerId } = await services.identities.start(viewer, issuer ?? null)
       return `${baseUrl}/auth/oidc/start?issuer=${issuerId}&link=${link}`
     },
   }),
@@ -71,7 +71,7 @@ builder.mutationFields(t => ({
     audit: 'IDENTITY_LINK',
     authScopes: { session: true, recent: true },
     args: { ticket: t.arg.string({ required: true, description: 'The ticket in the address of the profile.' }) },
-    resolve: (_root, { ticket }, { services, viewer }) => services.singleSignOn.link(viewer, ticket),
+    resolve: (_root, { ticket }, { services, viewer }) => services.identities.link(viewer, ticket),
   }),
   unlinkIdentity: t.boolean({
     description: 'Removes one of your identities and ends the sessions that began with it. Returns true.',
@@ -79,7 +79,7 @@ builder.mutationFields(t => ({
     authScopes: { session: true, recent: true },
     args: { id: t.arg.id({ required: true, description: 'The ID of the identity.' }) },
     resolve: async (_root, { id }, { services, viewer }) => {
-      await services.singleSignOn.unlink(viewer, id)
+      await services.identities.unlink(viewer, id)
       return true
     },
   }),

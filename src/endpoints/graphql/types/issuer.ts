@@ -57,6 +57,9 @@ const ConfiguredIssuerType = builder.objectRef<ConfiguredIssuer>('Issuer').imple
     isFromSettings: t.exposeBoolean('isFromSettings', {
       description: 'Whether the operator has set it with STOWAGE_OIDC_ISSUER. It cannot be changed here.',
     }),
+    isReplaced: t.exposeBoolean('isReplaced', {
+      description: 'Whether the operator has set the same issuer, which replaces this one with its domains and groups.',
+    }),
     createdAt: t.expose('createdAt', {
       type: 'DateTime',
       nullable: true,

@@ -23,6 +23,7 @@ import {
 import { AccessEditor, ExpiryField, useExpiry } from '../access/access-editor.tsx'
 import {
   CreateInviteMutation,
+  CreateLinkInviteMutation,
   CreatePasswordResetMutation,
   DeactivateMemberMutation,
   type Member,
@@ -214,6 +215,26 @@ export function ResetDialog({ member, onClose }: { member: Member; onClose: () =
       onClose={onClose}
     >
       <p>{texts.resetHelp}</p>
+    </FormDialog>
+  )
+}
+
+/** Lets a member link an account at an issuer without signing in. */
+export function LinkInviteDialog({ member, onClose }: { member: Member; onClose: () => void }) {
+  const create = useMutation({ mutationFn: () => ask(CreateLinkInviteMutation, { userId: member.id }) })
+  if (create.data) {
+    const { invite, expiresAt } = create.data.createLinkInvite
+    const link = `${location.origin}${urlOf('/link-account')}#${invite}`
+    return <LinkDialog link={link} expiresAt={expiresAt} help={texts.resetLinkHelp} onClose={onClose} />
+  }
+  return (
+    <FormDialog
+      title={texts.linkSignInTitle(member.name ?? member.email)}
+      action={texts.createLink}
+      submit={create}
+      onClose={onClose}
+    >
+      <p>{texts.linkSignInHelp}</p>
     </FormDialog>
   )
 }

@@ -61,6 +61,12 @@ export const CreatePasswordResetMutation = graphql(`
   }
 `)
 
+export const CreateLinkInviteMutation = graphql(`
+  mutation CreateLinkInvite($userId: ID!) {
+    createLinkInvite(userId: $userId) { invite expiresAt }
+  }
+`)
+
 export const CreateInviteMutation = graphql(`
   mutation CreateInvite($input: CreateInviteInput!) {
     createInvite(input: $input) { invite expiresAt }

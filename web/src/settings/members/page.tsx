@@ -1,10 +1,10 @@
 /** Members and invites: the page that lists them, and the dialogs that change them. */
-import { useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'react-router'
 import { ask } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
-import { useSession } from '../../api/session.ts'
+import { installation, useSession } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
 import { texts as securityTexts } from '../../texts/security.tsx'
 import { texts } from '../../texts/settings.tsx'
@@ -17,14 +17,21 @@ import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { notify } from '../../ui/toasts.tsx'
 import { AccessSummary } from '../access/access.tsx'
-import { ActivityDialog, EditMemberDialog, InviteDialog, ResetDialog, ViewDialog } from './dialogs.tsx'
+import {
+  ActivityDialog,
+  EditMemberDialog,
+  InviteDialog,
+  LinkInviteDialog,
+  ResetDialog,
+  ViewDialog,
+} from './dialogs.tsx'
 import { Invites } from './invites.tsx'
 import { type Member, MembersQuery, RemoveMemberMutation, RemoveSecondFactorsMutation } from './operations.ts'
 import { RoleAndGroups } from './role-and-groups.tsx'
 
 type MemberDialog =
   | { kind: 'invite' }
-  | { kind: 'view' | 'edit' | 'reset' | 'activity' | 'factors' | 'remove'; member: Member }
+  | { kind: 'view' | 'edit' | 'reset' | 'link' | 'activity' | 'factors' | 'remove'; member: Member }
 
 export function MembersPage() {
   return (
@@ -41,6 +48,7 @@ function Members() {
     [...queryKeys.members, 'list'],
     async (after, signal) => (await ask(MembersQuery, { after, serviceAccounts: false }, { signal })).users,
   )
+  const { data } = useQuery({ queryKey: queryKeys.installation, queryFn: installation })
   const [open, setOpen] = useState<MemberDialog | null>(null)
   const close = () => setOpen(null)
   const reload = () => client.invalidateQueries({ queryKey: queryKeys.members })
@@ -62,6 +70,7 @@ function Members() {
           onView={member => setOpen({ kind: 'view', member })}
           onEdit={member => setOpen({ kind: 'edit', member })}
           onReset={member => setOpen({ kind: 'reset', member })}
+          onLink={data?.singleSignOn.length ? member => setOpen({ kind: 'link', member }) : null}
           onActivity={member => setOpen({ kind: 'activity', member })}
           onFactors={member => setOpen({ kind: 'factors', member })}
           onRemove={member => setOpen({ kind: 'remove', member })}
@@ -73,6 +82,7 @@ function Members() {
       {open?.kind === 'view' && <ViewDialog member={open.member} onClose={close} />}
       {open?.kind === 'edit' && <EditMemberDialog member={open.member} onSaved={reload} onClose={close} />}
       {open?.kind === 'reset' && <ResetDialog member={open.member} onClose={close} />}
+      {open?.kind === 'link' && <LinkInviteDialog member={open.member} onClose={close} />}
       {open?.kind === 'activity' && <ActivityDialog member={open.member} onChanged={reload} onClose={close} />}
       {open?.kind === 'factors' && (
         <Confirm
@@ -108,6 +118,8 @@ interface MemberActions {
   onView: (member: Member) => void
   onEdit: (member: Member) => void
   onReset: (member: Member) => void
+  /** Null on a server without single sign-on. */
+  onLink: ((member: Member) => void) | null
   onActivity: (member: Member) => void
   onFactors: (member: Member) => void
   onRemove: (member: Member) => void
@@ -123,7 +135,8 @@ function MemberTable({ members, ...actions }: MemberActions & { members: readonl
   )
 }
 
-function Row({ member, onView, onEdit, onReset, onActivity, onFactors, onRemove }: MemberActions & { member: Member }) {
+function Row({ member, ...actions }: MemberActions & { member: Member }) {
+  const { onView, onEdit, onReset, onLink, onActivity, onFactors, onRemove } = actions
   const { user: self } = useSession().viewer
   const { id, name, email, role, createdAt, deactivatedAt, providerAccess } = member
   const nameId = `member-${id}`
@@ -158,6 +171,11 @@ function Row({ member, onView, onEdit, onReset, onActivity, onFactors, onRemove 
             <Button onPress={() => onReset(member)} aria-describedby={nameId}>
               {texts.resetPassword}
             </Button>
+            {onLink && (
+              <Button onPress={() => onLink(member)} aria-describedby={nameId}>
+                {texts.linkSignIn}
+              </Button>
+            )}
             <Button onPress={() => onActivity(member)} aria-describedby={nameId}>
               {deactivatedAt === null ? texts.deactivate : texts.reactivate}
             </Button>

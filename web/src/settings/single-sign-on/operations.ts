@@ -3,7 +3,7 @@ import { graphql, type ResultOf } from '../../api/graphql.ts'
 export const IssuersQuery = graphql(`
   query Issuers {
     issuers {
-      id name issuer clientId groupsClaim domains prompt maxAgeMinutes redirectUri enabled isFromSettings
+      id name issuer clientId groupsClaim domains prompt maxAgeMinutes redirectUri enabled isFromSettings isReplaced
       groups { id name }
     }
   }

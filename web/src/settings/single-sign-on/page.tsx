@@ -91,7 +91,7 @@ function Row({
   canChange: boolean
   onOpen: (dialog: IssuerPageDialog) => void
 }) {
-  const { id, name, issuer: address, redirectUri, enabled, isFromSettings, domains, groupsClaim } = issuer
+  const { id, name, issuer: address, redirectUri, enabled, isFromSettings, isReplaced, domains, groupsClaim } = issuer
   const nameId = `issuer-${id}`
   return (
     <tr className={enabled ? '' : 'inactive'}>
@@ -110,8 +110,11 @@ function Row({
         {domains.length > 0 && <div className="help">{texts.byDomain(domains.join(', '))}</div>}
       </td>
       <td data-label={common.status}>
-        <span className={`badge ${enabled ? 'good' : 'warn'}`}>{enabled ? texts.enabled : texts.disabled}</span>
+        <span className={`badge ${enabled && !isReplaced ? 'good' : 'warn'}`}>
+          {enabled ? texts.enabled : texts.disabled}
+        </span>
         {isFromSettings && <div className="help">{texts.fromSettings}</div>}
+        {isReplaced && <div className="help">{texts.replaced}</div>}
       </td>
       <td className="actions-cell">
         <div className="actions">
