@@ -318,12 +318,14 @@ file_versions.state text not null
 file_versions.replaced_at timestamp with time zone not null default now()
 file_versions.expires_at timestamp with time zone not null
 file_versions.due_at timestamp with time zone not null
+file_versions.charged_to uuid
 file_versions: file_versions_pkey PRIMARY KEY (id)
 file_versions: file_versions_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
 file_versions: file_versions_state_check CHECK ((state = ANY (ARRAY['KEEPING'::text, 'KEPT'::text, 'RESTORING'::text, 'REMOVING'::text])))
 CREATE INDEX file_versions_due ON public.file_versions USING btree (due_at)
 CREATE INDEX file_versions_path ON public.file_versions USING btree (provider_id, "left"(path, 400) COLLATE "C", id)
 CREATE UNIQUE INDEX file_versions_pkey ON public.file_versions USING btree (id)
+CREATE TRIGGER count_file_version AFTER INSERT OR UPDATE OF state ON public.file_versions FOR EACH ROW WHEN ((new.state = 'KEPT'::text)) EXECUTE FUNCTION count_file_version()
 group_members.group_id uuid not null
 group_members.workspace_id uuid not null
 group_members.user_id uuid not null
@@ -667,6 +669,7 @@ providers: providers_workspace_slug UNIQUE (workspace_id, slug)
 CREATE INDEX providers_workspace_id ON public.providers USING btree (workspace_id, created_at, id)
 CREATE UNIQUE INDEX providers_pkey ON public.providers USING btree (id)
 CREATE UNIQUE INDEX providers_workspace_slug ON public.providers USING btree (workspace_id, slug)
+CREATE TRIGGER count_new_provider AFTER INSERT ON public.providers FOR EACH ROW EXECUTE FUNCTION count_new_provider()
 CREATE TRIGGER providers_catalogue_created AFTER INSERT ON public.providers FOR EACH ROW EXECUTE FUNCTION create_catalogue()
 CREATE TRIGGER providers_catalogue_replaced AFTER UPDATE OF config, status ON public.providers FOR EACH ROW WHEN (((old.config IS DISTINCT FROM new.config) OR ((old.status = ANY (ARRAY['NEEDS_AUTHORIZATION'::text, 'NEEDS_RECONNECT'::text])) AND (new.status = 'CONNECTED'::text)))) EXECUTE FUNCTION replace_catalogue()
 CREATE TRIGGER providers_contents_forgotten AFTER UPDATE OF config ON public.providers FOR EACH ROW WHEN ((old.config IS DISTINCT FROM new.config)) EXECUTE FUNCTION forget_contents()
@@ -687,6 +690,9 @@ quota_changes.rule_files bigint[] not null
 quota_changes.upload_id text
 quota_changes.holder uuid
 quota_changes.due_at timestamp with time zone
+quota_changes.source_path text
+quota_changes.stored_size bigint
+quota_changes.begun_at timestamp with time zone not null default now()
 quota_changes: quota_changes_id_check CHECK ((octet_length(id) <= 100))
 quota_changes: quota_changes_pkey PRIMARY KEY (id)
 quota_changes: quota_changes_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
@@ -695,6 +701,7 @@ quota_changes: quota_changes_upload_id_fkey FOREIGN KEY (upload_id) REFERENCES u
 CREATE INDEX quota_changes_due ON public.quota_changes USING btree (due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX quota_changes_holder ON public.quota_changes USING btree (holder) WHERE (holder IS NOT NULL)
 CREATE INDEX quota_changes_provider ON public.quota_changes USING btree (provider_id)
+CREATE INDEX quota_changes_running ON public.quota_changes USING btree (provider_id) WHERE (due_at IS NOT NULL)
 CREATE INDEX quota_changes_upload ON public.quota_changes USING btree (upload_id) WHERE (upload_id IS NOT NULL)
 CREATE UNIQUE INDEX quota_changes_pkey ON public.quota_changes USING btree (id)
 CREATE TRIGGER quota_changes_delete AFTER DELETE ON public.quota_changes REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION quota_changes_delete()
@@ -702,6 +709,7 @@ quota_counts.id uuid not null
 quota_counts.counted_at timestamp with time zone
 quota_counts.lease_id uuid
 quota_counts.due_at timestamp with time zone not null default now()
+quota_counts.wanted_at timestamp with time zone
 quota_counts: quota_counts_id_fkey FOREIGN KEY (id) REFERENCES providers(id) ON DELETE CASCADE
 quota_counts: quota_counts_pkey PRIMARY KEY (id)
 CREATE INDEX quota_counts_due ON public.quota_counts USING btree (due_at)

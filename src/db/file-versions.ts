@@ -39,15 +39,18 @@ const leaseEnd = secondsFromNow(2 * 60)
 /** The time until a server looks again at what could not be finished. */
 const retryTime = secondsFromNow(60 * 60)
 
-/** Stores a version that is going to be kept for this number of days. */
+/** Stores a version that is going to be kept for this number of days. Whoever is charged for the file is charged for the version. */
 export async function insertVersion(db: Database, version: NewEarlierVersion, days: number): Promise<EarlierVersion> {
+  const path = storedPath(version.path)
   const row = await db
     .insertInto('file_versions')
     .values({
       id: version.id,
       provider_id: version.providerId,
-      path: storedPath(version.path),
+      path,
       user_id: version.userId,
+      charged_to: sql<string | null>`(select user_id from quota_files
+        where provider_id = ${version.providerId} and md5(path) = md5(${path}) and path = ${path})`,
       state: 'KEEPING',
       size: null,
       expires_at: sql`now() + make_interval(days => ${days})`,

@@ -1062,6 +1062,8 @@ interface FileVersionTable {
   etag: string | null
   /** Who replaced or deleted the file. */
   user_id: string
+  /** The member whose quota its content counts against. */
+  charged_to: string | null
   state: FileVersionState
   replaced_at: ColumnType<Date, Date | undefined, never>
   expires_at: Date
@@ -1333,16 +1335,22 @@ interface QuotaChangeTable {
   workspace_id: string
   user_id: string
   path: string
-  /** The change is of everything below the path, too, so only a count finds out how it ended. */
+  /** Where an entry moves from. */
+  source_path: string | null
+  /** The change is of everything below the path, too. */
   is_tree: boolean
   bytes: Bytes
+  /** The bytes of the file that the change has stored, if that is known although the outcome of other changes is not. */
+  stored_size: Generated<string | null>
   rules: string[]
   rule_bytes: string[]
   rule_files: string[]
   upload_id: string | null
-  /** The process that renews the lease; null if the upload has one. */
+  /** The process that renews the lease; null if nothing is running. */
   holder: string | null
+  /** When a server looks at the back end. Null for the reservation of an upload that is not finishing. */
   due_at: Date | null
+  begun_at: CreatedAt
 }
 
 /** A path at which something was removed, or added as a whole: a listing from before says nothing about it. */
@@ -1361,4 +1369,6 @@ interface QuotaCountTable {
   counted_at: Date | null
   lease_id: string | null
   due_at: Generated<Date>
+  /** When somebody wanted a count last: one that began before does not make the sums exact. */
+  wanted_at: Date | null
 }

@@ -1,17 +1,16 @@
 import type { Readable } from 'node:stream'
 import type { Call } from '../../adapters/contract.ts'
 import { childOf, nameOf, type StoragePath, trashFolder } from '../auth/path.ts'
-import type { Grant } from '../auth/policy.ts'
-import type { VersionSettings } from '../db/entry-holds.ts'
 import { callAdapter, callAdapterForChange, isStorageError } from './adapter-call.ts'
 import { ContentHash } from './content-hash.ts'
-import { meteredBody } from './quota-guard.ts'
-import { ReadLocation, requireWithin } from './read-location.ts'
+import { GuardedLocation } from './guarded-location.ts'
+import { countsNothing, meteredBody } from './quota-guard.ts'
+import { type ReadLocation, requireWithin } from './read-location.ts'
 import { ResumableLocation } from './resumable-write.ts'
 import { runWithTimeout, writeWithTimeout } from './transfer-timeouts.ts'
 import { checkTrashId, nativeTrash, trashPath } from './trash.ts'
 import { type CheckedEntry, checkCopies, checkEntry, fault, known, type Presigned, toEntry } from './validate-entry.ts'
-import type { Keeping, VersionTraits } from './versions.ts'
+import type { Keeping } from './versions.ts'
 
 interface WriteOptions {
   size?: number
@@ -23,7 +22,7 @@ interface WriteOptions {
 }
 
 /** A location that can be changed. Its grant has the scope `write`. The guard decides before each change. */
-export class WriteLocation extends ReadLocation {
+export class WriteLocation extends GuardedLocation {
   override child(name: string): WriteLocation {
     return new WriteLocation(this.context, this.grant, childOf(this.path, name))
   }
@@ -33,16 +32,6 @@ export class WriteLocation extends ReadLocation {
     return new WriteLocation(this.context, this.grant, path)
   }
 
-  /**
-   * Requires that nothing prevents a change. Each change requires it, so call this only before work whose result becomes visible later.
-   * @param change.isTree the entry and everything below it goes away or is replaced
-   * @throws LOCKED, ON_HOLD
-   */
-  async requireChangeable({ isTree } = { isTree: false }): Promise<void> {
-    // Every change may add the entry to its folder or remove it from there, so a lock of the folder alone prevents it, too.
-    await this.context.changes.require(this.grant, { path: this.path, isTree, isMember: true })
-  }
-
   /** @param options.isReserved the write is part of the work of `store` */
   write(
     requestSignal: AbortSignal,
@@ -50,8 +39,8 @@ export class WriteLocation extends ReadLocation {
     { isReserved = false, ...options }: WriteOptions & { isReserved?: boolean },
   ): Promise<CheckedEntry> {
     if (isReserved) return this.#write(requestSignal, body, options)
-    return this.context.quotas.write(this.grant, this.path, options, reach =>
-      this.#write(requestSignal, reach ? meteredBody(body, reach) : body, options),
+    return this.counted({ size: options.size, hasBody: true }, meter =>
+      this.#write(requestSignal, meter ? meteredBody(body, meter) : body, options),
     )
   }
 
@@ -81,52 +70,6 @@ export class WriteLocation extends ReadLocation {
     })
   }
 
-  /** Runs a change, which may take long. It ends with an error when a grant does, or when a lock or a hold begins to prevent it. */
-  private async runChange<T>(
-    grants: readonly Grant[],
-    { isTree, isMember = true }: { isTree: boolean; isMember?: boolean },
-    requestSignal: AbortSignal,
-    work: (signal: AbortSignal, settings: VersionSettings) => Promise<T>,
-  ): Promise<T> {
-    const { activeGrants, changes } = this.context
-    const change = { path: this.path, isTree, isMember }
-    await activeGrants.confirm(grants)
-    const settings = await changes.require(this.grant, change)
-    using active = activeGrants.register(grants, requestSignal)
-    using _watched = changes.watch(this.grant, change, error => active.cancel(error))
-    return await work(active.signal, settings)
-  }
-
-  /** Runs a change that replaces a file with `overwrite`. `work` gets what keeps that file, or null if nothing is kept. */
-  private runReplacing<T>(
-    grants: readonly Grant[],
-    change: { isTree: boolean; overwrite: boolean },
-    requestSignal: AbortSignal,
-    work: (signal: AbortSignal, keeping: Keeping | null) => Promise<T>,
-  ): Promise<T> {
-    return this.runChange(grants, change, requestSignal, (signal, settings) =>
-      change.overwrite
-        ? this.keeping(settings, signal, (keeping, granted) => work(granted, keeping))
-        : work(signal, null),
-    )
-  }
-
-  private keeping<T>(
-    settings: VersionSettings,
-    signal: AbortSignal,
-    work: (keeping: Keeping | null, signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
-    const { provider, writeTracker, timeouts, versions } = this.context
-    const file = { provider, grant: this.grant, path: this.path, settings, writeTracker, timeouts }
-    return versions.keeping(file, signal, work)
-  }
-
-  /** How many versions of replaced and deleted files are kept here. */
-  async versionTraits(): Promise<VersionTraits> {
-    const { provider, changes, versions } = this.context
-    return versions.traitsOf(provider, await changes.versionSettings(this.providerId))
-  }
-
   /**
    * Deletes a file whose content stays as an earlier version.
    * @param moveTo moves the file, which nothing else replaces meanwhile
@@ -141,23 +84,6 @@ export class WriteLocation extends ReadLocation {
       await keeping?.preserve(path => moveTo(new WriteLocation(this.context, this.grant, path)))
       return keeping !== null
     })
-  }
-
-  /**
-   * Reserves space for an upload until its row is deleted.
-   * @param reservation.adds whether the bytes are added to those that the upload has reserved
-   * @throws QUOTA_EXCEEDED
-   */
-  reserve(reservation: { uploadId: string; bytes: number; adds: boolean }): Promise<void> {
-    return this.context.quotas.reserve(this.grant, this.path, reservation)
-  }
-
-  /** Counts the file that `work` makes visible. @throws QUOTA_EXCEEDED before it */
-  store<Stored extends { size: number | null }>(
-    upload: { uploadId: string; size: number },
-    work: () => Promise<Stored>,
-  ): Promise<Stored> {
-    return this.context.quotas.write(this.grant, this.path, upload, work)
   }
 
   /** Null if the back end cannot store unfinished writes itself. */
@@ -220,8 +146,9 @@ export class WriteLocation extends ReadLocation {
   deleteTree(requestSignal: AbortSignal): Promise<void> | null {
     const { provider } = this.context
     if (!provider.deleteTree) return null
-    return this.context.quotas.remove(this.grant, this.path, true, () =>
-      this.runChange([this.grant], { isTree: true }, requestSignal, granted =>
+    // What refuses the change before it begins leaves nothing to count.
+    return this.runChange([this.grant], { isTree: true }, requestSignal, granted =>
+      this.context.quotas.remove(this.grant, this.path, true, () =>
         this.#goes(true, () =>
           runWithTimeout(granted, this.context.timeouts.step, signal =>
             callAdapter(signal, async () => provider.deleteTree?.(this.path, { signal })),
@@ -249,7 +176,7 @@ export class WriteLocation extends ReadLocation {
     const move = provider.move?.bind(provider)
     if (!destination.sharesBackEnd(this) || !move) return null
     await this.requireChangeable({ isTree: true })
-    return this.context.quotas.move(this.grant, { from: this.path, to: destination.path, size }, () =>
+    return destination.countedFrom(this.path, size, () =>
       destination.inOneStep(
         this,
         { isTree: true, overwrite, isFolder: seen?.kind === 'directory' },
@@ -265,6 +192,21 @@ export class WriteLocation extends ReadLocation {
   }
 
   /**
+   * Counts as one move what `work` copies and then deletes, between locations that count nothing themselves. Null, which `work` returns if
+   * it has moved nothing, is only possible at the same provider.
+   */
+  movedFrom<Moved extends CheckedEntry | null>(
+    source: WriteLocation,
+    size: number | null,
+    work: (source: WriteLocation, destination: WriteLocation) => Promise<Moved>,
+  ): Promise<Moved> {
+    if (!this.sharesBackEnd(source)) return work(source, this)
+    const uncounted = ({ context, grant, path }: WriteLocation) =>
+      new WriteLocation({ ...context, quotas: countsNothing }, grant, path)
+    return this.countedFrom(source.path, size ?? undefined, () => work(uncounted(source), uncounted(this)))
+  }
+
+  /**
    * Copies a file inside the back end. Returns null if it cannot.
    * @param options.seen the entry of the source, which may have changed since
    */
@@ -277,7 +219,9 @@ export class WriteLocation extends ReadLocation {
     const copy = provider.copy?.bind(provider)
     if (!this.sharesBackEnd(source) || !copy) return null
     const entry = toEntry(seen)
-    return this.context.quotas.write(this.grant, this.path, { size: seen.size ?? 0 }, () =>
+    // A back end that does not say how much it copies could store more than there is room for.
+    if (seen.size === null && (await this.context.quotas.applies(this.providerId))) return null
+    return this.counted({ size: seen.size ?? 0 }, () =>
       this.inOneStep(source, { isTree: true, overwrite }, signal, async (call, keeping) => {
         const copied = await this.context.writeTracker.track(this.grant, this.path, unfinished =>
           copy(source.path, this.path, { overwrite, ...keeping?.option, ...call, unfinished, entry }),
@@ -347,17 +291,19 @@ export class WriteLocation extends ReadLocation {
   }
 
   /** Moves the entry to the trash of the back end. @param id as `identify` returned it */
-  discard(id: string, signal: AbortSignal): Promise<void> {
-    return this.context.quotas.keep(this.grant, this.path, trashPath(id), () =>
-      this.#goes(true, () =>
+  async discard(id: string, signal: AbortSignal): Promise<void> {
+    const move = { from: this.path, to: trashPath(id), size: undefined, keepsReplaced: false }
+    await this.context.quotas.move(this.grant, move, async () => {
+      await this.#goes(true, () =>
         this.changeTrash(signal, { isTree: true }, call => nativeTrash(this.context).put(id, this.path, call)),
-      ),
-    )
+      )
+      return { kind: 'directory', size: null }
+    })
   }
 
   /** Moves an entry from the trash of the back end to this path, where nothing may be. */
   restore(id: string, signal: AbortSignal): Promise<CheckedEntry> {
-    return this.context.quotas.move(this.grant, { from: trashPath(id), to: this.path, size: undefined }, () =>
+    return this.countedFrom(trashPath(id), undefined, () =>
       this.changeTrash(signal, { isTree: false }, async call =>
         checkEntry(await nativeTrash(this.context).restore(id, this.path, call), nameOf(this.path)),
       ),

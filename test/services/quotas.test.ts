@@ -327,32 +327,6 @@ t.test('the trash counts until it is emptied', async t => {
   t.match(await quotaAt('/'), { usedBytes: 0, usedFiles: 0 })
 })
 
-t.test('a version of a replaced file counts like a new file when it is restored', async t => {
-  const input = { id: providerId, versionCount: 5 }
-  await app.ask(change('updateProvider', 'UpdateProviderInput', 'versionCount'), { input }, owner.token)
-  await setQuota({ providerId, bytes: 100 })
-  await setQuota({ userId: anna.id, bytes: 1000 })
-  await counted()
-  t.equal(await put('/a', 60, { by: anna }), 'OK')
-  t.equal(await put('/a', 50), 'OK')
-  const { versions } = await app.ask(
-    'query ($id: ID!) { versions(providerId: $id, path: "/a") { nodes { id } } }',
-    { id: providerId },
-    anna.token,
-  )
-  const restore = async (conflict: string) =>
-    app.graphql(
-      change('restoreVersion', 'RestoreVersionInput'),
-      { input: { id: versions.nodes[0].id, conflict } },
-      anna.token,
-    )
-  t.match((await restore('RENAME')).errors[0]?.extensions, { reason: 'QUOTA_EXCEEDED', leftBytes: 50 })
-  t.match(await quotaAt('/'), { usedBytes: 50, usedFiles: 1, ...nothingReserved })
-  t.same((await restore('REPLACE')).errors, [])
-  t.match(await quotaAt('/'), { usedBytes: 60, usedFiles: 1, ...nothingReserved })
-  t.match(await quotaOf(anna), { usedBytes: 60, usedFiles: 1, ...nothingReserved })
-})
-
 t.test('a resumable upload reserves its size when it is created', async t => {
   await setQuota({ providerId, bytes: 100 })
   await counted()
@@ -418,12 +392,16 @@ t.test('of the requests that share a statement, each has its own outcome', async
     workspaceId: rows[0]?.id ?? '',
     path: 'a' as StoragePath,
     userId: anna.id,
+    isTree: false,
     bytes: size,
     adds: true,
     files: 0,
+    keepsReplaced: false,
+    isFinal: false,
+    isRunning: true,
     ...other,
   })
-  const refusals = await reserveQuota(app.db, randomUUID(), [
+  const answers = await reserveQuota(app.db, randomUUID(), [
     request('aborted', -10, { uploadId: 'aborted' }),
     request('disconnected', 10, { providerId: randomUUID() }),
     request('parts', 60),
@@ -431,7 +409,7 @@ t.test('of the requests that share a statement, each has its own outcome', async
     request('other', 30),
   ])
   t.same(
-    refusals.map(([refusal]) => refusal?.leftBytes ?? null),
+    answers.map(({ refusals: [refusal] }) => refusal?.leftBytes ?? null),
     [null, null, null, 100, null],
   )
   t.match(await quotaAt('/'), { reservedBytes: 90 })
@@ -584,6 +562,31 @@ t.test('nobody learns sums of what they cannot access', async t => {
     ).errors[0]?.extensions,
     { reason: 'SCOPE_REQUIRED' },
   )
+})
+
+t.test('hostile paths and numbers are refused', async t => {
+  const set = 'mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }'
+  const reason = async (input: object) =>
+    (await app.graphql(set, { input }, owner.token)).errors[0]?.extensions.reason ?? 'OK'
+  for (const path of [
+    '/../x',
+    '/a\u0000b',
+    '/.stowage-trash',
+    '/.stowage-trash/x',
+    'x',
+    '/a//b',
+    `/${'a'.repeat(5000)}`,
+  ]) {
+    t.equal(await reason({ providerId, path, bytes: 1 }), 'INVALID_PATH', JSON.stringify(path.slice(0, 20)))
+  }
+  for (const input of [{ bytes: -1 }, { files: -1 }, { path: '/', userId: anna.id, bytes: 1 }, {}]) {
+    t.equal(
+      await reason({ providerId, ...input }),
+      input.bytes === undefined && input.files === undefined ? 'NOT_FOUND' : 'INVALID_INPUT',
+    )
+  }
+  for (const id of [randomUUID(), 'x', '']) t.equal(await reason({ providerId: id, bytes: 1 }), 'NOT_FOUND')
+  t.same(await quotas(), [])
 })
 
 t.test('without a quota, a change costs no query', async t => {

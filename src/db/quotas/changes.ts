@@ -1,16 +1,21 @@
-/** Changes that are running, with what they have reserved. The migration of the quotas explains how the sums stay exact. */
-import { type Selectable, type SqlBool, sql } from 'kysely'
+/** Changes that are running, with what they have reserved. The migrations of the quotas explain how the sums stay exact. */
+import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import type { StoragePath } from '../../auth/path.ts'
 import { type RetrySchedule, withRetries } from '../../lib/retry.ts'
 import { claimRows, dueRows, isAnyDue, secondsFromNow } from '../claims.ts'
 import { type Database, executePrepared, isDeadlock } from '../client.ts'
-import { isWithinPath, restoredPath, storedPath } from '../entry-paths.ts'
+import { restoredPath, storedPath } from '../entry-paths.ts'
 import type { Schema } from '../schema.ts'
 
-/** The time until a change without a renewal counts as interrupted. */
-const lease = sql<string>`make_interval(secs => 30)`
+/**
+ * The time until a change without a renewal counts as interrupted. Without the database, work ends sooner, so that a change which is still
+ * running keeps what it has reserved.
+ */
+const lease = sql<string>`make_interval(secs => 120)`
 /** Seconds until another server looks at an interrupted change again. */
 const retrySeconds = 60
+/** Seconds in which a call that failed may still change something at the back end. */
+const lateSeconds = 5
 /** In milliseconds. */
 const deadlockSchedule: RetrySchedule = { delays: [10, 50, 250, 1000], jitter: 1 }
 
@@ -28,20 +33,31 @@ export interface QuotaTarget {
   path: StoragePath
 }
 
-/** What a change needs. */
-export interface QuotaRequest extends QuotaTarget {
-  /** The id of the change: a request for a change that exists makes its reservation larger. */
+/** A change, as it is noted while it runs. */
+export interface QuotaChange extends QuotaTarget {
   id: string
   /** The member who is charged. */
   userId: string
-  /** Where files move from, which count against its rules already. Default: nothing moves */
+  /** Where an entry moves from. Default: nothing moves */
   from?: StoragePath | undefined
+  /** Whether everything below the path changes, too. */
+  isTree: boolean
+}
+
+/** What a change needs. A request for a change that exists makes its reservation larger. */
+export interface QuotaRequest extends QuotaChange {
   bytes: number
   /** Whether `bytes` are added to those of the change. Otherwise the change has at least these. */
   adds: boolean
   files: number
-  /** The upload whose row keeps the reservation. Default: the process does */
+  /** Whether a file that is replaced stays as a version, so that it gives nothing back. */
+  keepsReplaced: boolean
+  /** Whether the file appears next, so that nothing else may take away what it counts on. */
+  isFinal: boolean
+  /** The upload whose row keeps the reservation. */
   uploadId?: string | undefined
+  /** Whether the process renews the lease: the change may be running at the back end. */
+  isRunning: boolean
 }
 
 /** A rule that refuses a request, with what it had left. Null is no limit. */
@@ -51,23 +67,26 @@ export interface QuotaRefusal {
   leftFiles: number | null
 }
 
-interface RefusalRow {
+export interface QuotaAnswer {
+  refusals: QuotaRefusal[]
+  /** Whether less was reserved because a file is replaced. */
+  hasCredit: boolean
+}
+
+interface AnswerRow {
   /** The position of the request, from 1. */
   request_number: number
-  rule_id: string
+  rule_id: string | null
   left_bytes: string | null
   left_files: string | null
 }
 
-/**
- * Reserves for each request what it needs, or nothing at all. A request whose provider or upload is gone needs nothing.
- * @returns the refusals of each request
- */
+/** Reserves for each request what it needs, or nothing at all. A request whose provider or upload is gone needs nothing. */
 export async function reserveQuota(
   db: Database,
   holder: string,
   requests: readonly QuotaRequest[],
-): Promise<QuotaRefusal[][]> {
+): Promise<QuotaAnswer[]> {
   const columns = {
     id: requests.map(({ id }) => id),
     provider: requests.map(({ providerId }) => providerId),
@@ -75,125 +94,134 @@ export async function reserveQuota(
     user: requests.map(({ userId }) => userId),
     path: requests.map(({ path }) => storedPath(path)),
     source: requests.map(({ from }) => (from === undefined ? null : storedPath(from))),
+    isTree: requests.map(({ isTree }) => isTree),
     bytes: requests.map(({ bytes }) => bytes),
     adds: requests.map(({ adds }) => adds),
     files: requests.map(({ files }) => files),
+    keeps: requests.map(({ keepsReplaced }) => keepsReplaced),
+    final: requests.map(({ isFinal }) => isFinal),
     upload: requests.map(({ uploadId }) => uploadId ?? null),
-    holder: requests.map(({ uploadId }) => (uploadId === undefined ? holder : null)),
+    holder: requests.map(({ isRunning }) => (isRunning ? holder : null)),
   }
-  const reservation = sql<RefusalRow>`
+  const reservation = sql<AnswerRow>`
     select * from reserve_quota(array(
-      select row(r.id, r.provider, r.workspace, r.member, r.path, r.path, r.source, r.bytes, r.adds, r.files, r.upload,
-        r.holder)::quota_request
+      select row(r.*)::quota_request
       from unnest(${columns.id}::text[], ${columns.provider}::uuid[], ${columns.workspace}::uuid[], ${columns.user}::uuid[],
-        ${columns.path}::text[], ${columns.source}::text[], ${columns.bytes}::bigint[], ${columns.adds}::boolean[],
-        ${columns.files}::bigint[], ${columns.upload}::text[], ${columns.holder}::uuid[])
-        as r (id, provider, workspace, member, path, source, bytes, adds, files, upload, holder)
+        ${columns.path}::text[], ${columns.source}::text[], ${columns.isTree}::boolean[], ${columns.bytes}::bigint[],
+        ${columns.adds}::boolean[], ${columns.files}::bigint[], ${columns.keeps}::boolean[], ${columns.final}::boolean[],
+        ${columns.upload}::text[], ${columns.holder}::uuid[]) as r
     ), ${lease})`
   const rows = await despiteDeadlocks(() => executePrepared(db, reservation))
-  const refusals: QuotaRefusal[][] = requests.map(() => [])
+  const answers: QuotaAnswer[] = requests.map(() => ({ refusals: [], hasCredit: false }))
   for (const row of rows) {
-    refusals[row.request_number - 1]?.push({
-      ruleId: row.rule_id,
-      leftBytes: row.left_bytes === null ? null : Math.max(0, Number(row.left_bytes)),
-      leftFiles: row.left_files === null ? null : Math.max(0, Number(row.left_files)),
-    })
+    const answer = answers[row.request_number - 1]
+    if (!answer) continue
+    if (row.rule_id === null) answer.hasCredit = true
+    else {
+      answer.refusals.push({
+        ruleId: row.rule_id,
+        leftBytes: row.left_bytes === null ? null : Math.max(0, Number(row.left_bytes)),
+        leftFiles: row.left_files === null ? null : Math.max(0, Number(row.left_files)),
+      })
+    }
   }
-  return refusals
+  return answers
 }
 
-/** A file that is stored now. */
-export interface StoredFile extends QuotaTarget {
-  /** The change that stored it. */
-  changeId: string
-  userId: string
-  size: number
+/** Notes a change that needs nothing, so that it is found if the process is killed. */
+export async function noteQuotaChange(db: Database, holder: string, change: QuotaChange): Promise<void> {
+  await insertChange(db, change, { holder, due_at: sql<Date>`now() + ${lease}` })
 }
 
-/** Charges stored files, and ends their changes, in one statement. @param files of different paths */
-export async function endQuotaWrites(db: Database, files: readonly StoredFile[]): Promise<void> {
-  const end = sql`
-    with ended as (
-      delete from quota_changes where id = any(${files.map(({ changeId }) => changeId)}::text[])
-    )
-    insert into quota_files (provider_id, workspace_id, user_id, size, changed_at, path, charged_path)
-    select f.provider, f.workspace, f.member, f.size, clock_timestamp(), f.path, f.path
-    from unnest(${files.map(({ providerId }) => providerId)}::uuid[], ${files.map(({ workspaceId }) => workspaceId)}::uuid[],
-      ${files.map(({ userId }) => userId)}::uuid[], ${files.map(({ size }) => size)}::bigint[],
-      ${files.map(({ path }) => storedPath(path))}::text[]) as f (provider, workspace, member, size, path)
-    join providers on providers.id = f.provider
-    order by f.provider, md5(f.path)
-    on conflict (provider_id, md5(path)) do update set size = excluded.size, user_id = excluded.user_id,
-      charged_path = excluded.charged_path, changed_at = excluded.changed_at`
-  await despiteDeadlocks(() => executePrepared(db, end))
+/** Leaves it to a look at the back end what a change has done that nobody has noted. */
+export async function doubtQuotaChange(db: Database, change: QuotaChange): Promise<void> {
+  await insertChange(db, change, { holder: null, due_at: sql<Date>`now()` })
 }
 
-/** A change that reserves nothing. */
-export type PlainQuotaChange = QuotaTarget & { id: string; userId: string; isTree: boolean }
-
-/** Notes that a change begins, so that it is found if the process is killed. */
-export async function noteQuotaChange(db: Database, holder: string, change: PlainQuotaChange): Promise<void> {
+async function insertChange(
+  db: Database,
+  { id, providerId, workspaceId, userId, path, from, isTree }: QuotaChange,
+  lease: { holder: string | null; due_at: RawBuilder<Date> },
+): Promise<void> {
   await db
     .insertInto('quota_changes')
     .values({
-      id: change.id,
-      provider_id: change.providerId,
-      workspace_id: change.workspaceId,
-      user_id: change.userId,
-      path: storedPath(change.path),
-      is_tree: change.isTree,
+      id,
+      provider_id: providerId,
+      workspace_id: workspaceId,
+      user_id: userId,
+      path: storedPath(path),
+      source_path: from === undefined ? null : storedPath(from),
+      is_tree: isTree,
       bytes: 0,
       rules: [],
       rule_bytes: [],
       rule_files: [],
-      holder,
-      due_at: sql<Date>`now() + ${lease}`,
+      ...lease,
     })
     .execute()
 }
 
-/** Ends an interrupted change after which the back end has a file of this size at the path. */
-export async function endObserved(db: Database, change: PlainQuotaChange, size: number): Promise<void> {
-  const path = storedPath(change.path)
-  const end = sql`
-    with ended as (delete from quota_changes where id = ${change.id})
-    insert into quota_files as known (provider_id, workspace_id, user_id, size, changed_at, path, charged_path)
-    values (${change.providerId}, ${change.workspaceId}, ${change.userId}, ${size}, clock_timestamp(), ${path}, ${path})
-    on conflict (provider_id, md5(path)) do update set size = excluded.size, changed_at = excluded.changed_at,
-      user_id = case when known.size = excluded.size then known.user_id else excluded.user_id end`
-  await despiteDeadlocks(() => end.execute(db))
+/** How a change has ended, as the process knows that ran it. */
+export interface QuotaEnd extends QuotaChange {
+  /** The bytes of the file that is at the path now; null for a folder, and if nothing is there. */
+  size: number | null
 }
 
-/** Ends a change after which nothing is at a path. @param id of the change; empty if it has no row */
-export async function endQuotaRemoval(
-  db: Database,
-  id: string,
-  { providerId, path }: Pick<QuotaTarget, 'providerId' | 'path'>,
-): Promise<void> {
-  const end = sql`select end_quota_removal(${id}, ${providerId}, ${storedPath(path)})`
-  await despiteDeadlocks(() => end.execute(db))
+/** Who knows how a change has ended. */
+interface EndOptions {
+  /** Whether somebody has looked at the back end, after the change and all others around its path had ended. */
+  isLook: boolean
+}
+
+const byItsProcess: EndOptions = { isLook: false }
+
+function endsOf(ends: readonly QuotaEnd[]) {
+  return sql`array(select row(e.*)::quota_end from unnest(
+    ${ends.map(({ id }) => id)}::text[], ${ends.map(({ providerId }) => providerId)}::uuid[],
+    ${ends.map(({ workspaceId }) => workspaceId)}::uuid[], ${ends.map(({ userId }) => userId)}::uuid[],
+    ${ends.map(({ path }) => storedPath(path))}::text[],
+    ${ends.map(({ from }) => (from === undefined ? null : storedPath(from)))}::text[],
+    ${ends.map(({ isTree }) => isTree)}::boolean[], ${ends.map(({ size }) => size)}::bigint[]) as e)`
 }
 
 /**
- * Ends the move of an entry.
- * @param options.keepsCharge whether the files go on counting against the quotas of where they were
- * @param options.size the bytes of a file; null for a folder
+ * Charges stored files, and ends their changes.
+ * @returns the ids of the changes that have ended. The others met changes of the same path: a look decides about them
  */
-export async function endQuotaMove(
+export async function endQuotaWrites(
   db: Database,
-  id: string,
-  { providerId, workspaceId, path }: QuotaTarget,
-  options: { from: StoragePath; keepsCharge: boolean; size: number | null },
-): Promise<void> {
+  ends: readonly QuotaEnd[],
+  { isLook } = byItsProcess,
+): Promise<ReadonlySet<string>> {
+  const end = sql<{ ended: string[] }>`select end_quota_writes(${endsOf(ends)}, ${isLook}) as ended`
+  const rows = await despiteDeadlocks(() => executePrepared(db, end))
+  return new Set(rows[0]?.ended)
+}
+
+/** Ends a change after which nothing is at a path, nor at the one that it was moved from. Returns whether it has ended. */
+export async function endQuotaRemoval(db: Database, change: QuotaChange, { isLook } = byItsProcess): Promise<boolean> {
+  const end = sql<{ ended: boolean }>`
+    select end_quota_removal((${endsOf([{ ...change, size: null }])})[1], ${isLook}) as ended`
+  return (await despiteDeadlocks(() => end.execute(db))).rows[0]?.ended === true
+}
+
+/** Ends the move of an entry. Returns whether it has ended. */
+export async function endQuotaMove(db: Database, end: QuotaEnd, { isLook } = byItsProcess): Promise<boolean> {
+  const statement = sql<{ ended: boolean }>`select end_quota_move((${endsOf([end])})[1], ${isLook}) as ended`
+  return (await despiteDeadlocks(() => statement.execute(db))).rows[0]?.ended === true
+}
+
+/** Counts that nothing is at and below a path in the trash any more, which no other change uses. */
+export async function forgetTrashedFiles(db: Database, providerId: string, path: StoragePath): Promise<void> {
   const end = sql`
-    select end_quota_move(${id}, ${providerId}, ${workspaceId}, ${storedPath(options.from)}, ${storedPath(path)},
-      ${options.keepsCharge}, ${options.size})`
+    select end_quota_removal(row(null, ${providerId}::uuid, null, null, ${storedPath(path)}, null, true, null)::quota_end, false)`
   await despiteDeadlocks(() => end.execute(db))
 }
 
-/** Ends a change that has changed nothing. */
+/** Ends a change that has changed nothing. The reservation of an upload lasts as long as the upload. */
 export async function dropQuotaChange(db: Database, id: string): Promise<void> {
-  await despiteDeadlocks(() => db.deleteFrom('quota_changes').where('id', '=', id).execute())
+  await despiteDeadlocks(() => sql`select finish_quota_changes(array[${id}::text])`.execute(db))
 }
 
 /** Renews the leases of the changes that a process runs. */
@@ -206,18 +234,31 @@ export async function renewQuotaChanges(db: Database, holder: string, ids: Itera
     .execute()
 }
 
-/** Gives a change whose outcome is unknown to whichever server looks first. */
+/** Gives a change whose outcome is unknown to whichever server looks first, as soon as the call can no longer change anything. */
 export async function abandonQuotaChange(db: Database, id: string): Promise<void> {
-  await db.updateTable('quota_changes').set({ holder: null, due_at: sql<Date>`now()` }).where('id', '=', id).execute()
+  await db
+    .updateTable('quota_changes')
+    .set({ holder: null, due_at: secondsFromNow(lateSeconds) })
+    .where('id', '=', id)
+    .execute()
 }
 
-const isDue = sql<SqlBool>`waiting.due_at <= now()`
+/** A change waits as long as another one runs that meets it. */
+const isDue = sql<SqlBool>`waiting.due_at <= now() and not exists (
+  select from quota_changes running where running.provider_id = waiting.provider_id and running.id <> waiting.id
+    and running.holder is not null and running.due_at > now() and quota_paths_meet(running.path, running.source_path,
+      running.is_tree, waiting.path, waiting.source_path, waiting.is_tree))`
 
 export function isAnyQuotaChangeDue(db: Database): Promise<boolean> {
   return isAnyDue(db, 'quota_changes', isDue)
 }
 
-export async function claimQuotaChange(db: Database): Promise<PlainQuotaChange | null> {
+/** A change that a server looks at. */
+export interface DoubtfulChange extends QuotaChange {
+  begunAt: Date
+}
+
+export async function claimQuotaChange(db: Database): Promise<DoubtfulChange | null> {
   const [row] = await claimRows(db, 'quota_changes', {
     due: dueRows('quota_changes', { isDue, orderBy: sql`waiting.due_at` }),
     set: sql`holder = null, due_at = ${secondsFromNow(retrySeconds)}`,
@@ -225,24 +266,15 @@ export async function claimQuotaChange(db: Database): Promise<PlainQuotaChange |
   return row ? toChange(row) : null
 }
 
-function toChange(row: Selectable<Schema['quota_changes']>): PlainQuotaChange {
+function toChange(row: Selectable<Schema['quota_changes']>): DoubtfulChange {
   return {
     id: row.id,
     providerId: row.provider_id,
     workspaceId: row.workspace_id,
     userId: row.user_id,
     path: restoredPath(row.path),
+    from: row.source_path === null ? undefined : restoredPath(row.source_path),
     isTree: row.is_tree,
+    begunAt: row.begun_at,
   }
-}
-
-/** Returns what is known to be at and below a path. */
-export async function sumQuotaFiles(
-  db: Database,
-  { providerId, path }: QuotaTarget,
-): Promise<{ bytes: number; files: number }> {
-  const { rows } = await sql<{ bytes: string | null; files: string }>`
-    select sum(size)::bigint as bytes, count(*) as files from quota_files
-    where provider_id = ${providerId} and ${isWithinPath(storedPath(path))}`.execute(db)
-  return { bytes: Number(rows[0]?.bytes ?? 0), files: Number(rows[0]?.files ?? 0) }
 }

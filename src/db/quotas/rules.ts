@@ -100,7 +100,7 @@ export async function listQuotas(
   return (await query.execute()).map(toRule)
 }
 
-/** Waits until no other transaction changes the quotas of a workspace, and returns how many there are. */
+/** Waits until no other transaction changes the quotas of a workspace, or what they count, and returns how many there are. */
 export async function lockQuotas(db: Change, workspaceId: string): Promise<number> {
   await sql`select pg_advisory_xact_lock(hashtextextended('quotas ' || ${workspaceId}, 0))`.execute(db)
   const { count } = await db
@@ -128,13 +128,12 @@ export async function updateQuota(
   return row ? ((await findQuotaRules(db, [row.id]))[0] ?? null) : null
 }
 
-/** Creates a rule. Until the end of the transaction, nobody changes what it counts. */
+/** Creates a rule. The lock of `lockQuotas` lets nobody change what it counts until the end of the transaction. */
 export async function insertQuota(
   db: Change,
   rule: { id: string; workspaceId: string; subject: QuotaSubject } & QuotaLimits,
 ): Promise<QuotaRule> {
   const { subject } = rule
-  await sql`lock table quota_files in share row exclusive mode`.execute(db)
   await db
     .insertInto('quota_rules')
     .values({
@@ -159,7 +158,8 @@ export async function insertQuota(
     insert into quota_counts (id) select id from providers where workspace_id = ${rule.workspaceId}
       and (${subject.providerId}::uuid is null or id = ${subject.providerId})
     -- What changed while no quota applied is unknown.
-    on conflict (id) do update set counted_at = null, lease_id = null, due_at = now() where not exists (
+    on conflict (id) do update set counted_at = null, wanted_at = clock_timestamp(),
+      due_at = case when quota_counts.lease_id is null then now() else quota_counts.due_at end where not exists (
       select from quota_rules r where r.workspace_id = ${rule.workspaceId} and r.id <> ${rule.id}
         and (r.user_id is not null or r.provider_id = quota_counts.id))`.execute(db)
   const [created] = await findQuotaRules(db, [rule.id])

@@ -194,6 +194,9 @@ async function deleteWhere(db: Database, condition: RawBuilder<unknown>): Promis
       from gone
       where shares.id = gone.credential_id and gone.credential_kind = 'SHARE'
         and gone.stored_path is null and gone.size > 0
+    ), doubtful as (
+      -- A server finds out whether the file of an upload that was finishing is there.
+      update quota_changes set upload_id = null from gone where upload_id = gone.id and due_at is not null
     )
     select id from gone`.execute(db)
   return rows.length > 0

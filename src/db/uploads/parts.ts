@@ -177,17 +177,18 @@ export async function insertPart(db: Database, uploadId: string, part: WaitingPa
 
 /**
  * Records a part that the back end keeps, and replaces an earlier one with its number. The upload then expires later.
- * @returns false if there is no such upload any more
+ * @returns the bytes of that one; null if there is no such upload any more
  */
 export async function recordNativePart(
   db: Database,
   uploadId: string,
   part: Pick<UploadPart, 'number' | 'size' | 'md5'> & { tag: string },
-): Promise<boolean> {
+): Promise<number | null> {
   return await db.transaction().execute(async tx => {
     // Parts that arrive together take turns, so that each counts the bytes of the others.
     const upload = await tx.selectFrom('uploads').select('id').where('id', '=', uploadId).forUpdate().executeTakeFirst()
-    if (!upload) return false
+    if (!upload) return null
+    const replaced = await findPart(tx, uploadId, part.number)
     const values = { ...part, stored_at: sql<Date>`now()` }
     await tx
       .insertInto('upload_parts')
@@ -200,7 +201,7 @@ export async function recordNativePart(
       .set({ expires_at: expiry, received: bytes, appended: bytes })
       .where('id', '=', uploadId)
       .execute()
-    return true
+    return replaced?.size ?? 0
   })
 }
 

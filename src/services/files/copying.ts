@@ -124,10 +124,23 @@ export async function copyAndDelete(
   { existing, overwrite, signal }: { existing: CheckedEntry | null; overwrite: boolean; signal: AbortSignal },
 ): Promise<CheckedEntry | Taken> {
   const isNewTime = await prepareDeletion(entry, source.path, existing, signal)
-  const copied = await copyFile(source, entry, destination, { overwrite, signal, isNewTime })
-  if (copied === taken) return taken
-  await deleteSource(source, copied, signal)
-  return copied.copy
+  return moveCopy(source, entry, destination, { overwrite, signal, isNewTime })
+}
+
+/** Copies a file and deletes it, after `prepareDeletion`. @throws PRECONDITION_FAILED if the source changed meanwhile */
+export async function moveCopy(
+  source: WriteLocation,
+  entry: CheckedEntry,
+  destination: WriteLocation,
+  options: FileCopyOptions,
+): Promise<CheckedEntry | Taken> {
+  const moved = await destination.movedFrom(source, entry.size, async (from, to) => {
+    const copied = await copyFile(from, entry, to, options)
+    if (copied === taken) return null
+    await deleteSource(from, copied, options.signal)
+    return copied.copy
+  })
+  return moved ?? taken
 }
 
 /**

@@ -9,9 +9,9 @@ import { nameTaken, statOrNull, type Taken, taken } from '../files/conflict.ts'
 import { sha256Of } from '../files/content.ts'
 import {
   copyFile,
-  deleteSource,
   type FileVersion,
   isSameObject,
+  moveCopy,
   prepareDeletion,
   timeResolution,
 } from '../files/copying.ts'
@@ -79,12 +79,14 @@ async function carryOut(
       progress.onBytes(bytes)
       return limits.pass([from.providerId, to.providerId], bytes, signal)
     }
-    const copied = await copyFile(from, entry, to, { overwrite: existing !== null, signal, isNewTime, onBytes })
-    if (copied === taken) return taken
-    if (keepsAllOrNone(job)) tally.copied.push(copiedEntry(from, to, copied))
-    else if (job.kind === 'MOVE') {
-      await deleteSource(writable(from), copied, signal)
+    const options = { overwrite: existing !== null, signal, isNewTime, onBytes }
+    if (job.kind === 'MOVE' && !keepsAllOrNone(job)) {
+      if ((await moveCopy(writable(from), entry, to, options)) === taken) return taken
       tally.moved.push({ from, to })
+    } else {
+      const copied = await copyFile(from, entry, to, options)
+      if (copied === taken) return taken
+      if (keepsAllOrNone(job)) tally.copied.push(copiedEntry(from, to, copied))
     }
   } else if (keepsAllOrNone(job) && existing) tally.copied.push(copiedEntry(from, to, { seen: entry, copy: existing }))
   tally.add(entry.size)

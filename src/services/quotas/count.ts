@@ -8,6 +8,7 @@ import type { Database } from '../../db/client.ts'
 import { findProviders, type ProviderRecord } from '../../db/providers.ts'
 import {
   type CountedFile,
+  type CountedProvider,
   claimCount,
   databaseTime,
   deleteMarksBefore,
@@ -16,6 +17,7 @@ import {
   isAnyCountDue,
   keepCounted,
   listArrivals,
+  listKeptVersions,
   listTrashed,
   mergeCounted,
   removeUncounted,
@@ -39,6 +41,8 @@ const pollInterval = 10_000
 const renewInterval = 30_000
 /** Seconds from one count to the next one, and after a failure of the back end. */
 const [interval, retry] = [24 * 60 * 60, 10 * 60]
+/** Providers that a server counts at the same time, so that a slow one does not delay all others. */
+const countsAtOnce = 3
 /** Times that a count looks for folders that were moved while it ran. */
 const maxRounds = 10
 /** Folders that wait to be listed. A provider with more stays uncounted. */
@@ -66,19 +70,23 @@ export function startCounting(context: CountContext): Polling {
       onLost: () => lost.abort(),
     })
     const signal = AbortSignal.any([stop, lost.signal])
+    const begunAt = await databaseTime(db)
     try {
-      const walk = new CountingWalk(context, record, await storage.reader(record), await databaseTime(db), signal)
+      const walk = new CountingWalk(context, record, await storage.reader(record), begunAt, signal)
       await walk.all()
-      await endCount(db, providerId, lease, { isComplete: true, seconds: interval })
+      await endCount(db, providerId, lease, { begunAt, seconds: interval })
     } catch (error) {
-      await endCount(db, providerId, lease, { isComplete: false, seconds: stop.aborted ? 0 : retry })
+      await endCount(db, providerId, lease, { begunAt: null, seconds: stop.aborted ? 0 : retry })
       if (!signal.aborted) throw error
+    } finally {
+      // The next count needs marks from after its begin alone.
+      if (!lost.signal.aborted) await deleteMarksBefore(db, providerId, begunAt)
     }
   }
 
   return startClaiming({
     interval: pollInterval,
-    atOnce: 1,
+    atOnce: countsAtOnce,
     isAnyDue: () => isAnyCountDue(db),
     claim: () => claimCount(db, lease),
     work: count,
@@ -117,13 +125,14 @@ class CountingWalk {
     this.#pace = new Pace(storage, record)
   }
 
-  get #provider() {
+  get #provider(): CountedProvider {
     return { providerId: this.#record.id, workspaceId: this.#record.workspaceId, begunAt: this.#begunAt }
   }
 
   async all(): Promise<void> {
     await this.#below({ path: root, chargedPath: root, depth: 0 })
     await this.#trash()
+    await this.#versions()
     let since = this.#begunAt
     for (let round = 0; round < maxRounds; round++) {
       const now = await databaseTime(this.#db)
@@ -132,8 +141,7 @@ class CountingWalk {
       for (const path of arrivals) await this.#below({ path, chargedPath: path, depth: 0 })
       since = now
     }
-    await removeUncounted(this.#db, this.#record.id, this.#begunAt)
-    await deleteMarksBefore(this.#db, this.#record.id, this.#begunAt)
+    await removeUncounted(this.#db, this.#provider)
   }
 
   async #below(top: WaitingFolder): Promise<void> {
@@ -147,7 +155,7 @@ class CountingWalk {
         // The root of a provider that is away, as a disk that is not mounted, is no reason to forget everything.
         if (isGone(error) && folder.path === root) throw new AppError('UNAVAILABLE', undefined, { cause: error })
         // The files are still there, and the folder may open again.
-        if (!isGone(error)) await keepCounted(this.#db, this.#record.id, folder.path, this.#begunAt)
+        if (!isGone(error)) await keepCounted(this.#db, this.#provider, folder.path)
       }
     }
   }
@@ -189,11 +197,30 @@ class CountingWalk {
       for (const { id, nativeId, path: chargedPath, size, isFile } of items) {
         const path = trashPath(nativeId ?? id)
         const listedAt = await databaseTime(this.#db)
-        if (nativeId !== null) await keepCounted(this.#db, this.#record.id, path, this.#begunAt)
+        if (nativeId !== null) await keepCounted(this.#db, this.#provider, path)
         if (isFile) await mergeCounted(this.#db, this.#provider, { files: [{ path, chargedPath, size }], listedAt })
         else if (nativeId === null) await this.#below({ path, chargedPath, depth: 0 })
       }
       after = items.at(-1)?.id ?? null
+    } while (after !== null)
+  }
+
+  /** Counts the versions that are listed, and confirms the others until it is clear whether they are kept. */
+  async #versions(): Promise<void> {
+    let after: string | null = null
+    do {
+      const listedAt = await databaseTime(this.#db)
+      const versions = await listKeptVersions(this.#db, this.#record.id, after)
+      const files = versions.map(({ id, path: chargedPath, ...version }) => ({
+        ...version,
+        path: trashPath(id),
+        chargedPath,
+      }))
+      await mergeCounted(this.#db, this.#provider, { files: files.filter(({ isSettled }) => isSettled), listedAt })
+      for (const { path } of files.filter(({ isSettled }) => !isSettled)) {
+        await keepCounted(this.#db, this.#provider, path)
+      }
+      after = versions.at(-1)?.id ?? null
     } while (after !== null)
   }
 }

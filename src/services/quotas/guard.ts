@@ -1,6 +1,7 @@
 /**
  * Reserves space before bytes are stored, and counts what is stored, whichever endpoint or job makes the change. A change has a row in the
- * database while it runs. If this process is killed, `outcomes.ts` looks at the back end for how the change ended.
+ * database while it runs. `outcomes.ts` looks at the back end for how a change ended if this process is killed, if the back end does not
+ * say, or if other changes of the same path ran meanwhile.
  */
 import { randomUUID } from 'node:crypto'
 import { isWithin, type StoragePath, trashFolder } from '../../auth/path.ts'
@@ -9,29 +10,29 @@ import type { Database } from '../../db/client.ts'
 import { batched } from '../../db/lookups.ts'
 import {
   abandonQuotaChange,
+  doubtQuotaChange,
   dropQuotaChange,
   endQuotaMove,
   endQuotaRemoval,
   endQuotaWrites,
   noteQuotaChange,
-  type QuotaRefusal,
+  type QuotaAnswer,
+  type QuotaChange,
+  type QuotaEnd,
   type QuotaRequest,
-  type QuotaTarget,
   renewQuotaChanges,
   reserveQuota,
-  type StoredFile,
-  sumQuotaFiles,
 } from '../../db/quotas/changes.ts'
 import { findQuotaFlag } from '../../db/quotas/rules.ts'
 import { AppError } from '../../errors.ts'
 import { LeaseKeeper } from '../../lib/lease-keeper.ts'
-import type { QuotaGuard } from '../../storage/quota-guard.ts'
+import { isStorageError } from '../../storage/adapter-call.ts'
+import type { BodyMeter, QuotaGuard } from '../../storage/quota-guard.ts'
 import type { RightsMemory } from '../people/rights-memory.ts'
 import { quotaExceeded } from './refusal.ts'
 
-/** Milliseconds between two renewals of the leases of running changes: a third of a lease. */
+/** Milliseconds between two renewals of the leases of running changes: much less than a lease. */
 const heartbeat = 10_000
-const nothing = { bytes: 0, files: 0 }
 
 export type QuotaKeeper = ReturnType<typeof createQuotaKeeper>
 
@@ -41,29 +42,29 @@ export function createQuotaKeeper(options: { db: Database; memory: RightsMemory;
   const remembered = memory.remembering('quotas', (providerId: string) => findQuotaFlag(db, providerId))
   const running = new Set<string>()
   let keeper: LeaseKeeper | null = null
-  /** Called when a change has ended with an unknown outcome. */
-  let onAbandoned = () => {}
+  /** Called when a server has to look at the back end. */
+  let onDoubt = () => {}
 
   // Requests share statements, because all of them change the same rows.
   const inTurn = { isInTurn: true }
   const reserveAll = batched(async (requests: readonly QuotaRequest[]) => {
-    const refused = await reserveQuota(db, holder, requests)
-    return new Map<QuotaRequest, QuotaRefusal[]>(requests.map((request, index) => [request, refused[index] ?? []]))
+    const answers = await reserveQuota(db, holder, requests)
+    return new Map<QuotaRequest, QuotaAnswer | undefined>(requests.map((request, index) => [request, answers[index]]))
   }, inTurn)
-  const storeAll = batched(async (files: readonly StoredFile[]) => {
-    // One statement changes a row once.
-    for (const group of distinctPaths(files)) await endQuotaWrites(db, group)
-    return new Map<StoredFile, true>()
+  const storeAll = batched(async (ends: readonly QuotaEnd[]) => {
+    const ended = await endQuotaWrites(db, ends)
+    return new Map(ends.map(end => [end, ended.has(end.id)]))
   }, inTurn)
 
   async function applies(providerId: string): Promise<boolean> {
     return (await remembered(providerId))?.hasQuotas === true
   }
 
-  /** @throws QUOTA_EXCEEDED */
-  async function reserve(grant: Grant, request: QuotaRequest): Promise<void> {
-    const refusals = (await reserveAll(request)) ?? []
-    if (refusals.length > 0) throw await quotaExceeded(db, grant, refusals)
+  /** Returns whether less was reserved because a file is replaced. @throws QUOTA_EXCEEDED */
+  async function reserve(grant: Grant, request: QuotaRequest): Promise<boolean> {
+    const answer = await reserveAll(request)
+    if (answer && answer.refusals.length > 0) throw await quotaExceeded(db, grant, answer.refusals)
+    return answer?.hasCredit === true
   }
 
   function keep(id: string): Disposable {
@@ -79,88 +80,103 @@ export function createQuotaKeeper(options: { db: Database; memory: RightsMemory;
     }
   }
 
-  /** Ends a change that failed. The reservation of an upload lasts as long as the upload. */
-  async function fail(id: string, error: unknown): Promise<void> {
-    // An error that the client can avoid means that nothing has changed.
-    const isKnown = error instanceof AppError && error.code !== 'INTERNAL_SERVER_ERROR'
-    await (isKnown ? dropQuotaChange(db, id) : abandonQuotaChange(db, id)).catch(onError)
-    if (!isKnown) onAbandoned()
+  /** Ends a change that failed. */
+  async function fail({ id, isTree }: QuotaChange, error: unknown): Promise<void> {
+    // What the back end itself refuses has changed nothing, unless it has deleted a part of a folder.
+    const isRefused = error instanceof AppError && error.code !== 'INTERNAL_SERVER_ERROR' && isStorageError(error.cause)
+    const hasChangedNothing = isRefused && !isTree
+    await (hasChangedNothing ? dropQuotaChange(db, id) : abandonQuotaChange(db, id)).catch(onError)
+    if (!hasChangedNothing) onDoubt()
   }
 
-  /** Reports an error of the statement that ends a change. The row of the change then stays, and a server looks at the back end later. */
-  const settled = (work: Promise<unknown>) => work.catch(onError)
+  /** Waits for the statement that ends a change. If it fails, the row of the change stays, and a server looks at the back end later. */
+  async function settled(hasEnded: Promise<boolean | null>): Promise<void> {
+    if ((await hasEnded.catch(onError)) === false) onDoubt()
+  }
 
-  const write: QuotaGuard['write'] = async (grant, path, { size, uploadId }, work) => {
-    const target = targetOf(grant, path)
-    const userId = grant.viewer.member.userId
-    const id = uploadId ?? randomUUID()
+  /** Counts what a change has done that began before a quota applied. */
+  async function settleLate(change: QuotaChange): Promise<void> {
+    if (!(await applies(change.providerId))) return
+    await doubtQuotaChange(db, change).catch(onError)
+    onDoubt()
+  }
+
+  const write: QuotaGuard['write'] = async (grant, path, { size, uploadId, keepsReplaced, hasBody }, work) => {
+    const change = changeOf(grant, path, { id: uploadId ?? randomUUID(), isTree: false })
     if (!(await applies(grant.providerId))) {
       const stored = await work(null)
-      // A quota that was created meanwhile counts the file, too.
-      if (stored && (await applies(grant.providerId))) {
-        await settled(storeAll({ ...target, changeId: id, userId, size: stored.size ?? 0 }))
-      }
+      if (stored) await settleLate({ ...change, id: randomUUID() })
       return stored
     }
-    // What goes to the trash is somewhere else until it is there.
-    const isKept = isInTrash(path)
-    const request = { ...target, id, userId, uploadId, adds: false, files: isKept ? 0 : 1 }
-    await reserve(grant, { ...request, bytes: isKept ? 0 : (size ?? 0) })
-    using _kept = uploadId === undefined ? keep(id) : null
+    const request = { ...change, uploadId, adds: false, files: 1, keepsReplaced, isFinal: !hasBody, isRunning: true }
+    let hasCredit = await reserve(grant, { ...request, bytes: size ?? 0 })
+    const reservedAt = performance.now()
+    let mayBeStored = !hasBody
+    const reach = async (bytes: number) => {
+      if (await reserve(grant, { ...request, bytes })) hasCredit = true
+    }
+    const meter: BodyMeter = {
+      reach: size === undefined ? reach : null,
+      async confirm(total) {
+        // A process that was paused may have lost what it had reserved.
+        const isLate = performance.now() - reservedAt > heartbeat
+        if (hasCredit || isLate) await reserve(grant, { ...request, bytes: total, isFinal: true })
+        mayBeStored = true
+      },
+    }
+    using _kept = keep(change.id)
     try {
-      const isOpen = size === undefined && !isKept
-      const stored = await work(isOpen ? bytes => reserve(grant, { ...request, bytes }) : null)
-      if (stored) await settled(storeAll({ ...target, changeId: id, userId, size: stored.size ?? size ?? 0 }))
-      else if (uploadId === undefined) await settled(dropQuotaChange(db, id))
+      const stored = await work(meter)
+      if (stored) await settled(storeAll({ ...change, size: stored.size ?? size ?? 0 }))
+      else await dropQuotaChange(db, change.id).catch(onError)
       return stored
     } catch (error) {
-      if (uploadId === undefined) await fail(id, error)
+      // The back end has not had the last bytes.
+      if (!mayBeStored) await dropQuotaChange(db, change.id).catch(onError)
+      else await fail(change, error)
       throw error
     }
   }
 
   const remove: QuotaGuard['remove'] = async (grant, path, isTree, work) => {
-    if (!(await applies(grant.providerId))) return work()
-    const target = targetOf(grant, path)
-    const id = randomUUID()
-    await noteQuotaChange(db, holder, { ...target, id, userId: grant.viewer.member.userId, isTree })
-    using _kept = keep(id)
+    const change = changeOf(grant, path, { isTree })
+    if (!(await applies(grant.providerId))) {
+      const result = await work()
+      await settleLate(change)
+      return result
+    }
+    await noteQuotaChange(db, holder, change)
+    using _kept = keep(change.id)
     try {
       const result = await work()
-      await settled(endQuotaRemoval(db, id, target))
+      await settled(endQuotaRemoval(db, change))
       return result
     } catch (error) {
-      if (error instanceof AppError && error.reason === 'NOT_FOUND') await settled(endQuotaRemoval(db, id, target))
-      else await fail(id, error)
+      if (error instanceof AppError && error.reason === 'NOT_FOUND') await settled(endQuotaRemoval(db, change))
+      else await fail(change, error)
       throw error
     }
   }
 
-  const move: QuotaGuard['move'] = async (grant, { from, to, size }, work) => {
-    if (!(await applies(grant.providerId))) return work()
-    const target = targetOf(grant, to)
-    const userId = grant.viewer.member.userId
-    const id = randomUUID()
-    const keepsCharge = isInTrash(to)
-    const known = keepsCharge ? nothing : await sumQuotaFiles(db, { ...target, path: from })
-    const isUnknownFile = known.files === 0 && size != null
-    // Versions of replaced files are not counted, so one that returns is stored like a new file.
-    if (isUnknownFile && !keepsCharge && isInTrash(from)) return write(grant, to, { size }, work)
-    // What comes from the trash counts already.
-    const isFree = keepsCharge || isInTrash(from)
-    const needed = isUnknownFile ? { bytes: size, files: 1 } : isFree ? nothing : known
-    if (needed.files > 0) await reserve(grant, { ...target, id, userId, from, adds: false, ...needed })
-    else await noteQuotaChange(db, holder, { ...target, id, userId, isTree: true })
-    using _kept = keep(id)
+  const move: QuotaGuard['move'] = async (grant, { from, to, size, keepsReplaced }, work) => {
+    const change = { ...changeOf(grant, to, { isTree: size == null }), from }
+    if (!(await applies(grant.providerId))) {
+      const moved = await work()
+      if (moved) await settleLate(change)
+      return moved
+    }
+    // A file that nobody has counted needs space, unless it goes to the trash.
+    const [bytes, files] = size == null || isWithin(to, trashFolder) ? [0, 0] : [size, 1]
+    await reserve(grant, { ...change, bytes, files, adds: false, keepsReplaced, isFinal: true, isRunning: true })
+    using _kept = keep(change.id)
     try {
       const moved = await work()
       if (moved) {
-        const bytes = moved.kind === 'file' ? (moved.size ?? size ?? 0) : null
-        await settled(endQuotaMove(db, id, target, { from, keepsCharge, size: bytes }))
-      } else await settled(dropQuotaChange(db, id))
+        await settled(endQuotaMove(db, { ...change, size: moved.kind === 'file' ? (moved.size ?? size ?? 0) : null }))
+      } else await dropQuotaChange(db, change.id).catch(onError)
       return moved
     } catch (error) {
-      await fail(id, error)
+      await fail({ ...change, isTree: false }, error)
       throw error
     }
   }
@@ -170,47 +186,27 @@ export function createQuotaKeeper(options: { db: Database; memory: RightsMemory;
     write,
     remove,
     move,
-    async keep(grant, from, to, work) {
-      const kept: { result?: Awaited<ReturnType<typeof work>> } = {}
-      await move(grant, { from, to, size: undefined }, async () => {
-        kept.result = await work()
-        return { kind: 'directory' as const, size: null }
-      })
-      return kept.result as Awaited<ReturnType<typeof work>>
-    },
-    async reserve(grant, path, { uploadId, bytes, adds }) {
+    async reserve(grant, path, { uploadId, ...reservation }) {
       if (!(await applies(grant.providerId))) return
-      const userId = grant.viewer.member.userId
-      await reserve(grant, { ...targetOf(grant, path), id: uploadId, userId, bytes, adds, files: 1, uploadId })
+      const change = changeOf(grant, path, { id: uploadId, isTree: false })
+      await reserve(grant, { ...change, ...reservation, uploadId, files: 1, isFinal: false, isRunning: false })
     },
   }
 
   return {
     guard,
-    /** @param found called when a change has ended with an unknown outcome */
-    onUnknownOutcome(found: () => void): void {
-      onAbandoned = found
+    /** @param found called when a server has to look at the back end */
+    onDoubtfulChange(found: () => void): void {
+      onDoubt = found
     },
   }
 }
 
-function targetOf({ providerId, viewer }: Grant, path: StoragePath): QuotaTarget {
-  return { providerId, workspaceId: viewer.member.workspaceId, path }
-}
-
-function isInTrash(path: StoragePath): boolean {
-  return isWithin(path, trashFolder)
-}
-
-/** Splits files into groups of different paths, each file in a later group than an earlier one of its path. */
-function distinctPaths(files: readonly StoredFile[]): StoredFile[][] {
-  const groups: StoredFile[][] = []
-  const counts = new Map<string, number>()
-  for (const file of files) {
-    const key = `${file.providerId}/${file.path}`
-    const count = counts.get(key) ?? 0
-    counts.set(key, count + 1)
-    groups[count] = [...(groups[count] ?? []), file]
-  }
-  return groups
+function changeOf(
+  { providerId, viewer }: Grant,
+  path: StoragePath,
+  { id = randomUUID(), isTree }: { id?: string; isTree: boolean },
+): QuotaChange {
+  const { workspaceId, userId } = viewer.member
+  return { id, providerId, workspaceId, userId, path, isTree }
 }

@@ -60,7 +60,7 @@ export function createQuotas(options: {
   const nextId = timeOrderedIds()
   const counting = isWorking ? startCounting({ db, storage, onError }) : null
   const outcomes = isWorking ? startOutcomes({ db, storage, onCount: () => counting?.wake(), onError }) : null
-  keeper.onUnknownOutcome(() => outcomes?.wake())
+  keeper.onDoubtfulChange(() => outcomes?.wake())
 
   const ofMembers = batched(async (keys: readonly string[]) => {
     const byWorkspace = Map.groupBy(

@@ -5,7 +5,7 @@
 import type { Database } from '../../db/client.ts'
 import { findJobs } from '../../db/jobs/jobs.ts'
 import { findProviders } from '../../db/providers.ts'
-import { endQuotaRemoval } from '../../db/quotas/changes.ts'
+import { forgetTrashedFiles } from '../../db/quotas/changes.ts'
 import {
   claimItem,
   deleteTrashItem,
@@ -103,7 +103,7 @@ async function collectOne(context: TrashChangeContext, item: TrashItem, signal: 
   try {
     if (item.state === 'REMOVING') {
       await (await trashOf(context, item))?.remove(item, signal)
-      await endQuotaRemoval(db, '', { ...item, path: trashPath(item.nativeId ?? item.id) })
+      await forgetTrashedFiles(db, item.providerId, trashPath(item.nativeId ?? item.id))
       await deleteTrashItem(db, item.id)
     } else if (await isJobActive(context, item)) await postponeTrashItem(db, item)
     else

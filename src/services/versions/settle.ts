@@ -15,7 +15,7 @@ import {
   renewVersion,
 } from '../../db/file-versions.ts'
 import { findProviders } from '../../db/providers.ts'
-import { endQuotaRemoval } from '../../db/quotas/changes.ts'
+import { forgetTrashedFiles } from '../../db/quotas/changes.ts'
 import { LeaseKeeper } from '../../lib/lease-keeper.ts'
 import { type Polling, startClaiming } from '../../lib/polling.ts'
 import type { Storage } from '../../storage/index.ts'
@@ -76,7 +76,7 @@ async function remove({ db, storage }: VersionContext, version: EarlierVersion, 
   const [provider] = await findProviders(db, [version.providerId])
   if (!provider) return
   await (await storage.trash(provider)).remove({ id: version.id, nativeId: null }, signal)
-  await endQuotaRemoval(db, '', { ...version, path: childOf(trashFolder, version.id) })
+  await forgetTrashedFiles(db, version.providerId, childOf(trashFolder, version.id))
   await deleteVersionRow(db, version.id)
 }
 

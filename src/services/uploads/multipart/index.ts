@@ -89,6 +89,7 @@ export function createMultipartUploads(services: UploadServices) {
   /**
    * Appends a part if it is its turn, otherwise stores it.
    * @param upload null if another request has the lease
+   * @returns by how many bytes the parts of the upload have grown
    * @throws PART_MISSING for a part that was appended with other bytes, UPLOAD_LOCKED, TOO_MANY_UPLOADS
    */
   async function store(
@@ -97,12 +98,12 @@ export function createMultipartUploads(services: UploadServices) {
     part: Pick<UploadPart, 'number' | 'size' | 'md5'>,
     received: ReceivedPart,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<number> {
     const { number } = part
     const appended = (upload?.lease.record ?? record).appendedParts
     const earlier = await findPart(db, record.id, number)
     const isSame = earlier !== null && isSameContent(earlier, part)
-    if (isSame && (earlier.content !== null || number <= appended)) return
+    if (isSame && (earlier.content !== null || number <= appended)) return 0
     if (earlier && !isSame && earlier.content === null) throw alreadyAppended(number)
     // Nobody appends the earlier bytes meanwhile, because this request has the lease.
     if (earlier && !upload) throw locked()
@@ -113,6 +114,7 @@ export function createMultipartUploads(services: UploadServices) {
     if (other && !isSameContent(other, part)) throw locked()
     if (!other && content !== null) received.keep()
     if (upload && gathered && content === null) await appendPart(upload, { ...part, content }, gathered, signal)
+    return other ? 0 : part.size - (earlier?.size ?? 0)
   }
 
   /**
@@ -133,20 +135,19 @@ export function createMultipartUploads(services: UploadServices) {
       const checked = checkedBody({ body, size, digests }, { maxBytes: maxPartBytes, tooLarge, algorithm: 'md5' })
       const location = await storage.writeAt(granted)
       await using reserved = new PartReservation(location, record.id)
-      if (size !== undefined) await reserved.take(size)
+      if (size !== undefined) await reserved.reach(size)
       if (record.hasNativeParts) {
-        const md5 = await native.put(granted, record, { number, size, checked }, signal)
-        reserved.keep()
+        const { md5, growth } = await native.put(granted, record, { number, size, checked }, signal)
+        reserved.keep(growth)
         return md5
       }
       await using received = new ReceivedPart(db, record)
-      await received.read(checked.body, signal)
-      if (size === undefined) await reserved.take(received.size)
+      await received.read(size === undefined ? reserved.metered(checked.body) : checked.body, signal)
       const md5 = Buffer.from(checked.hashes().get('md5') ?? '', 'hex')
       await using lease = await leases.takeFree(record.id)
       const upload = lease && activate(granted.viewer, lease, location)
-      await store(upload, record, { number, size: received.size, md5 }, received, signal)
-      reserved.keep()
+      const growth = await store(upload, record, { number, size: received.size, md5 }, received, signal)
+      reserved.keep(growth)
       if (upload) await appendWaiting(upload, signal)
       return md5.toString('hex')
     })

@@ -21,20 +21,25 @@ export function createNativeUploads({ db, secrets, storage }: UploadServices) {
       }
     },
 
-    /** Stores a part, and returns the MD5 of its bytes in hex. @throws INVALID_INPUT without a size, NOT_FOUND */
+    /**
+     * Stores a part.
+     * @returns the MD5 of its bytes in hex, and by how many bytes the parts of the upload have grown
+     * @throws INVALID_INPUT without a size, NOT_FOUND
+     */
     async put(
       granted: Grant<'write'>,
       { id, sealedState }: UploadRecord,
       { number, size, checked }: { number: number; size: number | undefined; checked: CheckedBody },
       signal: AbortSignal,
-    ): Promise<string> {
+    ): Promise<{ md5: string; growth: number }> {
       const { resumable } = await storage.writeAt(granted)
       if (!resumable || resumable.minPartSize === null) throw missingUpload()
       if (size === undefined) throw new AppError('INVALID_INPUT', 'Send the length of the part in Content-Length.')
       const state = openState(secrets, { id, sealedState })
       const tag = await resumable.putPart(signal, state, checked.body, { number, size })
       const md5 = checked.hashes().get('md5') ?? ''
-      if (await recordNativePart(db, id, { number, size, md5: Buffer.from(md5, 'hex'), tag })) return md5
+      const replaced = await recordNativePart(db, id, { number, size, md5: Buffer.from(md5, 'hex'), tag })
+      if (replaced !== null) return { md5, growth: size - replaced }
       // The upload was aborted meanwhile, perhaps before the back end had the part.
       await resumable.abort(state).catch(() => {})
       throw endedUpload()

@@ -17,6 +17,7 @@ import {
 import type { UploadRecord } from '../../../db/uploads/record.ts'
 import { AppError } from '../../../errors.ts'
 import { BudgetShare } from '../../../lib/byte-budget.ts'
+import { meteredBody } from '../../../storage/quota-guard.ts'
 import type { WriteLocation } from '../../../storage/write-location.ts'
 import { type ActiveUpload, bytesOf } from '../active-upload.ts'
 import { withinLimits } from '../lease.ts'
@@ -164,25 +165,36 @@ export class PartReservation implements AsyncDisposable {
   readonly #location: WriteLocation
   readonly #uploadId: string
   #bytes = 0
+  #kept = 0
 
   constructor(location: WriteLocation, uploadId: string) {
     this.#location = location
     this.#uploadId = uploadId
   }
 
-  /** @throws QUOTA_EXCEEDED */
-  async take(bytes: number): Promise<void> {
-    await this.#location.reserve({ uploadId: this.#uploadId, bytes, adds: true })
+  /** Reserves what a part of this many bytes needs. @throws QUOTA_EXCEEDED */
+  async reach(bytes: number): Promise<void> {
+    await this.#add(bytes - this.#bytes)
     this.#bytes = bytes
   }
 
-  keep(): void {
-    this.#bytes = 0
+  /** Returns a body of unknown size that ends with QUOTA_EXCEEDED when no space is left. */
+  metered(body: Readable): Readable {
+    return meteredBody(body, { reach: total => this.reach(total), confirm: async () => {} })
+  }
+
+  /** @param growth the bytes by which the parts of the upload have grown: fewer if the part replaces one */
+  keep(growth: number): void {
+    this.#kept = growth
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#bytes === 0) return
+    const rest = this.#bytes - this.#kept
     // If this fails, the bytes count until the upload ends.
-    await this.#location.reserve({ uploadId: this.#uploadId, bytes: -this.#bytes, adds: true }).catch(() => {})
+    if (rest !== 0) await this.#add(-rest).catch(() => {})
+  }
+
+  async #add(bytes: number): Promise<void> {
+    await this.#location.reserve({ uploadId: this.#uploadId, bytes, adds: true })
   }
 }
