@@ -217,6 +217,35 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
   })
 })
 
+t.test('quotas are set and corrected, and those that are not declared stay', async t => {
+  const { folder, apply } = await setUp(t)
+  const yaml = (quotas: string) => `
+owner: { email: owner@example.org, passwordFile: ${folder}/password }
+providers:
+  - { name: Team disk, type: local, config: { root: ${folder}/team } }
+quotas: ${quotas}
+`
+  const all =
+    '[{ provider: Team disk, bytes: 100 }, { provider: Team disk, path: /reports, files: 5 }, { member: owner@example.org, bytes: 7 }]'
+  t.match(await apply(yaml(all)), [
+    '+ owner: owner@example.org',
+    '+ storage "Team disk": of the type local',
+    '+ quota of "Team disk:/": bytes -> 100',
+    '+ quota of "Team disk:/reports": files -> 5',
+    '+ quota of owner@example.org: bytes -> 7',
+  ])
+  t.same(await apply(yaml(all), plan), [])
+  t.same(await apply(yaml('[{ provider: Team disk, files: 9 }, { member: ann@example.org, bytes: 1 }]'), plan), [
+    '~ quota of "Team disk:/": bytes -> no limit, files -> 9',
+    '! quota of ann@example.org: has no account',
+    '! quota of owner@example.org: is not declared',
+    '! quota of "Team disk:/reports": is not declared',
+  ])
+  for (const quota of ['{ provider: Team disk }', '{ member: a@b.org, path: /, bytes: 1 }', '{ bytes: 1 }']) {
+    await t.rejects(apply(yaml(`[${quota}]`), plan), { name: 'StartError', message: /quotas\/0/ }, quota)
+  }
+})
+
 t.test('a file that cannot be applied says why in one sentence', async t => {
   const { folder, run, apply } = await setUp(t)
   const cases: [string, RegExp][] = [

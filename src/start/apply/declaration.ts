@@ -24,6 +24,7 @@ export interface Declaration {
   keys?: DeclaredKey[]
   webhooks?: DeclaredWebhook[]
   issuers?: DeclaredIssuer[]
+  quotas?: DeclaredQuota[]
 }
 
 export interface DeclaredProvider {
@@ -98,6 +99,17 @@ export interface DeclaredIssuer {
   groups?: string[]
 }
 
+/** The quota of a storage or one of its folders, or of a member. */
+export interface DeclaredQuota {
+  provider?: string
+  /** Default: the whole storage. */
+  path?: string
+  /** An email, or the name of a service account. */
+  member?: string
+  bytes?: number
+  files?: number
+}
+
 /** Bytes. */
 const maxSize = 1024 * 1024
 
@@ -162,6 +174,8 @@ function requireUnique(file: string, declaration: Declaration): void {
 }
 
 const text = { type: 'string', minLength: 1 } as const
+const limit = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const
+const limits = { anyOf: [{ required: ['bytes'] }, { required: ['files'] }] }
 const minutes = { type: 'integer', minimum: 0, maximum: maxMaxAge } as const
 const kept = {
   trashDays: { type: 'integer', minimum: 0, maximum: maxTrashDays },
@@ -231,5 +245,10 @@ const schema = object(
         },
       ),
     ),
+    quotas: list({
+      ...object({}, { provider: text, path: text, member: text, bytes: limit, files: limit }),
+      ...limits,
+      oneOf: [{ required: ['provider'] }, { required: ['member'], not: { required: ['path'] } }],
+    }),
   },
 )

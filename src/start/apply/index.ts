@@ -18,6 +18,7 @@ import { planGroups, planServiceAccounts } from './groups.ts'
 import { planIssuers } from './issuers.ts'
 import { planKeys, planMembers } from './people.ts'
 import { planProviders } from './providers.ts'
+import { planQuotas } from './quotas.ts'
 import { planWebhooks } from './webhooks.ts'
 
 /** The maximum number of members that are compared. */
@@ -107,6 +108,7 @@ export async function plan(context: ApplyContext): Promise<Step[]> {
     ...planServiceAccounts(context),
     ...(await planGroups(context)),
     ...(await planIssuers(context)),
+    ...(await planQuotas(context)),
     ...(await planKeys(context)),
     ...(await planWebhooks(context)),
   ]
