@@ -8,7 +8,9 @@ import { type ArchiveOptions, archive, type Download, type DownloadOptions, down
 import { type Connection, Graphql, type RequestOptions, type SubscribeOptions, type TypedDocument } from './graphql.ts'
 import { type Job, type WaitOptions, waitForJob } from './jobs.ts'
 import { type Location, list, type WalkedEntry, type WalkOptions, walk } from './list.ts'
+import { listQuotas, type Quota, type QuotaListOptions, setQuota } from './quotas.ts'
 import { discardUpload } from './resumable.ts'
+import type { SetQuotaInput } from './schema.ts'
 import { type FoundEntry, type SearchOptions, search } from './search.ts'
 import { type StowageOptions, Transport } from './transport.ts'
 import { listTrash, type TrashedEntry, type TrashOptions } from './trash.ts'
@@ -29,6 +31,7 @@ export { StowageError, type StowageErrorDetails } from './error.ts'
 export type { Connection, RequestOptions, SubscribeOptions, TypedDocument, TypedDocumentNode } from './graphql.ts'
 export { type Job, type JobProgress, sourcesOfJobs, type WaitOptions } from './jobs.ts'
 export type { Location, WalkedEntry, WalkOptions } from './list.ts'
+export type { Quota, QuotaListOptions } from './quotas.ts'
 export type { SendOptions, UploadResume } from './resumable.ts'
 export type { ShouldRetry } from './retry.ts'
 export type * as schema from './schema.ts'
@@ -95,6 +98,14 @@ export class Stowage {
       restoreVersion(this.#graphql, id, options),
     /** Deletes a version for good. */
     delete: (id: string, options: RequestOptions = {}): Promise<void> => deleteVersion(this.#graphql, id, options),
+  }
+
+  readonly quotas = {
+    /** Yields the quotas that the credential may see, newest first, with what counts against them. */
+    list: (options: QuotaListOptions = {}): AsyncGenerator<Quota, void, undefined> =>
+      listQuotas(this.#graphql, options),
+    /** Sets the limits of a storage, a folder or a member. Without any, the quota is removed. */
+    set: (input: SetQuotaInput, options?: RequestOptions): Promise<Quota> => setQuota(this.#graphql, input, options),
   }
 
   constructor(options: StowageOptions) {

@@ -6,6 +6,7 @@ import { cat, mkdir, stat } from './entries.ts'
 import { jobsCancel, jobsList, jobsPause, jobsResume, jobsRetry, jobsShow, jobsWait } from './jobs.ts'
 import { keysCreate, keysList, keysRevoke } from './keys.ts'
 import { ls } from './ls.ts'
+import { quotaLs, quotaSet } from './quotas.ts'
 import { restore } from './restore.ts'
 import { rm } from './rm.ts'
 import { search } from './search.ts'
@@ -38,6 +39,8 @@ const ownCommands: readonly Command[] = [
   versionsGet,
   versionsRestore,
   versionsRm,
+  quotaLs,
+  quotaSet,
   keysList,
   keysCreate,
   keysRevoke,
