@@ -74,6 +74,7 @@ export async function tryPath(on: Attack, path: string, n: number): Promise<void
   if (linked) await follow(on, linked)
   await graphql(on, change('createFolder'), { input: at })
   await graphql(on, change('takeOverUpload'), { input: { ...at, uploadId: path } })
+  await graphql(on, change('setQuota', 'id'), { input: { ...at, bytes: 0 } })
   const direct = json(await graphql(on, change('createUploadTicket', 'url method isDirect'), { input: at })).data
   if (direct?.createUploadTicket.isDirect) {
     await fetch(direct.createUploadTicket.url, { method: direct.createUploadTicket.method, body: 'direct' })

@@ -60,7 +60,8 @@ export const listFolder = defineTool({
 export const stat = defineTool({
   name: 'stat',
   title: 'Describe an entry',
-  description: 'Returns the facts about one file or folder, with its version (etag) and stored checksums.',
+  description:
+    'Returns the facts about one file or folder, with its version (etag) and stored checksums, and the space that quotas leave.',
   annotations: hints.reads,
   needs: needs.read,
   showsData: true,
@@ -69,10 +70,13 @@ export const stat = defineTool({
     mimeType: z.string().nullable(),
     etag: z.string().nullable(),
     checksums: z.record(z.string(), z.string()),
+    bytesLeft: z.number().nullable().describe('The bytes that can still be stored there; null if no quota says'),
   }),
   async run(location, { services, viewer, signal }) {
     const entry = await services.files.stat(viewer, location, signal)
     const { mimeType, etag, checksums } = entry
-    return { ...toListedByPath(entry), mimeType, etag, checksums: { ...checksums } }
+    const space = await services.quotas.spaceAt(viewer, location)
+    const bytesLeft = space?.available ?? null
+    return { ...toListedByPath(entry), mimeType, etag, checksums: { ...checksums }, bytesLeft }
   },
 })
