@@ -1,7 +1,7 @@
 /** The quota of a storage: administrators set it, and everybody sees their own. */
 import t from 'tap'
 import { inTurn } from '../support/extent.ts'
-import { button, dialog, isGood, startFiles } from './files.ts'
+import { button, dialog, isGood, row, startFiles } from './files.ts'
 
 const files = await startFiles(t)
 if (files) {
@@ -35,6 +35,36 @@ if (files) {
       await page.getByText('Quota: 1 of 10 files').waitFor({ state: 'hidden' })
     })
   }
+
+  t.test('an administrator sets the quotas of a folder and of a member', async t => {
+    const { page: address } = await store('Team', { 'team/b.bin': 'b'.repeat(1_500_000) })
+    const { createInvite } = await app.ask(
+      'mutation { createInvite(input: { role: EDITOR, providerAccess: { all: true } }) { invite } }',
+      {},
+      owner.token,
+    )
+    await app.register('anna@example.org', { invite: createInvite.invite })
+    const page = await open(t)
+    await page.goto('/settings/members')
+    const member = page.getByRole('row').filter({ hasText: 'anna@example.org' })
+    await member.getByRole('button', { name: 'Quota' }).click()
+    const form = dialog(page)
+    await form.getByLabel('Gigabytes').fill('3')
+    await isGood(t, page)
+    await form.getByRole('button', { name: 'Save' }).click()
+    await form.waitFor({ state: 'hidden' })
+    await member.getByRole('button', { name: 'Quota' }).click()
+    await form.getByText('Quota: 0 B of 3.00 GB used').waitFor()
+    await page.keyboard.press('Escape')
+    await page.goto(address)
+    await row(page, 'team').getByRole('button', { name: 'Actions' }).click()
+    await page.getByRole('menuitem', { name: 'Details' }).click()
+    await button(page, 'Set quota').click()
+    await page.getByLabel('Gigabytes').fill('0.003')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Quota: 1.50 MB of 3.00 MB used').waitFor()
+    await isGood(t, page)
+  })
 
   t.test('people see their own quota in their profile', async t => {
     await app.ask(

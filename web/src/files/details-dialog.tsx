@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 import { Link } from 'react-router'
 import { childPath, type StorageLocation } from '../api/locations.ts'
 import { usePermissions } from '../api/session.ts'
@@ -7,10 +7,14 @@ import { texts as auditTexts } from '../texts/audit.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/files.tsx'
 import { formatBytes, formatMinute } from '../texts/format.ts'
+import { texts as quotaTexts } from '../texts/quotas.ts'
+import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { Dialog, DialogEnd } from '../ui/dialog.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { Loading } from '../ui/loading.tsx'
+import { QuotaBars, type QuotaUsage } from '../ui/quota-bars.tsx'
+import { QuotaDialog } from '../ui/quota-dialog.tsx'
 import { type Entry, folderUsage } from './operations.ts'
 import { Protection } from './protection.tsx'
 import './details.css'
@@ -56,6 +60,9 @@ export function DetailsDialog({
           {data && <FileFacts details={data} />}
           {data && <Protection location={location} lock={data.lock} hold={data.hold} onChange={() => void refetch()} />}
           {isFolder && <FolderFacts folder={location} />}
+          {data?.__typename === 'Folder' && (
+            <FolderQuota name={entry.name} folder={location} quota={data.quotaRule} onChange={refetch} />
+          )}
         </dl>
         {error && <ErrorBox error={error} retry={refetch} />}
         {!data && !error && <Loading label={common.loading} />}
@@ -111,6 +118,32 @@ function FolderFacts({ folder }: { folder: StorageLocation }) {
   return <Fact title={texts.contents}>{error ? texts.usageUnknown : data ? texts.usage(data) : texts.counting}</Fact>
 }
 
+/** Shows the quota of a folder, and the button that sets it. */
+function FolderQuota({
+  name,
+  folder,
+  quota,
+  onChange,
+}: {
+  name: string
+  folder: StorageLocation
+  quota: QuotaUsage | null
+  onChange: () => Promise<unknown>
+}) {
+  const { isUnrestricted } = usePermissions()
+  const [isOpen, setIsOpen] = useState(false)
+  if (!quota && !isUnrestricted) return null
+  const action = isUnrestricted && <Button onPress={() => setIsOpen(true)}>{quotaTexts.setQuota}</Button>
+  return (
+    <Fact title={quotaTexts.quota} copy={action}>
+      {quota ? <QuotaBars quota={quota} /> : quotaTexts.noQuota}
+      {isOpen && (
+        <QuotaDialog name={name} subject={folder} quota={quota} onSaved={onChange} onClose={() => setIsOpen(false)} />
+      )}
+    </Fact>
+  )
+}
+
 function History({ location, onLeave }: { location: StorageLocation; onLeave: () => void }) {
   const { data, error, refetch } = useQuery({
     queryKey: ['history', location],
@@ -157,6 +190,7 @@ const DetailsQuery = graphql(`
       lock { id path holderName holder { id } expiresAt }
       hold { id path until reason }
       ... on File { size mimeType etag checksums { algorithm hex } }
+      ... on Folder { quotaRule { bytes files usedBytes usedFiles isExact } }
     }
   }
 `)

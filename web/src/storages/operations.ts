@@ -60,12 +60,6 @@ export const QuotaQuery = graphql(`
   }
 `)
 
-export const SetQuotaMutation = graphql(`
-  mutation SetQuota($input: SetQuotaInput!) {
-    setQuota(input: $input) { id }
-  }
-`)
-
 export const TrashCostQuery = graphql(`
   query TrashCost($id: ID!) {
     provider(id: $id) { trashDays trash { days isOneStep } }

@@ -17,6 +17,7 @@ import { LoadState } from '../ui/loading.tsx'
 import { AdminOnly, PageHead } from '../ui/page.tsx'
 import { providerStatuses, statusHelp } from '../ui/provider-status.ts'
 import { QuotaBars } from '../ui/quota-bars.tsx'
+import { QuotaDialog } from '../ui/quota-dialog.tsx'
 import { SpaceMeter } from '../ui/space-meter.tsx'
 import { Time } from '../ui/time.tsx'
 import { notify } from '../ui/toasts.tsx'
@@ -29,7 +30,6 @@ import {
   QuotaQuery,
   TestMutation,
 } from './operations.ts'
-import { QuotaDialog } from './quota-dialog.tsx'
 
 export function StoragesPage() {
   return (
@@ -124,9 +124,13 @@ function ActionDialog({
 }
 
 /** The dialog appears once the present quota is known. */
-function StorageQuota(props: Omit<ComponentProps<typeof QuotaDialog>, 'quota'>) {
-  const { data } = useSpace(props.provider.id)
-  return data ? <QuotaDialog {...props} quota={data.provider.quotaRule} /> : null
+function StorageQuota({
+  provider: { id, name },
+  ...props
+}: Pick<ComponentProps<typeof QuotaDialog>, 'onSaved' | 'onClose'> & { provider: ManagedProvider }) {
+  const { data } = useSpace(id)
+  if (!data) return null
+  return <QuotaDialog name={name} subject={{ providerId: id }} quota={data.provider.quotaRule} {...props} />
 }
 
 function useSpace(providerId: string) {

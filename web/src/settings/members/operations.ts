@@ -7,6 +7,7 @@ export const MembersQuery = graphql(`
         id email name role isServiceAccount createdAt deactivatedAt directory directoryName
         groups { id name }
         providerAccess { all restrictions { basePath provider { id name } } }
+        quotaRule { bytes files usedBytes usedFiles isExact }
       }
       pageInfo { endCursor hasNextPage }
     }

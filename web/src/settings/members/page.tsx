@@ -6,6 +6,7 @@ import { ask } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { installation, useSession } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
+import { texts as quotaTexts } from '../../texts/quotas.ts'
 import { texts as securityTexts } from '../../texts/security.tsx'
 import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -13,6 +14,7 @@ import { Confirm } from '../../ui/dialog.tsx'
 import { LoadState } from '../../ui/loading.tsx'
 import { AdminOnly, PageHead } from '../../ui/page.tsx'
 import { ShowMore, usePages } from '../../ui/pages.tsx'
+import { QuotaDialog } from '../../ui/quota-dialog.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { notify } from '../../ui/toasts.tsx'
@@ -31,7 +33,7 @@ import { RoleAndGroups } from './role-and-groups.tsx'
 
 type MemberDialog =
   | { kind: 'invite' }
-  | { kind: 'view' | 'edit' | 'reset' | 'link' | 'activity' | 'factors' | 'remove'; member: Member }
+  | { kind: 'view' | 'edit' | 'quota' | 'reset' | 'link' | 'activity' | 'factors' | 'remove'; member: Member }
 
 export function MembersPage() {
   return (
@@ -69,6 +71,7 @@ function Members() {
           members={members}
           onView={member => setOpen({ kind: 'view', member })}
           onEdit={member => setOpen({ kind: 'edit', member })}
+          onQuota={member => setOpen({ kind: 'quota', member })}
           onReset={member => setOpen({ kind: 'reset', member })}
           onLink={data?.singleSignOn.length ? member => setOpen({ kind: 'link', member }) : null}
           onActivity={member => setOpen({ kind: 'activity', member })}
@@ -81,6 +84,15 @@ function Members() {
       {open?.kind === 'invite' && <InviteDialog onCreated={() => void reloadInvites()} onClose={close} />}
       {open?.kind === 'view' && <ViewDialog member={open.member} onClose={close} />}
       {open?.kind === 'edit' && <EditMemberDialog member={open.member} onSaved={reload} onClose={close} />}
+      {open?.kind === 'quota' && (
+        <QuotaDialog
+          name={open.member.name ?? open.member.email}
+          subject={{ userId: open.member.id }}
+          quota={open.member.quotaRule}
+          onSaved={reload}
+          onClose={close}
+        />
+      )}
       {open?.kind === 'reset' && <ResetDialog member={open.member} onClose={close} />}
       {open?.kind === 'link' && <LinkInviteDialog member={open.member} onClose={close} />}
       {open?.kind === 'activity' && <ActivityDialog member={open.member} onChanged={reload} onClose={close} />}
@@ -117,6 +129,7 @@ function Members() {
 interface MemberActions {
   onView: (member: Member) => void
   onEdit: (member: Member) => void
+  onQuota: (member: Member) => void
   onReset: (member: Member) => void
   /** Null on a server without single sign-on. */
   onLink: ((member: Member) => void) | null
@@ -136,7 +149,7 @@ function MemberTable({ members, ...actions }: MemberActions & { members: readonl
 }
 
 function Row({ member, ...actions }: MemberActions & { member: Member }) {
-  const { onView, onEdit, onReset, onLink, onActivity, onFactors, onRemove } = actions
+  const { onView, onEdit, onQuota, onReset, onLink, onActivity, onFactors, onRemove } = actions
   const { user: self } = useSession().viewer
   const { id, name, email, role, createdAt, deactivatedAt, providerAccess } = member
   const nameId = `member-${id}`
@@ -167,6 +180,9 @@ function Row({ member, ...actions }: MemberActions & { member: Member }) {
             </Button>
             <Button onPress={() => onEdit(member)} aria-describedby={nameId}>
               {common.edit}
+            </Button>
+            <Button onPress={() => onQuota(member)} aria-describedby={nameId}>
+              {quotaTexts.quota}
             </Button>
             <Button onPress={() => onReset(member)} aria-describedby={nameId}>
               {texts.resetPassword}

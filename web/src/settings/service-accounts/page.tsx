@@ -7,6 +7,7 @@ import { graphql } from '../../api/graphql.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/groups.tsx'
+import { texts as quotaTexts } from '../../texts/quotas.ts'
 import { texts as settings } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
@@ -15,6 +16,7 @@ import { NameField } from '../../ui/field.tsx'
 import { LoadState } from '../../ui/loading.tsx'
 import { AdminOnly, PageHead } from '../../ui/page.tsx'
 import { ShowMore, usePages } from '../../ui/pages.tsx'
+import { QuotaDialog } from '../../ui/quota-dialog.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { AccessSummary, fullAccess, isNothingChosen, type Role, roleChoices, toAccessInput } from '../access/access.tsx'
@@ -35,7 +37,7 @@ const RenameServiceAccountMutation = graphql(`
   }
 `)
 
-type AccountDialog = { kind: 'new' } | { kind: 'view' | 'edit' | 'rename' | 'remove'; account: Member }
+type AccountDialog = { kind: 'new' } | { kind: 'view' | 'edit' | 'quota' | 'rename' | 'remove'; account: Member }
 
 export function ServiceAccountsPage() {
   return (
@@ -78,6 +80,15 @@ function ServiceAccounts() {
       {open?.kind === 'new' && <NewAccountDialog onCreated={reload} onClose={close} />}
       {open?.kind === 'view' && <ViewDialog member={open.account} onClose={close} />}
       {open?.kind === 'edit' && <EditMemberDialog member={open.account} onSaved={reload} onClose={close} />}
+      {open?.kind === 'quota' && (
+        <QuotaDialog
+          name={open.account.name ?? ''}
+          subject={{ userId: open.account.id }}
+          quota={open.account.quotaRule}
+          onSaved={reload}
+          onClose={close}
+        />
+      )}
       {open?.kind === 'rename' && (
         <NameDialog
           title={common.renameTitle(open.account.name ?? '')}
@@ -132,6 +143,9 @@ function Row({ account, onOpen }: { account: Member; onOpen: (dialog: AccountDia
           </Button>
           <Button onPress={() => onOpen({ kind: 'edit', account })} aria-describedby={nameId}>
             {common.edit}
+          </Button>
+          <Button onPress={() => onOpen({ kind: 'quota', account })} aria-describedby={nameId}>
+            {quotaTexts.quota}
           </Button>
           <Button onPress={() => onOpen({ kind: 'rename', account })} aria-describedby={nameId}>
             {common.rename}

@@ -1,25 +1,37 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask } from '../api/client.ts'
+import { graphql } from '../api/graphql.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/quotas.ts'
-import { FormDialog } from '../ui/dialog.tsx'
-import { TextField } from '../ui/field.tsx'
-import type { QuotaUsage } from '../ui/quota-bars.tsx'
-import { SetQuotaMutation } from './operations.ts'
+import { FormDialog } from './dialog.tsx'
+import { TextField } from './field.tsx'
+import { QuotaBars, type QuotaUsage } from './quota-bars.tsx'
+
+const SetQuotaMutation = graphql(`
+  mutation SetQuota($input: SetQuotaInput!) {
+    setQuota(input: $input) { id }
+  }
+`)
 
 const gigabyte = 1_000_000_000
 
-/** Sets the quota of a whole storage. Without any limit, it is removed. */
+/** What a quota is of: a storage or one of its folders, or a member. */
+export type QuotaSubject = { providerId: string; path?: string } | { userId: string }
+
+/** Sets a quota. Without any limit, it is removed. */
 export function QuotaDialog({
-  provider,
+  name,
+  subject,
   quota,
   onSaved,
   onClose,
 }: {
-  provider: { id: string; name: string }
+  /** The name of the subject. */
+  name: string
+  subject: QuotaSubject
   quota: QuotaUsage | null
-  onSaved: () => Promise<void>
+  onSaved: () => Promise<unknown>
   onClose: () => void
 }) {
   const [size, setSize] = useState(quota?.bytes == null ? '' : String(quota.bytes / gigabyte))
@@ -30,14 +42,15 @@ export function QuotaDialog({
       const count = files.trim() === '' ? null : Number(files)
       // There is nothing to remove.
       if (bytes === null && count === null && quota === null) return
-      await ask(SetQuotaMutation, { input: { providerId: provider.id, bytes, files: count } })
+      await ask(SetQuotaMutation, { input: { ...subject, bytes, files: count } })
       await onSaved()
     },
     onSuccess: onClose,
   })
   return (
-    <FormDialog title={texts.quotaTitle(provider.name)} action={common.save} submit={save} onClose={onClose}>
-      <p className="help">{texts.quotaHelp}</p>
+    <FormDialog title={texts.quotaTitle(name)} action={common.save} submit={save} onClose={onClose}>
+      {quota && <QuotaBars quota={quota} />}
+      <p className="help">{'userId' in subject ? texts.memberQuotaHelp : texts.quotaHelp}</p>
       <TextField
         label={texts.gigabytes}
         description={texts.noLimit}
