@@ -179,6 +179,7 @@ t.test('inputs that make no sense, and missing rights', async t => {
     { kind: 'RESTORE', sources },
     { kind: 'RESTORE', sources, restoreAt: '2999-01-01T00:00:00Z' },
     { kind: 'RESTORE', sources, restoreAt, target: { providerId: a, path: '/' } },
+    { kind: 'RESTORE', sources, restoreAt, deleteExtra: true, permanent: true },
     { kind: 'DELETE', sources, restoreAt },
   ]) {
     t.equal(await reasonOf(input), 'INVALID_INPUT')

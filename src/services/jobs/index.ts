@@ -285,7 +285,7 @@ function repeatedEntriesOf({ sources, target }: JobRecord): NewJobEntry[] {
 }
 
 /** @throws INVALID_INPUT */
-function requireComplete({ kind, sources, target, deleteExtra, restoreAt }: NewJobInput): void {
+function requireComplete({ kind, sources, target, deleteExtra, permanent, restoreAt }: NewJobInput): void {
   if (sources.length === 0 || sources.length > maxSources) {
     throw new AppError('INVALID_INPUT', `A job has 1 to ${maxSources} sources.`)
   }
@@ -303,6 +303,7 @@ function requireComplete({ kind, sources, target, deleteExtra, restoreAt }: NewJ
   if (kind === 'RESTORE' && (!restoreAt || Number.isNaN(restoreAt.getTime()) || restoreAt >= new Date())) {
     throw new AppError('INVALID_INPUT', 'Give the time in the past whose state comes back as "restoreAt".')
   }
+  if (kind === 'RESTORE' && permanent) throw new AppError('INVALID_INPUT', 'A RESTORE deletes nothing for good.')
   if (kind !== 'RESTORE' && restoreAt) throw new AppError('INVALID_INPUT', '"restoreAt" is only for the kind RESTORE.')
 }
 
