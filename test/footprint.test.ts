@@ -29,9 +29,6 @@ const tenth = 1.1
 /** MB of an idle server and its PostgreSQL, in shared memory counted once (PSS). */
 const idleLimit = 170
 
-// The build and a first start take long on a busy machine.
-t.setTimeout(180_000)
-
 t.test('the installation, the start and the idle server grow by less than a tenth', async t => {
   // Inside the project, where the bundle finds the packages that it does not contain.
   const bundle = await mkdtemp(join(root, '.dist-'))

@@ -72,7 +72,7 @@ t.test('npm test runs each file once, alone or together with others', async t =>
   const run: string[] = []
   for await (const name of glob(include, { cwd: join(root, '..') })) run.push(name)
   t.ok(run.length <= mostProcesses, `${run.length} processes: let new files run together with others`)
-  const entries = run.filter(name => name.startsWith('test/together/'))
+  const entries = run.filter(name => name.startsWith('test/_together/'))
   const [folders, parts] = [new Set<string>(), new Set<string>()]
   for (const entry of entries) {
     const [, list = '', part = '0', of = '1'] =
@@ -90,7 +90,7 @@ t.test('npm test runs each file once, alone or together with others', async t =>
     ...run.filter(name => !entries.includes(name)),
     ...together.map(path => relative(join(root, '..'), path)),
   ]
-  const wanted = files.filter(name => name.endsWith('.test.ts') && !/^(?:nightly|together)\//.test(name))
+  const wanted = files.filter(name => name.endsWith('.test.ts') && !/^(?:nightly|_together)\//.test(name))
   t.same(once.toSorted(), [`test/${own}`, ...wanted.map(name => `test/${name}`)].toSorted())
 })
 

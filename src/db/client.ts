@@ -13,6 +13,8 @@ export type Connection = { connectionString: string } | { host: string; port: nu
 export interface DatabaseOptions {
   /** The maximum number of connections. */
   max?: number
+  /** Milliseconds that a query waits for one of them. */
+  connectTimeout?: number
   /** Called when a connection breaks while idle. The pool replaces it. */
   onError?: (error: Error) => void
   /** Called when a query has ended, with the error if it failed. */
@@ -32,7 +34,7 @@ export function connect(connection: Connection, options: DatabaseOptions = {}): 
   const pool = new pg.Pool({
     ...connection,
     max: options.max ?? 10,
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: options.connectTimeout ?? 10_000,
     application_name: 'stowage',
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelay,

@@ -16,8 +16,6 @@ import { faultProxy } from '../servers/fault-proxy.ts'
 import { azureConfigFor, openAzure, smallLimits } from './azure-provider.ts'
 import { recordingHost, silentHost } from './host.ts'
 
-t.setTimeout(120_000)
-
 const server = await azureServer(t)
 const container = await server.newContainer()
 const { containerName } = container

@@ -20,8 +20,6 @@ import { hierarchy } from '../servers/hierarchy.ts'
 import { azureConfigFor, smallLimits } from './azure-provider.ts'
 import { silentHost } from './host.ts'
 
-t.setTimeout(120_000)
-
 const server = await azureServer(t)
 const container = await server.newContainer()
 const { endpoint, dfsEndpoint, operations } = await hierarchy(t, container)

@@ -28,8 +28,6 @@ import { until } from '../support/until.ts'
 import { openAzure } from './azure-provider.ts'
 import { recordingHost, UploadRecord } from './host.ts'
 
-t.setTimeout(120_000)
-
 const mib = 1024 * 1024
 const server = await azureServer(t)
 const container = await server.newContainer()

@@ -8,8 +8,6 @@ import { extent } from '../support/extent.ts'
 import { azureConfigFor, openAzure } from './azure-provider.ts'
 import { faults, runConformance } from './conformance.ts'
 
-t.setTimeout(120_000)
-
 const server = await azureServer(t)
 const { containerName } = await server.newContainer()
 const prefixes = new Map<StorageProvider, string>()

@@ -178,7 +178,7 @@ t.test('a folder that is repeatedly replaced by a link to the outside never lead
   t.strictSame((await readdir(join(root, '.stowage-staging'))).length, 0, 'no unfinished file remains')
 })
 
-t.test('FIFOs, sockets and devices are not served and block no call', { timeout: 10_000 }, async t => {
+t.test('FIFOs, sockets and devices are not served and block no call', { timeout: 60_000 }, async t => {
   const { provider, root } = await openTemporary(t)
   await makeFolder(provider, 'folder')
   await run('mkfifo', [join(root, 'folder/fifo')])

@@ -21,9 +21,6 @@ import { extent } from '../support/extent.ts'
 import { UploadRecord } from './host.ts'
 import { openFolder, openWorld } from './nextcloud-world.ts'
 
-// A case waits for a server that does not join its chunks.
-t.setTimeout(120_000)
-
 const mib = 1024 * 1024
 const chunk = { method: 'PUT', path: /\/uploads\// }
 const begin = { method: 'MKCOL', path: /\/uploads\// }

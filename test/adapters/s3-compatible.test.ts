@@ -5,8 +5,6 @@ import { type Fault, faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { openS3 } from './s3-provider.ts'
 
-t.setTimeout(120_000)
-
 const server = await s3Server(t)
 const bucket = await server.newBucket()
 

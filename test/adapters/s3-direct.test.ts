@@ -8,8 +8,6 @@ import { type Fault, faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { openS3 } from './s3-provider.ts'
 
-t.setTimeout(120_000)
-
 const server = await s3Server(t)
 
 t.test('a key is encoded as its signature needs it', async t => {

@@ -10,8 +10,6 @@ import { startApp } from '../support/app.ts'
 
 const mib = 1024 * 1024
 
-t.setTimeout(120_000)
-
 async function start(t: Test) {
   const server = await s3Server(t)
   const bucket = await server.newBucket()

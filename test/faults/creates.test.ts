@@ -12,8 +12,6 @@ import { sha256 } from './ledger.ts'
 
 const mib = 1024 * 1024
 
-t.setTimeout(240_000)
-
 /** Describes a file as all kinds of requests see it. */
 async function seen(client: Client, token: string, providerId: string, folder: string): Promise<string> {
   const path = `${folder}/file`
@@ -53,9 +51,13 @@ function freeze(proxy: FaultProxy, number: number) {
   const released = Promise.withResolvers<void>()
   proxy.fault = ({ method }) => {
     if (method === 'GET' || method === 'HEAD' || count++ !== number) return undefined
-    // S3 has finished the request by then.
-    setTimeout(frozen.resolve, 150)
-    return { answerAfter: released.promise }
+    return {
+      // S3 has finished the request.
+      answerAfter() {
+        frozen.resolve()
+        return released.promise
+      },
+    }
   }
   return { frozen: frozen.promise, release: released.resolve }
 }

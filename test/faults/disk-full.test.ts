@@ -16,8 +16,6 @@ import { staged, startWorld } from './world.ts'
 const run = promisify(execFile)
 const mib = 1024 * 1024
 
-t.setTimeout(120_000)
-
 const mount = (folder: string) => run('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'none', folder])
 
 /** Returns the reason to skip the test, or false. */

@@ -17,7 +17,7 @@ import { openDescriptors, staged, startWorld } from './world.ts'
 
 const mib = 1024 * 1024
 
-t.setTimeout(rounds(0) > 0 ? 3_600_000 : 240_000)
+t.setTimeout(rounds(0) > 0 ? 3_600_000 : 300_000)
 
 t.test('dropped connections leave nothing partial', async t => {
   const random = dice(t)

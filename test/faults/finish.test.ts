@@ -13,8 +13,6 @@ import { sha256 } from './ledger.ts'
 
 const mib = 1024 * 1024
 
-t.setTimeout(120_000)
-
 /** Makes the update that records a stored file fail. Resolves with a function that ends the fault. */
 async function failToRecord(db: Database): Promise<() => Promise<void>> {
   await sql`create or replace function refuse() returns trigger language plpgsql

@@ -14,7 +14,7 @@ import { openDescriptors, staged, startWorld, type World } from './world.ts'
 
 const mib = 1024 * 1024
 
-t.setTimeout(rounds(0) > 0 ? 3_600_000 : 240_000)
+t.setTimeout(rounds(0) > 0 ? 3_600_000 : 300_000)
 
 t.test('repeated kills under load lose no acknowledged change', async t => {
   const random = dice(t)

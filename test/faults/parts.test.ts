@@ -12,8 +12,6 @@ import { startWorld } from './world.ts'
 
 const mib = 1024 * 1024
 
-t.setTimeout(120_000)
-
 t.test('the sweep aborts the multipart uploads of a killed server and no others', async t => {
   const server = await s3Server(t)
   const bucket = await server.newBucket()

@@ -13,8 +13,6 @@ import { startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { gated, type Moment } from './gated-adapter.ts'
 
-t.setTimeout(240_000)
-
 const secret = 'a secret that only these tests have'
 const remove = 'mutation ($input: DeleteInput!) { delete(input: $input) { trashItem { id } } }'
 const trash = 'query ($id: ID!) { trash(providerId: $id) { nodes { id originalPath } } }'

@@ -14,8 +14,6 @@ import type { AdapterDefinition, StoragePath, StorageProvider } from '../../adap
 import { startApp, type TestApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(240_000)
-
 const moments = ['before it is kept', 'before it is replaced', 'after it is replaced'] as const
 type Moment = (typeof moments)[number]
 

@@ -7,8 +7,6 @@ import type { AdapterDefinition, Call, Entry, ReadResult, StoragePath } from '..
 import { startApp } from '../support/app.ts'
 import { eventually, head, talk } from './socket.ts'
 
-t.setTimeout(120_000)
-
 const never = () => new Promise<never>(() => {})
 const large = Buffer.alloc(16 * 1024 * 1024, 'large')
 

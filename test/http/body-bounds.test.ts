@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 import { eventually, head, talk } from './socket.ts'
 
 /** Milliseconds. */
-const bodyTimeout = 400
+const bodyTimeout = 1000
 /** The time until the connection is then closed on a busy machine, in milliseconds. */
 const slack = 60_000
 

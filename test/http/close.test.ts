@@ -41,8 +41,8 @@ t.test('a connection that was opened in advance and never used does not delay th
   const server = await startHttp(t)
   const unused = await talk(server.port)
   const begin = performance.now()
-  await closeGracefully(server.app, 20_000)
-  t.ok(performance.now() - begin < 10_000, 'close does not wait for the first request')
+  await closeGracefully(server.app, 60_000)
+  t.ok(performance.now() - begin < 50_000, 'close does not wait for the first request')
   t.equal(await unused.ended, false)
 })
 

@@ -95,8 +95,6 @@ async function setUp(t: Test) {
   return { app, gate, owner, gated, local, assign, person, late, names }
 }
 
-t.setTimeout(90_000)
-
 t.test('a delayed step is authorized again', async t => {
   const { app, owner, gated, local, assign, person, late, names } = await setUp(t)
   const remove = 'mutation ($input: DeleteInput!) { delete(input: $input) { __typename } }'

@@ -1,7 +1,7 @@
 /** A TCP client that sends exactly the given bytes. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '../support/until.ts'
 
 export { eventually } from '../support/until.ts'
 
@@ -33,14 +33,8 @@ export async function talk(port: number): Promise<Talk> {
     received,
     send: data => new Promise((resolve, reject) => socket.write(data, error => (error ? reject(error) : resolve()))),
     async until(pattern) {
-      for (let waited = 0; waited < 5000; waited += 5) {
-        const match = pattern.exec(received())
-        if (match) return match
-        await sleep(5)
-      }
-      throw new Error(
-        `Nothing that matches ${pattern} arrived within 5 s, only ${JSON.stringify(received().slice(-500))}`,
-      )
+      await until(() => pattern.test(received()) || [String(pattern), received().slice(-500)], { every: 5 })
+      return pattern.exec(received()) as RegExpExecArray
     },
     ended: end.promise,
   }

@@ -6,10 +6,8 @@ import t from 'tap'
 import { startApp } from '../support/app.ts'
 import { eventually, head, talk } from './socket.ts'
 
-t.setTimeout(120_000)
-
 t.test('clients that stall are cut, slow ones are not', async t => {
-  const app = await startApp(t, { settings: { stallTimeout: 1 } })
+  const app = await startApp(t, { settings: { stallTimeout: 2 } })
   const { token } = await app.register('owner@example.org')
   const providerId = await app.connectProvider(token, 'local', { root: app.folder })
   const port = Number(new URL(app.url).port)
@@ -35,7 +33,7 @@ t.test('clients that stall are cut, slow ones are not', async t => {
     await client.until(/\r\n\r\n/)
     client.socket.pause()
     const began = performance.now()
-    await eventually(() => assert.equal(app.app.server.transfers.size, 0), 20_000)
+    await eventually(() => assert.equal(app.app.server.transfers.size, 0))
     t.comment(`cut after ${Math.round(performance.now() - began)} ms`)
     client.socket.destroy()
     await nothingIsLeft()

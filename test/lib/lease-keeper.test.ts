@@ -20,7 +20,7 @@ t.test('a lease is lost when the database does not respond, and not after a sing
   const startedAt = performance.now()
   using _keeper = new LeaseKeeper({
     interval: 5,
-    timeout: 60,
+    timeout: 1000,
     async renew() {
       renewals += 1
       if (renewals === 1) throw new Error('The database fails once')
@@ -31,7 +31,7 @@ t.test('a lease is lost when the database does not respond, and not after a sing
     },
   })
   await until(() => lostAfter !== null)
-  t.ok(Number(lostAfter) > 60)
+  t.ok(Number(lostAfter) > 1000)
   t.equal(renewals, 2, 'one renewal runs at a time')
 })
 

@@ -5,8 +5,6 @@ import { toolCall } from '../support/mcp.ts'
 import { until } from '../support/until.ts'
 import { startMcpWorld } from './clients.ts'
 
-t.setTimeout(120_000)
-
 t.test('names match in upper and lower case and in any Unicode form', async t => {
   const { app, token, providerId, tool } = await startMcpWorld(t)
   for (const path of ['/Reports/Über.txt', '/Reports/u\u0308ber 2.TXT', '/other/unter.txt', '/a/b/c/ÜBER'])

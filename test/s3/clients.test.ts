@@ -13,8 +13,6 @@ import { createS3World } from './world.ts'
 const run = promisify(execFile)
 const mib = 1024 * 1024
 
-t.setTimeout(180_000)
-
 t.test('programs that speak S3', async t => {
   await requirePrograms({
     who: 'The tests of S3 clients',

@@ -15,8 +15,8 @@ export type Fault =
   | { stallAnswerAfter: number }
   /** The server gets the request after this promise. */
   | { holdUntil: Promise<unknown> }
-  /** The server handles the request, and its response waits for this promise. */
-  | { answerAfter: Promise<unknown> }
+  /** The server handles the request, and its response waits for this promise, or for what the function then returns. */
+  | { answerAfter: Promise<unknown> | (() => Promise<unknown>) }
   /** The server handles the request, and its response is lost. */
   | 'lose answer'
   /** The request never gets a response. */
@@ -69,7 +69,10 @@ export async function faultProxy(t: Scope, upstream: string): Promise<FaultProxy
     req.on('end', () => outgoing.end())
     outgoing.on('response', async incoming => {
       incoming.on('error', cut)
-      if (typeof fault === 'object' && 'answerAfter' in fault) await fault.answerAfter
+      if (typeof fault === 'object' && 'answerAfter' in fault) {
+        const { answerAfter } = fault
+        await (typeof answerAfter === 'function' ? answerAfter() : answerAfter)
+      }
       if (fault === 'lose answer') {
         incoming.resume().on('end', cut)
         return

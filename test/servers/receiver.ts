@@ -34,9 +34,7 @@ export async function startReceiver(t: Pick<Test, 'teardown'>): Promise<Receiver
     responds: { status: 204 },
     async first(type) {
       const find = () => receiver.messages.find(({ payload }) => payload.type === type)
-      await until(() => find() !== undefined || receiver.messages.map(({ payload }) => payload.type), {
-        within: 15_000,
-      })
+      await until(() => find() !== undefined || receiver.messages.map(({ payload }) => payload.type))
       return find() as Message
     },
   }

@@ -80,7 +80,7 @@ t.test('not known to be one', async t => {
   await t.test('a local folder without ids', t =>
     everyCase(t, { isKnown: false, isThorough: isThorough || isNight, connect: () => newStore(local()) }),
   )
-  await t.test('a bucket through two host names', async t => {
+  await atNight(t, 'a bucket through two host names', async t => {
     const { endpoint } = (await onS3.config('')) as { endpoint: string }
     const other = endpoint.replace('127.0.0.1', 'localhost')
     t.not(other, endpoint)

@@ -15,8 +15,6 @@ import { extent, inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { type ProviderClient, providerClient, transfers } from './transfers.ts'
 
-t.setTimeout(180_000)
-
 t.test('local, S3 and Google Drive', async t => {
   const fake = await startGoogleDrive(t)
   const s3 = await s3Server(t)

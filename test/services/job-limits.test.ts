@@ -124,7 +124,7 @@ t.test('a throttle lets its rate pass, whatever the number of streams', async t 
   }
   await Promise.all([stream(), stream(), stream(), stream()])
   const seconds = (performance.now() - from) / 1000
-  t.ok(seconds > 1.2 && seconds < 10, `4 MB at 2 MB/s took ${seconds} s`)
+  t.ok(seconds > 1.2 && seconds < 60, `4 MB at 2 MB/s took ${seconds} s`)
 })
 
 t.test('an abort ends the wait for a throttle', async t => {
@@ -146,7 +146,7 @@ t.test('a job keeps to the bytes per second of its source and of its target', as
   for (const limited of [world.source, world.target]) {
     await limit(world, limited, { bytesPerSecond: 3 * mb })
     const seconds = await ended(world, await start(world, '/f', world.target, `/${limited}`))
-    t.ok(seconds > 1.5 && seconds < 20, `6 MB at 3 MB/s took ${seconds} s`)
+    t.ok(seconds > 1.5 && seconds < 60, `6 MB at 3 MB/s took ${seconds} s`)
     await limit(world, limited, {})
   }
 })

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { warnUntilOwned } from '../../src/start/serve.ts'
-import { eventually } from '../http/socket.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { main, runProgram, startProgram, temporaryFolder } from '../support/program.ts'
+import { eventually, until } from '../support/until.ts'
 
 const register = 'mutation ($input: RegisterInput!) { register(input: $input) { token user { role } } }'
 const installation = '{ installation { hasOwner needsSetupCode } }'
@@ -102,8 +102,11 @@ t.test('the log warns until the workspace has an owner', async t => {
   t.match(warned[0], /become its owner.*STOWAGE_SETUP_CODE/)
   await app.register('owner@example.org')
   // A check that was already running may still warn.
-  await sleep(200)
-  warned.length = 0
+  await until(async () => {
+    warned.length = 0
+    await sleep(200)
+    return warned.length === 0 || warned
+  })
   watch('192.0.2.1')
   await sleep(200)
   t.same(warned, [], 'the warnings stop once there is an owner')

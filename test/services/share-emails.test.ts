@@ -9,6 +9,7 @@ import t from 'tap'
 import { mailServer } from '../servers/smtp.ts'
 import { startApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { ask, drop, makeShare, revokeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 
@@ -142,7 +143,7 @@ t.test('email about shares', async t => {
     for (const other of others) await other.close()
   })
 
-  t.test('people learn that the ways to sign in to their account have changed', async t => {
+  atNight(t, 'people learn that the ways to sign in to their account have changed', async t => {
     const ann = await app.register('ann.notice@example.org')
     const messages = async (count: number) => {
       const own = async () =>

@@ -14,8 +14,6 @@ import {
 import { startApp } from '../support/app.ts'
 import { runJob } from './jobs-world.ts'
 
-t.setTimeout(120_000)
-
 const { signal } = new AbortController()
 const p = (path: string) => path as StoragePath
 

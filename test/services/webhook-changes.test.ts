@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { isSigned, startReceiver } from '../servers/receiver.ts'
 import { startApp, type TestAppOptions } from '../support/app.ts'
 import type { Data } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { holdLocks } from '../support/held-locks.ts'
 import { until } from '../support/until.ts'
 
@@ -103,7 +104,7 @@ t.test('a webhook that was changed while its rights were checked is not disabled
   t.match(await show(id), { enabled: true, error: null, createdBy: { email: 'owner@example.org' } })
 })
 
-t.test('a webhook and its deliveries are disabled at once', async t => {
+atNight(t, 'a webhook and its deliveries are disabled at once', async t => {
   const { app, receiver, webhook, upload, show, deliveries } = await setUp(t)
   const { id } = await webhook('')
   receiver.responds = { status: 503, headers: { 'retry-after': '3600' } }

@@ -92,7 +92,9 @@ async function launch(t: Test, connectionString: string, folder: string, options
     },
   })
   const log = createLog(settings.logLevel, sink)
-  const db = connect({ connectionString }, { max: 4, ...(options.onQuery && { onQuery: options.onQuery }) })
+  // On a busy machine, many requests that share few connections wait for long.
+  const pool = { max: 4, connectTimeout: 60_000 }
+  const db = connect({ connectionString }, { ...pool, ...(options.onQuery && { onQuery: options.onQuery }) })
   const { metadataTimeout, bodyTimeout, heartbeat, publicNetworks } = options
   const adapters = typeof options.adapters === 'function' ? options.adapters(folder) : options.adapters
   const { secret = testSecret, previousSecret } = options

@@ -68,7 +68,7 @@ export async function openEvents(
     ended,
     close: () => controller.abort(),
     async first(match) {
-      await until(() => received.some(match) || received, { within: 15_000 })
+      await until(() => received.some(match) || received)
       return received.find(match) as EventStream['received'][number]
     },
   }

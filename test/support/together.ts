@@ -1,6 +1,9 @@
 /**
  * Runs several test files in one process, because each process takes a second of processor time to load the server. Each file
  * is a subtest with its own timeout and teardown.
+ *
+ * tap runs files in the order of their paths. Those in `test/_together/` come first, because they take longest and mostly wait: the
+ * other files use the processor meanwhile.
  */
 import { readdir } from 'node:fs/promises'
 import { registerHooks } from 'node:module'

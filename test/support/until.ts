@@ -8,6 +8,8 @@ interface Deadline {
 }
 
 const [shortest, longest] = [10, 100]
+/** Milliseconds: also enough for a machine with other work. */
+const defaultWithin = 60_000
 
 /**
  * Returns how long to wait before the next check. A twentieth of the time that has passed delays a test by as little, and saves
@@ -21,7 +23,7 @@ function pauseAfter(begin: number): number {
  * Polls until `check` returns true. Other values describe what is missing.
  * @throws after the timeout, with the last value
  */
-export async function until(check: () => unknown, { within = 30_000, every }: Deadline = {}): Promise<void> {
+export async function until(check: () => unknown, { within = defaultWithin, every }: Deadline = {}): Promise<void> {
   for (const begin = performance.now(); ; await sleep(every ?? pauseAfter(begin))) {
     const missing = await check()
     if (missing === true) return
@@ -31,7 +33,7 @@ export async function until(check: () => unknown, { within = 30_000, every }: De
 }
 
 /** Polls until `check` does not throw. @throws the last error after the timeout */
-export async function eventually(check: () => Promise<void> | void, within = 5000): Promise<void> {
+export async function eventually(check: () => Promise<void> | void, within = defaultWithin): Promise<void> {
   for (const begin = performance.now(); ; await sleep(pauseAfter(begin))) {
     try {
       return await check()

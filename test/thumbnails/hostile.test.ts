@@ -99,7 +99,7 @@ t.test('hostile files', async t => {
     const started = performance.now()
     const response = await get(name, bytes)
     t.equal(response.status, 404, name)
-    t.ok(performance.now() - started < 20_000, `${name} ends in time`)
+    t.ok(performance.now() - started < 60_000, `${name} ends in time`)
   }
 
   t.test('an SVG image shows no other file, and runs no script', async t => {

@@ -113,7 +113,7 @@ if (files) {
       t.equal(await add.evaluate(element => element === document.activeElement), true, 'the focus stays in the list')
       await button(page, 'Save').click()
       await dialog(page).waitFor({ state: 'detached' })
-      t.equal(await memberRow.getByText('/blue').count(), 0)
+      await memberRow.getByText('/blue').waitFor({ state: 'detached' })
 
       const member = await open(t, { token, viewport })
       await member.goto(`/files/${id}`)

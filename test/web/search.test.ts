@@ -287,7 +287,7 @@ if (files) {
     await look
     await index()
     // The page shows it without another visit.
-    await page.getByText(/^Indexing for the search/).waitFor({ timeout: 10_000 })
+    await page.getByText(/^Indexing for the search/).waitFor()
     await isGood(t, page)
     await page.goto('/settings/storages')
     await card.getByText(/^Indexing for the search/).waitFor()

@@ -37,12 +37,15 @@ if (files) {
       await page.getByText('“a.txt” was deleted').waitFor()
       await row(page, 'a.txt').waitFor({ state: 'detached' })
       t.same(await names(), ['b.txt', 'sub'])
+      // The message stays under the pointer.
+      await page.locator('.toast').hover()
       await isGood(t, page)
       await undo(page).click()
       await row(page, 'a.txt').waitFor()
       t.equal(await readFile(at('a.txt'), 'utf8'), 'a')
 
-      t.ok(await row(page, 'a.txt').getByRole('checkbox').isChecked(), 'it is selected again')
+      // It is selected again.
+      await until(() => row(page, 'a.txt').getByRole('checkbox').isChecked())
       for (const name of ['b.txt', 'sub']) await pick(page, name)
       await button(page, 'Delete').click()
       await dialog(page).getByText('You can restore them').waitFor()

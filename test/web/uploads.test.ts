@@ -181,7 +181,7 @@ if (files) {
     const some = page.locator('.upload-state', { hasText: /^([1-9]|\d\d)% ·/ })
     const more = page.locator('.upload-state', { hasText: /^[2-9]\d% ·/ })
     await page.goto(to.page)
-    await throttle(3_000_000)
+    await throttle(2_000_000)
     await page.getByLabel('Files to upload').setInputFiles(file)
     await some.waitFor()
     await page.route('**/api/upload/**', route => route.abort('internetdisconnected'))

@@ -18,7 +18,7 @@ import { clusterFolder } from '../../support/memory-folder.ts'
 import type { ServerMessage, ServerProcessOptions } from './server-process.ts'
 
 /** Settings for tests that start and kill many servers, possibly on a busy machine. */
-top.setTimeout(120_000)
+top.setTimeout(300_000)
 
 const QUICK = { fsync: 'off', full_page_writes: 'off' }
 export const AS_ROOT = process.getuid?.() === 0
