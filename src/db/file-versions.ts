@@ -289,7 +289,7 @@ export async function claimVersion(db: Database): Promise<EarlierVersion | null>
   return row ? toVersion(row) : null
 }
 
-function toVersion(row: Selectable<Schema['file_versions']>): EarlierVersion {
+export function toVersion(row: Selectable<Schema['file_versions']>): EarlierVersion {
   return {
     id: row.id,
     providerId: row.provider_id,

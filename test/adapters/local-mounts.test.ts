@@ -80,12 +80,16 @@ function mountTests(): void {
 
       await put(provider, 'disk/copied', 'private', true)
       await chmod(join(root, 'disk/copied'), 0o600)
-      const preserved = async (preserve: (to: StoragePath) => Promise<unknown>) =>
-        void (await preserve(at('kept/copied')))
+      let kept = ''
+      // A path of its own for each attempt, as the host gives it.
+      const preserved = async (preserve: (to: StoragePath) => Promise<unknown>) => {
+        kept += 'x'
+        await preserve(at(`kept/${kept}`))
+      }
       await provider.write(at('disk/copied'), bodyOf('new'), { ...replace, keep: preserved })
-      await has(provider, 'kept/copied', 'private')
+      await has(provider, `kept/${kept}`, 'private')
       t.equal(
-        (await stat(join(root, 'kept/copied'))).mode & 0o777,
+        (await stat(join(root, 'kept', kept))).mode & 0o777,
         0o600,
         'an earlier version is no more readable than the file',
       )

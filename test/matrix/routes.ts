@@ -328,6 +328,7 @@ const s3Routes: Readonly<Record<string, RouteRow>> = {
   'PUT /s3/* of a bucket': s3Bucket('PUT', { needs: readBucket, bounces: true }, ''),
   'GET /s3/* of a location': s3Bucket('GET', { needs: readBucket }, '?location'),
   'GET /s3/* of the versioning': s3Bucket('GET', { needs: readBucket }, '?versioning'),
+  'GET /s3/* of the versions': s3Bucket('GET', { needs: readBucket }, '?versions&max-keys=10'),
   'GET /s3/* of the tags': s3('GET', { needs: readPaths, takes: ['file'] }, ({ locations: [at] }) => ({
     path: `${keyOf(at)}?tagging`,
   })),

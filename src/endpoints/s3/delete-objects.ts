@@ -1,4 +1,5 @@
 /** Deletes one object, or those that the body lists. */
+import { formatKeptId } from '../../auth/id.ts'
 import { grantBases } from '../../auth/policy.ts'
 import { AppError, type Reason, toAppError } from '../../errors.ts'
 import { namesTag } from '../../http/content/conditions.ts'
@@ -6,6 +7,7 @@ import { elementsOf, textOf, type XmlElement } from '../../http/xml.ts'
 import { readXml } from './body.ts'
 import { emptyTag, listedTag, quoteTag, type Tagged } from './conditions.ts'
 import { codeOf, explainBucket, noSuchKey, S3Error } from './errors.ts'
+import { parseVersion } from './list-versions.ts'
 import type { BucketCall, ObjectCall, S3Operation } from './operation.ts'
 import { type ObjectPath, parseKey } from './request.ts'
 import { element, result, sendXml, type Xml } from './xml.ts'
@@ -20,7 +22,7 @@ const atOnce = 16
 /** There is no such object, so it counts as deleted: it is missing, or of the other kind, or a folder with objects below it. */
 const missing: ReadonlySet<Reason> = new Set(['NOT_FOUND', 'NOT_A_FILE', 'NOT_A_FOLDER', 'NOT_EMPTY'])
 
-/** An object goes to the trash, unless the request names its only version, which S3 then deletes for good. */
+/** An object goes to the trash, unless the request names a version: S3 deletes that for good. "null" is the object as it is now. */
 export const deleteObject: S3Operation<ObjectCall> = {
   method: 'DELETE',
   takes: ['versionId'],
@@ -28,12 +30,27 @@ export const deleteObject: S3Operation<ObjectCall> = {
   async run(call) {
     const { headers } = call.request
     const version = call.query.get('versionId')
-    if (version !== undefined) requireOnlyVersion(version)
+    const earlier = parseVersion(version)
     const other = otherConditions.find(name => headers[name] !== undefined)
     if (other !== undefined) throw onlyTags(other)
-    await remove(call, call, { permanent: version !== undefined, match: headers['if-match'] })
+    const removal = { permanent: version !== undefined, match: headers['if-match'] }
+    await (earlier === undefined ? remove(call, call, removal) : removeVersion(call, call.path, earlier, removal))
     return call.reply.status(204).send()
   },
+}
+
+/** A version that is not kept any more counts as deleted. */
+async function removeVersion(
+  { services, request, providerId }: BucketCall,
+  path: string,
+  version: string,
+  { match }: Removal,
+): Promise<void> {
+  if (match !== undefined) throw new S3Error('NotImplemented', 'This server deletes versions without conditions.')
+  const id = formatKeptId({ id: version, providerId, path })
+  await services.versions.delete(request.viewer, { id }).catch(error => {
+    if (toAppError(error).reason !== 'NOT_FOUND') throw error
+  })
 }
 
 interface Removal {
@@ -81,7 +98,7 @@ export const deleteObjects: S3Operation<BucketCall> = {
         if (call.signal.aborted) return
         if (failure instanceof S3Error && failure.s3Code === 'NoSuchBucket') throw failure
         if (failure) results.push(failed(key.name, failure))
-        else if (!isQuiet) results.push(element('Deleted', [element('Key', key.name)]))
+        else if (!isQuiet) results.push(element('Deleted', [element('Key', key.name), ...versionIn(key)]))
       }
     }
     await Promise.all(Array.from({ length: atOnce }, work))
@@ -91,10 +108,18 @@ export const deleteObjects: S3Operation<BucketCall> = {
 
 interface DeletedKey extends Removal {
   name: string
+  /** The version to delete; undefined for the object as it is now. */
+  version: string | undefined
 }
 
-async function removeKey(call: BucketCall, { name, ...removal }: DeletedKey): Promise<void> {
-  await remove(call, parseKey(name), removal)
+async function removeKey(call: BucketCall, { name, version, ...removal }: DeletedKey): Promise<void> {
+  const at = parseKey(name)
+  const id = parseVersion(version)
+  await (id === undefined ? remove(call, at, removal) : removeVersion(call, at.path, id, removal))
+}
+
+function versionIn({ version }: DeletedKey): Xml[] {
+  return version === undefined ? [] : [element('VersionId', version)]
 }
 
 function failed(key: string, error: AppError): Xml {
@@ -125,20 +150,20 @@ function wrongNumber(): S3Error {
 
 function keyOf(object: XmlElement): DeletedKey {
   const texts = new Map(elementsOf(object).map(child => [child.name, textOf(child)]))
-  const version = texts.get('VersionId') ?? ''
-  if (version !== '') requireOnlyVersion(version)
+  const version = texts.get('VersionId') || undefined
+  parseVersion(version)
   const other = otherConditionElements.find(name => texts.has(name))
   if (other !== undefined) throw onlyTags(other)
   const [name, tag] = [texts.get('Key'), texts.get('ETag')]
   if (name === undefined) throw new S3Error('MalformedXML', 'An <Object> has no <Key>.')
-  return { name, permanent: version !== '', match: tag === undefined ? undefined : quoteTag(tag.trim()) }
+  return {
+    name,
+    version,
+    permanent: version !== undefined,
+    match: tag === undefined ? undefined : quoteTag(tag.trim()),
+  }
 }
 
 function onlyTags(condition: string): S3Error {
   return new S3Error('NotImplemented', `This server compares only ETags before it deletes: leave out ${condition}.`)
-}
-
-/** "null" is the version of an object in a bucket without versions. */
-function requireOnlyVersion(version: string): void {
-  if (version !== 'null') throw new S3Error('NotImplemented', 'This server keeps no versions of objects.')
 }

@@ -6,6 +6,7 @@ import { openFor, serveDownload } from '../../http/content/serve-download.ts'
 import { contentType, type FileEntry } from '../../services/files/index.ts'
 import { emptyTag, tagOf } from './conditions.ts'
 import { noSuchKey, S3Error } from './errors.ts'
+import { parseVersion } from './list-versions.ts'
 import { timeMetadata } from './metadata.ts'
 import type { ObjectCall, S3Operation } from './operation.ts'
 import { element, result, sendXml } from './xml.ts'
@@ -26,7 +27,7 @@ const folderType = 'application/x-directory'
 
 export const getObject: S3Operation<ObjectCall> = {
   method: 'GET',
-  takes: Object.keys(overrides),
+  takes: [...Object.keys(overrides), 'versionId'],
   run: call => asTransfer(call.request.server, sendObject(call)),
 }
 
@@ -43,9 +44,11 @@ async function sendObject({
   signal,
 }: ObjectCall): Promise<void> {
   const replaced = parseOverrides(query)
+  const version = parseVersion(query.get('versionId'))
+  if (version !== undefined) reply.header('x-amz-version-id', version)
   const open = isFolder ? null : openFor(request, null)
   await serveDownload(request, reply, {
-    withDownload: use => services.files.download(request.viewer, { providerId, path }, signal, open, use),
+    withDownload: use => services.files.download(request.viewer, { providerId, path, version }, signal, open, use),
     present({ entry }) {
       if (isFolder) throw noSuchKey()
       return presentationOf(entry, replaced)

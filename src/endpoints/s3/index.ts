@@ -21,6 +21,7 @@ import { explainBucket, formatS3Error, S3Error } from './errors.ts'
 import { getObject, getObjectTagging, headObject } from './get-object.ts'
 import { listObjectsV1, listObjectsV2 } from './list-objects.ts'
 import { listMultipartUploads, listParts } from './list-uploads.ts'
+import { listObjectVersions } from './list-versions.ts'
 import { abortMultipartUpload, completeMultipartUpload, createMultipartUpload, uploadPart } from './multipart.ts'
 import { type BucketCall, findOperation, type ObjectCall, type S3Call, type S3Operation } from './operation.ts'
 import { formLimits, postObject } from './post-form.ts'
@@ -33,6 +34,7 @@ const onBucket: readonly S3Operation<BucketCall>[] = [
   createBucket,
   getBucketLocation,
   getBucketVersioning,
+  listObjectVersions,
   listObjectsV2,
   listObjectsV1,
   deleteObjects,

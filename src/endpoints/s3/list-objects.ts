@@ -112,7 +112,7 @@ function decodeToken(token: string): string {
 }
 
 /** Returns the owner without a name, because a presigned URL may show the list to anyone. */
-function ownerOf(viewer: Viewer | null): Xml[] {
+export function ownerOf(viewer: Viewer | null): Xml[] {
   return viewer ? [element('Owner', [element('ID', viewer.member.userId)])] : []
 }
 

@@ -78,7 +78,8 @@ export function parseCopySource(headers: IncomingHttpHeaders): ObjectName | null
   const header = headers['x-amz-copy-source']
   if (header === undefined) return null
   const [path = '', version] = String(header).split('?', 2)
-  if (version !== undefined) throw new S3Error('NotImplemented', 'This server keeps no versions of objects.')
+  if (version !== undefined)
+    throw new S3Error('NotImplemented', 'This server copies objects as they are now: restore the version first.')
   const [bucket = '', ...segments] = decodeUri(path.replaceAll('+', ' ')).replace(/^\//, '').split('/')
   const key = segments.join('/')
   if (bucket === '' || key === '') {

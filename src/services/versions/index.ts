@@ -35,6 +35,7 @@ import { entryAt, type FileEntry } from '../files/entry.ts'
 import { openDestinations } from '../files/transfer.ts'
 import { parsePageSize } from '../input.ts'
 import { decodeIdCursor, encodeIdCursor } from '../paging.ts'
+import { listWithVersions, type VersionKeyQuery } from './by-key.ts'
 import { keepVersionLease, settleVersion, startVersionCollector, type VersionContext } from './settle.ts'
 
 export type { EarlierVersion } from '../../db/file-versions.ts'
@@ -99,6 +100,10 @@ export function createVersions(options: VersionServicesOptions) {
       const items = isFirst ? [{ version: current, cursor: encodeIdCursor(afterAll) }, ...earlier] : earlier
       return { items: items.slice(0, limit), hasNext: items.length > limit }
     },
+
+    /** Lists keys with their versions. @throws as `listWithVersions` */
+    listByKey: (viewer: Viewer | null, query: VersionKeyQuery, signal: AbortSignal) =>
+      listWithVersions(options, viewer, query, signal),
 
     /**
      * Brings a version back to its path. The file that it replaces becomes a version itself, if the provider keeps versions.

@@ -1,0 +1,84 @@
+/** Earlier versions over S3: listed in pages, read, and deleted. */
+import { text } from 'node:stream/consumers'
+import {
+  DeleteObjectCommand,
+  DeleteObjectsCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectVersionsCommand,
+  type ListObjectVersionsCommandInput,
+  PutObjectCommand,
+} from '@aws-sdk/client-s3'
+import t from 'tap'
+import { codeOf, createS3World } from './world.ts'
+
+const Bucket = 'files'
+
+t.test('versions over S3', async t => {
+  const world = await createS3World(t, { settings: { versionCount: 20, versionDays: 30 } })
+  const s3 = world.client()
+  const put = (Key: string, Body: string) => s3.send(new PutObjectCommand({ Bucket, Key, Body }))
+  for (const content of ['1', '22', '333']) await put('a', content)
+  for (const content of ['1', '22']) await put('a-b', content)
+  for (const content of ['1', '22']) await put('folder/gone', content)
+  await put('new', '1')
+  await s3.send(new DeleteObjectCommand({ Bucket, Key: 'folder/gone' }))
+
+  /** Lists everything in pages: the key, the size and whether it is the latest. */
+  const list = async (input: Partial<ListObjectVersionsCommandInput>) => {
+    const found: string[] = []
+    const ids: Record<string, string> = {}
+    for (let markers = {}; ; ) {
+      const page = await s3.send(new ListObjectVersionsCommand({ Bucket, ...input, ...markers }))
+      const { Versions = [], DeleteMarkers = [], CommonPrefixes = [] } = page
+      for (const { Key = '', IsLatest, Size, VersionId = '' } of Versions) {
+        found.push(`${Key} ${Size}${IsLatest ? ' latest' : ''}`)
+        ids[`${Key} ${Size}`] = VersionId
+      }
+      for (const { Key = '', IsLatest } of DeleteMarkers) found.push(`${Key} deleted${IsLatest ? ' latest' : ''}`)
+      for (const { Prefix = '' } of CommonPrefixes) found.push(Prefix)
+      if (!page.IsTruncated) return { found: found.sort(), ids }
+      markers = { KeyMarker: page.NextKeyMarker, VersionIdMarker: page.NextVersionIdMarker }
+    }
+  }
+  const all = [
+    'a 1',
+    'a 2',
+    'a 3 latest',
+    'a-b 1',
+    'a-b 2 latest',
+    'folder/ 0 latest',
+    'folder/gone 1',
+    'folder/gone 2',
+    'folder/gone deleted latest',
+    'new 1 latest',
+  ]
+  for (const MaxKeys of [1, 2, 1000]) t.same((await list({ MaxKeys })).found, all, `in pages of ${MaxKeys}`)
+  t.same((await list({ Prefix: 'a-' })).found, ['a-b 1', 'a-b 2 latest'])
+  for (const MaxKeys of [1, 1000]) {
+    t.same((await list({ Delimiter: '/', MaxKeys })).found, [...all.slice(0, 5), 'folder/', 'new 1 latest'])
+  }
+
+  const { ids } = await list({})
+  const VersionId = ids['a 1'] ?? ''
+  const { Body, VersionId: named } = await s3.send(new GetObjectCommand({ Bucket, Key: 'a', VersionId }))
+  t.same([await text(Body as unknown as AsyncIterable<Buffer>), named], ['1', VersionId])
+  t.equal((await s3.send(new HeadObjectCommand({ Bucket, Key: 'a', VersionId: 'null' }))).ContentLength, 3)
+  t.equal(await codeOf(s3.send(new GetObjectCommand({ Bucket, Key: 'a-b', VersionId }))), 'NoSuchKey', 'of another key')
+  await s3.send(new DeleteObjectCommand({ Bucket, Key: 'a', VersionId }))
+  t.same((await list({ Prefix: 'a' })).found, all.slice(1, 5))
+  const Objects = [{ Key: 'a-b', VersionId: ids['a-b 1'] }]
+  const { Deleted } = await s3.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects } }))
+  t.same(Deleted, Objects)
+  t.same((await list({ Prefix: 'a' })).found, ['a 2', 'a 3 latest', 'a-b 2 latest'])
+  await s3.send(new DeleteObjectCommand({ Bucket, Key: 'a', VersionId }))
+  const wrong = new ListObjectVersionsCommand({ Bucket, KeyMarker: 'a', VersionIdMarker: 'x' })
+  t.equal(await codeOf(s3.send(wrong)), 'InvalidArgument')
+
+  const basePath = { restrictions: [{ providerId: world.providerId, basePath: '/folder' }] }
+  const narrow = world.client((await world.createKey({ scopes: ['read'], providerAccess: basePath })).s3)
+  const seen = await narrow.send(new ListObjectVersionsCommand({ Bucket }))
+  t.same([...new Set((seen.Versions ?? []).map(({ Key }) => Key))].sort(), ['folder/', 'folder/gone'])
+  const refused = new DeleteObjectCommand({ Bucket, Key: 'folder/gone', VersionId: ids['folder/gone 1'] })
+  t.equal(await codeOf(narrow.send(refused)), 'AccessDenied')
+})
