@@ -16,7 +16,8 @@ interface Canary {
 
 /**
  * Fields without a value here: no provider on this server needs an authorization, stores checksums or creates links, no issuer signs
- * members in, and the two paths of a usage are one file, which has no folders.
+ * members in, no invite links an account, nothing is gone that could be restored, and the two paths of a usage are one file, which
+ * has no folders.
  */
 const unanswered = [
   'AddFactorPayload.passkey',
@@ -83,6 +84,9 @@ const unanswered = [
   'LdapDirectory.people',
   'LdapDirectory.readAt',
   'LdapDirectory.source',
+  'LinkInvite.email',
+  'LinkInvite.expiresAt',
+  'LinkInvite.name',
   'Passkey.createdAt',
   'Passkey.id',
   'Passkey.isSynced',
@@ -90,6 +94,14 @@ const unanswered = [
   'Passkey.name',
   'QuotaRuleEdge.cursor',
   'QuotaRuleEdge.node',
+  'RestoreStep.action',
+  'RestoreStep.goneAt',
+  'RestoreStep.isFolder',
+  'RestoreStep.path',
+  'RestoreStep.providerId',
+  'RestoreStep.size',
+  'RestoreStepEdge.cursor',
+  'RestoreStepEdge.node',
   'ScimDirectory.createdAt',
   'ScimDirectory.id',
   'ScimDirectory.issuer',
