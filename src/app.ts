@@ -107,6 +107,7 @@ export async function buildApp(options: {
     maxUploadBytes: settings.maxUploadBytes,
     directSeconds: settings.directSeconds,
     mail: settings.mail,
+    scanner: settings.scanner,
     auditDays: settings.auditDays,
     catalogueHours: settings.catalogueHours,
     workers: settings.workers,
@@ -123,6 +124,8 @@ export async function buildApp(options: {
       const about = failure.shareId === null ? 'an account' : 'a share'
       log.warn(failure, `An email about ${about} could not be sent`)
     },
+    onScanFailure: err => log.warn({ err }, 'The virus scanner failed'),
+    onScanResult: result => metrics?.countScan(result),
   })
   const services = traces?.observeServices(ownServices) ?? ownServices
   const { bodyTimeout } = options

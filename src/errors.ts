@@ -178,6 +178,7 @@ export const reasons = {
   ),
   CHECKSUM_MISMATCH: reason('BAD_USER_INPUT', 460, 'The bytes do not match their Upload-Checksum.', true),
   DIGEST_MISMATCH: reason('BAD_USER_INPUT', 422, 'The bytes do not match the digest that was sent with them.', true),
+  INFECTED: reason('BAD_USER_INPUT', 422, 'The virus scanner has found something in the file: it was not stored.'),
   IDEMPOTENCY_KEY_REUSED: reason(
     'BAD_USER_INPUT',
     422,

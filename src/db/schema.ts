@@ -219,6 +219,8 @@ interface WorkspaceTable {
   second_factor_roles: Generated<Role[]>
   /** What a person has to approve if an agent does it. */
   approvals: Generated<ApprovalKind[]>
+  /** Whose uploads are scanned for malware, if the server has a scanner. */
+  scanned_uploads: Generated<UploadSource[]>
   /** The owners who may use passwords; null if everybody may. */
   password_owners: ColumnType<string[] | null, string[] | null | undefined, string[] | null>
   created_at: CreatedAt
@@ -488,6 +490,10 @@ interface ApplicationTable {
   expires_at: Date
 }
 
+/** Whose uploads a workspace can have scanned: those through share links, with API keys, and of people who are signed in. */
+export const uploadSources = ['DROP_LINKS', 'API_KEYS', 'SESSIONS'] as const
+export type UploadSource = (typeof uploadSources)[number]
+
 export const approvalKinds = ['DELETION', 'OVERWRITE'] as const
 export type ApprovalKind = (typeof approvalKinds)[number]
 /** DONE: the call that it permitted has begun. */
@@ -726,6 +732,8 @@ interface UploadTable {
   appended_parts: Generated<number>
   /** Whether the back end keeps the parts of the upload. */
   has_native_parts: Generated<boolean>
+  /** Whether the back end keeps the file in the reserved folder until it was scanned. */
+  is_scanned: Generated<boolean>
   /** The modification time for the file. */
   modified_at: ColumnType<Date | null, Date | null | undefined, never>
   /** The completion has begun, and its result is unknown. */

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Role } from '../auth/scopes.ts'
 import type { Change, Database } from './client.ts'
-import type { ApprovalKind, Registration, Schema } from './schema.ts'
+import type { ApprovalKind, Registration, Schema, UploadSource } from './schema.ts'
 
 export interface Workspace {
   id: string
@@ -11,6 +11,8 @@ export interface Workspace {
   secondFactorRoles: readonly Role[]
   /** What a person has to approve if an agent does it through MCP. */
   approvals: readonly ApprovalKind[]
+  /** Whose uploads are scanned for malware, if the server has a scanner. */
+  scannedUploads: readonly UploadSource[]
   /** The owners who may sign in with a password while all others need single sign-on; null if everybody may. */
   passwordOwners: string[] | null
   createdAt: Date
@@ -36,21 +38,29 @@ export interface WorkspaceChanges {
   registration?: Registration
   secondFactorRoles?: Role[]
   approvals?: ApprovalKind[]
+  scannedUploads?: UploadSource[]
   passwordOwners?: string[] | null
 }
 
 export async function updateWorkspace(
   db: Change,
   id: string,
-  { secondFactorRoles, passwordOwners, ...values }: WorkspaceChanges,
+  { secondFactorRoles, scannedUploads, passwordOwners, ...values }: WorkspaceChanges,
 ): Promise<Workspace> {
   const set = {
     ...values,
     ...(secondFactorRoles && { second_factor_roles: secondFactorRoles }),
+    ...(scannedUploads && { scanned_uploads: scannedUploads }),
     ...(passwordOwners !== undefined && { password_owners: passwordOwners }),
   }
   const query = db.updateTable('workspaces').set(set).where('id', '=', id).returningAll()
   return toWorkspace(await query.executeTakeFirstOrThrow())
+}
+
+/** Returns whose uploads are scanned. */
+export async function findScannedUploads(db: Database, id: string): Promise<readonly UploadSource[]> {
+  const row = await db.selectFrom('workspaces').select('scanned_uploads').where('id', '=', id).executeTakeFirst()
+  return row?.scanned_uploads ?? []
 }
 
 /**
@@ -101,6 +111,7 @@ function toWorkspace(row: Selectable<Schema['workspaces']>): Workspace {
     registration: row.registration,
     secondFactorRoles: row.second_factor_roles,
     approvals: row.approvals,
+    scannedUploads: row.scanned_uploads,
     passwordOwners: row.password_owners,
     createdAt: row.created_at,
   }

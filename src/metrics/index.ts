@@ -134,9 +134,19 @@ export function createStateMetrics(register: Registry) {
     labelNames: ['action'],
     registers: [register],
   })
+  const scans = new Counter({
+    name: 'stowage_upload_scans_total',
+    help: 'Uploads that went through the virus scanner, by result.',
+    labelNames: ['result'],
+    registers: [register],
+  })
   const registers = [register]
 
   return {
+    countScan(result: string): void {
+      scans.inc({ result })
+    },
+
     countLostEvents(counts: Record<string, number>): void {
       for (const [action, count] of Object.entries(counts)) lost.inc({ action }, count)
     },

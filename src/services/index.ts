@@ -57,6 +57,7 @@ import { createProviders } from './providers/index.ts'
 import { createAuthorization } from './providers/oauth-consent.ts'
 import { createRotation } from './providers/secret-rotation.ts'
 import { createQuotas } from './quotas/index.ts'
+import { createUploadScans, type ScannerSettings, type ScanResult } from './scans/index.ts'
 import { createSchedules, startScheduler } from './schedules/index.ts'
 import { createShares } from './shares/index.ts'
 import { createUnlocking } from './shares/opening.ts'
@@ -95,6 +96,8 @@ export function createServices(options: {
   maxUploadBytes: number
   /** The maximum lifetime of direct links to a back end, in seconds; 0 disables them. */
   directSeconds: number
+  /** The clamd that scans uploads; null for none. */
+  scanner: ScannerSettings | null
   /** The SMTP server, and the address in messages; null if the server sends no email. */
   mail: (MailSettings & { publicUrl: string }) | null
   /** Days that audit events are kept; 0 keeps them forever. */
@@ -113,6 +116,10 @@ export function createServices(options: {
   onError: (error: unknown) => void
   onAuditLoss: (loss: LostEvents) => void
   onMailFailure: (failure: MailFailure) => void
+  /** Called when the scanner fails, once a minute at most. */
+  onScanFailure: (error: Error) => void
+  /** Called after each scan of an upload. */
+  onScanResult: (result: ScanResult) => void
 }) {
   const { db, secrets, authentication, storage, setupCode, maxUploadBytes, onError } = options
   const { credentials, limits, tokens } = authentication
@@ -140,7 +147,10 @@ export function createServices(options: {
     oidc: options.oidc,
   })
   const reservations = new Reservations()
-  const sharedUploads = createUploadServices({ db, secrets, storage, reservations, audit, maxUploadBytes, onError })
+  const { scanner, onScanFailure: onFailure, onScanResult: onResult } = options
+  const scans = createUploadScans({ db, scanner, onFailure, onResult })
+  const common = { db, storage, secrets, audit, reservations, scans, maxUploadBytes }
+  const sharedUploads = createUploadServices({ ...common, onError })
   const { ldap } = options
   const directory = ldap && createDirectory(ldap, storage.network)
   const { oidc } = options
@@ -184,17 +194,13 @@ export function createServices(options: {
       : async () => {}
   const stopScheduler = options.workers > 0 ? startScheduler({ db, audit, credentials, jobs, onError }) : async () => {}
   const files = createFiles({
-    storage,
-    secrets,
+    ...common,
     credentials,
-    audit,
-    reservations,
     folderJobs,
     trash: trashBin,
     entryMetadata,
     folders: catalogue.folders,
     findVersion: (id, at) => findVersion(db, id, at),
-    maxUploadBytes,
     directSeconds: options.directSeconds,
   })
   const thumbnails = createThumbnails({
@@ -305,6 +311,7 @@ export function createServices(options: {
     authorization: createAuthorization({ db, secrets, storage, credentials, audit }),
     files,
     thumbnails,
+    scans,
     uploads,
     shares: createShares({ db, secrets, audit, storage, limits: limits.invitations, sendsEmail: mail !== null }),
     sharedFiles: createSharedFiles({ db, storage, credentials, unlocking, counts, files, uploads, thumbnails }),

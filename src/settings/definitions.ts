@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import {
+  clamdServer,
   emailAddress,
   folders,
   hostAndPort,
@@ -20,6 +21,7 @@ import {
   setupCode,
   share,
   smtpServer,
+  unscanned,
   wholeNumber,
 } from './values.ts'
 
@@ -181,6 +183,17 @@ export const definitions = {
     wholeNumber(1, Number.MAX_SAFE_INTEGER),
     null,
     'no limit',
+  ),
+  STOWAGE_CLAMD_URL: define(
+    'The clamd of ClamAV that [scans uploads](keeping-files.md#scans-for-malware) before they become visible: `tcp://clamav:3310` or `unix:/run/clamav/clamd.ctl`',
+    clamdServer,
+    null,
+    'none: nothing is scanned',
+  ),
+  STOWAGE_CLAMD_UNSCANNED: define(
+    'Whether uploads that clamd cannot scan are stored, because it does not respond or they are longer than its StreamMaxLength: `refuse` or `accept`',
+    unscanned,
+    'refuse',
   ),
   STOWAGE_RATE_LIMIT: define(
     'Requests per minute with one credential; all sessions and API keys of a member together have four times as many, and so have all share links of a member; without a credential, the limit for one address is a tenth of this; `0` means no limit',

@@ -5,6 +5,7 @@ import { StartError } from '../errors.ts'
 import { type Definition, definitions, type SettingName, type Value } from './definitions.ts'
 import {
   type AllowedOrigins,
+  type ClamdServer,
   type IssuerQuestion,
   type LdapServer,
   type LogLevel,
@@ -59,6 +60,8 @@ export interface Settings {
     | null
   /** The SMTP server, the sender, and the address in messages; null if the server sends no email. */
   readonly mail: { smtpUrl: string; from: string; publicUrl: string } | null
+  /** The clamd that scans uploads; null for none. */
+  readonly scanner: { address: ClamdServer; acceptsUnscanned: boolean } | null
   /** Null if S3 has no host name of its own. */
   readonly s3Domain: string | null
   /** Other origins whose pages can call the API. */
@@ -149,6 +152,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     )
   }
   const mailFrom = read('STOWAGE_SMTP_FROM')
+  const clamd = read('STOWAGE_CLAMD_URL')
   const sendfile = read('STOWAGE_SENDFILE')
   const trustedProxies = read('STOWAGE_TRUST_PROXY') ?? []
   if (sendfile && trustedProxies.length === 0) {
@@ -193,6 +197,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
       smtpUrl !== null && publicUrl !== null
         ? { smtpUrl, publicUrl, from: mailFrom ?? `stowage@${new URL(publicUrl).hostname}` }
         : null,
+    scanner: clamd && { address: clamd, acceptsUnscanned: read('STOWAGE_CLAMD_UNSCANNED') === 'accept' },
     s3Domain: read('STOWAGE_S3_DOMAIN'),
     corsOrigins: read('STOWAGE_CORS_ORIGINS') ?? [],
     localRoots: read('STOWAGE_LOCAL_ROOTS') ?? [join(dataFolder, 'files')],

@@ -139,6 +139,28 @@ export function ldapServer(text: string): LdapServer {
   }
 }
 
+/** A Unix socket, or an address on the network. */
+export type ClamdServer = { path: string } | { host: string; port: number }
+
+/** `tcp://clamav:3310`, or `unix:/run/clamav/clamd.ctl`. */
+export function clamdServer(text: string): ClamdServer {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url?.protocol === 'unix:' && url.host === '' && isAbsolute(url.pathname) && !url.search && !url.hash) {
+    return { path: decodeURIComponent(url.pathname) }
+  }
+  const isServer = url?.protocol === 'tcp:' && url.hostname !== '' && url.port !== '' && /^\/?$/.test(url.pathname)
+  if (!isServer || url.search || url.hash || url.username || url.password) {
+    throw new Error('be an address such as tcp://clamav:3310 or unix:/run/clamav/clamd.ctl')
+  }
+  return { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port) }
+}
+
+/** What happens to uploads that cannot be scanned. */
+export function unscanned(text: string): 'refuse' | 'accept' {
+  if (text !== 'refuse' && text !== 'accept') throw new Error(`be refuse or accept, not "${text}"`)
+  return text
+}
+
 /** A filter of LDAP (RFC 4515) for people, in which `{login}` stands for what somebody enters. */
 export function loginFilter(text: string): string {
   if (!text.includes('{login}')) throw new Error('contain {login}, such as (uid={login})')

@@ -201,9 +201,12 @@ export class WriteLocation extends GuardedLocation {
     work: (source: WriteLocation, destination: WriteLocation) => Promise<Moved>,
   ): Promise<Moved> {
     if (!this.sharesBackEnd(source)) return work(source, this)
-    const uncounted = ({ context, grant, path }: WriteLocation) =>
-      new WriteLocation({ ...context, quotas: countsNothing }, grant, path)
-    return this.countedFrom(source.path, size ?? undefined, () => work(uncounted(source), uncounted(this)))
+    return this.countedFrom(source.path, size ?? undefined, () => work(source.uncounted, this.uncounted))
+  }
+
+  /** The location for work that is counted as a whole, such as that of `store`: its own changes count nothing. */
+  get uncounted(): WriteLocation {
+    return new WriteLocation({ ...this.context, quotas: countsNothing }, this.grant, this.path)
   }
 
   /**
@@ -279,7 +282,7 @@ export class WriteLocation extends GuardedLocation {
     })
   }
 
-  /** Returns the location of an entry in the folder for deleted entries. @param id of an item that belongs to the granted path */
+  /** Returns the location of an entry in the reserved folder. @param id of an item or an upload that belongs to the granted path */
   inTrash(id: string): WriteLocation {
     return new WriteLocation(this.context, this.grant, childOf(trashFolder, id))
   }

@@ -233,10 +233,12 @@ t.test('every field of the schema works in typical use', async t => {
     },
   )
   const { updateWorkspace } = await ask(
-    'mutation { updateWorkspace(input: { name: "Team", registration: INVITE, secondFactorRoles: [], singleSignOnOnly: false, passwordOwners: null }) { id name registration secondFactorRoles passwordOwners approvals sendsEmail createdAt } }',
+    'mutation { updateWorkspace(input: { name: "Team", registration: INVITE, secondFactorRoles: [], singleSignOnOnly: false, passwordOwners: null }) { id name registration secondFactorRoles passwordOwners approvals scannedUploads hasScanner sendsEmail createdAt } }',
   )
   t.same(
-    await ask('{ workspace { id name registration secondFactorRoles passwordOwners approvals sendsEmail createdAt } }'),
+    await ask(
+      '{ workspace { id name registration secondFactorRoles passwordOwners approvals scannedUploads hasScanner sendsEmail createdAt } }',
+    ),
     {
       workspace: updateWorkspace,
     },

@@ -124,6 +124,7 @@ export async function serve(
     ldap: null,
     maxUploadBytes,
     directSeconds: 900,
+    scanner: null,
     mail: null,
     auditDays: 0,
     catalogueHours: 0,
@@ -135,6 +136,8 @@ export async function serve(
     onError,
     onAuditLoss: () => {},
     onMailFailure: () => {},
+    onScanFailure: () => {},
+    onScanResult: () => {},
   })
   let ready = async () => {}
   const settings = {

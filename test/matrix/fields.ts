@@ -800,6 +800,8 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     registration: own,
     secondFactorRoles: own,
     approvals: own,
+    scannedUploads: own,
+    hasScanner: own,
     passwordOwners: own,
     sendsEmail: own,
     createdAt: own,

@@ -29,6 +29,8 @@ export interface UploadRecord {
   appendedParts: number
   /** Whether the back end keeps the parts of the upload. */
   hasNativeParts: boolean
+  /** Whether the back end keeps the file in the reserved folder until it was scanned. */
+  isScanned: boolean
   /** The modification time for the file; null is the time of its completion. */
   modifiedAt: Date | null
   finishing: boolean
@@ -107,6 +109,7 @@ export function toUpload(row: Selectable<Schema['uploads']>): UploadRecord {
     isMultipart: row.is_multipart,
     appendedParts: row.appended_parts,
     hasNativeParts: row.has_native_parts,
+    isScanned: row.is_scanned,
     modifiedAt: row.modified_at,
     finishing: row.finishing,
     storedPath: row.stored_path,

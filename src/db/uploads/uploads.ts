@@ -17,7 +17,15 @@ import {
 export type NewUpload = UploadTarget &
   Pick<
     UploadRecord,
-    'conflict' | 'mimeType' | 'metadata' | 'size' | 'block' | 'isMultipart' | 'hasNativeParts' | 'modifiedAt'
+    | 'conflict'
+    | 'mimeType'
+    | 'metadata'
+    | 'size'
+    | 'block'
+    | 'isMultipart'
+    | 'hasNativeParts'
+    | 'isScanned'
+    | 'modifiedAt'
   >
 
 /** Minutes without progress for which an upload reserves its path. */
@@ -64,6 +72,7 @@ export async function insertUpload(
           block: values.block,
           is_multipart: values.isMultipart,
           has_native_parts: values.hasNativeParts,
+          is_scanned: values.isScanned,
           modified_at: values.modifiedAt,
           expires_at: unfinishedExpiry(sql`${values.credentialKind}`, sql`0`),
           lease_id: lease,

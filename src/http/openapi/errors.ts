@@ -43,6 +43,7 @@ export const reasonsToStore: readonly Reason[] = [
   'NOT_EMPTY',
   'ROOT_IS_FIXED',
   'QUOTA_EXCEEDED',
+  'INFECTED',
 ]
 
 const names = Object.keys(reasons) as Reason[]

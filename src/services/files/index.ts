@@ -16,6 +16,7 @@ import type { FolderChanges } from '../catalogue/index.ts'
 import type { EntryMetadata } from '../entry-metadata/properties.ts'
 import { parsePageSize } from '../input.ts'
 import type { Credentials } from '../people/credentials.ts'
+import type { UploadScans } from '../scans/index.ts'
 import {
   type Archive,
   type ArchiveItem,
@@ -96,6 +97,7 @@ export function createFiles(options: {
   trash: transfer.TrashBin
   entryMetadata: EntryMetadata
   folders: FolderChanges
+  scans: UploadScans
   /** Finds an earlier version by its id and path, where `ReadLocation.version` opens it. */
   findVersion: (id: string, at: Pick<ReadLocation, 'providerId' | 'path'>) => Promise<{ id: string } | null>
   /** Bytes. */
@@ -104,10 +106,10 @@ export function createFiles(options: {
   directSeconds: number
 }) {
   const { storage, secrets, credentials, audit, reservations, folderJobs, trash, entryMetadata, folders } = options
-  const uploads = { storage, reservations, maxBytes: options.maxUploadBytes }
+  const uploads = { storage, reservations, scans: options.scans, maxBytes: options.maxUploadBytes }
 
   const archives = new Archives()
-  const direct = { storage, audit, directSeconds: options.directSeconds, maxBytes: options.maxUploadBytes }
+  const direct = { ...uploads, audit, directSeconds: options.directSeconds }
 
   async function find(
     granted: Grant<'read'>,
@@ -319,7 +321,7 @@ export function createFiles(options: {
       const { providerId, conflict } = input
       const facts = { location: { providerId, path: input.path }, details: { conflict } }
       return audit.recorded(viewer, 'UPLOAD', facts, async recording => {
-        const stored = await upload(uploads, viewer, input, signal)
+        const stored = await upload({ ...uploads, recording }, viewer, input, signal)
         recording.add({
           location: { providerId, path: formatPath(stored.path) },
           bytes: stored.size ?? input.size ?? null,

@@ -14,6 +14,7 @@ import type { Presigned } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import type { Audit } from '../audit/index.ts'
 import type { Credentials } from '../people/credentials.ts'
+import type { UploadScans } from '../scans/index.ts'
 import type { SelectionInput } from './archive.ts'
 import { type ConflictBehavior, candidates, nameTaken, statOrNull } from './conflict.ts'
 import { contentDisposition, contentType } from './content.ts'
@@ -22,6 +23,8 @@ import { type AskedToRead, type FileEntry, type LocationInput, locationOf } from
 interface DirectContext {
   storage: Storage
   audit: Audit
+  /** Nobody scans what goes directly to the back end. */
+  scans: Pick<UploadScans, 'applies'>
   /** The maximum lifetime of a link, in seconds; 0 disables direct links. */
   directSeconds: number
   /** Bytes. A back end cannot enforce this limit, so direct uploads are disabled where one is set. */
@@ -70,7 +73,7 @@ export async function directDownload(
  * @throws as `upload`
  */
 export function directUpload(
-  { storage, audit, directSeconds, maxBytes }: DirectContext,
+  { storage, audit, scans, directSeconds, maxBytes }: DirectContext,
   viewer: Viewer | null,
   input: Asked<typeof needs.create> & { conflict: ConflictBehavior; expiresIn: number },
   signal: AbortSignal,
@@ -85,7 +88,7 @@ export function directUpload(
     const first = await storage.writeAt(granted)
     if (granted.path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, including its name.')
     const seconds = lifetime(input.expiresIn, directSeconds)
-    if (seconds === 0 || maxBytes !== Number.MAX_SAFE_INTEGER) return null
+    if (seconds === 0 || maxBytes !== Number.MAX_SAFE_INTEGER || (await scans.applies(granted.viewer))) return null
     const target = conflict === 'REPLACE' ? first : await firstFree(first, conflict, at, signal)
     const expiresAt = new Date(Date.now() + seconds * 1000)
     const link = await target.presignWrite(signal, seconds)

@@ -11,6 +11,8 @@ import { detach } from '../../storage/body-streams.ts'
 import type { Storage } from '../../storage/index.ts'
 import { timeToKeep } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
+import type { Recording } from '../audit/index.ts'
+import type { UploadScans } from '../scans/index.ts'
 import {
   type ConflictBehavior,
   candidates,
@@ -41,6 +43,9 @@ export interface UploadInput extends LocationInput {
 interface UploadContext {
   storage: Storage
   reservations: Reservations
+  scans: Pick<UploadScans, 'open'>
+  /** Gets what the scan finds. */
+  recording: Pick<Recording, 'add'>
   /** Bytes. */
   maxBytes: number
 }
@@ -49,9 +54,9 @@ interface UploadContext {
 const smallBody = 1024 * 1024
 
 /**
- * Streams a file to the back end. It becomes visible after its last byte.
+ * Streams a file to the back end. It becomes visible after its last byte, and after a scan if the workspace has chosen one.
  * @throws INVALID_PATH, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, ROOT_IS_FIXED, ALREADY_EXISTS, TOO_LARGE,
- * DIGEST_MISMATCH, INCOMPLETE_BODY, PRECONDITION_FAILED, ...
+ * DIGEST_MISMATCH, INCOMPLETE_BODY, PRECONDITION_FAILED, INFECTED, ...
  */
 export async function upload(
   context: UploadContext,
@@ -71,7 +76,8 @@ export async function upload(
   const { location } = reserved
   const mayEnd = verifyCondition(location, input.condition, signal)
   await mayEnd?.()
-  const { body, hashes } = checkedBody(input, {
+  using scan = await context.scans.open(granted.viewer, signal, context.recording)
+  const { body, hashes } = checkedBody(scan ? { ...input, body: scan.through(input.body) } : input, {
     maxBytes: Math.min(context.maxBytes, location.traits.maxFileSize ?? context.maxBytes),
     tooLarge,
     algorithm: location.traits.storedChecksum,

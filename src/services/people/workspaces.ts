@@ -2,7 +2,13 @@ import { isUnrestricted, requireRecent, requireSignInOwner, requireWorkspaceAdmi
 import { type Role, roles } from '../../auth/scopes.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import { type ApprovalKind, approvalKinds, type Registration } from '../../db/schema.ts'
+import {
+  type ApprovalKind,
+  approvalKinds,
+  type Registration,
+  type UploadSource,
+  uploadSources,
+} from '../../db/schema.ts'
 import { findTheWorkspace, findWorkspace, lockWorkspace, updateWorkspace, type Workspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
@@ -62,6 +68,7 @@ export function createWorkspaces(options: {
         registration?: Registration | null | undefined
         secondFactorRoles?: readonly Role[] | null | undefined
         approvals?: readonly ApprovalKind[] | null | undefined
+        scannedUploads?: readonly UploadSource[] | null | undefined
         singleSignOnOnly?: boolean | null | undefined
         passwordOwners?: readonly string[] | null | undefined
       },
@@ -69,7 +76,7 @@ export function createWorkspaces(options: {
       return audit.recorded(viewer, 'WORKSPACE_UPDATE', {}, async recording => {
         const admin = requireWorkspaceAdmin(viewer)
         requireRecent(admin)
-        const { singleSignOnOnly, secondFactorRoles: needing } = input
+        const { singleSignOnOnly, secondFactorRoles: needing, scannedUploads: scanned } = input
         if (singleSignOnOnly != null) requireSignInOwner(admin)
         const owners = singleSignOnOnly ? parsePasswordOwners(input.passwordOwners ?? []) : null
         const values = {
@@ -77,12 +84,13 @@ export function createWorkspaces(options: {
           ...(input.registration != null && { registration: input.registration }),
           ...(needing != null && { secondFactorRoles: roles.filter(role => needing.includes(role)) }),
           ...(input.approvals != null && { approvals: approvalKinds.filter(kind => input.approvals?.includes(kind)) }),
+          ...(scanned != null && { scannedUploads: uploadSources.filter(source => scanned.includes(source)) }),
           ...(singleSignOnOnly != null && { passwordOwners: owners }),
         }
         if (Object.keys(values).length === 0) {
           throw new AppError(
             'INVALID_INPUT',
-            'Give a name, a registration, roles, approvals or "singleSignOnOnly" to change.',
+            'Give a name, a registration, roles, approvals, scanned uploads or "singleSignOnOnly" to change.',
           )
         }
         if (input.passwordOwners != null && !singleSignOnOnly) {

@@ -10,6 +10,7 @@ import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import type { Audit } from '../audit/index.ts'
 import type { Reservations } from '../files/conflict.ts'
+import type { UploadScans } from '../scans/index.ts'
 import { createLeases, type Lease } from './lease.ts'
 import { maxFileBytes, maxHeldBytes } from './limits.ts'
 
@@ -22,14 +23,18 @@ export interface ActiveUpload {
   viewer: Viewer
   lease: Lease
   location: WriteLocation
+  /** Where the back end keeps the file until it is complete and scanned; `location` for an upload that is not scanned. */
+  kept: WriteLocation
+  storage: Storage
+  scans: UploadScans
   /** Bytes. */
   maxBytes: number
 }
 
 /** Appends the stored chunks and the gathered bytes at the back end. The first call begins the upload there. */
 export async function append(upload: ActiveUpload, gathered: readonly Buffer[], work: AbortSignal): Promise<void> {
-  const { lease, secrets, location } = upload
-  const { resumable } = location
+  const { lease, secrets, kept } = upload
+  const { resumable } = kept
   if (!resumable) throw missingUpload()
   if (!lease.record.sealedState) await begin(upload, work)
   const { bytes, ...options } = pendingBytes(upload, gathered)
@@ -39,27 +44,27 @@ export async function append(upload: ActiveUpload, gathered: readonly Buffer[], 
 }
 
 /** Begins the upload at the back end. */
-export async function begin({ lease, secrets, location }: ActiveUpload, work: AbortSignal): Promise<void> {
+export async function begin({ lease, secrets, kept }: ActiveUpload, work: AbortSignal): Promise<void> {
   const { size, mimeType, modifiedAt } = lease.record
   const options = {
     ...(size !== null && { size }),
     ...(mimeType !== null && { mimeType }),
     ...(modifiedAt !== null && { modifiedAt }),
   }
-  await location.resumable?.begin(work, options, async state => {
+  await kept.resumable?.begin(work, options, async state => {
     await lease.save({ sealedState: sealState(secrets, lease.record, state) })
   })
 }
 
-/** Appends the rest and makes the file visible. Safe to repeat. @throws NOT_FOUND */
+/** Appends the rest, which completes the file at the back end. Safe to repeat. @throws NOT_FOUND */
 export async function complete(
   upload: ActiveUpload,
   gathered: readonly Buffer[],
   work: AbortSignal,
   overwrite: boolean,
 ): Promise<CheckedEntry> {
-  const { lease, secrets, location } = upload
-  const { resumable } = location
+  const { lease, secrets, kept } = upload
+  const { resumable } = kept
   if (!resumable) throw missingUpload()
   const { bytes, ...options } = pendingBytes(upload, gathered)
   return await resumable.complete(work, openState(secrets, lease.record), bytes, { ...options, overwrite })
@@ -112,6 +117,7 @@ export interface UploadOptions {
   storage: Storage
   reservations: Reservations
   audit: Audit
+  scans: UploadScans
   /** Bytes. */
   maxUploadBytes: number
   onError: (error: unknown) => void
@@ -120,7 +126,7 @@ export interface UploadOptions {
 export type UploadServices = ReturnType<typeof createUploadServices>
 
 export function createUploadServices(options: UploadOptions) {
-  const { db, secrets, reservations, audit } = options
+  const { db, secrets, storage, reservations, audit, scans } = options
 
   function maxBytesAt({ traits, resumable }: WriteLocation): number {
     const here = resumable ? maxFileBytes(resumable) : maxHeldBytes
@@ -136,9 +142,12 @@ export function createUploadServices(options: UploadOptions) {
       secrets,
       reservations,
       audit,
+      storage,
+      scans,
       viewer,
       lease,
       location,
+      kept: lease.record.isScanned ? location.inTrash(lease.record.id) : location,
       maxBytes: maxBytesAt(location),
     }),
   }

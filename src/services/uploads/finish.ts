@@ -1,23 +1,21 @@
 /** Makes the file of a complete upload visible. */
-import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { formatPath } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
-import { isMissing, isTaken, statOrNull } from '../files/conflict.ts'
+import { isMissing, isTaken, nameTaken, taken } from '../files/conflict.ts'
+import { copyFile } from '../files/copying.ts'
 import { uploadUnderWay } from '../files/upload.ts'
-import { type ActiveUpload, complete, missingUpload, openState, pendingBytes, readPending } from './active-upload.ts'
-
-/** Milliseconds by which the clocks of a back end and of the database may differ. */
-const clockDifference = 60_000
-/** Milliseconds: the coarsest time that a back end may keep. */
-const timeResolution = 2000
+import { ScanRefusal, type UploadScan } from '../scans/index.ts'
+import { type ActiveUpload, complete, missingUpload, openState, readPending } from './active-upload.ts'
+import { isStored } from './outcome.ts'
+import { abortAtBackEnd } from './sweep.ts'
 
 /**
  * Makes the file visible. Its last bytes are acknowledged only afterwards: a client that resumes after a failure sends them
  * again, which repeats this step.
  * @param parts the parts of the file, if the back end keeps them
- * @throws ALREADY_EXISTS, QUOTA_EXCEEDED, ...
+ * @throws ALREADY_EXISTS, QUOTA_EXCEEDED, INFECTED, ...
  */
 export async function finish(
   upload: ActiveUpload,
@@ -28,21 +26,33 @@ export async function finish(
   const { audit, lease, location, viewer } = upload
   const { conflict, providerId, size } = lease.record
   const facts = { location: { providerId, path: formatPath(location.path) }, bytes: size, details: { conflict } }
-  await audit.recorded(viewer, 'UPLOAD', facts, () => makeVisible(upload, gathered, work, parts))
+  await audit.recorded(viewer, 'UPLOAD', facts, async recording => {
+    using scan = await upload.scans.open(viewer, work, recording)
+    await makeVisible(upload, gathered, work, { parts, scan }).catch(async error => {
+      // Until the row is deleted, a client that tries again gets the same error.
+      if (error instanceof ScanRefusal && (await free(upload))) await upload.lease.delete()
+      throw error
+    })
+  })
+}
+
+interface FinishOptions {
+  parts: readonly NativePart[] | null
+  scan: UploadScan | null
 }
 
 async function makeVisible(
   upload: ActiveUpload,
   gathered: readonly Buffer[],
   work: AbortSignal,
-  parts: readonly NativePart[] | null,
+  options: FinishOptions,
 ): Promise<void> {
   const { lease, location, reservations } = upload
   const { conflict, finishing: mayBeDone, size } = lease.record
   using reservation = conflict === 'REPLACE' ? null : reservations.take(location.providerId, location.path)
   if (conflict !== 'REPLACE' && !reservation) throw uploadUnderWay(location.path)
   const stored = { uploadId: lease.record.id, size: size ?? 0 }
-  await location.store(stored, () => publishOnce(upload, gathered, work, { parts, mayBeDone }))
+  await location.store(stored, () => publishOnce(upload, gathered, work, { ...options, mayBeDone }))
   const done = size ?? 0
   await lease.save({ received: done, appended: done, sealedState: null, storedPath: location.path })
 }
@@ -52,21 +62,23 @@ async function publishOnce(
   upload: ActiveUpload,
   gathered: readonly Buffer[],
   work: AbortSignal,
-  { parts, mayBeDone }: { parts: readonly NativePart[] | null; mayBeDone: boolean },
+  { mayBeDone, ...options }: FinishOptions & { mayBeDone: boolean },
 ): Promise<{ size: number | null }> {
-  const { lease } = upload
+  const { lease, location } = upload
   if (!mayBeDone) await lease.save({ finishing: true })
   try {
-    return await publish(upload, gathered, work, parts)
+    return await publish(upload, gathered, work, options)
   } catch (error) {
-    const isDone = mayBeDone && (isMissing(error) || isTaken(error)) && (await isStored(upload, gathered, work))
+    const isDone =
+      mayBeDone && (isMissing(error) || isTaken(error)) && (await isStored(upload, location, gathered, work))
     if (!isDone) {
       // A client error means that nothing was stored, unless an earlier attempt is still running.
       const isKnown = error instanceof AppError && error.status < 500 && !work.aborted
       if (isKnown && !mayBeDone) await lease.save({ finishing: false })
       throw error
     }
-    await abortLeftovers(upload)
+    // A killed server may have left parts.
+    await free(upload)
     return { size: lease.record.size }
   }
 }
@@ -75,56 +87,21 @@ async function publish(
   upload: ActiveUpload,
   gathered: readonly Buffer[],
   work: AbortSignal,
-  parts: readonly NativePart[] | null,
+  { parts, scan }: FinishOptions,
 ): Promise<CheckedEntry> {
   const { db, lease, location } = upload
-  const { id, sealedState, size, mimeType, modifiedAt, conflict } = lease.record
+  const { id, sealedState, size, mimeType, modifiedAt, conflict, isScanned } = lease.record
   if (size === null) throw new AppError('INTERNAL')
   const overwrite = conflict === 'REPLACE'
-  if (parts) return await completeNativeParts(upload, parts, work, { size, overwrite })
-  if (sealedState) return await complete(upload, gathered, work, overwrite)
-  const body = Readable.from(readPending(db, id, 0, gathered), { objectMode: false })
+  if (sealedState && isScanned) return await publishScanned(upload, gathered, work, { parts, scan, size })
+  if (sealedState) {
+    if (scan) throw new ScanRefusal('NOT_FOUND', 'This workspace has begun to scan uploads: begin a new one.')
+    return await completeAtBackEnd(upload, gathered, work, { parts, size, overwrite })
+  }
+  const pending = Readable.from(readPending(db, id, 0, gathered), { objectMode: false })
+  const body = scan ? scan.through(pending) : pending
   const facts = { ...(mimeType !== null && { mimeType }), ...(modifiedAt !== null && { modifiedAt }) }
   return await location.write(work, body, { size, overwrite, ...facts, isReserved: true })
-}
-
-/**
- * Returns whether an earlier attempt with an unknown outcome created the file: it has the right size and ends with the last
- * bytes. If no bytes were left to send, its modification time decides.
- */
-async function isStored(upload: ActiveUpload, gathered: readonly Buffer[], signal: AbortSignal): Promise<boolean> {
-  const { lease, location } = upload
-  const { size } = lease.record
-  const entry = await statOrNull(location, signal)
-  if (entry?.kind !== 'file' || entry.size !== size) return false
-  const { bytes, offset, size: length } = pendingBytes(upload, gathered)
-  if (length > 0) {
-    const { body } = await location.read(signal, { range: { offset, length } })
-    const [stored, sent] = await Promise.all([digestOf(body), digestOf(bytes)])
-    return stored === sent
-  }
-  return size === 0 || hasTimeOf(upload, entry)
-}
-
-/** Returns whether a file has the time that the upload gives to it or, without one, is not older than the upload. */
-function hasTimeOf({ lease, location }: ActiveUpload, { modifiedAt }: CheckedEntry): boolean {
-  const time = modifiedAt?.getTime() ?? 0
-  const given = location.traits.keepsModifiedAt ? lease.record.modifiedAt : null
-  if (given) return Math.abs(time - given.getTime()) <= timeResolution
-  return time >= lease.record.createdAt.getTime() - clockDifference
-}
-
-async function digestOf(bytes: AsyncIterable<Buffer>): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const chunk of bytes) hash.update(chunk)
-  return hash.digest('hex')
-}
-
-/** Deletes parts that a server left behind if it was killed just after the file became visible. */
-async function abortLeftovers({ lease, location, secrets }: ActiveUpload): Promise<void> {
-  if (!lease.record.sealedState) return
-  // The back end deletes leftovers by itself later.
-  await location.resumable?.abort(openState(secrets, lease.record)).catch(() => {})
 }
 
 /** A part as the back end names it. */
@@ -133,14 +110,16 @@ export interface NativePart {
   tag: string
 }
 
-/** Makes the file of these parts visible. Safe to repeat. @throws PART_MISSING, NOT_FOUND */
-export async function completeNativeParts(
-  { lease, secrets, location }: ActiveUpload,
-  parts: readonly NativePart[],
+/** Completes the file of the upload where the back end keeps it. Safe to repeat. @throws PART_MISSING, NOT_FOUND */
+async function completeAtBackEnd(
+  upload: ActiveUpload,
+  gathered: readonly Buffer[],
   work: AbortSignal,
-  options: { size: number; overwrite: boolean },
+  { parts, ...options }: { parts: readonly NativePart[] | null; size: number; overwrite: boolean },
 ): Promise<CheckedEntry> {
-  const { resumable } = location
+  if (!parts) return await complete(upload, gathered, work, options.overwrite)
+  const { lease, secrets, kept } = upload
+  const { resumable } = kept
   if (!resumable) throw missingUpload()
   try {
     return await resumable.completeParts(work, openState(secrets, lease.record), parts, options)
@@ -148,4 +127,40 @@ export async function completeNativeParts(
     if (!(error instanceof AppError) || error.reason !== 'PRECONDITION_FAILED') throw error
     throw new AppError('PART_MISSING', undefined, { cause: error })
   }
+}
+
+/**
+ * Completes the file in the reserved folder, scans it there, and moves it to its path. After an interruption it may be complete, so the
+ * scan is repeated, or moved, which the caller finds out.
+ */
+async function publishScanned(
+  upload: ActiveUpload,
+  gathered: readonly Buffer[],
+  work: AbortSignal,
+  { parts, scan, size }: FinishOptions & { size: number },
+): Promise<CheckedEntry> {
+  const { lease, location, kept } = upload
+  await completeAtBackEnd(upload, gathered, work, { parts, size, overwrite: true }).catch(async error => {
+    const isComplete = (isMissing(error) || isTaken(error)) && (await isStored(upload, kept, gathered, work))
+    if (!isComplete) throw error
+  })
+  const { body, entry } = await kept.read(work)
+  await (scan ? scan.read(body) : body.destroy())
+  // The caller counts the file.
+  const [source, destination] = [kept.uncounted, location.uncounted]
+  const overwrite = lease.record.conflict === 'REPLACE'
+  const moved = await source.moveTo(destination, work, { overwrite, seen: entry })
+  if (moved) return moved
+  const copied = await copyFile(source, entry, destination, { signal: work, overwrite })
+  if (copied === taken) throw nameTaken(location.path)
+  await source.delete(work)
+  return copied.copy
+}
+
+/** Frees what the back end keeps of the upload. If this fails, the sweep does it later. */
+async function free(upload: ActiveUpload): Promise<boolean> {
+  return abortAtBackEnd(upload, upload.lease.record).then(
+    () => true,
+    () => false,
+  )
 }

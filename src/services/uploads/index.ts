@@ -68,7 +68,7 @@ const finishTimeout = 10_000
 const abandonTimeout = 10_000
 
 export function createResumableUploads(context: UploadServices, members: Pick<Members, 'findVisible'>) {
-  const { db, storage, reservations, audit, leases, activate, maxBytesAt } = context
+  const { db, storage, reservations, audit, scans, leases, activate, maxBytesAt } = context
 
   /** Opens the destination of an upload. */
   const at = (
@@ -118,6 +118,7 @@ export function createResumableUploads(context: UploadServices, members: Pick<Me
     requireFits(size ?? undefined, maxBytesAt(first))
     const earlier = size === 0 ? await findInterruptedEmpty(present, input, signal) : null
     if (earlier) return { viewer: present, lease: earlier, location: await at(viewer, input, pathOf(earlier)) }
+    const isScanned = await scans.applies(present)
     const insert = async (location: WriteLocation) => {
       await location.requireChangeable()
       return leases.insert({
@@ -135,6 +136,7 @@ export function createResumableUploads(context: UploadServices, members: Pick<Me
         block: blockFor(location.resumable, size),
         isMultipart: false,
         hasNativeParts: false,
+        isScanned,
         modifiedAt: timeToKeep(input) ?? null,
       })
     }

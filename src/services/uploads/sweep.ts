@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { formatPath, type StoragePath } from '../../auth/path.ts'
+import { childOf, formatPath, type StoragePath, trashFolder } from '../../auth/path.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Database } from '../../db/client.ts'
 import { findMember } from '../../db/members.ts'
@@ -93,8 +93,10 @@ export async function abortAtBackEnd(
     const state = openState(secrets, record)
     const [provider] = await findProviders(db, [record.providerId])
     if (!provider) return
-    const { resumable } = await storage.provider(provider)
-    await storage.ask(signal, async call => resumable?.abort(state, call))
+    const opened = await storage.provider(provider)
+    await storage.ask(signal, async call => opened.resumable?.abort(state, call))
+    // The file may be complete, and wait for its scan.
+    if (record.isScanned) await storage.ask(signal, call => opened.delete(childOf(trashFolder, record.id), call))
   } catch (error) {
     if (!isMissing(error)) throw error
   }

@@ -4,7 +4,14 @@ import { Ajv } from 'ajv'
 import { parse } from 'yaml'
 import { type Role, roles, type Scope, scopes } from '../../auth/scopes.ts'
 import { groupKey } from '../../db/groups.ts'
-import { type IssuerPrompt, issuerPrompts, type Registration, registrations } from '../../db/schema.ts'
+import {
+  type IssuerPrompt,
+  issuerPrompts,
+  type Registration,
+  registrations,
+  type UploadSource,
+  uploadSources,
+} from '../../db/schema.ts'
 import { emailKey } from '../../db/users.ts'
 import { StartError } from '../../errors.ts'
 import { maxMaxAge } from '../../services/people/issuers.ts'
@@ -14,7 +21,12 @@ import { type WebhookEvent, webhookEvents } from '../../services/webhooks/messag
 export interface Declaration {
   /** The first account. Ignored once the workspace has an owner. */
   owner?: { email: string; passwordFile: string }
-  workspace?: { name?: string; registration?: Registration; secondFactorRoles?: Role[] }
+  workspace?: {
+    name?: string
+    registration?: Registration
+    secondFactorRoles?: Role[]
+    scannedUploads?: UploadSource[]
+  }
   providers?: DeclaredProvider[]
   /** The folders that each named access includes, by the names of their providers. */
   access?: Record<string, Record<string, string | string[]>>
@@ -208,7 +220,15 @@ const schema = object(
   {},
   {
     owner: object({ email: text, passwordFile: text }),
-    workspace: object({}, { name: text, registration: oneOf(registrations), secondFactorRoles: list(oneOf(roles)) }),
+    workspace: object(
+      {},
+      {
+        name: text,
+        registration: oneOf(registrations),
+        secondFactorRoles: list(oneOf(roles)),
+        scannedUploads: list(oneOf(uploadSources)),
+      },
+    ),
     providers: list(
       object({ name: text, type: text }, { slug: text, ...kept, config: { type: 'object' }, secretFiles: texts }),
     ),

@@ -5,6 +5,7 @@ import { roles } from '../../auth/scopes.ts'
 import type { Database } from '../../db/client.ts'
 import { listMembers } from '../../db/members.ts'
 import { openDatabase } from '../../db/migrate.ts'
+import { uploadSources } from '../../db/schema.ts'
 import { findTheWorkspace } from '../../db/workspaces.ts'
 import { StartError } from '../../errors.ts'
 import { createLog } from '../../log/logger.ts'
@@ -116,8 +117,9 @@ export async function plan(context: ApplyContext): Promise<Step[]> {
 
 async function planWorkspace({ services, viewer, declaration: { workspace } }: ApplyContext): Promise<Step[]> {
   if (!workspace) return []
-  const { name, registration, secondFactorRoles } = await services.workspaces.get(viewer)
+  const { name, registration, secondFactorRoles, scannedUploads } = await services.workspaces.get(viewer)
   const needing = workspace.secondFactorRoles && roles.filter(role => workspace.secondFactorRoles?.includes(role))
+  const scanned = workspace.scannedUploads && uploadSources.filter(each => workspace.scannedUploads?.includes(each))
   const differing = [
     ...(workspace.name === undefined || workspace.name === name ? [] : [`name -> "${workspace.name}"`]),
     ...(workspace.registration === undefined || workspace.registration === registration
@@ -126,6 +128,9 @@ async function planWorkspace({ services, viewer, declaration: { workspace } }: A
     ...(needing === undefined || isDeepStrictEqual(needing, secondFactorRoles)
       ? []
       : [`second factor required of ${needing.join(', ') || 'nobody'}`]),
+    ...(scanned === undefined || isDeepStrictEqual(scanned, scannedUploads)
+      ? []
+      : [`uploads scanned of ${scanned.join(', ') || 'nobody'}`]),
   ]
   if (differing.length === 0) return []
   return [change('workspace', differing.join(', '), () => services.workspaces.update(viewer, workspace))]

@@ -230,6 +230,26 @@ export async function checkDirectory({ directory }: Pick<Services, 'directory'>)
   }
 }
 
+/** Days after which the signatures of the virus scanner are out of date. New ones appear every day. */
+const freshDays = 7
+
+/** Asks the virus scanner for its version, if there is one. */
+export async function checkScanner({ scans }: Pick<Services, 'scans'>): Promise<Finding[]> {
+  if (!scans.isAvailable) return []
+  const subject = 'Virus scanner'
+  try {
+    const version = (await scans.version()) ?? ''
+    // "ClamAV 1.4.3/27822/Tue Nov 24 09:26:02 2026"; without the last two parts, if all signatures are the operator's own.
+    const updatedAt = Date.parse(version.split('/')[2] ?? '')
+    const days = Math.floor((Date.now() - updatedAt) / (24 * 60 * 60 * 1000))
+    return days > freshDays
+      ? [warning(subject, `Its signatures are ${days} days old (${version}): check freshclam.`)]
+      : [ok(subject, `${version} responds.`)]
+  } catch (error) {
+    return [problem(subject, `${messageOf(error)} Start clamd, or correct STOWAGE_CLAMD_URL.`)]
+  }
+}
+
 /** Tests the back end of every provider. */
 export async function checkBackEnds({ providers }: Pick<Services, 'providers'>): Promise<Finding[]> {
   const tested = await providers.testAll()

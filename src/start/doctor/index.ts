@@ -10,6 +10,7 @@ import {
   checkDirectory,
   checkDisks,
   checkPublicUrl,
+  checkScanner,
   checkSecret,
   checkSettings,
   type Finding,
@@ -67,6 +68,7 @@ async function* examineContent(db: Database, settings: Settings): AsyncGenerator
   yield await checkSecret(db, found)
   yield* await withServices({ db, settings, secret, previousSecret: previous }, async services => [
     ...(await checkDirectory(services)),
+    ...(await checkScanner(services)),
     ...(await checkBackEnds(services)),
   ])
 }

@@ -13,7 +13,7 @@ const ViewerQuery = graphql(`
       providerAccess { all }
       user { id email name role: effectiveRole groups { id name } }
     }
-    workspace { id name registration secondFactorRoles approvals sendsEmail }
+    workspace { id name registration secondFactorRoles approvals scannedUploads hasScanner sendsEmail }
   }
 `)
 

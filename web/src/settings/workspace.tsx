@@ -49,10 +49,17 @@ function WorkspaceForm() {
   const [secondFactorRoles, setSecondFactorRoles] = useState<readonly RequiredRole[]>(workspace.secondFactorRoles)
   const [registration, setRegistration] = useState<Registration>(workspace.registration)
   const [approvals, setApprovals] = useState(workspace.approvals)
+  const [scannedUploads, setScannedUploads] = useState(workspace.scannedUploads)
   const save = useMutation({
     mutationFn: async () => {
       await ask(UpdateWorkspaceMutation, {
-        input: { name, registration, secondFactorRoles: [...secondFactorRoles], approvals },
+        input: {
+          name,
+          registration,
+          secondFactorRoles: [...secondFactorRoles],
+          approvals,
+          ...(workspace.hasScanner && { scannedUploads }),
+        },
       })
       await client.invalidateQueries({ queryKey: queryKeys.session })
       await client.invalidateQueries({ queryKey: queryKeys.installation })
@@ -97,6 +104,26 @@ function WorkspaceForm() {
         ))}
         <p className="help">{approvalTexts.requiredHelp}</p>
       </div>
+      {workspace.hasScanner && (
+        // biome-ignore lint/a11y/useSemanticElements: a fieldset brings its own border and legend
+        <div role="group" aria-label={texts.scanned}>
+          <span className="label">{texts.scanned}</span>
+          {(['DROP_LINKS', 'API_KEYS', 'SESSIONS'] as const).map(source => (
+            <Checkbox
+              key={source}
+              isSelected={scannedUploads.includes(source)}
+              onChange={isScanned =>
+                setScannedUploads(
+                  isScanned ? [...scannedUploads, source] : scannedUploads.filter(each => each !== source),
+                )
+              }
+            >
+              {texts.uploadSources[source]}
+            </Checkbox>
+          ))}
+          <p className="help">{texts.scannedHelp}</p>
+        </div>
+      )}
       {save.error && <ErrorBox error={save.error} />}
       <div className="inline-row">
         <Button type="submit" variant="primary" isPending={save.isPending}>

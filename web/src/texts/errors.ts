@@ -147,6 +147,7 @@ export const wordsByReason: Readonly<Record<string, Words>> = {
   DIGEST_MISMATCH: 'The content was damaged on its way. Upload it again.',
   IDEMPOTENCY_KEY_REUSED: 'This request was already sent. Reload the page, then try again.',
   REQUEST_UNDER_WAY: 'The server is still working on this. Wait a moment, then try again.',
+  INFECTED: detailed('The virus scanner has found something in the file, so it was not stored.'),
   QUOTA_EXCEEDED: 'The storage is full. Delete something, or ask an administrator for more space.',
 
   INTERNAL: 'The server failed. Try again; if it fails again, give an administrator the request ID from the details.',

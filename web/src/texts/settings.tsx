@@ -16,6 +16,13 @@ export const texts = {
 
   // The workspace
   nameHelp: 'Shown at the top of every page.',
+  scanned: 'Scan uploads for viruses',
+  uploadSources: {
+    DROP_LINKS: 'Files that recipients of share links send',
+    API_KEYS: 'Uploads with API keys and of connected applications',
+    SESSIONS: 'Uploads of people who are signed in',
+  },
+  scannedHelp: 'A scanned file appears only after the scan. Links for uploads directly to a storage are then not made.',
   whoRegisters: 'Who can register',
   registrations: {
     OPEN: {

@@ -1,4 +1,4 @@
-import type { ApprovalKind, Registration } from '../../../db/schema.ts'
+import type { ApprovalKind, Registration, UploadSource } from '../../../db/schema.ts'
 import { maxIssuers } from '../../../services/people/issuers.ts'
 import { maxPasswordOwners } from '../../../services/people/password-policy.ts'
 import type { Installation } from '../../../services/people/workspaces.ts'
@@ -27,6 +27,17 @@ export const ApprovalKindEnum = builder.enumType('ApprovalKind', {
   values: approvalKinds,
 })
 
+const uploadSources: Record<UploadSource, { description: string }> = {
+  DROP_LINKS: { description: 'Recipients of share links that add files.' },
+  API_KEYS: { description: 'API keys, also over WebDAV, S3 and MCP, and connected applications.' },
+  SESSIONS: { description: 'People who are signed in, as in the console.' },
+}
+
+export const UploadSourceEnum = builder.enumType('UploadSource', {
+  description: 'Where uploads come from.',
+  values: uploadSources,
+})
+
 WorkspaceRef.implement({
   description: 'The workspace that members, API keys and providers belong to.',
   fields: t => ({
@@ -40,6 +51,15 @@ WorkspaceRef.implement({
     approvals: t.expose('approvals', {
       type: [ApprovalKindEnum],
       description: 'What a person has to approve if an agent does it through MCP.',
+    }),
+    scannedUploads: t.expose('scannedUploads', {
+      type: [UploadSourceEnum],
+      description: 'Whose uploads are scanned for malware before they become visible, if `hasScanner` is true.',
+    }),
+    hasScanner: t.boolean({
+      description: 'Whether the server has a virus scanner.',
+      authScopes: { public: true },
+      resolve: (_workspace, _args, { services }) => services.scans.isAvailable,
     }),
     passwordOwners: t.field({
       type: ['ID'],
@@ -75,6 +95,11 @@ const UpdateWorkspaceInput = builder.inputType('UpdateWorkspaceInput', {
       type: [ApprovalKindEnum],
       description:
         'What a person has to approve from now on if an agent does it through MCP; an empty list for nothing.',
+    }),
+    scannedUploads: t.field({
+      type: [UploadSourceEnum],
+      description:
+        'Whose uploads are scanned for malware from now on, if `Workspace.hasScanner` is true; an empty list for nobody.',
     }),
     singleSignOnOnly: t.boolean({
       description:

@@ -180,6 +180,7 @@ export function createMultipartUploads(services: UploadServices) {
         block: blockFor(location.resumable, null),
         isMultipart: true,
         hasNativeParts,
+        isScanned: await services.scans.applies(granted.viewer),
         modifiedAt: timeToKeep(input) ?? null,
       })
       if (!lease) throw new AppError('INTERNAL')

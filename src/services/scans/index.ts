@@ -1,0 +1,202 @@
+/** Scans uploads for malware with clamd before they become visible. A workspace chooses whose. */
+import { type Readable, Transform } from 'node:stream'
+import { type CredentialKind, type SlotOwners, slotOwners, type Viewer } from '../../auth/viewer.ts'
+import type { Database } from '../../db/client.ts'
+import type { UploadSource } from '../../db/schema.ts'
+import { findScannedUploads } from '../../db/workspaces.ts'
+import { AppError } from '../../errors.ts'
+import { settle } from '../../lib/settle.ts'
+import { Slots } from '../../lib/slots.ts'
+import { detach } from '../../storage/body-streams.ts'
+import type { Recording } from '../audit/index.ts'
+import { type ClamdAddress, ClamdScan, type ClamdTimeouts, clamdVersion, ScanFailure, usualTimeouts } from './clamd.ts'
+
+export interface ScannerSettings {
+  address: ClamdAddress
+  /** Whether uploads that clamd cannot scan are stored. */
+  acceptsUnscanned: boolean
+}
+
+export type ScanResult = 'CLEAN' | 'INFECTED' | 'UNREACHABLE' | 'TOO_LONG'
+
+/** The file of the upload will never be stored. */
+export class ScanRefusal extends AppError {}
+
+const sources: Readonly<Record<CredentialKind, UploadSource>> = {
+  SHARE: 'DROP_LINKS',
+  API_KEY: 'API_KEYS',
+  SESSION: 'SESSIONS',
+}
+
+/** Scans of this process at once. Each is a connection to clamd, and a slow client occupies it as long as its upload takes. */
+const limits = { credential: 80, links: 80, member: 120, all: 200 }
+/** Milliseconds between two warnings in the log. */
+const warningInterval = 60_000
+
+interface ScansOptions {
+  db: Database
+  /** Null without a scanner. */
+  scanner: ScannerSettings | null
+  timeouts?: ClamdTimeouts
+  /** Called when clamd fails, once a minute at most. */
+  onFailure: (error: ScanFailure) => void
+  /** Called after each scan. */
+  onResult: (result: ScanResult) => void
+}
+
+export type UploadScans = ReturnType<typeof createUploadScans>
+
+export function createUploadScans(options: ScansOptions) {
+  const { db, scanner, timeouts = usualTimeouts, onResult } = options
+  const slots = new Slots<keyof SlotOwners>(limits)
+  let warnedAt = Number.NEGATIVE_INFINITY
+
+  function onFailure(error: ScanFailure): void {
+    if (performance.now() - warnedAt < warningInterval) return
+    warnedAt = performance.now()
+    options.onFailure(error)
+  }
+
+  /** Whether uploads with this credential are scanned. */
+  async function applies({ kind, member }: Viewer): Promise<boolean> {
+    return scanner !== null && (await findScannedUploads(db, member.workspaceId)).includes(sources[kind])
+  }
+
+  return {
+    /** Whether the server has a scanner. */
+    isAvailable: scanner !== null,
+
+    applies,
+
+    /**
+     * Returns the scan of an upload, or null if it is not scanned. Nothing is sent to clamd before the first byte.
+     * @param recording gets what was found, or why nothing was scanned
+     */
+    async open(viewer: Viewer, signal: AbortSignal, recording: Pick<Recording, 'add'>): Promise<UploadScan | null> {
+      if (!scanner || !(await applies(viewer))) return null
+      const begin = async () => {
+        const slot = slots.take(slotOwners(viewer), tooMany)
+        try {
+          return { slot, scan: await ClamdScan.begin(scanner.address, timeouts, signal) }
+        } catch (error) {
+          slot[Symbol.dispose]()
+          throw error
+        }
+      }
+      return new UploadScan({ begin, recording, acceptsUnscanned: scanner.acceptsUnscanned, onFailure, onResult })
+    },
+
+    /** Returns the version of clamd; null without a scanner. @throws ScanFailure */
+    version: async () => scanner && (await clamdVersion(scanner.address, timeouts)),
+  }
+}
+
+interface RunningScan {
+  slot: Disposable
+  scan: ClamdScan
+}
+
+interface ScanContext extends Pick<ScansOptions, 'onFailure' | 'onResult'>, Pick<ScannerSettings, 'acceptsUnscanned'> {
+  begin: () => Promise<RunningScan>
+  recording: Pick<Recording, 'add'>
+}
+
+/** The scan of one file. Dispose of it when the upload ends. */
+export class UploadScan implements Disposable {
+  readonly #context: ScanContext
+  #running: RunningScan | null = null
+  #isOver = false
+
+  constructor(context: ScanContext) {
+    this.#context = context
+  }
+
+  /**
+   * Passes a body on while it is scanned. The end is passed on only after the last byte was scanned, so a file whose write ends with
+   * its body does not become visible before. The body then fails with INFECTED, TOO_LARGE or UNAVAILABLE.
+   */
+  through(body: Readable): Readable {
+    const passing = new Transform({
+      highWaterMark: 64 * 1024,
+      transform: (chunk: Buffer, _encoding, done) => void settle(this.#add(chunk), error => done(error, chunk)),
+      flush: done => void settle(this.#end(), done),
+    })
+    return detach(body, passing)
+  }
+
+  /** Scans a file that is stored already. @throws INFECTED, TOO_LARGE, UNAVAILABLE, as the body */
+  async read(body: Readable): Promise<void> {
+    try {
+      for await (const chunk of body) {
+        await this.#add(chunk)
+        if (this.#isOver) return
+      }
+    } finally {
+      body.destroy()
+    }
+    await this.#end()
+  }
+
+  async #add(chunk: Uint8Array): Promise<void> {
+    if (this.#isOver || chunk.length === 0) return
+    try {
+      this.#running ??= await this.#context.begin()
+      // The upload may have ended while the connection was being made.
+      if (this.#isOver) this[Symbol.dispose]()
+      else await this.#running.scan.write(chunk)
+    } catch (error) {
+      this.#giveUp(error)
+    }
+  }
+
+  async #end(): Promise<void> {
+    // An empty file has nothing to scan.
+    if (this.#isOver || !this.#running) return
+    const { recording, onResult } = this.#context
+    let signature: string | null
+    try {
+      signature = await this.#running.scan.finish()
+    } catch (error) {
+      return this.#giveUp(error)
+    }
+    this[Symbol.dispose]()
+    onResult(signature === null ? 'CLEAN' : 'INFECTED')
+    if (signature === null) return
+    recording.add({ details: { signature } })
+    const message = `The virus scanner has found "${signature}" in the file: it was not stored.`
+    throw new ScanRefusal('INFECTED', message, { facts: { signature } })
+  }
+
+  /** @throws the error, unless the file is stored without a scan */
+  #giveUp(error: unknown): void {
+    this[Symbol.dispose]()
+    if (!(error instanceof ScanFailure)) throw error
+    const { recording, acceptsUnscanned, onFailure, onResult } = this.#context
+    const result = error.isTooLong ? 'TOO_LONG' : 'UNREACHABLE'
+    if (!error.isTooLong) onFailure(error)
+    onResult(result)
+    recording.add({ details: { scan: result } })
+    if (acceptsUnscanned) return
+    throw error.isTooLong
+      ? new ScanRefusal('TOO_LARGE', 'The file is larger than the virus scanner accepts: it was not stored.')
+      : new AppError(
+          'UNAVAILABLE',
+          'The virus scanner does not respond, so the file was not stored: try again later.',
+          {
+            cause: error,
+          },
+        )
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOver = true
+    this.#running?.scan[Symbol.dispose]()
+    this.#running?.slot[Symbol.dispose]()
+  }
+}
+
+function tooMany(): AppError {
+  return new AppError('UNAVAILABLE', 'Too many files are being scanned: try again in a few seconds.', {
+    retryAfterMs: 1000,
+  })
+}
