@@ -207,6 +207,7 @@ const openers = [
   // Reads only what the same upload may have stored, and sends nothing.
   'src/services/uploads/finish.ts',
   'src/services/uploads/multipart/index.ts',
+  'src/services/uploads/outcome.ts',
 ]
 
 t.test('only known files open content, and each of them leaves an audit event', async t => {
