@@ -68,7 +68,7 @@ const line = ({ kind, subject, details }: Step) => `${signs[kind]} ${subject}: $
 
 const declaration = (folder: string) => `
 owner: { email: owner@example.org, passwordFile: ${folder}/password }
-workspace: { name: Example, registration: OPEN }
+workspace: { name: Example, registration: OPEN, scannedUploads: [SESSIONS, DROP_LINKS] }
 providers:
   - { name: Team disk, type: local, trashDays: 7, versionDays: 9, config: { root: ${folder}/team } }
 access:
@@ -99,7 +99,7 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
   for (const value of Object.values(secrets)) t.notOk(created.stdout.includes(value), 'no secret is printed')
   for (const line of [
     /^\+ owner: owner@example\.org$/m,
-    /^~ workspace: name -> "Example"$/m,
+    /^~ workspace: name -> "Example", uploads scanned of DROP_LINKS, SESSIONS$/m,
     /^\+ storage "Team disk": of the type local$/m,
     /^! member ann@example\.org: has no account/m,
     /^\+ key "backup" of owner@example\.org: with the scopes write$/m,
@@ -115,7 +115,7 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
   const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
   const { token } = (await api.ask(login, { input: { email: 'owner@example.org', password } })).login
   const { providers, workspace, webhooks } = await api.ask(
-    '{ providers { id name status trashDays versionCount versionDays } workspace { name } webhooks { id name location { path } } }',
+    '{ providers { id name status trashDays versionCount versionDays } workspace { name scannedUploads } webhooks { id name location { path } } }',
     {},
     token,
   )
@@ -123,7 +123,7 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
     { providers, workspace, webhooks },
     {
       providers: [{ name: 'Team disk', status: 'CONNECTED', trashDays: 7, versionCount: null, versionDays: 9 }],
-      workspace: { name: 'Example' },
+      workspace: { name: 'Example', scannedUploads: ['DROP_LINKS', 'SESSIONS'] },
       webhooks: [{ name: 'Index', location: { path: '/reports' } }],
     },
   )

@@ -36,6 +36,11 @@ const bad: [string, string][] = [
   ['STOWAGE_OIDC_MAX_AGE_MINUTES', '525601'],
   ['STOWAGE_OIDC_ISSUER', 'http://id.example.org'],
   ['STOWAGE_OIDC_ISSUER', 'https://id.example.org/?realm=main'],
+  ['STOWAGE_CLAMD_URL', 'clamav:3310'],
+  ['STOWAGE_CLAMD_URL', 'tcp://clamav'],
+  ['STOWAGE_CLAMD_URL', 'tcp://user@clamav:3310'],
+  ['STOWAGE_CLAMD_URL', 'unix:clamd.ctl'],
+  ['STOWAGE_CLAMD_UNSCANNED', 'maybe'],
   ['STOWAGE_SMTP_URL', 'https://mail.example.org'],
   ['STOWAGE_SMTP_URL', 'smtp://name:100%@mail.example.org'],
   ['STOWAGE_SMTP_URL', 'smtp://mail.example.org/path'],
@@ -121,6 +126,18 @@ t.test('email requires the public address, because it contains links', async t =
   t.throws(() => readSettings(smtp), /^STOWAGE_PUBLIC_URL must be set/)
   const { mail } = readSettings({ ...smtp, STOWAGE_PUBLIC_URL: 'https://files.example.org:8443/stowage/' })
   t.match(mail, { publicUrl: 'https://files.example.org:8443/stowage', from: 'stowage@files.example.org' })
+})
+
+t.test('the scanner has a socket, or an address on the network', async t => {
+  const scanner = (STOWAGE_CLAMD_URL: string, STOWAGE_CLAMD_UNSCANNED = '') =>
+    readSettings({ STOWAGE_CLAMD_URL, STOWAGE_CLAMD_UNSCANNED }).scanner
+  t.equal(readSettings({}).scanner, null)
+  const address = { host: '::1', port: 3310 }
+  t.same(scanner('tcp://[::1]:3310'), { address, acceptsUnscanned: false })
+  t.same(scanner('tcp://[::1]:3310/', 'accept'), { address, acceptsUnscanned: true })
+  for (const url of ['unix:/run/clamav/clamd.ctl', 'unix:///run/clamav/clamd.ctl']) {
+    t.same(scanner(url), { address: { path: '/run/clamav/clamd.ctl' }, acceptsUnscanned: false })
+  }
 })
 
 t.test('a previous secret requires a current one', async t => {

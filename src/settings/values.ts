@@ -144,10 +144,9 @@ export type ClamdServer = { path: string } | { host: string; port: number }
 
 /** `tcp://clamav:3310`, or `unix:/run/clamav/clamd.ctl`. */
 export function clamdServer(text: string): ClamdServer {
+  const path = /^unix:(?:\/\/)?(\/[^/].*)$/.exec(text)?.[1]
+  if (path !== undefined) return { path }
   const url = URL.canParse(text) ? new URL(text) : null
-  if (url?.protocol === 'unix:' && url.host === '' && isAbsolute(url.pathname) && !url.search && !url.hash) {
-    return { path: decodeURIComponent(url.pathname) }
-  }
   const isServer = url?.protocol === 'tcp:' && url.hostname !== '' && url.port !== '' && /^\/?$/.test(url.pathname)
   if (!isServer || url.search || url.hash || url.username || url.password) {
     throw new Error('be an address such as tcp://clamav:3310 or unix:/run/clamav/clamd.ctl')

@@ -96,6 +96,7 @@ class ClamdConnection implements Disposable {
   }
 
   #take(part: string): void {
+    if (this.#isOver) return
     this.#text += part
     const length = this.#text.indexOf(end)
     if (length >= 0) {
