@@ -1058,6 +1058,7 @@ uploads.appended_parts integer not null default 0
 uploads.modified_at timestamp with time zone
 uploads.has_native_parts boolean not null default false
 uploads.waiting bigint not null default 0
+uploads.is_scanned boolean not null default false
 uploads: uploads_block_check CHECK ((block > 0))
 uploads: uploads_check CHECK (((appended <= received) AND (received <= COALESCE(size, received))))
 uploads: uploads_conflict_check CHECK ((conflict = ANY (ARRAY['FAIL'::text, 'REPLACE'::text, 'RENAME'::text])))
@@ -1138,8 +1139,10 @@ workspaces.created_at timestamp with time zone not null default now()
 workspaces.second_factor_roles text[] not null default '{}'::text[]
 workspaces.password_owners uuid[]
 workspaces.approvals text[] not null default '{}'::text[]
+workspaces.scanned_uploads text[] not null default '{DROP_LINKS}'::text[]
 workspaces: workspaces_approvals_check CHECK ((approvals <@ '{DELETION,OVERWRITE}'::text[]))
 workspaces: workspaces_pkey PRIMARY KEY (id)
 workspaces: workspaces_registration_check CHECK ((registration = ANY (ARRAY['OPEN'::text, 'INVITE'::text, 'CLOSED'::text])))
+workspaces: workspaces_scanned_uploads_check CHECK ((scanned_uploads <@ '{DROP_LINKS,API_KEYS,SESSIONS}'::text[]))
 CREATE UNIQUE INDEX workspaces_pkey ON public.workspaces USING btree (id)
 CREATE TRIGGER workspaces_rights_changed AFTER UPDATE OF second_factor_roles ON public.workspaces FOR EACH STATEMENT EXECUTE FUNCTION rights_change()

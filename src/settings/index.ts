@@ -152,7 +152,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     )
   }
   const mailFrom = read('STOWAGE_SMTP_FROM')
-  const clamd = read('STOWAGE_CLAMD_URL')
+  const [clamd, unscanned] = [read('STOWAGE_CLAMD_URL'), read('STOWAGE_CLAMD_UNSCANNED')]
   const sendfile = read('STOWAGE_SENDFILE')
   const trustedProxies = read('STOWAGE_TRUST_PROXY') ?? []
   if (sendfile && trustedProxies.length === 0) {
@@ -197,7 +197,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
       smtpUrl !== null && publicUrl !== null
         ? { smtpUrl, publicUrl, from: mailFrom ?? `stowage@${new URL(publicUrl).hostname}` }
         : null,
-    scanner: clamd && { address: clamd, acceptsUnscanned: read('STOWAGE_CLAMD_UNSCANNED') === 'accept' },
+    scanner: clamd && { address: clamd, acceptsUnscanned: unscanned === 'accept' },
     s3Domain: read('STOWAGE_S3_DOMAIN'),
     corsOrigins: read('STOWAGE_CORS_ORIGINS') ?? [],
     localRoots: read('STOWAGE_LOCAL_ROOTS') ?? [join(dataFolder, 'files')],

@@ -2190,11 +2190,16 @@ export interface UpdateWorkspaceInput {
   passwordOwners?: readonly (string)[] | null
   /** Who can register from now on. */
   registration?: Registration | null
+  /** Whose uploads are scanned for malware from now on, if `Workspace.hasScanner` is true; an empty list for nobody. */
+  scannedUploads?: readonly (UploadSource)[] | null
   /** The roles whose members need a second factor from now on. Their sessions without one can do nothing but add or give one. API keys need none. */
   secondFactorRoles?: readonly (Role)[] | null
   /** Whether only `passwordOwners` may sign in with a password or a passkey, which only an owner can decide, in a session. Sessions of others that began with one end. */
   singleSignOnOnly?: boolean | null
 }
+
+/** Where uploads come from. */
+export type UploadSource = 'API_KEYS' | 'DROP_LINKS' | 'SESSIONS'
 
 /** The HTTP request that uploads a file. The file is the body. */
 export interface UploadTicket {
@@ -2433,6 +2438,8 @@ export interface Workspace {
   approvals: readonly (ApprovalKind)[]
   /** The time at which the first person registered. */
   createdAt: string
+  /** Whether the server has a virus scanner. */
+  hasScanner: boolean
   /** The permanent ID of the workspace. */
   id: string
   /** The display name. */
@@ -2441,6 +2448,8 @@ export interface Workspace {
   passwordOwners: readonly (string)[] | null
   /** Who can register. */
   registration: Registration
+  /** Whose uploads are scanned for malware before they become visible, if `hasScanner` is true. */
+  scannedUploads: readonly (UploadSource)[]
   /** The roles whose members need a second factor. */
   secondFactorRoles: readonly (Role)[]
   /** Whether the server sends email about shares. */
