@@ -459,6 +459,11 @@ export interface ChangedEntry {
   fileId?: string
   /** Anything below the path may have changed, too. The host looks below new folders in any case. */
   isTree?: boolean
+  /**
+   * When the adapter learned of the latest change, as of `performance.now()`, if it learns of changes before the host asks. It saves the
+   * host a look at what it has changed itself.
+   */
+  noticedAt?: number
 }
 
 /** Bytes. Null means unknown or unlimited. */

@@ -1,22 +1,14 @@
 /** Reports what has changed below the root of a local provider, from file system events: see docs/decisions/008-file-system-events.md. */
-import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { lstat, readdir } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inParallel } from '../../bases/limits.ts'
-import {
-  type Call,
-  type ChangedEntry,
-  type ChangesPage,
-  nameOf,
-  parentOf,
-  type StoragePath,
-  segmentsOf,
-} from '../../contract.ts'
+import { type Call, type ChangesPage, nameOf, parentOf, type StoragePath, segmentsOf } from '../../contract.ts'
 import { hasErrno } from './errors.ts'
 import { inside, isReserved, self } from './names.ts'
-import { type Root, withDirectory } from './open.ts'
+import { openChild, type Root, release, withDirectory } from './open.ts'
+import { PendingChanges } from './pending.ts'
 import { type FolderWatches, TooManyFolders } from './watches.ts'
 
 /** Milliseconds until the host asks again. */
@@ -25,16 +17,16 @@ export const changesInterval = 1000
 const idleTime = 5 * 60_000
 /** Milliseconds after which too many folders are counted again. */
 const retryTime = 60 * 60_000
-/** Changes in one page, from the contract. */
-const maxPage = 1000
-/** The maximum number of paths that wait for the host. If there are more, one change of the folder around them replaces all. */
-const maxPending = 5000
 /** The maximum number of entries that came or went and were not looked at yet. If there are more, all watches begin again. */
 const maxMoved = 50_000
+/** Folders that went and are remembered. With more, the host looks below each new folder. */
+const maxGone = 10_000
 /** Milliseconds in which entries that come or go are gathered. */
-const gatherTime = 100
-/** Names that are looked at one by one. For more, their folder is read. */
+const gatherTime = 1000
+/** Names that are looked at one by one. For more, their folder is read, unless it has many times as many entries. */
 const namesOfList = 16
+/** Entries that are read in the time of one look. */
+const entriesPerLook = 16
 /** Folders that are read at once, as all work shares the thread pool. */
 const readsAtOnce = 2
 /** The folder of deleted entries, which the host makes and no listing shows. */
@@ -95,8 +87,18 @@ export class LocalChanges {
 
 interface WatchedFolder {
   end(): void
+  /** The number of its entries when it was last read. */
+  size: number
   /** The watched folders in it. */
   below: Set<StoragePath>
+}
+
+/** A folder that has just been watched. */
+interface NewFolder {
+  path: StoragePath
+  /** The names of the folders in it. */
+  children: readonly string[]
+  isEmpty: boolean
 }
 
 /** The watches of one tree, from a beginning to an end. Its cursors say nothing to another one. */
@@ -110,13 +112,10 @@ class TreeWatch {
   /** Entries that came or went, and whose folders have to be watched or forgotten. */
   readonly #moved = new Set<StoragePath>([top])
   #isSettling = false
+  /** Where folders went: the host may not know yet that nothing is left of what was in them. */
+  readonly #gone = new Set<StoragePath>()
   #position = 0
-  /** The paths that have changed since the last page, and whether anything below them has. */
-  #pending = new Map<StoragePath, boolean>()
-  /** The folder that stands for all that has changed in it, as there was too much. */
-  #around: StoragePath | null = null
-  /** The content of the last page, in case the host asks for it again. */
-  #sent = new Map<StoragePath, boolean>()
+  readonly #pending = new PendingChanges()
   /** Everything may have changed before all folders were watched, or while events were lost. */
   #isUnknown = true
   #wasUnknown = false
@@ -135,17 +134,20 @@ class TreeWatch {
     const isLast = id === this.#id && position === String(this.#position)
     if (id === this.#id && position === String(this.#position - 1)) this.#takeBack()
     else if (cursor !== null && !isLast) this.#isUnknown = true
-    this.#sent = new Map()
     this.#wasUnknown = this.#isUnknown && cursor !== null && this.#isReady
     if (this.#wasUnknown) {
       this.#isUnknown = false
       this.#pending.clear()
       return { changed: 'everything', cursor: this.#next(), hasMore: false }
     }
-    if (cursor !== null) this.#send()
-    const changed = Array.from(this.#sent, ([path, isTree]): ChangedEntry => ({ path, isTree }))
+    const changed = cursor === null ? [] : this.#pending.take()
     const isSame = cursor !== null && isLast && changed.length === 0
     return { changed, cursor: isSame ? cursor : this.#next(), hasMore: cursor !== null && this.#pending.size > 0 }
+  }
+
+  #takeBack(): void {
+    this.#isUnknown ||= this.#wasUnknown
+    this.#pending.takeBack()
   }
 
   close(): void {
@@ -164,45 +166,23 @@ class TreeWatch {
     return `${this.#id}.${this.#position}`
   }
 
-  #send(): void {
-    for (const [path, isTree] of this.#pending) {
-      if (this.#sent.size === maxPage) return
-      this.#sent.set(path, isTree)
-      this.#pending.delete(path)
-    }
-  }
-
-  #takeBack(): void {
-    this.#isUnknown ||= this.#wasUnknown
-    for (const [path, isTree] of this.#sent) this.#add(path, isTree)
-  }
-
-  #add(path: StoragePath, isTree: boolean): void {
-    const around = this.#around
-    if (around !== null && this.#pending.has(around) && path.startsWith(around === top ? '' : `${around}/`)) return
-    this.#pending.set(path, isTree || (this.#pending.get(path) ?? false))
-    if (this.#pending.size <= maxPending) return
-    this.#around = folderAround(this.#pending)
-    this.#pending = new Map([[this.#around, true]])
-  }
-
   /** Watches everything anew, because the events of some folders may have been lost. */
   #beginAgain(): void {
     this.#isUnknown = true
+    this.#gone.clear()
     this.#moved.clear()
     this.#moved.add(top)
     void this.#settle()
   }
 
-  #onEvent(folder: StoragePath, bytes: Buffer | null, isMoved: boolean): void {
-    if (bytes === null) {
+  #onEvent(folder: StoragePath, name: string | null, isMoved: boolean): void {
+    if (name === null) {
       this.#beginAgain()
       return
     }
-    // No listing has names that are not UTF-8.
-    if (!isUtf8(bytes) || isHidden(bytes.toString('utf8'))) return
-    const path = pathOf(folder, bytes.toString('utf8'))
-    this.#add(path, false)
+    if (isHidden(name)) return
+    const path = pathOf(folder, name)
+    this.#pending.add(path, false)
     if (!isMoved || this.#moved.has(top)) return
     this.#moved.add(path)
     if (this.#moved.size > maxMoved) this.#beginAgain()
@@ -217,7 +197,8 @@ class TreeWatch {
       while (this.#moved.size > 0 && !this.#ending.signal.aborted) {
         const moved = [...this.#moved]
         this.#moved.clear()
-        for (const path of moved.includes(top) ? [top] : await this.#foldersAmong(moved)) await this.#watchTree(path)
+        if (moved.includes(top)) await this.#watchAll()
+        else await this.#watchMoved(moved)
         // Others that come or go meanwhile are looked at together.
         if (this.#moved.size > 0) await sleep(gatherTime, undefined, { signal: this.#ending.signal, ref: false })
       }
@@ -228,61 +209,109 @@ class TreeWatch {
     }
   }
 
-  /** Watches a folder and everything below it. */
-  async #watchTree(path: StoragePath): Promise<void> {
-    if (path === top) this.#drop(top)
-    for (let level = [path]; level.length > 0; ) {
-      const below: StoragePath[] = []
-      await inParallel(level, readsAtOnce, async each => {
-        for (const child of await this.#watchFolder(each)) below.push(child)
-      })
-      level = below
-    }
-    if (path !== top) this.#add(path, true)
+  async #watchAll(): Promise<void> {
+    const { signal } = this.#ending
+    this.#drop(top)
+    await this.#watchBelow([await withDirectory(this.#root, [], signal, directory => this.#watch(top, directory))])
   }
 
-  /** Forgets the folders at these paths, and returns the paths at which there are folders now. */
-  async #foldersAmong(paths: readonly StoragePath[]): Promise<StoragePath[]> {
+  /** Forgets the folders at these paths, and watches the folders that are there now. */
+  async #watchMoved(paths: readonly StoragePath[]): Promise<void> {
     // The inode of a folder that was removed may be that of its successor, so the watch of a path says nothing.
-    for (const path of paths) this.#drop(path)
-    const found: StoragePath[] = []
+    for (const path of paths) {
+      if (this.#folders.has(path) && this.#gone.size <= maxGone) this.#gone.add(path)
+      this.#drop(path)
+    }
     for (const [parent, moved] of Map.groupBy(paths, parentOf)) {
       const names = new Set(moved.map(nameOf))
-      const folders = await withDirectory(this.#root, segmentsOf(parent), this.#ending.signal, directory =>
-        names.size > namesOfList ? foldersIn(directory) : foldersNamed(directory, names),
-      ).catch(error => {
-        if (hasErrno(error, ...absent)) return []
-        throw error
+      const found = await this.#inFolder(parent, async directory => {
+        const folders = await this.#foldersAmong(names, parent, directory)
+        return await this.#watchChildren(parent, directory, folders, readsAtOnce)
       })
-      for (const name of folders) if (names.has(name)) found.push(pathOf(parent, name))
+      await this.#watchBelow(found)
+      for (const { path, isEmpty } of found) {
+        // The events do not tell what was in a folder before it was watched.
+        if (!isEmpty || this.#gone.has(path) || this.#gone.size > maxGone) this.#pending.add(path, true)
+      }
     }
+  }
+
+  /** Returns which of the names in a folder are those of folders now. */
+  async #foldersAmong(names: ReadonlySet<string>, parent: StoragePath, directory: FileHandle): Promise<string[]> {
+    const watched = this.#folders.get(parent)
+    if (names.size <= Math.max(namesOfList, (watched?.size ?? 0) / entriesPerLook))
+      return foldersNamed(directory, names)
+    const { folders, size } = await foldersIn(directory)
+    if (watched) watched.size = size
+    return folders.filter(name => names.has(name))
+  }
+
+  /** Watches everything below watched folders. */
+  async #watchBelow(folders: readonly NewFolder[]): Promise<void> {
+    for (let level = folders; level.length > 0; ) {
+      const next: NewFolder[] = []
+      const atOnce = level.length > 1 ? 1 : readsAtOnce
+      await inParallel(level, readsAtOnce, async ({ path, children }) => {
+        if (children.length === 0) return
+        const found = await this.#inFolder(path, directory => this.#watchChildren(path, directory, children, atOnce))
+        for (const folder of found) next.push(folder)
+      })
+      level = next
+    }
+  }
+
+  /** Watches folders in an open directory, which saves the way from the root for each of them. */
+  async #watchChildren(
+    parent: StoragePath,
+    directory: FileHandle,
+    names: readonly string[],
+    atOnce: number,
+  ): Promise<NewFolder[]> {
+    const found: NewFolder[] = []
+    await inParallel(names, atOnce, async name => {
+      this.#ending.signal.throwIfAborted()
+      const child = await openChild(directory, name).catch(ignoreAbsent)
+      if (!child) return
+      try {
+        const folder = await this.#watch(pathOf(parent, name), child).catch(ignoreAbsent)
+        if (folder) found.push(folder)
+      } finally {
+        release(child)
+      }
+    })
     return found
   }
 
-  /** Watches one folder, and returns those in it. It watches first, so that none that comes meanwhile is missed. */
-  async #watchFolder(path: StoragePath): Promise<StoragePath[]> {
-    const { signal } = this.#ending
-    const onEvent = (name: Buffer | null, isMoved: boolean) => this.#onEvent(path, name, isMoved)
-    try {
-      return await withDirectory(this.#root, segmentsOf(path), signal, async directory => {
-        this.#keep(path, await this.#watches.watch(self(directory), { onEvent }))
-        return (await foldersIn(directory)).map(name => pathOf(path, name))
-      })
-    } catch (error) {
-      // The folder has gone since, or the server may not read it: then no listing shows what is in it.
-      if (path !== top && hasErrno(error, ...absent)) return []
-      throw error
-    }
+  /** Watches one folder, and returns those in it. It watches first, so that nothing that comes meanwhile is missed. */
+  async #watch(path: StoragePath, directory: FileHandle): Promise<NewFolder> {
+    const onEvent = (name: string | null, isMoved: boolean) => this.#onEvent(path, name, isMoved)
+    const end = await this.#watches.watch(self(directory), { onEvent })
+    const watched = this.#keep(path, end)
+    const { folders, size } = await foldersIn(directory)
+    watched.size = size
+    return { path, children: folders, isEmpty: size === 0 }
   }
 
-  #keep(path: StoragePath, end: () => void): void {
+  /** Returns nothing for a folder that has gone since, or that the server may not read: then no listing shows what is in it. */
+  async #inFolder(
+    path: StoragePath,
+    use: (directory: FileHandle) => Promise<NewFolder[]>,
+  ): Promise<readonly NewFolder[]> {
+    const { signal } = this.#ending
+    return (await withDirectory(this.#root, segmentsOf(path), signal, use).catch(ignoreAbsent)) ?? []
+  }
+
+  #keep(path: StoragePath, end: () => void): WatchedFolder {
+    const before = this.#folders.get(path)
+    const watched = { end, size: 0, below: before?.below ?? new Set<StoragePath>() }
     if (this.#ending.signal.aborted) {
       end()
-      return
+      return watched
     }
-    this.#folders.get(path)?.end()
-    this.#folders.set(path, { end, below: this.#folders.get(path)?.below ?? new Set() })
+    before?.end()
+    this.#folders.set(path, watched)
     if (path !== top) this.#folders.get(parentOf(path))?.below.add(path)
+    return watched
   }
 
   /** Ends the watches of a folder and of all below it. */
@@ -298,22 +327,17 @@ class TreeWatch {
 
 const top = '' as StoragePath
 
-async function foldersIn(directory: FileHandle): Promise<string[]> {
-  const entries = await readdir(self(directory), { withFileTypes: true, encoding: 'buffer' })
-  return entries.flatMap(entry => {
-    const name = entry.name.toString('utf8')
-    return entry.isDirectory() && isUtf8(entry.name) && !isHidden(name) ? [name] : []
-  })
+/** @returns the names of the folders in a directory, and the number of all of its entries */
+async function foldersIn(directory: FileHandle): Promise<{ folders: string[]; size: number }> {
+  const entries = await readdir(self(directory), { withFileTypes: true })
+  const folders = entries.flatMap(entry => (entry.isDirectory() && !isHidden(entry.name) ? [entry.name] : []))
+  return { folders, size: entries.length }
 }
 
 async function foldersNamed(directory: FileHandle, names: ReadonlySet<string>): Promise<string[]> {
   const found: string[] = []
   for (const name of names) {
-    const stats = await lstat(inside(directory, name)).catch(error => {
-      if (hasErrno(error, ...absent)) return null
-      throw error
-    })
-    if (stats?.isDirectory()) found.push(name)
+    if ((await lstat(inside(directory, name)).catch(ignoreAbsent))?.isDirectory()) found.push(name)
   }
   return found
 }
@@ -321,17 +345,12 @@ async function foldersNamed(directory: FileHandle, names: ReadonlySet<string>): 
 /** Errors that say that there is no folder, or none that the server may see. */
 const absent = ['NOT_FOUND', 'ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM', 'ENAMETOOLONG'] as const
 
+function ignoreAbsent(error: unknown): null {
+  if (hasErrno(error, ...absent)) return null
+  throw error
+}
+
 /** No listing shows entries with these names. */
 const isHidden = (name: string) => isReserved(name) || name === hostTrash
 
 const pathOf = (folder: StoragePath, name: string) => (folder === '' ? name : `${folder}/${name}`) as StoragePath
-
-/** Returns the deepest folder that contains all of the changes. */
-function folderAround(changes: ReadonlyMap<StoragePath, boolean>): StoragePath {
-  let around: StoragePath | null = null
-  for (const [path, isTree] of changes) {
-    around ??= isTree ? path : parentOf(path)
-    while (around !== top && path !== around && !path.startsWith(`${around}/`)) around = parentOf(around)
-  }
-  return around ?? top
-}

@@ -6,14 +6,19 @@ import { readFile } from 'node:fs/promises'
 const maxFolders = 30_000
 /** The part of the watches that a user may have, for all programs together. */
 const share = 0.5
+/** Events, perhaps of several turns, that count as those of one. */
+const eventsPerTurn = 64
 /** The limit of the kernel if it cannot be read: inotify(7). */
 const usualLimits = { watches: 8192, queuedEvents: 16_384 }
 
 export class TooManyFolders extends Error {}
 
 export interface EventListener {
-  /** @param name the bytes of the name of an entry in the folder; null if unknown @param isMoved it came, went or was replaced */
-  onEvent(name: Buffer | null, isMoved: boolean): void
+  /**
+   * @param name the name of an entry in the folder; null if unknown. One that is not UTF-8 becomes one that hardly exists, as no listing
+   * has it @param isMoved it came, went or was replaced
+   */
+  onEvent(name: string | null, isMoved: boolean): void
 }
 
 interface Limits {
@@ -67,12 +72,13 @@ export class FolderWatches {
 
   /** All watches share one queue in the kernel, which the process empties before it does anything else. */
   #count(): void {
-    if (this.#burst === 0) {
+    this.#burst += 1
+    // Another turn of the event loop for each event would cost more than the event.
+    if (this.#burst === Math.min(eventsPerTurn, this.#maxBurst - 1)) {
       setImmediate(() => {
         this.#burst = 0
       })
     }
-    this.#burst += 1
     if (this.#burst === this.#maxBurst) this.#lose()
   }
 
@@ -82,9 +88,9 @@ export class FolderWatches {
 }
 
 /** @throws TooManyFolders */
-function open(path: string, onEvent: (type: string, name: Buffer | null) => void): FSWatcher {
+function open(path: string, onEvent: (type: string, name: string | null) => void): FSWatcher {
   try {
-    return watch(path, { persistent: false, encoding: 'buffer' }, onEvent)
+    return watch(path, { persistent: false }, onEvent)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : null
     if (code !== 'ENOSPC' && code !== 'EMFILE') throw error
