@@ -1245,11 +1245,11 @@ interface CatalogueContentTable {
 }
 
 /**
- * ENTRY: the entry, and if it is a folder anything below it, may have changed. REMOVED: a folder was deleted. MOVED: a folder moved to `to_path`. FOLDER: entries directly in the
+ * ENTRY: the entry, and if it is a folder anything below it, may have changed. CREATED: a folder was created, empty. REMOVED: a folder was deleted. MOVED: a folder moved to `to_path`. FOLDER: entries directly in the
  * folder may have changed. TREE: anything below the folder may have changed. The search shows nothing at or below the paths of
  * REMOVED and MOVED.
  */
-export type CatalogueChangeKind = 'ENTRY' | 'REMOVED' | 'MOVED' | 'FOLDER' | 'TREE'
+export type CatalogueChangeKind = 'ENTRY' | 'CREATED' | 'REMOVED' | 'MOVED' | 'FOLDER' | 'TREE'
 
 /** A change that the catalogue does not have yet. A trigger of `audit_events` inserts most rows. */
 interface CatalogueChangeTable {

@@ -137,6 +137,7 @@ export function createServices(options: {
     isWorking: options.workers > 0,
     searchPath: options.searchPath,
     runningChanges: audit.runningChanges,
+    recentChanges: audit.recentChanges,
     onError,
   })
   const registry = createIssuerRegistry({

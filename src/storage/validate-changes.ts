@@ -8,6 +8,8 @@ export interface CheckedChange {
   path: StoragePath | null
   fileId: string | null
   isTree: boolean
+  /** As of `performance.now()`; null if only the time of the call is known. */
+  noticedAt: number | null
 }
 
 export interface CheckedChanges {
@@ -36,11 +38,12 @@ export function checkChanges(page: ChangesPage | null): CheckedChanges | null {
 
 function checkChange(change: unknown): CheckedChange[] {
   if (typeof change !== 'object' || change === null) throw fault('a change that is no object')
-  const { path, fileId, isTree } = change as Record<string, unknown>
+  const { path, fileId, isTree, noticedAt } = change as Record<string, unknown>
   const checked = {
     path: isPath(path) ? path : null,
     fileId: typeof fileId === 'string' && fileId !== '' && fileId.length <= maxFileIdLength ? fileId : null,
     isTree: isTree === true,
+    noticedAt: typeof noticedAt === 'number' ? noticedAt : null,
   }
   return checked.path === null && checked.fileId === null ? [] : [checked]
 }

@@ -4,6 +4,7 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
+import { sql } from 'kysely'
 import t from 'tap'
 import { type EventStream, openEvents } from '../support/events.ts'
 import { extent } from '../support/extent.ts'
@@ -103,6 +104,30 @@ t.test('a change through the server is not told as one of others', async t => {
     changesOf(stream).filter(each => each.startsWith('OUTSIDE')),
     ['OUTSIDE WRITTEN /end'],
   )
+})
+
+t.test('a change through the server is looked at once, and a folder that it creates is not listed', async t => {
+  const store = await disk('once')
+  await isWatched(store)
+  const count = 40
+  const changes = async () => {
+    const { rows } = await sql<{ last: string }>`
+      select last_value as last from catalogue_changes_id_seq`.execute(app.db)
+    return Number(rows[0]?.last)
+  }
+  const before = await changes()
+  for (let index = 0; index < count; index++) {
+    const input = { providerId: store.id, path: `/folder ${index}` }
+    await app.upload(token, store.id, `/file ${index}`, 'x')
+    await app.ask('mutation ($input: CreateFolderInput!) { createFolder(input: $input) { path } }', { input }, token)
+  }
+  await converged(app, store)
+  // What the disk reports of the changes before comes with this one at the latest.
+  await writeFile(store.at('end'), '')
+  await converged(app, store)
+  const added = (await changes()) - before
+  // A report of a change whose event was written at this very moment is looked at.
+  t.ok(added < 2 * count + 20, `${added} changes to look at`)
 })
 
 t.test('a change through the server that takes long is not told as one of others', async t => {

@@ -65,13 +65,22 @@ export async function addReportedFolders(db: Database, catalogue: number, paths:
       where c.catalogue = ${catalogue} and c.kind = 'FOLDER' and c.path = f.path)`.execute(db)
 }
 
-export async function setNext(db: Database, id: string, next: string): Promise<void> {
-  await db.updateTable('catalogue_changes').set({ next }).where('id', '=', id).execute()
+export async function setNext(db: Database, catalogue: number, id: string, next: string): Promise<void> {
+  await db
+    .updateTable('catalogue_changes')
+    .set({ next })
+    .where('catalogue', '=', catalogue)
+    .where('id', '=', id)
+    .execute()
 }
 
-export async function endChanges(db: Database, ids: readonly string[]): Promise<void> {
+export async function endChanges(db: Database, catalogue: number, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
-  await db.deleteFrom('catalogue_changes').where(sql<boolean>`id = any(${ids}::bigint[])`).execute()
+  await db
+    .deleteFrom('catalogue_changes')
+    .where('catalogue', '=', catalogue)
+    .where(sql<boolean>`id = any(${ids}::bigint[])`)
+    .execute()
 }
 
 /**

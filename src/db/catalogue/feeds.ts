@@ -100,6 +100,7 @@ async function hasRoom(db: Database, catalogue: number, { paths, fileIds, trees 
 }
 
 async function addReported(db: Database, catalogue: number, { paths, fileIds, trees }: FeedReport): Promise<void> {
+  if (paths.length + fileIds.length + trees.length === 0) return
   await sql`
     insert into catalogue_changes (catalogue, kind, path, is_outside)
     select ${catalogue}, 'ENTRY', r.path, true from (

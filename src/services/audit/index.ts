@@ -19,6 +19,7 @@ import { encodeIdCursor, visiblePage } from '../paging.ts'
 import type { Credentials } from '../people/credentials.ts'
 import { type AnonymousClient, type AuditFacts, createEvent, hasVisibleSources, resultOf } from './event.ts'
 import { createAuditQueue, type LostEvents } from './queue.ts'
+import { RecentChanges } from './recent.ts'
 import { RunningActions } from './running.ts'
 
 export type { AuditFacts } from './event.ts'
@@ -66,7 +67,8 @@ export function createAudit({
   keepDays: number
   onLoss: (loss: LostEvents) => void
 }) {
-  const queue = createAuditQueue(db, onLoss)
+  const recent = new RecentChanges()
+  const queue = createAuditQueue(db, recent, onLoss)
   const running = new RunningActions()
   /** Errors that are recorded already. */
   const recordedErrors = new WeakSet<Error>()
@@ -116,6 +118,9 @@ export function createAudit({
 
     /** Returns where entries are changed by actions that take long, or have ended just now. */
     runningChanges: () => running.list(),
+
+    /** See `RecentChanges`. */
+    recentChanges: recent,
 
     /** Records an action that is done already, in the background. */
     note(viewer: Viewer, action: AuditAction, facts: AuditFacts, error?: unknown): void {

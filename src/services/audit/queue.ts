@@ -12,6 +12,7 @@ import {
   isOfShare,
   ShareFailures,
 } from './failures.ts'
+import type { RecentChanges } from './recent.ts'
 
 interface AuditQueue {
   /** The number of waiting events. */
@@ -50,7 +51,11 @@ export interface LostEvents {
   err?: unknown
 }
 
-export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => void): AuditQueue {
+export function createAuditQueue(
+  db: Database,
+  recent: Pick<RecentChanges, 'note' | 'writing'>,
+  onLoss: (loss: LostEvents) => void,
+): AuditQueue {
   /** The waiting events by id. A new event replaces one with the same id. */
   const waiting = new Map<string, AuditEvent>()
   let weight = 0
@@ -80,6 +85,7 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
     }
     weight += size
     waiting.set(event.id, event)
+    recent.note(event)
   }
 
   /** Removes a waiting event unless another has replaced it. */
@@ -130,6 +136,7 @@ export function createAuditQueue(db: Database, onLoss: (loss: LostEvents) => voi
       // Events that are being written must not change any more.
       alike.clear()
       const batch = [...waiting.values()].slice(0, batchSize)
+      recent.writing(batch)
       const refused = await writeEvents(db, batch).catch(() => null)
       if (!refused) break
       for (const event of batch) remove(event)

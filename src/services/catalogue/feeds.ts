@@ -19,7 +19,8 @@ import { Limiter } from '../../lib/limiter.ts'
 import { startPolling } from '../../lib/polling.ts'
 import { type RetrySchedule, retryDelay } from '../../lib/retry.ts'
 import type { Storage } from '../../storage/index.ts'
-import type { CheckedChanges } from '../../storage/validate-changes.ts'
+import type { CheckedChange, CheckedChanges } from '../../storage/validate-changes.ts'
+import type { RecentChanges } from '../audit/recent.ts'
 import { fits, hashOfId } from './entry.ts'
 
 /** Milliseconds between two looks for what is due. */
@@ -47,6 +48,8 @@ interface FeedContext {
   storage: Pick<Storage, 'reader'>
   /** The id of this server in `catalogue_servers`. */
   server: string
+  /** What was changed through this server, which is looked at anyway. */
+  recentChanges: Pick<RecentChanges, 'covers'>
   /** Called when there is something to look at. */
   onReport: () => void
   onError: (error: unknown) => void
@@ -102,7 +105,8 @@ export function startFeeds(context: FeedContext): Feeds {
 
   function startAsking(feed: OpenFeed, signal: AbortSignal): void {
     const record = records.get(feed.providerId)
-    if (!record || feed.askAt > performance.now()) return
+    // The looks are as far apart as the questions to a local disk, so one that comes a little early must not wait for the next.
+    if (!record || feed.askAt > performance.now() + pollInterval / 2) return
     const work = limiter
       .run(() => askOnce(feed, record, signal))
       .catch(onError)
@@ -146,7 +150,7 @@ export function startFeeds(context: FeedContext): Feeds {
 
 /** Asks one back end until it has no more. @returns milliseconds until the next time @throws as `ProviderReader.changes` */
 async function ask(
-  { db, storage, server, onReport }: FeedContext,
+  { db, storage, server, recentChanges, onReport }: FeedContext,
   feed: OpenFeed,
   record: ProviderRecord,
   signal: AbortSignal,
@@ -158,16 +162,35 @@ async function ask(
     if (page === null) return unableInterval
     const isFirst = feed.cursor === null
     if (isFirst || page.cursor !== feed.cursor || page.changed.length > 0) {
-      if (!(await storeReport(db, feed, server, reportOf(page, isFirst, feed.hasCompared))))
-        return reader.changesInterval
+      const changed = page.changed === 'everything' ? page.changed : withoutOwn(page.changed, feed, recentChanges)
+      const report = reportOf({ ...page, changed }, isFirst, feed.hasCompared)
+      if (!(await storeReport(db, feed, server, report))) return reader.changesInterval
       feed.hasCompared ||= isFirst || page.changed === 'everything'
       feed.cursor = page.cursor
-      onReport()
+      if (hasWork(report)) onReport()
     }
     if (!page.hasMore) break
     await sleep(0, undefined, { signal })
   }
   return reader.changesInterval
+}
+
+function hasWork({ paths, fileIds, trees, everything }: FeedReport): boolean {
+  return everything !== 'no' || paths.length + fileIds.length + trees.length > 0
+}
+
+/** Leaves out what was changed through this server, unless it may have changed again since. */
+function withoutOwn(
+  changed: readonly CheckedChange[],
+  { providerId }: Feed,
+  recent: Pick<RecentChanges, 'covers'>,
+): readonly CheckedChange[] {
+  const now = performance.now()
+  return changed.filter(({ path, fileId, isTree, noticedAt }) => {
+    // The entry may be at another path, too.
+    if (path === null || fileId !== null) return true
+    return !recent.covers({ providerId, path, isTree, noticedAt: noticedAt ?? now })
+  })
 }
 
 /** Entries that were listed before the first position was known may have changed since. */

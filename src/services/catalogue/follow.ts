@@ -26,8 +26,9 @@ export interface FollowContext extends WalkContext {
 }
 
 /**
- * Looks at the entries of changes of the kinds ENTRY and REMOVED, and stores what is there now. A folder gets a walk, but one that the back
- * end reports only if it is another folder than before, because most back ends report the folders around each change.
+ * Looks at the entries of changes of the kinds ENTRY, CREATED and REMOVED, and stores what is there now. A folder gets a walk, but one that
+ * the back end reports only if it is another folder than before, because most back ends report the folders around each change, and one
+ * that was created empty only if the catalogue still has an earlier folder.
  * @throws as `ProviderReader.stat`
  */
 export async function followEntries(
@@ -39,6 +40,8 @@ export async function followEntries(
   const { db, catalogue } = context
   const paths = new Set(changes.map(({ path }) => path))
   const own = new Set(changes.flatMap(({ path, isOutside }) => (isOutside ? [] : path)))
+  const changed = new Set(changes.flatMap(({ kind, path }) => (kind === 'CREATED' ? [] : path)))
+  const isCreated = ({ path }: { path: StoragePath }) => !changed.has(path)
   const { found, gone } = await look(context, paths, atOnce, signal)
   const removed = await findEntries(db, catalogue, [...gone])
   const isOutside = ({ path }: { path: StoragePath }) => paths.has(path) && !own.has(path)
@@ -59,7 +62,8 @@ export async function followEntries(
     const added = await putEntries(trx, catalogue, entries)
     const folders = entries.filter(({ path, isFolder }) => isFolder && paths.has(path))
     const others = entries.filter(entry => isOutside(entry) && isOther(known.get(entry.path), entry))
-    await addTrees(trx, catalogue, pathsOf(folders.filter(entry => !isOutside(entry))), false)
+    const walked = folders.filter(entry => !isOutside(entry) && (known.get(entry.path)?.isFolder || !isCreated(entry)))
+    await addTrees(trx, catalogue, pathsOf(walked), false)
     await addTrees(trx, catalogue, pathsOf(others.filter(({ isFolder }) => isFolder)), true)
     await addReportedFolders(trx, catalogue, await foldersOfAliases(trx, catalogue, entries.filter(isOutside)))
     await addOutside(
@@ -69,6 +73,7 @@ export async function followEntries(
     )
     await endChanges(
       trx,
+      catalogue,
       changes.map(({ id }) => id),
     )
     return { added }
@@ -160,7 +165,7 @@ export async function followMove(context: FollowContext, change: CatalogueChange
       // What the folder has replaced.
       await removeAll(context, [{ path: to, isFolder: true }])
       await changeCatalogue(db, context, async trx => {
-        await setNext(trx, id, to)
+        await setNext(trx, context.catalogue, id, to)
         return {}
       })
     }
@@ -168,7 +173,7 @@ export async function followMove(context: FollowContext, change: CatalogueChange
   }
   await removeAll(context, [{ path: from, isFolder: true }])
   await changeCatalogue(db, context, async trx => {
-    await endChanges(trx, [id])
+    await endChanges(trx, context.catalogue, [id])
     return {}
   })
 }

@@ -16,6 +16,7 @@ import { batched } from '../../db/lookups.ts'
 import type { ProviderRecord } from '../../db/providers.ts'
 import type { CatalogueMode } from '../../db/schema.ts'
 import type { Storage } from '../../storage/index.ts'
+import type { RecentChanges } from '../audit/recent.ts'
 import { startContentWorker } from './content/worker.ts'
 import { startFeeds } from './feeds.ts'
 import { createInsight } from './insight.ts'
@@ -62,13 +63,16 @@ export function createCatalogue(options: {
   searchPath: string
   /** See `announceServer`. */
   runningChanges: () => RunningChange[]
+  recentChanges: Pick<RecentChanges, 'covers'>
   onError: (error: unknown) => void
 }) {
-  const { db, secrets, storage, hours, isWorking, searchPath, runningChanges, onError } = options
+  const { db, secrets, storage, hours, isWorking, searchPath, runningChanges, recentChanges, onError } = options
   const server = randomUUID()
   const works = isWorking && hours > 0
   const contentWorker = works ? startContentWorker({ db, storage, searchPath, onError }) : null
-  const feeds = works ? startFeeds({ db, storage, server, onReport: () => worker?.wake(), onError }) : null
+  const feeds = works
+    ? startFeeds({ db, storage, server, recentChanges, onReport: () => worker?.wake(), onError })
+    : null
   const worker = feeds ? startCatalogueWorker({ db, storage, interval: hours, onNew: feeds.begin, onError }) : null
   const leave = hours > 0 ? announceServer({ db, id: server, runningChanges, onError }) : async () => {}
   const find = batched(async (ids: readonly string[]) => {

@@ -247,8 +247,8 @@ class CatalogueRun {
       isShallow,
       isOutside,
       async store(trx, position) {
-        if (position.next === null) await endChanges(trx, [id])
-        else if (!isShallow) await setNext(trx, id, position.next)
+        if (position.next === null) await endChanges(trx, context.catalogue, [id])
+        else if (!isShallow) await setNext(trx, context.catalogue, id, position.next)
         return position.hasGaps ? { hasGaps: true } : {}
       },
     })
