@@ -126,13 +126,12 @@ catalogue_changes.path text not null
 catalogue_changes.to_path text
 catalogue_changes.next text
 catalogue_changes.is_outside boolean not null default false
-catalogue_changes: catalogue_changes_kind_check CHECK ((kind = ANY (ARRAY['ENTRY'::text, 'REMOVED'::text, 'MOVED'::text, 'FOLDER'::text, 'TREE'::text])))
+catalogue_changes: catalogue_changes_kind_check CHECK ((kind = ANY (ARRAY['ENTRY'::text, 'CREATED'::text, 'REMOVED'::text, 'MOVED'::text, 'FOLDER'::text, 'TREE'::text])))
 catalogue_changes: catalogue_changes_path_check CHECK ((octet_length(path) <= 2000))
-catalogue_changes: catalogue_changes_pkey PRIMARY KEY (id)
+catalogue_changes: catalogue_changes_pkey PRIMARY KEY (catalogue, id)
 catalogue_changes: catalogue_changes_to_path_check CHECK ((octet_length(to_path) <= 2000))
 CREATE INDEX catalogue_changes_hidden ON public.catalogue_changes USING btree (catalogue) WHERE (kind = ANY (ARRAY['REMOVED'::text, 'MOVED'::text]))
-CREATE INDEX catalogue_changes_next ON public.catalogue_changes USING btree (catalogue, id)
-CREATE UNIQUE INDEX catalogue_changes_pkey ON public.catalogue_changes USING btree (id)
+CREATE UNIQUE INDEX catalogue_changes_pkey ON public.catalogue_changes USING btree (catalogue, id)
 catalogue_contents.size bigint
 catalogue_contents.modified_at timestamp with time zone
 catalogue_contents.queued_id uuid not null default gen_random_uuid()
