@@ -96,7 +96,7 @@ if (files) {
       await elsewhere.getByText('began in another tab or browser').waitFor()
       await isGood(t, elsewhere)
       await elsewhere.goto(link)
-      await elsewhere.getByText('The invite has expired or was used').waitFor()
+      await elsewhere.getByText('The invite is unknown, revoked, expired or used').waitFor()
     }
     t.equal((await app.graphql('{ me { id } }', {}, invited.token)).status, 200)
     t.notMatch(app.logged(), /link-account#/)
