@@ -395,6 +395,12 @@ export async function createWorld(t: Test, options: { people: boolean; catalogue
     { id: await insertJob('FAILED', founder, folders.outside), provider: main, path: folders.outside },
     { id: await insertJob('FAILED', founder, base, 'hidden'), provider: hidden, path: base },
   ]
+  for (const { id, provider, path } of jobs) {
+    // As a dry run of a RESTORE leaves it.
+    const step = { action: 'REPLACE', content: null, kind: 'file', size: 1, etag: null, modifiedAt: 1, until: 1 }
+    await sql`insert into job_entries (job_id, state, provider_id, path, depth, restores)
+      values (${id}, 'KEPT', ${provider}, ${path}, 0, ${JSON.stringify(step)})`.execute(app.db)
+  }
   const schedules = [
     { id: await insertSchedule(founder, base), provider: main, path: base },
     { id: await insertSchedule(founder, folders.outside), provider: main, path: folders.outside },
