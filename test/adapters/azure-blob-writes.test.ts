@@ -208,7 +208,7 @@ t.test('bytes that change on their way are not stored', async t => {
 })
 
 t.test('a read whose connection breaks continues at the same byte', async t => {
-  const { provider, proxy } = await behindProxy(t, { idleTime: 500 })
+  const { provider, proxy } = await behindProxy(t, { idleTime: 1000 })
   await put(provider, 'file', bytes)
   for (const range of [undefined, { offset: 1000, length: mib }]) {
     const asked: (string | undefined)[] = []

@@ -28,7 +28,7 @@ async function behindProxy(t: Test, limits = {}) {
 }
 
 t.test('a read whose connection breaks or stalls continues at the same byte', async t => {
-  const { proxy, provider } = await behindProxy(t, { idleTime: 400 })
+  const { proxy, provider } = await behindProxy(t, { idleTime: 1000 })
   const bytes = pattern(3 * mib)
   await put(provider, 'file', bytes)
   for (const kind of ['cutAnswerAfter', 'stallAnswerAfter'] as const) {
@@ -47,7 +47,7 @@ t.test('a read whose connection breaks or stalls continues at the same byte', as
 })
 
 t.test('a read without progress, or of a file that was replaced, ends with an error', async t => {
-  const { proxy, provider } = await behindProxy(t, { idleTime: 500 })
+  const { proxy, provider } = await behindProxy(t, { idleTime: 1000 })
   await put(provider, 'file', pattern(mib))
   proxy.fault = ({ method, headers }) => {
     if (method !== 'GET') return undefined
@@ -67,7 +67,7 @@ t.test('a read without progress, or of a file that was replaced, ends with an er
 })
 
 t.test('a server that never responds is UNAVAILABLE', async t => {
-  const { proxy, provider } = await behindProxy(t, { idleTime: 200 })
+  const { proxy, provider } = await behindProxy(t, { idleTime: 1000 })
   await put(provider, 'file', 'content')
   proxy.fault = () => 'stall'
   const calls = [provider.stat(at('file'), call()), provider.read(at('file'), call()), put(provider, 'other', 'x')]

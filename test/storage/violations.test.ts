@@ -9,10 +9,10 @@ import { startApp, type TestApp } from '../support/app.ts'
 import { extent } from '../support/extent.ts'
 import { adapter, badOpens, brokenProvider, oddErrors, secret, violations } from './violations.ts'
 
-/** Milliseconds. */
-const metadataTimeout = 200
+/** Milliseconds: more than a busy machine needs for a call that ends. */
+const metadataTimeout = 600
 /** Milliseconds after which a client disconnects. */
-const clientTimeout = 2000
+const clientTimeout = 3000
 
 interface Answer {
   /** 'ok', 'left' if the client disconnected after its timeout, 'cut' if the body was incomplete, or the reason of an error. */
@@ -279,8 +279,7 @@ t.test('a disconnecting client ends operations that never finish', async t => {
     await eventually(() => {
       if (!started.find(call => call.what === what)?.signal.aborted) throw new Error(`${what} continues`)
       if (app.app.server.transfers.size > 0) throw new Error('a transfer is still running')
-      // After an aborted write, the server waits up to five seconds for the adapter.
-    }, 10_000)
+    })
     t.equal(client.received(), '', what)
   }
   const seen = pages
