@@ -61,7 +61,25 @@ if (files) {
   for (const path of ['/Reports/2026/budget of the whole year, with everything.xlsx', '/Photos', '/old.txt']) {
     await app.ask(remove, { input: { providerId: bin.id, path, recursive: true } }, owner.token)
   }
+  await app.ask(
+    'mutation ($id: ID!) { updateProvider(input: { id: $id, versionCount: 20 }) { id } }',
+    { id },
+    owner.token,
+  )
   await app.upload(owner.token, id, '/notes.txt', 'Some more notes\n', '&conflict=replace')
+  const plan = (parts: readonly string[]) =>
+    [...parts, ...Array.from({ length: 30 }, (_, index) => `Step ${index + 1} of the plan.`), ''].join('\n')
+  for (const parts of [
+    ['# Plan', '', 'What we do first.'],
+    ['# Plan of this year', '', 'What we do first.', 'And what comes after that.'],
+    [
+      '# Plan of this year',
+      '',
+      'What we do next.',
+      'And what comes after that, which is a long line that has to wrap.',
+    ],
+  ])
+    await app.upload(owner.token, id, '/draft.md', plan(parts), '&conflict=replace')
   const restrictions = ['/Photos', '/Reports'].map(basePath => ({ providerId: id, basePath }))
   const restricted = await app.ask(invite, { input: { role: 'VIEWER', providerAccess: { restrictions } } }, owner.token)
   const reader = await app.register('restricted@example.org', { invite: restricted.createInvite.invite })
@@ -92,6 +110,11 @@ if (files) {
     page.getByRole('row', { name: 'restricted@example.org' }).getByRole('button', { name })
   await app.app.services.audit.flush()
 
+  const openVersions = async (page: Visit, name: string) => {
+    await row(page, name).getByRole('button', { name: 'Actions' }).click()
+    await page.getByRole('menuitem', { name: 'Versions' }).click()
+    await page.locator('.version-content .markdown').waitFor()
+  }
   /** Each page with what to do on it before the picture. */
   const pages: Readonly<Record<string, readonly [path: string, act?: (page: Visit) => Promise<unknown>]>> = {
     storages: ['/files'],
@@ -201,6 +224,38 @@ if (files) {
         await row(page, 'notes.txt').getByRole('button', { name: 'Actions' }).click()
         await page.getByRole('menuitem', { name: 'Details' }).click()
         await page.getByRole('heading', { name: 'History' }).waitFor()
+      },
+    ],
+    versions: [address, page => openVersions(page, 'draft.md')],
+    'versions-changes': [
+      address,
+      async page => {
+        await openVersions(page, 'draft.md')
+        await page.getByText('Changes', { exact: true }).click()
+        await page.getByRole('table').waitFor()
+      },
+    ],
+    'versions-restore': [
+      address,
+      async page => {
+        await openVersions(page, 'draft.md')
+        await button(page, 'Restore').click()
+        await dialog(page).getByText('stays as a version').waitFor()
+      },
+    ],
+    'versions-none': [
+      address,
+      async page => {
+        await row(page, 'script.ts').getByRole('button', { name: 'Actions' }).click()
+        await page.getByRole('menuitem', { name: 'Versions' }).click()
+        await page.getByText('No earlier versions').waitFor()
+      },
+    ],
+    'versions-settings': [
+      '/settings/storages',
+      async page => {
+        await page.getByRole('region', { name: 'Team disk' }).getByRole('button', { name: 'Edit' }).click()
+        await dialog(page).getByLabel('Versions of a file').scrollIntoViewIfNeeded()
       },
     ],
     'preview-text': [`${address}?file=notes.txt`, page => page.locator('pre').waitFor()],

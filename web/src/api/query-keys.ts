@@ -26,6 +26,8 @@ export const queryKeys = {
   jobHistory: ['job-history'],
   /** The pages of the trash of each storage. */
   trash: ['trash'],
+  /** The pages of the versions of each file. */
+  versions: ['versions'],
   schedules: ['schedules'],
   /** The pages of the audit log, by filter. */
   auditEvents: ['audit-events'],

@@ -4,7 +4,7 @@ import type { Entry } from './operations.ts'
 import { previewKind } from './preview/file-types.ts'
 
 export interface EntryAction {
-  id: 'open' | 'preview' | 'download' | 'share' | 'rename' | 'move' | 'copy' | 'details' | 'delete'
+  id: 'open' | 'preview' | 'download' | 'share' | 'rename' | 'move' | 'copy' | 'versions' | 'details' | 'delete'
   label: string
   icon?: IconName
   isDanger?: boolean
@@ -29,12 +29,15 @@ export function actionsFor(selected: readonly Entry[], canWrite: boolean, on: Ha
     run: on.download,
   })
   actions.push({ id: 'share', label: texts.share, icon: 'link', run: on.share })
+  const versions: EntryAction[] =
+    single?.__typename === 'File' ? [{ id: 'versions', label: texts.versions, icon: 'history', run: on.versions }] : []
   const details: EntryAction = { id: 'details', label: texts.details, icon: 'info', run: on.details }
-  if (!canWrite) return single ? [...actions, details] : actions
+  if (!canWrite) return single ? [...actions, ...versions, details] : actions
   if (single) actions.push({ id: 'rename', label: texts.rename, icon: 'pencil', run: on.rename })
   actions.push(
     { id: 'move', label: texts.move, icon: 'move', run: on.move },
     { id: 'copy', label: texts.copy, icon: 'copy', run: on.copy },
+    ...versions,
     ...(single ? [details] : []),
     { id: 'delete', label: texts.delete, icon: 'trash', isDanger: true, run: on.delete },
   )

@@ -27,6 +27,7 @@ export function DetailsDialog({
   entry,
   storage,
   href,
+  onVersions,
   onClose,
 }: {
   folder: StorageLocation
@@ -35,6 +36,7 @@ export function DetailsDialog({
   storage: string
   /** The address of the entry in the console. */
   href: string
+  onVersions: () => void
   onClose: () => void
 }) {
   const { isAdmin } = usePermissions()
@@ -59,6 +61,11 @@ export function DetailsDialog({
           </Fact>
           {data && <FileFacts details={data} />}
           {data && <Protection location={location} lock={data.lock} hold={data.hold} onChange={() => void refetch()} />}
+          {!isFolder && (
+            <Fact title={texts.versions} copy={<Button onPress={onVersions}>{texts.showVersions}</Button>}>
+              {texts.versionsHelp}
+            </Fact>
+          )}
           {isFolder && <FolderFacts folder={location} />}
           {data?.__typename === 'Folder' && (
             <FolderQuota name={entry.name} folder={location} quota={data.quotaRule} onChange={refetch} />

@@ -165,7 +165,7 @@ export function thumbnailOf(entry: Entry, pixels: number): string | null {
 }
 
 /** Links go to the origin of this page, because the server may have another public address. */
-function onThisOrigin(url: string): string {
+export function onThisOrigin(url: string): string {
   const { pathname, search } = new URL(url, location.href)
   return pathname + search
 }

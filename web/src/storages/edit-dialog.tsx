@@ -1,18 +1,17 @@
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask } from '../api/client.ts'
-import { queryKeys } from '../api/query-keys.ts'
 import { common } from '../texts/common.ts'
 import { texts as searchTexts } from '../texts/search.tsx'
 import { texts } from '../texts/storages.tsx'
-import { texts as trashTexts } from '../texts/trash.tsx'
 import { Checkbox } from '../ui/choices.tsx'
 import { FormDialog } from '../ui/dialog.tsx'
 import { NameField, TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
 import { ConfigFields, problemsOf, suggestionsOf, useConfigForm } from './config-fields.tsx'
 import { type Config, fieldsThatResetSecrets, toChanges } from './config-schema.ts'
-import { type ManagedProvider, TrashCostQuery, UpdateMutation } from './operations.ts'
+import { KeepingFields, useKeeping } from './keeping-fields.tsx'
+import { type ManagedProvider, UpdateMutation } from './operations.ts'
 
 const pattern = /^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/
 
@@ -54,7 +53,7 @@ export function EditDialog({
   const [name, setName] = useState(provider.name)
   const [slug, setSlug] = useState(provider.slug)
   const limits = useJobLimits(provider.jobLimits)
-  const [days, setDays] = useState(provider.trashDays === null ? '' : String(provider.trashDays))
+  const keeping = useKeeping(provider)
   const [mode, setMode] = useState(provider.catalogue.mode)
   const [cleared, setCleared] = useState<readonly string[]>([])
   const save = useMutation({
@@ -70,7 +69,7 @@ export function EditDialog({
         ...(Object.keys(config).length > 0 && { config }),
         ...(limits.changes && { jobLimits: limits.changes }),
         ...(mode !== provider.catalogue.mode && { catalogueMode: mode }),
-        ...(parseDays(days) !== provider.trashDays && { trashDays: parseDays(days) }),
+        ...keeping.changes,
       }
       await ask(UpdateMutation, { input })
       await onSaved()
@@ -119,7 +118,7 @@ export function EditDialog({
           {texts.deleteSecret(title)}
         </Checkbox>
       ))}
-      <TrashField providerId={provider.id} value={days} onChange={setDays} />
+      <KeepingFields keeping={keeping} />
       <Select
         label={searchTexts.mode}
         description={searchTexts.modeHelp}
@@ -134,52 +133,6 @@ export function EditDialog({
 
 /** The modes of the search that a person can choose. */
 const modes = (['OFF', 'NAMES', 'CONTENT'] as const).map(value => ({ value, title: searchTexts.modes[value] }))
-
-const maxDays = 3650
-
-/** Returns the days that a text means: null for an empty one, and NaN for one that is no number of days. */
-function parseDays(text: string): number | null {
-  const plain = text.trim()
-  if (plain === '') return null
-  const days = /^\d{1,4}$/.test(plain) ? Number(plain) : Number.NaN
-  return days <= maxDays ? days : Number.NaN
-}
-
-/** The field for the time that deleted files stay in the trash of a storage. It says what that costs. */
-function TrashField({
-  providerId,
-  value,
-  onChange,
-}: {
-  providerId: string
-  value: string
-  onChange: (days: string) => void
-}) {
-  const { data } = useQuery({
-    queryKey: [...queryKeys.providers, 'trash-cost', providerId],
-    queryFn: ({ signal }) => ask(TrashCostQuery, { id: providerId }, { signal }),
-  })
-  const days = parseDays(value)
-  const usual = data?.provider.trashDays === null ? data.provider.trash.days : null
-  return (
-    <>
-      <TextField
-        label={trashTexts.days}
-        description={trashTexts.daysHelp(usual)}
-        value={value}
-        onChange={onChange}
-        inputMode="numeric"
-        autoComplete="off"
-        validate={text => (Number.isNaN(parseDays(text)) ? trashTexts.wrongDays(maxDays) : null)}
-      />
-      {data && !data.provider.trash.isOneStep && days !== null && days > 0 && (
-        <p className="notice" role="status">
-          {trashTexts.costs}
-        </p>
-      )}
-    </>
-  )
-}
 
 type StoredLimits = ManagedProvider['jobLimits']
 

@@ -42,7 +42,7 @@ export const ManagedProvidersQuery = graphql(`
       id name slug status statusReason config createdAt
       type { type title needsAuthorization configSchema }
       jobLimits { filesAtOnce bytesPerSecond }
-      trashDays
+      trashDays versionCount versionDays
       catalogue { mode }
     }
   }
@@ -60,9 +60,12 @@ export const QuotaQuery = graphql(`
   }
 `)
 
-export const TrashCostQuery = graphql(`
-  query TrashCost($id: ID!) {
-    provider(id: $id) { trashDays trash { days isOneStep } }
+export const KeepingQuery = graphql(`
+  query Keeping($id: ID!) {
+    provider(id: $id) {
+      trashDays trash { days isOneStep }
+      versionCount versionDays versions { count days isOneStep }
+    }
   }
 `)
 

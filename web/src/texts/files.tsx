@@ -110,6 +110,9 @@ export const texts = {
   copy: 'Copy to…',
   share: 'Share…',
   details: 'Details',
+  versions: 'Versions',
+  showVersions: 'Show versions',
+  versionsHelp: 'What the file was before somebody replaced it.',
   delete: 'Delete',
 
   // Details of an entry

@@ -39,5 +39,5 @@ export const texts = {
     `Deleted files can be restored for this time, and use space until then. With 0, files are deleted at once. If you leave this blank, ${usual === null ? 'the server decides' : `files stay for ${formatCount(usual, 'day')}`}.`,
   costs:
     'This storage copies every file that is deleted. Deleting takes as long as copying, and the storage may charge for the copies.',
-  wrongDays: (max: number) => `Enter a number from 0 to ${max}, or leave this blank.`,
+  wrongNumber: (min: number, max: number) => `Enter a number from ${min} to ${max}, or leave this blank.`,
 }

@@ -62,11 +62,12 @@ export function DialogEnd({
   )
 }
 
-/** Asks before an action that cannot be undone. The dialog stays open until `onConfirm` succeeds, and shows its error. */
+/** Asks before an action, which usually cannot be undone. The dialog stays open until `onConfirm` succeeds, and shows its error. */
 export function Confirm({
   title,
   children,
   action,
+  variant = 'danger',
   onConfirm,
   onClose,
 }: {
@@ -74,6 +75,7 @@ export function Confirm({
   children: ReactNode
   /** The label of the button that confirms. */
   action: string
+  variant?: 'danger' | 'primary'
   onConfirm: () => Promise<unknown>
   onClose: () => void
 }) {
@@ -86,7 +88,7 @@ export function Confirm({
         <Button onPress={onClose} isDisabled={confirm.isPending} autoFocus>
           {common.cancel}
         </Button>
-        <Button variant="danger" onPress={() => confirm.mutate()} isPending={confirm.isPending}>
+        <Button variant={variant} onPress={() => confirm.mutate()} isPending={confirm.isPending}>
           {action}
         </Button>
       </div>

@@ -68,6 +68,7 @@ export function EntryList({
       rename: open('rename'),
       move: open('move'),
       copy: open('copy'),
+      versions: open('versions'),
       details: open('details'),
       delete: open('delete'),
     })
@@ -127,6 +128,7 @@ export function EntryList({
             hrefOf={() => entryHref(first.providerId, first)}
             onChanged={() => {}}
             onDeleted={() => setGone(new Set([...gone, ...dialog.entries.map(keyOf)]))}
+            onOther={kind => setDialog({ ...dialog, kind })}
             onClose={() => {
               setDialog(null)
               if (dialog.kind !== 'details' && dialog.kind !== 'share') onChanged()

@@ -17,8 +17,18 @@ const TransferDialog = lazyPart(async () => (await import('../transfer-dialog.ts
 const DetailsDialog = lazyPart(async () => (await import('../details-dialog.tsx')).DetailsDialog)
 const KeyboardHelp = lazyPart(async () => (await import('../keyboard-help.tsx')).KeyboardHelp)
 const ShareDialog = lazyPart(async () => (await import('../share-dialog.tsx')).ShareDialog)
+const VersionsPanel = lazyPart(async () => (await import('../versions/panel.tsx')).VersionsPanel)
 
-export type DialogKind = 'new-folder' | 'share' | 'rename' | 'move' | 'copy' | 'delete' | 'details' | 'keyboard'
+export type DialogKind =
+  | 'new-folder'
+  | 'share'
+  | 'rename'
+  | 'move'
+  | 'copy'
+  | 'delete'
+  | 'versions'
+  | 'details'
+  | 'keyboard'
 
 interface FolderDialogProps {
   kind: DialogKind
@@ -32,6 +42,8 @@ interface FolderDialogProps {
   onChanged: (entry: Entry) => void
   /** Called when entries were deleted, or a job deletes them. */
   onDeleted?: () => void
+  /** Shows another dialog about the same entries. */
+  onOther: (kind: DialogKind) => void
   onClose: () => void
 }
 
@@ -45,6 +57,7 @@ export function FolderDialog({
   hrefOf,
   onChanged,
   onDeleted,
+  onOther,
   onClose,
 }: FolderDialogProps) {
   const client = useQueryClient()
@@ -57,8 +70,11 @@ export function FolderDialog({
     return first && <RenameDialog folder={folder} entry={first} onRenamed={onChanged} onClose={onClose} />
   }
   if (kind === 'details') {
-    const details = { folder, storage: provider.name, onClose }
+    const details = { folder, storage: provider.name, onVersions: () => onOther('versions'), onClose }
     return first && <DetailsDialog {...details} entry={first} href={urlOf(hrefOf(first))} />
+  }
+  if (kind === 'versions') {
+    return first && <VersionsPanel file={{ ...folder, path: childPath(folder.path, first.name) }} onClose={onClose} />
   }
   if (kind === 'delete') {
     return (

@@ -87,6 +87,7 @@ export function Folder({
     rename: () => openIfAllowed('rename'),
     move: () => openIfAllowed('move'),
     copy: () => openIfAllowed('copy'),
+    versions: () => setOpenDialog('versions'),
     details: () => setOpenDialog('details'),
     delete: () => openIfAllowed('delete'),
   })
@@ -208,6 +209,7 @@ export function Folder({
             providers={providers}
             hrefOf={hrefOf}
             onChanged={selectOnly}
+            onOther={setOpenDialog}
             onClose={() => setOpenDialog(null)}
           />
         )}

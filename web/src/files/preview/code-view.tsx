@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { memo } from 'react'
+import { runInWorker } from '../../lib/worker-task.ts'
 import type { Code } from './highlight-worker.ts'
 import { type Language, loadLanguage, type Token } from './languages.ts'
 
@@ -52,11 +53,5 @@ async function highlight(text: string, language: Language, signal: AbortSignal):
   const { default: grammar } = await loadLanguage(language)
   const code: Code = { text, language, grammar }
   const worker = new Worker(new URL('./highlight-worker.ts', import.meta.url), { type: 'module' })
-  const ended = AbortSignal.any([signal, AbortSignal.timeout(deadline)])
-  return new Promise<Token[][]>((resolve, reject) => {
-    ended.addEventListener('abort', () => reject(ended.reason))
-    worker.addEventListener('error', reject)
-    worker.addEventListener('message', ({ data }: MessageEvent<Token[][]>) => resolve(data))
-    worker.postMessage(code)
-  }).finally(() => worker.terminate())
+  return runInWorker<Token[][]>(worker, code, AbortSignal.any([signal, AbortSignal.timeout(deadline)]))
 }

@@ -1,6 +1,6 @@
 /** Previews: a file over the whole page, in a view for its type. Each view that needs a library loads when it is first shown. */
 import { useQuery } from '@tanstack/react-query'
-import { type KeyboardEvent, Suspense, useMemo, useRef, useState } from 'react'
+import { type KeyboardEvent, useMemo, useRef, useState } from 'react'
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { useBlocker } from 'react-router'
 import { childPath, type StorageLocation } from '../../api/locations.ts'
@@ -13,23 +13,12 @@ import { ErrorBox } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { type Entry, fileLink, thumbnailOf } from '../operations.ts'
-import { type PreviewKind, previewKind } from './file-types.ts'
+import { ContentView, NoPreview, needsLink } from './content-view.tsx'
+import { previewKind } from './file-types.ts'
 import { Information } from './information.tsx'
 import { Media } from './media.tsx'
 import { useSlideshow } from './slideshow.ts'
-import { DocumentView } from './text.tsx'
 import './preview.css'
-import { stowage } from '../../api/client.ts'
-import { lazyPart } from '../../lib/load-part.ts'
-import { TableView } from './table.tsx'
-
-/** The browser shows these by a link; the others are read by the page. */
-const mediaKinds: ReadonlySet<PreviewKind> = new Set(['image', 'video', 'audio'])
-
-/** The server lets a page frame only this type, without parameters. */
-function hasPdfViewer(entry: Entry): boolean {
-  return navigator.pdfViewerEnabled && entry.__typename === 'File' && entry.mimeType === 'application/pdf'
-}
 
 /** Seconds. It is long enough to pause a film and continue later. */
 const linkLifetime = 6 * 60 * 60
@@ -64,7 +53,8 @@ export function Preview({
   const kind = previewKind(entry)
   // A browser cannot show every photo. The server makes an image of the others.
   const image = kind === null ? thumbnailOf(entry, imagePixels) : null
-  const needsLink = kind !== null && (mediaKinds.has(kind) || (kind === 'pdf' && hasPdfViewer(entry)))
+  const file = entry.__typename === 'File' ? entry : null
+  const isLinked = kind !== null && file !== null && needsLink(kind, file)
   const {
     data: link,
     error,
@@ -73,7 +63,7 @@ export function Preview({
     queryKey: ['link', providerId, path, entry.modifiedAt],
     queryFn: ({ signal }) => fileLink({ providerId, path }, { inline: true, expiresIn: linkLifetime }, signal),
     staleTime: (linkLifetime * 1000) / 2,
-    enabled: needsLink,
+    enabled: isLinked,
   })
   const files = useMemo(() => entries.filter(({ __typename }) => __typename === 'File'), [entries])
   const at = files.findIndex(({ name }) => name === entry.name)
@@ -171,14 +161,14 @@ export function Preview({
               {error && <ErrorBox error={error} retry={refetch} />}
               {image !== null && <Media key={image} kind="image" link={image} name={entry.name} onSwipe={onSwipe} />}
               {kind === null && image === null && <NoPreview onDownload={() => onDownload(entry)} />}
-              {needsLink && !link && !error && <Loading label={common.loading} />}
-              {kind && (link || !needsLink) && (
-                <View
-                  key={needsLink ? link : path}
-                  file={{ providerId, path }}
+              {isLinked && !link && !error && <Loading label={common.loading} />}
+              {kind && file && (link || !isLinked) && (
+                <ContentView
+                  key={isLinked ? link : path}
+                  at={{ providerId, path }}
+                  file={file}
                   kind={kind}
-                  entry={entry}
-                  link={link ?? ''}
+                  link={isLinked ? (link ?? null) : null}
                   onDirty={setDirty}
                   onSwipe={onSwipe}
                 />
@@ -199,70 +189,5 @@ export function Preview({
         </Dialog>
       </Modal>
     </ModalOverlay>
-  )
-}
-
-interface ViewProps {
-  file: StorageLocation
-  kind: PreviewKind
-  entry: Entry
-  link: string
-  onDirty: (isDirty: boolean) => void
-  onSwipe: (direction: 1 | -1) => void
-}
-
-function View({ file, kind, entry, link, onDirty, onSwipe }: ViewProps) {
-  const [size, type] = entry.__typename === 'File' ? [entry.size, entry.mimeType] : [null, null]
-  if (kind === 'text') return <DocumentView file={file} name={entry.name} type={type} onDirty={onDirty} />
-  if (kind === 'table') return <TableView file={file} name={entry.name} />
-  if (kind === 'pdf' && link !== '') return <PdfFrame link={link} name={entry.name} />
-  if (kind === 'pdf') return <PdfView file={file} name={entry.name} size={size} />
-  return <Media kind={kind} link={link} name={entry.name} onSwipe={onSwipe} />
-}
-
-function NoPreview({ onDownload }: { onDownload: () => void }) {
-  return (
-    <div className="no-preview">
-      <Icon name="file" />
-      <p>{texts.noPreview}</p>
-      <Button variant="primary" onPress={onDownload}>
-        <Icon name="download" />
-        {texts.download}
-      </Button>
-    </div>
-  )
-}
-
-/** Bytes. The file is loaded into memory. */
-const maxSize = 100 * 1024 * 1024
-
-const PdfPages = lazyPart(async () => (await import('./pdf-pages.tsx')).PdfPages)
-
-async function loadPdf(file: StorageLocation, signal: AbortSignal): Promise<Blob> {
-  const { body } = await stowage.files.download({ ...file, signal })
-  return new Response(body, { headers: { 'content-type': 'application/pdf' } }).blob()
-}
-
-/** Shows a PDF file with the viewer of the browser, which reads the title from the address of the frame. */
-function PdfFrame({ link, name }: { link: string; name: string }) {
-  return <iframe src={link.replace('?', () => `/${encodeURIComponent(name)}?`)} title={name} />
-}
-
-/** Draws the pages of a PDF file for browsers without a viewer, as those of phones. */
-function PdfView({ file, name, size }: { file: StorageLocation; name: string; size: number | null }) {
-  const isTooLarge = size === null || size > maxSize
-  const { data, error, refetch } = useQuery({
-    queryKey: ['pdf', file],
-    queryFn: ({ signal }) => loadPdf(file, signal),
-    enabled: !isTooLarge,
-    gcTime: 0,
-  })
-  if (isTooLarge) return <p className="preview-note">{texts.pdfTooLarge(formatBytes(maxSize))}</p>
-  if (error) return <ErrorBox error={error} retry={refetch} />
-  if (!data) return <Loading label={common.loading} />
-  return (
-    <Suspense fallback={<Loading label={common.loading} />}>
-      <PdfPages content={data} name={name} />
-    </Suspense>
   )
 }

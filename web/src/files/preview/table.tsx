@@ -1,18 +1,18 @@
 import { useMemo } from 'react'
-import type { StorageLocation } from '../../api/locations.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/files.tsx'
 import { formatNumber } from '../../texts/format.ts'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
+import type { ContentLocation } from './load-text.ts'
 import { parseTable } from './parse-table.ts'
 import { useBeginning } from './text.tsx'
 
 const maxRows = 1000
 
 /** Shows the beginning of comma-separated values as a table, with the first row as its head. */
-export function TableView({ file, name }: { file: StorageLocation; name: string }) {
-  const { data, error, refetch } = useBeginning(file)
+export function TableView({ at, name }: { at: ContentLocation; name: string }) {
+  const { data, error, refetch } = useBeginning(at)
   const table = useMemo(() => (data ? parseTable(data.text, maxRows + 1) : null), [data])
   if (error) return <ErrorBox error={error} retry={refetch} />
   if (!data || !table) return <Loading label={common.loading} />

@@ -1,7 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, Suspense, useState } from 'react'
-import { StowageError, stowage } from '../../api/client.ts'
-import { parentPath, type StorageLocation } from '../../api/locations.ts'
+import { parentPath } from '../../api/locations.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { usePermissions } from '../../api/session.ts'
 import { lazyPart } from '../../lib/load-part.ts'
@@ -13,61 +12,16 @@ import { ErrorBox } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { languageOf } from './file-types.ts'
+import { type Beginning, type ContentLocation, loadBeginning } from './load-text.ts'
 
 /** Bytes. */
 const maxShown = 512 * 1024
 
-interface Beginning {
-  text: string
-  isAll: boolean
-  /** Whether the bytes are not UTF-8, so that the characters are a guess. */
-  isGuess: boolean
-  /** Whether the text is UTF-8 that can be written again without changing other bytes. */
-  isPlain: boolean
-  /** The version that was read; null if the back end has no versions. */
-  etag: string | null
-}
-
-async function loadBeginning(file: StorageLocation, signal: AbortSignal): Promise<Beginning> {
-  const range = { start: 0, end: maxShown - 1 }
-  const { body, fileSize, etag } = await stowage.files.download({ ...file, range, signal }).catch(error => {
-    // An empty file has no satisfiable range.
-    if (error instanceof StowageError && error.status === 416) return stowage.files.download({ ...file, signal })
-    throw error
-  })
-  const bytes = new Uint8Array(await new Response(body).arrayBuffer())
-  const isAll = fileSize === null ? bytes.length < maxShown : bytes.length === fileSize
-  return { ...decode(bytes), isAll, etag }
-}
-
-/** Decodes UTF-8 and UTF-16, and everything else as Windows-1252, which contains Latin-1. */
-function decode(bytes: Uint8Array): Pick<Beginning, 'text' | 'isGuess' | 'isPlain'> {
-  // Streaming mode ignores a character that is cut at the end.
-  const as = (encoding: string, fatal: boolean) => new TextDecoder(encoding, { fatal }).decode(bytes, { stream: true })
-  if (bytes[0] === 0xff && bytes[1] === 0xfe) return { text: as('utf-16le', false), isGuess: false, isPlain: false }
-  if (bytes[0] === 0xfe && bytes[1] === 0xff) return { text: as('utf-16be', false), isGuess: false, isPlain: false }
-  try {
-    const text = as('utf-8', true)
-    return { text, isGuess: false, isPlain: isRestorable(text, bytes) }
-  } catch {
-    return { text: as('windows-1252', false), isGuess: true, isPlain: false }
-  }
-}
-
-/** A text field has only line feeds, and the decoder drops a byte order mark. */
-function isRestorable(text: string, bytes: Uint8Array): boolean {
-  const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
-  const lines = text.split('\n').length - 1
-  const windowsLines = text.split('\r\n').length - 1
-  const returns = text.split('\r').length - 1
-  return !isMarked && returns === windowsLines && (windowsLines === 0 || windowsLines === lines)
-}
-
 /** Loads the beginning of a text file. */
-export function useBeginning(file: StorageLocation) {
+export function useBeginning(at: ContentLocation) {
   return useQuery({
-    queryKey: ['text', file],
-    queryFn: ({ signal }) => loadBeginning(file, signal),
+    queryKey: ['text', at],
+    queryFn: ({ signal }) => loadBeginning(at, maxShown, signal),
     gcTime: 0,
     // A reload would replace what the person has seen and may edit.
     staleTime: Number.POSITIVE_INFINITY,
@@ -77,37 +31,32 @@ export function useBeginning(file: StorageLocation) {
 const TextEditor = lazyPart(async () => (await import('./text-editor.tsx')).TextEditor)
 
 interface TextFile {
-  file: StorageLocation
+  at: ContentLocation
   name: string
   type: string | null
-  onDirty: (isDirty: boolean) => void
+  /** Undefined for a text that cannot be edited. */
+  onDirty: ((isDirty: boolean) => void) | undefined
 }
 
 /** Shows the beginning of a text file with `children`, and lets people edit a small one. */
-function TextView({
-  file,
-  name,
-  type,
-  onDirty,
-  children,
-}: TextFile & { children: (beginning: Beginning) => ReactNode }) {
+function TextView({ at, name, type, onDirty, children }: TextFile & { children: (beginning: Beginning) => ReactNode }) {
   const { canWrite } = usePermissions()
   const client = useQueryClient()
-  const { data, error, refetch } = useBeginning(file)
+  const { data, error, refetch } = useBeginning(at)
   const [isEditing, setEditing] = useState(false)
   if (error) return <ErrorBox error={error} retry={refetch} />
   if (!data) return <Loading label={common.loading} />
   const reload = async () => {
     setEditing(false)
     await refetch()
-    const folder = { ...file, path: parentPath(file.path) }
+    const folder = { ...at, path: parentPath(at.path) }
     await client.invalidateQueries({ queryKey: queryKeys.listing(folder) })
   }
-  if (isEditing && data.etag !== null) {
+  if (isEditing && onDirty && data.etag !== null) {
     return (
       <Suspense fallback={<Loading label={common.loading} />}>
         <TextEditor
-          file={file}
+          file={at}
           name={name}
           original={data.text}
           etag={data.etag}
@@ -123,7 +72,7 @@ function TextView({
     <div className="preview-text">
       {!data.isAll && <p className="notice">{texts.onlyFirst(formatBytes(maxShown))}</p>}
       {data.isGuess && <p className="notice">{texts.notUtf8}</p>}
-      {canWrite && data.isAll && data.isPlain && data.etag !== null && (
+      {canWrite && onDirty && data.isAll && data.isPlain && data.etag !== null && (
         <div className="editor-bar">
           <Button onPress={() => setEditing(true)}>
             <Icon name="pencil" />
