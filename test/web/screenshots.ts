@@ -231,7 +231,7 @@ if (files) {
       address,
       async page => {
         await openVersions(page, 'draft.md')
-        await page.getByText('Changes', { exact: true }).click()
+        await page.getByRole('radio', { name: 'Changes' }).check({ force: true })
         await page.getByRole('table').waitFor()
       },
     ],

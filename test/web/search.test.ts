@@ -149,6 +149,7 @@ if (files) {
       'Rename',
       'Move to…',
       'Copy to…',
+      'Versions',
       'Details',
       'Delete',
     ])

@@ -4,7 +4,18 @@ import type { Entry } from './operations.ts'
 import { previewKind } from './preview/file-types.ts'
 
 export interface EntryAction {
-  id: 'open' | 'preview' | 'download' | 'share' | 'rename' | 'move' | 'copy' | 'versions' | 'details' | 'delete'
+  id:
+    | 'open'
+    | 'preview'
+    | 'download'
+    | 'share'
+    | 'rename'
+    | 'move'
+    | 'copy'
+    | 'versions'
+    | 'restore'
+    | 'details'
+    | 'delete'
   label: string
   icon?: IconName
   isDanger?: boolean
@@ -38,6 +49,9 @@ export function actionsFor(selected: readonly Entry[], canWrite: boolean, on: Ha
     { id: 'move', label: texts.move, icon: 'move', run: on.move },
     { id: 'copy', label: texts.copy, icon: 'copy', run: on.copy },
     ...versions,
+    ...(single?.__typename === 'Folder'
+      ? [{ id: 'restore', label: texts.restoreFolder, icon: 'history', run: on.restore } as const]
+      : []),
     ...(single ? [details] : []),
     { id: 'delete', label: texts.delete, icon: 'trash', isDanger: true, run: on.delete },
   )

@@ -110,6 +110,7 @@ export const texts = {
   copy: 'Copy to…',
   share: 'Share…',
   details: 'Details',
+  restoreFolder: 'Restore…',
   versions: 'Versions',
   showVersions: 'Show versions',
   versionsHelp: 'What the file was before somebody replaced it.',

@@ -69,6 +69,7 @@ export function EntryList({
       move: open('move'),
       copy: open('copy'),
       versions: open('versions'),
+      restore: open('restore'),
       details: open('details'),
       delete: open('delete'),
     })

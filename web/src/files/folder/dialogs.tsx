@@ -16,6 +16,7 @@ import { offerUndo } from '../undo.ts'
 const TransferDialog = lazyPart(async () => (await import('../transfer-dialog.tsx')).TransferDialog)
 const DetailsDialog = lazyPart(async () => (await import('../details-dialog.tsx')).DetailsDialog)
 const KeyboardHelp = lazyPart(async () => (await import('../keyboard-help.tsx')).KeyboardHelp)
+const RestoreFolderDialog = lazyPart(async () => (await import('../restore/restore-dialog.tsx')).RestoreFolderDialog)
 const ShareDialog = lazyPart(async () => (await import('../share-dialog.tsx')).ShareDialog)
 const VersionsPanel = lazyPart(async () => (await import('../versions/panel.tsx')).VersionsPanel)
 
@@ -27,6 +28,7 @@ export type DialogKind =
   | 'copy'
   | 'delete'
   | 'versions'
+  | 'restore'
   | 'details'
   | 'keyboard'
 
@@ -75,6 +77,10 @@ export function FolderDialog({
   }
   if (kind === 'versions') {
     return first && <VersionsPanel file={{ ...folder, path: childPath(folder.path, first.name) }} onClose={onClose} />
+  }
+  if (kind === 'restore') {
+    const restored = first && { ...folder, path: childPath(folder.path, first.name) }
+    return restored && <RestoreFolderDialog folder={restored} storage={provider.name} onClose={onClose} />
   }
   if (kind === 'delete') {
     return (

@@ -88,6 +88,7 @@ export function Folder({
     move: () => openIfAllowed('move'),
     copy: () => openIfAllowed('copy'),
     versions: () => setOpenDialog('versions'),
+    restore: () => openIfAllowed('restore'),
     details: () => setOpenDialog('details'),
     delete: () => openIfAllowed('delete'),
   })

@@ -8,7 +8,7 @@ import { type FileSelection, UploadButtons } from '../upload/choose-files.tsx'
 import { type View, viewTitles } from '../view.ts'
 
 /** Actions for one entry that are only in its menu. */
-const onlyInMenu: ReadonlySet<EntryAction['id']> = new Set(['open', 'preview', 'versions', 'details'])
+const onlyInMenu: ReadonlySet<EntryAction['id']> = new Set(['open', 'preview', 'versions', 'restore', 'details'])
 
 /** The actions for the folder. They stay available while entries are selected. */
 export function Toolbar(props: {

@@ -1,13 +1,15 @@
 /** The trash of a storage: its page, and restoring what a person has just deleted. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { Suspense, useState } from 'react'
 import { Link, useParams } from 'react-router'
 import { ask } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { usePermissions } from '../../api/session.ts'
+import { lazyPart } from '../../lib/load-part.ts'
 import { common } from '../../texts/common.ts'
 import { texts as fileTexts } from '../../texts/files.tsx'
 import { formatBytes } from '../../texts/format.ts'
+import { texts as restoreTexts } from '../../texts/restore.ts'
 import { texts } from '../../texts/trash.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
@@ -25,6 +27,8 @@ import { useProviders } from '../listing.ts'
 import type { Provider } from '../operations.ts'
 import { emptyTrash, restore, type TrashedItem, TrashQuery, useStorageTrash } from './operations.ts'
 import './trash.css'
+
+const RestoreFolderDialog = lazyPart(async () => (await import('../restore/restore-dialog.tsx')).RestoreFolderDialog)
 
 /** Lists the deleted files of the storage that the address names, restores them and empties the trash. */
 export function TrashPage() {
@@ -45,6 +49,7 @@ export function TrashPage() {
 function Trash({ provider: { id, name, root } }: { provider: Provider }) {
   const client = useQueryClient()
   const [isEmptying, setEmptying] = useState(false)
+  const [isRestoring, setRestoring] = useState(false)
   const { data: trash } = useStorageTrash(id)
   const { query, nodes: items } = usePages(
     [...queryKeys.trash, id],
@@ -54,6 +59,10 @@ function Trash({ provider: { id, name, root } }: { provider: Provider }) {
   return (
     <main className="page">
       <PageHead title={texts.trashOf(name)}>
+        <Button onPress={() => setRestoring(true)}>
+          <Icon name="history" />
+          {restoreTexts.restoreStorage}
+        </Button>
         {items && items.length > 0 && (
           <Button variant="danger" onPress={() => setEmptying(true)}>
             {texts.emptyTrash}
@@ -77,6 +86,15 @@ function Trash({ provider: { id, name, root } }: { provider: Provider }) {
         </ul>
       )}
       <ShowMore query={query} />
+      {isRestoring && (
+        <Suspense>
+          <RestoreFolderDialog
+            folder={{ providerId: id, path: root.path }}
+            storage={name}
+            onClose={() => setRestoring(false)}
+          />
+        </Suspense>
+      )}
       {isEmptying && (
         <Confirm
           title={texts.emptyTitle}

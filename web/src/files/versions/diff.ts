@@ -32,10 +32,8 @@ interface DiffPart {
 
 /** Lines that are shown around a change. */
 const context = 3
-/** Milliseconds. */
-const timeout = 5000
-/** Lines that differ. More take too long. */
-const maxEditLength = 20_000
+/** Lines that differ. The time grows with the square of their number, to about a second. */
+const maxEditLength = 6000
 /** Each is several elements of the page. */
 export const maxLines = 3000
 /** Characters. The words of longer lines are not compared. */
@@ -45,7 +43,7 @@ const minCommon = 0.3
 
 /** Returns null if the texts differ too much. */
 export function diffTexts(older: string, newer: string): TextDiff | null {
-  const options = { context, timeout, maxEditLength, stripTrailingCr: true, ignoreNewlineAtEof: true }
+  const options = { context, maxEditLength, stripTrailingCr: true, ignoreNewlineAtEof: true }
   const patch = structuredPatch('', '', older, newer, undefined, undefined, options)
   if (!patch) return null
   const hunks: DiffHunk[] = []

@@ -17,7 +17,7 @@ import { notify } from '../../ui/toasts.tsx'
 import { save } from '../download/archive-download.ts'
 import { onThisOrigin } from '../operations.ts'
 import { ContentView, NoPreview, needsLink } from '../preview/content-view.tsx'
-import { previewKind } from '../preview/file-types.ts'
+import { type PreviewKind, previewKind } from '../preview/file-types.ts'
 import type { ContentLocation } from '../preview/load-text.ts'
 import { deleteVersion, type FileVersion, restoreVersion, useVersionTraits } from './operations.ts'
 import type { ComparedText } from './text-diff.tsx'
@@ -44,14 +44,12 @@ export function VersionView({
   const [shown, setShown] = useState<'content' | 'changes'>('content')
   const [otherId, setOtherId] = useState<string | null>(null)
   const name = nameOfPath(file.path)
-  const viewed = { __typename: 'File' as const, name, mimeType: version.mimeType, size: version.size }
-  const kind = previewKind(viewed)
+  const kind = previewKind({ __typename: 'File', name, mimeType: version.mimeType })
   const others = versions.filter(({ id }) => id !== version.id)
   // An earlier version is compared with the content now, and that with the version before.
   const other = others.find(({ id }) => id === otherId) ?? others[0]
   const isText = kind === 'text' || kind === 'table'
   const download = () => save(`${onThisOrigin(version.downloadUrl)}&disposition=attachment`, '')
-  const at = contentOf(file, version)
   return (
     <div className="version-view">
       <div className="version-bar">
@@ -100,13 +98,7 @@ export function VersionView({
           {kind === null ? (
             <NoPreview onDownload={download} />
           ) : (
-            <ContentView
-              key={version.id + version.modifiedAt}
-              at={at}
-              file={viewed}
-              kind={kind}
-              link={needsLink(kind, version) ? onThisOrigin(version.downloadUrl) : null}
-            />
+            <VersionContent key={version.id + version.modifiedAt} file={file} version={version} kind={kind} />
           )}
         </div>
       )}
@@ -136,6 +128,20 @@ export function VersionView({
         </Confirm>
       )}
     </div>
+  )
+}
+
+function VersionContent({ file, version, kind }: { file: StorageLocation; version: FileVersion; kind: PreviewKind }) {
+  // Each reading of the list brings another link, which would load the content again.
+  const [link] = useState(() => (needsLink(kind, version) ? onThisOrigin(version.downloadUrl) : null))
+  const { mimeType, size } = version
+  return (
+    <ContentView
+      at={contentOf(file, version)}
+      file={{ name: nameOfPath(file.path), mimeType, size }}
+      kind={kind}
+      link={link}
+    />
   )
 }
 
