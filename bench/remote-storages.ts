@@ -30,7 +30,7 @@ export const remoteStorages: Part = {
   title: 'WebDAV and SFTP storages',
   about: `A file of ${largeBytes / 1024 / 1024} MiB that curl sends through Stowage and fetches again, and a tree of ${files.toLocaleString('en')} files of ${bytes / 1000} KB
 that a job copies from the local disk, to nginx with its WebDAV module and to OpenSSH's sshd. Beside them the tools of the protocols alone: \`curl\` and
-\`rclone copy --transfers 16\` for WebDAV, \`sftp\` for SFTP. Seconds, so less is better.`,
+\`rclone copy --transfers 16\` for WebDAV, \`sftp\` for SFTP, which flushes each file like Stowage. Seconds, so less is better.`,
   async measure({ rounds, say }) {
     const programs = ['nginx', 'sshd', 'sftp', 'curl', 'rclone']
     const found = await Promise.all(programs.map(findProgram))
@@ -44,6 +44,8 @@ that a job copies from the local disk, to nginx with its WebDAV module and to Op
     const large = join(folder, 'large.bin')
     await makeFile(large, largeBytes)
     await makeTree(join(local, 'tree'), { files, bytes })
+    // The servers store their files there, too.
+    process.env.TMPDIR = folder
     const scope = { teardown: (end: () => Promise<void>) => stack.defer(end) }
     const rows: Row[] = []
     for (const contest of [await webdav(installation, scope), await sftp(installation, scope)]) {
@@ -149,9 +151,9 @@ async function sftp({ stowage, session, folder }: Installation, scope: Scope): P
     tool: 'sftp',
     providerId,
     root,
-    up: (source, name) => batched(`put ${source} ${join(root, name)}`),
+    up: (source, name) => batched(`put -f ${source} ${join(root, name)}`),
     down: (name, target) => batched(`get ${join(root, name)} ${target}`),
-    upTree: (source, name) => batched(`put -R ${source} ${join(root, name)}`),
+    upTree: (source, name) => batched(`put -f -R ${source} ${join(root, name)}`),
   }
 }
 
