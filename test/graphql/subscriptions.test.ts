@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 const create = `mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id } } }`
 const follow = 'subscription ($id: ID) { jobChanged(id: $id) { id state progress { files totalFiles } } }'
 /** Milliseconds until a test fails. The promise is one second; the test prints the measured time. */
-const endTimeout = 30_000
+const endTimeout = 10_000
 
 interface World {
   app: TestApp

@@ -21,7 +21,7 @@ import { metadataHeader, tus, tusPath } from './tus.ts'
 
 const gigabyte = 1_000_000_000
 /** Milliseconds until a test fails. The promise is one second; the test prints the measured time. */
-const endTimeout = 30_000
+const endTimeout = 10_000
 
 /** Reads are endless and slow, so that a copy from it never finishes. */
 const endless: AdapterDefinition = {
