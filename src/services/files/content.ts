@@ -7,6 +7,8 @@ import type { ByteRange } from '../../../adapters/contract.ts'
 import { AppError, type Reason } from '../../errors.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import type { Archive, ArchiveItem } from './archive.ts'
+import type { FileEntry } from './entry.ts'
 
 /** The size of the largest file that is read into memory at once, in bytes. */
 export const smallBytes = 64 * 1024
@@ -105,3 +107,22 @@ export async function sha256Of(
   }
   return hash.digest()
 }
+
+/** A file or folder that may be read. */
+export interface Download {
+  entry: FileEntry
+  location: ReadLocation
+  /** The content of the file, if it was opened to find the entry. */
+  opened: OpenedFile | null
+  /** The entry's name; the provider's name for a root, which has none. */
+  name: string
+  /** Lists a folder and everything below it, as `Archive.items`. */
+  items(signal: AbortSignal): AsyncGenerator<ArchiveItem, void, undefined>
+  /** Call this once with the number of bytes sent and the error that interrupted it, for the audit log. */
+  ended(bytes: number, error?: unknown): void
+}
+
+/** Consumes a download. The signal aborts with an AppError when the download is no longer allowed. */
+export type UseDownload<T, D extends Download = Download> = (download: D, signal: AbortSignal) => Promise<T>
+
+export type UseArchive<T> = (archive: Archive, signal: AbortSignal) => Promise<T>

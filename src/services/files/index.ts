@@ -17,17 +17,10 @@ import type { EntryMetadata } from '../entry-metadata/properties.ts'
 import { parsePageSize } from '../input.ts'
 import type { Credentials } from '../people/credentials.ts'
 import type { UploadScans } from '../scans/index.ts'
-import {
-  type Archive,
-  type ArchiveItem,
-  Archives,
-  authorizeSelection,
-  type SelectionInput,
-  withSelection,
-} from './archive.ts'
+import { Archives, authorizeSelection, type SelectionInput, withSelection } from './archive.ts'
 import { type FolderUsage, type FoundEntries, search, usageOf, type WalkSearch } from './bounded-walk.ts'
 import type { ConflictBehavior, Reservations } from './conflict.ts'
-import { type OpenedFile, type OpenFirst, openUnlessOther } from './content.ts'
+import { type Download, type OpenFirst, openUnlessOther, type UseArchive, type UseDownload } from './content.ts'
 import { type AskedToRead, entryAt, type FileEntry, type LocationInput, locationOf, unknownFolder } from './entry.ts'
 import { type KeyPage, type KeyQuery, listKeys } from './keys.ts'
 import {
@@ -56,7 +49,14 @@ export {
 } from './archive.ts'
 export type { FolderUsage } from './bounded-walk.ts'
 export { type ConflictBehavior, conflictBehaviors } from './conflict.ts'
-export { contentDisposition, contentType, type OpenFirst } from './content.ts'
+export {
+  contentDisposition,
+  contentType,
+  type Download,
+  type OpenFirst,
+  type UseArchive,
+  type UseDownload,
+} from './content.ts'
 export { entryId, type FileEntry, foundWith, impliedType, type LocationInput, siblingOf } from './entry.ts'
 export type { KeyPage, KeyQuery } from './keys.ts'
 export type { UploadTicket } from './links.ts'
@@ -64,25 +64,6 @@ export type { Deleted } from './transfer.ts'
 export { type Digests, tooLarge, type UploadInput, type WriteCondition } from './upload.ts'
 
 const maxPageSize = 1000
-
-/** A file or folder that may be read. */
-export interface Download {
-  entry: FileEntry
-  location: ReadLocation
-  /** The content of the file, if it was opened to find the entry. */
-  opened: OpenedFile | null
-  /** The entry's name; the provider's name for a root, which has none. */
-  name: string
-  /** Lists a folder and everything below it, as `Archive.items`. */
-  items(signal: AbortSignal): AsyncGenerator<ArchiveItem, void, undefined>
-  /** Call this once with the number of bytes sent and the error that interrupted it, for the audit log. */
-  ended(bytes: number, error?: unknown): void
-}
-
-/** Consumes a download. The signal aborts with an AppError when the download is no longer allowed. */
-export type UseDownload<T, D extends Download = Download> = (download: D, signal: AbortSignal) => Promise<T>
-
-export type UseArchive<T> = (archive: Archive, signal: AbortSignal) => Promise<T>
 
 export type Files = ReturnType<typeof createFiles>
 

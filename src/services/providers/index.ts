@@ -38,6 +38,8 @@ import type { Audit } from '../audit/index.ts'
 import { parseName } from '../input.ts'
 import type { ResumableUploads } from '../uploads/index.ts'
 import {
+  awaitingConsent,
+  type Capabilities,
   insertWithSlug,
   isSlug,
   mergeConfig,
@@ -54,15 +56,7 @@ import {
 
 export type { TrashTraits } from '../../storage/trash.ts'
 export type { VersionTraits } from '../../storage/versions.ts'
-
-export interface Capabilities {
-  serverSideCopy: boolean
-  serverSideMove: boolean
-  emptyFolders: boolean
-  resumableUpload: boolean
-  /** Bytes; null is no limit. */
-  maxFileSize: number | null
-}
+export type { Capabilities } from './settings.ts'
 
 export function createProviders(options: {
   db: Database
@@ -377,11 +371,6 @@ export function createProviders(options: {
 
 /** The nil UUID, which no provider has: RFC 9562, section 5.9. */
 export const noProvider = '00000000-0000-0000-0000-000000000000'
-
-const awaitingConsent = {
-  status: 'NEEDS_AUTHORIZATION',
-  statusReason: 'Somebody has to give consent: use the authorization address.',
-} as const
 
 function manages(viewer: Viewer | null, record: ProviderRecord): boolean {
   return viewer !== null && includesScope(viewer.scope, 'admin') && includesPath(viewer.access, record.id, root)

@@ -160,3 +160,18 @@ export async function insertWithSlug(
     // Another transaction took the free slug meanwhile.
   }
 }
+
+export interface Capabilities {
+  serverSideCopy: boolean
+  serverSideMove: boolean
+  emptyFolders: boolean
+  resumableUpload: boolean
+  /** Bytes; null is no limit. */
+  maxFileSize: number | null
+}
+
+/** The status of a provider that nobody has authorized yet. */
+export const awaitingConsent = {
+  status: 'NEEDS_AUTHORIZATION',
+  statusReason: 'Somebody has to give consent: use the authorization address.',
+} as const
