@@ -433,7 +433,15 @@ export const fields: Readonly<Record<string, FieldRow>> = {
       const [from, to] = [at(target), ends(target)]
       const input = { kind: 'COPY', sources: [from], target: { providerId: to.toProviderId, path: to.toPath } }
       return {
-        input: { ...input, targetName: null, conflict: 'SKIP', deleteExtra: false, dryRun: true, permanent: false },
+        input: {
+          ...input,
+          targetName: null,
+          conflict: 'SKIP',
+          deleteExtra: false,
+          dryRun: true,
+          permanent: false,
+          restoreAt: null,
+        },
       }
     },
   },
@@ -562,8 +570,8 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Mutation.updateWorkspace': {
     needs: workspaceAdmin,
     args: () => {
-      const passwords = { singleSignOnOnly: null, passwordOwners: null }
-      return { input: { name: 'Stowage', registration: 'OPEN', secondFactorRoles: [], approvals: [], ...passwords } }
+      const none = { singleSignOnOnly: null, passwordOwners: null, scannedUploads: null }
+      return { input: { name: 'Stowage', registration: 'OPEN', secondFactorRoles: [], approvals: [], ...none } }
     },
   },
 }
