@@ -17,7 +17,6 @@ import {
 } from '../../adapters/conformance/kit.ts'
 import type { ResumableWrites, StorageProvider } from '../../adapters/contract.ts'
 import type { GoogleDrive } from '../servers/google-drive/index.ts'
-import { extent } from '../support/extent.ts'
 import { backoff, openWorld } from './google-drive-world.ts'
 
 const kib256 = 256 * 1024
@@ -126,7 +125,7 @@ t.test('one call survives dropped connections, temporary errors and rate limits'
 })
 
 /** `MATRIX=all` tries many more. */
-const numRuns = process.env.MATRIX === 'all' ? 300 : extent({ gate: 5, nightly: 10 })
+const numRuns = process.env.MATRIX === 'all' ? 300 : 10
 
 /** A fault in one request. */
 const trouble = fc.record({
