@@ -1,4 +1,4 @@
-/** The versions of a file: listed, shown and compared, on a desktop and on a phone; and folders as they were. */
+/** The versions of a file: listed, shown, compared, restored and deleted, on a desktop and on a phone; and folders as they were. */
 import { readFile, utimes } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import sharp from 'sharp'
@@ -58,7 +58,7 @@ if (files) {
   }
 
   for (const [width, options] of inTurn(Object.entries(widths))) {
-    t.test(`a version is shown and compared, on a ${width}`, async t => {
+    t.test(`a version is shown, compared and restored, on a ${width}`, async t => {
       const disk = await store(`versions-${width}`)
       await set(disk.id, { versionCount: 20 })
       for (const content of ['first\nsame\n', 'second\nsame\n', 'third\nsame\n'])
@@ -78,6 +78,32 @@ if (files) {
       await panel(page).getByText('1 line added, 1 line removed').waitFor()
       t.match(await panel(page).getByRole('table').textContent(), /removed: first.*added: third/s)
       await isGood(t, page)
+      await panel(page).getByRole('button', { name: 'Compare with' }).click()
+      await page.locator('.select-popover').getByRole('option').nth(1).click()
+      await panel(page).getByRole('table').getByText('second').waitFor()
+
+      const saving = page.waitForEvent('download')
+      await panel(page).getByRole('button', { name: 'Download' }).click()
+      const saved = await saving
+      t.equal(saved.suggestedFilename(), 'notes.txt')
+      t.equal(await readFile(await saved.path(), 'utf8'), 'first\nsame\n')
+
+      await panel(page).getByRole('button', { name: 'Restore' }).click()
+      await dialog(page).getByText('Its present content stays as a version').waitFor()
+      await isGood(t, page)
+      await dialog(page).getByRole('button', { name: 'Restore' }).click()
+      await page.getByText('Restored /notes.txt').waitFor()
+      t.equal(await readFile(disk.at('notes.txt'), 'utf8'), 'first\nsame\n')
+      await versions(page).nth(1).getByText('11 B · Replaced').waitFor()
+      t.equal(await versions(page).count(), 3)
+
+      await panel(page).getByRole('button', { name: 'Delete' }).click()
+      await dialog(page).getByRole('button', { name: 'Delete' }).click()
+      await page.getByText('The version was deleted').waitFor()
+      await versions(page).nth(2).waitFor({ state: 'detached' })
+      await page.getByRole('alertdialog').waitFor({ state: 'detached' })
+      await page.keyboard.press('Escape')
+      await panel(page).waitFor({ state: 'detached' })
     })
   }
 
