@@ -315,10 +315,11 @@ t.test('the sweep leaves a file that is about to become visible with an old time
 t.test('a file that takes the place of one that was kept is kept, too', async t => {
   const { provider, root } = await openTemporary(t)
   const kept: string[] = []
+  let count = 0
   const keepAnd =
     (then: () => Promise<unknown>): KeepReplaced =>
     async preserve => {
-      const path = at(`kept-${kept.length}`)
+      const path = at(`kept-${count++}`)
       const entry = await preserve(path)
       kept.push(entry ? await readFile(join(root, path), 'utf8') : 'nothing')
       if (kept.length === 1) await then()
