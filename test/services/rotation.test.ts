@@ -243,6 +243,7 @@ t.test('every binary column is listed as encrypted or not', async t => {
   const hashes = [
     'api_keys.key_hash',
     'invites.token_hash',
+    'link_invites.token_hash',
     'password_resets.token_hash',
     'shares.token_hash',
     'idempotent_uploads.key_hash',
