@@ -13,6 +13,9 @@ t.test('a write that waits for other work stalls only when it goes on', async t 
   const stalled = (signal: AbortSignal) =>
     new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
   const { signal } = new AbortController()
+  // The timers of a transfer do not keep a process alive.
+  const alive = setInterval(() => {}, 1000)
+  t.teardown(() => clearInterval(alive))
   const writing = writeWithTimeout(signal, body, { transfer: 20, step: 20 }, stalled, { size: 5, isPaused })
   await t.rejects(writing, { message: /Nothing moved/ })
   t.ok(asked > 40)
