@@ -75,6 +75,16 @@ t.test('versions over S3', async t => {
   const wrong = new ListObjectVersionsCommand({ Bucket, KeyMarker: 'a', VersionIdMarker: 'x' })
   t.equal(await codeOf(s3.send(wrong)), 'InvalidArgument')
 
+  const current = { Key: 'a', VersionId: 'null' }
+  await s3.send(new DeleteObjectCommand({ Bucket, ...current }))
+  t.same((await list({ Prefix: 'a' })).found, ['a 2', 'a deleted latest', 'a-b 2 latest'], 'earlier versions stay')
+  t.equal(await codeOf(s3.send(new DeleteObjectCommand({ Bucket, ...current }))), 'NotImplemented', 'a delete marker')
+  const { Errors } = await s3.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects: [current] } }))
+  t.match(Errors, [{ Key: 'a', Code: 'NotImplemented' }])
+  await s3.send(new DeleteObjectCommand({ Bucket, Key: 'a', VersionId: ids['a 2'] ?? '' }))
+  await s3.send(new DeleteObjectCommand({ Bucket, ...current }))
+  t.same((await list({ Prefix: 'a' })).found, ['a-b 2 latest'], 'nothing of it is left')
+
   const basePath = { restrictions: [{ providerId: world.providerId, basePath: '/folder' }] }
   const narrow = world.client((await world.createKey({ scopes: ['read'], providerAccess: basePath })).s3)
   const seen = await narrow.send(new ListObjectVersionsCommand({ Bucket }))

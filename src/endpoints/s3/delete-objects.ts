@@ -22,7 +22,7 @@ const atOnce = 16
 /** There is no such object, so it counts as deleted: it is missing, or of the other kind, or a folder with objects below it. */
 const missing: ReadonlySet<Reason> = new Set(['NOT_FOUND', 'NOT_A_FILE', 'NOT_A_FOLDER', 'NOT_EMPTY'])
 
-/** An object goes to the trash, unless the request names a version: S3 deletes that for good. "null" is the object as it is now. */
+/** An object goes to the trash, unless the request names a version: S3 deletes that for good. "null" is the object as it is now, without its earlier versions. */
 export const deleteObject: S3Operation<ObjectCall> = {
   method: 'DELETE',
   takes: ['versionId'],
@@ -60,22 +60,29 @@ interface Removal {
 }
 
 /** Deletes a file or, for a key that ends in "/", an empty folder. @throws as `Files.delete` */
-async function remove(
-  { services, request, providerId, signal }: BucketCall,
-  { path, isFolder }: ObjectPath,
-  { permanent, match }: Removal,
-): Promise<void> {
+async function remove(call: BucketCall, { path, isFolder }: ObjectPath, { permanent, match }: Removal): Promise<void> {
+  const { services, request, providerId, signal } = call
   const only = isFolder ? ('directory' as const) : ('file' as const)
   const tagIn = (entry: Tagged) => (isFolder ? emptyTag : listedTag(entry))
   const condition = match === undefined ? undefined : (entry: Tagged) => namesTag(match, tagIn(entry), 'strong')
-  const options = { recursive: false, only, permanent, condition }
+  const options = { recursive: false, only, permanent, keepsVersions: true, condition }
   try {
     await services.files.delete(request.viewer, { providerId, path }, options, signal)
   } catch (error) {
     const explained = explainBucket(error, providerId)
     if (!(explained instanceof AppError) || explained !== error || !missing.has(explained.reason)) throw explained
     if (condition) throw noSuchKey(error)
+    if (permanent && !isFolder) await refuseMarker(call, path)
   }
+}
+
+/** The version "null" of an object that is deleted is its delete marker, if there are earlier versions. @throws S3Error */
+async function refuseMarker({ services, request, providerId }: BucketCall, path: string): Promise<void> {
+  const { items } = await services.versions.list(request.viewer, { providerId, path }, { first: 1 }, null)
+  if (items.length === 0) return
+  const message =
+    'This server does not delete delete markers: put the content of a version again, or delete all versions.'
+  throw new S3Error('NotImplemented', message)
 }
 
 export const deleteObjects: S3Operation<BucketCall> = {

@@ -255,6 +255,7 @@ export function createFiles(options: {
      * it is just deleted.
      * @param options.only the kind of entry to delete. Default: both
      * @param options.permanent deletes the entry even if the provider has a trash
+     * @param options.keepsVersions whether the earlier versions stay although the deletion is permanent. Default: they go, too
      * @param options.condition returns whether the entry may be deleted. A change between this check and the deletion is not detected
      * @throws as `stat`; ROOT_IS_FIXED; NOT_A_FILE or NOT_A_FOLDER if the entry is not of the kind `only`; PRECONDITION_FAILED if the
      * condition does not hold; NOT_EMPTY if the folder is not empty and `recursive` is false
@@ -262,7 +263,7 @@ export function createFiles(options: {
     delete(
       viewer: Viewer | null,
       input: Asked<typeof needs.delete>,
-      { recursive, only, permanent = false, condition }: transfer.DeleteOptions,
+      { recursive, only, permanent = false, keepsVersions = false, condition }: transfer.DeleteOptions,
       signal: AbortSignal,
     ): Promise<transfer.Deleted> {
       return audit.recorded(
@@ -285,7 +286,7 @@ export function createFiles(options: {
                 transfer.removeEntry(context, location, entry, { permanent, signal: running }),
               )
           if (item) recording.add({ details: { trashed: true } })
-          await entryMetadata.deleted(granted, { isPermanent: permanent })
+          await entryMetadata.deleted(granted, { isPermanent: permanent && !keepsVersions })
           if (entry.kind === 'directory') await folders.removed(granted)
           return { path: formatPath(granted.path), item }
         },

@@ -311,6 +311,7 @@ export interface DeleteOptions {
   recursive: boolean
   only?: FileEntry['kind'] | undefined
   permanent?: boolean | undefined
+  keepsVersions?: boolean | undefined
   condition?: ((entry: Pick<FileEntry, 'etag' | 'size' | 'modifiedAt'>) => boolean) | undefined
 }
 
