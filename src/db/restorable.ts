@@ -16,6 +16,8 @@ export interface Restorable {
   modifiedAt: Date | null
   etag: string | null
   until: Date
+  /** Whether a folder above it has gone to the trash since, and may come back first. */
+  isBelowTrashed: boolean
 }
 
 interface Past {
@@ -46,7 +48,7 @@ export async function listRestorable(
   const start = after === null ? null : storedPath(after)
   const isOnPage = sql<SqlBool>`provider_id = ${providerId} and ${isWithinPath(storedPath(path))} and (${start}::text is null
     or (left(path, 400) collate "C" >= left(${start}::text, 400) and path collate "C" > ${start}::text))`
-  const { rows } = await sql<Omit<Restorable, 'size'> & { size: string | null }>`
+  const { rows } = await sql<Omit<Restorable, 'size' | 'isBelowTrashed'> & { size: string | null }>`
     select distinct on (left(path, 400) collate "C", path collate "C") * from (
       select 'VERSION' as source, id, path, 'file' as kind, size, modified_at as "modifiedAt", etag, replaced_at as until
       from file_versions where ${isOnPage} and state = 'KEPT' and replaced_at > ${at}
@@ -65,11 +67,13 @@ export async function listRestorable(
     { providerId, at },
     all.flatMap(each => ancestorsOf(each.path)),
   )
-  const isInTrash = (each: Restorable) =>
+  const isInTrash = (each: Pick<Restorable, 'path' | 'until'>) =>
     ancestorsOf(each.path).some(folder => (goneAt.get(folder) ?? each.until) < each.until)
-  const isNew = ({ modifiedAt }: Restorable) => modifiedAt !== null && modifiedAt > at
+  const isNew = ({ modifiedAt }: Pick<Restorable, 'modifiedAt'>) => modifiedAt !== null && modifiedAt > at
   return {
-    found: all.filter(each => !isNew(each) && !isInTrash(each)),
+    found: all
+      .filter(each => !isNew(each) && !isInTrash(each))
+      .map(each => ({ ...each, isBelowTrashed: ancestorsOf(each.path).some(folder => goneAt.has(folder)) })),
     next: all.length === limit ? (all.at(-1)?.path ?? null) : null,
   }
 }

@@ -880,6 +880,16 @@ export interface RestoreStep {
   modifiedAt: number | null
   /** Until when it was at the path; null for DELETE. */
   until: number | null
+  /** What it replaces; null for nothing. Missing if another step changes that first, and for DELETE. */
+  seen?: SeenEntry | null
+}
+
+/** An entry as it was when a step was planned. The time is in milliseconds since 1970. */
+export interface SeenEntry {
+  kind: 'file' | 'directory'
+  size: number | null
+  etag: string | null
+  modifiedAt: number | null
 }
 
 /** The facts that show whether a file was changed or replaced. Times are in milliseconds since 1970. */

@@ -9,6 +9,7 @@ import type { StoragePath } from '../../adapters/contract.ts'
 import { startApp, type TestApp, type TestAppOptions } from '../support/app.ts'
 import type { Data } from '../support/client.ts'
 import { type FaultyAdapter, faultyAdapter } from '../support/faulty-adapter.ts'
+import { nativeTrashAdapter } from '../support/native-trash.ts'
 import { until } from '../support/until.ts'
 
 export const create = `mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id state } } }`
@@ -105,6 +106,7 @@ export async function startFaultyWorld(t: Test, options: TestAppOptions = {}): P
       localAdapter({ localRoots: [folder], dataFolder: join(folder, 'data') }),
       faults,
       memoryAdapter,
+      nativeTrashAdapter,
     ],
   })
   const faulty = await world.app.connectProvider(world.token, 'faulty', { name: 'faulty' }, 'faulty')

@@ -39,10 +39,10 @@ async function put(path: string, content: string, providerId = a): Promise<void>
   if (!response.ok) throw new Error(await response.text())
 }
 
-const remove = (path: string) =>
+const remove = (path: string, providerId = a) =>
   app.ask(
     'mutation ($input: DeleteInput!) { delete(input: $input) { deletedPath } }',
-    { input: { providerId: a, path, recursive: true } },
+    { input: { providerId, path, recursive: true } },
     token,
   )
 
@@ -118,6 +118,89 @@ t.test('what is in the trash', async t => {
   t.match(await restore(time, '/t', options), { state: 'SUCCEEDED', progress: { deleted: 1, failed: 0 } })
   t.same(await tree(join(rootA, 't')), before)
   await update(a, { trashDays: null })
+})
+
+/** Returns the paths of what is in the trash. */
+async function trashed(id: string): Promise<string[]> {
+  const query = 'query ($id: ID!) { trash(providerId: $id) { nodes { originalPath } } }'
+  return (await app.ask(query, { id }, token)).trash.nodes.map(({ originalPath }: Data) => originalPath).sort()
+}
+
+t.test('what is replaced goes to the trash where no versions are kept, and stays without either', async t => {
+  const failure = {
+    state: 'FAILED',
+    failures: { nodes: [{ reason: 'PRECONDITION_FAILED', message: /would be lost/ }] },
+  }
+  await update(a, { trashDays: 7 })
+  for (const path of ['version', 'gone', 'folder/file']) await put(`/lost/${path}`, 'old')
+  const time = await moment()
+  await put('/lost/version', 'new')
+  await update(a, { versionCount: 0 })
+  for (const path of ['gone', 'folder']) await remove(`/lost/${path}`)
+  for (const path of ['gone', 'folder/file', 'folder/other']) await put(`/lost/${path}`, 'new')
+  const after = await tree(join(rootA, 'lost'))
+  await update(a, { trashDays: 0 })
+  for (const path of ['version', 'gone', 'folder']) t.match(await restore(time, `/lost/${path}`), failure, path)
+  t.same(await tree(join(rootA, 'lost')), after)
+  await update(a, { trashDays: 7 })
+  const before = new Set(await trashed(a))
+  t.ok(before.has('/lost/gone'), 'what fails stays in the trash')
+  t.match(await restore(time, '/lost'), { state: 'SUCCEEDED' })
+  t.same(await tree(join(rootA, 'lost')), {
+    version: 'old',
+    gone: 'old',
+    'folder/file': 'old',
+    'folder/other': 'new',
+  })
+  t.same(
+    (await trashed(a)).filter(path => path.startsWith('/lost/')),
+    ['/lost/folder/file', '/lost/gone', '/lost/version'],
+    'the contents that were replaced',
+  )
+  await update(a, { trashDays: null, versionCount: null })
+})
+
+t.test('what is changed after the planning stays, and fails', async t => {
+  await update(faulty, { versionCount: 5 })
+  for (const name of ['changed', 'same']) await putFaulty(faults, `seen/${name}`, 'old')
+  const time = await moment()
+  for (const name of ['changed', 'same']) await put(`/seen/${name}`, 'later', faulty)
+  let isPlanned = false
+  faults.after = async ({ method, path }) => {
+    if (isPlanned || method !== 'stat' || path !== 'seen/changed') return
+    isPlanned = true
+    await putFaulty(faults, 'seen/changed', 'by somebody else')
+  }
+  const job = await runJob(world, {
+    kind: 'RESTORE',
+    sources: [{ providerId: faulty, path: '/seen' }],
+    restoreAt: time,
+  })
+  t.match(job, { state: 'FAILED', progress: { files: 1, failed: 1 } })
+  t.match(job.failures.nodes, [{ path: '/seen/changed', reason: 'PRECONDITION_FAILED', message: /was changed after/ }])
+  t.equal(await textAt(world, '/seen/changed'), 'by somebody else')
+  t.equal(await textAt(world, '/seen/same'), 'old')
+  faults.after = () => {}
+})
+
+t.test('a back end with a trash of its own keeps what is replaced, too', async t => {
+  const native = await app.connectProvider(token, 'native', {})
+  await update(native, { versionCount: 5, trashDays: 7 })
+  const textOf = async (path: string) => (await app.download(token, native, path)).text()
+  for (const path of ['/version', '/trash']) {
+    await put(path, 'old', native)
+    const time = await moment()
+    await remove(path, native)
+    await put(path, 'new', native)
+    if (path === '/trash') await update(native, { versionCount: 0 })
+    const input = { kind: 'RESTORE', sources: [{ providerId: native, path }], restoreAt: time }
+    t.match(await runJob(world, input), { state: 'SUCCEEDED' })
+    t.equal(await textOf(path), 'old')
+  }
+  const query = 'query ($id: ID!) { versions(providerId: $id, path: "/version") { nodes { size isCurrent } } }'
+  const { versions } = await app.ask(query, { id: native }, token)
+  t.match(versions.nodes, [{ size: 3, isCurrent: false }], 'the content that was replaced')
+  t.same(await trashed(native), ['/trash'])
 })
 
 t.test('a folder whose files were in a folder that is in the trash comes back with that', async t => {

@@ -91,6 +91,12 @@ export function nameTaken(path: StoragePath): AppError {
   return new AppError('ALREADY_EXISTS', `"/${path}" exists: choose another name.`)
 }
 
+/** The error of a job that would replace a file whose content neither a version nor the trash would keep. */
+export function nothingKeeps(path: StoragePath): AppError {
+  const message = `"/${path}" would be lost, so it stays as it is: its storage keeps neither versions nor a trash.`
+  return new AppError('PRECONDITION_FAILED', message)
+}
+
 /** Returns null if there is no entry. */
 export async function statOrNull(
   location: Pick<ReadLocation, 'stat'>,

@@ -384,8 +384,9 @@ export interface TrashBin {
   put(location: WriteLocation, entry: CheckedEntry, options: PutOptions): Promise<TrashItem | 'OFF' | 'NEEDS_JOB'>
   /**
    * Moves an item back to where it was, for a job. A file replaces the one that is there, and a folder is added to the one that is there.
+   * Files that are replaced become versions or, without these, go to the trash.
    * @param options.isRepeated whether an earlier attempt of the job may have begun
-   * @throws NOT_FOUND if it is not in the trash any more, and as the back ends
+   * @throws NOT_FOUND if it is not in the trash any more; PRECONDITION_FAILED if nothing would keep what it replaces; and as the back ends
    */
   restore(id: string, location: WriteLocation, options: { isRepeated: boolean; signal: AbortSignal }): Promise<void>
   /** Returns the item of a job with one source; null if it has none. */

@@ -1,18 +1,19 @@
 /**
  * RESTORE: brings files and folders back as they were at a time. It first finds all of its steps, because each step changes what versions and
- * the trash say. A dry run ends there. Contents of versions are copied, so that another RESTORE to any time finds all of them again.
+ * the trash say. A dry run ends there. Contents of versions are copied, so that another RESTORE finds them again. What a step replaces
+ * becomes a version or goes to the trash, and stays if it is not what the step was planned for.
  */
 import { formatPath, parsePath, type StoragePath, segmentsOf } from '../../auth/path.ts'
 import { findVersion } from '../../db/file-versions.ts'
 import { commitStep, finishEntries, type JobEntry, type NewJobEntry } from '../../db/jobs/entries.ts'
 import { markAllStarted, shallowestListed } from '../../db/jobs/restore-steps.ts'
 import { findRestorable, listRestorable, type Restorable } from '../../db/restorable.ts'
-import type { RestoreStep } from '../../db/schema.ts'
+import type { RestoreStep, SeenEntry } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
 import { allDone } from '../../lib/limiter.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
-import { statOrNull } from '../files/conflict.ts'
+import { nothingKeeps, statOrNull } from '../files/conflict.ts'
 import { copyFile } from '../files/copying.ts'
 import { requireReplaceable } from '../files/transfer.ts'
 import { requireDepth } from '../files/tree.ts'
@@ -74,7 +75,7 @@ function nothingKept({ path }: JobEntry): AppError {
   return new AppError('NOT_FOUND', `"${path}" does not exist, and nothing of it is kept from that time.`)
 }
 
-/** A step on a path. Folders come first, because what was replaced in one of them goes into it. */
+/** A step on a path. A folder comes before the files below it, because versions of these replace what comes back with the folder. */
 function stepAt({ job }: JobRun, providerId: string, path: StoragePath): NewJobEntry {
   return {
     // A dry run only shows its steps.
@@ -104,7 +105,12 @@ async function stepOf(run: JobRun, location: WriteLocation, past: Restorable): P
     etag,
     modifiedAt: modifiedAt?.getTime() ?? null,
     until: until.getTime(),
+    ...(!past.isBelowTrashed && { seen: existing && seenOf(existing) }),
   }
+}
+
+function seenOf({ kind, size, etag, modifiedAt }: CheckedEntry): SeenEntry {
+  return { kind, size, etag, modifiedAt: modifiedAt?.getTime() ?? null }
 }
 
 /** Returns whether a file seems to have this content: an earlier attempt, or another RESTORE, has brought it back. */
@@ -220,6 +226,7 @@ async function attemptStep(run: JobRun, tally: Tally, entry: JobEntry): Promise<
       if (!restores?.content) await deleteNew(run, tally, location, restores)
       else {
         const { id, source } = restores.content
+        await requireSeen(run, location, restores, { isRepeated })
         if (source === 'TRASH') await run.trash.restore(id, location, { isRepeated, signal: run.signal })
         else await restoreVersion(run, location, { ...restores, id })
         tally.add(restores.size)
@@ -228,7 +235,32 @@ async function attemptStep(run: JobRun, tally: Tally, entry: JobEntry): Promise<
   )
 }
 
-/** @throws NOT_FOUND if the version is not kept any more */
+/**
+ * Requires that a step replaces what it was planned for. An earlier attempt may have stored the content already.
+ * @throws PRECONDITION_FAILED
+ */
+async function requireSeen(
+  run: JobRun,
+  location: WriteLocation,
+  { seen, size }: RestoreStep,
+  { isRepeated }: { isRepeated: boolean },
+): Promise<void> {
+  if (seen === undefined) return
+  const existing = await statOrNull(location, run.signal)
+  if (!existing || isSeen(existing, seen) || (isRepeated && existing.size === size)) return
+  const message = `"${formatPath(location.path)}" was changed after the job had found out what to restore, so it stays as it is.`
+  throw new AppError('PRECONDITION_FAILED', message)
+}
+
+/** The size, the etag and the time of a folder say nothing about what is in it, which is added to. */
+function isSeen(existing: CheckedEntry, seen: SeenEntry | null): boolean {
+  if (existing.kind !== seen?.kind) return false
+  if (existing.kind === 'directory') return true
+  const { size, etag, modifiedAt } = seenOf(existing)
+  return size === seen.size && etag === seen.etag && modifiedAt === seen.modifiedAt
+}
+
+/** @throws NOT_FOUND if the version is not kept any more; PRECONDITION_FAILED if nothing would keep what it replaces */
 async function restoreVersion(run: JobRun, location: WriteLocation, step: RestoreStep & { id: string }): Promise<void> {
   const { signal, progress, limits } = run
   const existing = await statOrNull(location, signal)
@@ -240,21 +272,22 @@ async function restoreVersion(run: JobRun, location: WriteLocation, step: Restor
     throw new AppError('NOT_FOUND', message)
   }
   const version = location.inTrash(step.id)
+  const content = await version.stat(signal)
+  if (existing && !(await keepsVersions(location))) {
+    const put = await run.trash.put(location, existing, { jobId: run.job.id, signal })
+    if (put === 'OFF') throw nothingKeeps(location.path)
+  }
   const onBytes = (bytes: number) => {
     progress.onBytes(bytes)
     return limits.pass([location.providerId], bytes, signal)
   }
-  await copyFile(version, await version.stat(signal), location, { overwrite: true, signal, onBytes })
+  await copyFile(version, content, location, { overwrite: true, signal, onBytes })
 }
 
 /** Deletes a file that was created since, unless it was changed while the job ran. */
 async function deleteNew(run: JobRun, tally: Tally, location: WriteLocation, seen: RestoreStep | null): Promise<void> {
   const existing = await statOrNull(location, run.signal)
-  const isSeen =
-    existing?.size === seen?.size &&
-    existing?.etag === seen?.etag &&
-    existing?.modifiedAt?.getTime() === seen?.modifiedAt
-  if (existing?.kind !== 'file' || !isSeen) {
+  if (existing?.kind !== 'file' || !isSeen(existing, seen)) {
     tally.skipped += 1
     return
   }

@@ -26,6 +26,7 @@ import {
   type ConflictBehavior,
   isMissing,
   nameTaken,
+  nothingKeeps,
   resolveConflict,
   statOrNull,
   type Taken,
@@ -33,7 +34,7 @@ import {
   unlessTaken,
 } from '../files/conflict.ts'
 import { sha256Of } from '../files/content.ts'
-import { copyAndDelete } from '../files/copying.ts'
+import { copyAndDelete, deleteFile } from '../files/copying.ts'
 import { entryAt, type FileEntry } from '../files/entry.ts'
 import { openDestinations, type PutOptions, requireReplaceable, type TrashBin } from '../files/transfer.ts'
 import { CursorCheck, requireDepth } from '../files/tree.ts'
@@ -195,22 +196,35 @@ export async function restoreForJob(
 }
 
 async function restoreOver(
-  context: TrashContext,
+  context: TrashChangeContext,
   item: TrashItem,
   location: WriteLocation,
   signal: AbortSignal,
 ): Promise<void> {
+  const { count } = await location.versionTraits()
+  const keep = count > 0 ? undefined : (replaced: WriteLocation) => putReplaced(context, replaced, signal)
   const existing = item.kind === 'directory' ? await statOrNull(location, signal) : null
   if (existing?.kind === 'directory' && item.nativeId === null) {
     await setRestoredTo(context.db, item.id, formatPath(location.path))
-    return moveTree(location.inTrash(item.id), location, { overwrite: true, signal })
+    return moveTree(location.inTrash(item.id), location, { overwrite: true, keep, signal })
   }
-  const restored = await restoreTo(context, item, location, { overwrite: true, signal })
+  const restored = await restoreTo(context, item, location, { overwrite: true, keep, signal })
   if (restored === taken) throw nameTaken(location.path)
+}
+
+/** Moves the file that is about to be replaced to the trash, if there is one. @throws PRECONDITION_FAILED */
+async function putReplaced(context: TrashChangeContext, location: WriteLocation, signal: AbortSignal): Promise<void> {
+  const existing = await statOrNull(location, signal)
+  if (existing?.kind !== 'file') return
+  if ((await putInTrash(context, location, existing, { jobId: null, signal })) === 'OFF') {
+    throw nothingKeeps(location.path)
+  }
 }
 
 interface RestoreOptions {
   overwrite: boolean
+  /** Is called before a file is replaced that would not become a version. */
+  keep?: ((replaced: WriteLocation) => Promise<void>) | undefined
   signal: AbortSignal
 }
 
@@ -218,12 +232,16 @@ async function restoreTo(
   context: TrashContext,
   item: TrashItem,
   destination: WriteLocation,
-  { overwrite, signal }: RestoreOptions,
+  { overwrite, keep, signal }: RestoreOptions,
 ): Promise<CheckedEntry | Taken> {
   const { db } = context
   const { nativeId } = item
-  if (nativeId !== null) return restoreNative(context, { ...item, nativeId }, destination, { overwrite, signal })
+  if (nativeId !== null) return restoreNative(context, { ...item, nativeId }, destination, { overwrite, keep, signal })
   const source = destination.inTrash(item.id)
+  if (keep && item.kind === 'file') {
+    await keep(destination)
+    return restoreTo(context, item, destination, { overwrite: false, signal })
+  }
   const moved = await unlessTaken(() => source.moveTo(destination, signal, { overwrite }))
   if (moved !== null) return moved
   const existing = await statOrNull(destination, signal)
@@ -245,7 +263,7 @@ async function restoreNative(
   context: TrashContext,
   item: TrashItem & { nativeId: string },
   destination: WriteLocation,
-  { overwrite, signal }: RestoreOptions,
+  { overwrite, keep, signal }: RestoreOptions,
 ): Promise<CheckedEntry | Taken> {
   const existing = overwrite ? await statOrNull(destination, signal) : null
   if (existing) {
@@ -253,7 +271,9 @@ async function restoreNative(
     // Somebody may have emptied the trash of the back end.
     const trash = await trashOf(context, item)
     if (!(await trash?.has(item, signal))) throw notInTrash()
-    await destination.delete(signal, existing)
+    if (existing.kind === 'directory') await destination.delete(signal, existing)
+    else if (keep) await keep(destination)
+    else await deleteFile(destination, existing, signal)
   }
   return unlessTaken(() => destination.restore(item.nativeId, signal))
 }
@@ -267,18 +287,12 @@ const filesAtOnce = 16
  * @param options.overwrite whether files replace those of the other folder
  * @throws ALREADY_EXISTS for another file of that name; NOT_EMPTY if an entry was added meanwhile
  */
-function moveTree(
-  from: WriteLocation,
-  to: WriteLocation,
-  options: { overwrite: boolean; signal: AbortSignal },
-): Promise<void> {
+function moveTree(from: WriteLocation, to: WriteLocation, options: RestoreOptions): Promise<void> {
   return moveFolder(from, to, { limiter: new Limiter(filesAtOnce), ...options }, 0)
 }
 
-interface TreeMove {
+interface TreeMove extends RestoreOptions {
   limiter: Limiter
-  overwrite: boolean
-  signal: AbortSignal
 }
 
 async function moveFolder(from: WriteLocation, to: WriteLocation, move: TreeMove, depth: number): Promise<void> {
@@ -307,11 +321,13 @@ async function moveFile(
   from: WriteLocation,
   entry: CheckedEntry,
   to: WriteLocation,
-  { overwrite, signal }: TreeMove,
+  { overwrite, keep, signal }: TreeMove,
 ): Promise<void> {
   signal.throwIfAborted()
+  await keep?.(to)
   const source = from.traits.listedTimePrecision === undefined ? entry : await from.stat(signal)
-  if ((await copyAndDelete(from, source, to, { existing: null, overwrite, signal })) !== taken) return
+  const options = { existing: null, overwrite: overwrite && !keep, signal }
+  if ((await copyAndDelete(from, source, to, options)) !== taken) return
   const [now, copy] = await Promise.all([statOrNull(from, signal), statOrNull(to, signal)])
   // An interrupted call has copied the file, and not deleted it yet.
   if (!now) return
