@@ -21,6 +21,8 @@ export interface EarlierVersion {
   etag: string | null
   /** Who replaced or deleted the file. */
   userId: string
+  /** The member whose quotas it counts against; null for none. */
+  chargedTo: string | null
   state: FileVersionState
   replacedAt: Date
   expiresAt: Date
@@ -39,7 +41,10 @@ const leaseEnd = secondsFromNow(2 * 60)
 /** The time until a server looks again at what could not be finished. */
 const retryTime = secondsFromNow(60 * 60)
 
-/** Stores a version that is going to be kept for this number of days. Whoever is charged for the file is charged for the version. */
+/**
+ * Stores a version that is going to be kept for this number of days. Whoever is charged for the file is charged for the version. If uploads
+ * have met whose files are not charged yet, that is whoever stored the last one.
+ */
 export async function insertVersion(db: Database, version: NewEarlierVersion, days: number): Promise<EarlierVersion> {
   const path = storedPath(version.path)
   const row = await db
@@ -49,8 +54,13 @@ export async function insertVersion(db: Database, version: NewEarlierVersion, da
       provider_id: version.providerId,
       path,
       user_id: version.userId,
-      charged_to: sql<string | null>`(select user_id from quota_files
-        where provider_id = ${version.providerId} and md5(path) = md5(${path}) and path = ${path})`,
+      charged_to: sql<string | null>`coalesce(
+        (select user_id from quota_changes
+          where provider_id = ${version.providerId} and due_at is not null and path = ${path} and source_path is null
+            and stored_size is not null
+          order by least(due_at, now()) desc, begun_at desc limit 1),
+        (select user_id from quota_files
+          where provider_id = ${version.providerId} and md5(path) = md5(${path}) and path = ${path}))`,
       state: 'KEEPING',
       size: null,
       expires_at: sql`now() + make_interval(days => ${days})`,
@@ -91,7 +101,7 @@ export async function markKept(
 
 /** Stores and lists a version again whose row is gone, although its content is in the reserved folder. */
 export async function insertKept(db: Database, version: EarlierVersion, content: VersionContent): Promise<void> {
-  const { id, providerId, userId, replacedAt, expiresAt } = version
+  const { id, providerId, userId, chargedTo, replacedAt, expiresAt } = version
   const { size, modifiedAt, etag } = content
   await db
     .insertInto('file_versions')
@@ -100,6 +110,7 @@ export async function insertKept(db: Database, version: EarlierVersion, content:
       provider_id: providerId,
       path: storedPath(version.path),
       user_id: userId,
+      charged_to: chargedTo,
       state: 'KEPT',
       size,
       modified_at: modifiedAt,
@@ -298,6 +309,7 @@ export function toVersion(row: Selectable<Schema['file_versions']>): EarlierVers
     modifiedAt: row.modified_at,
     etag: row.etag,
     userId: row.user_id,
+    chargedTo: row.charged_to,
     state: row.state,
     replacedAt: row.replaced_at,
     expiresAt: row.expires_at,

@@ -164,6 +164,24 @@ for (const [kind, connect] of Object.entries({ 'at a disk': disk, 'where each on
   })
 }
 
+t.test('a version charges whoever stored the content, also before the file is charged', async t => {
+  const { id } = await disk()
+  await keepVersions(id)
+  await limited(id, 1000)
+  const before = await usedBy(anna)
+  t.equal(await put(id, '/late', 60), 'OK')
+  // As if an upload by Anna had stored this content, and had met another one.
+  await sql`
+    insert into quota_changes (id, provider_id, workspace_id, user_id, path, is_tree, bytes, stored_size, rules, rule_bytes, rule_files,
+      due_at)
+    values (${randomUUID()}, ${id}, ${workspaceId}, ${anna.id}, '/late/', false, 0, 60, '{}', '{}', '{}',
+      now() + interval '1 hour')`.execute(app.db)
+  t.equal(await put(id, '/late', 50), 'OK')
+  await sql`update quota_changes set due_at = now() where provider_id = ${id}`.execute(app.db)
+  t.match(await settled(id), { usedBytes: 110, usedFiles: 2, reservedBytes: 0, reservedFiles: 0 })
+  t.equal((await usedBy(anna)) - before, 60)
+})
+
 t.test('of a deletion and an upload at once, the back end decides which came last', async t => {
   const { id, name } = await memory()
   await limited(id, 200)
