@@ -52,6 +52,8 @@ export async function listVersionKeys(
         select *, substr(path, 2, length(path) - 2) as object_key from file_versions
         where provider_id = ${providerId} and state = 'KEPT' and (${isWithin}) and starts_with(path, ${top})
           and left(path, 400) collate "C" between left(${top}::text, 400) and left(${top}::text, 400) || ${lastCharacter}::text
+          -- Keys before the page are not read again.
+          and left(path, 400) collate "C" >= left(${`/${after}`}::text, 400)
       ) as versions
       where starts_with(object_key, ${prefix})
     ) as items

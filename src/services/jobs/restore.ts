@@ -170,9 +170,9 @@ async function planDeletionsOfPage(
   const { providerId } = entry
   const files = entries.filter(file => isNewer(run, file)).map(file => ({ file, path: folder.child(file.name).path }))
   const paths = files.map(({ path }) => path)
-  const gone = await findRestorable(run.db, { providerId, at: timeOf(run) }, paths)
+  const restorable = await findRestorable(run.db, { providerId, at: timeOf(run) }, paths)
   const steps = files
-    .filter(({ path }) => !gone.has(path))
+    .filter(({ path }) => !restorable.has(path))
     .map(({ file, path }): NewJobEntry => ({ ...stepAt(run, providerId, path), restores: deletionOf(file) }))
   countPlanned(run, tally, steps)
   const folders = entries

@@ -117,7 +117,10 @@ const RestoreStep = builder.objectRef<JobEntry>('RestoreStep').implement({
     action: t.field({
       type: RestoreActionEnum,
       description: 'What it would do.',
-      resolve: ({ restores }) => restores?.action ?? 'DELETE',
+      resolve: ({ restores }) => {
+        if (!restores) throw new Error('This entry of the job is no step of a restore')
+        return restores.action
+      },
     }),
     isFolder: t.boolean({
       description: 'Whether it is a folder, which comes back from the trash with everything in it.',
