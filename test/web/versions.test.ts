@@ -101,7 +101,7 @@ if (files) {
       await dialog(page).getByRole('button', { name: 'Delete' }).click()
       await page.getByText('The version was deleted').waitFor()
       await versions(page).nth(2).waitFor({ state: 'detached' })
-      await page.getByRole('alertdialog').waitFor({ state: 'detached' })
+      await page.locator('.modal').getByRole('alertdialog').waitFor({ state: 'detached' })
       await page.keyboard.press('Escape')
       await panel(page).waitFor({ state: 'detached' })
     })
