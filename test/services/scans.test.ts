@@ -25,7 +25,7 @@ import { startFakeClamd } from '../servers/fake-clamd.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { freePort } from '../support/free-port.ts'
 import { toolCall, toolOutcome } from '../support/mcp.ts'
-import { ask as askShare, drop, makeShare } from '../support/shares.ts'
+import { ask as askShare, drop, makeShare, read } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 import { davClient } from '../webdav/client.ts'
 
@@ -35,8 +35,8 @@ t.setTimeout(300_000)
 const mib = 1024 * 1024
 const clamd = await startClamd(t)
 
-/** Fails calls after the back end has carried them out, as if the server were killed then. */
-const kill = { after: '' }
+/** Fails calls before the back end carries them out, or afterwards, as if the server were killed then. */
+const kill = { before: '', after: '' }
 
 /** Local disks without some capabilities, and one whose responses are lost. */
 function adapters(folder: string): AdapterDefinition[] {
@@ -61,6 +61,7 @@ function adapters(folder: string): AdapterDefinition[] {
   const lost =
     (name: string, call: (...args: never[]) => Promise<unknown>) =>
     async (...args: never[]) => {
+      if (kill.before === name) throw new StorageError('UNAVAILABLE', 'The request was lost.')
       const result = await call(...args)
       if (kill.after === name) throw new StorageError('UNAVAILABLE', 'The response was lost.')
       return result
@@ -206,7 +207,7 @@ const inParts = (Bucket: string, Key: string, contents: readonly Buffer[]) =>
     await s3.send(new CompleteMultipartUploadCommand({ ...name, MultipartUpload: { Parts } }))
   })
 
-/** Every way in which a file gets in. */
+/** Ways in which a file gets in, at least one for each endpoint. */
 const ways: Record<string, (name: string, content: Buffer<ArrayBuffer>) => Promise<Outcome>> = {
   rest: async (name, content) => outcomeOf(await app.upload(owner.token, providerId, `/${name}`, content)),
   form: async (name, content) => {
@@ -277,6 +278,14 @@ t.test('no endpoint stores an infected file, and the audit log has the signature
   t.same((await sql<{ n: string }>`select count(*) n from uploads where stored_path is null`.execute(app.db)).rows, [
     { n: '0' },
   ])
+})
+
+t.test('other failures through a link do not hide an infected file', async t => {
+  await scan(everything)
+  for (let index = 0; index < 11; index++) t.equal((await read(app, link, `/${index}`)).reason, 'SCOPE_REQUIRED')
+  t.match(await ways.drop?.('infected-later.txt', eicar), { status: 422, reason: 'INFECTED' })
+  const event = (await events('INFECTED')).find(({ path }) => path === '/infected-later.txt')
+  t.match(event, { action: 'UPLOAD', details: { signature: eicarSignature } })
 })
 
 t.test('a file over several requests is scanned as a whole, whatever the back end can do', async t => {
@@ -404,6 +413,41 @@ t.test('nothing is visible while the scanner works, and a client that leaves end
   )
 })
 
+t.test('the scan at the end of an upload goes on when its client has left', async t => {
+  await scan(everything)
+  const fake = await startFakeClamd(t)
+  const waiting: Socket[] = []
+  fake.behave = socket => {
+    // A chunk without bytes ends the file.
+    socket.on('data', bytes => {
+      if (Buffer.from(bytes).subarray(-4).equals(Buffer.alloc(4))) waiting.push(socket)
+    })
+  }
+  const slow = await replicaWith(fake.scanner)
+  const stop = new AbortController()
+  const name = { Bucket: 'local', Key: 'left-early.bin' }
+  const endpoint = s3Keys.endpoint.replace(app.url, slow.url)
+  const at = new S3Client({ endpoint, region: 'us-east-1', credentials: s3Keys, forcePathStyle: true, maxAttempts: 1 })
+  t.teardown(() => at.destroy())
+  const { UploadId } = await at.send(new CreateMultipartUploadCommand(name))
+  const part = { ...name, UploadId, PartNumber: 1 }
+  const { ETag } = await at.send(new UploadPartCommand({ ...part, Body: randomBytes(mib) }))
+  const end = { ...name, UploadId, MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] } }
+  const left = t.rejects(at.send(new CompleteMultipartUploadCommand(end), { abortSignal: stop.signal }))
+  await until(() => waiting.length === 1)
+  stop.abort()
+  await left
+  t.notOk((await namesIn('local')).includes(name.Key))
+  waiting[0]?.write('stream: OK\0')
+  await until(async () => (await namesIn('local')).includes(name.Key))
+  t.equal(
+    (await at.send(new CompleteMultipartUploadCommand(end))).$metadata.httpStatusCode,
+    200,
+    'a client may ask again',
+  )
+  t.equal(waiting.length, 1, 'it is scanned once')
+})
+
 /** What a scanner does wrong. */
 const faults: Record<string, (socket: Socket) => void> = {
   'closes at once': socket => socket.destroy(),
@@ -493,7 +537,10 @@ t.test('a file that is too long for the scanner is refused for good, or accepted
   const refusing = await replicaWith(small.scanner)
   const refused = await outcomeOf(await refusing.upload(owner.token, providerId, '/long.bin', content))
   t.match(refused, { status: 413, reason: 'TOO_LARGE' })
-  t.match(await resumable(refusing, base('/long-resumable.bin'), content), { status: 413, reason: 'TOO_LARGE' })
+  const long = await resumable(refusing, base('/long-resumable.bin'), content)
+  t.match(long, { status: 413, reason: 'TOO_LARGE' })
+  // It stays if the answer of the scanner was lost.
+  await tus({ url: refusing.url, token: owner.token }, 'DELETE', long.address)
   t.same(
     (await namesIn('local')).filter(name => name.startsWith('long')),
     [],
@@ -506,6 +553,33 @@ t.test('a file that is too long for the scanner is refused for good, or accepted
     (await events('TOO_LARGE')).map(({ details }) => details.scan),
     ['TOO_LONG', 'TOO_LONG'],
   )
+})
+
+t.test('a scanner that is restarted in the middle of a file ends no upload', async t => {
+  await scan(everything)
+  const fake = await startFakeClamd(t)
+  fake.behave = socket => {
+    socket.once('data', bytes => {
+      if (String(bytes).includes('VERSION')) socket.end('ClamAV 1.4.3\0')
+      else socket.resetAndDestroy()
+    })
+  }
+  const before = await keptIn('local')
+  const restarted = await replicaWith(fake.scanner)
+  const content = randomBytes(8 * mib + 1000)
+  const first = await resumable(restarted, base('/restarted.bin'), content)
+  t.match(first, { status: 413, reason: 'TOO_LARGE' })
+  t.match(restarted.logged(), /closed the connection in the middle of a file/)
+  const head = await tus({ url: app.url, token: owner.token }, 'HEAD', first.address)
+  const offset = Number(head.headers.get('upload-offset'))
+  t.ok(head.ok && offset > 0, 'the upload stays')
+  const rest = content.subarray(offset)
+  const client = { url: app.url, token: owner.token }
+  t.match(await outcomeOf(await tus(client, 'PATCH', first.address, { 'upload-offset': `${offset}` }, rest)), {
+    status: 204,
+  })
+  t.ok((await readFile(join(roots.get('local') ?? '', 'restarted.bin'))).equals(content))
+  t.same(await keptIn('local'), before)
 })
 
 t.test('a scanner that was down scans again when it is back', async t => {
@@ -534,6 +608,28 @@ t.test('an upload that began before the workspace chose to scan it has to begin 
   t.match(last, { status: 404, reason: 'NOT_FOUND' })
   t.notOk((await namesIn('local')).includes('early.bin'))
   t.match(await resumable(app, base('/early.bin'), content), { status: 204 })
+})
+
+t.test('an upload that has to begin again is not reported as stored because the file there resembles it', async t => {
+  await scan([])
+  const at = idOf('lost')
+  const before = randomBytes(2 * mib + 500)
+  const content = Buffer.from(before)
+  content.fill(0, 1000, 2000)
+  t.equal((await app.upload(owner.token, at, '/alike.bin', before)).status, 201)
+  kill.before = 'complete'
+  const first = await resumable(app, base('/alike.bin', at), content, { replace: true })
+  kill.before = ''
+  t.match(first, { status: 503 })
+  await scan(everything)
+  const client = { url: app.url, token: owner.token }
+  const rest = content.subarray(2 * mib)
+  const second = await tus(client, 'PATCH', first.address, { 'upload-offset': `${2 * mib}` }, rest)
+  t.match(await outcomeOf(second), { status: 404, reason: 'NOT_FOUND' })
+  const stored = () => readFile(join(roots.get('lost') ?? '', 'alike.bin'))
+  t.ok((await stored()).equals(before))
+  t.match(await resumable(app, base('/alike.bin', at), content, { replace: true }), { status: 204 })
+  t.ok((await stored()).equals(content))
 })
 
 t.test('no link leads past the scanner', async t => {

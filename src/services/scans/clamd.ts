@@ -21,10 +21,14 @@ export class ScanFailure extends Error {
   override name = 'ScanFailure'
   /** The content is longer than the StreamMaxLength of clamd. */
   readonly isTooLong: boolean
+  /** clamd did not say that the content is too long: it may have been restarted. */
+  readonly isGuess: boolean
 
-  constructor(message: string, { isTooLong = false, cause }: { isTooLong?: boolean; cause?: unknown } = {}) {
+  constructor(message: string, options: { isTooLong?: boolean; isGuess?: boolean; cause?: unknown } = {}) {
+    const { isTooLong = false, isGuess = false, cause } = options
     super(message, { cause })
     this.isTooLong = isTooLong
+    this.isGuess = isGuess
   }
 }
 
@@ -175,13 +179,15 @@ export class ClamdScan implements Disposable {
       if (this.#connection.isOver) throw failureOf(await this.#connection.answer(progress))
       await this.#connection.send(parts, progress)
     } catch (error) {
-      throw (await this.#isCut(error)) ? new ScanFailure('The file is too long', { isTooLong: true }) : error
+      if (!(await this.#isCut(error))) throw error
+      const message = 'clamd closed the connection in the middle of a file, which is too long, or clamd was restarted'
+      throw new ScanFailure(message, { isTooLong: true, isGuess: true, cause: error })
     }
   }
 
   /**
-   * Returns whether clamd has closed the connection in the middle of the content, and still responds. It then had enough: the answer that
-   * says so is lost if the connection is reset before it is read.
+   * Returns whether clamd has closed the connection in the middle of the content, and still responds. The content is then probably too
+   * long for it: the answer that says so is lost if the connection is reset before it is read.
    */
   async #isCut(error: unknown): Promise<boolean> {
     const { code } = Object(error instanceof ScanFailure ? error.cause : null)

@@ -28,7 +28,7 @@ const sources: Readonly<Record<CredentialKind, UploadSource>> = {
   SESSION: 'SESSIONS',
 }
 
-/** Scans of this process at once. Each is a connection to clamd, and a slow client occupies it as long as its upload takes. */
+/** Scans of this process at once. Each is a connection to clamd, and a slow client occupies it for as long as its upload takes. */
 const limits = { credential: 80, links: 80, member: 120, all: 200 }
 /** Milliseconds between two warnings in the log. */
 const warningInterval = 60_000
@@ -173,19 +173,11 @@ export class UploadScan implements Disposable {
     if (!(error instanceof ScanFailure)) throw error
     const { recording, acceptsUnscanned, onFailure, onResult } = this.#context
     const result = error.isTooLong ? 'TOO_LONG' : 'UNREACHABLE'
-    if (!error.isTooLong) onFailure(error)
+    if (!error.isTooLong || error.isGuess) onFailure(error)
     onResult(result)
     recording.add({ details: { scan: result } })
     if (acceptsUnscanned) return
-    throw error.isTooLong
-      ? new ScanRefusal('TOO_LARGE', 'The file is larger than the virus scanner accepts: it was not stored.')
-      : new AppError(
-          'UNAVAILABLE',
-          'The virus scanner does not respond, so the file was not stored: try again later.',
-          {
-            cause: error,
-          },
-        )
+    throw refusalOf(error)
   }
 
   [Symbol.dispose](): void {
@@ -193,6 +185,18 @@ export class UploadScan implements Disposable {
     this.#running?.scan[Symbol.dispose]()
     this.#running?.slot[Symbol.dispose]()
   }
+}
+
+function refusalOf(failure: ScanFailure): AppError {
+  if (!failure.isTooLong) {
+    const message = 'The virus scanner does not respond, so the file was not stored: try again later.'
+    return new AppError('UNAVAILABLE', message, { cause: failure })
+  }
+  const message = 'The file is larger than the virus scanner accepts: it was not stored.'
+  if (!failure.isGuess) return new ScanRefusal('TOO_LARGE', message)
+  // The upload stays, so that a client can try again after a restart of the scanner.
+  const advice = 'If the scanner was just restarted, try again.'
+  return new AppError('TOO_LARGE', `${message} ${advice}`, { cause: failure })
 }
 
 function tooMany(): AppError {

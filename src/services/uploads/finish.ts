@@ -69,8 +69,9 @@ async function publishOnce(
   try {
     return await publish(upload, gathered, work, options)
   } catch (error) {
-    const isDone =
-      mayBeDone && (isMissing(error) || isTaken(error)) && (await isStored(upload, location, gathered, work))
+    // A refusal is never the sign that an earlier attempt has stored the file.
+    const maySayDone = mayBeDone && !(error instanceof ScanRefusal) && (isMissing(error) || isTaken(error))
+    const isDone = maySayDone && (await isStored(upload, location, gathered, work))
     if (!isDone) {
       // A client error means that nothing was stored, unless an earlier attempt is still running.
       const isKnown = error instanceof AppError && error.status < 500 && !work.aborted
