@@ -5,6 +5,7 @@ import t from 'tap'
 import { timeOrderedIds } from '../../src/auth/id.ts'
 import { type AuditEvent, insertAuditEvents } from '../../src/db/audit-events.ts'
 import { AppError } from '../../src/errors.ts'
+import { BatchFailures, ShareFailures } from '../../src/services/audit/failures.ts'
 import { isBelow } from '../matrix/model.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { extent } from '../support/extent.ts'
@@ -249,6 +250,52 @@ t.test('the recipients of a link cannot make the log grow without bound', async 
     after.reduce((sum, { count }) => sum + count, 0),
     2 * tries,
     'every failure is counted',
+  )
+})
+
+t.test('infected files are named apart from other failures, and counted by signature beyond a bound', async t => {
+  const nobody = { userId: null, userEmail: null, userName: null, workspaceId: null }
+  const nowhere = { providerId: null, providerName: null, toProviderId: null, toProviderName: null, toPath: null }
+  const common = {
+    ...nobody,
+    ...nowhere,
+    id: '',
+    at: new Date(),
+    bytes: null,
+    count: 1,
+    subjectKind: null,
+    subjectId: null,
+  }
+  const credential = { credentialKind: 'SHARE', credentialId: 'share', credentialPrefix: null } as const
+  const by = { ...credential, address: '192.0.2.1', requestId: '' }
+  const failed = (result: AuditEvent['result'], path: string, details: AuditEvent['details'] = {}): AuditEvent => ({
+    ...common,
+    ...by,
+    action: 'UPLOAD',
+    result,
+    path,
+    details,
+  })
+  const infected = (path: string, signature: string) => failed('INFECTED', path, { signature })
+  const limits = [new ShareFailures(), new BatchFailures()]
+  for (const failures of limits) {
+    const add = (event: AuditEvent) => (failures instanceof ShareFailures ? failures.add(event) : failures.limit(event))
+    for (let index = 0; index < 150; index++) add(failed('TOO_LARGE', `/${index}`))
+    for (let index = 0; index < 100; index++) t.match(add(infected(`/${index}`, 'A')), { path: `/${index}` })
+    const later = { path: null, details: { locationsLeftOut: true, signature: 'B' } }
+    t.match(add(infected('/later', 'B')), later, 'the signature stays')
+  }
+  const [shares] = limits
+  if (!(shares instanceof ShareFailures)) return
+  t.equal(shares.add(infected('/again', 'B')), null, 'counted with the other one')
+  for (let index = 0; index < 50; index++) shares.add(infected('/many', `C${index}`))
+  const rest = shares.grown().filter(({ result }) => result === 'INFECTED')
+  t.same(
+    rest.map(({ count, details }) => [count, details.signature]),
+    [
+      [2, 'B'],
+      [31, undefined],
+    ],
   )
 })
 

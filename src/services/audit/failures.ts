@@ -1,7 +1,8 @@
 /**
  * Bounds how many events failures write, so that no client can make the audit log grow without bound. A credential names
  * at most 100 locations of failures in one batch. Failures through share links, which anybody with the link can cause, are counted
- * together beyond the first ones of a window. Failures without a credential have one event per account or email that a
+ * together beyond the first ones of a window. Infected files have bounds of their own, so that no other failure hides them, and keep
+ * the names of their signatures. Failures without a credential have one event per account or email that a
  * network tries, then one per network, and finally one per kind of failure; existing accounts have separate bounds, so
  * that invented emails never hide them.
  */
@@ -9,7 +10,7 @@ import { networkOf } from '../../auth/network.ts'
 import type { AuditEvent } from '../../db/audit-events.ts'
 import { Counts } from '../../lib/counts.ts'
 
-/** The maximum number of events per batch and credential that name their locations. */
+/** The maximum number of events per batch and credential that name their locations, of infected files and of other failures. */
 const maxInBatch = 100
 
 export class BatchFailures {
@@ -19,7 +20,9 @@ export class BatchFailures {
   limit(event: AuditEvent): AuditEvent {
     if (!isFailure(event)) return event
     const key = event.credentialId ?? event.address
-    return this.#named.add(key) <= maxInBatch ? event : withoutLocations(event)
+    return this.#named.add(JSON.stringify([key, signatureOf(event) !== null])) <= maxInBatch
+      ? event
+      : withoutLocations(event)
   }
 
   endBatch(): void {
@@ -38,13 +41,24 @@ function withoutLocations(event: AuditEvent): AuditEvent {
   const to = { toProviderId: null, toProviderName: null, toPath: null }
   const subject = { subjectKind: null, subjectId: null }
   const address = networkOf(event.address)
-  return { ...event, ...location, ...to, ...subject, address, details: { locationsLeftOut: true } }
+  const signature = signatureOf(event)
+  const details = { locationsLeftOut: true, ...(signature !== null && { signature }) }
+  return { ...event, ...location, ...to, ...subject, address, details }
+}
+
+/** Returns what the virus scanner found. */
+function signatureOf({ details }: AuditEvent): string | null {
+  return typeof details.signature === 'string' ? details.signature : null
 }
 
 /** Milliseconds from the first failure. */
 const windowOfShare = 10 * 60_000
 /** The maximum number of events per window and share that name their locations. */
 const maxOfShare = 10
+/** The same for infected files, each of which costs a scan. */
+const maxInfectedOfShare = 100
+/** The maximum number of signatures per window and share beyond these. The others are counted together. */
+const maxSignatures = 20
 /** The highest count of distinct networks in an event. */
 const maxNetworks = 100
 
@@ -59,6 +73,7 @@ export function isOfShare(event: AuditEvent): boolean {
 
 export class ShareFailures {
   readonly #named = new Counts<string>()
+  readonly #signatures = new Counts<string>()
   readonly #rows = new Map<string, CountedFailures>()
   readonly #grown = new Set<CountedFailures>()
   #windowEnd = Number.NEGATIVE_INFINITY
@@ -68,11 +83,17 @@ export class ShareFailures {
     const { action, result, credentialId, at, address } = failure
     if (at.getTime() >= this.#windowEnd) this.#begin(at)
     const share = credentialId ?? ''
-    if (this.#named.add(share) <= maxOfShare) return failure
-    const key = JSON.stringify([share, action, result])
+    const signature = signatureOf(failure)
+    const named = this.#named.add(JSON.stringify([share, signature !== null]))
+    if (named <= (signature === null ? maxOfShare : maxInfectedOfShare)) return failure
+    const rowOf = (name: string | null) => JSON.stringify([share, action, result, name])
+    const isCounted = signature !== null && !this.#rows.has(rowOf(signature))
+    const isOneTooMany = isCounted && this.#signatures.add(share) > maxSignatures
+    const key = rowOf(isOneTooMany ? null : signature)
     const known = this.#rows.get(key)
     if (!known) {
       const event = withoutLocations(failure)
+      if (isOneTooMany) event.details = { locationsLeftOut: true }
       this.#rows.set(key, { event, networks: new Set([event.address]) })
       return { ...event }
     }
@@ -94,6 +115,7 @@ export class ShareFailures {
   #begin(at: Date): void {
     this.#windowEnd = at.getTime() + windowOfShare
     this.#named.clear()
+    this.#signatures.clear()
     this.#rows.clear()
   }
 }
