@@ -18,6 +18,7 @@ import type { UploadServices } from './active-upload.ts'
 import { finish } from './finish.ts'
 import type { Lease } from './lease.ts'
 import { blockFor, checksumBudget, isUploadId, newUploadId } from './limits.ts'
+import { outlasting } from './outlasting.ts'
 import { type Checksum, receive, verifyChecksum } from './receive.ts'
 import { abortAtBackEnd, isUnfinished, noteEnded, sweep, unfinishedFacts } from './sweep.ts'
 
@@ -62,8 +63,6 @@ interface StartedUpload {
 
 export type ResumableUploads = ReturnType<typeof createResumableUploads>
 
-/** Milliseconds to store what a disconnected client has sent. */
-const finishTimeout = 10_000
 /** Milliseconds for a back end that is being disconnected. It may not respond at all. */
 const abandonTimeout = 10_000
 
@@ -93,10 +92,11 @@ export function createResumableUploads(context: UploadServices, members: Pick<Me
         // Also aborts when the grant ends.
         using active = storage.activeGrants.register([location.grant], lease.lost)
         const stop = AbortSignal.any([signal, lease.wanted, active.signal])
-        using work = workSignal(signal, active.signal)
+        using late = outlasting(signal, () => lease.record.isScanned && lease.record.finishing)
+        const work = AbortSignal.any([late.signal, active.signal])
         using buffer = new BudgetShare(checksumBudget)
         const verified = checksum ? await verifyChecksum(body, checksum, buffer, stop) : body
-        if (lease.record.storedPath === null) await receive(upload, verified, work.signal, stop)
+        if (lease.record.storedPath === null) await receive(upload, verified, work, stop)
         return lease.record.received
       },
       async remove() {
@@ -314,22 +314,4 @@ const isOfMember = ({ credentialKind }: UploadRecord) => credentialKind !== 'SHA
 
 function endedMeanwhile(): AppError {
   return new AppError('NOT_FOUND', 'That upload has ended, or never reserved this path: begin your own.')
-}
-
-/** Returns a signal that aborts some seconds after `signal`, so that bytes already received are stored. */
-function workSignal(signal: AbortSignal, cut: AbortSignal): Disposable & { signal: AbortSignal } {
-  const late = new AbortController()
-  let timer: NodeJS.Timeout | undefined
-  const onAbort = () => {
-    timer = setTimeout(() => late.abort(signal.reason), finishTimeout).unref()
-  }
-  if (signal.aborted) onAbort()
-  else signal.addEventListener('abort', onAbort, { once: true })
-  return {
-    signal: AbortSignal.any([late.signal, cut]),
-    [Symbol.dispose]() {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', onAbort)
-    },
-  }
 }

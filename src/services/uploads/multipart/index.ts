@@ -31,6 +31,7 @@ import type { ActiveUpload, UploadServices } from '../active-upload.ts'
 import { finish } from '../finish.ts'
 import { locked } from '../lease.ts'
 import { blockFor, isUploadId, newUploadId } from '../limits.ts'
+import { outlasting } from '../outlasting.ts'
 import { abortAtBackEnd, isUnfinished, unfinishedFacts } from '../sweep.ts'
 import { createNativeUploads, endedUpload, missingPart } from './native-upload.ts'
 import { appendPart, appendWaiting, PartReservation, ReceivedPart } from './parts.ts'
@@ -263,7 +264,8 @@ export function createMultipartUploads(services: UploadServices) {
       requestSignal: AbortSignal,
     ): Promise<FileEntry> {
       const { granted, record } = await find(viewer, name)
-      return storage.activeGrants.run([granted], requestSignal, async signal => {
+      using late = record.isScanned ? outlasting(requestSignal, () => true) : null
+      return await storage.activeGrants.run([granted], late?.signal ?? requestSignal, async signal => {
         const upload = await open(granted, record, signal)
         await using lease = upload.lease
         const { location } = upload
