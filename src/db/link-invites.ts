@@ -28,6 +28,11 @@ export async function putLinkInvite(
     .execute()
 }
 
+/** Ends the invite of a member, if there is one. */
+export async function deleteLinkInvite(db: Change, userId: string): Promise<void> {
+  await db.deleteFrom('link_invites').where('user_id', '=', userId).execute()
+}
+
 /** Returns null for an invite that is unknown, used or expired. */
 export async function findLinkInvite(db: Database, tokenHash: Buffer): Promise<LinkInvite | null> {
   const row = await db

@@ -153,6 +153,7 @@ t.test('changes that give lasting access need a recent confirmation in a session
     'reactivateMember',
     'removeGroupMember',
     'removeMember',
+    'removeMemberIdentity',
     'removePasskey',
     'removeSecondFactors',
     'removeTotp',

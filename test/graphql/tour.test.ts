@@ -788,6 +788,8 @@ t.test('every field of the schema works in typical use', async t => {
     'mutation { linkInvitedIdentity(invite: "", ticket: "") }',
     'mutation { linkIdentity(ticket: "") { id issuer email createdAt lastUsedAt } }',
     'mutation { unlinkIdentity(id: "") }',
+    '{ memberIdentities(userId: "") { id } }',
+    'mutation { removeMemberIdentity(userId: "", id: "") }',
   ]) {
     for (const name of usedIn(document)) used.add(name)
     t.match(

@@ -237,10 +237,45 @@ t.test('an invite links an account at an issuer with an existing account, whatev
 
   t.comment('An invite counts while its creator could make it')
   t.equal(await reason(update, { input: { singleSignOnOnly: false } }, owner.token), 'OK')
+  for (const change of [
+    () => reason(role, { input: { userId: ann.id, role: 'VIEWER' } }, owner.token),
+    () => reason('mutation ($id: ID!) { removeSecondFactors(userId: $id) { id } }', { id: admin.id }, owner.token),
+  ]) {
+    const codes = [await inviteFor(ann.id), await inviteFor(admin.id)]
+    t.equal(await change(), 'OK')
+    const ends = await Promise.all(codes.map(each => reason(show, { invite: each })))
+    t.same(ends.toSorted(), ['INVALID_INVITE', 'OK'], 'it ends with a change of its member')
+  }
   const { token: asAdmin } = (await app.ask(login, { input: { email: 'admin@example.org', password } })).login
   const last = await inviteFor(ann.id, asAdmin)
   t.equal(await reason(show, { invite: last }), 'OK')
   t.equal(await reason(role, { input: { userId: admin.id, role: 'VIEWER' } }, owner.token), 'OK')
   t.equal(await reason(show, { invite: last }), 'INVALID_INVITE')
   for (const secret of [code, ticket, last]) t.notMatch(app.logged(), secret)
+
+  t.comment('An owner sees and removes the identity that somebody linked with an invite')
+  const list = 'query ($userId: ID!) { memberIdentities(userId: $userId) { id issuer email } }'
+  const remove = 'mutation ($userId: ID!, $id: ID!) { removeMemberIdentity(userId: $userId, id: $id) }'
+  t.equal(await reason(list, { userId: ann.id }, session), 'SCOPE_REQUIRED')
+  const { memberIdentities: linked } = await app.ask(list, { userId: ann.id }, owner.token)
+  t.match(linked, [{ issuer: url, email: 'admin@example.org' }])
+  const [{ id }] = linked
+  t.equal(await reason(remove, { userId: ann.id, id }, key), 'SESSION_REQUIRED')
+  t.equal(await reason(remove, { userId: ann.id, id }, session), 'SCOPE_REQUIRED')
+  t.equal(await reason(remove, { userId: admin.id, id }, owner.token), 'NOT_FOUND', 'the identity of somebody else')
+  t.equal(await reason(remove, { userId: owner.id, id }, owner.token), 'OWN_MEMBERSHIP')
+  t.equal(await reason(role, { input: { userId: admin.id, role: 'ADMIN' } }, owner.token), 'OK')
+  const { token: again } = (await app.ask(login, { input: { email: 'admin@example.org', password } })).login
+  t.equal(await reason(remove, { userId: owner.id, id }, again), 'EXCEEDS_OWN_REACH')
+  t.equal(await reason(remove, { userId: ann.id, id }, again), 'OK')
+  t.not(await reason(me, {}, session), 'OK', 'its sessions end')
+  t.same(await app.ask(list, { userId: ann.id }, owner.token), { memberIdentities: [] })
+  await app.app.services.audit.flush()
+  const unlinks =
+    '{ auditEvents(filter: { action: IDENTITY_UNLINK, result: "OK" }) { nodes { userId subjectId details } } }'
+  t.match((await app.ask(unlinks, {}, owner.token)).auditEvents.nodes, [
+    { userId: admin.id, subjectId: ann.id, details: { issuer: url, subject: 'ann' } },
+  ])
+  const sent = await app.db.selectFrom('account_notices').select('kind').where('user_id', '=', ann.id).execute()
+  t.same(sent.map(({ kind }) => kind).toSorted(), ['IDENTITY_LINKED', 'IDENTITY_UNLINKED'])
 })

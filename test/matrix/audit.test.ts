@@ -319,6 +319,7 @@ t.test('every mutation and every route with an effect leaves an event', async t 
       'Mutation.linkIdentity',
       'Mutation.linkInvitedIdentity',
       'Mutation.unlinkIdentity',
+      'Mutation.removeMemberIdentity',
       'Mutation.authorizeProvider',
     ],
     'all others succeeded at least once',

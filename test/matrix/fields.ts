@@ -55,6 +55,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   },
   'Query.sessions': { needs: session },
   'Query.identities': { needs: session },
+  'Query.memberIdentities': { needs: workspaceAdmin, args: ({ ids }) => ({ userId: ids.bystander }) },
   'Query.identityLinkUrl': { needs: session, bounces: true, args: () => ({ issuer: null }) },
   'Query.linkInvite': { needs: anyone, bounces: true, args: ({ n }) => ({ invite: `unknown ${n}` }) },
   'Query.invitedLinkUrl': { needs: anyone, bounces: true, args: ({ n }) => ({ invite: `unknown ${n}`, issuer: null }) },
@@ -190,6 +191,12 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     args: ({ n }) => ({ invite: `unknown ${n}`, ticket: 'unknown' }),
   },
   'Mutation.unlinkIdentity': { needs: session, bounces: true, args: ({ ids }) => ({ id: ids.spare }) },
+  'Mutation.removeMemberIdentity': {
+    needs: { ...workspaceAdmin, who: 'session' },
+    gives: 'what the bystander has',
+    bounces: true,
+    args: ({ ids }) => ({ userId: ids.bystander, id: ids.spare }),
+  },
   'Mutation.createIssuer': {
     needs: { ...workspaceAdmin, who: 'session' },
     gives: 'what an owner has',

@@ -12,6 +12,7 @@ import {
 import type { Secrets } from '../../auth/secrets.ts'
 import { type Member, ownOrigin, type Viewer } from '../../auth/viewer.ts'
 import { type Change, type Database, isUniqueViolation } from '../../db/client.ts'
+import { deleteLinkInvite } from '../../db/link-invites.ts'
 import { findMember, findMemberships, lockMember } from '../../db/members.ts'
 import {
   deletePasskey,
@@ -64,6 +65,7 @@ export function createEnrolment(options: {
   async function confirm(change: Change, viewer: Viewer, factor: Factor): Promise<string[]> {
     const { userId } = viewer.member
     await verifySession(change, viewer.credentialId, factor)
+    await deleteLinkInvite(change, userId)
     return (await countRecoveryCodes(change, userId)) > 0 ? [] : newCodes(change, userId)
   }
 
@@ -75,6 +77,7 @@ export function createEnrolment(options: {
 
   /** After the last second factor, removes what only makes sense with one. @throws INVALID_INPUT if the workspace requires one */
   async function settle(change: Change, { userId, workspaceId, role }: Member): Promise<void> {
+    await deleteLinkInvite(change, userId)
     if (methodsOf(await findFactors(change, userId)).length > 0) return
     if ((await findWorkspace(change, workspaceId))?.secondFactorRoles.includes(role)) {
       throw new AppError('INVALID_INPUT', 'Your workspace requires a second factor: add another one first.')
@@ -281,6 +284,7 @@ async function removeFactors(change: Change, member: Member): Promise<void> {
   await deleteTotp(change, member.userId)
   await deletePasskeys(change, member.userId)
   await deleteRecoveryCodes(change, member.userId)
+  await deleteLinkInvite(change, member.userId)
   await revokeSessionsOf(change, member.userId)
 }
 

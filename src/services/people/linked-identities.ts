@@ -1,11 +1,14 @@
-/** The identities at issuers with which members sign in. They link and remove their own, while they are signed in. */
+/**
+ * The identities at issuers with which members sign in. They link and remove their own, while they are signed in, and administrators
+ * remove those of others, such as after an invite that somebody else has used.
+ */
 import { isId } from '../../auth/id.ts'
-import { requireRecent, requireSession } from '../../auth/policy.ts'
+import { requireMayAssign, requireRecent, requireSession, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Member, Origin, Viewer } from '../../auth/viewer.ts'
 import { type Change, type Database, isUniqueViolation } from '../../db/client.ts'
 import { deleteIdentity, type Identity, insertIdentity, listIdentities } from '../../db/identities.ts'
-import { lockMember } from '../../db/members.ts'
+import { findMember, lockMember } from '../../db/members.ts'
 import { findPassword } from '../../db/users.ts'
 import { lockWorkspace, mayUsePassword } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
@@ -62,6 +65,47 @@ export function createLinkedIdentities(options: {
       })
     },
 
+    /** Returns the identities of a member. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND */
+    async listOf(viewer: Viewer | null, userId: string): Promise<Identity[]> {
+      const { workspaceId } = requireWorkspaceAdmin(viewer).member
+      const target = isId(userId) ? await findMember(db, workspaceId, userId) : null
+      if (!target) throw noMember()
+      return listIdentities(db, userId)
+    },
+
+    /**
+     * Removes an identity of another member and ends the sessions that began with it, even if it is the only way to sign in.
+     * @throws SESSION_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, CONFIRMATION_REQUIRED, EXCEEDS_OWN_REACH, OWN_MEMBERSHIP,
+     *   NOT_FOUND, INVALID_INPUT for an account of the directory
+     */
+    async remove(viewer: Viewer | null, userId: string, id: string): Promise<void> {
+      const about = { kind: 'MEMBER', id: userId } as const
+      await audit.recorded(viewer, 'IDENTITY_UNLINK', { subject: about }, async recording => {
+        const admin = requireWorkspaceAdmin(requireSession(viewer))
+        requireRecent(admin)
+        const { workspaceId } = admin.member
+        await recording.commit(async change => {
+          await lockWorkspace(change, workspaceId)
+          const target = isId(userId) ? await findMember(change, workspaceId, userId) : null
+          if (!target) throw noMember()
+          recording.add({ details: { member: target.email } })
+          requireMayAssign(admin, target)
+          if (userId === admin.member.userId) {
+            throw new AppError('OWN_MEMBERSHIP', 'Remove your own identities in your profile.')
+          }
+          await lockMember(change, target)
+          const identity = isId(id) ? (await listIdentities(change, userId)).find(each => each.id === id) : undefined
+          if (!identity) throw new AppError('NOT_FOUND', 'The member has no such identity.')
+          const { issuer, subject, email } = identity
+          recording.add({ details: { issuer, subject, email } })
+          requireRemovable(identity)
+          await deleteIdentity(change, identity.id)
+          const { address } = admin.origin
+          await notify(change, { userId, kind: 'IDENTITY_UNLINKED', name: nameOf(identity), address })
+        })
+      })
+    },
+
     /** Returns the viewer's identities. @throws SESSION_REQUIRED */
     async list(viewer: Viewer | null): Promise<Identity[]> {
       return listIdentities(db, requireSession(viewer).member.userId)
@@ -85,9 +129,7 @@ export function createLinkedIdentities(options: {
           if (!identity) throw new AppError('NOT_FOUND', 'You have no such identity.')
           const { issuer, subject, email } = identity
           recording.add({ subject: { kind: 'MEMBER', id: userId }, details: { issuer, subject, email } })
-          if (issuer.startsWith('ldap:')) {
-            throw new AppError('INVALID_INPUT', 'The directory manages your account: nobody can remove it here.')
-          }
+          requireRemovable(identity)
           const active = await registry.active(change)
           const isUsable = (other: Identity) =>
             other.id !== id && (other.issuer.startsWith('ldap:') || active.some(each => each.issuer === other.issuer))
@@ -126,6 +168,17 @@ export async function insertLinked(
   })
   await notify(change, { userId, kind: 'IDENTITY_LINKED', name: nameOf(identity), address: origin.address })
   return identity
+}
+
+/** @throws INVALID_INPUT for an account of the directory */
+function requireRemovable({ issuer }: Identity): void {
+  if (issuer.startsWith('ldap:')) {
+    throw new AppError('INVALID_INPUT', 'The directory manages this account: nobody can remove it here.')
+  }
+}
+
+function noMember(): AppError {
+  return new AppError('NOT_FOUND', 'There is no such member.')
 }
 
 /** What the owner of an account recognizes an identity by. */

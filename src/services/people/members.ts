@@ -3,6 +3,7 @@ import { requireMayAssign, requireRecent, requireScope, requireWorkspaceAdmin } 
 import { includesScope, type Role } from '../../auth/scopes.ts'
 import { combine, type Member, memberPermissions, type Permissions, type Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
+import { deleteLinkInvite } from '../../db/link-invites.ts'
 import {
   batchedMembers,
   countOwners,
@@ -154,6 +155,8 @@ export function createMembers({
           if (asked) await requireProviders(trx, target.workspaceId, asked)
           if (next.role !== 'OWNER' || !next.access.all) await requireOtherOwner(trx, target)
           await updateMember(trx, target.workspaceId, target.userId, next)
+          // It was made for a member who could do less or more.
+          await deleteLinkInvite(trx, target.userId)
           await requirePasswordOwner(trx, target.workspaceId)
           await endRefusedSessions(trx, target)
           return { ...target, ...combine(next, target.groups), own: next }

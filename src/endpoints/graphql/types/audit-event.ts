@@ -20,7 +20,7 @@ const actions: Record<AuditAction, { description: string }> = {
   PROFILE_UPDATE: { description: 'A person changed their own name.' },
   LINK_INVITE_CREATE: { description: 'An invite was created with which a member links an account at an issuer.' },
   IDENTITY_LINK: { description: 'A person linked an account at an issuer, with which they can sign in.' },
-  IDENTITY_UNLINK: { description: 'A person removed such an account.' },
+  IDENTITY_UNLINK: { description: 'A person, or an administrator, removed such an account.' },
   IDENTITY_CONFIRM: { description: 'A person confirmed who they are, before a sensitive change.' },
   FACTOR_ADD: { description: 'A person added an authenticator app or a passkey to their account.' },
   FACTOR_UPDATE: { description: 'A person renamed a passkey.' },

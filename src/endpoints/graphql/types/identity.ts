@@ -3,7 +3,7 @@ import type { IssuerExit } from '../../../services/people/issuer-logout.ts'
 import { builder } from '../builder.ts'
 
 const IdentityType = builder.objectRef<Identity>('Identity').implement({
-  description: 'An account at an OpenID Connect issuer with which you can sign in.',
+  description: 'An account at an OpenID Connect issuer with which a member can sign in.',
   fields: t => ({
     id: t.exposeID('id', { description: 'The permanent ID of the link. It is not the subject at the issuer.' }),
     issuer: t.exposeString('issuer', { description: 'The address of the issuer.' }),
@@ -49,6 +49,13 @@ builder.queryFields(t => ({
     authScopes: { session: true },
     resolve: (_root, _args, { services, viewer }) => services.identities.list(viewer),
   }),
+  memberIdentities: t.field({
+    type: [IdentityType],
+    description: 'Returns the accounts at issuers with which a member can sign in, the oldest first, at most 20.',
+    authScopes: { workspace: 'admin' },
+    args: { userId: t.arg.id({ required: true, description: 'The user ID of the member.' }) },
+    resolve: (_root, { userId }, { services, viewer }) => services.identities.listOf(viewer, userId),
+  }),
   identityLinkUrl: t.string({
     description:
       'Returns the address at which your browser begins to link an account at the issuer, within ten minutes. It then opens the profile with a ticket for `linkIdentity`.',
@@ -80,6 +87,20 @@ builder.mutationFields(t => ({
     args: { id: t.arg.id({ required: true, description: 'The ID of the identity.' }) },
     resolve: async (_root, { id }, { services, viewer }) => {
       await services.identities.unlink(viewer, id)
+      return true
+    },
+  }),
+  removeMemberIdentity: t.boolean({
+    description:
+      'Removes an identity of another member, whose role is at most your own, and ends the sessions that began with it, even if it is their only way to sign in. Returns true.',
+    audit: 'IDENTITY_UNLINK',
+    authScopes: { session: true, workspace: 'admin', recent: true },
+    args: {
+      userId: t.arg.id({ required: true, description: 'The user ID of the member.' }),
+      id: t.arg.id({ required: true, description: 'The ID of the identity, as in `memberIdentities`.' }),
+    },
+    resolve: async (_root, { userId, id }, { services, viewer }) => {
+      await services.identities.remove(viewer, userId, id)
       return true
     },
   }),

@@ -50,7 +50,7 @@ builder.mutationFields(t => ({
   createLinkInvite: t.field({
     type: CreateLinkInvitePayload,
     description:
-      'Creates an invite with which another member, whose role is at most your own, links an account at an issuer without signing in here. An earlier invite of the member ends. It works for three days.',
+      'Creates an invite with which another member, whose role is at most your own, links an account at an issuer without signing in here. An earlier invite of the member ends. It works for three days, and ends when the role, the access or the second factors of the member change.',
     audit: 'LINK_INVITE_CREATE',
     authScopes: { session: true, workspace: 'admin', recent: true },
     args: { userId: t.arg.id({ required: true, description: 'The user ID of the member.' }) },
