@@ -112,7 +112,7 @@ class TreeWatch {
   /** Entries that came or went, and whose folders have to be watched or forgotten. */
   readonly #moved = new Set<StoragePath>([top])
   #isSettling = false
-  /** Where folders went: the host may not know yet that nothing is left of what was in them. */
+  /** Where folders went: the host may not know yet that their content is gone. */
   readonly #gone = new Set<StoragePath>()
   #position = 0
   readonly #pending = new PendingChanges()

@@ -11,7 +11,7 @@ export interface Approval
   /** The name of the API key or the application that calls; null for a session. */
   credentialName: string | null
   createdAt: Date
-  /** The time at which the call ends to wait. */
+  /** The time at which the call stops waiting. */
   expiresAt: Date
 }
 

@@ -86,7 +86,7 @@ export interface Approval {
   credentialName: string | null
   /** What is there. */
   entryKind: ApprovalEntryKind
-  /** The time at which the call ends to wait. */
+  /** The time at which the call stops waiting. */
   expiresAt: string
   /** The path of the entry that would take its place; null for new content, and for a deletion. */
   from: string | null
@@ -985,7 +985,7 @@ export interface HttpHeader {
   value: string
 }
 
-/** An account at an OpenID Connect issuer with which you can sign in. */
+/** An account at an OpenID Connect issuer with which a member can sign in. */
 export interface Identity {
   __typename: 'Identity'
   /** The time at which it was linked. */

@@ -30,7 +30,9 @@ interface RecentChange {
   writtenAt: number
 }
 
-/** The queue of events bounds the number of changes. */
+/** The maximum number of changes. Without an older one, the search looks at an entry once more. */
+const maxChanges = 50_000
+
 export class RecentChanges {
   /** The oldest first. */
   readonly #changes = new Map<string, RecentChange>()
@@ -40,6 +42,8 @@ export class RecentChanges {
     for (const [key, isTree] of changedBy(event)) {
       this.#changes.delete(key)
       this.#changes.set(key, { isTree, writtenAt: Number.POSITIVE_INFINITY })
+      const [oldest] = this.#changes.keys()
+      if (oldest !== undefined && this.#changes.size > maxChanges) this.#changes.delete(oldest)
     }
   }
 

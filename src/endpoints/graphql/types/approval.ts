@@ -66,7 +66,7 @@ const Approval = builder.objectRef<ApprovalRecord>('Approval').implement({
       resolve: ({ details }) => details.isPermanent,
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'The time of the call.' }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'The time at which the call ends to wait.' }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'The time at which the call stops waiting.' }),
   }),
 })
 
