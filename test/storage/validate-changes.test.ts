@@ -10,9 +10,9 @@ t.test('only paths that can exist in a provider are looked at', async t => {
   const paths = ['a', 'a/b', '', '/a', 'a/', 'a//b', '..', 'a/../b', 'a/./b', 'a\0b', '\ud800', 1, '.stowage-trash/x']
   const checked = checkChanges(page(paths.map(path => ({ path }))))
   t.same(checked?.changed, [
-    { path: 'a', fileId: null, isTree: false },
-    { path: 'a/b', fileId: null, isTree: false },
-    { path: '', fileId: null, isTree: false },
+    { path: 'a', fileId: null, isTree: false, noticedAt: null },
+    { path: 'a/b', fileId: null, isTree: false, noticedAt: null },
+    { path: '', fileId: null, isTree: false, noticedAt: null },
   ])
   t.same(checkChanges(page([{ path: `${'a/'.repeat(3000)}b` }]))?.changed, [])
 })
@@ -25,8 +25,8 @@ t.test('an id counts without a path, and a malformed one not at all', async t =>
     { path: '..', fileId: 'x:2', isTree: true },
   ]
   t.same(checkChanges(page(changes))?.changed, [
-    { path: null, fileId: 'x:1', isTree: false },
-    { path: null, fileId: 'x:2', isTree: true },
+    { path: null, fileId: 'x:1', isTree: false, noticedAt: null },
+    { path: null, fileId: 'x:2', isTree: true, noticedAt: null },
   ])
 })
 
