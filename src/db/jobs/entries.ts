@@ -125,14 +125,24 @@ export async function markStarted(db: Database, jobId: string, entry: JobEntry):
 }
 
 /** Returns listed folders, the deepest first. */
-export async function deepestListed(db: Database, jobId: string, limit: number): Promise<JobEntry[]> {
+export function deepestListed(db: Database, jobId: string, limit: number): Promise<JobEntry[]> {
+  return listedByDepth(db, jobId, 'desc', limit)
+}
+
+/** Returns listed entries, the deepest or the shallowest first, without those that have failed. */
+export async function listedByDepth(
+  db: Database,
+  jobId: string,
+  order: 'asc' | 'desc',
+  limit: number,
+): Promise<JobEntry[]> {
   const rows = await db
     .selectFrom('job_entries')
     .selectAll()
     .where('job_id', '=', jobId)
     .where('state', '=', 'LISTED')
     .where('reason', 'is', null)
-    .orderBy('depth', 'desc')
+    .orderBy('depth', order)
     .orderBy('id')
     .limit(limit)
     .execute()

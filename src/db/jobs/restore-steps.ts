@@ -1,7 +1,7 @@
 /** The steps that a RESTORE has found. */
 import { sql } from 'kysely'
 import type { Database } from '../client.ts'
-import { type JobEntry, toEntry } from './entries.ts'
+import { type JobEntry, listedByDepth, toEntry } from './entries.ts'
 
 /** Records that the work on several entries begins. */
 export async function markAllStarted(db: Database, jobId: string, ids: readonly string[]): Promise<void> {
@@ -10,17 +10,8 @@ export async function markAllStarted(db: Database, jobId: string, ids: readonly 
 
 /** Returns the steps of a RESTORE that are left at the smallest depth. */
 export async function shallowestListed(db: Database, jobId: string, limit: number): Promise<JobEntry[]> {
-  const rows = await db
-    .selectFrom('job_entries')
-    .selectAll()
-    .where('job_id', '=', jobId)
-    .where('state', '=', 'LISTED')
-    .where('reason', 'is', null)
-    .orderBy('depth')
-    .orderBy('id')
-    .limit(limit)
-    .execute()
-  return rows.filter(({ depth }) => depth === rows[0]?.depth).map(toEntry)
+  const entries = await listedByDepth(db, jobId, 'asc', limit)
+  return entries.filter(({ depth }) => depth === entries[0]?.depth)
 }
 
 /** Returns what a dry run of a RESTORE has found, starting after the id `after`. */
