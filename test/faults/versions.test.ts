@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { sql } from 'kysely'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { localAdapter } from '../../adapters/backends/local/index.ts'
 import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import type { AdapterDefinition, StoragePath, StorageProvider } from '../../adapters/contract.ts'
@@ -66,25 +66,32 @@ async function versionsOf(app: TestApp, token: string, providerId: string): Prom
   return versions.nodes.map(({ size }: { size: number }) => size)
 }
 
+const settings = { versionCount: 20 }
+
+/** Starts a server with a local disk, whose first upload stops at a moment until `released` resolves. */
+async function startStopping(t: Test, moment: string) {
+  const [stopped, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  t.teardown(() => released.resolve())
+  const app = await startApp(t, {
+    settings,
+    adapters: folder => [
+      stopping(folder, async now => {
+        if (now !== moment) return
+        stopped.resolve()
+        await released.promise
+      }),
+    ],
+  })
+  const { token } = await app.register('owner@example.org')
+  const root = join(app.folder, 'files')
+  await mkdir(root)
+  const providerId = await app.connectProvider(token, 'local', { root })
+  return { app, token, root, providerId, stopped, released }
+}
+
 for (const moment of moments) {
   t.test(`a server that stops ${moment}`, async t => {
-    const [stopped, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    t.teardown(() => released.resolve())
-    const settings = { versionCount: 20 }
-    const app = await startApp(t, {
-      settings,
-      adapters: folder => [
-        stopping(folder, async now => {
-          if (now !== moment) return
-          stopped.resolve()
-          await released.promise
-        }),
-      ],
-    })
-    const { token } = await app.register('owner@example.org')
-    const root = join(app.folder, 'files')
-    await mkdir(root)
-    const providerId = await app.connectProvider(token, 'local', { root })
+    const { app, token, root, providerId, stopped, released } = await startStopping(t, moment)
     const versions = () => versionsOf(app, token, providerId)
     const content = () => readFile(join(root, 'file.txt'), 'utf8')
     const kept = async () => (await readdir(join(root, '.stowage-trash')).catch(() => [])).length
@@ -111,23 +118,7 @@ for (const moment of moments) {
 
 for (const moment of ['before it is replaced', 'after it is replaced'] as const) {
   t.test(`another server changes the file while one is paused ${moment}`, async t => {
-    const [stopped, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    t.teardown(() => released.resolve())
-    const settings = { versionCount: 20 }
-    const app = await startApp(t, {
-      settings,
-      adapters: folder => [
-        stopping(folder, async now => {
-          if (now !== moment) return
-          stopped.resolve()
-          await released.promise
-        }),
-      ],
-    })
-    const { token } = await app.register('owner@example.org')
-    const root = join(app.folder, 'files')
-    await mkdir(root)
-    const providerId = await app.connectProvider(token, 'local', { root })
+    const { app, token, root, providerId, stopped, released } = await startStopping(t, moment)
     const query = 'query ($id: ID!) { versions(providerId: $id, path: "/file.txt") { nodes { id size } } }'
     const versions = async () => (await app.ask(query, { id: providerId }, token)).versions.nodes
     const content = () => readFile(join(root, 'file.txt'), 'utf8')
@@ -203,7 +194,7 @@ t.test('a server that copies and then stops has kept no version yet', async t =>
 })
 
 t.test('what a killed server has kept without replacing the file is removed after a day', async t => {
-  const app = await startApp(t, { settings: { versionCount: 20 } })
+  const app = await startApp(t, { settings })
   const { token, id } = await app.register('owner@example.org')
   const root = join(app.folder, 'files')
   await mkdir(join(root, '.stowage-trash'), { recursive: true })
