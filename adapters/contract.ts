@@ -138,8 +138,9 @@ export interface Replacing {
   /**
    * Keeps the content of a file that the call replaces. The host passes it only with `traits.keepsReplaced`, and then not to every call.
    *
-   * Await it when everything is ready and a file has the path, just before replacing that file, and never for a new one. If another file
-   * has the path by then, call it again: only the last file that it has kept counts. The host then calls `preserve`, once at most and while no other call of its own replaces the same file. `preserve` lets the present file have the
+   * Call and await it when everything is ready, just before you replace the file that has the path. Do not call it if no file has the path.
+   * If another file has taken the path meanwhile, call it again: only the file of the last call counts. The host calls `preserve` at most
+   * once for each call, while no other call of its own replaces the same file. `preserve` lets the present file have the
    * path `to` as well, in a folder at the root that it makes, and returns the entry there, or null if no file has the path any more. If it
    * has to copy the file, that entry has the `etag` of the file and no `fileId`. If `keep` rejects, reject with its error and replace
    * nothing.

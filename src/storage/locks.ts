@@ -26,7 +26,7 @@ export interface HeldLock {
 
 export interface Locks {
   /**
-   * Runs `work` while no other call with the same name runs on any replica, as `Exclusive` does.
+   * Runs `work` while no other call with the same name runs, on this replica or another.
    * @param options.timeout milliseconds to wait for the lock. Default: a minute
    */
   exclusively<T>(

@@ -51,7 +51,7 @@ t.test('a killed runner leaves no test file, no program of one and no server', a
   await file.answer
   const run = await identityOf(file.child.pid ?? 0)
   file.child.kill('SIGKILL')
-  // The file and its program hold the pipe of the output open.
+  // The output ends when the test file and its program have ended, because both have it open.
   await until(() => file.child.stdout?.readableEnded)
   await until(async () => (await readdir(memoryFolder())).every(name => name !== `${RUN_PREFIX}${run}`))
 })

@@ -3,7 +3,7 @@ import { type ChangedEntry, parentOf, type StoragePath } from '../../contract.ts
 
 /** Changes in one page, from the contract. */
 const maxPage = 1000
-/** The maximum number of paths that wait for the host. If there are more, one change of the folder around them replaces all. */
+/** The maximum number of paths that wait for the host. Beyond it, one change of a folder above all of them takes their place. */
 const maxPending = 10_000
 
 interface PendingChange {

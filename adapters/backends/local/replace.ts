@@ -36,8 +36,8 @@ export async function claim(from: string | Buffer, to: string | Buffer): Promise
 }
 
 /**
- * Keeps the file that has a name in an open directory. It is called just before that file is replaced. Returns which file it has kept, or
- * null if none has the name.
+ * Keeps a file just before it is replaced. Takes its name and its open directory, and returns the identity of the file that it has kept, or
+ * null if there is no such file.
  */
 export type Keeper = (parent: FileHandle, name: string) => Promise<FileIdentity | null>
 
