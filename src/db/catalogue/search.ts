@@ -39,6 +39,8 @@ export interface CatalogueQuery {
  * contains it, and 4 a name that does not, and a content that does.
  */
 type Rank = 0 | 1 | 2 | 3 | 4
+/** The last rank of entries whose names equal or begin with the text. */
+const startRank = 1
 /** The rank of entries whose content matches, and not their name. */
 export const contentRank = 4
 
@@ -67,6 +69,12 @@ const maxScanned = 1000
 const frequent = 0.04
 /** Grams of each term that the index is asked for: the rarest. A comparison of the names follows. */
 const maxGrams = 3
+/** A gram that a smaller part of all entries has costs the index little. */
+const rare = 0.005
+/** The part of all entries up to which their names are compared rather than the index asked for a further frequent gram. */
+const compared = 0.005
+/** The number of matches that are expected to be too many to rank all of them. Estimates are low where words often come together. */
+const many = 500
 /** The part of all entries that a range must have so that its gram is not asked for. */
 const large = 0.3
 /** The number of folders up to which they are read in the order of their paths. */
@@ -86,7 +94,7 @@ export async function searchCatalogues(db: Database, query: CatalogueQuery, page
     await sql`select set_config('statement_timeout', ${String(timeout)}, true), set_config('enable_seqscan', 'off', true),
       set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
       set_config('work_mem', '32MB', true)`.execute(trx)
-    const [all, start, whole] = tiersOf(query, await partsOf(trx, query))
+    const [all, start, whole] = tiersOf(query, await statisticsOf(trx, query))
 
     const find = async (query: CatalogueQuery, tier: Tier) => {
       const scan = scanOf(query, tier)
@@ -95,12 +103,18 @@ export async function searchCatalogues(db: Database, query: CatalogueQuery, page
       const { found, candidates } = await rank(trx, query, page, candidatesOf(query, tier))
       return { found, isCut: candidates === maxCandidates }
     }
+    // Names that equal or begin with the text come first, and often fill the page.
+    const findFirst = async () => {
+      if (page.after && page.after.rank > startRank) return []
+      const names = { ...query, content: null }
+      return merged([(await find(names, whole)).found, (await find(names, start)).found])
+    }
 
+    const first = all.expected > many ? await findFirst() : null
+    if (first && first.length >= page.limit) return first.slice(0, page.limit)
     const { found, isCut } = await find(query, all)
     if (!isCut) return found
-    const tiers = [found]
-    for (const tier of [whole, start]) tiers.push((await find({ ...query, content: null }, tier)).found)
-    return merged(tiers).slice(0, page.limit)
+    return [...(first ?? (await findFirst())), ...found.filter(({ rank }) => rank > startRank)].slice(0, page.limit)
   })
 }
 
@@ -108,8 +122,10 @@ export async function searchCatalogues(db: Database, query: CatalogueQuery, page
 interface Tier {
   /** Grams that they have. */
   grams: readonly number[]
-  /** The part of all entries that is expected to match. */
+  /** The part of all entries that is expected to match, not counting the ranges. */
   part: number
+  /** The number of entries that are expected to match. */
+  expected: number
   /** What they satisfy besides the query. */
   condition: RawBuilder<boolean>
   /** The grams of the ranges; null if those would exclude little. */
@@ -119,24 +135,46 @@ interface Tier {
 /** Returns all that match, those whose names begin with the text, and those whose names equal it. */
 function tiersOf(
   { terms, ranges, whole, wholeGram, startGram }: CatalogueQuery,
-  parts: ReadonlyMap<number, number>,
+  { entries, parts }: Statistics,
 ): [all: Tier, start: Tier, whole: Tier] {
   const partOf = (gram: number) => parts.get(gram) ?? 0
-  const rarest = terms.map(({ grams }) => grams.toSorted((a, b) => partOf(a) - partOf(b)).slice(0, maxGrams))
-  const grams = [...new Set(rarest.flat())]
-  const [first, ...others] = rarest.map(([rarest]) => (rarest === undefined ? 0 : partOf(rarest)))
-  const product = others.reduce((product, part) => product * part, 1)
   const isLarge = ranges.some(({ gram }) => partOf(gram) > large)
   const rangeGrams = isLarge ? null : ranges.map(({ gram }) => gram)
-  const tier = (gram: number, condition: RawBuilder<boolean>): Tier => {
-    const part = Math.min(first ?? 0, partOf(gram)) * product
-    return { grams: [...grams, gram], part, condition, rangeGrams }
+  const rangePart = rangeGrams?.reduce((sum, gram) => sum + partOf(gram), 0) ?? 1
+  const tier = (grams: readonly (readonly number[])[], condition: RawBuilder<boolean>): Tier => {
+    const sorted = grams.map(grams => grams.toSorted((a, b) => partOf(a) - partOf(b)))
+    const part = sorted.reduce((product, [rarest = 0]) => product * partOf(rarest), 1)
+    return { grams: chosen(sorted, parts), part, expected: entries * part * rangePart, condition, rangeGrams }
   }
+  const [first, ...others] = terms.map(({ grams }) => grams)
+  // The beginning of the first term is the first of its grams, too.
+  const start = [[startGram, ...(first?.slice(1) ?? [])], ...others]
   return [
-    { grams, part: (first ?? 0) * product, condition: sql<boolean>`true`, rangeGrams },
-    tier(startGram, sql<boolean>`starts_with(e.name, ${terms[0].startNeedle})`),
-    tier(wholeGram, sql<boolean>`e.name = ${whole}`),
+    tier([first ?? [], ...others], sql<boolean>`true`),
+    tier(start, sql<boolean>`starts_with(e.name, ${terms[0].startNeedle})`),
+    // Few other names have the gram of a whole name, unless a frequent one is the same by chance.
+    tier(partOf(wholeGram) < rare ? [[wholeGram]] : [[wholeGram], ...start], sql<boolean>`e.name = ${whole}`),
   ]
+}
+
+/**
+ * Returns the grams that the index is asked for. Grams of one term often come together, so a further frequent one excludes little
+ * of what the others leave, and its whole list would be read.
+ * @param sorted those of each term, the rarest first
+ */
+function chosen(sorted: readonly (readonly number[])[], parts: ReadonlyMap<number, number>): number[] {
+  let left = 1
+  const found = new Set<number>()
+  for (let index = 0; index < maxGrams; index++) {
+    for (const { [index]: gram } of sorted) {
+      const part = gram === undefined ? 1 : (parts.get(gram) ?? 0)
+      if (gram === undefined || (part >= rare && left <= compared)) continue
+      found.add(gram)
+      // What the statistics do not show may have become frequent since.
+      if (index === 0 && part > 0) left *= part
+    }
+  }
+  return [...found]
 }
 
 interface FoundPage {
@@ -144,16 +182,25 @@ interface FoundPage {
   limit: number
 }
 
-/** Returns the part of all entries that have each gram of a query, as far as it is known to be large. */
-async function partsOf(db: Database, query: CatalogueQuery): Promise<ReadonlyMap<number, number>> {
+interface Statistics {
+  /** The number of all entries. */
+  entries: number
+  /** The part of them that have each gram of a query, as far as it is known to be large. */
+  parts: ReadonlyMap<number, number>
+}
+
+async function statisticsOf(db: Database, query: CatalogueQuery): Promise<Statistics> {
   const { terms, ranges, wholeGram, startGram } = query
   const grams = [...terms.flatMap(term => term.grams), ...ranges.map(({ gram }) => gram), wholeGram, startGram]
-  const { rows } = await sql<{ gram: number; part: number }>`
-    select f.gram, f.part from pg_stats s
-    cross join lateral unnest(s.most_common_elems::text::smallint[], s.most_common_elem_freqs) as f (gram, part)
-    where s.schemaname = current_schema and s.tablename = 'catalogue_entries' and s.attname = 'grams'
-      and f.gram = any(${grams}::smallint[])`.execute(db)
-  return new Map(rows.map(({ gram, part }) => [gram, part]))
+  const { rows } = await sql<{ entries: number; gram: number | null; part: number }>`
+    select c.reltuples as entries, f.gram, f.part from pg_class c
+    left join (pg_stats s
+      cross join lateral unnest(s.most_common_elems::text::smallint[], s.most_common_elem_freqs) as f (gram, part))
+      on s.schemaname = current_schema and s.tablename = 'catalogue_entries' and s.attname = 'grams'
+      and f.gram = any(${grams}::smallint[])
+    where c.oid = 'catalogue_entries'::regclass`.execute(db)
+  const parts = rows.flatMap(({ gram, part }) => (gram === null ? [] : [[gram, part] as const]))
+  return { entries: Math.max(0, rows[0]?.entries ?? 0), parts: new Map(parts) }
 }
 
 /** Sorts entries as the query does. */
