@@ -273,15 +273,21 @@ entry_holds.held_until timestamp with time zone
 entry_holds.user_id uuid
 entry_holds.created_at timestamp with time zone not null default now()
 entry_holds.released_at timestamp with time zone
+entry_holds.object_lock text
+entry_holds.version_id uuid
+entry_holds: entry_holds_object_lock_check CHECK ((object_lock = ANY (ARRAY['COMPLIANCE'::text, 'GOVERNANCE'::text, 'LEGAL_HOLD'::text])))
 entry_holds: entry_holds_pkey PRIMARY KEY (id)
 entry_holds: entry_holds_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
 entry_holds: entry_holds_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE SET NULL
+entry_holds: entry_holds_version_id_fkey FOREIGN KEY (version_id) REFERENCES file_versions(id) ON DELETE CASCADE
 entry_holds: entry_holds_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX entry_holds_object_end ON public.entry_holds USING btree (LEAST(held_until, released_at)) WHERE (object_lock IS NOT NULL)
 CREATE INDEX entry_holds_path ON public.entry_holds USING btree (provider_id, "left"(path, 400) COLLATE "C") WHERE (released_at IS NULL)
 CREATE INDEX entry_holds_user ON public.entry_holds USING btree (user_id)
+CREATE INDEX entry_holds_version ON public.entry_holds USING btree (version_id) WHERE (version_id IS NOT NULL)
 CREATE INDEX entry_holds_workspace ON public.entry_holds USING btree (workspace_id, id)
 CREATE UNIQUE INDEX entry_holds_pkey ON public.entry_holds USING btree (id)
-CREATE TRIGGER entry_holds_rights_created AFTER INSERT ON public.entry_holds FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER entry_holds_rights_created AFTER INSERT ON public.entry_holds FOR EACH ROW WHEN ((new.object_lock IS NULL)) EXECUTE FUNCTION rights_change()
 entry_locks.token uuid not null
 entry_locks.provider_id uuid not null
 entry_locks.path text not null
@@ -587,6 +593,16 @@ CREATE INDEX oauth_states_expires_at ON public.oauth_states USING btree (expires
 CREATE INDEX oauth_states_member ON public.oauth_states USING btree (workspace_id, user_id)
 CREATE INDEX oauth_states_provider_id ON public.oauth_states USING btree (provider_id)
 CREATE UNIQUE INDEX oauth_states_pkey ON public.oauth_states USING btree (state_hash)
+object_lock_settings.provider_id uuid not null
+object_lock_settings.mode text
+object_lock_settings.days integer
+object_lock_settings: object_lock_settings_check CHECK (((mode IS NULL) = (days IS NULL)))
+object_lock_settings: object_lock_settings_days_check CHECK (((days >= 1) AND (days <= 36500)))
+object_lock_settings: object_lock_settings_mode_check CHECK ((mode = ANY (ARRAY['COMPLIANCE'::text, 'GOVERNANCE'::text])))
+object_lock_settings: object_lock_settings_pkey PRIMARY KEY (provider_id)
+object_lock_settings: object_lock_settings_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+CREATE UNIQUE INDEX object_lock_settings_pkey ON public.object_lock_settings USING btree (provider_id)
+CREATE TRIGGER object_lock_settings_rights_changed AFTER INSERT OR UPDATE ON public.object_lock_settings FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 outside_changes.id uuid not null
 outside_changes.catalogue integer not null
 outside_changes.kind text not null

@@ -5,7 +5,7 @@ import type { Change, Database } from './client.ts'
 import { batchedAround, isWithinPath, restoredPath, storedPath } from './entry-paths.ts'
 import type { ProviderRecord } from './providers.ts'
 import { type RightsVersion, toVersion, versionColumns } from './rights.ts'
-import type { Schema } from './schema.ts'
+import type { ObjectLockKind, RetentionMode, Schema } from './schema.ts'
 
 export interface EntryHold {
   /** A UUID of version 7: ids are in order of time. */
@@ -20,15 +20,22 @@ export interface EntryHold {
   userId: string | null
   createdAt: Date
   releasedAt: Date | null
+  /** Set for a hold of S3 Object Lock, which keeps the content of one object. See `db/object-locks.ts`. */
+  objectLock: ObjectLockKind | null
 }
 
 export const isActiveHold = sql<SqlBool>`entry_holds.released_at is null
   and (entry_holds.held_until is null or entry_holds.held_until > now())`
 
+/** Selects holds of what is at a path, and not those of earlier versions. */
+export const isOfPath = sql<SqlBool>`entry_holds.version_id is null`
+
 /** Returns a function that finds the active holds at a path and at the folders around it. */
 export function batchedHolds(db: Database): (providerId: string, path: StoragePath) => Promise<EntryHold[]> {
   return batchedAround(async at =>
-    (await db.selectFrom('entry_holds').selectAll().where(at).where(isActiveHold).execute()).map(toHold),
+    (await db.selectFrom('entry_holds').selectAll().where(at).where(isActiveHold).where(isOfPath).execute()).map(
+      toHold,
+    ),
   )
 }
 
@@ -36,8 +43,16 @@ export interface ChangeFlags {
   /** With the version of rights that the same statement has read. */
   version: RightsVersion
   hasLocks: boolean
+  /** Also true if objects may have locks, which change no version of rights. */
   hasHolds: boolean
   versions: VersionSettings
+  objectLock: ObjectLockSettings | null
+}
+
+/** The settings of S3 Object Lock of a provider that has them. */
+export interface ObjectLockSettings {
+  /** The retention of new objects; null for none. */
+  retention: { mode: RetentionMode; days: number } | null
 }
 
 /** How a provider keeps earlier versions of files, as it is set. */
@@ -54,43 +69,75 @@ export async function findChangeFlags(db: Database, providerId: string): Promise
       sql<boolean>`exists (select from entry_locks where provider_id = ${providerId} and expires_at > now())`.as(
         'has_locks',
       ),
-      sql<boolean>`exists (select from entry_holds where provider_id = ${providerId} and ${isActiveHold})`.as(
-        'has_holds',
-      ),
+      sql<boolean>`exists (select from entry_holds where provider_id = ${providerId} and ${isActiveHold})
+        or exists (select from object_lock_settings where provider_id = ${providerId})`.as('has_holds'),
+      eb =>
+        eb
+          .selectFrom('object_lock_settings')
+          .where('provider_id', '=', providerId)
+          .select(
+            sql<Omit<Schema['object_lock_settings'], 'provider_id'>>`to_jsonb(object_lock_settings)`.as('settings'),
+          )
+          .as('object_lock'),
       eb => providerOf(eb).select('version_count').as('version_count'),
       eb => providerOf(eb).select('version_days').as('version_days'),
     ])
     .executeTakeFirst()
   if (!row) return null
   const versions = { versionCount: row.version_count, versionDays: row.version_days }
-  return { version: toVersion(row), hasLocks: row.has_locks, hasHolds: row.has_holds, versions }
+  const objectLock = row.object_lock && { retention: toRetention(row.object_lock) }
+  return { version: toVersion(row), hasLocks: row.has_locks, hasHolds: row.has_holds, versions, objectLock }
 }
 
-/** Returns an active hold below a path, or null. */
-export async function findHoldWithin(db: Database, providerId: string, path: StoragePath): Promise<EntryHold | null> {
+function toRetention({ mode, days }: { mode: RetentionMode | null; days: number | null }) {
+  return mode === null || days === null ? null : { mode, days }
+}
+
+/**
+ * Returns an active hold below a path, or null.
+ * @param options.ofObjects false to leave out those of S3 Object Lock
+ */
+export async function findHoldWithin(
+  db: Database,
+  { providerId, path }: { providerId: string; path: StoragePath },
+  { ofObjects }: { ofObjects: boolean },
+): Promise<EntryHold | null> {
   const row = await db
     .selectFrom('entry_holds')
     .selectAll()
     .where('provider_id', '=', providerId)
     .where(isWithinPath(storedPath(path)))
     .where(isActiveHold)
+    .where(isOfPath)
+    .$if(!ofObjects, query => query.where('object_lock', 'is', null))
     .limit(1)
     .executeTakeFirst()
   return row ? toHold(row) : null
 }
 
-export async function countActiveHolds(db: Database, providerId: string): Promise<number> {
+/** @param options.ofObjects false to leave out those of S3 Object Lock */
+export async function countActiveHolds(
+  db: Database,
+  providerId: string,
+  { ofObjects }: { ofObjects: boolean },
+): Promise<number> {
   const { count } = await db
     .selectFrom('entry_holds')
     .select(({ fn }) => fn.countAll<string>().as('count'))
     .where('provider_id', '=', providerId)
     .where(isActiveHold)
+    .$if(!ofObjects, query => query.where('object_lock', 'is', null))
     .executeTakeFirstOrThrow()
   return Number(count)
 }
 
-/** Call it in the transaction that counts the holds, after it has locked the provider. */
-export async function insertHold(db: Change, hold: Omit<EntryHold, 'createdAt' | 'releasedAt'>): Promise<EntryHold> {
+export type NewEntryHold = Omit<EntryHold, 'createdAt' | 'releasedAt'>
+
+/**
+ * Stores a hold. Call it in the transaction that counts the holds, after it has locked the provider.
+ * @param versionId the version whose content an object lock keeps
+ */
+export async function insertHold(db: Change, hold: NewEntryHold, versionId: string | null = null): Promise<EntryHold> {
   const row = await db
     .insertInto('entry_holds')
     .values({
@@ -101,6 +148,8 @@ export async function insertHold(db: Change, hold: Omit<EntryHold, 'createdAt' |
       reason: hold.reason,
       held_until: hold.until,
       user_id: hold.userId,
+      object_lock: hold.objectLock,
+      version_id: versionId,
     })
     .returningAll()
     .executeTakeFirstOrThrow()
@@ -147,7 +196,7 @@ export async function listHolds(
   return (await query.execute()).map(toHold)
 }
 
-function toHold(row: Selectable<Schema['entry_holds']>): EntryHold {
+export function toHold(row: Selectable<Schema['entry_holds']>): EntryHold {
   return {
     id: row.id,
     workspaceId: row.workspace_id,
@@ -158,5 +207,6 @@ function toHold(row: Selectable<Schema['entry_holds']>): EntryHold {
     userId: row.user_id,
     createdAt: row.created_at,
     releasedAt: row.released_at,
+    objectLock: row.object_lock,
   }
 }

@@ -6,8 +6,9 @@ import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { StoragePath } from '../auth/path.ts'
 import { claimRows, dueRows, isAnyDue, secondsFromNow } from './claims.ts'
 import type { Database } from './client.ts'
-import { isActiveHold } from './entry-holds.ts'
+import { isActiveHold, isOfPath } from './entry-holds.ts'
 import { isAtAny, isWithinPath, restoredPath, storedPath } from './entry-paths.ts'
+import { timeOrderedId } from './object-locks.ts'
 import type { FileVersionState, Schema } from './schema.ts'
 
 export interface EarlierVersion {
@@ -32,9 +33,13 @@ type NewEarlierVersion = Pick<EarlierVersion, 'id' | 'providerId' | 'path' | 'us
 export type VersionContent = Pick<EarlierVersion, 'size' | 'modifiedAt' | 'etag'>
 type At = Pick<EarlierVersion, 'providerId' | 'path'>
 
-/** Selects the holds on a version. */
-const isHolding = sql<SqlBool>`entry_holds.provider_id = file_versions.provider_id and ${isActiveHold}
-  and starts_with(file_versions.path, entry_holds.path)`
+/** Selects the holds on a version: those of its folder or its path, and the locks of its own content. */
+const isHolding = sql<SqlBool>`(${isActiveHold} and (entry_holds.version_id = file_versions.id
+  or (entry_holds.provider_id = file_versions.provider_id and entry_holds.object_lock is null
+    and starts_with(file_versions.path, entry_holds.path))))`
+
+/** Versions on hold are not deleted, and do not expire. */
+const isHeld = sql<SqlBool>`exists (select from entry_holds where ${isHolding})`
 
 /** A change that has not been renewed for this time counts as interrupted. */
 const leaseEnd = secondsFromNow(2 * 60)
@@ -42,38 +47,57 @@ const leaseEnd = secondsFromNow(2 * 60)
 const retryTime = secondsFromNow(60 * 60)
 
 /**
- * Stores a version that is going to be kept for this number of days. Whoever is charged for the file is charged for the version. If uploads
- * have met whose files are not charged yet, that is whoever stored the last one.
+ * Stores a version that is going to be kept for this number of days, with a copy of each lock of the object. Whoever is charged for the file
+ * is charged for the version. If uploads have met whose files are not charged yet, that is whoever stored the last one.
  */
 export async function insertVersion(db: Database, version: NewEarlierVersion, days: number): Promise<EarlierVersion> {
   const path = storedPath(version.path)
   const row = await db
-    .insertInto('file_versions')
-    .values({
-      id: version.id,
-      provider_id: version.providerId,
-      path,
-      user_id: version.userId,
-      charged_to: sql<string | null>`coalesce(
-        (select user_id from quota_changes
-          where provider_id = ${version.providerId} and due_at is not null and path = ${path} and source_path is null
-            and stored_size is not null
-          order by least(due_at, now()) desc, begun_at desc limit 1),
-        (select user_id from quota_files
-          where provider_id = ${version.providerId} and md5(path) = md5(${path}) and path = ${path}))`,
-      state: 'KEEPING',
-      size: null,
-      expires_at: sql`now() + make_interval(days => ${days})`,
-      due_at: leaseEnd,
-    })
-    .returningAll()
+    .with('version', query =>
+      query
+        .insertInto('file_versions')
+        .values({
+          id: version.id,
+          provider_id: version.providerId,
+          path,
+          user_id: version.userId,
+          charged_to: sql<string | null>`coalesce(
+            (select user_id from quota_changes
+              where provider_id = ${version.providerId} and due_at is not null and path = ${path} and source_path is null
+                and stored_size is not null
+              order by least(due_at, now()) desc, begun_at desc limit 1),
+            (select user_id from quota_files
+              where provider_id = ${version.providerId} and md5(path) = md5(${path}) and path = ${path}))`,
+          state: 'KEEPING',
+          size: null,
+          expires_at: sql`now() + make_interval(days => ${days})`,
+          due_at: leaseEnd,
+        })
+        .returningAll(),
+    )
+    .with('locks', query =>
+      query.insertInto('entry_holds').expression(
+        sql`select ${timeOrderedId}, workspace_id, entry_holds.provider_id, entry_holds.path, reason, held_until, entry_holds.user_id,
+            created_at, released_at, object_lock, version.id
+          from entry_holds cross join version
+          where entry_holds.provider_id = ${version.providerId} and ${isLockingObject(path)} and ${isActiveHold}`,
+      ),
+    )
+    .selectFrom('version')
+    .selectAll()
     .executeTakeFirstOrThrow()
   return toVersion(row)
 }
 
+/** Selects the locks of the object at a path. */
+function isLockingObject(path: string) {
+  return sql<SqlBool>`(left(entry_holds.path, 400) collate "C" = left(${path}, 400) and entry_holds.path = ${path}
+    and entry_holds.object_lock is not null and ${isOfPath} and entry_holds.released_at is null)`
+}
+
 /**
- * Lists a version, which is in the reserved folder now, unless somebody has removed it by now. Of the versions with its path, removes the
- * oldest ones.
+ * Lists a version, which is in the reserved folder now, unless somebody has removed it by now. The locks of the object of which the version
+ * has copies end at the path. Of the versions with its path, removes the oldest ones, but none on hold.
  * @param count the maximum number of versions of a file; null to remove none
  * @returns false if the row of the version is gone: it was restored, or another server has taken it for one that never got there
  */
@@ -87,11 +111,18 @@ export async function markKept(
     with kept as (
       update file_versions set state = 'KEPT', size = ${size}, modified_at = ${modifiedAt}, etag = ${etag}, due_at = expires_at
       where id = ${id} and state in ('KEEPING', 'RESTORING')
+      returning id
+    ), ended as (
+      delete from entry_holds
+      where provider_id = ${providerId} and ${isLockingObject(storedPath(path))}
+        and exists (select from kept join entry_holds copied on copied.version_id = kept.id
+          where copied.created_at = entry_holds.created_at)
     ), removed as (
       update file_versions set state = 'REMOVING', due_at = now()
       where id in (
         select id from file_versions
         where provider_id = ${providerId} and ${isAtAny([storedPath(path)])} and state = 'KEPT' and id < ${id}
+          and not ${isHeld}
         order by id desc offset ${count === null ? null : Math.max(0, count - 1)} limit ${count === null ? 0 : null}
       )
     )
@@ -160,7 +191,10 @@ export async function deleteVersionRow(db: Database, id: string): Promise<void> 
   await db.deleteFrom('file_versions').where('id', '=', id).execute()
 }
 
-/** Takes a version out of the list, so that a server deletes its content. Returns false if it was not in this state. */
+/**
+ * Takes a version out of the list, so that a server deletes its content. Returns false if it was not in this state, or if it is listed and
+ * on hold.
+ */
 export async function removeVersion(
   db: Database,
   { id, state }: Pick<EarlierVersion, 'id' | 'state'>,
@@ -170,6 +204,7 @@ export async function removeVersion(
     .set({ state: 'REMOVING', due_at: sql<Date>`now()` })
     .where('id', '=', id)
     .where('state', '=', state)
+    .where(sql<SqlBool>`(state <> 'KEPT' or not ${isHeld})`)
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }
@@ -186,6 +221,7 @@ export async function removeVersionsWithin(db: Database, { providerId, path }: A
     .where(isWithinPath(storedPath(path)))
     .where('state', '=', 'KEPT')
     .where(sql<SqlBool>`replaced_at <= coalesce(${before}, now())`)
+    .where(sql<SqlBool>`not ${isHeld}`)
     .execute()
 }
 
@@ -284,9 +320,6 @@ const isDue = sql<SqlBool>`waiting.due_at <= now()`
 export function isAnyVersionDue(db: Database): Promise<boolean> {
   return isAnyDue(db, 'file_versions', isDue)
 }
-
-/** Versions on hold do not expire. */
-const isHeld = sql<SqlBool>`exists (select from entry_holds where ${isHolding})`
 
 /**
  * Claims a version that has expired or whose change was interrupted, as it is from now on: an expired one is REMOVING, unless it is on

@@ -173,6 +173,7 @@ export interface Schema {
   entry_properties: EntryPropertyTable
   trash_items: TrashItemTable
   file_versions: FileVersionTable
+  object_lock_settings: ObjectLockSettingsTable
   shares: ShareTable
   share_claims: ShareClaimTable
   share_emails: ShareEmailTable
@@ -1034,6 +1035,20 @@ interface EntryHoldTable {
   user_id: string | null
   created_at: Generated<Date>
   released_at: Date | null
+  /** Null for a hold that somebody has created. */
+  object_lock: ObjectLockKind | null
+  /** The earlier version whose content an object lock keeps; null for what is at the path. */
+  version_id: string | null
+}
+
+export type RetentionMode = 'COMPLIANCE' | 'GOVERNANCE'
+export type ObjectLockKind = RetentionMode | 'LEGAL_HOLD'
+
+/** The storages with S3 Object Lock, and the retention of new objects. */
+interface ObjectLockSettingsTable {
+  provider_id: string
+  mode: RetentionMode | null
+  days: number | null
 }
 
 interface EntryLockTable {

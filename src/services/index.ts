@@ -12,6 +12,7 @@ import type { LostEvents } from './audit/queue.ts'
 import { createCatalogue } from './catalogue/index.ts'
 import { createEntryHolds } from './entry-metadata/holds.ts'
 import { createEntryLocks } from './entry-metadata/locks.ts'
+import { createObjectLocks } from './entry-metadata/object-locks.ts'
 import { createEntryMetadata, createEntryProperties, followJob } from './entry-metadata/properties.ts'
 import { createEntryFeed, createEvents } from './events/index.ts'
 import { Reservations } from './files/conflict.ts'
@@ -325,6 +326,7 @@ export function createServices(options: {
     entryLocks: createEntryLocks({ db, audit, guard: authentication.entryGuard }),
     quotas,
     entryHolds: createEntryHolds({ db, storage, audit, guard: authentication.entryGuard }),
+    objectLocks: createObjectLocks({ db, storage, audit, guard: authentication.entryGuard }),
     entryProperties: createEntryProperties({ db, storage, audit }),
     webhooks: createWebhooks({ db, secrets, audit, storage }),
     rotation: createRotation({ db, secrets }),

@@ -25,6 +25,7 @@ export function startBackgroundWork(services: Services, isRotating: boolean, log
     singleSignOn,
     uploads,
     entryLocks,
+    objectLocks,
     webhooks,
   } = services
   const sweep = (signal: AbortSignal) =>
@@ -36,6 +37,7 @@ export function startBackgroundWork(services: Services, isRotating: boolean, log
       jobs.sweep(signal),
       webhooks.sweep(signal),
       entryLocks.sweep(),
+      objectLocks.sweep(signal),
       audit.sweep(signal),
     ])
   const stops = [

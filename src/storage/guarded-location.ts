@@ -2,7 +2,7 @@ import type { StoragePath } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
 import type { VersionSettings } from '../db/entry-holds.ts'
 import type { BodyMeter } from './quota-guard.ts'
-import { ReadLocation } from './read-location.ts'
+import { type GuardedChange, ReadLocation } from './read-location.ts'
 import type { CheckedEntry } from './validate-entry.ts'
 import type { Keeping, VersionTraits } from './versions.ts'
 
@@ -11,22 +11,38 @@ export class GuardedLocation extends ReadLocation {
   /**
    * Requires that nothing prevents a change. Each change requires it, so call this only before work whose result becomes visible later.
    * @param change.isTree the entry and everything below it goes away or is replaced
+   * @param change.keeps whether the content of the file stays if versions are kept
    * @throws LOCKED, ON_HOLD
    */
-  async requireChangeable({ isTree } = { isTree: false }): Promise<void> {
+  async requireChangeable({
+    isTree = false,
+    keeps = false,
+  }: {
+    isTree?: boolean
+    keeps?: boolean
+  } = {}): Promise<void> {
     // Every change may add the entry to its folder or remove it from there, so a lock of the folder alone prevents it, too.
-    await this.context.changes.require(this.grant, { path: this.path, isTree, isMember: true })
+    const change = { path: this.path, isTree, isMember: true }
+    await this.context.changes.require(this.grant, keeps ? this.keepingContent(change) : change)
+  }
+
+  /** Returns a change after which the present content of the file is still there. Where no versions are kept, it is not. */
+  protected keepingContent(change: GuardedChange): GuardedChange {
+    const { provider, versions, isOverLocked } = this.context
+    if (!isOverLocked) return change
+    return { ...change, keepsContent: settings => versions.traitsOf(provider, settings).count > 0 }
   }
 
   /** Runs a change, which may take long. It ends with an error when a grant does, or when a lock or a hold begins to prevent it. */
   protected async runChange<T>(
     grants: readonly Grant[],
-    { isTree, isMember = true }: { isTree: boolean; isMember?: boolean },
+    { isTree, isMember = true, keeps = false }: { isTree: boolean; isMember?: boolean; keeps?: boolean },
     requestSignal: AbortSignal,
     work: (signal: AbortSignal, settings: VersionSettings) => Promise<T>,
   ): Promise<T> {
     const { activeGrants, changes } = this.context
-    const change = { path: this.path, isTree, isMember }
+    const bare = { path: this.path, isTree, isMember }
+    const change = keeps ? this.keepingContent(bare) : bare
     await activeGrants.confirm(grants)
     const settings = await changes.require(this.grant, change)
     using active = activeGrants.register(grants, requestSignal)
@@ -41,7 +57,7 @@ export class GuardedLocation extends ReadLocation {
     requestSignal: AbortSignal,
     work: (signal: AbortSignal, keeping: Keeping | null) => Promise<T>,
   ): Promise<T> {
-    return this.runChange(grants, change, requestSignal, (signal, settings) =>
+    return this.runChange(grants, { ...change, keeps: true }, requestSignal, (signal, settings) =>
       change.overwrite
         ? this.keeping(settings, signal, (keeping, granted) => work(granted, keeping))
         : work(signal, null),

@@ -41,6 +41,11 @@ export interface GuardedChange {
   isTree: boolean
   /** The entry is added to its folder or removed from it. */
   isMember: boolean
+  /**
+   * Returns whether the present content stays as a version, with the settings that are in effect. Then the lock of an object does not
+   * prevent the change. Default: it does not stay.
+   */
+  keepsContent?: ((settings: VersionSettings) => boolean) | undefined
 }
 
 /** Decides whether something other than rights prevents a change: the lock of another member, or a hold. */
@@ -67,6 +72,8 @@ export interface ProviderContext {
   writeTracker: WriteTracker
   contents: ContentTracker
   versions: VersionStore
+  /** See `WriteLocation.overLocked`. */
+  isOverLocked?: boolean
 }
 
 /** The maximum number of entries per page of a listing. */

@@ -1,11 +1,12 @@
 import type { Readable } from 'node:stream'
 import type { Call } from '../../adapters/contract.ts'
 import { childOf, nameOf, type StoragePath, trashFolder } from '../auth/path.ts'
+import { AppError } from '../errors.ts'
 import { callAdapter, callAdapterForChange, isStorageError } from './adapter-call.ts'
 import { ContentHash } from './content-hash.ts'
 import { GuardedLocation } from './guarded-location.ts'
 import { countsNothing, meteredBody } from './quota-guard.ts'
-import { type ReadLocation, requireWithin } from './read-location.ts'
+import { type ChangeGuard, type ReadLocation, requireWithin } from './read-location.ts'
 import { ResumableLocation } from './resumable-write.ts'
 import { runWithTimeout, writeWithTimeout } from './transfer-timeouts.ts'
 import { checkTrashId, nativeTrash, trashPath } from './trash.ts'
@@ -71,17 +72,49 @@ export class WriteLocation extends GuardedLocation {
   }
 
   /**
+   * Returns the location for what clients of S3 do with objects: what S3 Object Lock keeps may be replaced and deleted, if its content
+   * stays as a version. Other changes of it are refused as elsewhere.
+   */
+  get overLocked(): WriteLocation {
+    return new WriteLocation({ ...this.context, isOverLocked: true }, this.grant, this.path)
+  }
+
+  /** Whether only the lock of an object prevents that the file goes away, so that its content may become a version. @throws LOCKED, ON_HOLD */
+  async isLockedObject(): Promise<boolean> {
+    if (!this.context.isOverLocked) return false
+    try {
+      await this.requireChangeable({ isTree: true })
+      return false
+    } catch (error) {
+      if (!(error instanceof AppError) || error.reason !== 'ON_HOLD') throw error
+      await this.requireChangeable({ isTree: true, keeps: true })
+      return true
+    }
+  }
+
+  /**
    * Deletes a file whose content stays as an earlier version.
    * @param moveTo moves the file, which nothing else replaces meanwhile
    * @returns false if no versions are kept: nothing was done
    */
   async deleteToVersions(
     signal: AbortSignal,
-    moveTo: (version: WriteLocation) => Promise<CheckedEntry>,
+    moveTo: (version: WriteLocation, file: WriteLocation) => Promise<CheckedEntry>,
   ): Promise<boolean> {
-    const change = { path: this.path, isTree: true, isMember: true }
-    return this.keeping(await this.context.changes.require(this.grant, change), signal, async keeping => {
-      await keeping?.preserve(path => moveTo(new WriteLocation(this.context, this.grant, path)))
+    const { changes } = this.context
+    const change = this.keepingContent({ path: this.path, isTree: true, isMember: true })
+    return this.keeping(await changes.require(this.grant, change), signal, async keeping => {
+      // The steps of the deletion, such as that of a file that was copied, may do what the whole may.
+      const { keepsContent } = change
+      const stepChanges: ChangeGuard = {
+        ...changes,
+        require: (grant, step) => changes.require(grant, { ...step, keepsContent }),
+        watch: (grant, step, cancel) => changes.watch(grant, { ...step, keepsContent }, cancel),
+      }
+      const context = { ...this.context, changes: stepChanges }
+      await keeping?.preserve(path =>
+        moveTo(new WriteLocation(context, this.grant, path), new WriteLocation(context, this.grant, this.path)),
+      )
       return keeping !== null
     })
   }
@@ -97,7 +130,7 @@ export class WriteLocation extends GuardedLocation {
       wrote: (entry, sha256) => contents.wrote(this, entry, sha256),
       track: work => writeTracker.track(this.grant, this.path, work),
       complete: async (signal, { overwrite }, work) => {
-        const change = { path: this.path, isTree: false, isMember: true }
+        const change = this.keepingContent({ path: this.path, isTree: false, isMember: true })
         const settings = await this.context.changes.require(this.grant, change)
         return overwrite ? this.keeping(settings, signal, work) : work(null, signal)
       },

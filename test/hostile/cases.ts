@@ -149,6 +149,8 @@ async function tryKey(on: Attack, path: string, isPlain: boolean): Promise<void>
   await call('HEAD', at)
   await call('PUT', at, { body: 'stored over S3' })
   await call('PUT', `${bucket}${base}/copied-over-s3`, { headers: source })
+  await call('GET', `${at}?retention`)
+  await call('PUT', `${at}?legal-hold`, { body: '<LegalHold><Status>ON</Status></LegalHold>' })
   for (const query of ['list-type=2&prefix=', 'list-type=2&delimiter=%2F&start-after=', 'delimiter=%2F&prefix=']) {
     const text = encodeURIComponent(path.replace(/^\//, ''))
     const { status, text: xml } = await call('GET', `${bucket}?encoding-type=url&${query}${text}`)

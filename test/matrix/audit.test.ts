@@ -46,7 +46,9 @@ const fails = (row: string) =>
 function actionOf(row: string): string {
   const { audit } = routes[row] ?? {}
   if (audit) return audit
-  if (row.includes('/api/upload/') || / as a part$| an upload$/.test(row)) return 'UPLOAD'
+  if (row.includes('/api/upload/') || / as a part$| an upload$| with a lock$/.test(row)) return 'UPLOAD'
+  if (/^PUT .* of the (?:retention|legal-hold)$/.test(row)) return 'HOLD_CREATE'
+  if (row === 'PUT /s3/* of the object lock') return 'PROVIDER_UPDATE'
   if (row.includes('/api/download/') || row === 'HEAD /s3/*') return 'DOWNLOAD'
   const options = built.getMutationType()?.getFields()[row.replace('Mutation.', '')]?.extensions.pothosOptions
   return isMutation(row) ? (options as { audit: string }).audit : 'READ'

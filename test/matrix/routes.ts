@@ -12,6 +12,7 @@ const signedIn: Need = { who: 'anybody signed in' }
 const readPaths: Need = { who: 'anybody signed in', scope: 'read', where: 'paths' }
 const writePaths: Need = { who: 'anybody signed in', scope: 'write', where: 'paths' }
 
+const adminPaths: Need = { who: 'anybody signed in', scope: 'admin', where: 'paths' }
 const writeSomewhere: Need = { who: 'anybody signed in', scope: 'write' }
 
 const boundary = 'a-boundary-of-this-test'
@@ -331,6 +332,35 @@ const s3Routes: Readonly<Record<string, RouteRow>> = {
   'GET /s3/* of the versions': s3Bucket('GET', { needs: readBucket }, '?versions&max-keys=10'),
   'GET /s3/* of the tags': s3('GET', { needs: readPaths, takes: ['file'] }, ({ locations: [at] }) => ({
     path: `${keyOf(at)}?tagging`,
+  })),
+  // Without settings of the bucket, which would change other calls, a call about locks is refused after it is authorized.
+  'GET /s3/* of the object lock': s3Bucket('GET', { needs: readBucket, bounces: true }, '?object-lock'),
+  'PUT /s3/* of the object lock': s3(
+    'PUT',
+    { needs: { ...adminPaths, where: 'whole' }, takes: ['provider'], bounces: true },
+    ({ locations: [at] }) => ({ path: `/s3/${encodeURIComponent(at?.provider ?? '')}?object-lock`, body: '<x/>' }),
+  ),
+  ...Object.fromEntries(
+    ['retention', 'legal-hold'].flatMap(lock => [
+      [
+        `GET /s3/* of the ${lock}`,
+        s3('GET', { needs: readPaths, takes: ['file'], bounces: true }, ({ locations: [at] }) => ({
+          path: `${keyOf(at)}?${lock}`,
+        })),
+      ],
+      [
+        `PUT /s3/* of the ${lock}`,
+        s3('PUT', { needs: adminPaths, takes: ['file'], bounces: true }, ({ locations: [at] }) => ({
+          path: `${keyOf(at)}?${lock}`,
+          body: lock === 'retention' ? '<Retention/>' : '<LegalHold><Status>ON</Status></LegalHold>',
+        })),
+      ],
+    ]),
+  ),
+  'PUT /s3/* with a lock': s3('PUT', { needs: adminPaths, takes: ['new'], bounces: true }, ({ locations: [at] }) => ({
+    path: keyOf(at),
+    headers: { 'x-amz-object-lock-legal-hold': 'ON' },
+    body: 'x',
   })),
   'GET /s3/* as a list': s3Bucket('GET', { needs: readBucket }, '?max-keys=10'),
   'GET /s3/* as a list of folders': s3Bucket('GET', { needs: readBucket }, '?list-type=2&max-keys=10&delimiter=%2F'),

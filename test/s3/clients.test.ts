@@ -5,10 +5,11 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { DeleteObjectCommand, ListObjectVersionsCommand, PutObjectLockConfigurationCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { requirePrograms } from '../servers/programs.ts'
 import { atNight } from '../support/extent.ts'
-import { createS3World } from './world.ts'
+import { codeOf, createS3World } from './world.ts'
 
 const run = promisify(execFile)
 const mib = 1024 * 1024
@@ -20,7 +21,7 @@ t.test('programs that speak S3', async t => {
     packages: ['rclone', 'restic', 's3cmd'],
     instead: 'put rclone, restic and s3cmd on PATH',
   })
-  const world = await createS3World(t, { settings: { s3Domain: 'localhost' } })
+  const world = await createS3World(t, { settings: { s3Domain: 'localhost', versionCount: 20, versionDays: 30 } })
   const { app, root } = world
   const { accessKeyId, secretAccessKey } = (await world.createKey()).s3
   const home = await mkdtemp(join(tmpdir(), 'stowage-clients-'))
@@ -95,6 +96,62 @@ t.test('programs that speak S3', async t => {
     await call('restic', ...repository, 'backup', 'in/plain.txt')
     await call('restic', ...repository, 'forget', '--keep-last', '1', '--group-by', '', '--prune')
     await call('restic', ...repository, 'check')
+  })
+
+  await t.test('rclone and restic back up into a bucket with Object Lock', async t => {
+    const { s3: keys } = await world.createKey({ scopes: ['admin'] })
+    const configure = new PutObjectLockConfigurationCommand({
+      Bucket: 'files',
+      ObjectLockConfiguration: {
+        ObjectLockEnabled: 'Enabled',
+        Rule: { DefaultRetention: { Mode: 'COMPLIANCE', Days: 30 } },
+      },
+    })
+    const s3 = world.client(keys)
+    await s3.send(configure)
+    const versions = async (prefix: string) => {
+      const page = await s3.send(new ListObjectVersionsCommand({ Bucket: 'files', Prefix: prefix }))
+      return (page.Versions ?? []).map(({ Key = '', VersionId, IsLatest }) => ({ Key, VersionId, IsLatest }))
+    }
+    const refused = (key: { Key: string; VersionId?: string | undefined }) =>
+      codeOf(s3.send(new DeleteObjectCommand({ Bucket: 'files', ...key })))
+
+    await mkdir(join(home, 'small'))
+    await writeFile(join(home, 'small/a'), 'first')
+    await call('rclone', 'sync', '--modify-window', '1ms', 'small', 's:files/locked')
+    await writeFile(join(home, 'small/a'), 'second one')
+    await writeFile(join(home, 'small/b'), 'b')
+    await call('rclone', 'sync', '--modify-window', '1ms', 'small', 's:files/locked')
+    await rm(join(home, 'small/a'))
+    await call('rclone', 'sync', '--modify-window', '1ms', 'small', 's:files/locked')
+    t.equal(await call('rclone', 'lsf', 's:files/locked'), 'b\n', 'what it deletes is gone from the list')
+    const kept = await versions('locked/')
+    t.same(
+      kept
+        .map(({ Key }) => Key)
+        .filter(key => !key.endsWith('/'))
+        .sort(),
+      ['locked/a', 'locked/a', 'locked/b'],
+    )
+    for (const { Key, VersionId } of kept) {
+      if (!Key.endsWith('/')) t.equal(await refused({ Key, VersionId }), 'AccessDenied')
+    }
+
+    // restic replaces nothing, but deletes its own locks and, with `forget --prune`, its packs.
+    await writeFile(join(home, 'small/c'), randomBytes(20_000))
+    const repository = ['-r', `s3:http://localhost:${port}/files/locked-restic`, '-o', 's3.bucket-lookup=path']
+    await call('restic', ...repository, 'init')
+    await call('restic', ...repository, 'backup', 'small')
+    await writeFile(join(home, 'small/c'), randomBytes(20_000))
+    await call('restic', ...repository, 'backup', 'small')
+    await call('restic', ...repository, 'forget', '--keep-last', '1', '--prune')
+    await call('restic', ...repository, 'check', '--read-data')
+    await call('restic', ...repository, 'restore', 'latest', '--target', 'out/locked')
+    t.same(await readFile(join(home, 'out/locked/small/c')), await readFile(join(home, 'small/c')))
+    const stored = await versions('locked-restic/data/')
+    const gone = stored.filter(({ Key, IsLatest }) => !IsLatest && !Key.endsWith('/'))
+    t.ok(gone.length > 0, 'pruned packs are versions')
+    for (const key of gone) t.equal(await refused(key), 'AccessDenied')
   })
 
   await atNight(t, 's3cmd puts, lists, gets and deletes', async t => {

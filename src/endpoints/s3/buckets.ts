@@ -63,8 +63,16 @@ export const createBucket: S3Operation<BucketCall> = {
 /** An empty location is the region us-east-1. */
 export const getBucketLocation = emptyResult('location', 'LocationConstraint')
 
-/** Buckets have no versions. */
-export const getBucketVersioning = emptyResult('versioning', 'VersioningConfiguration')
+/** Earlier versions expire, so only a bucket with Object Lock says that it has them: clients require it there. */
+export const getBucketVersioning: S3Operation<BucketCall> = {
+  method: 'GET',
+  selects: ['versioning'],
+  async run({ services, request, reply, providerId }) {
+    await services.providers.get(request.viewer, providerId)
+    const isOn = (await services.objectLocks.settings(request.viewer, providerId)) !== null
+    return sendXml(reply, result('VersioningConfiguration', isOn ? [element('Status', 'Enabled')] : []))
+  },
+}
 
 /** Returns an operation whose result is empty for each bucket that the viewer can access. */
 function emptyResult(parameter: string, root: string): S3Operation<BucketCall> {

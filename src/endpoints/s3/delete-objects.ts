@@ -8,6 +8,7 @@ import { readXml } from './body.ts'
 import { emptyTag, listedTag, quoteTag, type Tagged } from './conditions.ts'
 import { codeOf, explainBucket, noSuchKey, S3Error } from './errors.ts'
 import { parseVersion } from './list-versions.ts'
+import { bypassesGovernance } from './object-lock.ts'
 import type { BucketCall, ObjectCall, S3Operation } from './operation.ts'
 import { type ObjectPath, parseKey } from './request.ts'
 import { element, result, sendXml, type Xml } from './xml.ts'
@@ -33,7 +34,8 @@ export const deleteObject: S3Operation<ObjectCall> = {
     const earlier = parseVersion(version)
     const other = otherConditions.find(name => headers[name] !== undefined)
     if (other !== undefined) throw onlyTags(other)
-    const removal = { permanent: version !== undefined, match: headers['if-match'] }
+    const bypasses = bypassesGovernance(headers)
+    const removal = { permanent: version !== undefined, match: headers['if-match'], bypasses }
     await (earlier === undefined ? remove(call, call, removal) : removeVersion(call, call.path, earlier, removal))
     return call.reply.status(204).send()
   },
@@ -41,12 +43,13 @@ export const deleteObject: S3Operation<ObjectCall> = {
 
 /** A version that is not kept any more counts as deleted. */
 async function removeVersion(
-  { services, request, providerId }: BucketCall,
+  { services, request, providerId, signal }: BucketCall,
   path: string,
   version: string,
-  { match }: Removal,
+  { match, bypasses }: Removal,
 ): Promise<void> {
   if (match !== undefined) throw new S3Error('NotImplemented', 'This server deletes versions without conditions.')
+  if (bypasses) await services.objectLocks.bypass(request.viewer, { providerId, path, version }, signal)
   const id = formatKeptId({ id: version, providerId, path })
   await services.versions.delete(request.viewer, { id }).catch(error => {
     if (toAppError(error).reason !== 'NOT_FOUND') throw error
@@ -57,15 +60,21 @@ interface Removal {
   permanent: boolean
   /** As in If-Match. */
   match: string | undefined
+  /** Whether a retention in the mode GOVERNANCE ends before. */
+  bypasses: boolean
 }
 
 /** Deletes a file or, for a key that ends in "/", an empty folder. @throws as `Files.delete` */
-async function remove(call: BucketCall, { path, isFolder }: ObjectPath, { permanent, match }: Removal): Promise<void> {
+async function remove(call: BucketCall, { path, isFolder }: ObjectPath, removal: Removal): Promise<void> {
   const { services, request, providerId, signal } = call
+  const { permanent, match } = removal
+  if (permanent && !isFolder && removal.bypasses) {
+    await services.objectLocks.bypass(request.viewer, { providerId, path }, signal)
+  }
   const only = isFolder ? ('directory' as const) : ('file' as const)
   const tagIn = (entry: Tagged) => (isFolder ? emptyTag : listedTag(entry))
   const condition = match === undefined ? undefined : (entry: Tagged) => namesTag(match, tagIn(entry), 'strong')
-  const options = { recursive: false, only, permanent, keepsVersions: true, condition }
+  const options = { recursive: false, only, permanent, keepsVersions: true, overLocked: true, condition }
   try {
     await services.files.delete(request.viewer, { providerId, path }, options, signal)
   } catch (error) {
@@ -142,8 +151,9 @@ function failed(key: string, error: AppError): Xml {
 async function readDelete({ request }: BucketCall): Promise<{ keys: DeletedKey[]; isQuiet: boolean }> {
   const keys: DeletedKey[] = []
   let isQuiet = false
+  const bypasses = bypassesGovernance(request.headers)
   await readXml(request, 'Delete', child => {
-    if (child.name === 'Object') keys.push(keyOf(child))
+    if (child.name === 'Object') keys.push({ ...keyOf(child), bypasses })
     else if (child.name === 'Quiet') isQuiet = textOf(child).trim() === 'true'
     if (keys.length > maxKeys) throw wrongNumber()
   })
@@ -155,7 +165,7 @@ function wrongNumber(): S3Error {
   return new S3Error('MalformedXML', `A request deletes 1 to ${maxKeys} objects.`)
 }
 
-function keyOf(object: XmlElement): DeletedKey {
+function keyOf(object: XmlElement): Omit<DeletedKey, 'bypasses'> {
   const texts = new Map(elementsOf(object).map(child => [child.name, textOf(child)]))
   const version = texts.get('VersionId') || undefined
   parseVersion(version)

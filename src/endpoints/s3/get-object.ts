@@ -8,6 +8,7 @@ import { emptyTag, tagOf } from './conditions.ts'
 import { noSuchKey, S3Error } from './errors.ts'
 import { parseVersion } from './list-versions.ts'
 import { timeMetadata } from './metadata.ts'
+import { lockHeaders } from './object-lock.ts'
 import type { ObjectCall, S3Operation } from './operation.ts'
 import { element, result, sendXml } from './xml.ts'
 
@@ -47,11 +48,17 @@ async function sendObject({
   const version = parseVersion(query.get('versionId'))
   if (version !== undefined) reply.header('x-amz-version-id', version)
   const open = isFolder ? null : openFor(request, null)
+  const object = { providerId, path, version }
+  let locks = {}
   await serveDownload(request, reply, {
-    withDownload: use => services.files.download(request.viewer, { providerId, path, version }, signal, open, use),
+    withDownload: use =>
+      services.files.download(request.viewer, object, signal, open, async (found, running) => {
+        locks = lockHeaders(await services.objectLocks.of(request.viewer, object))
+        return use(found, running)
+      }),
     present({ entry }) {
       if (isFolder) throw noSuchKey()
-      return presentationOf(entry, replaced)
+      return presentationOf(entry, { ...replaced, ...locks })
     },
     async sendFolder({ entry }) {
       if (!isFolder) throw noSuchKey()

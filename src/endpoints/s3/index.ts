@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { requireViewer } from '../../auth/viewer.ts'
 import { defaultBodyLimit, inTwoSteps, type Serve } from '../../http/admission.ts'
 import { authenticateUnknownBelow } from '../../http/authentication.ts'
+import { continueOnRead } from '../../http/connection/body-bounds.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
 import { acceptForms } from '../../http/content/form-parts.ts'
 import { formatErrorsBelow } from '../../http/errors.ts'
@@ -23,6 +24,15 @@ import { listObjectsV1, listObjectsV2 } from './list-objects.ts'
 import { listMultipartUploads, listParts } from './list-uploads.ts'
 import { listObjectVersions } from './list-versions.ts'
 import { abortMultipartUpload, completeMultipartUpload, createMultipartUpload, uploadPart } from './multipart.ts'
+import {
+  getObjectLegalHold,
+  getObjectLockConfiguration,
+  getObjectRetention,
+  hasLockDocument,
+  putObjectLegalHold,
+  putObjectLockConfiguration,
+  putObjectRetention,
+} from './object-lock.ts'
 import { type BucketCall, findOperation, type ObjectCall, type S3Call, type S3Operation } from './operation.ts'
 import { formLimits, postObject } from './post-form.ts'
 import { putObject } from './put-object.ts'
@@ -34,6 +44,8 @@ const onBucket: readonly S3Operation<BucketCall>[] = [
   createBucket,
   getBucketLocation,
   getBucketVersioning,
+  getObjectLockConfiguration,
+  putObjectLockConfiguration,
   listObjectVersions,
   listObjectsV2,
   listObjectsV1,
@@ -44,6 +56,10 @@ const onObject: readonly S3Operation<ObjectCall>[] = [
   getObject,
   headObject,
   getObjectTagging,
+  getObjectRetention,
+  putObjectRetention,
+  getObjectLegalHold,
+  putObjectLegalHold,
   putObject,
   deleteObject,
   createMultipartUpload,
@@ -62,7 +78,8 @@ export async function registerS3(app: FastifyInstance, services: Services, setti
   const { authorize, handler } = inTwoSteps((request, reply) => open(services, request, reply))
   const parsed = { kind: 'parsed', maxBytes: defaultBodyLimit, authorize } as const
   const below = `${s3Path}/*`
-  const upload = { ...common, audit: 'UPLOAD', body: { kind: 'file', authorize }, continuesLater: true } as const
+  const objectBody = { ...parsed, isFile: (request: FastifyRequest) => !hasLockDocument(request) }
+  const upload = { ...common, audit: 'UPLOAD', body: objectBody, continuesLater: true } as const
   app.route({ method: 'PUT', url: below, config: upload, handler })
   const config = { ...common, body: parsed }
   app.route({ method: ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'], url: s3Path, config, handler })
@@ -103,6 +120,8 @@ async function open(services: Services, request: FastifyRequest, reply: FastifyR
   } catch (error) {
     explained(error)
   }
+  // The body is read before the operation runs.
+  if (request.method === 'PUT' && hasLockDocument(request)) continueOnRead(request.raw, reply)
   return () => operation.run(at).catch(explained)
 }
 

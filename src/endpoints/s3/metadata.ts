@@ -16,9 +16,6 @@ const optional = new Set(
 /** Headers that promise something which this server cannot keep. */
 const refused = [
   'content-encoding',
-  'x-amz-object-lock-legal-hold',
-  'x-amz-object-lock-mode',
-  'x-amz-object-lock-retain-until-date',
   'x-amz-server-side-encryption',
   'x-amz-server-side-encryption-aws-kms-key-id',
   'x-amz-server-side-encryption-customer-algorithm',

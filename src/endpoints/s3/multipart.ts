@@ -9,6 +9,7 @@ import { objectBody, readXml } from './body.ts'
 import { listedTag, parseConditions, requireSource } from './conditions.ts'
 import { explainBucket, explainUpload, S3Error } from './errors.ts'
 import { parseModifiedAt, requireStorable } from './metadata.ts'
+import { formatLock, parseLock, parseStoredLock, requireMayLock } from './object-lock.ts'
 import type { ObjectCall, S3Operation } from './operation.ts'
 import { type ObjectName, parseCopyRange, parseCopySource } from './request.ts'
 import { element, result, sendXml } from './xml.ts'
@@ -18,12 +19,17 @@ export const createMultipartUpload: S3Operation<ObjectCall> = {
   audit: 'UPLOAD',
   selects: ['uploads'],
   authorize: requireMayUpload,
-  async run({ services, request, reply, bucket, key, providerId, path, isFolder, signal }) {
+  async run(call) {
+    const { services, request, reply, bucket, key, providerId, path, isFolder, signal } = call
     requireStorable(request.headers)
+    const lock = parseLock(request.headers)
+    await requireMayLock(call, lock)
     const modifiedAt = parseModifiedAt(request.headers) ?? null
     if (isFolder) throw new S3Error('InvalidArgument', 'A key that ends in "/" is a folder, which has no content.')
     const mimeType = parseMimeType(request.headers['content-type']) ?? null
-    const uploadId = await services.multipart.create(request.viewer, { providerId, path, mimeType, modifiedAt }, signal)
+    const metadata = lock ? formatLock(lock) : ''
+    const upload = { providerId, path, mimeType, modifiedAt, metadata }
+    const uploadId = await services.multipart.create(request.viewer, upload, signal)
     return sendXml(
       reply,
       result('InitiateMultipartUploadResult', [
@@ -87,7 +93,12 @@ export const completeMultipartUpload: S3Operation<ObjectCall> = {
     const parts = await readParts(call)
     const { isConditional, conflict, condition } = parseConditions(request.headers)
     const completing = services.multipart
-      .complete(request.viewer, uploadOf(call), parts, { conflict, condition }, signal)
+      .metadataOf(request.viewer, uploadOf(call))
+      .then(metadata =>
+        services.objectLocks.storing(request.viewer, call, parseStoredLock(metadata), () =>
+          services.multipart.complete(request.viewer, uploadOf(call), parts, { conflict, condition }, signal),
+        ),
+      )
       .catch(error => explainUpload(error, call.providerId))
     const stored = await asTransfer(request.server, settleConditional(completing, isConditional))
     return sendXml(

@@ -20,6 +20,7 @@ import { listedTag } from './conditions.ts'
 import { explainBucket, S3Error } from './errors.ts'
 import { type Policy, parsePolicy, requireAllowed, type SizeRange } from './form-policy.ts'
 import { parseModifiedAt, requireStorable } from './metadata.ts'
+import { parseLock } from './object-lock.ts'
 import { parseKey, requireKeyLength, targetOf } from './request.ts'
 import { encodeKey } from './signature.ts'
 import { parseFormSignature, verifyFormSignature } from './verify-signature.ts'
@@ -149,9 +150,10 @@ async function store(
   const file = Readable.from(withSizes(wholePart(form.file.file, form.parts), sizes), { objectMode: false })
   const { body } = await withChecksum(file, fields)
   const providerId = await services.providers.idOf(viewer, bucket)
-  const input = { providerId, path, conflict: 'REPLACE' as const, body, mimeType, modifiedAt }
-  const stored = await services.files
-    .upload(viewer, input, requestSignal(request))
+  const input = { providerId, path, conflict: 'REPLACE' as const, body, mimeType, modifiedAt, overLocked: true }
+  const upload = () => services.files.upload(viewer, input, requestSignal(request))
+  const stored = await services.objectLocks
+    .storing(viewer, { providerId, path }, parseLock(headers), upload)
     .catch(error => Promise.reject(explainBucket(error, providerId)))
   return respond(request, reply, { fields, bucket, key, tag: listedTag(stored) })
 }

@@ -9,6 +9,7 @@ import { objectBody } from './body.ts'
 import { emptyTag, listedTag, parseConditions, requireSource } from './conditions.ts'
 import { explainBucket, S3Error } from './errors.ts'
 import { parseModifiedAt, requireStorable } from './metadata.ts'
+import { parseLock, requireMayLock } from './object-lock.ts'
 import type { ObjectCall, S3Operation } from './operation.ts'
 import { type ObjectName, parseCopySource } from './request.ts'
 import { element, result, sendXml, type Xml } from './xml.ts'
@@ -28,6 +29,8 @@ async function storeObject(call: ObjectCall): Promise<unknown> {
   const { services, request, reply, providerId, path, isFolder, signal } = call
   const { headers, raw, viewer } = request
   const modifiedAt = parseModifiedAt(headers)
+  const lock = parseLock(headers)
+  await requireMayLock(call, lock)
   const { body, size, digests, checksum } = await objectBody(request)
   continueOnRead(raw, reply)
   if (isFolder) {
@@ -38,8 +41,10 @@ async function storeObject(call: ObjectCall): Promise<unknown> {
   const { isConditional, ...conditions } = parseConditions(headers)
   const mimeType = parseMimeType(headers['content-type'])
   const input = { providerId, path, body, size, digests, mimeType, modifiedAt, isAwaiting: awaitsContinue(raw) }
-  const storing = services.files.upload(viewer, { ...input, ...conditions }, signal)
-  const stored = await settleConditional(storing, isConditional)
+  const storing = () => services.files.upload(viewer, { ...input, ...conditions, overLocked: true }, signal)
+  const stored = await services.objectLocks.storing(viewer, { providerId, path }, lock, () =>
+    settleConditional(storing(), isConditional),
+  )
   return reply.headers({ ETag: formatTag(listedTag(stored)), ...checksum() }).send()
 }
 
@@ -68,11 +73,14 @@ async function copyObject(call: ObjectCall, { bucket, ...object }: ObjectName): 
   await requireSource(call, source)
   const { conflict, condition, isConditional } = parseConditions(request.headers)
   if (condition) throw new S3Error('NotImplemented', 'The only condition on the copy is "If-None-Match: *".')
-  const input = { ...from, toProviderId: providerId, toPath, conflict, only: 'file' as const }
-  const copying = services.files.copy(request.viewer, input, signal)
-  const copy = await settleConditional(copying, isConditional).catch(error =>
-    Promise.reject(explain(explainBucket(error, source.providerId), isSame)),
-  )
+  const input = { ...from, toProviderId: providerId, toPath, conflict, only: 'file' as const, overLocked: true }
+  const copying = () =>
+    settleConditional(services.files.copy(request.viewer, input, signal), isConditional).catch(error =>
+      Promise.reject(explain(explainBucket(error, source.providerId), isSame)),
+    )
+  const lock = parseLock(request.headers)
+  await requireMayLock(call, lock)
+  const copy = await services.objectLocks.storing(request.viewer, { providerId, path: toPath }, lock, copying)
   return sendXml(reply, copied(copy.modifiedAt ?? new Date(), listedTag(copy)))
 }
 

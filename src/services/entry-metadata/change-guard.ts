@@ -12,6 +12,8 @@ import {
   type EntryHold,
   findChangeFlags,
   findHoldWithin,
+  type ObjectLockSettings,
+  type VersionSettings,
 } from '../../db/entry-holds.ts'
 import { batchedLocks, type EntryLock, listLocksWithin } from '../../db/entry-locks.ts'
 import { AppError } from '../../errors.ts'
@@ -22,6 +24,13 @@ import type { RightsMemory } from '../people/rights-memory.ts'
 export const maxLocks = 1000
 /** Milliseconds between two checks of the changes that are running. */
 const watchInterval = 400
+
+const noFlags = {
+  hasLocks: false,
+  hasHolds: false,
+  versions: { versionCount: 0, versionDays: null },
+  objectLock: null,
+} as const satisfies Omit<ChangeFlags, 'version'>
 
 type IsHeld = (lock: EntryLock) => boolean
 
@@ -39,7 +48,7 @@ export function createEntryGuard(options: { db: Database; memory: RightsMemory; 
   async function flagsOf(providerId: string): Promise<Omit<ChangeFlags, 'version'>> {
     // A text from a client may name no provider.
     const found = isId(providerId) ? await remembered(providerId) : null
-    return found ?? { hasLocks: false, hasHolds: false, versions: { versionCount: 0, versionDays: null } }
+    return found ?? noFlags
   }
 
   /** Returns the locks that hold for a path: its own, and the deep ones of the folders around it. */
@@ -78,15 +87,21 @@ export function createEntryGuard(options: { db: Database; memory: RightsMemory; 
   }
 
   /** @throws ON_HOLD */
-  async function checkHolds(providerId: string, { path, isTree }: GuardedChange): Promise<void> {
-    const [around] = await holdsAround(providerId, path)
-    const hold = around ?? (isTree ? await findHoldWithin(db, providerId, path) : null)
+  async function checkHolds(
+    providerId: string,
+    { path, isTree, keepsContent }: GuardedChange,
+    versions: VersionSettings,
+  ): Promise<void> {
+    // The lock of an object is one of its content, which the change does not take away.
+    const ofObjects = !keepsContent?.(versions)
+    const around = (await holdsAround(providerId, path)).find(({ objectLock }) => ofObjects || objectLock === null)
+    const hold = around ?? (isTree ? await findHoldWithin(db, { providerId, path }, { ofObjects }) : null)
     if (hold) throw heldBy(hold, path)
   }
 
   const require: ChangeGuard['require'] = async ({ viewer, providerId }, change) => {
     const { hasHolds, hasLocks, versions } = await flagsOf(providerId)
-    if (hasHolds) await checkHolds(providerId, change)
+    if (hasHolds) await checkHolds(providerId, change, versions)
     if (hasLocks) await checkLocks(providerId, change, lock => isHolder(viewer, lock))
     return versions
   }
@@ -115,7 +130,17 @@ export function createEntryGuard(options: { db: Database; memory: RightsMemory; 
     return { [Symbol.dispose]: () => void running.delete(check) }
   }
 
-  return { locksOf, holdsOf, requireUnlocked, changes: { require, versionSettings, watch } satisfies ChangeGuard }
+  /** Returns the settings of S3 Object Lock of a provider; null where it is off. */
+  const objectLockSettings = async (providerId: string): Promise<ObjectLockSettings | null> =>
+    (await flagsOf(providerId)).objectLock
+
+  return {
+    locksOf,
+    holdsOf,
+    objectLockSettings,
+    requireUnlocked,
+    changes: { require, versionSettings, watch } satisfies ChangeGuard,
+  }
 }
 
 /** Returns whether a lock is the viewer's. The recipients of a share link are not the member who shared. */

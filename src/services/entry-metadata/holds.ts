@@ -56,7 +56,7 @@ export function createEntryHolds(options: { db: Database; storage: Storage; audi
       return audit.recorded(viewer, 'HOLD_CREATE', { location: locationOf(input) }, async recording => {
         const [granted] = authorize(viewer, needs.hold, input)
         const reason = parseReason(input.reason)
-        const until = input.until && parseUntil(input.until)
+        const until = input.until && parseHoldEnd(input.until)
         await (await storage.readAt(granted)).stat(signal)
         const { providerId, path, workspaceId, viewer: present } = granted
         const hold = {
@@ -67,11 +67,12 @@ export function createEntryHolds(options: { db: Database; storage: Storage; audi
           reason,
           until,
           userId: present.member.userId,
+          objectLock: null,
         }
         recording.add({ details: { holdId: hold.id, reason, until: until?.toISOString() ?? null } })
         return recording.commit(async change => {
           await lockProvider(change, providerId)
-          if ((await countActiveHolds(change, providerId)) >= maxHolds) throw tooManyHolds()
+          if ((await countActiveHolds(change, providerId, { ofObjects: false })) >= maxHolds) throw tooManyHolds()
           return insertHold(change, hold)
         })
       })
@@ -123,7 +124,7 @@ function parseReason(text: string): string {
   throw new AppError('INVALID_INPUT', `The reason of a hold has 1 to ${maxHoldReason} characters.`)
 }
 
-function parseUntil(date: Date): Date {
+export function parseHoldEnd(date: Date): Date {
   const until = parseFuture(date, 'The end of a hold')
   const latest = new Date()
   latest.setFullYear(latest.getFullYear() + maxHoldTime)

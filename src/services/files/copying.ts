@@ -219,10 +219,10 @@ interface CopiedFile {
 
 /** Deletes a file. Its content stays as an earlier version if the provider keeps versions. */
 export async function deleteFile(file: WriteLocation, seen: CheckedEntry, signal: AbortSignal): Promise<void> {
-  const isKept = await file.deleteToVersions(signal, async version => {
-    const moved = await file.moveTo(version, signal, { overwrite: true, seen })
+  const isKept = await file.deleteToVersions(signal, async (version, going) => {
+    const moved = await going.moveTo(version, signal, { overwrite: true, seen })
     const options = { existing: null, overwrite: true, signal }
-    return moved ?? ((await copyAndDelete(file, seen, version, options)) as CheckedEntry)
+    return moved ?? ((await copyAndDelete(going, seen, version, options)) as CheckedEntry)
   })
   if (!isKept) await file.delete(signal, seen)
 }

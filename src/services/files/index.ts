@@ -255,6 +255,7 @@ export function createFiles(options: {
      * it is just deleted.
      * @param options.only the kind of entry to delete. Default: both
      * @param options.permanent deletes the entry even if the provider has a trash
+     * @param options.overLocked whether a locked object may go to the versions. See `WriteLocation.overLocked`
      * @param options.keepsVersions whether the earlier versions stay although the deletion is permanent. Default: they go, too
      * @param options.condition returns whether the entry may be deleted. A change between this check and the deletion is not detected
      * @throws as `stat`; ROOT_IS_FIXED; NOT_A_FILE or NOT_A_FOLDER if the entry is not of the kind `only`; PRECONDITION_FAILED if the
@@ -263,7 +264,7 @@ export function createFiles(options: {
     delete(
       viewer: Viewer | null,
       input: Asked<typeof needs.delete>,
-      { recursive, only, permanent = false, keepsVersions = false, condition }: transfer.DeleteOptions,
+      { recursive, only, permanent = false, keepsVersions = false, overLocked, condition }: transfer.DeleteOptions,
       signal: AbortSignal,
     ): Promise<transfer.Deleted> {
       return audit.recorded(
@@ -272,7 +273,8 @@ export function createFiles(options: {
         { location: locationOf(input), details: { recursive } },
         async recording => {
           const [granted] = authorize(viewer, needs.delete, input)
-          const location = await storage.writeAt(granted)
+          const opened = await storage.writeAt(granted)
+          const location = overLocked ? opened.overLocked : opened
           transfer.requireNotRoot(granted.path, 'deleted')
           const entry = await location.stat(signal)
           recording.add({ bytes: entry.size, details: { kind: entry.kind } })

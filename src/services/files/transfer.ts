@@ -36,6 +36,8 @@ export type CopyInput = Asked<typeof needs.copy> &
   TransferOptions & {
     /** The kind of entry to copy. Default: both. */
     only?: FileEntry['kind'] | undefined
+    /** Whether it may replace a locked object. See `WriteLocation.overLocked`. */
+    overLocked?: boolean | undefined
   }
 
 /** Returns both locations of an input, for the audit log. */
@@ -90,7 +92,7 @@ export async function copy(
   const granted = authorize(viewer, needs.copy, input)
   requireNoRoot(granted, 'copied')
   const [from, to] = granted
-  const [source, at] = [await storage.readAt(from), await openDestinations(storage, viewer, to)]
+  const [source, at] = [await storage.readAt(from), await openDestinations(storage, viewer, to, input)]
   return storage.activeGrants.run(granted, requestSignal, async signal => {
     const entry = await source.stat(signal)
     requireKind(entry, input.only)
@@ -175,8 +177,14 @@ async function moveInSteps(
 }
 
 /** Opens the granted path and, for RENAME, authorizes and opens further candidates one by one. */
-export async function openDestinations(storage: Storage, viewer: Viewer | null, granted: Grant<'write'>) {
-  const first = await storage.writeAt(granted)
+export async function openDestinations(
+  storage: Storage,
+  viewer: Viewer | null,
+  granted: Grant<'write'>,
+  { overLocked = false }: Pick<CopyInput, 'overLocked'> = {},
+) {
+  const opened = await storage.writeAt(granted)
+  const first = overLocked ? opened.overLocked : opened
   return async (path: StoragePath): Promise<WriteLocation> =>
     path === granted.path
       ? first
@@ -312,6 +320,7 @@ export interface DeleteOptions {
   only?: FileEntry['kind'] | undefined
   permanent?: boolean | undefined
   keepsVersions?: boolean | undefined
+  overLocked?: boolean | undefined
   condition?: ((entry: Pick<FileEntry, 'etag' | 'size' | 'modifiedAt'>) => boolean) | undefined
 }
 
@@ -338,7 +347,9 @@ export async function removeEntry(
   entry: CheckedEntry,
   { permanent, signal }: { permanent: boolean; signal: AbortSignal },
 ): Promise<TrashItem | null> {
-  const put = permanent ? 'OFF' : await trash.put(location, entry, { jobId: null, signal })
+  // What S3 Object Lock keeps stays a version of its path.
+  const isLocked = !permanent && entry.kind === 'file' && (await location.isLockedObject())
+  const put = permanent || isLocked ? 'OFF' : await trash.put(location, entry, { jobId: null, signal })
   if (typeof put === 'object') return put
   if (entry.kind === 'file') {
     await (permanent ? location.delete(signal, entry) : deleteFile(location, entry, signal))

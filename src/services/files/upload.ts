@@ -38,6 +38,8 @@ export interface UploadInput extends LocationInput {
   condition?: WriteCondition | undefined
   /** True if the client sends the body only after the server has asked for it, so that a refusal saves sending it. */
   isAwaiting?: boolean | undefined
+  /** Whether it may replace a locked object. See `WriteLocation.overLocked`. */
+  overLocked?: boolean | undefined
 }
 
 interface UploadContext {
@@ -70,7 +72,8 @@ export async function upload(
   if (granted.path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, including its name.')
   const at = (candidate: StoragePath) =>
     context.storage.writeAt(grant(viewer, { scope: 'write', providerId, path: candidate, isNew }))
-  const first = await context.storage.writeAt(granted)
+  const opened = await context.storage.writeAt(granted)
+  const first = input.overLocked ? opened.overLocked : opened
   requireFits(input.size, Math.min(context.maxBytes, first.traits.maxFileSize ?? context.maxBytes))
   using reserved = await reserve(context, first, at, signal, input)
   const { location } = reserved

@@ -392,6 +392,6 @@ function statusOf(record: ProviderRecord, error: unknown): Pick<ProviderRecord, 
 
 /** Without its provider, a hold would hold nothing. @throws ON_HOLD */
 async function requireNoHolds(db: Database, providerId: string): Promise<void> {
-  if ((await countActiveHolds(db, providerId)) === 0) return
+  if ((await countActiveHolds(db, providerId, { ofObjects: true })) === 0) return
   throw new AppError('ON_HOLD', 'Entries of the storage are on hold: it stays connected until the last hold has ended.')
 }

@@ -13,9 +13,11 @@ import {
   type EarlierVersion,
   findVersion,
   listVersions,
+  markKept,
   removeVersion,
   takeVersion,
 } from '../../db/file-versions.ts'
+import { findObjectLocks, lockVersion } from '../../db/object-locks.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
@@ -30,7 +32,7 @@ import {
   taken,
   unlessTaken,
 } from '../files/conflict.ts'
-import { copyAndDelete } from '../files/copying.ts'
+import { copyAndDelete, copyFile } from '../files/copying.ts'
 import { entryAt, type FileEntry } from '../files/entry.ts'
 import { openDestinations } from '../files/transfer.ts'
 import { parsePageSize } from '../input.ts'
@@ -123,11 +125,14 @@ export function createVersions(options: VersionServicesOptions) {
     async delete(viewer: Viewer | null, input: Asked<typeof needs.changeVersion> & { id: string }): Promise<void> {
       await audit.recorded(viewer, 'VERSION_DELETE', factsOfVersion(input.id), async recording => {
         const [granted] = authorize(viewer, needs.changeVersion, input)
-        await (await storage.writeAt(granted)).requireChangeable()
+        // The lock of the object as it is now says nothing about its versions, which have their own.
+        await (await storage.writeAt(granted)).overLocked.requireChangeable({ keeps: true })
         const version = await find(db, input.id, granted)
         recording.add({ bytes: version.size, details: { replacedAt: version.replacedAt.toISOString() } })
         await recording.commit(async change => {
-          if (!(await removeVersion(change, version))) throw noSuchVersion()
+          // Whoever locks the version does it before or after this.
+          if (!(await lockVersion(change, { ...granted, versionId: version.id }, version.id))) throw noSuchVersion()
+          if (!(await removeVersion(change, version))) throw lockedVersion()
         })
       })
       collector?.wake()
@@ -146,6 +151,10 @@ function factsOfVersion(id: string, details: AuditFacts['details'] = {}): AuditF
   } catch {
     return { details }
   }
+}
+
+function lockedVersion(): AppError {
+  return new AppError('ON_HOLD', 'The version is on hold: nobody deletes it before that ends.')
 }
 
 /** Returns the version at the granted path, whatever path the id says. @throws NOT_FOUND */
@@ -173,14 +182,16 @@ async function restoreVersion(
   recording.add({ bytes: version.size, details: { kind: 'file' } })
   using _lease = keepVersionLease(db, version)
   try {
+    const isLocked = (await findObjectLocks(db, { ...granted, versionId: version.id })).length > 0
     const restored = await storage.activeGrants.run([granted], requestSignal, signal =>
       resolveConflict(path, 'file', input.conflict, async (candidate, overwrite) => {
         const destination = await at(candidate)
-        const entry = await restoreTo(version, destination, { overwrite, signal })
+        const entry = await restoreTo(version, destination, { overwrite, isLocked, signal })
         return entry === taken ? taken : entryAt(destination, entry)
       }),
     )
-    await deleteVersionRow(db, version.id)
+    if (isLocked) await markKept(db, version, version, null)
+    else await deleteVersionRow(db, version.id)
     recording.add({ location: { providerId, path: formatPath(restored.path) } })
     return restored
   } catch (error) {
@@ -192,9 +203,14 @@ async function restoreVersion(
 async function restoreTo(
   { id, size }: EarlierVersion,
   destination: WriteLocation,
-  { overwrite, signal }: { overwrite: boolean; signal: AbortSignal },
+  { overwrite, isLocked, signal }: { overwrite: boolean; isLocked: boolean; signal: AbortSignal },
 ): Promise<CheckedEntry | Taken> {
   const source = destination.inTrash(id)
+  if (isLocked) {
+    // What S3 Object Lock keeps stays a version.
+    const copied = await copyFile(source, await source.stat(signal), destination, { overwrite, signal })
+    return copied === taken ? taken : copied.copy
+  }
   const moved = await unlessTaken(() => source.moveTo(destination, signal, { overwrite, size }))
   if (moved !== null) return moved
   const existing = await statOrNull(destination, signal)

@@ -52,6 +52,8 @@ export interface NewMultipartUpload extends LocationInput {
   mimeType: string | null
   /** The modification time for the file, which is ignored where the back end cannot store it. */
   modifiedAt: Date | null
+  /** What the endpoint wants to know at the end of the upload. */
+  metadata: string
 }
 
 export interface NewPart {
@@ -66,6 +68,9 @@ export type MultipartUploads = ReturnType<typeof createMultipartUploads>
 export function createMultipartUploads(services: UploadServices) {
   const { db, storage, audit, leases, activate } = services
   const native = createNativeUploads(services)
+
+  /** Only clients of S3 upload in this way. */
+  const openAt = async (granted: Grant<'write'>) => (await storage.writeAt(granted)).overLocked
 
   /** Finds an upload of this credential to this path. @throws SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, NOT_FOUND */
   async function find(viewer: Viewer | null, { uploadId, ...at }: UploadName) {
@@ -83,7 +88,7 @@ export function createMultipartUploads(services: UploadServices) {
     const stillThere = async () => {
       if (!(await findUpload(db, id, { credentialKind, credentialId, isMultipart: true }))) throw endedUpload()
     }
-    const location = await storage.writeAt(granted)
+    const location = await openAt(granted)
     return activate(granted.viewer, await leases.take(id, stillThere, signal), location)
   }
 
@@ -134,7 +139,7 @@ export function createMultipartUploads(services: UploadServices) {
     requireFits(size, maxPartBytes)
     return storage.activeGrants.run([granted], requestSignal, async signal => {
       const checked = checkedBody({ body, size, digests }, { maxBytes: maxPartBytes, tooLarge, algorithm: 'md5' })
-      const location = await storage.writeAt(granted)
+      const location = await openAt(granted)
       await using reserved = new PartReservation(location, record.id)
       if (size !== undefined) await reserved.reach(size)
       if (record.hasNativeParts) {
@@ -163,8 +168,8 @@ export function createMultipartUploads(services: UploadServices) {
       const [granted] = authorize(viewer, needs.create, input)
       const { kind, credentialId, member } = granted.viewer
       if (granted.path === root) throw new AppError('ROOT_IS_FIXED', 'Give the path of the file, including its name.')
-      const location = await storage.writeAt(granted)
-      await location.requireChangeable()
+      const location = await openAt(granted)
+      await location.requireChangeable({ keeps: true })
       const hasNativeParts = location.resumable !== null && location.resumable.minPartSize !== null
       await using lease = await leases.insert({
         id: newUploadId(),
@@ -176,7 +181,7 @@ export function createMultipartUploads(services: UploadServices) {
         path: granted.path,
         conflict: 'REPLACE',
         mimeType: input.mimeType,
-        metadata: '',
+        metadata: input.metadata,
         size: null,
         block: blockFor(location.resumable, null),
         isMultipart: true,
@@ -194,6 +199,10 @@ export function createMultipartUploads(services: UploadServices) {
     },
 
     put,
+
+    /** Returns the metadata that the upload was created with. @throws as `find` */
+    metadataOf: async (viewer: Viewer | null, name: UploadName): Promise<string> =>
+      (await find(viewer, name)).record.metadata,
 
     /** Stores a range of an existing file as a part. @throws as `put`; as `Files.download` for the source */
     copy(

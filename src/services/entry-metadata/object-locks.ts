@@ -1,0 +1,257 @@
+/**
+ * S3 Object Lock. A retention and a legal hold are holds of the content of one object: through S3, the object may be replaced and deleted,
+ * and the content stays as a version, which nobody deletes. Everything else is refused as for other holds.
+ */
+import { isId, noSuchVersion } from '../../auth/id.ts'
+import { authorize, needs } from '../../auth/needs.ts'
+import type { Grant } from '../../auth/policy.ts'
+import { grantBases, requireOwner } from '../../auth/policy.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import type { Change, Database } from '../../db/client.ts'
+import type { EntryHold, ObjectLockSettings } from '../../db/entry-holds.ts'
+import {
+  deleteEndedObjectLocks,
+  findObjectLocks,
+  type LockedObject,
+  lockVersion,
+  setObjectLock,
+  setObjectLockSettings,
+} from '../../db/object-locks.ts'
+import { lockProvider } from '../../db/providers.ts'
+import type { ObjectLockKind, RetentionMode } from '../../db/schema.ts'
+import { AppError } from '../../errors.ts'
+import type { Storage } from '../../storage/index.ts'
+import type { Audit } from '../audit/index.ts'
+import { type LocationInput, locationOf } from '../files/entry.ts'
+import type { EntryGuard } from './change-guard.ts'
+import { parseHoldEnd } from './holds.ts'
+
+export type { ObjectLockSettings } from '../../db/entry-holds.ts'
+export type { RetentionMode } from '../../db/schema.ts'
+
+export interface Retention {
+  mode: RetentionMode
+  until: Date
+}
+
+/** The locks of an object. */
+export interface ObjectLock {
+  retention: Retention | null
+  /** Whether it has a legal hold, which has no end. */
+  isHeld: boolean
+}
+
+export interface ObjectInput extends LocationInput {
+  /** The id of an earlier version; undefined for the object as it is now. */
+  version?: string | undefined
+}
+
+export const maxRetentionDays = 36_500
+const day = 24 * 60 * 60 * 1000
+const retentionModes: readonly RetentionMode[] = ['COMPLIANCE', 'GOVERNANCE']
+
+export type ObjectLocks = ReturnType<typeof createObjectLocks>
+
+export function createObjectLocks(options: { db: Database; storage: Storage; audit: Audit; guard: EntryGuard }) {
+  const { db, storage, audit, guard } = options
+
+  /** @throws INVALID_INPUT */
+  async function requireSettings(providerId: string): Promise<ObjectLockSettings> {
+    const settings = await guard.objectLockSettings(providerId)
+    if (settings) return settings
+    throw new AppError('INVALID_INPUT', 'The bucket has no configuration of Object Lock: set one first.')
+  }
+
+  function newLock({ workspaceId, providerId, path, viewer }: Grant, objectLock: ObjectLockKind, until: Date | null) {
+    const { userId } = viewer.member
+    return { workspaceId, providerId, path, reason: `S3 Object Lock: ${objectLock}`, until, userId, objectLock }
+  }
+
+  /** Runs a change of the locks of an existing object, one at a time. */
+  async function change<T>(
+    viewer: Viewer | null,
+    { input, action, details }: { input: ObjectInput; action: 'HOLD_CREATE' | 'HOLD_RELEASE'; details: object },
+    signal: AbortSignal,
+    work: (change: Change, granted: Grant, present: readonly EntryHold[], object: LockedObject) => Promise<T>,
+  ): Promise<T> {
+    const { version = null } = input
+    const named = { ...details, ...(version !== null && isId(version) && { versionId: version }) }
+    return audit.recorded(viewer, action, { location: locationOf(input), details: named }, async recording => {
+      const [granted] = authorize(viewer, needs.hold, input)
+      const { providerId, path } = granted
+      await requireSettings(providerId)
+      if (version === null) {
+        const { kind } = await (await storage.readAt(granted)).stat(signal)
+        if (kind !== 'file') throw new AppError('NOT_A_FILE')
+      } else if (!isId(version)) throw noSuchVersion()
+      return recording.commit(async tx => {
+        const object = { providerId, path, versionId: version }
+        if (version === null) await lockProvider(tx, providerId)
+        else if (!(await lockVersion(tx, object, version))) throw noSuchVersion()
+        return work(tx, granted, await findObjectLocks(tx, object), object)
+      })
+    })
+  }
+
+  /** @throws ON_HOLD, and as `requireOwner` */
+  function requireMayChange(viewer: Viewer | null, present: EntryHold, retention: Retention | null, bypasses: boolean) {
+    const isKept = retention?.mode === present.objectLock && present.until !== null && retention.until >= present.until
+    if (isKept) return
+    if (present.objectLock === 'COMPLIANCE') {
+      throw new AppError('ON_HOLD', 'A retention in the mode COMPLIANCE ends at its date, and nobody shortens it.')
+    }
+    if (!bypasses) {
+      throw new AppError(
+        'ON_HOLD',
+        'Only an owner of the workspace, with a bypass, shortens a retention or changes its mode.',
+      )
+    }
+    requireOwner(viewer)
+  }
+
+  /**
+   * Sets the retention of an object, or ends it with null.
+   * @param options.bypasses whether the client asks to bypass the mode GOVERNANCE, which only owners may
+   * @throws NOT_FOUND, ON_HOLD, INVALID_INPUT, as `authorize`
+   */
+  function retain(
+    viewer: Viewer | null,
+    input: ObjectInput,
+    retention: Retention | null,
+    { bypasses, signal }: { bypasses: boolean; signal: AbortSignal },
+  ): Promise<void> {
+    const details = retention
+      ? { retention: retention.mode, until: formatTime(retention.until) }
+      : { retention: 'none', bypasses }
+    const action = retention ? 'HOLD_CREATE' : 'HOLD_RELEASE'
+    return change(viewer, { input, action, details }, signal, async (tx, granted, present, object) => {
+      if (retention) parseHoldEnd(retention.until)
+      for (const lock of present) {
+        if (lock.objectLock !== 'LEGAL_HOLD') requireMayChange(viewer, lock, retention, bypasses)
+      }
+      const lock = retention && newLock(granted, retention.mode, retention.until)
+      await setObjectLock(tx, object, retentionModes, lock)
+    })
+  }
+
+  return {
+    /** Returns the settings of a bucket; null if it has none. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
+    async settings(viewer: Viewer | null, providerId: string): Promise<ObjectLockSettings | null> {
+      grantBases(viewer, 'read', providerId)
+      return guard.objectLockSettings(providerId)
+    },
+
+    /**
+     * Switches Object Lock on, or changes the retention of new objects. Nobody switches it off again.
+     * @throws PRECONDITION_FAILED if the provider keeps no versions; INVALID_INPUT, as `authorize`
+     */
+    configure(viewer: Viewer | null, providerId: string, settings: ObjectLockSettings): Promise<void> {
+      const { mode, days } = settings.retention ?? { mode: 'none', days: 0 }
+      const facts = { location: { providerId, path: '/' }, details: { objectLock: mode, days } }
+      return audit.recorded(viewer, 'PROVIDER_UPDATE', facts, async recording => {
+        const [granted] = authorize(viewer, needs.manageProvider, { id: providerId })
+        if (settings.retention && (days < 1 || days > maxRetentionDays)) {
+          throw new AppError('INVALID_INPUT', `A retention has 1 to ${maxRetentionDays} days.`)
+        }
+        if ((await storage.versionTraits(await storage.record(granted))).count === 0) {
+          throw new AppError(
+            'PRECONDITION_FAILED',
+            'Object Lock keeps earlier versions: set how many versions the storage keeps first.',
+          )
+        }
+        await recording.commit(tx => setObjectLockSettings(tx, providerId, settings))
+      })
+    },
+
+    /** Returns the locks of an object, whether it exists or not. @throws as `authorize` */
+    async of(viewer: Viewer | null, input: ObjectInput): Promise<ObjectLock> {
+      const { version = null } = input
+      const [{ providerId, path }] = authorize(viewer, needs.read, input)
+      const isOn = (await guard.objectLockSettings(providerId)) !== null
+      if (!isOn || (version !== null && !isId(version))) return { retention: null, isHeld: false }
+      const locks = await findObjectLocks(db, { providerId, path, versionId: version })
+      const retentions = locks.flatMap(({ objectLock, until }) =>
+        objectLock === 'LEGAL_HOLD' || objectLock === null || until === null ? [] : [{ mode: objectLock, until }],
+      )
+      // Uploads that meet can leave several: the one that lasts longest counts for people, and all of them hold.
+      const [retention = null] = retentions.toSorted((a, b) => b.until.getTime() - a.until.getTime())
+      return { retention, isHeld: locks.some(({ objectLock }) => objectLock === 'LEGAL_HOLD') }
+    },
+
+    retain,
+
+    /** Begins or ends the legal hold of an object, which only owners end. @throws as `retain` */
+    hold(viewer: Viewer | null, input: ObjectInput, isHeld: boolean, signal: AbortSignal): Promise<void> {
+      const action = isHeld ? 'HOLD_CREATE' : 'HOLD_RELEASE'
+      const details = { legalHold: isHeld }
+      return change(viewer, { input, action, details }, signal, async (tx, granted, _present, object) => {
+        if (!isHeld) requireOwner(viewer)
+        await setObjectLock(tx, object, ['LEGAL_HOLD'], isHeld ? newLock(granted, 'LEGAL_HOLD', null) : null)
+      })
+    },
+
+    /** Ends a retention in the mode GOVERNANCE, if the object has one, so that it can be deleted. @throws as `retain` */
+    async bypass(viewer: Viewer | null, input: ObjectInput, signal: AbortSignal): Promise<void> {
+      requireOwner(viewer)
+      const { retention } = await this.of(viewer, input)
+      if (retention?.mode === 'GOVERNANCE') await retain(viewer, input, null, { bypasses: true, signal })
+    },
+
+    /**
+     * Refuses locks that the viewer may not give. @throws INVALID_INPUT, as `authorize`
+     */
+    async requireMayLock(viewer: Viewer | null, input: LocationInput, asked: ObjectLock): Promise<void> {
+      authorize(viewer, needs.hold, input)
+      await requireSettings(input.providerId)
+      if (asked.retention) parseHoldEnd(asked.retention.until)
+    },
+
+    /**
+     * Stores a new object with `store`, and then locks it, as asked or with the retention of the bucket. When this returns, it is locked.
+     * @throws as `requireMayLock` and `store`
+     */
+    async storing<T>(
+      viewer: Viewer | null,
+      input: LocationInput,
+      asked: ObjectLock | null,
+      store: () => Promise<T>,
+    ): Promise<T> {
+      if (asked) await this.requireMayLock(viewer, input, asked)
+      const stored = await store()
+      const settings = await guard.objectLockSettings(input.providerId)
+      if (!settings) return stored
+      const retention = asked?.retention ?? retentionFromNow(settings)
+      const isHeld = asked?.isHeld === true
+      if (!retention && !isHeld) return stored
+      const details = {
+        ...(retention && { retention: retention.mode, until: formatTime(retention.until) }),
+        ...(isHeld && { legalHold: true }),
+      }
+      await audit.recorded(viewer, 'HOLD_CREATE', { location: locationOf(input), details }, async recording => {
+        const [granted] = authorize(viewer, needs.create, input)
+        const object = { providerId: granted.providerId, path: granted.path, versionId: null }
+        await recording.commit(async tx => {
+          // Locks of what was there before went to its version.
+          if (retention) await setObjectLock(tx, object, [], newLock(granted, retention.mode, retention.until))
+          if (isHeld) await setObjectLock(tx, object, [], newLock(granted, 'LEGAL_HOLD', null))
+        })
+      })
+      return stored
+    },
+
+    /** Deletes locks that have ended. */
+    async sweep(signal: AbortSignal): Promise<void> {
+      while (!signal.aborted) {
+        if (!(await deleteEndedObjectLocks(db))) return
+      }
+    },
+  }
+}
+
+function retentionFromNow({ retention }: ObjectLockSettings): Retention | null {
+  return retention && { mode: retention.mode, until: new Date(Date.now() + retention.days * day) }
+}
+
+function formatTime(time: Date): string {
+  return Number.isNaN(time.getTime()) ? 'invalid' : time.toISOString()
+}

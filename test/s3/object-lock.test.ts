@@ -1,0 +1,326 @@
+/** S3 Object Lock: what is locked stays, as the object or as its version, whatever people use. */
+import { text } from 'node:stream/consumers'
+import {
+  CompleteMultipartUploadCommand,
+  CopyObjectCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetBucketVersioningCommand,
+  GetObjectCommand,
+  GetObjectLegalHoldCommand,
+  GetObjectLockConfigurationCommand,
+  GetObjectRetentionCommand,
+  HeadObjectCommand,
+  ListObjectVersionsCommand,
+  PutObjectCommand,
+  type PutObjectCommandInput,
+  PutObjectLegalHoldCommand,
+  PutObjectLockConfigurationCommand,
+  PutObjectRetentionCommand,
+  type S3Client,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3'
+import { sql } from 'kysely'
+import t from 'tap'
+import { timeOrderedIds } from '../../src/auth/id.ts'
+import type { StoragePath } from '../../src/auth/path.ts'
+import { deleteVersionRow, insertVersion, markKept, removeVersion } from '../../src/db/file-versions.ts'
+import { deleteEndedObjectLocks, findObjectLocks } from '../../src/db/object-locks.ts'
+import { codeOf, createS3World } from './world.ts'
+
+const Bucket = 'files'
+const nextId = timeOrderedIds()
+const minutes = (count: number) => new Date(Math.floor(Date.now() / 1000) * 1000 + count * 60_000)
+
+t.test('Object Lock over S3', async t => {
+  const world = await createS3World(t, { settings: { versionCount: 20, versionDays: 30, trashDays: 30 } })
+  const { app, providerId, token } = world
+  const owner = world.client((await world.createKey({ scopes: ['admin'] })).s3)
+  const writer = world.client()
+  const put = (s3: S3Client, Key: string, Body: string, more: Partial<PutObjectCommandInput> = {}) =>
+    s3.send(new PutObjectCommand({ Bucket, Key, Body, ...more }))
+  const configure = (
+    s3: S3Client,
+    retention: { Mode: 'GOVERNANCE' | 'COMPLIANCE'; Days?: number; Years?: number } | null,
+  ) =>
+    s3.send(
+      new PutObjectLockConfigurationCommand({
+        Bucket,
+        ObjectLockConfiguration: {
+          ObjectLockEnabled: 'Enabled',
+          ...(retention && { Rule: { DefaultRetention: retention } }),
+        },
+      }),
+    )
+  const retain = (s3: S3Client, Key: string, Mode: 'GOVERNANCE' | 'COMPLIANCE', until: Date, more = {}) =>
+    s3.send(new PutObjectRetentionCommand({ Bucket, Key, Retention: { Mode, RetainUntilDate: until }, ...more }))
+  const retention = async (Key: string, VersionId?: string) => {
+    const { Retention } = await owner.send(new GetObjectRetentionCommand({ Bucket, Key, VersionId }))
+    return `${Retention?.Mode} ${Retention?.RetainUntilDate?.toISOString()}`
+  }
+  const versionsOf = async (Key: string) => {
+    const { Versions = [], DeleteMarkers = [] } = await owner.send(
+      new ListObjectVersionsCommand({ Bucket, Prefix: Key }),
+    )
+    const isDeleted = DeleteMarkers.some(marker => marker.Key === Key)
+    const ids = Versions.filter(each => each.Key === Key && !each.IsLatest).map(each => each.VersionId ?? '')
+    return { isDeleted, ids }
+  }
+  const contentOf = async (Key: string, VersionId?: string) =>
+    text((await owner.send(new GetObjectCommand({ Bucket, Key, VersionId }))).Body as unknown as AsyncIterable<Buffer>)
+  const reasonOf = async (mutation: string, type: string, input: object) => {
+    const query = `mutation ($input: ${type}!) { ${mutation}(input: $input) { ${mutation === 'delete' ? 'deletedPath' : 'path'} } }`
+    const { errors } = await app.graphql(query, { input: { providerId, ...input } }, token)
+    return errors[0]?.extensions.reason ?? 'OK'
+  }
+
+  await t.test('is switched on by administrators, for storages that keep versions', async t => {
+    const read = () => owner.send(new GetObjectLockConfigurationCommand({ Bucket }))
+    t.equal(await codeOf(read()), 'ObjectLockConfigurationNotFoundError')
+    const lock = { ObjectLockMode: 'COMPLIANCE', ObjectLockRetainUntilDate: minutes(60) } as const
+    t.equal(await codeOf(put(owner, 'early', '1', lock)), 'InvalidRequest', 'the bucket has none')
+    t.equal((await owner.send(new GetBucketVersioningCommand({ Bucket }))).Status, undefined)
+    t.equal(await codeOf(configure(writer, null)), 'AccessDenied')
+    const setVersions = (versionCount: number) =>
+      app.ask(
+        'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }',
+        { input: { id: providerId, versionCount } },
+        token,
+      )
+    await setVersions(0)
+    t.equal(await codeOf(configure(owner, null)), 'InvalidBucketState')
+    await setVersions(20)
+    for (const wrong of [
+      { Mode: 'GOVERNANCE', Days: 0 },
+      { Mode: 'GOVERNANCE', Years: 101 },
+    ] as const) {
+      t.equal(await codeOf(configure(owner, wrong)), 'InvalidRetentionPeriod')
+    }
+    t.equal(await codeOf(configure(owner, { Mode: 'GOVERNANCE', Days: 1, Years: 1 })), 'MalformedXML')
+    await configure(owner, null)
+    t.match((await read()).ObjectLockConfiguration, { ObjectLockEnabled: 'Enabled' })
+    t.equal((await owner.send(new GetBucketVersioningCommand({ Bucket }))).Status, 'Enabled')
+  })
+
+  await t.test('a locked object is replaced and deleted over S3 only, and its content stays', async t => {
+    const until = minutes(60)
+    const lock = { ObjectLockMode: 'COMPLIANCE', ObjectLockRetainUntilDate: until } as const
+    t.equal(await codeOf(put(writer, 'a', '1', lock)), 'AccessDenied', 'whoever may only write does not lock')
+    await put(owner, 'a', '1', lock)
+    const { ObjectLockMode, ObjectLockRetainUntilDate } = await owner.send(new HeadObjectCommand({ Bucket, Key: 'a' }))
+    t.same([ObjectLockMode, ObjectLockRetainUntilDate], ['COMPLIANCE', until])
+    t.equal(await reasonOf('rename', 'RenameInput', { path: '/a', name: 'b' }), 'ON_HOLD')
+    t.equal(await reasonOf('delete', 'DeleteInput', { path: '/a' }), 'ON_HOLD')
+    const upload = await app.upload(token, providerId, '/a', 'new', '&conflict=replace')
+    t.match(await upload.text(), '"reason":"ON_HOLD"')
+    t.equal(await codeOf(owner.send(new DeleteObjectCommand({ Bucket, Key: 'a', VersionId: 'null' }))), 'AccessDenied')
+
+    await put(writer, 'a', '22')
+    const [first = ''] = (await versionsOf('a')).ids
+    t.equal(await contentOf('a'), '22')
+    t.equal(await contentOf('a', first), '1')
+    t.equal(await retention('a', first), `COMPLIANCE ${until.toISOString()}`)
+    t.equal(await codeOf(retention('a')), 'NoSuchObjectLockConfiguration', 'the new content has no lock')
+    t.equal(await codeOf(owner.send(new DeleteObjectCommand({ Bucket, Key: 'a', VersionId: first }))), 'AccessDenied')
+    t.equal(await reasonOf('rename', 'RenameInput', { path: '/a', name: 'b' }), 'OK')
+    t.equal(await reasonOf('rename', 'RenameInput', { path: '/b', name: 'a' }), 'OK')
+    t.equal(await reasonOf('delete', 'DeleteInput', { path: '/a', permanent: true }), 'OK')
+    t.equal(await contentOf('a', first), '1', 'a deletion for good leaves locked versions')
+
+    const query = 'query ($id: ID!) { versions(providerId: $id, path: "/a", first: 5) { nodes { id } } }'
+    const [{ id }] = (await app.ask(query, { id: providerId }, token)).versions.nodes
+    const restore = 'mutation ($id: ID!) { restoreVersion(input: { id: $id }) { path } }'
+    await app.ask(restore, { id }, token)
+    t.equal(await contentOf('a'), '1')
+    t.equal(await contentOf('a', first), '1', 'a restored version stays')
+    const { errors } = await app.graphql('mutation ($id: ID!) { deleteVersion(id: $id) }', { id }, token)
+    t.equal(errors[0]?.extensions.reason, 'ON_HOLD')
+  })
+
+  await t.test('a deleted object is a version behind a delete marker', async t => {
+    await put(owner, 'folder/d', '1')
+    await retain(owner, 'folder/d', 'COMPLIANCE', minutes(60))
+    t.equal(await reasonOf('delete', 'DeleteInput', { path: '/folder', recursive: true }), 'ON_HOLD')
+    await writer.send(new DeleteObjectCommand({ Bucket, Key: 'folder/d' }))
+    t.equal(await codeOf(contentOf('folder/d')), 'NoSuchKey')
+    const { isDeleted, ids } = await versionsOf('folder/d')
+    t.ok(isDeleted)
+    t.equal(await contentOf('folder/d', ids[0]), '1')
+    t.equal(
+      await codeOf(owner.send(new DeleteObjectCommand({ Bucket, Key: 'folder/d', VersionId: ids[0] }))),
+      'AccessDenied',
+    )
+    const hold = 'mutation ($input: CreateHoldInput!) { createHold(input: $input) { id } }'
+    await put(owner, 'held', '1')
+    const { createHold } = await app.ask(hold, { input: { providerId, path: '/held', reason: 'x' } }, token)
+    await retain(owner, 'held', 'COMPLIANCE', minutes(60))
+    t.equal(await codeOf(put(owner, 'held', '2')), 'AccessDenied', 'a hold of Stowage prevents more')
+    t.equal(await codeOf(owner.send(new DeleteObjectCommand({ Bucket, Key: 'held' }))), 'AccessDenied')
+    await app.ask('mutation ($id: ID!) { releaseHold(id: $id) { id } }', { id: createHold.id }, token)
+    await put(owner, 'held', '2')
+  })
+
+  await t.test('nobody shortens COMPLIANCE, and owners bypass GOVERNANCE', async t => {
+    await put(owner, 'c', '1')
+    await retain(owner, 'c', 'COMPLIANCE', minutes(30))
+    await retain(owner, 'c', 'COMPLIANCE', minutes(60))
+    const bypass = { BypassGovernanceRetention: true }
+    for (const more of [{}, bypass]) {
+      t.equal(await codeOf(retain(owner, 'c', 'COMPLIANCE', minutes(30), more)), 'AccessDenied')
+      t.equal(await codeOf(retain(owner, 'c', 'GOVERNANCE', minutes(90), more)), 'AccessDenied')
+    }
+    t.equal(await codeOf(retain(writer, 'c', 'COMPLIANCE', minutes(90))), 'AccessDenied')
+    t.match(await codeOf(retain(owner, 'c', 'COMPLIANCE', minutes(-1))), 'InvalidArgument')
+    t.equal(await codeOf(retain(owner, 'missing', 'COMPLIANCE', minutes(90))), 'NoSuchKey')
+
+    const until = minutes(60)
+    await put(owner, 'g', '1')
+    await retain(owner, 'g', 'GOVERNANCE', until)
+    t.equal(await codeOf(retain(owner, 'g', 'GOVERNANCE', minutes(30))), 'AccessDenied')
+    const admin = await member('ADMIN')
+    t.equal(await codeOf(retain(admin, 'g', 'GOVERNANCE', minutes(30), bypass)), 'AccessDenied', 'no owner')
+    await retain(admin, 'g', 'GOVERNANCE', minutes(90))
+    await retain(owner, 'g', 'GOVERNANCE', until, bypass)
+    t.equal(await retention('g'), `GOVERNANCE ${until.toISOString()}`)
+    await put(owner, 'g', '2')
+    const [VersionId = ''] = (await versionsOf('g')).ids
+    const remove = (s3: S3Client, more = {}) =>
+      s3.send(new DeleteObjectCommand({ Bucket, Key: 'g', VersionId, ...more }))
+    t.equal(await codeOf(remove(owner)), 'AccessDenied')
+    t.equal(await codeOf(remove(admin, bypass)), 'AccessDenied')
+    await remove(owner, bypass)
+    t.same((await versionsOf('g')).ids, [])
+  })
+
+  /** Returns a client for a new member with this role. */
+  async function member(role: string): Promise<S3Client> {
+    const invited = await app.ask(
+      'mutation ($role: Role!) { createInvite(input: { role: $role, providerAccess: { all: true } }) { invite } }',
+      { role },
+      token,
+    )
+    const joined = await app.register('admin@example.org', { invite: invited.createInvite.invite })
+    const created = await app.ask(
+      'mutation { createApiKey(input: { name: "s3", scopes: [admin] }) { s3 { accessKeyId secretAccessKey } } }',
+      {},
+      joined.token,
+    )
+    return world.client(created.createApiKey.s3)
+  }
+
+  await t.test('a legal hold lasts until an owner ends it', async t => {
+    await put(owner, 'l', '1')
+    const hold = (s3: S3Client, Status: 'ON' | 'OFF', VersionId?: string) =>
+      s3.send(new PutObjectLegalHoldCommand({ Bucket, Key: 'l', VersionId, LegalHold: { Status } }))
+    const status = async (VersionId?: string) =>
+      (await owner.send(new GetObjectLegalHoldCommand({ Bucket, Key: 'l', VersionId }))).LegalHold?.Status
+    t.equal(await status(), 'OFF')
+    t.equal(await codeOf(hold(writer, 'ON')), 'AccessDenied')
+    await hold(owner, 'ON')
+    t.equal((await owner.send(new HeadObjectCommand({ Bucket, Key: 'l' }))).ObjectLockLegalHoldStatus, 'ON')
+    await put(owner, 'l', '2')
+    const [VersionId = ''] = (await versionsOf('l')).ids
+    t.equal(await status(VersionId), 'ON')
+    t.equal(await codeOf(owner.send(new DeleteObjectCommand({ Bucket, Key: 'l', VersionId }))), 'AccessDenied')
+    const { holds } = await app.ask(
+      'query ($id: ID!) { holds(providerId: $id, first: 100) { nodes { path reason until } } }',
+      { id: providerId },
+      token,
+    )
+    t.match(
+      holds.nodes.find((each: { path: string }) => each.path === '/l'),
+      { reason: 'S3 Object Lock: LEGAL_HOLD', until: null },
+    )
+    await hold(owner, 'OFF', VersionId)
+    await owner.send(new DeleteObjectCommand({ Bucket, Key: 'l', VersionId }))
+    t.same((await versionsOf('l')).ids, [])
+  })
+
+  await t.test('new objects get the retention of the bucket, however they are stored', async t => {
+    await configure(owner, { Mode: 'GOVERNANCE', Days: 2 })
+    await put(writer, 'n/put', '1')
+    await writer.send(new CopyObjectCommand({ Bucket, Key: 'n/copy', CopySource: `${Bucket}/n/put` }))
+    const { UploadId } = await writer.send(new CreateMultipartUploadCommand({ Bucket, Key: 'n/parts' }))
+    const part = { Bucket, Key: 'n/parts', UploadId, PartNumber: 1 }
+    const { ETag } = await writer.send(new UploadPartCommand({ ...part, Body: '1' }))
+    const parts = { MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] } }
+    await writer.send(new CompleteMultipartUploadCommand({ Bucket, Key: 'n/parts', UploadId, ...parts }))
+    for (const Key of ['n/put', 'n/copy', 'n/parts']) {
+      const { ObjectLockMode, ObjectLockRetainUntilDate } = await writer.send(new HeadObjectCommand({ Bucket, Key }))
+      t.equal(ObjectLockMode, 'GOVERNANCE', Key)
+      const days = ((ObjectLockRetainUntilDate?.getTime() ?? 0) - Date.now()) / 86_400_000
+      t.ok(days > 1.9 && days <= 2, `${days} days`)
+    }
+    const held = { ObjectLockLegalHoldStatus: 'ON' } as const
+    const multipart = await owner.send(new CreateMultipartUploadCommand({ Bucket, Key: 'n/held', ...held }))
+    const upload = { Bucket, Key: 'n/held', UploadId: multipart.UploadId }
+    const { ETag: tag } = await owner.send(new UploadPartCommand({ ...upload, PartNumber: 1, Body: '1' }))
+    await owner.send(
+      new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts: [{ PartNumber: 1, ETag: tag }] } }),
+    )
+    const { ObjectLockLegalHoldStatus, ObjectLockMode } = await owner.send(
+      new HeadObjectCommand({ Bucket, Key: 'n/held' }),
+    )
+    t.same([ObjectLockLegalHoldStatus, ObjectLockMode], ['ON', 'GOVERNANCE'])
+    for (const content of ['2', '3', '4']) await put(writer, 'n/put', content)
+    await app.ask(
+      'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }',
+      { input: { id: providerId, versionCount: 1 } },
+      token,
+    )
+    await put(writer, 'n/put', '5')
+    const { ids } = await versionsOf('n/put')
+    t.same(
+      await Promise.all(ids.map(id => contentOf('n/put', id))),
+      ['4', '3', '2', '1'],
+      'locked versions are not among those that are counted',
+    )
+    await configure(owner, null)
+    await put(writer, 'n/put', '6')
+    await put(writer, 'n/put', '7')
+    await put(writer, 'n/put', '8')
+    t.equal((await versionsOf('n/put')).ids.length, 6, 'one version without a lock, and five with one')
+  })
+
+  await t.test('a lock stays with its content when servers are killed and changes meet', async t => {
+    const { db } = app
+    const path = 'killed' as StoragePath
+    const userId = (
+      await db.selectFrom('users').select('id').where('email', '=', 'owner@example.org').executeTakeFirstOrThrow()
+    ).id
+    await put(owner, 'killed', '1')
+    await retain(owner, 'killed', 'COMPLIANCE', minutes(30))
+    const begin = async () => {
+      const version = await insertVersion(db, { id: nextId(new Date()), providerId, path, userId }, 30)
+      return { version, locks: async () => findObjectLocks(db, { providerId, path, versionId: version.id }) }
+    }
+    const current = () => findObjectLocks(db, { providerId, path, versionId: null })
+    const [killed, other] = [await begin(), await begin()]
+    t.match(await killed.locks(), [{ objectLock: 'COMPLIANCE' }], 'before the file is replaced')
+    const until = minutes(60)
+    await retain(owner, 'killed', 'COMPLIANCE', until)
+    for (const { locks } of [killed, other]) t.match(await locks(), [{ until }], 'extended meanwhile')
+    await deleteVersionRow(db, killed.version.id)
+    t.match(await current(), [{ until }], 'nothing was replaced, so the object keeps its lock')
+    const content = { size: 1, modifiedAt: null, etag: null }
+    await markKept(db, other.version, content, 1)
+    t.same(await current(), [], 'the content is a version now')
+    t.match(await other.locks(), [{ until }])
+    t.notOk(await removeVersion(db, { id: other.version.id, state: 'KEPT' }))
+
+    const late = await begin()
+    await retain(owner, 'killed', 'GOVERNANCE', until)
+    await deleteVersionRow(db, (await begin()).version.id)
+    await sql`delete from entry_holds where version_id = ${late.version.id}`.execute(db)
+    await markKept(db, late.version, content, 1)
+    t.match(await current(), [{ objectLock: 'GOVERNANCE' }], 'a lock of which the version has no copy stays')
+    const past = sql<Date>`now() - interval '2 hours'`
+    await db.updateTable('entry_holds').set({ held_until: past }).where('version_id', '=', other.version.id).execute()
+    t.notOk(await deleteEndedObjectLocks(db))
+    t.same(
+      (await db.selectFrom('entry_holds').select('id').where('version_id', '=', other.version.id).execute()).length,
+      0,
+    )
+    t.ok(await removeVersion(db, { id: other.version.id, state: 'KEPT' }))
+  })
+})
