@@ -12,6 +12,8 @@ t.setTimeout(600_000)
 
 const size = 8_000_000
 const rate = 3_000_000
+/** Milliseconds between two changes. A copy takes more than two seconds. */
+const interval = extent({ gate: 300, nightly: 50 })
 
 /** Slows a provider down, so that a copy takes some seconds. */
 async function slow({ app, token }: World, id: string): Promise<void> {
@@ -25,7 +27,7 @@ function repeat(change: (round: number) => Promise<unknown>): () => Promise<void
   const done = (async () => {
     for (let round = 1; !isStopped; round++) {
       await change(round)
-      await sleep(50)
+      await sleep(interval)
     }
   })()
   return () => {

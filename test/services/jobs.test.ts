@@ -4,7 +4,7 @@ import t from 'tap'
 import { password } from '../support/client.ts'
 import { extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
-import { control, create, ended, fill, runJob, startJob, startWorld, stateOf, tree } from './jobs-world.ts'
+import { control, create, ended, fill, runJob, startJob, startWorld, stateOf, tree, type World } from './jobs-world.ts'
 
 t.setTimeout(600_000)
 
@@ -173,30 +173,41 @@ t.test('a job needs a valid key with access to all of its locations', async t =>
   t.match(outside.errors, [{ extensions: { reason: 'PROVIDER_NOT_ALLOWED' } }])
 })
 
-/** Many files, so that a job takes some seconds. */
-async function fillMany(root: string, count: number): Promise<void> {
-  for (let index = 0; index < count; index++) {
+/** Of 4,000 bytes each. */
+const many = extent({ gate: 200, nightly: 3000 })
+
+async function fillMany(root: string): Promise<void> {
+  for (let index = 0; index < many; index++) {
     const folder = join(root, 'many', String(index % 40))
     if (index < 40) await mkdir(folder, { recursive: true })
-    await writeFile(join(folder, `${index}.bin`), `${index}`)
+    await writeFile(join(folder, `${index}.bin`), `${index}`.padEnd(4000))
   }
+}
+
+/** Lets a job that reads from a provider take ten seconds or more. Null lets it run as fast as it can. */
+async function slow({ app, token, a: id }: World, bytesPerSecond: number | null = 65_536): Promise<void> {
+  const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }'
+  await app.ask(update, { input: { id, jobLimits: { bytesPerSecond } } }, token)
 }
 
 t.test('a job is paused, resumed and canceled within seconds', async t => {
   const world = await startWorld(t)
   const { a, b, rootA, rootB } = world
-  await fillMany(rootA, 3000)
+  await fillMany(rootA)
+  await slow(world)
   const input = { kind: 'COPY', sources: [{ providerId: a, path: '/many' }], target: { providerId: b, path: '/' } }
   const id = await startJob(world, input)
   await until(async () => (await stateOf(world, id)) === 'RUNNING')
   await control(world, 'pauseJob', id)
   await until(async () => (await stateOf(world, id)) === 'PAUSED')
   const before = Object.keys(await tree(rootB)).length
-  t.ok(before < 3000, `${before} files when it was paused`)
+  t.ok(before < many, `${before} files when it was paused`)
+  await slow(world, null)
   t.equal(await control(world, 'resumeJob', id), 'QUEUED')
   t.match(await ended(world, id), { state: 'SUCCEEDED', progress: { failed: 0 } })
   t.same(await tree(rootB), await tree(rootA))
 
+  await slow(world)
   const second = await startJob(world, { ...input, target: { providerId: b, path: '/again' } })
   await until(async () => (await stateOf(world, second)) === 'RUNNING')
   await control(world, 'cancelJob', second)
@@ -206,7 +217,8 @@ t.test('a job is paused, resumed and canceled within seconds', async t => {
 t.test('revoking the key of a running job ends it, and ending the session does not', async t => {
   const world = await startWorld(t)
   const { app, token, a, b, rootA, rootB } = world
-  await fillMany(rootA, 3000)
+  await fillMany(rootA)
+  await slow(world)
   const { key, id: keyId } = await app.createKey(token, { name: 'k', scopes: ['write'] })
   const input = {
     kind: 'COPY',
@@ -224,7 +236,7 @@ t.test('revoking the key of a running job ends it, and ending the session does n
   const other = await app.ask(
     `mutation { login(input: { email: "owner@example.com", password: ${JSON.stringify(password)} }) { token } }`,
   )
-  // Each of the folders has 75 files.
+  await slow(world, null)
   const folders = extent({ gate: 10, nightly: 40 })
   const sources = Array.from({ length: folders }, (_, n) => ({ providerId: a, path: `/many/${n}` }))
   const bySession = await startJob(
@@ -232,7 +244,7 @@ t.test('revoking the key of a running job ends it, and ending the session does n
     { ...input, sources, target: { providerId: b, path: '/by session' } },
   )
   await app.ask('mutation { logout }', {}, other.login.token)
-  t.match(await ended(world, bySession), { state: 'SUCCEEDED', progress: { files: sources.length * 75 } })
+  t.match(await ended(world, bySession), { state: 'SUCCEEDED', progress: { files: (folders * many) / 40 } })
 })
 
 t.test('a retry works on what failed, and nothing else', async t => {

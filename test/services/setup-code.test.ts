@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { warnUntilOwned } from '../../src/start/serve.ts'
+import { databaseSettings } from '../servers/postgres.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { main, runProgram, startProgram, temporaryFolder } from '../support/program.ts'
@@ -117,12 +118,15 @@ const hasNamespaces = (await runProgram({ environment: {}, command: ['unshare', 
 
 t.test('the server warns when it listens beyond loopback', { skip: !hasNamespaces && 'no unshare' }, async t => {
   const data = await temporaryFolder(t)
+  const database = await databaseSettings(t)
   // Run it in a network namespace, where nobody else can connect.
   const command = ['unshare', ...namespace, process.execPath, main] as [string, ...string[]]
   const start = async (more: Record<string, string>) => {
     const program = await startProgram(t, {
       environment: {
         STOWAGE_DATA: data,
+        // A socket on the disk, which the network namespace does not hide.
+        ...database,
         PORT: '0',
         HOST: '0.0.0.0',
         ...more,
