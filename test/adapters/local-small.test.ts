@@ -47,6 +47,7 @@ async function openSmall(t: Test, threads: Pick<SmallFileThreads, 'run'> = here)
       const directory = await open(temporary.root)
       return await small.stats(root, directory, names, signal).finally(() => directory.close())
     },
+    list: (path: string, limit = 100) => small.list(root, path.split('/'), limit, signal),
     read: (path: string, maxBytes?: number) =>
       small.read(root, path.split('/'), { signal, ...(maxBytes === undefined ? {} : { maxBytes }) }),
     write: (path: string, bytes: Buffer | string, more?: Partial<Destination>) =>
@@ -326,6 +327,26 @@ t.test('a listing by threads is that of the general way', async t => {
   await until(async () => (await provider.readSmall?.(at('file 0'), { ...call(), maxBytes: 100 })) !== null)
   t.strictSame(await list(), before)
   t.equal(before.length, 200)
+})
+
+t.test('the fast way lists a folder as the general way does', async t => {
+  const { provider, root, outside, list } = await openSmall(t)
+  for (const name of ['z', 'B', 'größe', 'ﬁn', '😀', 'a b']) await put(provider, `folder/${name}`, name)
+  await makeFolder(provider, 'folder/inner/empty')
+  await mkdir(join(root, 'folder/.stowage-staging'))
+  await symlink(join(root, 'folder/z'), join(root, 'folder/link'))
+  await symlink(join(root, 'folder'), join(root, 'other'))
+  await symlink(outside, join(root, 'out'))
+  const general = async (path: string) => (await provider.list(at(path), { ...call(), limit: 1000 })).entries
+  for (const path of ['folder', 'folder/inner', 'folder/inner/empty'])
+    t.strictSame(await list(path), await general(path))
+  t.equal((await list('folder'))?.length, 7)
+  for (const path of ['missing', 'folder/z', 'other', 'out', 'other/inner']) t.equal(await list(path), null, path)
+  t.equal(await list('folder', 7), null, 'it has one entry more, which is not served')
+  await writeFile(Buffer.concat([Buffer.from(`${root}/folder/`), Buffer.from([0xff])]), '')
+  t.equal(await list('folder'), null, 'the general way reports names that are not UTF-8')
+  t.equal((await general('folder')).length, 7)
+  await isClosed(root)
 })
 
 t.test('a disk that syncs slowly gets no writes for a while, but reads', async t => {

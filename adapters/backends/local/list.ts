@@ -10,7 +10,7 @@ import { bytesOf, inside, isReserved, self, toEntry } from './names.ts'
 const spareNames = 32
 
 /** The names that are looked at together. */
-const namesAtOnce = 128
+export const namesAtOnce = 128
 /**
  * The maximum number of concurrent lstat(2) calls of a page, and of pages that make them, as all work shares the thread
  * pool.

@@ -21,7 +21,7 @@ import {
 } from '../../contract.ts'
 import { changesInterval, LocalChanges } from './changes.ts'
 import { hasErrno, toStorageError, withStorageErrors } from './errors.ts'
-import { listPage, type NameLists } from './list.ts'
+import { listPage, type NameLists, namesAtOnce } from './list.ts'
 import { inside, requireName, requireSegments, self, splitPath, toEntry } from './names.ts'
 import { makeDirectory, nameDirectly, type Root, withCreatedDirectory, withDirectory } from './open.ts'
 import { partWrites } from './parts.ts'
@@ -94,8 +94,13 @@ export class LocalProvider implements StorageProvider {
     }
     return withStorageErrors(async () => {
       try {
+        const segments = requireSegments(path)
+        const isWhole = cursor === undefined && from === undefined && segments.length > 0
+        const most = Math.min(limit, namesAtOnce)
+        const entries = isWhole ? await this.#smallFiles.list(this.#root, segments, most, signal) : null
+        if (entries) return { entries }
         const selection = { cursor, from, limit, signal, lists: this.#lists, onInvalidNames }
-        return await this.#inDirectory(requireSegments(path), signal, directory => {
+        return await this.#inDirectory(segments, signal, directory => {
           const stats = (names: readonly string[]) => this.#smallFiles.stats(this.#root, directory, names, signal)
           return listPage(directory, { ...selection, stats })
         })

@@ -63,6 +63,8 @@ interface Listed {
   isGone: boolean
   /** Some entries are left out. */
   hasGaps: boolean
+  /** The queue has the folders in it already. */
+  isQueued: boolean
 }
 
 /** An entry that no longer exists. */
@@ -164,10 +166,23 @@ export class Walk {
     })
   }
 
-  #take(): StoragePath | null {
-    if (this.#isBegun) return this.#options.isShallow ? null : this.#queue.take()
-    this.#isBegun = true
-    return this.#top
+  /** @param listings those of the present step: the folders in them are next where no others wait */
+  #take(listings: readonly Listed[]): StoragePath | null {
+    if (!this.#isBegun) {
+      this.#isBegun = true
+      return this.#top
+    }
+    if (this.#options.isShallow) return null
+    const folder = this.#queue.take()
+    if (folder !== null) return folder
+    this.#queueFound(listings)
+    return this.#queue.take()
+  }
+
+  #queueFound(listings: readonly Listed[]): void {
+    const fresh = listings.filter(({ isQueued }) => !isQueued)
+    this.#queue.add(fresh.flatMap(({ entries }) => foldersOf(entries)))
+    for (const listed of fresh) listed.isQueued = true
   }
 
   /** Lists the next folders that are in memory. */
@@ -180,7 +195,7 @@ export class Walk {
     let entries = 0
     const list = async () => {
       while (folders.length < most && entries < entriesPerStep && !either.aborted) {
-        const folder = this.#take()
+        const folder = this.#take(found)
         if (folder === null) return
         folders.push(folder)
         const listed = await this.#list(folder, null, new CursorCheck(), either)
@@ -222,12 +237,12 @@ export class Walk {
       }
       const isWhole = cursor === null && from === null
       const rows = this.#options.isFirst ? this.#rowsOf(entries) : []
-      return { folder, entries, rows, cursor, cursors, isWhole, isGone: false, hasGaps }
+      return { folder, entries, rows, cursor, cursors, isWhole, isGone: false, hasGaps, isQueued: false }
     } catch (error) {
       signal.throwIfAborted()
       // The root of a provider that is away, as a disk that is not mounted, is no reason to forget everything.
       if (isHidden(error) && folder === '') throw new AppError('UNAVAILABLE', undefined, { cause: error })
-      const none = { folder, entries: new Map(), rows: [], cursor: null, cursors }
+      const none = { folder, entries: new Map(), rows: [], cursor: null, cursors, isQueued: false }
       if (isHidden(error)) return { ...none, isWhole: true, isGone: isGone(error), hasGaps: false }
       if (isOwnFault(error)) return { ...none, isWhole: false, isGone: false, hasGaps: true }
       throw error
@@ -256,18 +271,20 @@ export class Walk {
       if (listed.isGone) removed.push(...(await findEntries(db, catalogue, [folder])).filter(isFolder))
       if (populated.has(folder)) removed.push(...(await this.#compare(listed, known)))
     }
-    const folders = [...found].flatMap(([path, { kind }]) => (kind === 'directory' ? path : []))
+    const gone = listings.flatMap(({ folder, isGone }) => (isGone ? folder : []))
+    for (const folder of gone) found.delete(folder)
+    const folders = foldersOf(found)
     // A file in place of a folder has nothing below it.
     const replaced = [...known.values()].filter(({ path, isFolder }) => isFolder && found.get(path)?.kind === 'file')
     for (const { path, isFolder } of [...removed, ...replaced]) if (isFolder) await removeBelow(this.#context, path)
     const changed = this.#options.isFirst
-      ? listings.flatMap(({ rows }) => rows)
+      ? listings.flatMap(({ rows }) => (gone.length === 0 ? rows : rows.filter(({ path }) => found.has(path))))
       : [...found].flatMap(([path, entry]) => {
           const [before, facts] = [known.get(path), factsOf(entry)]
           return before && isSame(before, facts) ? [] : toEntry(catalogue, path, facts)
         })
     const outside = this.#options.isOutside ? differences(known, removed, changed) : []
-    if (!this.#options.isShallow) this.#queue.add(folders)
+    if (!this.#options.isShallow) this.#queueFound(listings)
     const next = this.#next()
     onFound()
     const after = await changeCatalogue(db, this.#context, async trx => {
@@ -336,6 +353,10 @@ export class Walk {
       after = page.at(-1)?.path ?? null
     }
   }
+}
+
+function foldersOf(entries: ReadonlyMap<StoragePath, CheckedEntry>): StoragePath[] {
+  return [...entries].flatMap(([path, { kind }]) => (kind === 'directory' ? path : []))
 }
 
 /** @param known the entries before @param changed what they are now */

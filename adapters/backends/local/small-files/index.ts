@@ -111,6 +111,12 @@ export class SmallFiles {
     return result && 'entries' in result ? result.entries : null
   }
 
+  /** Returns the entries of a directory with few of them, sorted by the bytes of their names. */
+  async list(root: Root, segments: readonly string[], limit: number, signal: AbortSignal): Promise<Entry[] | null> {
+    const result = await this.#threads.run({ kind: 'list', root, path: pathOf(root, segments), limit }, signal)
+    return result && 'entries' in result ? result.entries.filter(entry => entry !== null) : null
+  }
+
   #isSlow({ dev }: Root): boolean {
     return performance.now() < (this.#slowUntil.get(dev) ?? 0)
   }

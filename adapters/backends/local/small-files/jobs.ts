@@ -79,7 +79,16 @@ export interface SmallStats {
   names: readonly string[]
 }
 
-export type SmallJob = SmallRead | SmallWrite | SmallCopy | SmallCopies | SmallStat | SmallStats
+/** Lists a directory of at most `limit` entries, all of whose names are UTF-8. */
+export interface SmallList {
+  kind: 'list'
+  root: Root
+  /** The system path: see `pathOf`. */
+  path: string
+  limit: number
+}
+
+export type SmallJob = SmallRead | SmallWrite | SmallCopy | SmallCopies | SmallStat | SmallStats | SmallList
 
 /** Returns whether the job changes the disk. */
 export function isChange({ kind }: SmallJob): boolean {

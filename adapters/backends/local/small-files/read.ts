@@ -1,4 +1,5 @@
 /** Synchronous calls on descriptors, for threads that may wait for the disk. */
+import { isUtf8 } from 'node:buffer'
 import {
   type BigIntStats,
   closeSync,
@@ -6,14 +7,15 @@ import {
   fstatSync,
   lstatSync,
   openSync,
+  readdirSync,
   readlinkSync,
   readSync,
   statSync,
 } from 'node:fs'
 import type { Entry } from '../../../contract.ts'
-import { bytesOf, decodeName, inside, self, toEntry } from '../names.ts'
+import { bytesOf, decodeName, inside, isReserved, self, toEntry } from '../names.ts'
 import { directoryFlags, isSame, nameFlags, type Root } from '../open.ts'
-import type { SmallEntries, SmallFile, SmallRead, SmallStat, SmallStats } from './jobs.ts'
+import type { SmallEntries, SmallFile, SmallList, SmallRead, SmallStat, SmallStats } from './jobs.ts'
 
 /** An open file or directory, until it is disposed of. */
 export interface Descriptor extends Disposable {
@@ -136,6 +138,19 @@ function isMissing(root: Root, path: string, name: string): boolean {
 
 export function readStats({ fd, names }: SmallStats): SmallEntries {
   return { entries: names.map(name => entryAt(fd, bytesOf(name))) }
+}
+
+/** Bytes. A larger directory may have so many names that reading them would delay other jobs. */
+const maxDirectory = 32 * 1024
+
+/** Returns null for a directory with more entries or with other names, and for a path that has to be walked. */
+export function readList({ root, path, limit }: SmallList): SmallEntries | null {
+  using directory = openDirectory(root, path)
+  if (!directory || directory.stats.size > maxDirectory) return null
+  const all = readdirSync(self(directory), { encoding: 'latin1' }).filter(name => !isReserved(name))
+  if (all.length > limit) return null
+  const names = all.sort().map(bytesOf)
+  return names.every(isUtf8) ? { entries: names.map(name => entryAt(directory.fd, name)) } : null
 }
 
 function entryAt(fd: number, bytes: Buffer): Entry | null {

@@ -1,7 +1,7 @@
 /** Runs in each thread of `SmallFileThreads`. A message is a list of jobs, and the response has one result for each. */
 import { parentPort } from 'node:worker_threads'
 import { isChange, type SmallJob, type SmallResult, slowSync } from './jobs.ts'
-import { readSmall, readStat, readStats } from './read.ts'
+import { readList, readSmall, readStat, readStats } from './read.ts'
 import { copySmall, writeSmall } from './write.ts'
 
 /** Milliseconds after which no further file of `SmallCopies` begins. */
@@ -32,6 +32,7 @@ function run(job: SmallJob, end: number): SmallResult {
   if (job.kind === 'read') return readSmall(job)
   if (job.kind === 'stat') return readStat(job)
   if (job.kind === 'stats') return readStats(job)
+  if (job.kind === 'list') return readList(job)
   if (job.kind === 'write') return writeSmall(job, job.bytes, job.modifiedAt)
   if (job.kind === 'copies') return copySmall(job, end)
   const file = readSmall(job.from)
