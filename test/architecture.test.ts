@@ -200,8 +200,8 @@ const openers = [
   'src/services/files/copying.ts',
   'src/services/files/links.ts',
   'src/services/jobs/checksum.ts',
+  'src/services/jobs/reading.ts',
   'src/services/jobs/transfer-file.ts',
-  'src/services/jobs/verify.ts',
   'src/services/thumbnails/index.ts',
   'src/services/trash/moves.ts',
   // Reads only what the same upload may have stored, and sends nothing.

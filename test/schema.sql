@@ -465,6 +465,7 @@ job_entries.message text
 job_entries.has_skipped boolean not null default false
 job_entries.copied json
 job_entries.restores json
+job_entries.finding json
 job_entries: job_entries_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(id) ON DELETE CASCADE
 job_entries: job_entries_pkey PRIMARY KEY (job_id, id)
 job_entries: job_entries_state_check CHECK ((state = ANY (ARRAY['SOURCE'::text, 'FILE'::text, 'FOLDER'::text, 'EXTRA'::text, 'LISTED'::text, 'KEPT'::text, 'COPIED'::text])))
@@ -509,9 +510,11 @@ jobs.outcome text
 jobs.permanent boolean not null default true
 jobs.taken_at timestamp with time zone
 jobs.restore_at timestamp with time zone
+jobs.keeping jsonb
+jobs.checks jsonb
 jobs: jobs_conflict_check CHECK ((conflict = ANY (ARRAY['FAIL'::text, 'REPLACE'::text, 'RENAME'::text, 'SKIP'::text, 'NEWER'::text])))
 jobs: jobs_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
-jobs: jobs_kind_check CHECK ((kind = ANY (ARRAY['COPY'::text, 'MOVE'::text, 'DELETE'::text, 'SYNC'::text, 'CHECKSUM'::text, 'VERIFY'::text, 'RESTORE'::text])))
+jobs: jobs_kind_check CHECK ((kind = ANY (ARRAY['COPY'::text, 'MOVE'::text, 'DELETE'::text, 'SYNC'::text, 'CHECKSUM'::text, 'VERIFY'::text, 'RESTORE'::text, 'KEEP_COPIES'::text])))
 jobs: jobs_outcome_check CHECK ((outcome = ANY (ARRAY['KEEP'::text, 'UNDO'::text])))
 jobs: jobs_pkey PRIMARY KEY (id)
 jobs: jobs_requested_check CHECK ((requested = ANY (ARRAY['PAUSE'::text, 'CANCEL'::text])))
@@ -525,6 +528,41 @@ CREATE INDEX jobs_workspace ON public.jobs USING btree (workspace_id, id)
 CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id)
 CREATE TRIGGER jobs_changed AFTER UPDATE ON public.jobs FOR EACH ROW WHEN (((old.state IS DISTINCT FROM new.state) OR (old.lease_until IS DISTINCT FROM new.lease_until))) EXECUTE FUNCTION notify_of_job()
 CREATE TRIGGER jobs_created AFTER INSERT ON public.jobs FOR EACH ROW EXECUTE FUNCTION notify_of_job()
+kept_files.size bigint not null
+kept_files.original_modified_at timestamp with time zone
+kept_files.modified_at timestamp with time zone
+kept_files.checked_at timestamp with time zone not null default now()
+kept_files.kept_folder integer not null
+kept_files.is_deleted boolean not null default false
+kept_files.folder text not null
+kept_files.name text not null
+kept_files.original_etag text
+kept_files.original_content_tag text
+kept_files.etag text
+kept_files.content_tag text
+kept_files.sha256 bytea not null
+kept_files: kept_files_folder_check CHECK ((octet_length(folder) <= 1536))
+kept_files: kept_files_kept_folder_fkey FOREIGN KEY (kept_folder) REFERENCES kept_folders(id) ON DELETE CASCADE
+kept_files: kept_files_name_check CHECK ((octet_length(name) <= 1024))
+kept_files: kept_files_pkey PRIMARY KEY (kept_folder, folder, name)
+kept_files: kept_files_sha256_check CHECK ((octet_length(sha256) = 32))
+CREATE UNIQUE INDEX kept_files_pkey ON public.kept_files USING btree (kept_folder, folder, name)
+kept_folders.id integer not null
+kept_folders.key bytea not null
+kept_folders.original_provider_id uuid not null
+kept_folders.original_path text not null
+kept_folders.provider_id uuid not null
+kept_folders.path text not null
+kept_folders.used_at timestamp with time zone not null default now()
+kept_folders: kept_folders_key_check CHECK ((octet_length(key) = 32))
+kept_folders: kept_folders_key_key UNIQUE (key)
+kept_folders: kept_folders_original_provider_id_fkey FOREIGN KEY (original_provider_id) REFERENCES providers(id) ON DELETE CASCADE
+kept_folders: kept_folders_pkey PRIMARY KEY (id)
+kept_folders: kept_folders_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+CREATE INDEX kept_folders_copy ON public.kept_folders USING btree (provider_id)
+CREATE INDEX kept_folders_original ON public.kept_folders USING btree (original_provider_id)
+CREATE UNIQUE INDEX kept_folders_key_key ON public.kept_folders USING btree (key)
+CREATE UNIQUE INDEX kept_folders_pkey ON public.kept_folders USING btree (id)
 link_invites.user_id uuid not null
 link_invites.workspace_id uuid not null
 link_invites.token_hash bytea not null

@@ -36,6 +36,9 @@ interface Inputs {
   trashed: { id: string }
   /** The path of the file whose version has this id. */
   version: { id: string }
+  /** The first of `sources`, and the others. */
+  original: { sources: readonly { providerId: string; path: string }[] }
+  copies: { sources: readonly { providerId: string; path: string }[] }
   /** All of `sources`. */
   sources: { sources: readonly { providerId: string; path: string }[] }
   /** All of `within`; without them, everything that the viewer may access. */
@@ -101,6 +104,12 @@ export const needs = {
     { scope: 'write', at: 'target' },
   ],
   readJob: [{ scope: 'read', at: 'sources' }],
+  keepCopies: [
+    { scope: 'read', at: 'original' },
+    { scope: 'write', at: 'copies' },
+  ],
+  /** Keeping copies that also restore the original. */
+  repairCopies: [{ scope: 'write', at: 'sources' }],
   moveJob: [
     { scope: 'write', at: 'sources' },
     { scope: 'write', at: 'target' },
@@ -189,12 +198,18 @@ const locate: { readonly [At in keyof Inputs]: (input: Inputs[At]) => Location |
     const { providerId, path } = parseVersionId(id)
     return { providerId, path: parsePath(path) }
   },
-  sources: ({ sources }) => sources.map(({ providerId, path }) => ({ providerId, path: parsePath(path) })),
+  original: ({ sources }) => locateAll(sources.slice(0, 1)),
+  copies: ({ sources }) => locateAll(sources.slice(1)),
+  sources: ({ sources }) => locateAll(sources),
   morePaths: ({ providerId, morePaths }) => (morePaths ?? []).map(path => ({ providerId, path: parsePath(path) })),
   within: ({ within }) => (within ?? []).map(({ providerId, path }) => ({ providerId, path: parsePath(path) })),
   others: ({ others }) => (others ?? []).map(({ providerId, path }) => ({ providerId, path: parsePath(path) })),
   // Missing folders of the target are created.
   target: ({ target }) => (target ? [{ providerId: target.providerId, path: parseNewPath(target.path) }] : []),
+}
+
+function locateAll(locations: Inputs['sources']['sources']): Location[] {
+  return locations.map(({ providerId, path }) => ({ providerId, path: parsePath(path) }))
 }
 
 /**
@@ -249,14 +264,18 @@ export function authorizeAll(
 
 /** The locations of a job. */
 export interface JobInput {
-  kind: 'COPY' | 'MOVE' | 'DELETE' | 'SYNC' | 'CHECKSUM' | 'VERIFY' | 'RESTORE'
+  kind: 'COPY' | 'MOVE' | 'DELETE' | 'SYNC' | 'CHECKSUM' | 'VERIFY' | 'RESTORE' | 'KEEP_COPIES'
   sources: readonly { providerId: string; path: string }[]
   /** Null for the kinds without a target. */
   target?: { providerId: string; path: string } | null | undefined
+  /** Whether a KEEP_COPIES also changes its original. */
+  repair?: boolean | null | undefined
+  keeping?: { repair: boolean } | null | undefined
 }
 
-/** Returns what a job of this kind needs. */
-export function needsOfJob(kind: JobInput['kind']): readonly Need[] {
+/** Returns what a job needs. */
+export function needsOfJob({ kind, repair, keeping }: Pick<JobInput, 'kind' | 'repair' | 'keeping'>): readonly Need[] {
+  if (kind === 'KEEP_COPIES') return repair || keeping?.repair ? needs.repairCopies : needs.keepCopies
   if (kind === 'CHECKSUM' || kind === 'VERIFY') return needs.readJob
   return kind === 'COPY' || kind === 'SYNC' ? needs.copyJob : needs.moveJob
 }
@@ -266,7 +285,7 @@ export function authorizeJob(
   viewer: Viewer | null,
   input: JobInput,
 ): { sources: Grant<'read' | 'write'>[]; target: Grant<'write'> | null } {
-  const grants = grantAll(viewer, needsOfJob(input.kind), input)
+  const grants = grantAll(viewer, needsOfJob(input), input)
   const sources = grants.slice(0, input.sources.length) as Grant<'read' | 'write'>[]
   return { sources, target: (grants[input.sources.length] as Grant<'write'> | undefined) ?? null }
 }

@@ -3,6 +3,11 @@ import { type RawBuilder, sql } from 'kysely'
 import type { StoragePath } from '../auth/path.ts'
 import type { Database } from './client.ts'
 
+export interface FileAt {
+  providerId: string
+  path: StoragePath
+}
+
 /** What tells one version of a file from another. */
 export interface ContentVersion {
   size: number

@@ -2,8 +2,7 @@
 import { sql } from 'kysely'
 import type { StoragePath } from '../auth/path.ts'
 import type { Database } from './client.ts'
-import { type ContentVersion, isIn } from './content-checksums.ts'
-import type { FileAt } from './written-contents.ts'
+import { type ContentVersion, type FileAt, isIn } from './content-checksums.ts'
 
 export interface KnownContent extends ContentVersion {
   path: StoragePath

@@ -185,6 +185,8 @@ export interface Schema {
   catalogue_servers: CatalogueServerTable
   outside_changes: OutsideChangeTable
   content_checksums: ContentChecksumTable
+  kept_folders: KeptFolderTable
+  kept_files: KeptFileTable
   quota_rules: QuotaRuleTable
   quota_files: QuotaFileTable
   quota_changes: QuotaChangeTable
@@ -778,7 +780,7 @@ interface UploadChunkTable {
   bytes: Buffer
 }
 
-export const jobKinds = ['COPY', 'MOVE', 'DELETE', 'SYNC', 'CHECKSUM', 'VERIFY', 'RESTORE'] as const
+export const jobKinds = ['COPY', 'MOVE', 'DELETE', 'SYNC', 'CHECKSUM', 'VERIFY', 'RESTORE', 'KEEP_COPIES'] as const
 export type JobKind = (typeof jobKinds)[number]
 
 /** SUCCEEDED, FAILED and CANCELED are final. */
@@ -827,6 +829,10 @@ interface JobTable extends CreatorColumns {
   dry_run: boolean
   /** The time whose state a RESTORE brings back; null for other kinds. */
   restore_at: ColumnType<Date | null, Date | null, never>
+  /** Null unless the kind is KEEP_COPIES. */
+  keeping: ColumnType<CopyKeeping | null, string | null, never>
+  /** What a KEEP_COPIES has done at each of its sources, in their order; null before its first step. Only the database changes it. */
+  checks: ColumnType<LocationCheck[] | null, never, null>
   /** A DELETE or a SYNC deletes for good, without the trash. True for jobs of versions without a trash. */
   permanent: Generated<boolean>
   /** A mutation waits for the job. It stops at the first failure, and then undoes what it has copied. */
@@ -863,7 +869,8 @@ interface JobTable extends CreatorColumns {
  * SOURCE: as the job names it, not looked up yet. FILE: a single file. FOLDER: its content has to be listed. EXTRA: it has to
  * be deleted at the target. LISTED: a folder that is deleted once everything below it is. KEPT: such a folder that is not
  * empty, because something in it failed or was skipped; only a retry works on it again. COPIED: a file that an atomic job
- * has copied. The steps of a RESTORE are LISTED until they are carried out, and KEPT after a dry run.
+ * has copied. The steps of a RESTORE are LISTED until they are carried out, and KEPT after a dry run. So are the repairs of a KEEP_COPIES,
+ * which are KEPT afterwards, too, for its report.
  */
 export type JobEntryState = 'SOURCE' | 'FILE' | 'FOLDER' | 'EXTRA' | 'LISTED' | 'KEPT' | 'COPIED'
 
@@ -891,6 +898,41 @@ export interface SeenEntry {
   size: number | null
   etag: string | null
   modifiedAt: number | null
+}
+
+/** How a KEEP_COPIES treats its sources: the first is the original, and the others are its copies. */
+export interface CopyKeeping {
+  /** Whether a damaged or missing file is restored from a good copy. */
+  repair: boolean
+  /** The days after which a file is read again. */
+  recheckDays: number
+}
+
+/** Counts of what a KEEP_COPIES has done and found at one of its sources. */
+export interface LocationCheck {
+  readFiles: number
+  readBytes: number
+  copiedFiles: number
+  copiedBytes: number
+  damaged: number
+  missing: number
+  changed: number
+  restored: number
+}
+
+export const findingKinds = ['DAMAGED', 'MISSING', 'CHANGED', 'UNCLEAR', 'FAILED'] as const
+export type FindingKind = (typeof findingKinds)[number]
+
+/** What a KEEP_COPIES has found. Times are in milliseconds since 1970. */
+export interface CopyFinding {
+  kind: FindingKind
+  /** The number of the source in which it is, and the number of the one with the content that it gets back; null if it gets none. */
+  source: number
+  from: number | null
+  at: number
+  /** The content that it gets back, in hex, and what it replaces. Null for a file that is missing. */
+  sha256: string | null
+  seen: (StoredVersion & { contentTag: string | null }) | null
 }
 
 /** The facts that show whether a file was changed or replaced. Times are in milliseconds since 1970. */
@@ -928,6 +970,8 @@ interface JobEntryTable {
   copied: ColumnType<{ seen: StoredVersion; copy: StoredVersion } | null, string | null | undefined, never>
   /** Null unless the job is a RESTORE. */
   restores: ColumnType<RestoreStep | null, string | null | undefined, never>
+  /** Null unless the job is a KEEP_COPIES. */
+  finding: ColumnType<CopyFinding | null, string | null | undefined, never>
 }
 
 interface ScheduleTable extends CreatorColumns {
@@ -961,6 +1005,8 @@ export interface ScheduledJob {
   permanent: boolean
   /** The time whose state a RESTORE brings back. Undefined in schedules, which have none. */
   restoreAt?: Date | null
+  /** Undefined unless the kind is KEEP_COPIES. */
+  keeping?: CopyKeeping | null
 }
 
 interface WebhookTable extends CreatorColumns {
@@ -1319,6 +1365,39 @@ interface ContentChecksumTable {
   sha256: Buffer
   /** When the content was last read; null if it was only written. */
   read_at: ColumnType<Date | null, Date | null | undefined, Date | null>
+}
+
+/** A folder and one of its copies. */
+interface KeptFolderTable {
+  id: Generated<number>
+  /** The SHA-256 of both locations. */
+  key: Buffer
+  original_provider_id: string
+  /** Without a leading "/". */
+  original_path: string
+  provider_id: string
+  path: string
+  used_at: ColumnType<Date, Date | undefined, Date>
+}
+
+/** The content that a file of a kept folder and its copy agreed on, and the versions that both had then. */
+interface KeptFileTable {
+  kept_folder: number
+  /** Below the kept folder, without a leading "/". */
+  folder: string
+  name: string
+  size: string
+  original_modified_at: Date | null
+  original_etag: string | null
+  original_content_tag: string | null
+  modified_at: Date | null
+  etag: string | null
+  content_tag: string | null
+  sha256: Buffer
+  /** When both were last read, or the copy was made. */
+  checked_at: Date
+  /** The original was deleted or moved through this server. */
+  is_deleted: boolean
 }
 
 interface CatalogueServerTable {

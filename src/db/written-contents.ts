@@ -3,12 +3,8 @@ import { sql } from 'kysely'
 import type { StoragePath } from '../auth/path.ts'
 import { maxCataloguePath } from './catalogue/entries.ts'
 import type { Database } from './client.ts'
-import { type ContentVersion, isIn } from './content-checksums.ts'
-
-export interface FileAt {
-  providerId: string
-  path: StoragePath
-}
+import { type ContentVersion, type FileAt, isIn } from './content-checksums.ts'
+import { noteDeletedFiles, noteDeletedTree } from './kept-files.ts'
 
 export type WrittenContent = FileAt & ContentVersion & { sha256: Buffer }
 
@@ -58,10 +54,26 @@ export async function forgetFiles(db: Database, files: readonly FileAt[]): Promi
     where k.provider_id = f.provider_id and k.path = f.path`.execute(db)
 }
 
+/** As `forgetFiles`, for files that are deleted through this server, so that they are no damage of an original. */
+export async function forgetDeletedFiles(db: Database, files: readonly FileAt[]): Promise<void> {
+  await sql`
+    with noted as (${noteDeletedFiles(files)})
+    delete from content_checksums k using unnest(${files.map(({ providerId }) => providerId)}::uuid[],
+      ${files.map(({ path }) => path)}::text[]) as f (provider_id, path)
+    where k.provider_id = f.provider_id and k.path = f.path`.execute(db)
+}
+
 /** Forgets a file, or a folder with everything below it. */
-export async function forgetTree(db: Database, { providerId, path }: FileAt): Promise<void> {
+async function forgetTree(db: Database, { providerId, path }: FileAt): Promise<void> {
   await sql`
     delete from content_checksums where provider_id = ${providerId} and ${isIn(sql`path`, path)}`.execute(db)
+}
+
+/** As `forgetDeletedFiles`, for a file or a folder with everything below it. */
+export async function forgetDeletedTree(db: Database, at: FileAt): Promise<void> {
+  await sql`
+    with noted as (${noteDeletedTree(at)})
+    delete from content_checksums where provider_id = ${at.providerId} and ${isIn(sql`path`, at.path)}`.execute(db)
 }
 
 /** Moves the known contents of a file, or of everything in a folder, to a new path. Forgets those that were there. */
@@ -69,7 +81,7 @@ export async function moveTree(db: Database, from: FileAt, to: StoragePath): Pro
   await db.transaction().execute(async trx => {
     await forgetTree(trx, { providerId: from.providerId, path: to })
     await sql`
-      with moved as (
+      with noted as (${noteDeletedTree(from)}), moved as (
         delete from content_checksums where provider_id = ${from.providerId} and ${isIn(sql`path`, from.path)}
         returning *
       )

@@ -15,11 +15,17 @@ const maxPause = 1000
  */
 export class ContentHash {
   readonly #hash = createHash('sha256')
+  readonly #isRequired: boolean
   #bytes = 0
   #spent = 0
   #elapsed = 0
   #lastAt = performance.now()
   #isEnded = false
+
+  /** @param options.isRequired whether the hash matters more than the time of the write */
+  constructor({ isRequired = false }: { isRequired?: boolean } = {}) {
+    this.#isRequired = isRequired
+  }
 
   /** The number of bytes so far. */
   get bytes(): number {
@@ -35,7 +41,7 @@ export class ContentHash {
     this.#spent += now - before
     this.#elapsed += Math.min(now - this.#lastAt, maxPause)
     this.#lastAt = now
-    this.#isEnded = this.#bytes > freeBytes && this.#spent > maxShare * this.#elapsed
+    this.#isEnded = !this.#isRequired && this.#bytes > freeBytes && this.#spent > maxShare * this.#elapsed
   }
 
   /** Ends the computation. Returns null unless the content has as many bytes. */

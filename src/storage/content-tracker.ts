@@ -4,13 +4,13 @@
  */
 import { isReservedName, type StoragePath, segmentsOf } from '../auth/path.ts'
 import type { Database } from '../db/client.ts'
+import type { FileAt } from '../db/content-checksums.ts'
 import { findKnown, type KnownContent } from '../db/known-contents.ts'
 import { batched } from '../db/lookups.ts'
 import {
-  type FileAt,
   fitsTable,
-  forgetFiles,
-  forgetTree,
+  forgetDeletedFiles,
+  forgetDeletedTree,
   moveTree,
   storeWritten,
   type WrittenContent,
@@ -34,7 +34,7 @@ export function createContentTracker({ db, onError }: { db: Database; onError: (
     if (stored.length > 0) await storeWritten(db, stored).catch(onError)
   })
   const forget = batched(async (files: readonly FileAt[]) => {
-    await forgetFiles(db, files)
+    await forgetDeletedFiles(db, files)
     return new Map<FileAt, true>()
   })
 
@@ -80,11 +80,11 @@ export function createContentTracker({ db, onError }: { db: Database; onError: (
 
     /** Forgets a file that is being deleted, or a folder with everything in it. Never rejects. */
     deleted: (at: FileAt, { isTree }: { isTree: boolean }) =>
-      change(at.path, () => (isTree ? forgetTree(db, at) : forget(at))),
+      change(at.path, () => (isTree ? forgetDeletedTree(db, at) : forget(at))),
 
     /** Follows an entry that has moved. Never rejects. */
     moved: (from: FileAt, to: StoragePath) =>
-      change(from.path, () => (isReserved(to) ? forgetTree(db, from) : moveTree(db, from, to))),
+      change(from.path, () => (isReserved(to) ? forgetDeletedTree(db, from) : moveTree(db, from, to))),
 
     close: () => writes.flush(),
   }

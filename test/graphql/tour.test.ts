@@ -60,10 +60,14 @@ const job = `{
   failures(first: 1, after: null) { nodes { providerId path reason message } edges { cursor node { path } } pageInfo { hasNextPage } }
   restoreAt restoreSteps(first: 1, after: null) { nodes { providerId path action isFolder size goneAt }
     edges { cursor node { path } } pageInfo { hasNextPage } }
+  repair recheckDays copyReport {
+    locations { providerId path readFiles readBytes copiedFiles copiedBytes damaged missing changed restored }
+    findings(first: 1, after: null) { nodes { kind providerId path isRestored from { path } foundAt reason message }
+      edges { cursor node { path } } pageInfo { hasNextPage } } }
 }`
 const schedule = `{
   id name cron timeZone enabled error { reason message } nextRunAt lastJob { id } lastSkippedAt createdAt
-  job { kind sources { providerId path } target { providerId path } targetName conflict deleteExtra dryRun permanent }
+  job { kind sources { providerId path } target { providerId path } targetName conflict deleteExtra dryRun permanent repair recheckDays }
 }`
 const pageInfo = 'pageInfo { hasNextPage hasPreviousPage startCursor endCursor }'
 

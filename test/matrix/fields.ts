@@ -448,6 +448,8 @@ export const fields: Readonly<Record<string, FieldRow>> = {
           dryRun: true,
           permanent: false,
           restoreAt: null,
+          repair: null,
+          recheckDays: null,
         },
       }
     },
@@ -463,7 +465,8 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     args: target => {
       const [from, to] = [at(target), ends(target)]
       const job = { kind: 'COPY', sources: [from], target: { providerId: to.toProviderId, path: to.toPath } }
-      const options = { conflict: 'SKIP', deleteExtra: false, dryRun: true, permanent: false }
+      const more = { repair: null, recheckDays: null }
+      const options = { conflict: 'SKIP', deleteExtra: false, dryRun: true, permanent: false, ...more }
       return { input: { name: 'yearly', cron: '0 0 1 1 *', timeZone: 'UTC', job: { ...job, ...options } } }
     },
   },
@@ -677,7 +680,35 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     failures: own,
     restoreAt: own,
     restoreSteps: own,
+    repair: own,
+    recheckDays: own,
+    copyReport: own,
   },
+  CopyReport: { locations: own, findings: own },
+  CheckedLocation: {
+    providerId: own,
+    path: own,
+    readFiles: own,
+    readBytes: own,
+    copiedFiles: own,
+    copiedBytes: own,
+    damaged: own,
+    missing: own,
+    changed: own,
+    restored: own,
+  },
+  CopyFinding: {
+    kind: own,
+    providerId: own,
+    path: own,
+    isRestored: own,
+    from: own,
+    foundAt: own,
+    reason: own,
+    message: own,
+  },
+  CopyFindingConnection: { nodes: own, edges: own, pageInfo: own },
+  CopyFindingEdge: { node: own, cursor: own },
   RestoreStep: { providerId: own, path: own, action: own, isFolder: own, size: own, goneAt: own },
   RestoreStepConnection: { nodes: own, edges: own, pageInfo: own },
   RestoreStepEdge: { node: own, cursor: own },
@@ -773,6 +804,8 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     deleteExtra: own,
     dryRun: own,
     permanent: own,
+    repair: own,
+    recheckDays: own,
   },
   Location: { providerId: own, path: own },
   MemberView: { user: own, scopes: own, providerAccess: own },

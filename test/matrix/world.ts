@@ -260,9 +260,11 @@ export async function createWorld(t: Test, options: { people: boolean; catalogue
     const at = { providerId: providers[provider], path }
     await sql`
       insert into jobs (id, workspace_id, user_id, credential_kind, credential_id, address, request_id, kind, state,
-        sources, target, conflict, dry_run, total_files, total_bytes, started_at, ended_at, failed, error_reason, error_message)
+        sources, target, conflict, dry_run, total_files, total_bytes, started_at, ended_at, failed, error_reason, error_message,
+        keeping)
       select ${id}, id, ${by.userId ?? founder.userId}, ${by.keyId ? 'API_KEY' : 'SESSION'}, ${by.keyId ?? randomUUID()}, '', '', 'COPY', ${state},
-        ${JSON.stringify([at])}, ${JSON.stringify(at)}, 'SKIP', true, 1, 1, now(), now(), 1, 'UNAVAILABLE', ''
+        ${JSON.stringify([at])}, ${JSON.stringify(at)}, 'SKIP', true, 1, 1, now(), now(), 1, 'UNAVAILABLE', '',
+        ${JSON.stringify({ repair: false, recheckDays: 30 })}
       from workspaces`.execute(app.db)
     await sql`insert into job_entries (job_id, state, provider_id, path, target_path, depth, reason, message)
       values (${id}, 'SOURCE', ${at.providerId}, ${path}, ${path}, 0, 'NOT_FOUND', '')`.execute(app.db)
@@ -396,10 +398,13 @@ export async function createWorld(t: Test, options: { people: boolean; catalogue
     { id: await insertJob('FAILED', founder, base, 'hidden'), provider: hidden, path: base },
   ]
   for (const { id, provider, path } of jobs) {
-    // As a dry run of a RESTORE leaves it.
+    // As a dry run of a RESTORE leaves it, and a repair of a KEEP_COPIES.
     const step = { action: 'REPLACE', content: null, kind: 'file', size: 1, etag: null, modifiedAt: 1, until: 1 }
-    await sql`insert into job_entries (job_id, state, provider_id, path, depth, restores)
-      values (${id}, 'KEPT', ${provider}, ${path}, 0, ${JSON.stringify(step)})`.execute(app.db)
+    const finding = { kind: 'DAMAGED', source: 0, from: 0, at: 1, sha256: null, seen: null }
+    await sql`insert into job_entries (job_id, state, provider_id, path, depth, restores, finding)
+      values (${id}, 'KEPT', ${provider}, ${path}, 0, ${JSON.stringify(step)}, ${JSON.stringify(finding)})`.execute(
+      app.db,
+    )
   }
   const schedules = [
     { id: await insertSchedule(founder, base), provider: main, path: base },

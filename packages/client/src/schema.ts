@@ -303,6 +303,31 @@ export interface ChangePasswordInput {
   newPassword: string
 }
 
+/** What a KEEP_COPIES has done in one of its folders. */
+export interface CheckedLocation {
+  __typename: 'CheckedLocation'
+  /** Files that somebody has changed in the copy. */
+  changed: number
+  /** The bytes of the files that were copied here. */
+  copiedBytes: number
+  /** New and changed files that were copied here. */
+  copiedFiles: number
+  /** Files that are or may be damaged. */
+  damaged: number
+  /** Files that are missing. */
+  missing: number
+  /** The path of the folder. */
+  path: string
+  /** The ID of the provider. */
+  providerId: string
+  /** The bytes of the files that were read again. */
+  readBytes: number
+  /** Files that were read again. */
+  readFiles: number
+  /** Files that were restored here. */
+  restored: number
+}
+
 /** A checksum that the back end stores. The server never reads a file to compute one. */
 export interface Checksum {
   __typename: 'Checksum'
@@ -411,6 +436,50 @@ export interface ConsentRequest {
   scopes: readonly (Scope)[]
 }
 
+/** A file that was not as it should be. */
+export interface CopyFinding {
+  __typename: 'CopyFinding'
+  /** When it was found, if that is known. */
+  foundAt: string | null
+  /** The good file that it was or is to be restored from, or null. */
+  from: Location | null
+  /** Whether it was restored. */
+  isRestored: boolean
+  /** What is wrong with it. */
+  kind: CopyFindingKind
+  /** A sentence that says what was found and done. */
+  message: string
+  /** The path. */
+  path: string
+  /** The ID of the provider. */
+  providerId: string
+  /** Why it is not restored: a reason from the table of errors. Null for what is restored. */
+  reason: string | null
+}
+
+/** One page of findings. */
+export interface CopyFindingConnection {
+  __typename: 'CopyFindingConnection'
+  /** The entries of this page, each with its cursor. */
+  edges: readonly (CopyFindingEdge)[]
+  /** The entries of this page. */
+  nodes: readonly (CopyFinding)[]
+  /** The position of this page in the list. */
+  pageInfo: PageInfo
+}
+
+/** One of the findings, with its cursor. */
+export interface CopyFindingEdge {
+  __typename: 'CopyFindingEdge'
+  /** An opaque cursor. Pass it as `after` to get the page that starts after this entry. */
+  cursor: string
+  /** The entry of the list. */
+  node: CopyFinding
+}
+
+/** What a KEEP_COPIES has found. */
+export type CopyFindingKind = 'CHANGED' | 'DAMAGED' | 'FAILED' | 'MISSING' | 'UNCLEAR'
+
 /** The source and the destination. */
 export interface CopyInput {
   /** The behavior if the name is taken. */
@@ -423,6 +492,15 @@ export interface CopyInput {
   toPath: string
   /** The ID of the destination provider. The default is the same provider. Between two providers, the server streams the bytes. */
   toProviderId?: string | null
+}
+
+/** What a KEEP_COPIES has read, found and done. `GET /api/jobs/report` downloads it. */
+export interface CopyReport {
+  __typename: 'CopyReport'
+  /** Returns what was not as it should be. */
+  findings: CopyFindingConnection
+  /** The folder, and then its copies. */
+  locations: readonly (CheckedLocation)[]
 }
 
 /** The name, scopes and provider access of a new key. */
@@ -536,7 +614,7 @@ export interface CreateIssuerInput {
 export interface CreateJobInput {
   /** The behavior if a name is taken at the target. */
   conflict?: JobConflict | null
-  /** Whether a SYNC deletes entries that exist only at the target, and a RESTORE files that were created since the time. */
+  /** Whether a SYNC deletes entries that exist only at the target, a RESTORE files that were created since the time, and a KEEP_COPIES the copies of files that were deleted through this server. */
   deleteExtra?: boolean | null
   /** Whether the job only counts what it would do. */
   dryRun?: boolean | null
@@ -544,6 +622,10 @@ export interface CreateJobInput {
   kind: JobKind
   /** Whether a DELETE or a SYNC deletes for good, although the provider has a trash. */
   permanent?: boolean | null
+  /** The days after which a KEEP_COPIES reads a file again, 0 to 3650; 0 reads all files each time. Default: 30. */
+  recheckDays?: number | null
+  /** Whether a KEEP_COPIES restores damaged and missing files from a good copy. Default: false. */
+  repair?: boolean | null
   /** The time whose state comes back. Only for RESTORE, which requires it. */
   restoreAt?: string | null
   /** The files and folders that the job works on, 1 to 100. */
@@ -1086,6 +1168,8 @@ export interface Job {
   __typename: 'Job'
   /** The behavior if a name is taken. */
   conflict: JobConflict
+  /** What a KEEP_COPIES has read, found and done. Null for other kinds. */
+  copyReport: CopyReport | null
   /** The time of creation. */
   createdAt: string
   /** The person who created the job. Null if they are no longer a member. */
@@ -1108,6 +1192,10 @@ export interface Job {
   permanent: boolean
   /** The progress of the job. */
   progress: JobProgress
+  /** The days after which a KEEP_COPIES reads a file again. Null for other kinds. */
+  recheckDays: number | null
+  /** Whether a KEEP_COPIES restores damaged and missing files. Null for other kinds. */
+  repair: boolean | null
   /** The time whose state a RESTORE brings back. Null for other kinds. */
   restoreAt: string | null
   /** Returns what a RESTORE with `dryRun` would do. Empty for other jobs. */
@@ -1190,7 +1278,7 @@ export interface JobFailureEdge {
 }
 
 /** The kind of a job. */
-export type JobKind = 'CHECKSUM' | 'COPY' | 'DELETE' | 'MOVE' | 'RESTORE' | 'SYNC' | 'VERIFY'
+export type JobKind = 'CHECKSUM' | 'COPY' | 'DELETE' | 'KEEP_COPIES' | 'MOVE' | 'RESTORE' | 'SYNC' | 'VERIFY'
 
 /** The limits of all jobs together at a provider. The jobs that run at the same time, on all servers, share it equally. */
 export interface JobLimits {
@@ -1668,6 +1756,10 @@ export interface ScheduledJob {
   kind: JobKind
   /** Whether the jobs delete for good, without the trash. */
   permanent: boolean
+  /** The days after which jobs of the kind KEEP_COPIES read a file again. Null for other kinds. */
+  recheckDays: number | null
+  /** Whether jobs of the kind KEEP_COPIES restore damaged and missing files. Null for other kinds. */
+  repair: boolean | null
   /** The files and folders that the jobs work on. */
   sources: readonly (Location)[]
   /** The folder that the sources go into, or null if the jobs delete. */

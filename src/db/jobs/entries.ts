@@ -2,7 +2,15 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Reason } from '../../errors.ts'
 import { type Database, executePrepared, storableJson } from '../client.ts'
-import type { JobEntryState, JobOutcome, RestoreStep, Schema, StoredVersion } from '../schema.ts'
+import type {
+  CopyFinding,
+  JobEntryState,
+  JobOutcome,
+  LocationCheck,
+  RestoreStep,
+  Schema,
+  StoredVersion,
+} from '../schema.ts'
 
 export interface NewJobEntry {
   state: JobEntryState
@@ -22,6 +30,8 @@ export interface NewJobEntry {
   copied?: CopiedVersions | null
   /** Null unless it is a step of a RESTORE. */
   restores?: RestoreStep | null
+  /** Null unless it is a finding of a KEEP_COPIES. */
+  finding?: CopyFinding | null
 }
 
 /** The source of a copied file as it was before the copy, and the copy. */
@@ -53,6 +63,8 @@ export interface StepResults {
   failures: readonly NewFailure[]
   /** The files that an atomic job has copied. */
   copied: readonly NewJobEntry[]
+  /** The counts of a KEEP_COPIES, one for each of its sources; empty for other jobs. */
+  checks: readonly LocationCheck[]
 }
 
 /** A run of a job: the job and the lease of the server that runs it. */
@@ -84,15 +96,16 @@ function insertion(job: RawBuilder<unknown>, entries: readonly InsertedEntry[]):
     // These are JSON texts inside the JSON of the rows, because the ids and etags in them can contain NUL.
     copied: entry.copied && JSON.stringify(entry.copied),
     restores: entry.restores && JSON.stringify(entry.restores),
+    finding: entry.finding && JSON.stringify(entry.finding),
   }))
   return sql`
     insert into job_entries (job_id, state, provider_id, path, target_path, depth, is_new_target, is_started, cursor, reason,
-      message, copied, restores)
+      message, copied, restores, finding)
     select job.id, e.state, e.provider_id, e.path, e.target_path, e.depth, e.is_new_target, e.is_started, e.cursor, e.reason,
-      e.message, e.copied::json, e.restores::json
+      e.message, e.copied::json, e.restores::json, e.finding::json
     from ${job} as job, json_to_recordset(${storableJson(rows)}::json) as e (state text, provider_id uuid, path text,
       target_path text, depth integer, is_new_target boolean, is_started boolean, cursor text, reason text, message text,
-      copied text, restores text)`
+      copied text, restores text, finding text)`
 }
 
 /**
@@ -221,7 +234,7 @@ interface EntryChanges {
 async function commit(
   db: Database,
   { job: { id }, lease }: RunId,
-  { files, bytes, skipped, deleted, failures, copied }: StepResults,
+  { files, bytes, skipped, deleted, failures, copied, checks }: StepResults,
   { found = [], ended = [], changed = { ids: [] } }: EntryChanges,
 ): Promise<void> {
   const [known, others] = [
@@ -237,6 +250,7 @@ async function commit(
       update jobs set files = files + ${files}, bytes = bytes + ${bytes}, skipped = skipped + ${skipped},
         deleted = deleted + ${deleted}, failed = failed + ${failures.length},
         pending_files = greatest(0, pending_files - ${files}), pending_bytes = greatest(0, pending_bytes - ${bytes})
+        ${checks.length === 0 ? sql`` : sql`, checks = ${sumOfChecks(checks)}`}
       where id = ${id} and lease_id = ${lease} returning id
     ), added as (${insertion(sql`job`, [...found, ...copied, ...others])}
     ), failed as (
@@ -255,6 +269,16 @@ async function commit(
     select id from job`
   const rows = await executePrepared(db, query)
   if (rows.length === 0) throw new LeaseLost(`Another server runs the job ${id}`)
+}
+
+/** The SQL of the counts of a job with those of a step. */
+function sumOfChecks(checks: readonly LocationCheck[]): RawBuilder<unknown> {
+  return sql`(
+    select jsonb_agg(counted.of_location order by counted.n) from (
+      select s.n, (select jsonb_object_agg(c.key, c.value::bigint + coalesce((checks -> (s.n::int - 1) ->> c.key)::bigint, 0))
+        from jsonb_each_text(s.value) as c (key, value)) as of_location
+      from jsonb_array_elements(${JSON.stringify(checks)}::jsonb) with ordinality as s (value, n)
+    ) as counted)`
 }
 
 /** Returns the folders that still contain entries because these have failed, or because the job has skipped them. */
@@ -296,6 +320,7 @@ export function toEntry(row: Selectable<Schema['job_entries']>): JobEntry {
     cursor: row.cursor,
     copied: row.copied,
     restores: row.restores,
+    finding: row.finding,
   }
 }
 
@@ -353,36 +378,4 @@ export async function forgetCounts(db: Database, { job: { id }, lease }: RunId):
   const { rows } = await sql`
     update jobs set files = 0, bytes = 0 where id = ${id} and lease_id = ${lease} returning id`.execute(db)
   if (rows.length === 0) throw new LeaseLost(`Another server runs the job ${id}`)
-}
-
-// The entries that a job could not process. Failed entries stay in the database, so that a retry works on all of them.
-
-export interface JobFailure {
-  id: string
-  providerId: string
-  path: string
-  reason: Reason
-  message: string
-}
-
-/** Returns failures in the order in which the job found their entries, starting after the id `after`. */
-export async function listFailures(
-  db: Database,
-  jobId: string,
-  page: { limit: number; after: string | null },
-): Promise<JobFailure[]> {
-  let query = db
-    .selectFrom('job_entries')
-    .select(['id', 'provider_id as providerId', 'path', 'reason', 'message'])
-    .where('job_id', '=', jobId)
-  if (page.after !== null) query = query.where('id', '>', page.after)
-  return query.where('reason', 'is not', null).orderBy('id').limit(page.limit).$narrowType<JobFailure>().execute()
-}
-
-/** Lets the job work on what failed, and on the folders that are left because something in them failed. */
-export async function retryEntries(db: Database, jobId: string): Promise<void> {
-  await sql`
-    update job_entries set reason = null, message = null, has_failed = false, is_started = true,
-      state = case when state = 'KEPT' then 'LISTED' else state end
-    where job_id = ${jobId} and (reason is not null or state = 'KEPT')`.execute(db)
 }

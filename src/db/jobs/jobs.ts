@@ -4,7 +4,17 @@ import type { Reason } from '../../errors.ts'
 import type { Change, Database } from '../client.ts'
 import { type Creator, creatorColumns, toCreator } from '../creator.ts'
 import { lockMember } from '../members.ts'
-import type { JobConflict, JobKind, JobOutcome, JobState, JobTarget, Schema, StoredLocation } from '../schema.ts'
+import type {
+  CopyKeeping,
+  JobConflict,
+  JobKind,
+  JobOutcome,
+  JobState,
+  JobTarget,
+  LocationCheck,
+  Schema,
+  StoredLocation,
+} from '../schema.ts'
 
 export interface JobRecord extends Creator {
   /** A UUID of version 7: ids are in order of time. */
@@ -26,6 +36,10 @@ export interface JobRecord extends Creator {
   permanent: boolean
   /** The time whose state a RESTORE brings back; null for other kinds. */
   restoreAt: Date | null
+  /** Null unless the kind is KEEP_COPIES, whose first source is the original. */
+  keeping: CopyKeeping | null
+  /** What a KEEP_COPIES has done at each source; null before its first step. */
+  checks: readonly LocationCheck[] | null
   /** A mutation waits for the job. It stops at the first failure, and then undoes what it has copied. */
   isAtomic: boolean
   /** The decision of an atomic COPY or MOVE about its copies; null until everything is copied or something has failed. */
@@ -70,6 +84,8 @@ export function toJob(row: Selectable<Schema['jobs']>): JobRecord {
     dryRun: row.dry_run,
     permanent: row.permanent,
     restoreAt: row.restore_at,
+    keeping: row.keeping,
+    checks: row.checks,
     isAtomic: row.is_atomic,
     outcome: row.outcome,
     progress: {
@@ -108,7 +124,7 @@ type NewJob = Pick<
   | 'permanent'
   | 'isAtomic'
 > &
-  Partial<Pick<JobRecord, 'restoreAt'>>
+  Partial<Pick<JobRecord, 'restoreAt' | 'keeping'>>
 
 /** The types allow no other assignment, because all other changes add to the counts. */
 const zero = sql`0` as never
@@ -130,6 +146,7 @@ export async function insertJob(db: Change, job: NewJob): Promise<JobRecord> {
       dry_run: job.dryRun,
       permanent: job.permanent,
       restore_at: job.restoreAt ?? null,
+      keeping: job.keeping ? JSON.stringify(job.keeping) : null,
       is_atomic: job.isAtomic,
     })
     .returningAll()
@@ -244,6 +261,7 @@ export async function queueAfterEnd(
         outcome: null,
         total_files: null,
         total_bytes: null,
+        checks: null,
       }),
     })
     .where('id', '=', job.id)
@@ -253,14 +271,19 @@ export async function queueAfterEnd(
   return row ? toJob(row) : null
 }
 
-/** Deletes up to `limit` jobs that ended more than `days` ago. Returns how many it deleted. */
-export async function deleteJobsEndedBefore(db: Database, days: number, limit: number): Promise<number> {
+/** Deletes up to `limit` jobs that ended more than `days`, or for KEEP_COPIES `reportDays`, ago. Returns how many it deleted. */
+export async function deleteJobsEndedBefore(
+  db: Database,
+  { days, reportDays }: { days: number; reportDays: number },
+  limit: number,
+): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('jobs')
     .where('id', 'in', ({ selectFrom }) =>
       selectFrom('jobs')
         .select('id')
         .where('ended_at', '<', sql<Date>`now() - make_interval(days => ${days})`)
+        .where(sql<SqlBool>`(kind <> 'KEEP_COPIES' or ended_at < now() - make_interval(days => ${reportDays}))`)
         .limit(limit),
     )
     .executeTakeFirst()

@@ -123,7 +123,7 @@ export function at<const N extends readonly Need[]>(operation: N) {
 /** The rule for a field whose argument `input` describes a job. MOVE and DELETE need the scope `write` at the sources, too. */
 export const atJob = Object.assign(
   (_parent: unknown, args: { input: JobInput }) => ({
-    at: { needs: needsOfJob(args.input.kind), input: args.input, args },
+    at: { needs: needsOfJob(args.input), input: args.input, args },
   }),
   { needs: needs.copyJob, namedBy: 'arguments' } as const,
 )
@@ -235,6 +235,7 @@ function locationNames(
 /** Returns the input fields that a need reads, other than the provider. */
 function inputNames({ at }: Need): string[] {
   if (at === 'newPath') return ['path']
+  if (at === 'original' || at === 'copies') return ['sources.path']
   if (at === 'sources' || at === 'others' || at === 'within' || at === 'target') return [`${at}.path`]
   return at === 'name' ? ['path', 'name'] : [at]
 }

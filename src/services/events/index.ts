@@ -57,10 +57,11 @@ function changesOf(event: AuditEvent, job: JobRecord | null): EntryChange[] {
   ]
 }
 
-function changesOfJob({ kind, dryRun, sources, target }: JobRecord, at: Date): EntryChange[] {
+function changesOfJob({ kind, dryRun, sources, target, keeping }: JobRecord, at: Date): EntryChange[] {
   if (dryRun) return []
-  const changesSources = kind === 'MOVE' || kind === 'DELETE' || kind === 'RESTORE'
-  const changed = [...(changesSources ? sources : []), ...(target ? [target] : [])]
+  const changesAll = kind === 'MOVE' || kind === 'DELETE' || kind === 'RESTORE' || keeping?.repair === true
+  const copies = keeping ? sources.slice(1) : []
+  const changed = [...(changesAll ? sources : copies), ...(target ? [target] : [])]
   return changed.flatMap(({ providerId, path }) => changeAt('TREE_CHANGED', providerId, path, at))
 }
 

@@ -16,6 +16,11 @@ interface FileCopyOptions {
   isNewTime?: boolean | undefined
   /** Is called for every chunk that passes through this server, with its length in bytes. A promise delays the chunk. */
   onBytes?: (bytes: number) => Promise<unknown> | undefined
+  /**
+   * Is called with the SHA-256 after the last byte, before the copy becomes visible. If it throws, there is no copy. Only for copies between
+   * two providers.
+   */
+  verify?: (sha256: Buffer | null) => Promise<void>
 }
 
 /**
@@ -27,7 +32,7 @@ export async function copyFile(
   source: ReadLocation,
   seen: CheckedEntry,
   destination: WriteLocation,
-  { overwrite, signal, isNewTime = false, onBytes }: FileCopyOptions,
+  { overwrite, signal, isNewTime = false, onBytes, verify }: FileCopyOptions,
 ): Promise<CopiedFile | Taken> {
   const copied =
     isNewTime && keepsTime(destination, seen)
@@ -36,10 +41,10 @@ export async function copyFile(
   if (copied === taken) return taken
   if (copied) {
     await requireCopied(source, seen, destination, copied, { isDeletable: !isNewTime, signal })
-    return { seen, copy: copied }
+    return { seen, copy: copied, sha256: null }
   }
   const { body, entry } = await source.read(signal, { seen })
-  const passing = new PassingContent(source, entry, destination)
+  const passing = new PassingContent(source, entry, destination, { isHashed: verify !== undefined })
   const onChunk = (bytes: Uint8Array) => {
     passing.update(bytes)
     return onBytes?.(bytes.length)
@@ -49,7 +54,10 @@ export async function copyFile(
     const copy = await unlessTaken(() =>
       destination.write(
         signal,
-        exactBody(body, entry.size, onChunk, () => passing.check(signal)),
+        exactBody(body, entry.size, onChunk, async () => {
+          await passing.check(signal)
+          await verify?.(passing.sha256)
+        }),
         {
           overwrite,
           ...(entry.size !== null && { size: entry.size }),
@@ -61,7 +69,7 @@ export async function copyFile(
     )
     if (copy === taken) return taken
     await requireStored(destination, copy, new Map([...passing.sums, ...sumsOf(entry)]), { isNew: !isNewTime })
-    return { seen, copy }
+    return { seen, copy, sha256: passing.sha256 }
   } finally {
     body.destroy()
   }
@@ -215,6 +223,8 @@ interface CopiedFile {
   seen: CheckedEntry
   /** The entry of the copy. */
   copy: CheckedEntry
+  /** Of the bytes that passed; null if it was not computed. */
+  sha256: Buffer | null
 }
 
 /** Deletes a file. Its content stays as an earlier version if the provider keeps versions. */

@@ -15,15 +15,24 @@ const computable = ['sha256', 'sha1', 'md5'] as const
 export class PassingContent {
   readonly #source: ReadLocation
   readonly #entry: CheckedEntry
-  readonly #content = new ContentHash()
+  readonly #content: ContentHash
   /** The hash that the target stores, or else one that the source states. */
   readonly #hashes = new Map<string, Hash>()
   readonly #known: ReturnType<ReadLocation['known']>
   #sums: ReadonlyMap<string, string> = new Map()
   #sha256: Buffer | null = null
 
-  /** @param entry as the read of the source returned it */
-  constructor(source: ReadLocation, entry: CheckedEntry, { traits: { storedChecksum } }: WriteLocation) {
+  /**
+   * @param entry as the read of the source returned it
+   * @param options.isHashed whether the SHA-256 is computed even if that makes the copy slower
+   */
+  constructor(
+    source: ReadLocation,
+    entry: CheckedEntry,
+    { traits: { storedChecksum } }: WriteLocation,
+    { isHashed }: { isHashed: boolean },
+  ) {
+    this.#content = new ContentHash({ isRequired: isHashed })
     this.#source = source
     this.#entry = entry
     if (storedChecksum) this.#hashes.set(storedChecksum, createHash(storedChecksum))

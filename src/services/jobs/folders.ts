@@ -60,7 +60,7 @@ async function isEmpty(folder: WriteLocation, signal: AbortSignal): Promise<bool
 }
 
 /** Entries of one folder that are kept in memory, at about 300 bytes each. Those of larger folders are looked up one by one. */
-const maxKept = 10_000
+export const maxKept = 10_000
 
 /** The names that exist in a folder at one moment, such as at the target before a job adds to it. */
 export class FolderNames {
@@ -75,16 +75,25 @@ export class FolderNames {
     this.#entries = entries
   }
 
-  /** A missing folder has no names, unless it `isRequired`. @throws NOT_FOUND if so */
+  /**
+   * A missing folder has no names, unless it `isRequired`.
+   * @param options.max the number of entries that are kept in memory
+   * @throws NOT_FOUND if so
+   */
   static async load(
     folder: ReadLocation,
-    { isEmpty, isRequired = false, signal }: { isEmpty: boolean; isRequired?: boolean; signal: AbortSignal },
+    {
+      isEmpty,
+      isRequired = false,
+      max = maxKept,
+      signal,
+    }: { isEmpty: boolean; isRequired?: boolean; max?: number; signal: AbortSignal },
   ): Promise<FolderNames> {
     const entries = new Map<string, CheckedEntry>()
     if (isEmpty) return new FolderNames(folder, signal, entries)
     try {
       for await (const entry of children(folder, signal)) {
-        if (entries.size === maxKept) return new FolderNames(folder, signal, null)
+        if (entries.size === max) return new FolderNames(folder, signal, null)
         entries.set(entry.name, entry)
       }
     } catch (error) {

@@ -9,14 +9,8 @@ import { formatPath, isWithin, parseNewName, parsePath, root } from '../../auth/
 import { type Grant, isUnrestricted, requireScope } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
-import {
-  deleteEntries,
-  insertEntries,
-  type JobFailure,
-  listFailures,
-  type NewJobEntry,
-  retryEntries,
-} from '../../db/jobs/entries.ts'
+import { deleteEntries, insertEntries, type NewJobEntry } from '../../db/jobs/entries.ts'
+import { type JobFailure, listFailures, listFindings, retryEntries } from '../../db/jobs/failures.ts'
 import {
   countActive,
   deleteJobsEndedBefore,
@@ -29,7 +23,8 @@ import {
   requestOfJob,
 } from '../../db/jobs/jobs.ts'
 import { listRestoreSteps } from '../../db/jobs/restore-steps.ts'
-import type { JobConflict, JobKind, JobState, ScheduledJob } from '../../db/schema.ts'
+import { sweepKept } from '../../db/kept-files.ts'
+import type { CopyKeeping, JobConflict, JobKind, JobState, ScheduledJob } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Audit, Recording } from '../audit/index.ts'
@@ -38,6 +33,7 @@ import type { LocationInput } from '../files/entry.ts'
 import { parsePageSize, requireShortPaths } from '../input.ts'
 import { encodeIdCursor, visiblePage } from '../paging.ts'
 import { factsOf, type RecordEnd } from './audit.ts'
+import { toFinding } from './copies/report.ts'
 import { isVisible, type JobFeed, type JobSubscription, notFound } from './feed.ts'
 import { targetPathOf } from './transfer.ts'
 
@@ -55,6 +51,8 @@ export interface NewJobInput {
   permanent: boolean
   /** The time whose state a RESTORE brings back. */
   restoreAt?: Date | null | undefined
+  /** How a KEEP_COPIES treats the original and its copies. */
+  keeping?: CopyKeeping | null | undefined
 }
 
 /** The schedule that creates a job. */
@@ -71,10 +69,22 @@ export const maxJobsPage = 100
 const maxFailuresPage = 1000
 /** The maximum number of steps of a dry run of one page. */
 export const maxStepsPage = 1000
+/** The maximum number of findings of one page. */
+export const maxFindingsPage = 1000
 /** Jobs with their entries, perhaps a million each, that are deleted in one statement. */
 const sweepSize = 1
 /** Days that a job stays in the history after its end. */
 const historyDays = 30
+/** Days that the report of a KEEP_COPIES stays. */
+const reportDays = 400
+/** Days without a job after which what an original and its copies agreed on is forgotten. */
+const keptDays = 400
+/** What is forgotten in one statement. */
+const keptSweepSize = 10_000
+/** The maximum number of copies of a folder. */
+export const maxCopies = 4
+/** The defaults and the bounds of `recheckDays`. */
+export const recheckDays = { usual: 30, max: 3650 }
 
 export type Jobs = ReturnType<typeof createJobs>
 
@@ -131,7 +141,8 @@ export function createJobs(options: {
     const stored = ({ providerId, path }: Grant) => ({ providerId, path: formatPath(path) })
     const name = input.target?.name
     const target = grants.target && { ...stored(grants.target), ...(name != null && { name }) }
-    const options = { conflict, deleteExtra, dryRun, permanent, ...(restoreAt && { restoreAt }) }
+    const more = { ...(restoreAt && { restoreAt }), ...(input.keeping && { keeping: input.keeping }) }
+    const options = { conflict, deleteExtra, dryRun, permanent, ...more }
     return { kind, sources: grants.sources.map(stored), target, ...options }
   }
 
@@ -210,6 +221,16 @@ export function createJobs(options: {
       return { items, hasNext: found.length > limit }
     },
 
+    /** Returns what a KEEP_COPIES has found, in the order in which it found it. @throws INVALID_INPUT, INVALID_CURSOR */
+    async findings(job: JobRecord, page: { first: number; after?: string | null | undefined }) {
+      const limit = parsePageSize(page.first, maxFindingsPage)
+      if (page.after != null && !/^\d{1,18}$/.test(page.after)) throw new AppError('INVALID_CURSOR')
+      if (!job.keeping) return { items: [], hasNext: false }
+      const found = await listFindings(db, job.id, { limit: limit + 1, after: page.after ?? null })
+      const items = found.slice(0, limit).map(entry => ({ finding: toFinding(job, entry), cursor: entry.id }))
+      return { items, hasNext: found.length > limit }
+    },
+
     /** Returns what a dry run of a RESTORE has found, in the order in which it found it. @throws INVALID_INPUT, INVALID_CURSOR */
     async restoreSteps(job: JobRecord, page: { first: number; after?: string | null | undefined }) {
       const limit = parsePageSize(page.first, maxStepsPage)
@@ -256,13 +277,17 @@ export function createJobs(options: {
 
     /** Deletes old jobs, until the signal aborts. Call it once a day. */
     async sweep(signal: AbortSignal): Promise<void> {
-      while (!signal.aborted && (await deleteJobsEndedBefore(db, historyDays, sweepSize)) === sweepSize);
+      while (
+        !signal.aborted &&
+        (await deleteJobsEndedBefore(db, { days: historyDays, reportDays }, sweepSize)) === sweepSize
+      );
+      while (!signal.aborted && (await sweepKept(db, keptDays, keptSweepSize)));
     },
   }
 }
 
-function entriesOf({ sources, target }: Pick<JobRecord, 'sources' | 'target'>): NewJobEntry[] {
-  return sources.map(({ providerId, path }) => ({
+function entriesOf({ kind, sources, target }: Pick<JobRecord, 'kind' | 'sources' | 'target'>): NewJobEntry[] {
+  return (kind === 'KEEP_COPIES' ? sources.slice(0, 1) : sources).map(({ providerId, path }) => ({
     state: 'SOURCE',
     providerId,
     path,
@@ -285,7 +310,8 @@ function repeatedEntriesOf({ sources, target }: JobRecord): NewJobEntry[] {
 }
 
 /** @throws INVALID_INPUT */
-function requireComplete({ kind, sources, target, deleteExtra, permanent, restoreAt }: NewJobInput): void {
+function requireComplete(input: NewJobInput): void {
+  const { kind, sources, target, deleteExtra, permanent, restoreAt } = input
   if (sources.length === 0 || sources.length > maxSources) {
     throw new AppError('INVALID_INPUT', `A job has 1 to ${maxSources} sources.`)
   }
@@ -297,14 +323,40 @@ function requireComplete({ kind, sources, target, deleteExtra, permanent, restor
   if (target?.name != null && sources.length > 1) {
     throw new AppError('INVALID_INPUT', '"targetName" is only for a job with one source.')
   }
-  if (deleteExtra && kind !== 'SYNC' && kind !== 'RESTORE') {
-    throw new AppError('INVALID_INPUT', '"deleteExtra" is only for the kinds SYNC and RESTORE.')
+  if (deleteExtra && kind !== 'SYNC' && kind !== 'RESTORE' && kind !== 'KEEP_COPIES') {
+    throw new AppError('INVALID_INPUT', '"deleteExtra" is only for the kinds SYNC, RESTORE and KEEP_COPIES.')
   }
   if (kind === 'RESTORE' && (!restoreAt || Number.isNaN(restoreAt.getTime()) || restoreAt >= new Date())) {
     throw new AppError('INVALID_INPUT', 'Give the time in the past whose state comes back as "restoreAt".')
   }
   if (kind === 'RESTORE' && permanent) throw new AppError('INVALID_INPUT', 'A RESTORE deletes nothing for good.')
+  requireCopies(input)
   if (kind !== 'RESTORE' && restoreAt) throw new AppError('INVALID_INPUT', '"restoreAt" is only for the kind RESTORE.')
+}
+
+/** @throws INVALID_INPUT */
+function requireCopies({ kind, sources, permanent, keeping }: NewJobInput): void {
+  if (kind !== 'KEEP_COPIES' || !keeping) {
+    if (kind !== 'KEEP_COPIES' && !keeping) return
+    throw new AppError('INVALID_INPUT', '"repair" and "recheckDays" are only for the kind KEEP_COPIES.')
+  }
+  const count = sources.length - 1
+  if (count < 1 || count > maxCopies) {
+    throw new AppError(
+      'INVALID_INPUT',
+      `Give the folder and then 1 to ${maxCopies} folders for its copies as "sources".`,
+    )
+  }
+  if (new Set(sources.map(({ providerId }) => providerId)).size <= count) {
+    throw new AppError(
+      'INVALID_INPUT',
+      'Keep each copy in another storage, because what damages a storage damages all of it.',
+    )
+  }
+  if (permanent) throw new AppError('INVALID_INPUT', 'A KEEP_COPIES deletes nothing for good.')
+  if (keeping.recheckDays < 0 || keeping.recheckDays > recheckDays.max) {
+    throw new AppError('INVALID_INPUT', `"recheckDays" is 0 to ${recheckDays.max}.`)
+  }
 }
 
 /**

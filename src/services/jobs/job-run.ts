@@ -5,6 +5,7 @@ import { type EntryMove, moveVersions } from '../../db/file-versions.ts'
 import { LeaseLost, type NewFailure, type NewJobEntry, type RunId, type StepResults } from '../../db/jobs/entries.ts'
 import type { JobProgress, JobRecord } from '../../db/jobs/jobs.ts'
 import type { Totals } from '../../db/jobs/leases.ts'
+import type { LocationCheck } from '../../db/schema.ts'
 import { AppError, reasons, toAppError } from '../../errors.ts'
 import { type RetrySchedule, withRetries } from '../../lib/retry.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
@@ -28,7 +29,9 @@ export interface JobRun extends RunId {
   target: WriteLocation | null
   /** Ids of the target and of the folders that contain it. Copying one of them into the target would never end. */
   targetFolders: ReadonlySet<string>
-  /** For a SYNC, ids of the sources and of the folders that contain them. It never deletes them. */
+  /** For a KEEP_COPIES, the ids of its pairs in `kept_folders`, in the order of the copies. */
+  keptFolders: readonly number[]
+  /** For a SYNC and a KEEP_COPIES, ids of the sources and of the folders that contain them. It never deletes them. */
   sourceFolders: ReadonlySet<string>
   /** Bounds the files that are worked on at once, and the bytes that pass through this server. */
   limits: ProviderLimits
@@ -80,6 +83,7 @@ export class Tally implements StepResults {
   deleted = 0
   readonly failures: NewFailure[] = []
   readonly copied: NewJobEntry[] = []
+  readonly checks: LocationCheck[] = []
   /** What a MOVE has moved. */
   readonly moved: EntryMove[] = []
 

@@ -6,6 +6,7 @@ import type { Database } from '../../db/client.ts'
 import { LeaseLost } from '../../db/jobs/entries.ts'
 import type { JobRecord } from '../../db/jobs/jobs.ts'
 import { endRun, hasFailed, renewJob, type Totals } from '../../db/jobs/leases.ts'
+import { openKeptFolders } from '../../db/kept-files.ts'
 import type { JobState } from '../../db/schema.ts'
 import { AppError, type Reason, toAppError } from '../../errors.ts'
 import { LeaseKeeper } from '../../lib/lease-keeper.ts'
@@ -160,6 +161,7 @@ async function work(
       signal: granted,
       turn,
       ...locations,
+      keptFolders: job.kind === 'KEEP_COPIES' ? await keptFoldersOf(db, locations.sources) : [],
       limits,
       progress,
       trash,
@@ -181,24 +183,29 @@ async function work(
   })
 }
 
+async function keptFoldersOf(db: Database, [original, ...copies]: readonly ReadLocation[]): Promise<readonly number[]> {
+  return original ? openKeptFolders(db, original, copies) : []
+}
+
 async function open(
   storage: Storage,
   job: JobRecord,
   grants: ReturnType<typeof authorizeJob>,
   signal: AbortSignal,
 ): Promise<Pick<JobRun, 'sources' | 'target' | 'sourceFolders' | 'targetFolders'>> {
-  const isWritten = job.kind === 'MOVE' || job.kind === 'DELETE' || job.kind === 'RESTORE'
   const sources = await Promise.all(
     grants.sources.map(source =>
-      isWritten ? storage.writeAt(source as typeof source & { scope: 'write' }) : storage.readAt(source),
+      source.scope === 'write' ? storage.writeAt(source as typeof source & { scope: 'write' }) : storage.readAt(source),
     ),
   )
   const target = grants.target && (await storage.writeAt(grants.target))
+  const isKeeping = job.kind === 'KEEP_COPIES'
+  const [original, ...copies] = sources
   return {
     sources,
     target,
-    targetFolders: await foldersAround(target ? [target] : [], signal),
-    sourceFolders: job.kind === 'SYNC' ? await foldersAround(sources, signal) : new Set(),
+    targetFolders: await foldersAround(isKeeping ? copies : target ? [target] : [], signal),
+    sourceFolders: await foldersAround(isKeeping && original ? [original] : job.kind === 'SYNC' ? sources : [], signal),
   }
 }
 
@@ -214,8 +221,10 @@ async function countSources({ sources, job }: JobRun, progress: RunProgress, sig
   // These work on some of the files only.
   if (progress.totals || job.kind === 'CHECKSUM' || job.kind === 'RESTORE') return
   const count = { files: 0, bytes: 0 }
+  // Copies have the files of their original.
+  const counted = job.kind === 'KEEP_COPIES' ? sources.slice(0, 1) : sources
   try {
-    for (const source of sources) await countTree(source, count, signal)
+    for (const source of counted) await countTree(source, count, signal)
     progress.totals = count
   } catch {
     // The job reports it.

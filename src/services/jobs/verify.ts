@@ -2,21 +2,20 @@
  * VERIFY: reads files again, and compares their contents with those that the server has written or read before. If the bytes differ but the
  * version does not, the file is damaged. If the version differs, somebody has changed the file, and the new content becomes known.
  */
-import { createHash } from 'node:crypto'
 import { formatPath, parsePath, type StoragePath } from '../../auth/path.ts'
 import { commitStep, deepestListed, finishEntries, type JobEntry, type NewJobEntry } from '../../db/jobs/entries.ts'
-import { type KnownContent, listUnread, storeRead } from '../../db/known-contents.ts'
-import { fitsTable, forgetFiles } from '../../db/written-contents.ts'
+import { type KnownContent, listUnread } from '../../db/known-contents.ts'
+import { forgetFiles } from '../../db/written-contents.ts'
 import { AppError } from '../../errors.ts'
 import { allDone } from '../../lib/limiter.ts'
 import { isSameVersion } from '../../storage/content-tracker.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { statOrNull } from '../files/conflict.ts'
-import { timeResolution } from '../files/copying.ts'
 import { requireDepth } from '../files/tree.ts'
 import { PageReader } from './folders.ts'
 import { childPath, type JobRun, sourceAt, type Tally, withTally } from './job-run.ts'
+import { noteRead, readWhole } from './reading.ts'
 
 /** The number of files that are looked for in one step. */
 const missingPerStep = 500
@@ -104,20 +103,12 @@ async function verifyFile(
       tally.skipped += 1
       return
     }
-    const { entry, sha256 } = read
+    const { entry, sha256, isWrong } = read
+    if (isWrong) throw damaged(location, null)
     if (known && isSameVersion(known, entry) && !known.sha256.equals(sha256)) throw damaged(location, known)
-    const { size, modifiedAt, etag, contentTag = null } = entry
-    if (fitsTable(location.path) && size !== null && isSettled(entry)) {
-      await storeRead(db, location, { size, modifiedAt, etag, contentTag }, sha256)
-    }
-    tally.add(size)
+    await noteRead(db, location, read)
+    tally.add(entry.size)
   })
-}
-
-/** Returns whether a later write cannot leave the version as it is, as within the same second where times have no fractions. */
-function isSettled({ etag, contentTag, modifiedAt }: CheckedEntry): boolean {
-  if (etag !== null || contentTag !== undefined) return true
-  return modifiedAt !== null && Date.now() - modifiedAt.getTime() > timeResolution
 }
 
 /** A run that was interrupted has read the file. */
@@ -126,32 +117,6 @@ function isReadAlready({ job }: JobRun, file: CheckedEntry, known: KnownContent 
   // Some listings lack the time of a file.
   return file.modifiedAt !== null && isSameVersion(known, file)
 }
-
-/** Reads a file, and compares it with the checksums that the back end has of it. Returns null if it changes meanwhile. @throws DAMAGED */
-async function readWhole(run: JobRun, location: ReadLocation): Promise<{ entry: CheckedEntry; sha256: Buffer } | null> {
-  const { limits, progress, signal } = run
-  const before = await location.stat(signal)
-  const { body, entry: opened } = await location.read(signal, { seen: before })
-  const own = Object.entries({ ...before.checksums, ...opened.checksums }).filter(([name]) => name in hashNames)
-  const hashes = new Map(['sha256', ...own.map(([name]) => name)].map(name => [name, createHash(name)]))
-  for await (const chunk of body) {
-    for (const hash of hashes.values()) hash.update(chunk)
-    progress.onBytes(chunk.length)
-    await limits.pass([location.providerId], chunk.length, signal)
-  }
-  const entry = await location.stat(signal)
-  if (!isSameVersion(before, entry) || (opened.etag !== null && entry.etag !== null && opened.etag !== entry.etag)) {
-    return null
-  }
-  const digests = new Map([...hashes].map(([name, hash]) => [name, hash.digest()]))
-  const wrong = own.find(([name, hex]) => digests.get(name)?.toString('hex') !== hex)
-  if (wrong) throw damaged(location, null)
-  const sha256 = digests.get('sha256')
-  return sha256 ? { entry, sha256 } : null
-}
-
-/** The checksums that back ends have and that are computed here. */
-const hashNames = { md5: true, sha1: true, sha256: true }
 
 function damaged({ path }: ReadLocation, known: KnownContent | null): AppError {
   const since = known?.readAt ? `when it was read on ${known.readAt.toISOString()}` : 'when it was written'

@@ -21,6 +21,9 @@ import { allDone } from '../../lib/limiter.ts'
 import { statOrNull } from '../files/conflict.ts'
 import { deleteIfEmpty, deleteSource, deleteUnchanged } from '../files/copying.ts'
 import { checksumFile, checksumSource } from './checksum.ts'
+import { keepFolder, keepOne } from './copies/keep.ts'
+import { keepLostFiles } from './copies/lost.ts'
+import { carryOutRepairs } from './copies/repair.ts'
 import {
   isPointless,
   type JobRun,
@@ -82,6 +85,7 @@ export async function walk(given: JobRun): Promise<void> {
   if (isPointless(run)) return
   if (run.job.kind === 'VERIFY') await findMissing(run)
   else if (run.job.kind === 'RESTORE') await carryOutSteps(run)
+  else if (run.job.kind === 'KEEP_COPIES') await carryOutRepairs(run)
   else if (!keepsAllOrNone(run.job)) await removeListed(run)
   if (await isWorkLeft(run)) throw new Error(`The job ${run.job.id} ended before its work`)
 }
@@ -97,10 +101,16 @@ async function work(run: JobRun, entry: JobEntry): Promise<void> {
   if (run.job.kind === 'VERIFY') return (entry.state === 'FOLDER' ? verifyFolder : verifyOne)(run, entry)
   if (run.job.kind === 'RESTORE') return (entry.state === 'FOLDER' ? planDeletions : planRestore)(run, entry)
   if (run.job.kind === 'CHECKSUM') return (entry.state === 'FILE' ? checksumFile : checksumSource)(run, entry)
+  if (run.job.kind === 'KEEP_COPIES') return keepCopies(run, entry)
   const isDelete = run.job.kind === 'DELETE'
   if (entry.state === 'EXTRA') await removeExtra(run, entry)
   else if (entry.state === 'FOLDER') await (isDelete ? removeFolder : transferFolder)(run, entry)
   else await (isDelete ? removeOne : transferOne)(run, entry)
+}
+
+function keepCopies(run: JobRun, entry: JobEntry): Promise<void> {
+  if (entry.state === 'EXTRA') return keepLostFiles(run, entry)
+  return (entry.state === 'FOLDER' ? keepFolder : keepOne)(run, entry)
 }
 
 /** Hands out the entries in the order of their ids. New ones appear while others are worked on. */

@@ -24,6 +24,7 @@ export const texts = {
     CHECKSUM: 'Compare the contents in',
     VERIFY: 'Verify',
     RESTORE: 'Restore',
+    KEEP_COPIES: 'Keep copies of',
   },
   aStorage: 'a storage',
   items: (count: number) => formatCount(count, 'item'),

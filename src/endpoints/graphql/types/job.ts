@@ -1,10 +1,17 @@
 import { formatPath, parsePath } from '../../../auth/path.ts'
-import type { JobEntry, JobFailure } from '../../../db/jobs/entries.ts'
+import type { JobFailure } from '../../../db/jobs/failures.ts'
 import type { JobProgress, JobRecord } from '../../../db/jobs/jobs.ts'
 import type { JobConflict, JobKind, JobState, StoredLocation } from '../../../db/schema.ts'
 import { AppError } from '../../../errors.ts'
 import type { JobChange } from '../../../services/jobs/feed.ts'
-import { maxActiveJobs, maxJobsPage, maxSources, maxStepsPage, type NewJobInput } from '../../../services/jobs/index.ts'
+import {
+  maxActiveJobs,
+  maxCopies,
+  maxJobsPage,
+  maxSources,
+  type NewJobInput,
+  recheckDays as recheckBounds,
+} from '../../../services/jobs/index.ts'
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
 import { findCreator, JobRef, UserRef } from '../refs.ts'
@@ -30,6 +37,9 @@ const kindValues: Record<JobKind, { description: string }> = {
   RESTORE: {
     description:
       'Brings the sources back as they were at the time `restoreAt`, from earlier versions and from the trash. With `deleteExtra`, files that were created since go to the trash, or become versions. Has no target.',
+  },
+  KEEP_COPIES: {
+    description: `Keeps copies of the folder that is the first source in the other sources, 1 to ${maxCopies} folders in other storages. Copies what is new or changed, reads each file again after \`recheckDays\`, and lists what is damaged, missing or changed in a copy. With \`repair\`, restores damaged and missing files from a good copy. With \`deleteExtra\`, a file that was deleted through this server goes to the trash of its copies, too. Requires the scope \`write\` at the copies, and with \`repair\` at the folder. Has no target.`,
   },
 }
 export const JobKindEnum = builder.enumType('JobKind', { description: 'The kind of a job.', values: kindValues })
@@ -98,49 +108,6 @@ const Failure = builder.objectRef<JobFailure>('JobFailure').implement({
   }),
 })
 const FailureConnection = definePage<JobFailure>('JobFailure', Failure, 'failures')
-
-const actions = {
-  CREATE: { description: 'Brings back what is not there any more.' },
-  REPLACE: { description: 'Replaces the file that is there now, or adds to the folder.' },
-  DELETE: { description: 'Deletes a file that was created since.' },
-} as const
-const RestoreActionEnum = builder.enumType('RestoreAction', {
-  description: 'What a RESTORE does with a path.',
-  values: actions,
-})
-
-const RestoreStep = builder.objectRef<JobEntry>('RestoreStep').implement({
-  description: 'What a RESTORE would do with one file or folder.',
-  fields: t => ({
-    providerId: t.exposeID('providerId', { description: 'The ID of the provider.' }),
-    path: t.exposeString('path', { description: 'The path.' }),
-    action: t.field({
-      type: RestoreActionEnum,
-      description: 'What it would do.',
-      resolve: ({ restores }) => {
-        if (!restores) throw new Error('This entry of the job is no step of a restore')
-        return restores.action
-      },
-    }),
-    isFolder: t.boolean({
-      description: 'Whether it is a folder, which comes back from the trash with everything in it.',
-      resolve: ({ restores }) => restores?.kind === 'directory',
-    }),
-    size: t.field({
-      type: 'SafeInt',
-      nullable: true,
-      description: 'The bytes of the file that comes back or is deleted, or null if they are not known.',
-      resolve: ({ restores }) => restores?.size ?? null,
-    }),
-    goneAt: t.field({
-      type: 'DateTime',
-      nullable: true,
-      description: 'The time at which it was replaced or deleted. Null for DELETE.',
-      resolve: ({ restores }) => (restores?.until == null ? null : new Date(restores.until)),
-    }),
-  }),
-})
-const RestoreStepConnection = definePage<JobEntry>('RestoreStep', RestoreStep, 'steps of a restore')
 
 export const JobError = builder.objectRef<NonNullable<JobRecord['error']>>('JobError').implement({
   description: 'Why a whole job failed.',
@@ -217,20 +184,6 @@ JobRef.implement({
         return toPage(page, after, ({ failure }) => failure)
       },
     }),
-    restoreSteps: t.field({
-      type: RestoreStepConnection,
-      description: 'Returns what a RESTORE with `dryRun` would do. Empty for other jobs.',
-      authScopes: { credential: true },
-      args: {
-        first: t.arg.int({ defaultValue: 50, description: `The maximum number of steps, 1 to ${maxStepsPage}.` }),
-        after: t.arg.string({ description: 'The cursor after which the page starts.' }),
-      },
-      complexity: ({ first }) => connectionCost(first, maxStepsPage),
-      resolve: async (job, { first, after }, { services }) => {
-        const page = await services.jobs.restoreSteps(job, { first: first ?? 50, after })
-        return toPage(page, after, ({ step }) => step)
-      },
-    }),
   }),
 })
 const JobConnection = definePage<JobRecord>('Job', JobRef, 'jobs')
@@ -268,7 +221,7 @@ export const CreateJobInput = builder.inputType('CreateJobInput', {
     deleteExtra: t.boolean({
       defaultValue: false,
       description:
-        'Whether a SYNC deletes entries that exist only at the target, and a RESTORE files that were created since the time.',
+        'Whether a SYNC deletes entries that exist only at the target, a RESTORE files that were created since the time, and a KEEP_COPIES the copies of files that were deleted through this server.',
     }),
     restoreAt: t.field({
       type: 'DateTime',
@@ -279,12 +232,20 @@ export const CreateJobInput = builder.inputType('CreateJobInput', {
       defaultValue: false,
       description: 'Whether a DELETE or a SYNC deletes for good, although the provider has a trash.',
     }),
+    repair: t.boolean({
+      description: 'Whether a KEEP_COPIES restores damaged and missing files from a good copy. Default: false.',
+    }),
+    recheckDays: t.int({
+      description: `The days after which a KEEP_COPIES reads a file again, 0 to ${recheckBounds.max}; 0 reads all files each time. Default: ${recheckBounds.usual}.`,
+    }),
   }),
 })
 
-/** Adds the defaults. @throws INVALID_INPUT for a name without a target */
+/** Adds the defaults. @throws INVALID_INPUT for a name without a target, and for options of other kinds */
 export function toNewJob(input: typeof CreateJobInput.$inferInput): NewJobInput {
   const { kind, sources, target, targetName, conflict, deleteExtra, dryRun, permanent, restoreAt } = input
+  const { repair, recheckDays } = input
+  const keeps = kind === 'KEEP_COPIES' || repair || recheckDays != null
   if (targetName != null && !target) throw new AppError('INVALID_INPUT', '"targetName" needs a "target".')
   return {
     kind,
@@ -295,6 +256,7 @@ export function toNewJob(input: typeof CreateJobInput.$inferInput): NewJobInput 
     dryRun: dryRun ?? false,
     permanent: permanent ?? false,
     restoreAt: restoreAt ?? null,
+    keeping: keeps ? { repair: repair ?? false, recheckDays: recheckDays ?? recheckBounds.usual } : null,
   }
 }
 

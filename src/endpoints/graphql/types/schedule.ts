@@ -30,6 +30,16 @@ const ScheduledJobType = builder.objectRef<ScheduledJob>('ScheduledJob').impleme
     permanent: t.exposeBoolean('permanent', {
       description: 'Whether the jobs delete for good, without the trash.',
     }),
+    repair: t.boolean({
+      nullable: true,
+      description: 'Whether jobs of the kind KEEP_COPIES restore damaged and missing files. Null for other kinds.',
+      resolve: ({ keeping }) => keeping?.repair ?? null,
+    }),
+    recheckDays: t.int({
+      nullable: true,
+      description: 'The days after which jobs of the kind KEEP_COPIES read a file again. Null for other kinds.',
+      resolve: ({ keeping }) => keeping?.recheckDays ?? null,
+    }),
   }),
 })
 

@@ -1,0 +1,204 @@
+/** One file of a kept folder: the original with its copies, what is known of them, and what a job notes about them. */
+import { formatPath } from '../../../auth/path.ts'
+import type { ContentVersion } from '../../../db/content-checksums.ts'
+import type { NewJobEntry } from '../../../db/jobs/entries.ts'
+import { findKept, type KeptFile, type KeptPath, keptAt, storeKept } from '../../../db/kept-files.ts'
+import type { CopyFinding, CopyKeeping, FindingKind, LocationCheck } from '../../../db/schema.ts'
+import type { Reason } from '../../../errors.ts'
+import { isSameVersion } from '../../../storage/content-tracker.ts'
+import type { ReadLocation } from '../../../storage/read-location.ts'
+import type { CheckedEntry } from '../../../storage/validate-entry.ts'
+import { statOrNull } from '../../files/conflict.ts'
+import type { JobRun, Tally } from '../job-run.ts'
+import { isSettled, type ReadContent, readWhole } from '../reading.ts'
+import { type ContentRecord, claimOf, type SeenFile } from './judge.ts'
+
+/** The original or one of its copies. */
+export interface Side {
+  /** The number of the source of the job. */
+  source: number
+  location: ReadLocation
+  file: CheckedEntry | null
+  /** What was written or read last at the path, through this server. */
+  known: ContentRecord | null
+  /** What the original and this copy agreed on; null for the original. */
+  row: KeptFile | null
+}
+
+export interface FileWork {
+  run: JobRun
+  tally: Tally
+  /** What failures and repairs of the file are entries of the job as. */
+  at: Omit<NewJobEntry, 'state'>
+  path: KeptPath
+  original: Side
+  copies: readonly Side[]
+  /** The content of the original; null until somebody has read it, if nobody knows it. */
+  content: Buffer | null
+  /** The original is damaged, or changes while it is read, so its copies stay as they are. */
+  isBlocked: boolean
+  reads: Map<Side, Promise<ReadContent | null>>
+  /** The repairs that are planned. */
+  found: NewJobEntry[]
+}
+
+export function keepingOf({ job }: JobRun): CopyKeeping {
+  if (!job.keeping) throw new Error('This job keeps no copies')
+  return job.keeping
+}
+
+/** Returns the locations of a path below the kept folder: the original, and then its copies. */
+export function locationsAt(run: JobRun, path: KeptPath): [ReadLocation, ...ReadLocation[]] {
+  const [original, ...copies] = run.sources.map(source => source.at(keptAt(source.path, path)))
+  if (!original) throw new Error('This job has no original')
+  return [original, ...copies]
+}
+
+/** Returns the providers of all sources. All work takes their turns in this order. */
+export function providersOf({ sources }: JobRun): string[] {
+  return sources.map(({ providerId }) => providerId)
+}
+
+/** Loads what is known of files of a folder. @param names at most a page of a listing */
+export async function rowsAt(run: JobRun, folder: string, names: readonly string[]): Promise<RowsAt> {
+  const rows = await findKept(run.db, run.keptFolders, folder, names)
+  const byKey = new Map(rows.map(row => [`${row.keptFolder} ${row.name}`, row]))
+  return (source, name) => byKey.get(`${run.keptFolders[source - 1]} ${name}`) ?? null
+}
+
+/** Returns what the original and the copy in a source agreed on; null if they have not. */
+export type RowsAt = (source: number, name: string) => KeptFile | null
+
+/** @param files of the original and its copies */
+export async function workOn(
+  run: JobRun,
+  tally: Tally,
+  path: KeptPath,
+  { rows, files, depth }: { rows: RowsAt; files: readonly (CheckedEntry | null)[]; depth: number },
+): Promise<FileWork> {
+  const locations = locationsAt(run, path)
+  const [original, ...copies] = await Promise.all(
+    locations.map(async (location, source): Promise<Side> => {
+      const [known, file] = await Promise.all([location.known(), exactly(run, location, files[source] ?? null)])
+      const record = known && { sha256: known.sha256, version: known }
+      return { source, location, file, known: record, row: source === 0 ? null : rows(source, path.name) }
+    }),
+  )
+  if (!original) throw new Error('This job has no original')
+  const { providerId } = original.location
+  const at = { providerId, path: formatPath(original.location.path), targetPath: null, depth, isNewTarget: false }
+  return { run, tally, at, path, original, copies, content: null, isBlocked: false, reads: new Map(), found: [] }
+}
+
+/** Listings can have coarser times, which say nothing about versions. */
+function exactly(
+  { signal }: JobRun,
+  location: ReadLocation,
+  file: CheckedEntry | null,
+): Promise<CheckedEntry | null> | CheckedEntry | null {
+  return file?.kind === 'file' && location.traits.listedTimePrecision !== undefined
+    ? statOrNull(location, signal)
+    : file
+}
+
+/** Returns what is known of the content of one side, for `claimOf` and `stateOf`. */
+export function seenOf({ copies }: Pick<FileWork, 'copies'>, side: Side, file: CheckedEntry): SeenFile {
+  const rows = copies.flatMap(({ row }) => row ?? [])
+  const own = side.row && { sha256: side.row.sha256, version: side.row.copy }
+  return { file, known: side.known, kept: side.source === 0 ? keptOfOriginal(rows, file) : own }
+}
+
+/** The copies can have agreed with different contents of the original: the one of the present version counts, or else the latest. */
+function keptOfOriginal(rows: readonly KeptFile[], file: CheckedEntry): ContentRecord | null {
+  const latest = rows.toSorted((a, b) => b.checkedAt.getTime() - a.checkedAt.getTime())
+  const row = latest.find(({ original }) => isSameVersion(original, file)) ?? latest[0]
+  return row ? { sha256: row.sha256, version: row.original } : null
+}
+
+/** Reads a side once. Returns null if it changes meanwhile, or is not there. */
+export function readSide({ run, tally, reads }: FileWork, side: Side): Promise<ReadContent | null> {
+  const earlier = reads.get(side)
+  if (earlier) return earlier
+  const reading = readWhole(run, side.location).then(read => {
+    const counts = checkOf(run, tally, side.source)
+    counts.readFiles += 1
+    counts.readBytes += read?.entry.size ?? 0
+    if (read) side.file = read.entry
+    return read
+  })
+  reads.set(side, reading)
+  // A retry reads again.
+  reading.catch(() => reads.delete(side))
+  return reading
+}
+
+/** Returns what the content of a side should be, if nobody has changed it. */
+export function claimAt(work: FileWork, side: Side): Buffer | null {
+  return side.file && claimOf(seenOf(work, side, side.file))
+}
+
+/** Stores that a copy has the content of its original. */
+export async function agree(work: FileWork, copy: Side, sha256: Buffer, checkedAt: Date): Promise<void> {
+  const { run, original, path } = work
+  const keptFolder = run.keptFolders[copy.source - 1]
+  if (!original.file || !copy.file || keptFolder === undefined) return
+  const versions = { original: versionOf(original.file), copy: versionOf(copy.file) }
+  await storeKept(run.db, { keptFolder, ...path, ...versions, sha256, checkedAt })
+}
+
+/** A version that a later write could leave as it is counts as none. */
+export function versionOf(file: CheckedEntry): ContentVersion {
+  const { size, modifiedAt, etag, contentTag = null } = file
+  return { size: size ?? 0, modifiedAt: isSettled(file) ? modifiedAt : null, etag, contentTag }
+}
+
+// What a job notes.
+
+/** Returns the counts of a source. */
+export function checkOf(run: JobRun, tally: Tally, source: number): LocationCheck {
+  while (tally.checks.length < run.sources.length) {
+    tally.checks.push({
+      readFiles: 0,
+      readBytes: 0,
+      copiedFiles: 0,
+      copiedBytes: 0,
+      damaged: 0,
+      missing: 0,
+      changed: 0,
+      restored: 0,
+    })
+  }
+  const counts = tally.checks[source]
+  if (!counts) throw new Error(`This job has no source ${source}`)
+  return counts
+}
+
+/** @param source its number */
+export function findingOf(kind: FindingKind, source: number): CopyFinding {
+  return { kind, source, from: null, at: Date.now(), sha256: null, seen: null }
+}
+
+/** Lists a file as a failure. */
+export function report(
+  work: FileWork,
+  side: Side,
+  found: { kind: FindingKind; reason: Reason; message: string },
+): void {
+  const { run, tally, at } = work
+  const { kind, reason, message } = found
+  countFinding(work, side, kind)
+  tally.failures.push({ ...at, state: 'FILE', finding: findingOf(kind, side.source), isStarted: true, reason, message })
+  run.progress.hasFailed = true
+}
+
+export function countFinding({ run, tally }: FileWork, { source }: Side, kind: FindingKind): void {
+  const counts = checkOf(run, tally, source)
+  if (kind === 'DAMAGED' || kind === 'UNCLEAR') counts.damaged += 1
+  else if (kind === 'MISSING') counts.missing += 1
+  else if (kind === 'CHANGED') counts.changed += 1
+}
+
+export function nameOfSide({ source, location }: Side): string {
+  const name = `"${formatPath(location.path)}"`
+  return source === 0 ? name : `${name} in copy ${source}`
+}

@@ -1,0 +1,123 @@
+/** Carries out the repairs that a KEEP_COPIES has planned. An interrupted one is recognized by the content at its path. */
+import { finishEntries, type JobEntry } from '../../../db/jobs/entries.ts'
+import { markAllStarted, shallowestListed } from '../../../db/jobs/restore-steps.ts'
+import type { CopyFinding } from '../../../db/schema.ts'
+import { AppError } from '../../../errors.ts'
+import { allDone } from '../../../lib/limiter.ts'
+import { isSameVersion } from '../../../storage/content-tracker.ts'
+import type { CheckedEntry } from '../../../storage/validate-entry.ts'
+import { statOrNull, taken } from '../../files/conflict.ts'
+import { copyFile } from '../../files/copying.ts'
+import { type JobRun, sourceAt, type Tally, withTally, writable } from '../job-run.ts'
+import { readWhole } from '../reading.ts'
+import { keepsVersions } from '../remove.ts'
+import { checkOf, locationsAt, providersOf } from './file-work.ts'
+import { keptPathOf } from './keep.ts'
+
+/** The number of repairs between two commits. */
+const repairsAtOnce = 20
+
+/** @throws LeaseLost, the reason of the signal or of the end of the turn */
+export async function carryOutRepairs(run: JobRun): Promise<void> {
+  for (;;) {
+    const entries = await shallowestListed(run.db, run.job.id, repairsAtOnce)
+    if (entries.length === 0) return
+    const ids = entries.map(({ id }) => id)
+    await markAllStarted(run.db, run.job.id, ids)
+    await withTally(run, async tally => {
+      const done: string[] = []
+      await allDone(
+        entries.map(async entry => {
+          if (await tally.attempt(run, entry, isRetry => repair(run, tally, entry, entry.isStarted || isRetry)))
+            done.push(entry.id)
+        }),
+      )
+      // They stay for the report.
+      await finishEntries(run.db, run, ids, { kept: done, done: tally })
+    })
+    run.signal.throwIfAborted()
+    run.turn.throwIfAborted()
+  }
+}
+
+/** Returns false if somebody has written or deleted the file meanwhile, so that there is nothing to repair. */
+async function repair(run: JobRun, tally: Tally, entry: JobEntry, isRepeated: boolean): Promise<boolean> {
+  const { finding } = entry
+  if (!finding || finding.from === null || finding.sha256 === null)
+    throw new Error('This entry of the job is no repair')
+  const sha256 = Buffer.from(finding.sha256, 'hex')
+  const locations = locationsAt(run, keptPathOf(run, sourceAt(run, entry)))
+  const [from, to] = [locations[finding.from], locations[finding.source]]
+  if (!from || !to) throw new Error('This job has no such source')
+  return run.limits.run(providersOf(run), async () => {
+    run.signal.throwIfAborted()
+    const existing = await statOrNull(to, run.signal)
+    const isSeen = existing ? isPlanned(existing, finding) : finding.kind === 'MISSING'
+    if (!isSeen) {
+      const isDone = isRepeated && existing?.kind === 'file' && (await hasContent(run, to, sha256))
+      if (isDone) checkOf(run, tally, finding.source).restored += 1
+      return isDone
+    }
+    const target = writable(to)
+    if (existing && !(await keepsVersions(target))) {
+      throw new AppError('DAMAGED', `"${entry.path}" is damaged, and stays: its storage keeps no versions any more.`)
+    }
+    const copied = await restore(run, { from, to: target, existing, sha256 })
+    if (!copied) return false
+    checkOf(run, tally, finding.source).restored += 1
+    tally.add(copied.size)
+    return true
+  })
+}
+
+/** Returns whether the file is the one that the repair was planned for. */
+function isPlanned(existing: CheckedEntry, { seen }: CopyFinding): boolean {
+  if (existing.kind !== 'file' || !seen) return false
+  const modifiedAt = seen.modifiedAt === null ? null : new Date(seen.modifiedAt)
+  return isSameVersion({ ...seen, modifiedAt }, existing)
+}
+
+async function hasContent(run: JobRun, location: Parameters<typeof readWhole>[1], sha256: Buffer): Promise<boolean> {
+  const read = await readWhole(run, location)
+  return read?.sha256.equals(sha256) === true
+}
+
+/** Writes the good content. What it replaces becomes a version. Returns null if a file has appeared meanwhile. */
+async function restore(
+  run: JobRun,
+  {
+    from,
+    to,
+    existing,
+    sha256,
+  }: {
+    from: Parameters<typeof copyFile>[0]
+    to: Parameters<typeof copyFile>[2]
+    existing: CheckedEntry | null
+    sha256: Buffer
+  },
+): Promise<CheckedEntry | null> {
+  const { signal, progress, limits } = run
+  const good = await from.stat(signal)
+  const onBytes = (bytes: number) => {
+    progress.onBytes(bytes)
+    return limits.pass([from.providerId, to.providerId], bytes, signal)
+  }
+  const verify = async (passed: Buffer | null) => {
+    if (!passed?.equals(sha256)) {
+      throw new AppError(
+        'DAMAGED',
+        `"/${from.path}" has not the good content any more, so nothing was restored from it.`,
+      )
+    }
+    const now = existing && (await statOrNull(to, signal))
+    if (existing && !(now && isSameVersion(existing, now))) {
+      throw new AppError(
+        'PRECONDITION_FAILED',
+        `"/${to.path}" was changed while it was repaired, so it stays as it is.`,
+      )
+    }
+  }
+  const copied = await copyFile(from, good, to, { overwrite: existing !== null, signal, onBytes, verify })
+  return copied === taken ? null : copied.copy
+}

@@ -1,0 +1,246 @@
+/** Kept copies: what is damaged comes back from a good copy, and what somebody has written stays, wherever it is. */
+import { mkdir, open, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import t, { type Test } from 'tap'
+import { until } from '../support/until.ts'
+import { control, create, ended, fill, runJob, startWorld, tree } from './jobs-world.ts'
+
+const world = await startWorld(t)
+const { app, token, a, b, rootA, rootB } = world
+const rootC = join(app.folder, 'c')
+await mkdir(rootC)
+const c = await app.connectProvider(token, 'local', { root: rootC }, 'c')
+const roots = [rootA, rootB, rootC]
+const setVersions = (id: string, versionCount: number) =>
+  app.ask(
+    'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }',
+    { input: { id, versionCount } },
+    token,
+  )
+for (const id of [a, b, c]) await setVersions(id, 20)
+
+/** Changes one bit of a file as a disk does: the time of the file stays. */
+async function flip(path: string): Promise<void> {
+  const { atime, mtime } = await stat(path)
+  const file = await open(path, 'r+')
+  const { buffer } = await file.read({ buffer: Buffer.alloc(1), position: 3 })
+  await file.write(Buffer.from([(buffer[0] ?? 0) ^ 1]), 0, 1, 3)
+  await file.close()
+  await utimes(path, atime, mtime)
+}
+
+const report = `query ($id: ID!) { job(id: $id) { copyReport {
+  locations { providerId path readFiles readBytes copiedFiles copiedBytes damaged missing changed restored }
+  findings(first: 100) { nodes { kind isRestored providerId path from { providerId path } foundAt reason message } } } } }`
+
+function keep(path: string, more: object = {}) {
+  const sources = [a, b, c].map(providerId => ({ providerId, path }))
+  return runJob(world, { kind: 'KEEP_COPIES', sources, repair: true, recheckDays: 0, ...more })
+}
+
+async function reportOf(id: string) {
+  const { copyReport } = (await app.ask(report, { id }, token)).job
+  const names: Record<string, string> = { [a]: 'a', [b]: 'b', [c]: 'c' }
+  const findings = copyReport.findings.nodes.map(
+    (each: { kind: string; isRestored: boolean; providerId: string; path: string }) =>
+      `${names[each.providerId]}${each.path} ${each.kind}${each.isRestored ? ' restored' : ''}`,
+  )
+  return { ...copyReport, findings: findings.sort() }
+}
+
+const versionsOf = async (providerId: string, path: string) => {
+  const query = `query ($id: ID!, $path: String!) { file(providerId: $id, path: $path) { versions(first: 9) { nodes { size } } } }`
+  return (await app.ask(query, { id: providerId, path }, token)).file.versions.nodes.length
+}
+
+async function readAll(t: Test, path: string, expected: Record<string, string>): Promise<void> {
+  for (const root of roots) t.same(await tree(join(root, path)), expected, root)
+}
+
+t.test('new and changed files are copied, damage is repaired, and edits of the original win', async t => {
+  const names = ['same', 'flipped', 'gone', 'edited', 'sub/copy-flipped', 'sub/copy-gone']
+  for (const name of names) await app.upload(token, a, `/d/${name}`, `the bytes of ${name}`)
+  const expected = Object.fromEntries(names.map(name => [name, `the bytes of ${name}`]))
+  const first = await keep('/d')
+  t.match(first, { state: 'SUCCEEDED', progress: { files: 6, failed: 0, totalFiles: 6 } })
+  await readAll(t, 'd', expected)
+  t.match((await reportOf(first.id)).locations, [
+    { providerId: a, path: '/d', copiedFiles: 0 },
+    { providerId: b, copiedFiles: 6, copiedBytes: 128 },
+    { providerId: c, copiedFiles: 6 },
+  ])
+  t.match(
+    await keep('/d', { recheckDays: 30 }),
+    { state: 'SUCCEEDED', progress: { files: 0, skipped: 6 } },
+    'nothing is due',
+  )
+
+  await flip(join(rootA, 'd/flipped'))
+  await rm(join(rootA, 'd/gone'))
+  await writeFile(join(rootA, 'd/edited'), 'the BYTES of edited')
+  await flip(join(rootB, 'd/sub/copy-flipped'))
+  await rm(join(rootC, 'd/sub/copy-gone'))
+  const second = await keep('/d')
+  t.match(second, { state: 'SUCCEEDED', progress: { failed: 0 } })
+  await readAll(t, 'd', { ...expected, edited: 'the BYTES of edited' })
+  const found = await reportOf(second.id)
+  t.same(found.findings, [
+    'a/d/flipped DAMAGED restored',
+    'a/d/gone MISSING restored',
+    'b/d/sub/copy-flipped DAMAGED restored',
+    'c/d/sub/copy-gone MISSING restored',
+  ])
+  t.match(found.locations, [
+    { damaged: 1, missing: 1, restored: 2 },
+    { damaged: 1, missing: 0, restored: 1, copiedFiles: 1 },
+    { damaged: 0, missing: 1, restored: 1, copiedFiles: 1 },
+  ])
+  t.equal(await versionsOf(a, '/d/flipped'), 2, 'the damaged bytes are an earlier version')
+  t.equal(await versionsOf(b, '/d/sub/copy-flipped'), 2)
+  const third = await keep('/d')
+  t.match(third, { state: 'SUCCEEDED', progress: { failed: 0 } })
+  t.same((await reportOf(third.id)).findings, [])
+})
+
+t.test('what somebody has changed or created in a copy stays and is reported', async t => {
+  for (const name of ['one', 'two', 'three']) await app.upload(token, a, `/e/${name}`, `the bytes of ${name}`)
+  await fill(rootB, { 'e/three': 'of somebody' })
+  const first = await keep('/e')
+  t.same((await reportOf(first.id)).findings, ['b/e/three CHANGED'])
+  t.match(first, { state: 'FAILED', failures: { nodes: [{ path: '/e/three', reason: 'PRECONDITION_FAILED' }] } })
+  await app.upload(token, b, '/e/one', 'an edit of the copy', '&conflict=replace')
+  await writeFile(join(rootA, 'e/one'), 'an edit of the original')
+  await rm(join(rootB, 'e/three'))
+  const second = await keep('/e')
+  t.same((await reportOf(second.id)).findings, ['b/e/one CHANGED'])
+  t.match(await tree(join(rootB, 'e')), { one: 'an edit of the copy', three: 'the bytes of three' })
+  t.match(await tree(join(rootC, 'e')), { one: 'an edit of the original' })
+  await rm(join(rootB, 'e/one'))
+  await control(world, 'retryJob', second.id)
+  t.match(await ended(world, second.id), { state: 'SUCCEEDED' })
+  t.match(await tree(join(rootB, 'e')), { one: 'an edit of the original' })
+})
+
+t.test('without repair, damage is only reported, and never copied', async t => {
+  for (const name of ['flipped', 'gone', 'copy']) await app.upload(token, a, `/f/${name}`, `the bytes of ${name}`)
+  const only = { repair: false }
+  t.match(await keep('/f', only), { state: 'SUCCEEDED' })
+  await flip(join(rootA, 'f/flipped'))
+  await rm(join(rootA, 'f/gone'))
+  await flip(join(rootC, 'f/copy'))
+  const found = await keep('/f', only)
+  t.equal(found.state, 'FAILED')
+  const expected = ['a/f/flipped DAMAGED', 'a/f/gone MISSING', 'c/f/copy DAMAGED']
+  t.same((await reportOf(found.id)).findings, expected)
+  t.match(await tree(join(rootB, 'f')), { flipped: 'the bytes of flipped', gone: 'the bytes of gone' })
+  const again = await keep('/f', only)
+  t.same((await reportOf(again.id)).findings, expected, 'until somebody repairs it')
+  t.match(await keep('/f'), { state: 'SUCCEEDED' })
+  await readAll(t, 'f', { flipped: 'the bytes of flipped', gone: 'the bytes of gone', copy: 'the bytes of copy' })
+})
+
+t.test('a deletion through the server is no damage', async t => {
+  for (const name of ['kept', 'deleted', 'old/moved', 'edited'])
+    await app.upload(token, a, `/g/${name}`, `the bytes of ${name}`)
+  await keep('/g')
+  const drop = 'mutation ($input: DeleteInput!) { delete(input: $input) { deletedPath } }'
+  for (const path of ['/g/deleted', '/g/edited']) await app.ask(drop, { input: { providerId: a, path } }, token)
+  const rename = 'mutation ($input: RenameInput!) { rename(input: $input) { id } }'
+  await app.ask(rename, { input: { providerId: a, path: '/g/old', name: 'new' } }, token)
+  await writeFile(join(rootB, 'g/edited'), 'of somebody')
+  t.match(await keep('/g'), { state: 'SUCCEEDED' }, 'the copies stay')
+  t.match(await tree(join(rootB, 'g')), { deleted: String, 'old/moved': String, 'new/moved': String })
+  t.strictSame(Object.keys(await tree(join(rootA, 'g'))).sort(), ['kept', 'new/moved'])
+  const follow = await keep('/g', { deleteExtra: true })
+  t.same((await reportOf(follow.id)).findings, ['b/g/edited CHANGED'])
+  t.strictSame(Object.keys(await tree(join(rootB, 'g'))).sort(), ['edited', 'kept', 'new/moved', 'old'])
+  t.strictSame(Object.keys(await tree(join(rootC, 'g'))).sort(), ['kept', 'new/moved', 'old'])
+  const query =
+    'query ($id: ID!, $path: String!) { versions(providerId: $id, path: $path, first: 9) { nodes { size } } }'
+  const { versions } = await app.ask(query, { id: c, path: '/g/deleted' }, token)
+  t.match(versions.nodes, [{ size: 20 }], 'the deleted copy is a version')
+})
+
+t.test('a disk that is not mounted is no loss, and a copy alone decides nothing', async t => {
+  for (const name of ['one', 'two']) await app.upload(token, a, `/h/${name}`, `the bytes of ${name}`)
+  await keep('/h')
+  await rm(join(rootA, 'h'), { recursive: true })
+  await mkdir(join(rootA, 'h'))
+  t.match(await keep('/h'), { state: 'FAILED', failures: { nodes: [{ path: '/h', reason: 'PRECONDITION_FAILED' }] } })
+  t.same(await tree(join(rootA, 'h')), {})
+  await rm(join(rootA, 'h'), { recursive: true })
+  t.match(await keep('/h'), { state: 'FAILED', failures: { nodes: [{ path: '/h', reason: 'NOT_FOUND' }] } })
+  t.match(await tree(join(rootB, 'h')), { one: 'the bytes of one', two: 'the bytes of two' })
+})
+
+t.test('the majority decides whether the record is wrong, and nobody without one', async t => {
+  for (const name of ['all', 'tie']) await app.upload(token, a, `/i/${name}`, `the bytes of ${name}`)
+  await keep('/i')
+  for (const root of roots) await flip(join(root, 'i/all'))
+  for (const root of [rootA, rootB]) await flip(join(root, 'i/tie'))
+  const found = await keep('/i')
+  t.same((await reportOf(found.id)).findings, ['a/i/tie DAMAGED'])
+  const flipped = await tree(join(rootA, 'i'))
+  t.not(flipped.all, 'the bytes of all')
+  t.match(await tree(join(rootC, 'i')), { all: flipped.all, tie: 'the bytes of tie' })
+  t.same(
+    (await reportOf((await keep('/i')).id)).findings,
+    ['a/i/tie DAMAGED'],
+    'the record of the other is right again',
+  )
+})
+
+t.test('a hold and a storage without versions keep what is damaged', async t => {
+  for (const name of ['held', 'plain']) await app.upload(token, a, `/j/${name}`, `the bytes of ${name}`)
+  await keep('/j')
+  await flip(join(rootA, 'j/held'))
+  await flip(join(rootA, 'j/plain'))
+  const hold = 'mutation ($input: CreateHoldInput!) { createHold(input: $input) { id } }'
+  const { createHold } = await app.ask(hold, { input: { providerId: a, path: '/j/held', reason: 'a case' } }, token)
+  const found = await keep('/j')
+  t.match(found.failures.nodes, [{ path: '/j/held', reason: 'ON_HOLD' }])
+  t.same((await reportOf(found.id)).findings, ['a/j/held DAMAGED', 'a/j/plain DAMAGED restored'])
+  await app.ask('mutation ($id: ID!) { releaseHold(id: $id) { id } }', { id: createHold.id }, token)
+  await setVersions(a, 0)
+  const unkept = await keep('/j')
+  t.match(unkept.failures.nodes, [{ path: '/j/held', reason: 'DAMAGED' }], 'nothing would keep the damaged bytes')
+  await setVersions(a, 20)
+  await control(world, 'retryJob', unkept.id)
+  t.match(await ended(world, unkept.id), { state: 'SUCCEEDED' })
+  t.match(await tree(join(rootA, 'j')), { held: 'the bytes of held' })
+})
+
+t.test('it needs the copies in other storages, and rights at all of them', async t => {
+  const restrictions = [
+    { providerId: a, basePath: '/d' },
+    { providerId: b, basePath: '/d' },
+  ]
+  const { key } = await app.createKey(token, { name: 'r', scopes: ['write'], providerAccess: { restrictions } })
+  const { key: reader } = await app.createKey(token, { name: 'x', scopes: ['read'], providerAccess: { restrictions } })
+  const reasonOf = async (sources: object[], more = {}, by = key) =>
+    (await app.graphql(create, { input: { kind: 'KEEP_COPIES', sources, ...more } }, by)).errors[0]?.extensions.reason
+  const [from, to] = [
+    { providerId: a, path: '/d' },
+    { providerId: b, path: '/d' },
+  ]
+  t.equal(await reasonOf([from, to]), undefined)
+  t.equal(await reasonOf([from, to], {}, reader), 'SCOPE_REQUIRED')
+  t.equal(await reasonOf([from, { ...to, path: '/' }]), 'OUTSIDE_BASE_PATH')
+  t.equal(await reasonOf([from, { providerId: c, path: '/d' }]), 'PROVIDER_NOT_ALLOWED')
+  t.equal(await reasonOf([from]), 'INVALID_INPUT')
+  t.equal(await reasonOf([from, { ...from, path: '/d/x' }]), 'INVALID_INPUT')
+  t.equal(await reasonOf([from, to], { recheckDays: 4000 }), 'INVALID_INPUT')
+  const { errors } = await app.graphql(create, { input: { kind: 'VERIFY', sources: [from], repair: true } }, key)
+  t.equal(errors[0]?.extensions.reason, 'INVALID_INPUT')
+})
+
+t.test('what was agreed ends with its storage', async t => {
+  const { rows } = await sql<{ count: number }>`select count(*)::int as count from kept_files`.execute(app.db)
+  t.ok(Number(rows[0]?.count) > 10)
+  await app.ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: a }, token)
+  await until(async () => {
+    const { rows } = await sql`select from kept_files`.execute(app.db)
+    return rows.length === 0 || rows.length
+  })
+})
