@@ -382,6 +382,12 @@ export interface StorageProvider {
    */
   move?(from: StoragePath, to: StoragePath, options: Call & Replacing & { entry?: Entry }): Promise<Entry>
 
+  /**
+   * Sets the modification time of a file or directory, from 1970 to 2099, and changes nothing else. The etag of a file may change.
+   * Implement it only where that takes no copy. @throws NOT_FOUND
+   */
+  setModifiedAt?(path: StoragePath, modifiedAt: Date, options: Call): Promise<void>
+
   /** Returns the space used and the total of the account or disk. */
   quota?(options: Call): Promise<Quota>
 

@@ -47,6 +47,7 @@ const uses: Record<MethodOf<StorageProvider>, readonly Use[]> = {
   copy: ['source', 'target'],
   copySmall: ['source', 'target', 'names'],
   move: ['source', 'target'],
+  setModifiedAt: ['source'],
   quota: [],
   changes: ['other'],
   close: [],

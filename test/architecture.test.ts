@@ -17,6 +17,7 @@ const mayImport: Record<string, readonly string[]> = {
   'src/endpoints/mcp': ['src/http', ...shared],
   'src/endpoints/s3': ['src/http', ...shared],
   'src/endpoints/scim': ['src/http', ...shared],
+  'src/endpoints/sftp': ['src/http', ...shared],
   'src/endpoints/webdav': ['src/http', ...shared],
   'src/http': shared,
   'src/services': ['src/storage', 'src/auth', 'src/db', 'src/lib', 'src/errors.ts'],
@@ -98,6 +99,7 @@ const typesOnly = [
   'src/endpoints/console',
   'src/endpoints/mcp',
   'src/endpoints/scim',
+  'src/endpoints/sftp',
   'src/endpoints/webdav',
 ].map(layer => [layer, 'src/db'] as const)
 

@@ -5,6 +5,7 @@ import {
   at,
   type Case,
   call,
+  get,
   has,
   isMissing,
   Lacking,
@@ -15,7 +16,7 @@ import {
   rejectsWith,
 } from './kit.ts'
 
-type Method = 'copy' | 'copySmall' | 'move' | 'deleteTree' | 'openFile' | 'readSmall' | 'quota'
+type Method = 'copy' | 'copySmall' | 'move' | 'deleteTree' | 'setModifiedAt' | 'openFile' | 'readSmall' | 'quota'
 
 /** Milliseconds in which an adapter starts what a fast read needs. */
 const startTime = 10_000
@@ -185,6 +186,20 @@ export const optionalCases: Case[] = [
         await isUnchanged(provider, ['file'])
       assert.equal(results.filter(result => result.status === 'fulfilled').length, 1)
       assert.equal((await namesIn(provider, '')).length, 1)
+    },
+  },
+  {
+    name: 'setModifiedAt: sets the time of a file and of a directory, and keeps their content',
+    needs: needs('setModifiedAt'),
+    async run(provider) {
+      await put(provider, 'folder/file', 'content')
+      const time = new Date('2001-02-03T04:05:06Z')
+      for (const path of ['folder/file', 'folder']) {
+        await provider.setModifiedAt?.(at(path), time, call())
+        assert.equal((await provider.stat(at(path), call())).modifiedAt?.getTime(), time.getTime())
+      }
+      assertSameBytes(await get(provider, 'folder/file'), Buffer.from('content'), 'folder/file')
+      await rejectsWith('NOT_FOUND', Promise.resolve(provider.setModifiedAt?.(at('missing'), time, call())))
     },
   },
   {

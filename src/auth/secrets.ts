@@ -35,6 +35,7 @@ export type SealedKind =
   | 'issuer'
   | 'issuer-test'
   | 'session'
+  | 'host-key'
 
 export interface Secrets {
   /** Returns keys of 32 bytes: the current one, which signs, then others that are still accepted. */
@@ -71,6 +72,7 @@ const contextOf: Record<SealedKind, (id: string) => string> = {
   issuer: id => `issuer:${id}`,
   'issuer-test': id => `issuer-test:${id}`,
   session: id => `session:${id}`,
+  'host-key': id => `host-key:${id}`,
 }
 
 interface Keys {

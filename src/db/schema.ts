@@ -139,6 +139,7 @@ export interface Schema {
   scim_tokens: ScimTokenTable
   scim_users: ScimUserTable
   sessions: SessionTable
+  host_keys: HostKeyTable
   totp_secrets: TotpSecretTable
   recovery_codes: RecoveryCodeTable
   passkeys: PasskeyTable
@@ -297,6 +298,15 @@ interface SessionTable {
   /** When the member last proved who they are in this session; null for sessions that are older than this column. */
   verified_at: Generated<Date | null>
   factors: Generated<Factor[]>
+}
+
+interface HostKeyTable {
+  /** The name of the algorithm in SSH. */
+  type: string
+  public_key: Buffer
+  /** Encrypted. */
+  private_key: Buffer
+  created_at: CreatedAt
 }
 
 interface TotpSecretTable {

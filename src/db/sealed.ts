@@ -48,6 +48,7 @@ const columns: Record<SealedKind, SealedColumn> = {
     isRow: id => sql`credential_id = ${id}`,
   },
   session: { table: 'sessions', column: 'id_token', id: sql`id::text`, isRow: id => sql`id = ${id}` },
+  'host-key': { table: 'host_keys', column: 'private_key', id: sql`type`, isRow: id => sql`type = ${id}` },
 }
 
 export const sealedKinds = Object.keys(columns) as SealedKind[]

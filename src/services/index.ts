@@ -1,8 +1,10 @@
 import type { Secrets } from '../auth/secrets.ts'
+import type { Viewer } from '../auth/viewer.ts'
 import type { Database } from '../db/client.ts'
 import { findVersion } from '../db/file-versions.ts'
 import type { JobRecord } from '../db/jobs/jobs.ts'
 import type { JobState } from '../db/schema.ts'
+import type { ActiveWork } from '../storage/active-grants.ts'
 import type { Storage } from '../storage/index.ts'
 import type { Redactor } from '../storage/tokens.ts'
 import { createApplications } from './applications/index.ts'
@@ -17,6 +19,7 @@ import { createEntryMetadata, createEntryProperties, followJob } from './entry-m
 import { createEntryFeed, createEvents } from './events/index.ts'
 import { Reservations } from './files/conflict.ts'
 import { createFiles } from './files/index.ts'
+import { createHostKeys } from './host-keys.ts'
 import { createJobAudit } from './jobs/audit.ts'
 import { createJobFeed } from './jobs/feed.ts'
 import { createFolderJobs, createJobWaits } from './jobs/folder-jobs.ts'
@@ -25,6 +28,7 @@ import { type ObserveJob, startJobWorker } from './jobs/worker.ts'
 import { type MailFailure, startMailSender } from './mail/index.ts'
 import { createNotify, startNoticeSender } from './mail/notices.ts'
 import { createMailTransport, type MailSettings } from './mail/transport.ts'
+import { createOpenFiles } from './open-files/index.ts'
 import { createAccounts } from './people/accounts.ts'
 import { createApiKeys } from './people/api-keys.ts'
 import type { Authentication } from './people/authentication.ts'
@@ -312,6 +316,14 @@ export function createServices(options: {
     providers: createProviders({ db, secrets, storage, audit, uploads }),
     authorization: createAuthorization({ db, secrets, storage, credentials, audit }),
     files,
+    openFiles: createOpenFiles({ files, storage, audit, dataFolder: options.dataFolder }),
+    hostKeys: createHostKeys({ db, secrets, redaction: options.redaction }),
+    /** Follows the credentials of connections that last. */
+    credentialWatch: {
+      /** Aborts the signal of the result when the credential ends. Dispose of it when the connection does. */
+      follow: (viewer: Viewer, signal: AbortSignal): ActiveWork =>
+        authentication.activeGrants.registerViewer({ viewer, confirmed: () => {} }, signal),
+    },
     thumbnails,
     scans,
     uploads,

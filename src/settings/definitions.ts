@@ -252,6 +252,12 @@ export const definitions = {
     wholeNumber(0, Number.MAX_SAFE_INTEGER),
     '1073741824',
   ),
+  STOWAGE_SFTP_ADDRESS: define(
+    'Address and port, such as `0.0.0.0:2022`, of the [SFTP server](sftp.md)',
+    hostAndPort,
+    null,
+    'none',
+  ),
   STOWAGE_METRICS_ADDRESS: define(
     'Address and port, such as `127.0.0.1:9464`, of the [metrics](operations.md#metrics) for Prometheus',
     hostAndPort,

@@ -100,6 +100,8 @@ export interface Settings {
   readonly thumbnailBytes: number
   /** The folders of programs, as in PATH. */
   readonly searchPath: string
+  /** Null if there is no SFTP. */
+  readonly sftpAddress: { host: string; port: number } | null
   /** Null if there are no metrics. */
   readonly metricsAddress: { host: string; port: number } | null
   /** The collector of the traces, without a trailing `/`; null if there are none. */
@@ -220,6 +222,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     workers: read('STOWAGE_WORKERS'),
     thumbnailBytes: read('STOWAGE_THUMBNAIL_BYTES'),
     searchPath: environment.PATH ?? '',
+    sftpAddress: read('STOWAGE_SFTP_ADDRESS'),
     metricsAddress: read('STOWAGE_METRICS_ADDRESS'),
     traceEndpoint: read('OTEL_EXPORTER_OTLP_ENDPOINT'),
     traceRatio: read('OTEL_TRACES_SAMPLER_ARG'),

@@ -6,6 +6,7 @@ import type { Connection } from '../db/client.ts'
 import { openDatabase } from '../db/migrate.ts'
 import { isLoopback } from '../lib/loopback.ts'
 import type { Redaction } from '../log/redaction.ts'
+import type { Services } from '../services/index.ts'
 import type { Installation } from '../services/people/workspaces.ts'
 import { type Settings, SettingsError } from '../settings/index.ts'
 import type { Traces } from '../tracing/index.ts'
@@ -72,6 +73,7 @@ export async function serve(
   }
   await preparePasswords()
   const address = await listen(app.server, settings)
+  if (settings.sftpAddress) cleanup.defer(await listenForSftp(app.services, settings.sftpAddress, settings, log))
   const { installation } = app.services.workspaces
   if (isFirst) {
     cleanup.defer(startBackgroundWork(app.services, previous !== null, log))
@@ -111,6 +113,23 @@ async function listen(server: { listen(options: object): Promise<string> }, sett
       throw new SettingsError(`HOST "${settings.host}" is not an address of this machine.`)
     throw error
   }
+}
+
+/** Loads the libraries of SSH only if they are used. @throws SettingsError */
+async function listenForSftp(
+  services: Services,
+  address: { host: string; port: number },
+  { connectionLimit }: Settings,
+  log: Logger,
+): Promise<() => Promise<void>> {
+  const { startSftp } = await import('../endpoints/sftp/index.ts')
+  const onFault = (err: Error, requestId: string) => log.error({ err, requestId }, 'A request over SFTP failed')
+  const server = await startSftp({ services, address, connectionLimit, onFault }).catch(error => {
+    if (!('syscall' in error)) throw error
+    throw new SettingsError(`STOWAGE_SFTP_ADDRESS cannot be used: ${error.message}.`)
+  })
+  log.info({ address: `${address.host}:${server.port}` }, 'SFTP is served')
+  return server.close
 }
 
 /** Milliseconds. */

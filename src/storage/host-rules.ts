@@ -150,6 +150,7 @@ const optionalMethods = [
   'copy',
   'copySmall',
   'move',
+  'setModifiedAt',
   'quota',
   'changes',
   'presign',

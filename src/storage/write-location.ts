@@ -10,7 +10,16 @@ import { type ChangeGuard, type ReadLocation, requireWithin } from './read-locat
 import { ResumableLocation } from './resumable-write.ts'
 import { runWithTimeout, writeWithTimeout } from './transfer-timeouts.ts'
 import { checkTrashId, nativeTrash, trashPath } from './trash.ts'
-import { type CheckedEntry, checkCopies, checkEntry, fault, known, type Presigned, toEntry } from './validate-entry.ts'
+import {
+  type CheckedEntry,
+  checkCopies,
+  checkEntry,
+  fault,
+  known,
+  type Presigned,
+  timeToKeep,
+  toEntry,
+} from './validate-entry.ts'
 import type { Keeping } from './versions.ts'
 
 interface WriteOptions {
@@ -157,6 +166,16 @@ export class WriteLocation extends GuardedLocation {
     return callAdapterForChange(signal, () =>
       callAdapter(timeout, async () => this.context.provider.mkdir(this.path, call)),
     )
+  }
+
+  /** Sets the modification time. Returns false if the back end cannot, or not to this time. */
+  async setModifiedAt(signal: AbortSignal, modifiedAt: Date): Promise<boolean> {
+    const { provider, activeGrants } = this.context
+    await activeGrants.confirm([this.grant])
+    await this.requireChangeable()
+    if (!provider.setModifiedAt || !timeToKeep({ modifiedAt })) return false
+    await this.metadata(signal, async call => provider.setModifiedAt?.(this.path, modifiedAt, call))
+    return true
   }
 
   /** @param seen the entry, as `stat` or `list` returned it */

@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['s3'])
+await together(['s3', 'sftp'])

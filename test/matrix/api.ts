@@ -8,6 +8,8 @@ export interface Call {
   body?: string | Buffer
   /** Translates the response into that of a REST endpoint. */
   interpret?: (answer: Answer, headers: IncomingHttpHeaders) => Answer
+  /** Performs a call of another protocol than HTTP with the value of the Authorization header. */
+  perform?: (authorization: string | null) => Promise<Answer>
 }
 
 export interface Answer {
@@ -22,6 +24,7 @@ const agent = new Agent({ keepAlive: true, maxSockets: 24 })
 
 /** Resolves with the first event of a stream, and disconnects. @param authorization the value of the header; null sends none */
 export function send(url: string, authorization: string | null, call: Call): Promise<Answer> {
+  if (call.perform) return call.perform(authorization)
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   const { interpret = answer => answer } = call
   const headers = {

@@ -11,6 +11,7 @@ import { fields } from './fields.ts'
 import { isBelow, isSpelled, judge, judgeGift, judgeNewKey, type Verdict } from './model.ts'
 import { routes, uploaded } from './routes.ts'
 import type { FieldRow, Purpose, RouteRow, Target } from './row.ts'
+import { sftpRows } from './sftp-rows.ts'
 import { contentOf, type Holder, putFile, seedFile, seedFolder, type World } from './world.ts'
 
 export interface Cell {
@@ -23,7 +24,7 @@ export interface Cell {
 }
 
 const rowOf = (name: string): FieldRow | RouteRow => {
-  const row = fields[name] ?? routes[name]
+  const row = fields[name] ?? routes[name] ?? sftpRows[name]
   if (!row) throw new Error(`Unknown row ${name}`)
   return row
 }
@@ -277,6 +278,9 @@ export function canCarry(row: string, area: Area): boolean {
   if (row === 'POST /s3/* deleting many' && /[\p{Cc}\ufffe\uffff]/u.test(area.path)) return false
   // A key has no first "/", and at most 1,024 bytes. With a "/" at its end it is a folder.
   if (row.includes(' /s3/*')) return /^\/.*[^/]$/s.test(area.path) && Buffer.byteLength(area.path) <= 1025
+  // The server resolves these as a shell does, before it decides.
+  if (row in sftpRows)
+    return area.path === '/' || (isSpelled({ provider: '', path: area.path }) && !area.path.includes('\0'))
   // A slash at the end of an address names the same folder.
   if (row.includes(' /dav')) return area.path === '/' || (area.path.startsWith('/') && !area.path.endsWith('/'))
   if (row !== 'POST /api/upload/proxy as a form') return area.path !== '' || isJson

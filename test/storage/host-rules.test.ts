@@ -101,7 +101,7 @@ function complete(traits: Partial<Traits>) {
   const adapter = {
     traits: { emptyDirectories: true, ...traits },
     ...methods(
-      'stat list read write delete mkdir deleteTree openFile readSmall copy copySmall move presign quota changes close',
+      'stat list read write delete mkdir deleteTree openFile readSmall copy copySmall move setModifiedAt presign quota changes close',
     ),
     resumable: { partSize: 1, ...methods('begin append complete abort') },
     trash: methods('identify put has restore remove'),
@@ -136,6 +136,7 @@ t.test('a path with a name that the traits forbid never reaches an adapter, in a
       const { trash, resumable } = provider
       const keep = { ...call(), overwrite: false }
       const reads = {
+        setModifiedAt: provider.setModifiedAt?.(path, new Date(), call()),
         stat: provider.stat(path, call()),
         list: provider.list(path, { ...call(), limit: 10 }),
         read: provider.read(path, call()),

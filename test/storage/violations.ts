@@ -32,6 +32,7 @@ const everyMethod = [
   'copy',
   'copySmall',
   'move',
+  'setModifiedAt',
   'quota',
 ]
 const allOf = (method: () => unknown): Violation => {

@@ -60,6 +60,7 @@ export const alone: Readonly<Record<string, readonly string[]>> = {
   rights: [],
   s3: [],
   servers: ['postgres', 'radosgw'],
+  sftp: [],
   services: ['accounts', 'interrupted', 'meters', 'sign-in-limits', 'sign-in-queue'],
   storage: ['network'],
   thumbnails: ['hostile'],

@@ -31,7 +31,7 @@ import { removeEntry, removeTree } from './remove.ts'
 import { resumableWrites } from './resumable.ts'
 import type { SmallFiles } from './small-files/index.ts'
 import { type SmallFile, smallBytes } from './small-files/jobs.ts'
-import { sweepStaging } from './staging.ts'
+import { sweepStaging, uniqueTime } from './staging.ts'
 import { copyBytes, moveEntry } from './transfer.ts'
 import type { FolderWatches } from './watches.ts'
 import { type Destination, store, takeWhole, writeAll, writeBody } from './write.ts'
@@ -282,6 +282,20 @@ export class LocalProvider implements StorageProvider {
     const named = await nameDirectly(this.#root, requireSegments(path))
     if (named) return await openNamed(named, nameOf(path), ifMatch)
     return await this.#inParent(path, signal, (parent, name) => openFile(parent, name, ifMatch))
+  }
+
+  setModifiedAt(path: StoragePath, modifiedAt: Date, { signal }: Call): Promise<void> {
+    return withStorageErrors(async () => {
+      const set = (handle: FileHandle) => handle.utimes(uniqueTime(), uniqueTime(modifiedAt))
+      const { kind } = await this.stat(path, { signal })
+      if (kind === 'directory') return await this.#inDirectory(requireSegments(path), signal, set)
+      const { handle } = await this.#open(path, signal)
+      try {
+        await set(handle)
+      } finally {
+        await handle.close()
+      }
+    })
   }
 
   async #readSmall(path: StoragePath, signal: AbortSignal, maxBytes = smallBytes): Promise<SmallFile | null> {

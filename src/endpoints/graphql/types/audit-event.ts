@@ -103,7 +103,9 @@ const actions: Record<AuditAction, { description: string }> = {
   LOCK_END: {
     description: 'Somebody ended a lock; `details` has the ID of the member who held it, and the locked path.',
   },
-  PROPERTIES_UPDATE: { description: 'A WebDAV client changed properties of an entry; `details` names them.' },
+  PROPERTIES_UPDATE: {
+    description: 'A WebDAV client changed properties of an entry, or an SFTP client its time; `details` names them.',
+  },
   READ: {
     description: 'Another read was refused; `details` says which. Successful reads are not recorded.',
   },

@@ -1,0 +1,168 @@
+/** One connection of SSH: its authentication, and the sessions of SFTP in it. Every other request of SSH is refused. */
+import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { AuthContext, Connection, ServerChannel } from 'ssh2'
+import { isApiKey } from '../../auth/api-key.ts'
+import { type Origin, slotOwners, type Viewer } from '../../auth/viewer.ts'
+import { AppError, toAppError } from '../../errors.ts'
+import { Slots } from '../../lib/slots.ts'
+import type { Services } from '../../services/index.ts'
+import { serveSession } from './session.ts'
+
+/** Credentials that a client can try on one connection. */
+const maxAttempts = 6
+const maxSessions = 8
+/** Milliseconds without a request after which a connection is closed. */
+const idleTime = 60 * 60 * 1000
+/** Milliseconds that a request waits for the rate limit, which allows more within a minute. */
+const maxWait = 60_000
+/** Authenticated connections in this process. */
+const slots = new Slots<'credential' | 'member' | 'links'>({ credential: 64, member: 128, links: 128, all: 2048 })
+
+export interface ConnectionOptions {
+  services: Services
+  socket: Socket
+  /** The name and version of the client's software. */
+  software: string
+  /** Called once the client has authenticated. */
+  onReady: () => void
+  /** Called for an error of the server. */
+  onFault: (error: AppError, requestId: string) => void
+}
+
+/** Serves a connection whose handshake has begun. Returns a function that ends it. */
+export function serveConnection(client: Connection, options: ConnectionOptions): () => void {
+  const { services, socket, software, onReady } = options
+  const ending = new AbortController()
+  const origin: Origin = {
+    address: socket.remoteAddress ?? '',
+    requestId: randomUUID(),
+    connection: socket,
+    userAgent: software,
+  }
+  let attempts = 0
+  const end = (reason?: unknown) => {
+    ending.abort(reason ?? new Error('The connection has ended'))
+    client.end()
+  }
+  socket.once('close', () => end())
+  // The end of the connection says enough.
+  client.on('error', () => socket.destroy())
+
+  client.on('authentication', context => {
+    authenticate(services, context, origin).then(
+      viewer => {
+        if (!viewer) {
+          context.reject(['password'])
+          return
+        }
+        try {
+          begin(viewer)
+        } catch (error) {
+          end(error)
+          return
+        }
+        context.accept()
+        onReady()
+      },
+      error => {
+        const { status } = toAppError(error)
+        if (status >= 500) options.onFault(toAppError(error), origin.requestId)
+        attempts += 1
+        if (attempts >= maxAttempts) end()
+        else context.reject(['password'])
+      },
+    )
+  })
+
+  /** Takes the place of the connection, and follows its credential. @throws TOO_MANY_UPLOADS */
+  function begin(viewer: Viewer): void {
+    const slot = slots.take(slotOwners(viewer), (_level, limit) => tooMany(limit))
+    const followed = services.credentialWatch.follow(viewer, ending.signal)
+    followed.signal.addEventListener('abort', () => end(followed.signal.reason), { once: true })
+    let idle = setTimeout(end, idleTime).unref()
+    ending.signal.addEventListener('abort', () => {
+      clearTimeout(idle)
+      followed[Symbol.dispose]()
+      slot[Symbol.dispose]()
+    })
+    const onRequest = () => {
+      idle = idle.refresh()
+    }
+    let sessions = 0
+    client.on('session', (accept, reject) => {
+      if (sessions >= maxSessions) {
+        reject()
+        return
+      }
+      sessions += 1
+      const session = accept()
+      session.once('close', () => {
+        sessions -= 1
+      })
+      session.on('subsystem', (open, refuse, { name }) => {
+        if (name === 'sftp') serve(viewer, open(), onRequest)
+        else refuse()
+      })
+    })
+  }
+
+  function serve(viewer: Viewer, channel: ServerChannel, onRequest: () => void): void {
+    serveSession({
+      channel,
+      services,
+      userId: viewer.member.userId,
+      viewer: () => currentViewer(services, viewer, ending.signal),
+      unsent: () => socket.writableLength,
+      onDrain: resume => socket.once('drain', resume),
+      signal: ending.signal,
+      onRequest,
+      onFault: error => options.onFault(error, origin.requestId),
+    })
+      .then(() => {
+        channel.exit(0)
+        channel.end()
+      })
+      .catch(error => options.onFault(toAppError(error), origin.requestId))
+  }
+
+  return () => end()
+}
+
+function tooMany(limit: number): AppError {
+  return new AppError('RATE_LIMITED', `${limit} connections are open with this credential or of this member.`)
+}
+
+/** Returns the viewer of a credential; null if the client only asks which methods there are. @throws as `Credentials.authenticate` */
+async function authenticate(
+  { credentials, requestLimits }: Services,
+  context: AuthContext,
+  origin: Origin,
+): Promise<Viewer | null> {
+  if (context.method !== 'password') return null
+  if (isApiKey(context.password)) return credentials.authenticate(context.password, origin)
+  requestLimits.countGuess(origin.address)
+  throw new AppError('INVALID_CREDENTIAL', 'Use an API key as the password, and any user name.')
+}
+
+/** Counts a request, and returns the viewer as of now. A client that sends too many waits. @throws as `Credentials.recallViewer`, RATE_LIMITED */
+async function currentViewer(
+  { credentials, requestLimits }: Services,
+  viewer: Viewer,
+  signal: AbortSignal,
+): Promise<Viewer> {
+  const until = performance.now() + maxWait
+  for (;;) {
+    try {
+      requestLimits.countSession(viewer.credentialId)
+      requestLimits.countMember(viewer)
+      return await credentials.recallViewer(viewer)
+    } catch (error) {
+      if (!(error instanceof AppError) || error.reason !== 'RATE_LIMITED') throw error
+      const wait = error.retryAfterMs ?? maxWait
+      if (performance.now() + wait > until) throw error
+      await sleep(wait, undefined, { signal })
+    }
+  }
+}

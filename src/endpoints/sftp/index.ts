@@ -1,0 +1,138 @@
+/**
+ * SFTP over SSH at an address of its own. `ssh2` does the transport and the authentication; the protocol on its channel is this
+ * folder's, because the SFTP of `ssh2` cannot announce extensions. The start loads this module only if it is switched on.
+ */
+import { createServer, type Server, type Socket } from 'node:net'
+import type { Connection } from 'ssh2'
+import ssh2 from 'ssh2'
+import { networkOf } from '../../auth/network.ts'
+import type { AppError } from '../../errors.ts'
+import { Slots } from '../../lib/slots.ts'
+import type { Services } from '../../services/index.ts'
+import { serveConnection } from './connection.ts'
+
+const defaultLoginTime = 30_000
+/** Milliseconds for what runs when the server stops. */
+const drainTime = 5000
+/** Connections without a credential, of one network and of all. A client has it for a moment only. */
+const unknownOfNetwork = 100
+const unknownOfAll = 1000
+/** All connections, as a multiple of the limit for one network. */
+const totalShare = 10
+/** Bytes of the name that a client gives itself. */
+const maxSoftware = 255
+
+/** No SHA-1, no CBC, no finite fields and no compression. A client picks the first of its own list that is here. */
+const algorithms = {
+  kex: [
+    'curve25519-sha256',
+    'curve25519-sha256@libssh.org',
+    'ecdh-sha2-nistp256',
+    'ecdh-sha2-nistp384',
+    'ecdh-sha2-nistp521',
+  ],
+  cipher: ['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com', 'aes256-ctr'],
+  hmac: ['hmac-sha2-256-etm@openssh.com', 'hmac-sha2-512-etm@openssh.com', 'hmac-sha2-256', 'hmac-sha2-512'],
+  compress: ['none'],
+} as const
+
+export interface SftpOptions {
+  services: Services
+  address: { host: string; port: number }
+  /** Connections of one network; 0 for no limit. */
+  connectionLimit: number
+  onFault: (error: AppError, requestId: string) => void
+  /** Milliseconds from the connection to a valid credential. Default: half a minute. */
+  loginTime?: number
+}
+
+export interface SftpServer {
+  /** The port that it listens on. */
+  port: number
+  /** Lets transfers finish for some seconds, and ends all connections. */
+  close(): Promise<void>
+}
+
+/** @throws Error if the address cannot be used */
+export async function startSftp({
+  services,
+  address,
+  connectionLimit,
+  onFault,
+  loginTime = defaultLoginTime,
+}: SftpOptions): Promise<SftpServer> {
+  const hostKeys = await services.hostKeys.privateKeys()
+  const limit = connectionLimit || Number.POSITIVE_INFINITY
+  const slots = new Slots<'network'>({ network: limit, all: limit * totalShare })
+  const unknown = new Slots<'network'>({ network: unknownOfNetwork, all: unknownOfAll })
+  const open = new Set<{ end(): void }>()
+  const waiting = new WeakMap<Socket, { onReady: () => void }>()
+  // The types lack that algorithms can be a fixed list.
+  const ssh = new ssh2.Server({ hostKeys: [...hostKeys], ident: 'Stowage', algorithms: { ...algorithms } as never })
+  ssh.on('connection', (client: Connection, { header }) => {
+    const socket = socketOf(client)
+    const onReady = waiting.get(socket)?.onReady ?? (() => {})
+    const software = header.versions.software.slice(0, maxSoftware)
+    const connection = { end: serveConnection(client, { services, socket, software, onReady, onFault }) }
+    open.add(connection)
+    socket.once('close', () => open.delete(connection))
+  })
+
+  const server = createServer({ noDelay: true, keepAlive: true }, socket => {
+    const network = networkOf(socket.remoteAddress ?? '')
+    const slot = slots.tryTake({ network })
+    const unknownSlot = slot && unknown.tryTake({ network })
+    if (!slot || !unknownSlot) {
+      slot?.[Symbol.dispose]()
+      socket.destroy()
+      return
+    }
+    const deadline = setTimeout(() => socket.destroy(), loginTime).unref()
+    const onReady = () => {
+      clearTimeout(deadline)
+      unknownSlot[Symbol.dispose]()
+    }
+    socket.once('close', () => {
+      onReady()
+      slot[Symbol.dispose]()
+    })
+    waiting.set(socket, { onReady })
+    ssh.injectSocket(socket)
+  })
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  await listen(server, address)
+  const bound = server.address()
+  return {
+    port: typeof bound === 'object' && bound ? bound.port : address.port,
+    async close() {
+      const closed = new Promise(resolve => server.close(resolve))
+      for (const connection of open) connection.end()
+      const killing = setTimeout(() => {
+        for (const socket of sockets) socket.destroy()
+      }, drainTime)
+      await closed
+      clearTimeout(killing)
+    },
+  }
+}
+
+/** `ssh2` has the socket of a connection in this property alone. */
+function socketOf(client: Connection): Socket {
+  const { _sock: socket } = client as Connection & { _sock?: Socket }
+  if (!socket) throw new Error('This version of ssh2 does not tell the socket of a connection')
+  return socket
+}
+
+function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}

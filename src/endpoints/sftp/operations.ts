@@ -1,0 +1,423 @@
+/** Performs the requests of a session: each calls a service, and returns the response. */
+import { authorize, needs } from '../../auth/needs.ts'
+import { requireScope } from '../../auth/policy.ts'
+import { includesScope } from '../../auth/scopes.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import { AppError } from '../../errors.ts'
+import type { FileEntry } from '../../services/files/index.ts'
+import type { Services } from '../../services/index.ts'
+import { noProvider } from '../../services/providers/index.ts'
+import { plainFolder, type ShownEntry } from './attributes.ts'
+import { status } from './errors.ts'
+import { closeReads, Handles, maxHandles, type SftpHandle, Turns } from './handles.ts'
+import {
+  attributesResponse,
+  dataHeader,
+  dataResponse,
+  handleResponse,
+  limitsResponse,
+  type NamedEntry,
+  nameFields,
+  namesResponse,
+  okResponse,
+  type SftpOperation,
+  spaceResponse,
+  statusResponse,
+} from './messages.ts'
+import { PathOrder } from './path-order.ts'
+import { onlyStorages, type SftpPath, type SftpTarget, splitPath, top } from './paths.ts'
+import type { PacketWriter } from './wire.ts'
+
+/** Bytes of a response with names. Some clients take no packet that is much larger. */
+const maxNamesBytes = 32 * 1024
+/** Milliseconds for which the id of a slug is remembered. */
+const slugTime = 1000
+/** Bytes of a step of `copy-data`. */
+const copyBytes = 256 * 1024
+
+type Operation<Kind extends SftpOperation['kind']> = Extract<SftpOperation, { kind: Kind }>
+
+export interface OperationsContext {
+  services: Services
+  /** Returns the viewer of the connection as of now. @throws KEY_REVOKED, ... */
+  viewer: () => Promise<Viewer>
+  userId: string
+  /** Aborts when the session ends. */
+  signal: AbortSignal
+}
+
+export class Operations {
+  readonly #context: OperationsContext
+  readonly #handles: Handles
+  readonly #order = new PathOrder()
+  readonly #slugs = new Map<string, { id: string; at: number }>()
+
+  constructor(context: OperationsContext) {
+    this.#context = context
+    this.#handles = new Handles(context.userId)
+  }
+
+  /** Returns the response to a request. @throws AppError */
+  run(id: number, operation: SftpOperation): Promise<Buffer> {
+    switch (operation.kind) {
+      case 'read':
+        return this.#read(id, operation)
+      case 'write':
+        return this.#write(id, operation)
+      case 'close':
+        return this.#close(id, operation.handle)
+      case 'open':
+        return this.#ordered([operation.path], operation.mode.writes, viewer => this.#open(id, viewer, operation))
+      case 'stat':
+        return this.#ordered([operation.path], false, async viewer =>
+          attributesResponse(id, await this.#stat(viewer, operation.path), mayWrite(viewer)),
+        )
+      case 'opendir':
+        return this.#ordered([operation.path], false, viewer => this.#openFolder(id, viewer, operation.path))
+      case 'readdir':
+        return this.#readFolder(id, operation.handle)
+      case 'fstat':
+        return this.#handleAttributes(id, operation.handle)
+      case 'setstat':
+        return this.#ordered([operation.path], true, viewer => this.#setAttributes(id, viewer, operation))
+      case 'fsetstat':
+        return this.#setHandleAttributes(id, operation)
+      case 'fsync':
+        return this.#sync(id, operation.handle)
+      case 'mkdir':
+      case 'rmdir':
+      case 'remove':
+        return this.#ordered([operation.path], true, viewer => this.#change(id, viewer, operation))
+      case 'rename':
+        return this.#ordered([operation.path, operation.to], true, viewer => this.#rename(id, viewer, operation))
+      case 'realpath':
+        return Promise.resolve(namesResponse(id, [nameFields({ ...plainFolder, name: operation.path }, false)]))
+      case 'statvfs':
+        return this.#ordered([operation.path], false, viewer => this.#space(id, viewer, operation.path))
+      case 'copy-data':
+        return this.#copyData(id, operation)
+      case 'limits':
+        return Promise.resolve(limitsResponse(id, maxHandles))
+      case 'refused':
+        return Promise.reject(operation.error)
+      case 'unsupported':
+        return Promise.resolve(
+          statusResponse(id, status.unsupported, 'This server has no links, and not every extension of the protocol.'),
+        )
+    }
+  }
+
+  /** Discards what is open. */
+  close(reason: unknown): Promise<void> {
+    return this.#handles.closeAll(reason)
+  }
+
+  #ordered(paths: readonly SftpPath[], isChange: boolean, work: (viewer: Viewer) => Promise<Buffer>): Promise<Buffer> {
+    return this.#order.run(paths, isChange, async () => {
+      this.#context.signal.throwIfAborted()
+      return work(await this.#context.viewer())
+    })
+  }
+
+  /** The service that gets the target authorizes it before it says whether there is such a storage. @throws OUTSIDE_BASE_PATH for the list of storages */
+  async #targetOf(viewer: Viewer, sftpPath: SftpPath): Promise<SftpTarget> {
+    const split = splitPath(sftpPath)
+    if (!split) throw onlyStorages()
+    const known = this.#slugs.get(split.slug)
+    const isRecent = known && performance.now() - known.at < slugTime
+    const providerId = isRecent ? known.id : await this.#context.services.providers.idOf(viewer, split.slug)
+    if (providerId !== noProvider && !isRecent) this.#slugs.set(split.slug, { id: providerId, at: performance.now() })
+    return { sftpPath, providerId, path: split.path }
+  }
+
+  async #stat(viewer: Viewer, path: SftpPath): Promise<ShownEntry> {
+    if (path === top) {
+      requireScope(viewer, 'read')
+      return plainFolder
+    }
+    const { files } = this.#context.services
+    const target = await this.#targetOf(viewer, path)
+    if (files.wayDown(viewer, target)) return plainFolder
+    const writing = this.#handles.writing(target)
+    if (!writing) return files.stat(viewer, target, this.#context.signal)
+    authorize(viewer, needs.read, target)
+    return writing.entry
+  }
+
+  async #open(id: number, viewer: Viewer, { path, mode, attributes }: Operation<'open'>): Promise<Buffer> {
+    const target = await this.#targetOf(viewer, path)
+    const { services, signal } = this.#context
+    const slot = this.#handles.reserve()
+    try {
+      const turns = new Turns()
+      if (!mode.writes) {
+        const reads = await services.openFiles.read(viewer, target, signal)
+        return handleResponse(id, this.#handles.add({ kind: 'reads', reads, sent: 0, turns }, slot))
+      }
+      if (this.#handles.writing(target)) {
+        throw new AppError('IN_USE', 'This session is writing the file already: close it first.')
+      }
+      const writes = await services.openFiles.write(viewer, target, mode, signal)
+      if (attributes.modifiedAt) writes.setTime(attributes.modifiedAt)
+      return handleResponse(id, this.#handles.add({ kind: 'writes', writes, target, mayRead: mode.reads, turns }, slot))
+    } catch (error) {
+      slot[Symbol.dispose]()
+      throw error
+    }
+  }
+
+  async #read(id: number, { handle: name, position, length }: Operation<'read'>): Promise<Buffer> {
+    const handle = this.#handles.get(name)
+    const buffer = Buffer.allocUnsafeSlow(dataHeader + length)
+    const into = readerOf(handle)
+    const read = () => into(buffer, dataHeader, position, length)
+    const bytes = await (handle.kind === 'reads' ? handle.turns.share(read) : handle.turns.exclude(read))
+    if (handle.kind === 'reads') handle.sent += bytes
+    return bytes === 0 && length > 0 ? statusResponse(id, status.endOfFile) : dataResponse(id, buffer, bytes)
+  }
+
+  async #write(id: number, { handle: name, position, bytes }: Operation<'write'>): Promise<Buffer> {
+    const handle = this.#writable(name)
+    await handle.turns.exclude(() => handle.writes.write(position, bytes))
+    return okResponse(id)
+  }
+
+  #writable(name: string): Extract<SftpHandle, { kind: 'writes' }> {
+    const handle = this.#handles.get(name)
+    if (handle.kind !== 'writes') throw new AppError('INVALID_INPUT', 'The file is not open for writing.')
+    return handle
+  }
+
+  async #close(id: number, name: string): Promise<Buffer> {
+    const handle = this.#handles.get(name)
+    try {
+      if (handle.kind === 'writes') await this.#store(handle)
+      else await handle.turns.exclude(() => closeReads(handle))
+    } finally {
+      if (handle.kind === 'writes') await handle.writes[Symbol.asyncDispose]()
+      this.#handles.remove(name)
+    }
+    return okResponse(id)
+  }
+
+  /** Makes the content of a file visible, in the order of the changes at its path. A credential that has ended stores nothing. */
+  #store({ target, turns, writes }: Extract<SftpHandle, { kind: 'writes' }>): Promise<void> {
+    return this.#order.run([target.sftpPath], true, () =>
+      turns.exclude(async () => {
+        await this.#context.viewer()
+        await writes.store()
+      }),
+    )
+  }
+
+  async #openFolder(id: number, viewer: Viewer, path: SftpPath): Promise<Buffer> {
+    const slot = this.#handles.reserve()
+    try {
+      const { waiting, pages } = await this.#listing(viewer, path)
+      return handleResponse(id, this.#handles.add({ kind: 'folder', waiting, pages, turns: new Turns() }, slot))
+    } catch (error) {
+      slot[Symbol.dispose]()
+      throw error
+    }
+  }
+
+  async #listing(
+    viewer: Viewer,
+    path: SftpPath,
+  ): Promise<Pick<Extract<SftpHandle, { kind: 'folder' }>, 'waiting' | 'pages'>> {
+    const { services, signal } = this.#context
+    if (path === top) {
+      const records = await services.providers.list(viewer)
+      return { waiting: records.map(({ slug }) => ({ ...plainFolder, name: slug })), pages: null }
+    }
+    const target = await this.#targetOf(viewer, path)
+    const way = services.files.wayDown(viewer, target)
+    if (way) return { waiting: way.slice(1), pages: null }
+    return { waiting: [], pages: await services.openFiles.list(viewer, target, signal) }
+  }
+
+  async #readFolder(id: number, name: string): Promise<Buffer> {
+    const handle = this.#handles.get(name)
+    if (handle.kind !== 'folder') throw new AppError('INVALID_INPUT', 'This is no open folder.')
+    const isWritable = mayWrite(await this.#context.viewer())
+    return handle.turns.exclude(async () => {
+      while (handle.waiting.length === 0) {
+        const page: FileEntry[] | null | undefined = await handle.pages?.next()
+        if (!page) return statusResponse(id, status.endOfFile)
+        handle.waiting = page
+      }
+      return namesResponse(id, takeNames(handle.waiting, isWritable))
+    })
+  }
+
+  async #handleAttributes(id: number, name: string): Promise<Buffer> {
+    const handle = this.#handles.get(name)
+    const isWritable = mayWrite(await this.#context.viewer())
+    const entryOf = async () => {
+      if (handle.kind === 'folder') return plainFolder
+      return handle.kind === 'reads' ? handle.reads.entry : handle.writes.entry
+    }
+    return attributesResponse(id, await handle.turns.exclude(entryOf), isWritable)
+  }
+
+  async #setHandleAttributes(id: number, { handle: name, attributes }: Operation<'fsetstat'>): Promise<Buffer> {
+    const { size, modifiedAt } = attributes
+    if (size === undefined && modifiedAt === undefined) {
+      this.#handles.get(name)
+      return okResponse(id)
+    }
+    const handle = this.#writable(name)
+    return handle.turns.exclude(async () => {
+      if (size !== undefined) await handle.writes.truncate(size)
+      if (modifiedAt) handle.writes.setTime(modifiedAt)
+      return okResponse(id)
+    })
+  }
+
+  async #setAttributes(id: number, viewer: Viewer, { path, attributes }: Operation<'setstat'>): Promise<Buffer> {
+    const { size, modifiedAt } = attributes
+    const { services, signal } = this.#context
+    // Owners and permissions mean nothing here. Clients set them for every file, and take a refusal for a failure.
+    if (size === undefined && modifiedAt === undefined) {
+      await this.#stat(viewer, path)
+      return okResponse(id)
+    }
+    const target = await this.#targetOf(viewer, path)
+    const open = this.#handles.writing(target)
+    if (size !== undefined) await this.#truncate(viewer, target, size)
+    if (!modifiedAt) return okResponse(id)
+    if (open) open.setTime(modifiedAt)
+    else await services.openFiles.setTime(viewer, target, modifiedAt, signal)
+    return okResponse(id)
+  }
+
+  async #truncate(viewer: Viewer, target: SftpTarget, size: number): Promise<void> {
+    const open = this.#handles.writing(target)
+    if (open) return open.truncate(size)
+    const mode = { creates: false, truncates: size === 0, isNew: false, appends: false }
+    await using writes = await this.#context.services.openFiles.write(viewer, target, mode, this.#context.signal)
+    await writes.truncate(size)
+    await writes.store()
+  }
+
+  async #sync(id: number, name: string): Promise<Buffer> {
+    const handle = this.#writable(name)
+    await this.#store(handle)
+    return okResponse(id)
+  }
+
+  async #change(
+    id: number,
+    viewer: Viewer,
+    { kind, path }: Extract<SftpOperation, { kind: 'mkdir' | 'rmdir' | 'remove' }>,
+  ): Promise<Buffer> {
+    const { services, signal } = this.#context
+    const target = await this.#targetOf(viewer, path)
+    if (kind === 'mkdir') {
+      if (may(() => authorize(viewer, needs.create, target)))
+        await services.openFiles.requireFolder(viewer, target, signal)
+      await services.files.createFolder(viewer, target, signal)
+    } else {
+      const only = kind === 'remove' ? 'file' : 'directory'
+      await services.files.delete(viewer, target, { recursive: false, only }, signal).catch(explainNotEmpty)
+    }
+    return okResponse(id)
+  }
+
+  async #rename(id: number, viewer: Viewer, { path, to, replaces }: Operation<'rename'>): Promise<Buffer> {
+    const { services, signal } = this.#context
+    const [from, target] = [await this.#targetOf(viewer, path), await this.#targetOf(viewer, to)]
+    const input = {
+      providerId: from.providerId,
+      path: from.path,
+      toProviderId: target.providerId,
+      toPath: target.path,
+      conflict: replaces ? ('REPLACE' as const) : ('FAIL' as const),
+    }
+    if (path !== to && may(() => authorize(viewer, needs.move, input))) {
+      await services.openFiles.requireFolder(viewer, target, signal)
+    }
+    await services.files.move(viewer, input, signal)
+    return okResponse(id)
+  }
+
+  async #space(id: number, viewer: Viewer, path: SftpPath): Promise<Buffer> {
+    const { services, signal } = this.#context
+    if (path === top) {
+      requireScope(viewer, 'read')
+      return spaceResponse(id, null)
+    }
+    const target = await this.#targetOf(viewer, path)
+    if (services.files.wayDown(viewer, target)) return spaceResponse(id, null)
+    const limited = await services.quotas.spaceAt(viewer, target)
+    if (limited) return spaceResponse(id, limited)
+    const quota = await services.providers.quota(
+      viewer,
+      await services.providers.get(viewer, target.providerId),
+      signal,
+    )
+    const used = quota?.used ?? null
+    const available = quota?.total == null || used === null ? null : Math.max(0, quota.total - used)
+    return spaceResponse(id, { used, available })
+  }
+
+  async #copyData(id: number, { from, position, length, to, at }: Operation<'copy-data'>): Promise<Buffer> {
+    const [source, target] = [this.#handles.get(from), this.#writable(to)]
+    if (source === target) throw new AppError('INVALID_INPUT', 'A file cannot be copied into itself.')
+    const into = readerOf(source)
+    // A length of 0 means everything to the end.
+    const end = length === 0 ? Number.POSITIVE_INFINITY : position + length
+    for (let copied = 0; position + copied < end; ) {
+      this.#context.signal.throwIfAborted()
+      const buffer = Buffer.allocUnsafe(Math.min(copyBytes, end - position - copied))
+      const bytes = await source.turns.exclude(() => into(buffer, 0, position + copied, buffer.length))
+      if (bytes === 0) break
+      const start = at + copied
+      await target.turns.exclude(() => target.writes.write(start, buffer.subarray(0, bytes)))
+      copied += bytes
+    }
+    return okResponse(id)
+  }
+}
+
+function readerOf(
+  handle: SftpHandle,
+): (target: Buffer, at: number, position: number, length: number) => Promise<number> {
+  if (handle.kind === 'reads') return handle.reads.read
+  if (handle.kind === 'writes' && handle.mayRead) return (...args) => handle.writes.read(...args)
+  throw new AppError('INVALID_INPUT', 'The file is not open for reading.')
+}
+
+/** Takes the first entries as far as they fit into a response. */
+function takeNames(waiting: NamedEntry[], isWritable: boolean): PacketWriter[] {
+  const names: PacketWriter[] = []
+  let bytes = 0
+  for (const entry of waiting) {
+    const fields = nameFields(entry, isWritable)
+    if (names.length > 0 && bytes + fields.length > maxNamesBytes) break
+    names.push(fields)
+    bytes += fields.length
+  }
+  waiting.splice(0, names.length)
+  return names
+}
+
+/** Returns whether a change is permitted. The service that is called next refuses any other one, and records it. */
+function may(authorizeChange: () => unknown): boolean {
+  try {
+    authorizeChange()
+    return true
+  } catch (error) {
+    if (error instanceof AppError) return false
+    throw error
+  }
+}
+
+function mayWrite({ scope }: Viewer): boolean {
+  return includesScope(scope, 'write')
+}
+
+function explainNotEmpty(error: unknown): never {
+  if (!(error instanceof AppError) || error.reason !== 'NOT_EMPTY') throw error
+  throw new AppError('NOT_EMPTY', 'The folder is not empty: delete what is in it first.')
+}

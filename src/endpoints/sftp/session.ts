@@ -1,0 +1,146 @@
+/**
+ * One session of SFTP on a channel of SSH: reads requests, runs a bounded number of them at a time, and sends their responses. It reads
+ * nothing more while there is enough to do, or while the client does not take what was sent.
+ */
+import type { Duplex } from 'node:stream'
+import { type AppError, toAppError } from '../../errors.ts'
+import { statusOf } from './errors.ts'
+import { answerInit, readRequest, type SftpOperation, type SftpRequest, statusResponse } from './messages.ts'
+import { Operations, type OperationsContext } from './operations.ts'
+import { MalformedPacket, PacketCutter } from './wire.ts'
+
+/** Requests of a session at the same time. */
+const maxRunning = 64
+/** Bytes of content that these requests read or write. One request can have more. */
+const maxRunningBytes = 512 * 1024
+/** Bytes that wait to be sent before further requests wait. */
+const maxUnsent = 256 * 1024
+
+export interface SessionOptions extends Omit<OperationsContext, 'signal'> {
+  channel: Duplex
+  /** Bytes that the connection has not sent yet. */
+  unsent: () => number
+  /** Calls the function when the connection has sent everything. */
+  onDrain: (resume: () => void) => void
+  /** Aborts when the connection ends. */
+  signal: AbortSignal
+  /** Called for each request. */
+  onRequest: () => void
+  /** Called for an error of the server. */
+  onFault: (error: AppError) => void
+}
+
+/** Serves a session. Resolves when it has ended and everything that it had open is closed. */
+export async function serveSession(options: SessionOptions): Promise<void> {
+  const { channel, signal } = options
+  const ended = Promise.withResolvers<unknown>()
+  const ending = new AbortController()
+  const operations = new Operations({ ...options, signal: ending.signal })
+  const session = new Session(options, operations, error => ended.resolve(error))
+  const abort = () => ended.resolve(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  channel.on('data', (chunk: Buffer) => session.receive(chunk))
+  channel.on('error', error => ended.resolve(error))
+  channel.once('end', () => ended.resolve(null))
+  channel.once('close', () => ended.resolve(null))
+  const reason = await ended.promise
+  session.stop()
+  ending.abort(reason ?? new Error('The client has ended the session'))
+  signal.removeEventListener('abort', abort)
+  await operations.close(reason)
+}
+
+class Session {
+  readonly #options: SessionOptions
+  readonly #operations: Operations
+  readonly #fail: (error: unknown) => void
+  readonly #cutter = new PacketCutter()
+  #hasBegun = false
+  #isStopped = false
+  #waiting: SftpRequest[] = []
+  #running = 0
+  #runningBytes = 0
+  #awaitsDrain = false
+
+  constructor(options: SessionOptions, operations: Operations, fail: (error: unknown) => void) {
+    this.#options = options
+    this.#operations = operations
+    this.#fail = fail
+  }
+
+  receive(chunk: Buffer): void {
+    if (this.#isStopped) return
+    try {
+      for (const packet of this.#cutter.cut(chunk)) {
+        if (this.#hasBegun) this.#waiting.push(readRequest(packet))
+        else this.#options.channel.write(answerInit(packet))
+        this.#hasBegun = true
+      }
+    } catch (error) {
+      if (!(error instanceof MalformedPacket)) throw error
+      this.stop()
+      this.#fail(error)
+      return
+    }
+    this.#advance()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#waiting = []
+  }
+
+  #advance(): void {
+    const { channel, onRequest } = this.#options
+    while (this.#waiting[0] && this.#mayStart(this.#waiting[0])) {
+      const [request] = this.#waiting.splice(0, 1)
+      if (!request) break
+      onRequest()
+      void this.#run(request)
+    }
+    if (this.#waiting.length > 0 || this.#isCongested()) channel.pause()
+    else if (!this.#isStopped) channel.resume()
+  }
+
+  #mayStart({ operation }: SftpRequest): boolean {
+    if (this.#isStopped || this.#running >= maxRunning || this.#isCongested()) return false
+    return this.#running === 0 || this.#runningBytes + weightOf(operation) <= maxRunningBytes
+  }
+
+  #isCongested(): boolean {
+    const { channel, unsent, onDrain } = this.#options
+    if (channel.writableLength + unsent() < maxUnsent) return false
+    if (!this.#awaitsDrain && unsent() > 0) {
+      this.#awaitsDrain = true
+      onDrain(() => {
+        this.#awaitsDrain = false
+        this.#advance()
+      })
+    }
+    return true
+  }
+
+  async #run({ id, operation }: SftpRequest): Promise<void> {
+    const weight = weightOf(operation)
+    this.#running += 1
+    this.#runningBytes += weight
+    let response: Buffer
+    try {
+      response = await this.#operations.run(id, operation)
+    } catch (thrown) {
+      const error = toAppError(thrown)
+      if (error.status >= 500) this.#options.onFault(error)
+      response = statusResponse(id, statusOf(error), `${error.message} (${error.reason})`)
+    }
+    this.#running -= 1
+    this.#runningBytes -= weight
+    if (this.#isStopped) return
+    this.#options.channel.write(response, () => this.#advance())
+    this.#advance()
+  }
+}
+
+function weightOf(operation: SftpOperation): number {
+  if (operation.kind === 'read') return operation.length
+  return operation.kind === 'write' ? operation.bytes.length : 0
+}
