@@ -368,6 +368,12 @@ CREATE UNIQUE INDEX groups_workspace_id_name_key_key ON public.groups USING btre
 CREATE TRIGGER groups_rights_changed AFTER UPDATE OF workspace_id, name, role, provider_access ON public.groups FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER groups_rights_deleted AFTER DELETE ON public.groups FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER groups_rights_truncated AFTER TRUNCATE ON public.groups FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+host_keys.type text not null
+host_keys.public_key bytea not null
+host_keys.private_key bytea not null
+host_keys.created_at timestamp with time zone not null default now()
+host_keys: host_keys_pkey PRIMARY KEY (type)
+CREATE UNIQUE INDEX host_keys_pkey ON public.host_keys USING btree (type)
 idempotent_uploads.credential_id uuid not null
 idempotent_uploads.key_hash bytea not null
 idempotent_uploads.fingerprint bytea not null
