@@ -204,7 +204,6 @@ const openers = [
   'src/services/jobs/checksum.ts',
   'src/services/jobs/reading.ts',
   'src/services/jobs/transfer-file.ts',
-  'src/services/jobs/verify.ts',
   'src/services/open-files/random-reads.ts',
   'src/services/thumbnails/index.ts',
   'src/services/trash/moves.ts',

@@ -35,7 +35,7 @@ const slugTime = 1000
 /** Bytes of a step of `copy-data`. */
 const copyBytes = 256 * 1024
 
-type Operation<Kind extends SftpOperation['kind']> = Extract<SftpOperation, { kind: Kind }>
+type OperationOf<Kind extends SftpOperation['kind']> = Extract<SftpOperation, { kind: Kind }>
 
 export interface OperationsContext {
   services: Services
@@ -144,7 +144,7 @@ export class Operations {
     return writing.entry
   }
 
-  async #open(id: number, viewer: Viewer, { path, mode, attributes }: Operation<'open'>): Promise<Buffer> {
+  async #open(id: number, viewer: Viewer, { path, mode, attributes }: OperationOf<'open'>): Promise<Buffer> {
     const target = await this.#targetOf(viewer, path)
     const { services, signal } = this.#context
     const slot = this.#handles.reserve()
@@ -166,7 +166,7 @@ export class Operations {
     }
   }
 
-  async #read(id: number, { handle: name, position, length }: Operation<'read'>): Promise<Buffer> {
+  async #read(id: number, { handle: name, position, length }: OperationOf<'read'>): Promise<Buffer> {
     const handle = this.#handles.get(name)
     const buffer = Buffer.allocUnsafeSlow(dataHeader + length)
     const into = readerOf(handle)
@@ -176,7 +176,7 @@ export class Operations {
     return bytes === 0 && length > 0 ? statusResponse(id, status.endOfFile) : dataResponse(id, buffer, bytes)
   }
 
-  async #write(id: number, { handle: name, position, bytes }: Operation<'write'>): Promise<Buffer> {
+  async #write(id: number, { handle: name, position, bytes }: OperationOf<'write'>): Promise<Buffer> {
     const handle = this.#writable(name)
     await handle.turns.exclude(() => handle.writes.write(position, bytes))
     return okResponse(id)
@@ -260,7 +260,7 @@ export class Operations {
     return attributesResponse(id, await handle.turns.exclude(entryOf), isWritable)
   }
 
-  async #setHandleAttributes(id: number, { handle: name, attributes }: Operation<'fsetstat'>): Promise<Buffer> {
+  async #setHandleAttributes(id: number, { handle: name, attributes }: OperationOf<'fsetstat'>): Promise<Buffer> {
     const { size, modifiedAt } = attributes
     if (size === undefined && modifiedAt === undefined) {
       this.#handles.get(name)
@@ -274,7 +274,7 @@ export class Operations {
     })
   }
 
-  async #setAttributes(id: number, viewer: Viewer, { path, attributes }: Operation<'setstat'>): Promise<Buffer> {
+  async #setAttributes(id: number, viewer: Viewer, { path, attributes }: OperationOf<'setstat'>): Promise<Buffer> {
     const { size, modifiedAt } = attributes
     const { services, signal } = this.#context
     // Owners and permissions mean nothing here. Clients set them for every file, and take a refusal for a failure.
@@ -324,7 +324,7 @@ export class Operations {
     return okResponse(id)
   }
 
-  async #rename(id: number, viewer: Viewer, { path, to, replaces }: Operation<'rename'>): Promise<Buffer> {
+  async #rename(id: number, viewer: Viewer, { path, to, replaces }: OperationOf<'rename'>): Promise<Buffer> {
     const { services, signal } = this.#context
     const [from, target] = [await this.#targetOf(viewer, path), await this.#targetOf(viewer, to)]
     const input = {
@@ -361,7 +361,7 @@ export class Operations {
     return spaceResponse(id, { used, available })
   }
 
-  async #copyData(id: number, { from, position, length, to, at }: Operation<'copy-data'>): Promise<Buffer> {
+  async #copyData(id: number, { from, position, length, to, at }: OperationOf<'copy-data'>): Promise<Buffer> {
     const [source, target] = [this.#handles.get(from), this.#writable(to)]
     if (source === target) throw new AppError('INVALID_INPUT', 'A file cannot be copied into itself.')
     const into = readerOf(source)

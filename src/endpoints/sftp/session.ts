@@ -36,7 +36,7 @@ export async function serveSession(options: SessionOptions): Promise<void> {
   const ended = Promise.withResolvers<unknown>()
   const ending = new AbortController()
   const operations = new Operations({ ...options, signal: ending.signal })
-  const session = new Session(options, operations, error => ended.resolve(error))
+  const session = new SftpSession(options, operations, error => ended.resolve(error))
   const abort = () => ended.resolve(signal.reason)
   signal.addEventListener('abort', abort, { once: true })
   channel.on('data', (chunk: Buffer) => session.receive(chunk))
@@ -50,7 +50,7 @@ export async function serveSession(options: SessionOptions): Promise<void> {
   await operations.close(reason)
 }
 
-class Session {
+class SftpSession {
   readonly #options: SessionOptions
   readonly #operations: Operations
   readonly #fail: (error: unknown) => void

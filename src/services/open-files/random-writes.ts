@@ -14,7 +14,7 @@ const streamBytes = 1024 * 1024
 /** Bytes that wait for earlier ones, and how far they can be ahead. */
 const windowBytes = 4 * 1024 * 1024
 
-type Content =
+type WriteState =
   /** The entry at the path has all of it. */
   | { kind: 'stored' }
   | { kind: 'memory'; chunks: Buffer[]; bytes: number }
@@ -38,7 +38,7 @@ export interface RandomWritesOptions {
 /** The caller waits for each call before the next one. */
 export class RandomWrites implements AsyncDisposable {
   readonly #options: RandomWritesOptions
-  #content: Content
+  #content: WriteState
   #conflict: 'FAIL' | 'REPLACE'
   /** Bytes that are ahead of the rest, by their positions. */
   readonly #ahead = new Map<number, Buffer>()
