@@ -7,7 +7,7 @@ import { withNameRules } from '../name-rules.ts'
  * required.
  */
 export interface Harness {
-  /** Opens a new, empty provider. Each case opens its own. */
+  /** Opens a new, empty provider. Each case calls this. */
   open(): Promise<StorageProvider>
 
   /** Removes what `open` created. Runs after `provider.close`, even if the case failed. */

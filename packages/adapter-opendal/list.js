@@ -26,7 +26,7 @@ export async function list(service, path, { signal, cursor = '', limit }) {
 }
 
 /**
- * Returns more than `limit` names where there are as many.
+ * Returns all names after the cursor, or at least one more than `limit`.
  * @param {Service} service
  * @param {StoragePath} path
  * @param {{ signal: AbortSignal, cursor: string, limit: number }} options

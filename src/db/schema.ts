@@ -1475,7 +1475,7 @@ interface QuotaChangeTable {
   begun_at: CreatedAt
 }
 
-/** A path at which something was removed, or added as a whole: a listing from before says nothing about it. */
+/** A path at which something was removed or added as a whole, so that an earlier listing is outdated there. */
 interface QuotaMarkTable {
   provider_id: string
   made_at: Date

@@ -2,8 +2,8 @@
 export type AnyCall = (...args: unknown[]) => unknown
 
 /**
- * Returns the object with each of its functions replaced by what `wrap` makes of it, once per function. Everything else
- * stays the same.
+ * Returns a view of the object that has the result of `wrap` in place of each function. Each function is wrapped once. Everything
+ * else stays the same.
  */
 export function wrapCalls<T extends object>(object: T, wrap: (name: string, call: AnyCall) => AnyCall): T {
   const wrapped = new Map<string, AnyCall>()

@@ -42,8 +42,8 @@ export interface GuardedChange {
   /** The entry is added to its folder or removed from it. */
   isMember: boolean
   /**
-   * Returns whether the present content stays as a version, with the settings that are in effect. Then the lock of an object does not
-   * prevent the change. Default: it does not stay.
+   * Returns whether the present content stays as a version, with the settings that are in effect. The lock of an object does not prevent
+   * a change that keeps its content. Default: the content does not stay.
    */
   keepsContent?: ((settings: VersionSettings) => boolean) | undefined
 }

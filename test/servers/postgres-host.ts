@@ -27,7 +27,7 @@ const SETTINGS = {
   wal_writer_delay: '1s',
   jit: 'off',
   autovacuum: 'off',
-  max_connections: '200',
+  max_connections: '300',
 }
 const STRATEGY_SINCE = 15
 

@@ -10,14 +10,22 @@ import { password } from '../support/client.ts'
 import { until } from '../support/until.ts'
 import { pageQuery, providerClient } from './transfers.ts'
 
+const count = 300
+const content = 'A'.repeat(1000)
+
 t.test('changes between two steps', async t => {
   const app = await startApp(t)
   const owner = await app.register('owner@example.org')
   const local = providerClient(app, owner.token, await app.connectProvider(owner.token, 'local', { root: app.folder }))
   const memory = providerClient(app, owner.token, await app.connectProvider(owner.token, 'memory', {}))
-  const fill = async (folder: string, count: number) => {
+  /** Fills a folder, which takes four seconds to copy while `slow` limits the provider. */
+  const fill = async (folder: string) => {
     await mkdir(join(app.folder, folder))
-    for (let index = 0; index < count; index++) await writeFile(join(app.folder, folder, `f${index}`), 'AAAA')
+    for (let index = 0; index < count; index++) await writeFile(join(app.folder, folder, `f${index}`), content)
+  }
+  const slow = async (bytesPerSecond: number | null) => {
+    const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }'
+    await app.ask(update, { input: { id: local.providerId, jobLimits: { bytesPerSecond } } }, owner.token)
   }
   const mutate = (name: 'copy' | 'move', input: object, signal: AbortSignal) =>
     app
@@ -34,12 +42,14 @@ t.test('changes between two steps', async t => {
       .catch(() => null)
 
   await t.test('a copy of a folder goes on after its client has left, and is found in the jobs', async t => {
-    await fill('many', 3000)
+    await fill('many')
+    await slow(65_536)
     const stop = new AbortController()
     const copying = mutate('copy', { providerId: local.providerId, path: '/many', toPath: '/copied' }, stop.signal)
     await until(async () => (await readdir(join(app.folder, 'copied')).catch(() => [])).length >= 20)
     stop.abort()
     await copying
+    await slow(null)
     const query = '{ jobs { nodes { id kind state progress { files } sources { path } target { path } } } }'
     await until(async () => {
       const [job] = (await app.ask(query, {}, owner.token)).jobs.nodes
@@ -47,9 +57,9 @@ t.test('changes between two steps', async t => {
     })
     const { jobs } = await app.ask(query, {}, owner.token)
     t.match(jobs.nodes, [
-      { kind: 'COPY', progress: { files: 3000 }, sources: [{ path: '/many' }], target: { path: '/copied' } },
+      { kind: 'COPY', progress: { files: count }, sources: [{ path: '/many' }], target: { path: '/copied' } },
     ])
-    t.equal((await readdir(join(app.folder, 'copied'))).length, 3000)
+    t.equal((await readdir(join(app.folder, 'copied'))).length, count)
     await app.app.services.audit.flush()
     const events = '{ auditEvents(filter: { result: "CUT" }) { nodes { action path subjectKind subjectId } } }'
     t.match((await app.ask(events, {}, owner.token)).auditEvents.nodes, [
@@ -58,7 +68,8 @@ t.test('changes between two steps', async t => {
   })
 
   await t.test('a copy that fails is undone, except for the files that others stored in its target', async t => {
-    await fill('failing', 3000)
+    await fill('failing')
+    await slow(65_536)
     const input = { providerId: local.providerId, path: '/failing', toPath: '/undone' }
     const copying = mutate('copy', input, new AbortController().signal)
     await until(async () => (await readdir(join(app.folder, 'undone')).catch(() => [])).length >= 20)
@@ -73,7 +84,7 @@ t.test('changes between two steps', async t => {
   await t.test(
     'a move does not delete a source that was replaced meanwhile, even with the same size and time',
     async t => {
-      await fill('moving', 1500)
+      await fill('moving')
       const moving = mutate(
         'move',
         { providerId: local.providerId, path: '/moving', toProviderId: memory.providerId, toPath: '/moving' },
@@ -82,17 +93,20 @@ t.test('changes between two steps', async t => {
       await until(async () => (await memory.get('/moving/f0')) !== null, { every: 1 })
       const file = join(app.folder, 'moving', 'f0')
       const { mtime } = await stat(file)
-      await writeFile(file, 'BBBB')
+      const replaced = content.replaceAll('A', 'B')
+      await writeFile(file, replaced)
       await utimes(file, mtime, mtime)
+      await slow(null)
       const response = await moving
       const { errors } = response ? await response.json() : { errors: 'no response' }
       t.match(errors, [{ extensions: { reason: 'PRECONDITION_FAILED' } }], 'the source was replaced during the move')
-      t.equal(await readFile(file, 'utf8').catch(() => null), 'BBBB')
+      t.equal(await readFile(file, 'utf8').catch(() => null), replaced)
     },
   )
 
   await t.test('an existing target folder stays when the copy into it fails', async t => {
     await mkdir(join(app.folder, 'taken'))
+    await slow(65_536)
     const input = { providerId: local.providerId, path: '/many', toPath: '/taken', conflict: 'REPLACE' }
     const copying = mutate('copy', input, new AbortController().signal)
     await until(async () => (await readdir(join(app.folder, 'taken'))).length >= 20)

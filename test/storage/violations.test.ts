@@ -137,7 +137,7 @@ const expected: Record<string, Record<string, string>> = {
   ]),
 }
 
-/** The allowed outcomes of all other cases. None of them is a fault of the server itself. */
+/** The allowed outcomes of all other cases: errors that name a fault of the adapter, never one of the server. */
 const harmless = /^(ok|BACK_END_FAULT|UNAVAILABLE|NOT_EMPTY|NOT_FOUND|PRECONDITION_FAILED|RANGE_NOT_SATISFIABLE)$/
 
 t.test('any result of an adapter leads to a clear error, and the server keeps working', async t => {

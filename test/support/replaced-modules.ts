@@ -39,13 +39,7 @@ process.setSourceMapsEnabled(false)
 
 const cheapPasswords = new URL('cheap-passwords.ts', import.meta.url).href
 /** The files whose servers hash passwords at the real cost. */
-const atRealCost = [
-  'services/accounts',
-  'services/interrupted',
-  'services/sign-in-limits',
-  'services/sign-in-queue',
-  'http/memory',
-]
+const atRealCost = ['services/accounts', 'services/interrupted', 'services/sign-in-queue', 'http/memory']
 const hashesCheaply = !atRealCost.some(name => process.argv[1]?.endsWith(`/test/${name}.test.ts`))
 
 registerHooks({

@@ -61,7 +61,7 @@ export const alone: Readonly<Record<string, readonly string[]>> = {
   s3: [],
   servers: ['postgres', 'radosgw'],
   sftp: [],
-  services: ['accounts', 'interrupted', 'meters', 'sign-in-limits', 'sign-in-queue'],
+  services: ['accounts', 'interrupted', 'meters', 'sign-in-queue'],
   storage: ['network'],
   thumbnails: ['hostile'],
   web: [],

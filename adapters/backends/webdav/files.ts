@@ -304,7 +304,7 @@ function resumableUploads({ uploads, commit, addressOf }: Files): ResumableWrite
   }
 }
 
-/** A chunk has no place without the folder of its upload. */
+/** Servers refuse a chunk with 409 if the folder of its upload is missing. */
 function isMissing(error: unknown): boolean {
   return [404, 409].includes(statusOf(error) ?? 0)
 }

@@ -1,6 +1,6 @@
 /**
- * The files that the command line keeps, which only their owner can read. They are in the folders of the XDG Base Directory
- * Specification: https://specifications.freedesktop.org/basedir-spec/.
+ * The files that the command line keeps in the folders of the XDG Base Directory Specification. Only their owner can read them.
+ * See https://specifications.freedesktop.org/basedir-spec/.
  */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'

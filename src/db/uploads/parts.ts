@@ -12,7 +12,7 @@ export interface UploadPart {
   /** Bytes. */
   size: number
   md5: Buffer
-  /** Names the waiting bytes; null once they are, or are being, appended. */
+  /** Names the bytes that wait to be appended. Null when a server appends the part, or has appended it. */
   content: string | null
   /** Names the bytes at the back end, if it keeps the parts of the upload. */
   tag: string | null

@@ -1,6 +1,6 @@
 /**
  * A fake Microsoft Graph on loopback with the drives of one account: the HTTP behavior that Microsoft publishes, with files in
- * memory and faults on demand. It does not depend on the adapter. `onedrive.test.ts` checks it with Microsoft's own client.
+ * memory and faults on demand. The fake does not depend on the adapter. `onedrive.test.ts` checks it with Microsoft's own client.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { FakeServer } from '../cloud/fake-server.ts'

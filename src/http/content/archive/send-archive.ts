@@ -26,7 +26,7 @@ import { ZipWriter } from './zip-writer.ts'
 /** The maximum number of names to list; further ones are only counted. */
 const maxNames = 1000
 const title = '_left-out'
-/** The names that the list can have. There are few, so an archive of any size takes no more memory. */
+/** The names that the list can have: only ten, so that the memory for them does not grow with the archive. */
 const titles = [`${title}.txt`, ...Array.from({ length: 9 }, (_, index) => `${title} (${index + 1}).txt`)]
 
 /** Lists the files that an archive lacks in a text file at its end, so that nobody takes the archive for complete. */
