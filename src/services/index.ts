@@ -21,6 +21,7 @@ import { Reservations } from './files/conflict.ts'
 import { createFiles } from './files/index.ts'
 import { createHostKeys } from './host-keys.ts'
 import { createJobAudit } from './jobs/audit.ts'
+import { createCopyReports } from './jobs/copies/reports.ts'
 import { createJobFeed } from './jobs/feed.ts'
 import { createFolderJobs, createJobWaits } from './jobs/folder-jobs.ts'
 import { createJobs } from './jobs/index.ts'
@@ -331,6 +332,7 @@ export function createServices(options: {
     sharedFiles: createSharedFiles({ db, storage, credentials, unlocking, counts, files, uploads, thumbnails }),
     multipart: createMultipartUploads(sharedUploads),
     jobs,
+    copyReports: createCopyReports(db, jobs.get),
     schedules: createSchedules({ db, audit, jobs }),
     events: createEvents({ storage, feed: entryFeed }),
     trash,

@@ -125,6 +125,23 @@ atNight(t, 'a sync between storages is a job', async t => {
   t.same(await namesIn(join(archiveFolder, 'whole')), ['photos'])
 })
 
+t.test('copies are kept, checked and reported', async t => {
+  const { run, json, archiveFolder } = await withArchive(t)
+  const created = await json('copies', 'create', '--repair', '--name', 'photos', 'Disk:/photos', 'Archive:/kept')
+  t.match(created, { status: 0, lines: [{ name: 'photos', nextRunAt: String }] })
+  t.match(await json('copies', 'check', 'photos'), {
+    status: 0,
+    lines: [{ kind: 'KEEP_COPIES', state: 'SUCCEEDED', files: 2 }],
+  })
+  t.same(await namesIn(join(archiveFolder, 'kept')), ['2026', 'a.jpg'])
+  t.match(await json('copies', 'ls'), {
+    status: 0,
+    lines: [{ name: 'photos', folder: 'Disk:/photos', copies: ['Archive:/kept'], lastState: 'SUCCEEDED', damaged: 0 }],
+  })
+  t.match(await run(['copies', 'report', 'photos']), { status: 0, stdout: /Copy 1: Archive:\/kept\n {2}read 0 files/ })
+  t.match(await run(['copies', 'report', 'x']), { status: 4 })
+})
+
 t.test('a detached job is followed, paused, resumed, canceled and retried', async t => {
   const world = await withArchive(t)
   const { json, run, output, start } = world

@@ -353,6 +353,8 @@ function restCalls({ ids, links, scim }: World): Record<string, (text: Buffer) =
           },
         ]),
     ),
+    'report id': text => ({ method: 'GET', path: `/api/jobs/report?id=${encoded(text)}` }),
+    'report format': text => ({ method: 'GET', path: `/api/jobs/report?id=x&format=${encoded(text)}` }),
     'archive body': text => archive(text),
     'archive providerId': text => archive(named('{"paths":["/folder"],"providerId":"', text, '"}')),
     'archive paths': text => archive(named(`{"providerId":"${ids.provider}","paths":["/folder","`, text, '"]}')),

@@ -45,6 +45,7 @@ interface World {
   /** A link to a file. */
   ticket: string
   /** A ticket for an archive. */
+  jobId: string
   archiveTicket: string
   etag: string
   next(): number
@@ -77,6 +78,12 @@ async function start(t: Test): Promise<World> {
     { input: { providerId, paths: ['/folder/file'] } },
     token,
   )
+  const copies = await app.connectProvider(token, 'memory', {}, 'copies')
+  const { createJob } = await app.ask(
+    'mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id } } }',
+    { input: { kind: 'KEEP_COPIES', sources: [providerId, copies].map(id => ({ providerId: id, path: '/folder' })) } },
+    token,
+  )
   const view = await makeShare(app, token, { providerId, path: '/' })
   const drop = await makeShare(app, token, { providerId, path: '/', kind: 'DROP' })
   let count = 0
@@ -95,6 +102,7 @@ async function start(t: Test): Promise<World> {
     },
     ticket: new URL(file.downloadUrl).searchParams.get('ticket') ?? '',
     archiveTicket,
+    jobId: createJob.job.id,
     etag: stored.headers.get('etag') ?? '',
     next,
     withLink: path => path.replace('{token}', isDrop(path) ? drop.link : view.link),
@@ -115,6 +123,8 @@ async function start(t: Test): Promise<World> {
 /** Returns the ID at the end of the address of an upload. */
 const idIn = (collection: string, address: string) =>
   address.startsWith(`${collection}/`) ? address.slice(collection.length + 1) : ''
+
+const reportPath = '/api/jobs/report'
 
 /** A file that has a thumbnail. */
 const picture = '/folder/picture.svg'
@@ -226,6 +236,7 @@ function requests(world: World, { method, path, operation }: DescribedCall): fc.
   const known = {
     ...samples(world),
     ...(path.endsWith('/thumbnail') && { path: [...often(picture, picture), ...paths] }),
+    ...(path === reportPath && { id: [...often(world.jobId), 'x'] }),
   }
   const parameters = operation.parameters?.filter(parameter => parameter.in !== 'path') ?? []
   const given = parameters.map(parameter => {
@@ -360,6 +371,11 @@ function acceptable(world: World, { method, path, operation }: DescribedCall, na
   const headers: Record<string, string> = { ...world.credentials.session }
   if (isShare) query.delete('providerId')
   if (path === '/api/search') query.set('text', 'x')
+  if (path === reportPath) {
+    query.delete('providerId')
+    query.delete('path')
+    query.set('id', world.jobId)
+  }
   if (path.endsWith('/entries')) query.set('path', '/folder')
   if (path.endsWith('{name}')) {
     query.delete('providerId')

@@ -594,6 +594,16 @@ export const routes: Readonly<Record<string, RouteRow>> = {
     needs: { who: 'anybody signed in', scope: 'read' },
     call: () => ({ method: 'HEAD', path: '/api/search?text=seed' }),
   },
+  'GET /api/jobs/report': {
+    needs: { who: 'anybody signed in', scope: 'read' },
+    bounces: true,
+    call: ({ ids }) => ({ method: 'GET', path: `/api/jobs/report?id=${ids.job}` }),
+  },
+  'HEAD /api/jobs/report': {
+    needs: { who: 'anybody signed in', scope: 'read' },
+    bounces: true,
+    call: ({ ids }) => ({ method: 'HEAD', path: `/api/jobs/report?id=${ids.job}&format=csv` }),
+  },
   'GET /api/search everywhere': {
     needs: { who: 'anybody signed in', scope: 'read' },
     call: () => ({ method: 'GET', path: '/api/search?text=seed' }),

@@ -98,6 +98,27 @@ t.test('new and changed files are copied, damage is repaired, and edits of the o
   ])
   t.equal(await versionsOf(a, '/d/flipped'), 2, 'the damaged bytes are an earlier version')
   t.equal(await versionsOf(b, '/d/sub/copy-flipped'), 2)
+  const download = (format: string) =>
+    fetch(`${app.url}/api/jobs/report?id=${second.id}&format=${format}`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+  const json = await download('json')
+  t.equal(json.headers.get('content-disposition'), `attachment; filename="report-${second.id}.json"`)
+  t.match(await json.json(), {
+    id: second.id,
+    repair: true,
+    locations: [{ storage: 'a', path: '/d', damaged: 1 }, { storage: 'b' }, { storage: 'c' }],
+    findings: { length: 4 },
+  })
+  t.match((await (await download('csv')).text()).split('\r\n'), [
+    'kind,isRestored,storage,path,from,foundAt,reason,message',
+    /^"(?:DAMAGED|MISSING)","true","[abc]","\/d\//,
+  ])
+  t.match(
+    await (await download('text')).text(),
+    /Folder: a:\/d\n[\s\S]*restored 2\n[\s\S]*DAMAGED, restored {2}a:\/d\/flipped\n/,
+  )
+  t.equal((await download('xml')).status, 400)
   const third = await keep('/d')
   t.match(third, { state: 'SUCCEEDED', progress: { failed: 0 } })
   t.same((await reportOf(third.id)).findings, [])

@@ -4,6 +4,7 @@
  * `upload.ts` and `download.ts` move content. It knows the server by its API alone.
  */
 import { type Approval, decideApproval, followApprovals, listApprovals } from './approvals.ts'
+import { type KeptCopies, listKeptCopies } from './copies.ts'
 import { type ArchiveOptions, archive, type Download, type DownloadOptions, download } from './download.ts'
 import { type Connection, Graphql, type RequestOptions, type SubscribeOptions, type TypedDocument } from './graphql.ts'
 import { type Job, type WaitOptions, waitForJob } from './jobs.ts'
@@ -26,6 +27,7 @@ import {
 
 export type { Approval } from './approvals.ts'
 export { expandAtOnce, forEachAtOnce } from './concurrency.ts'
+export type { KeptCopies } from './copies.ts'
 export type { ArchiveOptions, Download, DownloadOptions, ReadOptions } from './download.ts'
 export { StowageError, type StowageErrorDetails } from './error.ts'
 export type { Connection, RequestOptions, SubscribeOptions, TypedDocument, TypedDocumentNode } from './graphql.ts'
@@ -68,6 +70,15 @@ export class Stowage {
   readonly jobs = {
     /** Waits until a job has ended, and reports its progress meanwhile. */
     wait: (id: string, options?: WaitOptions): Promise<Job> => waitForJob(this.#graphql, id, options),
+  }
+
+  readonly copies = {
+    /** Yields the schedules that keep copies of folders, newest first, each with its latest check. */
+    list: (options?: RequestOptions): AsyncGenerator<KeptCopies, void, undefined> =>
+      listKeptCopies(this.#graphql, options),
+    /** Downloads the report of a job of the kind KEEP_COPIES. */
+    report: (jobId: string, format: 'json' | 'csv' | 'text' = 'json', init: RequestInit = {}): Promise<Response> =>
+      this.#transport.request(this.#transport.urlOf('/api/jobs/report', { id: jobId, format }), init),
   }
 
   /** Calls of agents that wait for a person. The credential has to be the token of a session. */

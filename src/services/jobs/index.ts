@@ -10,7 +10,7 @@ import { type Grant, isUnrestricted, requireScope } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
 import { deleteEntries, insertEntries, type NewJobEntry } from '../../db/jobs/entries.ts'
-import { type JobFailure, listFailures, listFindings, retryEntries } from '../../db/jobs/failures.ts'
+import { type JobFailure, listFailures, retryEntries } from '../../db/jobs/failures.ts'
 import {
   countActive,
   deleteJobsEndedBefore,
@@ -33,7 +33,6 @@ import type { LocationInput } from '../files/entry.ts'
 import { parsePageSize, requireShortPaths } from '../input.ts'
 import { encodeIdCursor, visiblePage } from '../paging.ts'
 import { factsOf, type RecordEnd } from './audit.ts'
-import { toFinding } from './copies/report.ts'
 import { isVisible, type JobFeed, type JobSubscription, notFound } from './feed.ts'
 import { targetPathOf } from './transfer.ts'
 
@@ -69,8 +68,6 @@ export const maxJobsPage = 100
 const maxFailuresPage = 1000
 /** The maximum number of steps of a dry run of one page. */
 export const maxStepsPage = 1000
-/** The maximum number of findings of one page. */
-export const maxFindingsPage = 1000
 /** Jobs with their entries, perhaps a million each, that are deleted in one statement. */
 const sweepSize = 1
 /** Days that a job stays in the history after its end. */
@@ -218,16 +215,6 @@ export function createJobs(options: {
       if (page.after != null && !/^\d{1,18}$/.test(page.after)) throw new AppError('INVALID_CURSOR')
       const found = await listFailures(db, job.id, { limit: limit + 1, after: page.after ?? null })
       const items = found.slice(0, limit).map((failure: JobFailure) => ({ failure, cursor: failure.id }))
-      return { items, hasNext: found.length > limit }
-    },
-
-    /** Returns what a KEEP_COPIES has found, in the order in which it found it. @throws INVALID_INPUT, INVALID_CURSOR */
-    async findings(job: JobRecord, page: { first: number; after?: string | null | undefined }) {
-      const limit = parsePageSize(page.first, maxFindingsPage)
-      if (page.after != null && !/^\d{1,18}$/.test(page.after)) throw new AppError('INVALID_CURSOR')
-      if (!job.keeping) return { items: [], hasNext: false }
-      const found = await listFindings(db, job.id, { limit: limit + 1, after: page.after ?? null })
-      const items = found.slice(0, limit).map(entry => ({ finding: toFinding(job, entry), cursor: entry.id }))
       return { items, hasNext: found.length > limit }
     },
 

@@ -1,6 +1,7 @@
 /** The list of all commands. The help, the completion and the documentation have their order. */
 import type { Command } from '../command.ts'
 import { completionCommand } from './completion.ts'
+import { copiesCheck, copiesCreate, copiesLs, copiesReport } from './copies.ts'
 import { cp, mv } from './cp.ts'
 import { cat, mkdir, stat } from './entries.ts'
 import { jobsCancel, jobsList, jobsPause, jobsResume, jobsRetry, jobsShow, jobsWait } from './jobs.ts'
@@ -31,6 +32,10 @@ const ownCommands: readonly Command[] = [
   rm,
   sync,
   verify,
+  copiesLs,
+  copiesCreate,
+  copiesCheck,
+  copiesReport,
   restore,
   trashLs,
   trashRestore,

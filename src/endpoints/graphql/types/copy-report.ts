@@ -2,7 +2,7 @@
 import type { JobRecord } from '../../../db/jobs/jobs.ts'
 import type { FindingKind } from '../../../db/schema.ts'
 import { type CheckedLocation, type ReportFinding, toChecks } from '../../../services/jobs/copies/report.ts'
-import { maxFindingsPage } from '../../../services/jobs/index.ts'
+import { maxFindingsPage } from '../../../services/jobs/copies/reports.ts'
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
 import { JobRef } from '../refs.ts'
@@ -87,7 +87,7 @@ const CopyReport = builder.objectRef<JobRecord>('CopyReport').implement({
       },
       complexity: ({ first }) => connectionCost(first, maxFindingsPage),
       resolve: async (job, { first, after }, { services }) => {
-        const page = await services.jobs.findings(job, { first: first ?? 50, after })
+        const page = await services.copyReports.findings(job, { first: first ?? 50, after })
         return toPage(page, after, ({ finding }) => finding)
       },
     }),
