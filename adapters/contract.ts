@@ -105,10 +105,10 @@ export type ChecksumAlgorithm = 'md5' | 'sha1' | 'sha256' | 'crc32c'
  * The options of every call. When `signal` aborts, undo what the call has begun, free the connection and reject with
  * `signal.reason`. The host waits up to five seconds for the end of a call that changes something.
  *
- * The host also aborts calls that take too long: after one minute `stat`, `list`, `changes`, `readSmall`, `delete`, `mkdir`, `quota` and
- * `presign`;
- * after five minutes without progress `read`, `write`, `openFile` and `resumable`; after one hour `copy`, `copySmall`, `move`,
- * `deleteTree`, the methods of `trash` and the end of a write, whose progress it cannot see; after 30 seconds `resumable.abort`. Add
+ * The host also aborts calls that take too long: after one minute `stat`, `list`, `changes`, `readSmall`, `delete`, `mkdir`, `quota`,
+ * `presign` and the other methods of `versions`;
+ * after five minutes without progress `read`, `versions.read`, `write`, `openFile` and `resumable`; after one hour `copy`, `copySmall`, `move`,
+ * `deleteTree`, the methods of `trash`, `versions.restore` and the end of a write, whose progress it cannot see; after 30 seconds `resumable.abort`. Add
  * timeouts only where you can detect a dead connection earlier.
  */
 export interface Call {
@@ -422,6 +422,12 @@ export interface StorageProvider {
    */
   trash?: NativeTrash
 
+  /**
+   * Implement it only where the back end itself keeps the content of a file that is replaced. The host then keeps no copy, unless somebody
+   * asks for copies with a number of versions.
+   */
+  versions?: NativeVersions
+
   /** Frees what `open` acquired. The host calls it once, when no other call is running, and makes no call after it. */
   close?(): Promise<void>
 }
@@ -579,6 +585,44 @@ export interface NativeTrash {
   restore(id: string, to: StoragePath, options: Call): Promise<Entry>
   /** Deletes an entry of the trash with everything below it. Resolves for one that is not in the trash. */
   remove(id: string, options: Call): Promise<void>
+}
+
+/** The earlier versions that a back end keeps of files. Neither has the content of now. */
+export interface NativeVersions {
+  /**
+   * Returns one page of the versions of a file, the newest first: 0 to `limit` (1 to 1,000). A page without `cursor` is the last; a cursor
+   * is as that of `list`. Returns none for a path without a file, unless the back end has versions of a file that was deleted there.
+   */
+  list(path: StoragePath, options: Call & { cursor?: string; limit: number }): Promise<VersionPage>
+  /** Returns a version as the entry of a file, without `fileId`. @throws NOT_FOUND for a version that the file does not have */
+  stat(path: StoragePath, id: string, options: Call): Promise<Entry>
+  /** Returns the content of a version, as `StorageProvider.read` does. @throws NOT_FOUND, RANGE_NOT_SATISFIABLE */
+  read(path: StoragePath, id: string, options: Call & { range?: ByteRange }): Promise<ReadResult>
+  /**
+   * Makes a version the content of its file again, and keeps what it replaces as a version. Without it, the host reads the version and
+   * writes it. @throws NOT_FOUND, QUOTA_EXCEEDED
+   */
+  restore?(path: StoragePath, id: string, options: Call): Promise<Entry>
+  /** Deletes a version for good. Resolves for one that is gone. Leave it out where the back end deletes versions only by itself. */
+  remove?(path: StoragePath, id: string, options: Call): Promise<void>
+}
+
+export interface VersionPage {
+  versions: NativeVersion[]
+  cursor?: string
+}
+
+export interface NativeVersion {
+  /** Opaque text of 1 to 1,024 characters without secrets, which stays the same as long as the version exists. */
+  id: string
+  /** Bytes; null where the back end does not know it. */
+  size: number | null
+  /** When this content was stored. */
+  modifiedAt: Date | null
+  /** When it was replaced or deleted, if a page tells it. */
+  replacedAt?: Date
+  /** As that of an entry. */
+  etag: string | null
 }
 
 /**

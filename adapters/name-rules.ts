@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import {
   type ListPage,
   type NativeTrash,
+  type NativeVersions,
   type ResumableWrites,
   StorageError,
   type StoragePath,
@@ -66,6 +67,14 @@ const trashUses: Record<MethodOf<NativeTrash>, readonly Use[]> = {
   remove: ['other'],
 }
 
+const versionUses: Record<MethodOf<NativeVersions>, readonly Use[]> = {
+  list: ['source'],
+  stat: ['source'],
+  read: ['source'],
+  restore: ['target'],
+  remove: ['deleted'],
+}
+
 /**
  * Returns the provider with calls that pass no path with a name that its traits forbid.
  * @param warn receives a sentence when a listing has such names
@@ -73,7 +82,7 @@ const trashUses: Record<MethodOf<NativeTrash>, readonly Use[]> = {
 export function withNameRules(provider: StorageProvider, warn: (message: string) => void = () => {}): StorageProvider {
   const faultOf = nameRules(provider.traits)
   if (!faultOf) return provider
-  const { resumable, trash } = provider
+  const { resumable, trash, versions } = provider
   const list = async (...args: Parameters<StorageProvider['list']>): Promise<ListPage> => {
     const page = await provider.list(...args)
     if (!Array.isArray(page?.entries)) return page
@@ -86,6 +95,7 @@ export function withNameRules(provider: StorageProvider, warn: (message: string)
     ...guarded(withMethods(provider, { list }), uses, faultOf),
     ...(resumable && { resumable: withMethods(resumable, guarded(resumable, resumableUses, faultOf)) }),
     ...(trash && { trash: withMethods(trash, guarded(trash, trashUses, faultOf)) }),
+    ...(versions && { versions: withMethods(versions, guarded(versions, versionUses, faultOf)) }),
   })
 }
 

@@ -211,6 +211,7 @@ const openers = [
   'src/services/uploads/finish.ts',
   'src/services/uploads/multipart/index.ts',
   'src/services/uploads/outcome.ts',
+  'src/services/versions/native.ts',
 ]
 
 t.test('only known files open content, and each of them leaves an audit event', async t => {

@@ -103,7 +103,7 @@ export function watchCalls(original: StorageProvider, harness: Harness): Watched
     new Proxy(object, {
       get(target, name) {
         const value: unknown = Reflect.get(target, name, target)
-        const isObject = name === 'resumable' || name === 'parts' || name === 'trash'
+        const isObject = name === 'resumable' || name === 'parts' || name === 'trash' || name === 'versions'
         if (isObject && value) return watched(value, `${prefix}${name}.`)
         if (typeof value !== 'function') return value
         return (...args: unknown[]) => {

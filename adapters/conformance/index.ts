@@ -18,6 +18,7 @@ import { partCases } from './parts.ts'
 import { rangeCases, roundTripCases } from './read.ts'
 import { replacedCases } from './replaced.ts'
 import { resumableCases } from './resumable.ts'
+import { versionCases } from './versions.ts'
 import { kindCases, overwriteCases } from './write.ts'
 
 export { networkFaults } from './faults.ts'
@@ -58,6 +59,7 @@ export function conformanceCases(harness: Harness): ConformanceCase[] {
     ...partCases,
     ...presignCases,
     ...trashCases,
+    ...versionCases,
     ...changesCases,
     ...faultCases,
   ]

@@ -233,7 +233,7 @@ export function createServices(options: {
     isWorking: options.workers > 0,
     onError,
   })
-  const versions = createVersions({ db, storage, audit, onError, collects: options.workers > 0 })
+  const versions = createVersions({ db, storage, secrets, audit, onError, collects: options.workers > 0 })
   const { mail, onMailFailure } = options
   const notify = createNotify(mail !== null)
   const stopMail = mail && options.workers > 0 ? startMail(mail) : async () => {}

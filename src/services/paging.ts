@@ -30,9 +30,14 @@ export function encodeIdCursor(id: string): string {
 
 /** @throws INVALID_CURSOR */
 export function decodeIdCursor(cursor: string): string {
+  if (!isIdCursor(cursor)) throw new AppError('INVALID_CURSOR')
+  return Buffer.from(cursor, 'base64url').toString()
+}
+
+/** Returns whether `encodeIdCursor` has made a cursor. */
+export function isIdCursor(cursor: string): boolean {
   const id = Buffer.from(cursor, 'base64url').toString()
-  if (!isId(id) || encodeIdCursor(id) !== cursor) throw new AppError('INVALID_CURSOR')
-  return id
+  return isId(id) && encodeIdCursor(id) === cursor
 }
 
 /** Rows of one query, unless a page has more. */

@@ -5,7 +5,8 @@
  */
 import type { FileHandle } from 'node:fs/promises'
 import { finished, type Readable } from 'node:stream'
-import type { ByteRange, Call, LinkHeaders, StorageProvider, Traits } from '../../adapters/contract.ts'
+import type { ByteRange, Call, LinkHeaders, NativeVersions, StorageProvider, Traits } from '../../adapters/contract.ts'
+import { noSuchVersion } from '../auth/id.ts'
 import { ancestorsOf, childOf, isWithin, nameOf, type StoragePath, trashFolder } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
 import type { VersionSettings } from '../db/entry-holds.ts'
@@ -19,12 +20,14 @@ import type { QuotaGuard } from './quota-guard.ts'
 import { readWithTimeout, runWithTimeout, type TransferTimeouts } from './transfer-timeouts.ts'
 import {
   type CheckedEntry,
+  type CheckedVersions,
   checkBody,
   checkEntry,
   checkHandle,
   checkPage,
   checkPresigned,
   checkSmallFile,
+  checkVersions,
   fault,
   known,
   noteSeen,
@@ -95,12 +98,20 @@ export class ReadLocation {
   protected readonly context: ProviderContext
   readonly grant: Grant
   readonly path: StoragePath
+  /** The id of a version that the back end keeps by itself; null for what is at the path. */
+  readonly #nativeVersion: string | null
 
   /** @param path the grant's path, or one below it */
-  constructor(context: ProviderContext, grant: Grant, path: StoragePath = grant.path) {
+  constructor(
+    context: ProviderContext,
+    grant: Grant,
+    path: StoragePath = grant.path,
+    nativeVersion: string | null = null,
+  ) {
     this.context = context
     this.grant = grant
     this.path = path
+    this.#nativeVersion = nativeVersion
   }
 
   get providerId(): string {
@@ -126,12 +137,38 @@ export class ReadLocation {
     return new ReadLocation(this.context, this.grant, childOf(trashFolder, id))
   }
 
+  /** Returns the location of a version that the back end keeps by itself. @param id as the back end names it */
+  nativeVersion(id: string): ReadLocation {
+    return new ReadLocation(this.context, this.grant, this.path, id)
+  }
+
+  /** Whether the back end keeps versions by itself. */
+  get hasNativeVersions(): boolean {
+    return this.context.provider.versions !== undefined
+  }
+
+  /** Returns one page of the versions that the back end keeps by itself, the newest first. Call it only where there are any. */
+  listNativeVersions(
+    signal: AbortSignal,
+    { cursor, limit }: { cursor: string | null; limit: number },
+  ): Promise<CheckedVersions> {
+    return this.metadata(signal, async call => {
+      const options = { ...call, limit: Math.min(limit, maxPageSize), ...(cursor !== null && { cursor }) }
+      return checkVersions(await nativeVersions(this.context).list(this.path, options), { limit, cursor })
+    })
+  }
+
   stat(signal: AbortSignal): Promise<CheckedEntry> {
-    return this.#statAt(this.path, signal)
+    const id = this.#nativeVersion
+    if (id === null) return this.#statAt(this.path, signal)
+    return this.metadata(signal, async call =>
+      checkEntry(await nativeVersions(this.context).stat(this.path, id, call), nameOf(this.path)),
+    )
   }
 
   /** Returns the known content of the file, or null. The file may have changed since: compare with `isSameVersion`. */
-  known(): Promise<KnownContent | null> {
+  async known(): Promise<KnownContent | null> {
+    if (this.#nativeVersion !== null) return null
     return this.context.contents.known(this)
   }
 
@@ -179,8 +216,11 @@ export class ReadLocation {
     { isLookup = false, seen, ...options }: OpenOptions & { range?: ByteRange; seen?: CheckedEntry } = {},
   ): Promise<{ body: Readable; entry: CheckedEntry }> {
     const { provider, timeouts } = this.context
+    const id = this.#nativeVersion
     const open = async (signal: AbortSignal) => {
-      const { body, entry } = await provider.read(this.path, { ...options, ...known(seen), signal })
+      const { body, entry } = await (id === null
+        ? provider.read(this.path, { ...options, ...known(seen), signal })
+        : nativeVersions(this.context).read(this.path, id, { ...options, signal }))
       const checked = checkBody(body)
       try {
         return { body: checked, entry: checkEntry(entry, nameOf(this.path)) }
@@ -198,7 +238,7 @@ export class ReadLocation {
 
   /** Opens a file of this machine, or returns null if the back end is elsewhere. The end of the grant closes the handle. */
   openFile(signal: AbortSignal, options: OpenOptions = {}): Promise<OpenFile> | null {
-    return this.context.provider.openFile ? this.#openFile(signal, options) : null
+    return this.context.provider.openFile && this.#nativeVersion === null ? this.#openFile(signal, options) : null
   }
 
   async #openFile(signal: AbortSignal, { isLookup = false, ...options }: OpenOptions): Promise<OpenFile> {
@@ -227,7 +267,7 @@ export class ReadLocation {
    */
   async readSmall(signal: AbortSignal, maxBytes: number): Promise<SmallContent | null> {
     const { provider, activeGrants, metadataTimeout, timeouts } = this.context
-    if (!provider.readSmall) return null
+    if (!provider.readSmall || this.#nativeVersion !== null) return null
     await activeGrants.confirm([this.grant])
     return await runWithTimeout(signal, Math.min(metadataTimeout, timeouts.transfer), bounded =>
       callAdapter(bounded, async () => {
@@ -279,7 +319,7 @@ export class ReadLocation {
     options: { method: 'GET' | 'PUT'; expiresIn: number; responseHeaders?: LinkHeaders },
   ): Promise<Presigned | null> {
     const { provider } = this.context
-    if (!provider.presign) return null
+    if (!provider.presign || this.#nativeVersion !== null) return null
     await this.context.activeGrants.confirm([this.grant])
     return this.metadata(signal, async call => {
       const link = await provider.presign?.(this.path, { ...call, ...options })
@@ -296,6 +336,12 @@ export class ReadLocation {
     using deadline = startDeadline(this.context.metadataTimeout, slowBackEnd, signal)
     return await callAdapter(deadline.signal, () => work({ signal: deadline.signal }))
   }
+}
+
+/** @throws NOT_FOUND if the back end keeps none any more */
+export function nativeVersions({ provider }: Pick<ProviderContext, 'provider'>): NativeVersions {
+  if (!provider.versions) throw noSuchVersion()
+  return provider.versions
 }
 
 function slowBackEnd(): AppError {

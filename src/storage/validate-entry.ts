@@ -2,7 +2,15 @@
 import { EventEmitter } from 'node:events'
 import type { FileHandle } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import type { ChecksumAlgorithm, Entry, ListPage, Quota, Traits } from '../../adapters/contract.ts'
+import type {
+  ChecksumAlgorithm,
+  Entry,
+  ListPage,
+  NativeVersion,
+  Quota,
+  Traits,
+  VersionPage,
+} from '../../adapters/contract.ts'
 import { isName, isReservedName } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
 
@@ -72,12 +80,40 @@ export function checkPage(
   const entries = shown.filter(({ name }) => isName(name)).map(entry => checkEntry(entry, entry.name))
   const omitted = shown.length - entries.length
   if (omitted > 0) warn(`Omitted from a listing, because their names cannot be part of a path: ${omitted}.`)
-  const cursor = page.cursor ?? null
+  return { entries, cursor: checkCursor(page.cursor, request.cursor) }
+}
+
+/** @throws BACK_END_FAULT */
+function checkCursor(cursor: string | null = null, requested: string | null): string | null {
   if (cursor !== null && (typeof cursor !== 'string' || cursor === '' || cursor.length > maxCursorLength)) {
     throw fault('a malformed cursor')
   }
-  if (cursor !== null && cursor === request.cursor) throw fault('the cursor of the request as the next one')
-  return { entries, cursor }
+  if (cursor !== null && cursor === requested) throw fault('the cursor of the request as the next one')
+  return cursor
+}
+
+/** A page of the versions that a back end keeps by itself. */
+export interface CheckedVersions {
+  versions: readonly Required<Omit<NativeVersion, 'replacedAt'> & { replacedAt: Date | null }>[]
+  cursor: string | null
+}
+
+/** The maximum number of characters, from the contract. */
+const maxVersionId = 1024
+
+/** Validates a page of versions. Drops malformed metadata, and rejects a malformed id or size. @throws BACK_END_FAULT */
+export function checkVersions(page: VersionPage, request: { limit: number; cursor: string | null }): CheckedVersions {
+  if (!Array.isArray(page?.versions) || page.versions.length > request.limit) throw fault('a page that is too long')
+  const timeOf = (time: unknown) => (time instanceof Date && !Number.isNaN(time.getTime()) ? time : null)
+  const versions = page.versions.map(({ id, size, modifiedAt, replacedAt, etag }: NativeVersion) => {
+    if (typeof id !== 'string' || id === '' || id.length > maxVersionId || !id.isWellFormed()) {
+      throw fault('an invalid id of a version')
+    }
+    if (size !== null && !(Number.isSafeInteger(size) && size >= 0)) throw fault('an invalid size')
+    const tag = typeof etag === 'string' && etagPattern.test(etag) ? etag : null
+    return { id, size, modifiedAt: timeOf(modifiedAt), replacedAt: timeOf(replacedAt), etag: tag }
+  })
+  return { versions, cursor: checkCursor(page.cursor, request.cursor) }
 }
 
 /** @throws BACK_END_FAULT */

@@ -39,6 +39,8 @@ export interface VersionTraits {
   days: number
   /** Whether keeping one takes no copy. */
   isOneStep: boolean
+  /** Whether the back end keeps what is replaced by itself, for as long as it is set to. */
+  isNative: boolean
 }
 
 /** The defaults of a server: a number of versions and of days. */
@@ -61,10 +63,12 @@ export type VersionStore = ReturnType<typeof createVersionStore>
 export function createVersionStore(options: StoreOptions) {
   const { usual } = options
 
-  /** Without settings of its own, a provider keeps versions only where that takes no copy. */
-  function traitsOf({ traits }: StorageProvider, { versionCount, versionDays }: VersionSettings): VersionTraits {
+  /** Without settings of its own, a provider keeps versions only where that takes no copy and the back end keeps none. */
+  function traitsOf({ traits, versions }: StorageProvider, settings: VersionSettings): VersionTraits {
     const isOneStep = traits.keepsReplaced === true
-    return { count: versionCount ?? (isOneStep ? usual.count : 0), days: versionDays ?? usual.days, isOneStep }
+    const isNative = versions !== undefined
+    const count = settings.versionCount ?? (isOneStep && !isNative ? usual.count : 0)
+    return { count, days: settings.versionDays ?? usual.days, isOneStep, isNative }
   }
 
   return {

@@ -31,19 +31,23 @@ export function headOf({ kind, size, etag, mimeType, checksums }: Entry, maxByte
   return { ContentLength: size, ETag: `"${etag}"`, ContentType }
 }
 
-/** Copies inside the back end. Fails where the source changes after it was checked. A copy in parts also sets the headers of `facts`. */
+/**
+ * Copies inside the back end. Fails where the source changes after it was checked. A copy in parts also sets the headers of `facts`.
+ * @param source.versionId the version to copy. Default: the present object
+ */
 export async function copyObject(
   bucket: Bucket,
-  { key, facts }: { key: string; facts: Head },
+  { key, facts, versionId }: { key: string; facts: Head; versionId?: string },
   destination: Destination,
   options: CopyOptions,
 ): Promise<Entry> {
   const size = facts.ContentLength ?? 0
-  const source = { CopySource: copySource(bucket.name, key), CopySourceIfMatch: facts.ETag }
+  const version = versionId === undefined ? '' : `?versionId=${encodeURIComponent(versionId)}`
+  const source = { CopySource: copySource(bucket.name, key) + version, CopySourceIfMatch: facts.ETag }
   if (size > bucket.limits.copyBytes) return await copyInParts(bucket, source, facts, destination, options)
   const copied = await publish(bucket, destination, 'copy', async condition => {
     // Without a condition, the copy can be repeated.
-    if (size <= maxDirectCopy && !condition.IfNoneMatch) {
+    if (size <= maxDirectCopy && !condition.IfNoneMatch && versionId === undefined) {
       const direct = await bucket.direct?.copy(destination.key, { source: source.CopySource, etag: facts.ETag })
       if (typeof direct === 'object') {
         const { ServerSideEncryption, ...CopyObjectResult } = direct.value

@@ -13,6 +13,7 @@ import { codeOf, statusOf, toStorageError, unreachable } from './errors.ts'
 import { linkToRead, linkToWrite } from './links.ts'
 import { probe } from './probe.ts'
 import { fileStore, maxFileSize, uploadDriver } from './uploads.ts'
+import { keepsVersions, objectVersions } from './versions.ts'
 import { putWhole } from './write.ts'
 
 /** @throws INVALID_CONFIG */
@@ -23,7 +24,8 @@ export async function openProvider(
 ): Promise<ObjectProvider<Head>> {
   const bucket = new Bucket(settings, host, { ...defaultLimits, ...limits })
   try {
-    return providerOf(bucket, host, await probe(bucket))
+    const [conditions, isVersioned] = await Promise.all([probe(bucket), keepsVersions(bucket)])
+    return providerOf(bucket, host, conditions, isVersioned)
   } catch (error) {
     bucket.close()
     throw error
@@ -35,8 +37,10 @@ export function providerOf(
   bucket: Bucket,
   host: Pick<Host, 'warn'>,
   conditions: Conditions | undefined,
+  isVersioned = false,
 ): ObjectProvider<Head> {
-  return new ObjectProvider(s3Driver(bucket, conditions), host)
+  const driver = s3Driver(bucket, conditions)
+  return new ObjectProvider(isVersioned ? { ...driver, versions: objectVersions(bucket) } : driver, host)
 }
 
 function s3Driver(bucket: Bucket, conditions: Conditions | undefined): ObjectDriver<Head> {

@@ -13,6 +13,7 @@ import type {
   StorageProvider,
   Traits,
   Unfinished,
+  VersionPage,
 } from '../../contract.ts'
 import type { ObjectKeys } from './keys.ts'
 import type { BodyReader, PartLimits, SendLimits, SendOptions } from './parts.ts'
@@ -118,6 +119,24 @@ export interface UploadDriver {
   ): Promise<Entry>
 }
 
+/** The requests about versions of one store. */
+export interface ObjectVersions<Facts extends object> {
+  /** Returns a page of the versions of exactly this key, without its present object. */
+  list(key: string, options: Call & { cursor: string | undefined; limit: number }): Promise<VersionPage>
+  /** Returns undefined for a version that the key does not have. */
+  head(key: string, id: string, signal: AbortSignal): Promise<Facts | undefined>
+  /** As `ObjectDriver.get`. @throws NOT_FOUND */
+  get(
+    key: string,
+    id: string,
+    range: ByteRange | undefined,
+    signal: AbortSignal,
+  ): Promise<OpenedObject & { facts: Facts }>
+  /** Copies a version to its own key. */
+  restore(id: string, facts: Facts, destination: Destination, path: StoragePath): Promise<Entry>
+  remove(key: string, id: string, signal: AbortSignal): Promise<void>
+}
+
 /**
  * The requests of one store. They throw only StorageErrors and the reason of an abort. Without a signal, a request is not
  * interrupted. `Facts` are what the store reports about an object.
@@ -188,5 +207,7 @@ export interface ObjectDriver<Facts extends object> {
     key: string,
     options: { method: 'GET' | 'PUT'; expiresIn: number; responseHeaders?: LinkHeaders | undefined },
   ): ReturnType<NonNullable<StorageProvider['presign']>>
+  /** Where the store keeps what is replaced. */
+  readonly versions?: ObjectVersions<Facts>
   close(): void
 }

@@ -6,6 +6,7 @@ import {
   type Host,
   type LinkHeaders,
   type ListPage,
+  type NativeVersions,
   nameOf,
   parentOf,
   type ReadResult,
@@ -21,6 +22,7 @@ import type { Destination, FolderPage, ObjectDriver } from './driver.ts'
 import { Folders } from './folders.ts'
 import { openObject } from './read.ts'
 import { resumableWrites } from './resumable.ts'
+import { nativeVersions } from './versions.ts'
 import { storeBody } from './write.ts'
 
 type Overwrite = { overwrite: boolean }
@@ -31,6 +33,7 @@ export class ObjectProvider<Facts extends object> implements StorageProvider {
   readonly resumable: ResumableWrites
   /** Undefined where only the host can move, by copying and deleting. */
   readonly move?: NonNullable<StorageProvider['move']>
+  readonly versions?: NativeVersions
   readonly #driver: ObjectDriver<Facts>
   readonly #folders: Folders<Facts>
   readonly #host: Pick<Host, 'warn'>
@@ -41,6 +44,7 @@ export class ObjectProvider<Facts extends object> implements StorageProvider {
     this.#folders = new Folders(driver)
     this.#host = host
     this.resumable = resumableWrites(driver, this.#folders)
+    if (driver.versions) this.versions = nativeVersions(driver, driver.versions)
     if (driver.rename) this.move = (from, to, options) => this.#move(from, to, options)
   }
 

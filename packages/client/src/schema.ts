@@ -1517,6 +1517,8 @@ export interface ProviderVersions {
   count: number
   /** The number of days that they are kept. */
   days: number
+  /** Whether the back end keeps replaced files by itself, as long as it is set to, so that Stowage keeps none by default. */
+  isNative: boolean
   /** Whether a file is kept in the step that replaces it. Otherwise each file is copied first, which takes time and can cost money. */
   isOneStep: boolean
 }
@@ -2381,7 +2383,7 @@ export interface Version {
   __typename: 'Version'
   /** Returns a download link that needs no Authorization header. It works until it expires, until the credential that created it ends or loses access to the file, or until the version is restored or deleted. Requires the scope `read` at the path of this entry. */
   downloadUrl: string
-  /** The time after which the server deletes it. Null for the current one. */
+  /** The time after which the server deletes it. Null for the current one, and for one that the back end keeps by itself, as long as that is set to. */
   expiresAt: string | null
   /** The ID for `restoreVersion`, `deleteVersion` and downloads. It contains the path. */
   id: string
@@ -2391,9 +2393,9 @@ export interface Version {
   mimeType: string | null
   /** The time at which this content was stored, or null if the back end does not report it. */
   modifiedAt: string | null
-  /** The time at which it was replaced or deleted. Null for the current one. */
+  /** The time at which it was replaced or deleted. Null for the current one, or if the back end that keeps it does not report it. */
   replacedAt: string | null
-  /** The person who replaced or deleted it. Null for the current one, if they are no longer a member, or if you may not see other members. */
+  /** The person who replaced or deleted it. Null for the current one, for one that the back end keeps by itself, if they are no longer a member, or if you may not see other members. */
   replacedBy: User | null
   /** The size in bytes, or null if the back end does not report it. */
   size: number | null

@@ -51,7 +51,7 @@ async function removeVersion(
   if (match !== undefined) throw new S3Error('NotImplemented', 'This server deletes versions without conditions.')
   if (bypasses) await services.objectLocks.bypass(request.viewer, { providerId, path, version }, signal)
   const id = formatKeptId({ id: version, providerId, path })
-  await services.versions.delete(request.viewer, { id }).catch(error => {
+  await services.versions.delete(request.viewer, { id }, signal).catch(error => {
     if (toAppError(error).reason !== 'NOT_FOUND') throw error
   })
 }
@@ -86,8 +86,8 @@ async function remove(call: BucketCall, { path, isFolder }: ObjectPath, removal:
 }
 
 /** The version "null" of an object that is deleted is its delete marker, if there are earlier versions. @throws S3Error */
-async function refuseMarker({ services, request, providerId }: BucketCall, path: string): Promise<void> {
-  const { items } = await services.versions.list(request.viewer, { providerId, path }, { first: 1 }, null)
+async function refuseMarker({ services, request, providerId, signal }: BucketCall, path: string): Promise<void> {
+  const { items } = await services.versions.list(request.viewer, { providerId, path }, { first: 1 }, null, signal)
   if (items.length === 0) return
   const message =
     'This server does not delete delete markers: put the content of a version again, or delete all versions.'

@@ -17,6 +17,7 @@ import type { EntryMetadata } from '../entry-metadata/properties.ts'
 import { parsePageSize } from '../input.ts'
 import type { Credentials } from '../people/credentials.ts'
 import type { UploadScans } from '../scans/index.ts'
+import { nativeIdOf } from '../versions/native.ts'
 import { Archives, authorizeSelection, type SelectionInput, withSelection } from './archive.ts'
 import { type FolderUsage, type FoundEntries, search, usageOf, type WalkSearch } from './bounded-walk.ts'
 import type { ConflictBehavior, Reservations } from './conflict.ts'
@@ -111,6 +112,8 @@ export function createFiles(options: {
 
   /** Returns the location of an earlier version of the file at a location. @throws NOT_FOUND */
   async function versionOf(file: ReadLocation, id: string): Promise<ReadLocation> {
+    const native = nativeIdOf(id)
+    if (native !== null) return file.nativeVersion(native)
     const version = isId(id) ? await options.findVersion(id, file) : null
     if (!version) throw noSuchVersion()
     return file.version(version.id)

@@ -173,7 +173,12 @@ export function createProviders(options: {
 
     /** Returns how the provider keeps versions; none if it cannot be opened now. */
     async versions(record: ProviderRecord): Promise<VersionTraits> {
-      const closed = { count: record.versionCount ?? 0, days: record.versionDays ?? 0, isOneStep: false }
+      const closed = {
+        count: record.versionCount ?? 0,
+        days: record.versionDays ?? 0,
+        isOneStep: false,
+        isNative: false,
+      }
       return storage.versionTraits(record).catch(() => closed)
     },
 

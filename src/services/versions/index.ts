@@ -6,6 +6,7 @@ import { isId, noSuchVersion, parseVersionId } from '../../auth/id.ts'
 import { type Asked, type Authorized, authorize, needs } from '../../auth/needs.ts'
 import { formatPath, root } from '../../auth/path.ts'
 import type { Grant } from '../../auth/policy.ts'
+import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import {
@@ -36,11 +37,13 @@ import { copyAndDelete, copyFile } from '../files/copying.ts'
 import { entryAt, type FileEntry } from '../files/entry.ts'
 import { openDestinations } from '../files/transfer.ts'
 import { parsePageSize } from '../input.ts'
-import { decodeIdCursor, encodeIdCursor } from '../paging.ts'
+import { decodeIdCursor, encodeIdCursor, isIdCursor } from '../paging.ts'
 import { listWithVersions, type VersionKeyQuery } from './by-key.ts'
+import { deleteNative, type KeptVersion, listNative, nativeIdOf, nativeStart, restoreNative } from './native.ts'
 import { keepVersionLease, settleVersion, startVersionCollector, type VersionContext } from './settle.ts'
 
 export type { EarlierVersion } from '../../db/file-versions.ts'
+export type { KeptVersion } from './native.ts'
 
 export const maxVersionsPage = 100
 /** The position of the current version, before the earlier ones. */
@@ -59,6 +62,7 @@ export interface RestoreVersionInput {
 export interface VersionServicesOptions {
   db: Database
   storage: Storage
+  secrets: Secrets
   audit: Audit
   /** Whether this server deletes the content of expired versions. */
   collects: boolean
@@ -66,23 +70,23 @@ export interface VersionServicesOptions {
 }
 
 export interface VersionItem {
-  version: EarlierVersion | FileEntry
+  version: KeptVersion | FileEntry
   cursor: string
 }
 
-export function isEarlier(version: EarlierVersion | FileEntry): version is EarlierVersion {
+export function isEarlier(version: KeptVersion | FileEntry): version is KeptVersion {
   return 'replacedAt' in version
 }
 
 export type Versions = ReturnType<typeof createVersions>
 
 export function createVersions(options: VersionServicesOptions) {
-  const { db, storage, audit, collects } = options
+  const { db, storage, secrets, audit, collects } = options
   const collector = collects ? startVersionCollector(options) : null
 
   return {
     /**
-     * Returns one page of the versions of a path, the newest first.
+     * Returns one page of the versions of a path, the newest first: those that the back end keeps by itself, then those of Stowage.
      * @param current the file as it is now, which is the first version; null to list earlier versions only
      * @throws as `Files.stat`, INVALID_INPUT, INVALID_CURSOR
      */
@@ -91,11 +95,28 @@ export function createVersions(options: VersionServicesOptions) {
       location: Asked<typeof needs.read>,
       page: { first: number; after?: string | null | undefined },
       current: FileEntry | null,
+      signal: AbortSignal,
     ): Promise<{ items: VersionItem[]; hasNext: boolean }> {
       const [granted] = authorize(viewer, needs.read, location)
       const limit = parsePageSize(page.first, maxVersionsPage)
-      const before = page.after == null ? null : decodeIdCursor(page.after)
-      await storage.record(granted)
+      const at = await storage.readAt(granted)
+      const after = page.after ?? null
+      const isNative = at.hasNativeVersions && (after === null || !isIdCursor(after))
+      if (isNative) {
+        // The current version takes the place of one on the first page.
+        const first: VersionItem[] =
+          current && after === null ? [{ version: current, cursor: nativeStart(secrets, at) }] : []
+        const native = await listNative(secrets, at, { limit: Math.max(1, limit - first.length), after }, signal)
+        const items = [...first, ...native.items].slice(0, limit)
+        if (native.hasNext || items.length < first.length + native.items.length) return { items, hasNext: true }
+        const [own] = await listVersions(db, granted, { limit: 1, before: null })
+        const last = items.at(-1)
+        // The next page begins with those of Stowage.
+        if (own && last) items[items.length - 1] = { ...last, cursor: encodeIdCursor(afterAll) }
+        if (own && !last) return this.list(viewer, location, { ...page, after: encodeIdCursor(afterAll) }, null, signal)
+        return { items, hasNext: own !== undefined }
+      }
+      const before = after === null ? null : decodeIdCursor(after)
       const found = await listVersions(db, granted, { limit: limit + 1, before })
       const earlier = found.map(version => ({ version, cursor: encodeIdCursor(version.id) }))
       const isFirst = current && before === null
@@ -122,9 +143,15 @@ export function createVersions(options: VersionServicesOptions) {
      * Takes a version out of the list. A server then deletes its content.
      * @throws NOT_FOUND, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, OUTSIDE_BASE_PATH, LOCKED, ON_HOLD
      */
-    async delete(viewer: Viewer | null, input: Asked<typeof needs.changeVersion> & { id: string }): Promise<void> {
+    async delete(
+      viewer: Viewer | null,
+      input: Asked<typeof needs.changeVersion> & { id: string },
+      signal: AbortSignal,
+    ): Promise<void> {
       await audit.recorded(viewer, 'VERSION_DELETE', factsOfVersion(input.id), async recording => {
         const [granted] = authorize(viewer, needs.changeVersion, input)
+        const native = nativeIdOf(parseVersionId(input.id).id)
+        if (native !== null) return deleteNative(native, (await storage.writeAt(granted)).overLocked, signal)
         // The lock of the object as it is now says nothing about its versions, which have their own.
         await (await storage.writeAt(granted)).overLocked.requireChangeable({ keeps: true })
         const version = await find(db, input.id, granted)
@@ -177,6 +204,19 @@ async function restoreVersion(
   if (path === root) throw noSuchVersion()
   const at = await openDestinations(storage, viewer, granted)
   const { id } = parseVersionId(input.id)
+  const native = nativeIdOf(id)
+  if (native !== null) {
+    const restored = await storage.activeGrants.run([granted], requestSignal, signal =>
+      resolveConflict(path, 'file', input.conflict, async (candidate, overwrite) => {
+        const destination = await at(candidate)
+        const entry = await restoreNative(native, await at(path), destination, { overwrite, signal })
+        return entry === taken ? taken : entryAt(destination, entry)
+      }),
+    )
+    recording.add({ bytes: restored.size, details: { kind: 'file' } })
+    recording.add({ location: { providerId, path: formatPath(restored.path) } })
+    return restored
+  }
   const version = isId(id) ? await takeVersion(db, id, granted) : null
   if (!version) throw noSuchVersion()
   recording.add({ bytes: version.size, details: { kind: 'file' } })

@@ -79,6 +79,7 @@ export function KeepingFields({
       {field('trashDays', trashTexts.days, trashTexts.daysHelp(usualDays), trashTexts.wrongNumber)}
       {data && !data.trash.isOneStep && Number(values.trashDays) > 0 && <Cost>{trashTexts.costs}</Cost>}
       {field('versionCount', texts.count, texts.countHelp(usualCount), trashTexts.wrongNumber)}
+      {data?.versions.isNative && <Cost>{texts.native}</Cost>}
       {data && !data.versions.isOneStep && Number(values.versionCount) > 0 && <Cost>{texts.costs}</Cost>}
       {field('versionDays', texts.days, texts.daysHelp(usualVersionDays), trashTexts.wrongNumber)}
     </>

@@ -64,7 +64,7 @@ export const KeepingQuery = graphql(`
   query Keeping($id: ID!) {
     provider(id: $id) {
       trashDays trash { days isOneStep }
-      versionCount versionDays versions { count days isOneStep }
+      versionCount versionDays versions { count days isOneStep isNative }
     }
   }
 `)

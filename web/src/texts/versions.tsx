@@ -53,6 +53,8 @@ export const texts = {
   count: 'Versions of a file (optional)',
   countHelp: (usual: number | null) =>
     `When somebody replaces a file, its content stays as a version, which uses space. With 0, no versions are kept. If you leave this blank, ${usual === null ? 'the server decides' : usual === 0 ? 'none are kept' : `up to ${formatCount(usual, 'version')} of each file stay`}.`,
+  native:
+    'This storage keeps earlier versions by itself, and they are listed. With a number here, Stowage also keeps copies of its own, which S3 Object Lock needs.',
   costs:
     'This storage copies every file that is replaced. Replacing takes longer by the time of a copy, and the storage may charge for it.',
   days: 'Days of a version (optional)',

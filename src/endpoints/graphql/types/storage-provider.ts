@@ -131,6 +131,10 @@ const ProviderVersionsType = builder.objectRef<VersionTraits>('ProviderVersions'
       description:
         'Whether a file is kept in the step that replaces it. Otherwise each file is copied first, which takes time and can cost money.',
     }),
+    isNative: t.exposeBoolean('isNative', {
+      description:
+        'Whether the back end keeps replaced files by itself, as long as it is set to, so that Stowage keeps none by default.',
+    }),
   }),
 })
 

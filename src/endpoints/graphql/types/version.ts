@@ -3,7 +3,7 @@ import { formatKeptId } from '../../../auth/id.ts'
 import { needs } from '../../../auth/needs.ts'
 import { formatPath, nameOf } from '../../../auth/path.ts'
 import { type FileEntry, impliedType } from '../../../services/files/index.ts'
-import { type EarlierVersion, isEarlier, maxVersionsPage, type VersionItem } from '../../../services/versions/index.ts'
+import { isEarlier, type KeptVersion, maxVersionsPage, type VersionItem } from '../../../services/versions/index.ts'
 import { builder } from '../builder.ts'
 import { backEndCost, connectionCost } from '../cost.ts'
 import { EntryRef, FileRef, findCreator, UserRef } from '../refs.ts'
@@ -11,7 +11,7 @@ import { at, atEntry, authorizedBy } from '../rules.ts'
 import { ConflictBehaviorEnum } from './change-entry.ts'
 import { definePage, toPage } from './page.ts'
 
-type AnyVersion = EarlierVersion | FileEntry
+type AnyVersion = KeptVersion | FileEntry
 
 const Version = builder.objectRef<AnyVersion>('Version').implement({
   description: 'A version of a file: its content now, or an earlier one.',
@@ -46,21 +46,23 @@ const Version = builder.objectRef<AnyVersion>('Version').implement({
     replacedAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'The time at which it was replaced or deleted. Null for the current one.',
+      description:
+        'The time at which it was replaced or deleted. Null for the current one, or if the back end that keeps it does not report it.',
       resolve: version => (isEarlier(version) ? version.replacedAt : null),
     }),
     replacedBy: t.field({
       type: UserRef,
       nullable: true,
       description:
-        'The person who replaced or deleted it. Null for the current one, if they are no longer a member, or if you may not see other members.',
+        'The person who replaced or deleted it. Null for the current one, for one that the back end keeps by itself, if they are no longer a member, or if you may not see other members.',
       authScopes: { credential: true },
       resolve: (version, _args, context) => findCreator(isEarlier(version) ? version.userId : null, context),
     }),
     expiresAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'The time after which the server deletes it. Null for the current one.',
+      description:
+        'The time after which the server deletes it. Null for the current one, and for one that the back end keeps by itself, as long as that is set to.',
       resolve: version => (isEarlier(version) ? version.expiresAt : null),
     }),
     downloadUrl: t.string({
@@ -101,13 +103,16 @@ builder.objectField(FileRef, 'versions', t =>
     description:
       'Returns the versions of the file: the current one, then earlier ones, the newest first. They stay for the number and the days that `StorageProvider.versions` names.',
     authScopes: atEntry,
-    complexity: ({ first }) => connectionCost(first, maxVersionsPage),
+    complexity: ({ first }) => connectionCost(first, maxVersionsPage, backEndCost),
     args: { first: t.arg.int(pageArgs.first), after: t.arg.string(pageArgs.after) },
     resolve: async (file, args, context) => {
       const { first, after } = args
       const location = authorizedBy(context, args, needs.read)
       const page = { first: first ?? 20, after }
-      return toVersions(await context.services.versions.list(context.viewer, location, page, file), after)
+      return toVersions(
+        await context.services.versions.list(context.viewer, location, page, file, context.signal),
+        after,
+      )
     },
   }),
 )
@@ -117,7 +122,7 @@ builder.queryField('versions', t =>
     type: VersionConnection,
     description: 'Returns the earlier versions of the file at a path, the newest first, even if the file was deleted.',
     authScopes: at(needs.read),
-    complexity: ({ first }) => connectionCost(first, maxVersionsPage),
+    complexity: ({ first }) => connectionCost(first, maxVersionsPage, backEndCost),
     args: {
       providerId: t.arg.id({ required: true, description: 'The ID of the provider.' }),
       path: t.arg.string({ required: true, description: 'The path of the file.' }),
@@ -128,7 +133,10 @@ builder.queryField('versions', t =>
       const { first, after } = args
       const location = authorizedBy(context, args, needs.read)
       const page = { first: first ?? 20, after }
-      return toVersions(await context.services.versions.list(context.viewer, location, page, null), after)
+      return toVersions(
+        await context.services.versions.list(context.viewer, location, page, null, context.signal),
+        after,
+      )
     },
   }),
 )
@@ -167,7 +175,7 @@ builder.mutationFields(t => ({
     args: { id: t.arg.id({ required: true, description: 'The ID of the version.' }) },
     resolve: async (_root, args, context) => {
       const input = { ...authorizedBy(context, args, needs.changeVersion), id: args.id }
-      await context.services.versions.delete(context.viewer, input)
+      await context.services.versions.delete(context.viewer, input, context.signal)
       return true
     },
   }),

@@ -26,14 +26,14 @@ export const listVersions = defineTool({
         id: z.string(),
         size: z.number().nullable().describe('Bytes'),
         modifiedAt: z.string().nullable(),
-        replacedAt: z.string(),
-        expiresAt: z.string(),
+        replacedAt: z.string().nullable(),
+        expiresAt: z.string().nullable().describe('Null where the back end keeps it by itself'),
       }),
     ),
     nextCursor: z.string().nullable().describe('Null on the last page'),
   }),
-  async run({ first, after, ...location }, { services, viewer }) {
-    const { items, hasNext } = await services.versions.list(viewer, location, { first, after }, null)
+  async run({ first, after, ...location }, { services, viewer, signal }) {
+    const { items, hasNext } = await services.versions.list(viewer, location, { first, after }, null, signal)
     return {
       versions: items
         .map(({ version }) => version)
@@ -42,8 +42,8 @@ export const listVersions = defineTool({
           id,
           size,
           modifiedAt: modifiedAt?.toISOString() ?? null,
-          replacedAt: replacedAt.toISOString(),
-          expiresAt: expiresAt.toISOString(),
+          replacedAt: replacedAt?.toISOString() ?? null,
+          expiresAt: expiresAt?.toISOString() ?? null,
         })),
       nextCursor: hasNext ? (items.at(-1)?.cursor ?? null) : null,
     }
