@@ -218,6 +218,8 @@ export async function lockProvider(db: Database, id: string): Promise<void> {
 }
 
 export async function deleteProvider(db: Change, id: string): Promise<void> {
+  // A transaction that changes a catalogue twice locks the provider after it. Another order here would be a deadlock.
+  await sql`select id from catalogues where provider_id = ${id} for update`.execute(db)
   await db.deleteFrom('providers').where('id', '=', id).execute()
 }
 

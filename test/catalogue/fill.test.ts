@@ -111,3 +111,23 @@ t.test('disconnecting a storage removes its entries', async () => {
     return left.rows.length + kept.rows.length === 0
   })
 })
+
+t.test('disconnecting a storage waits for a change of its catalogue', async t => {
+  const store = await disk('changing')
+  await until(() => isComplete(app, store.id))
+  const change = (trx: typeof app.db) =>
+    sql`update catalogues set claimed_at = now() where provider_id = ${store.id}`.execute(trx)
+  const disconnected = await app.db.transaction().execute(async trx => {
+    await change(trx)
+    const ended = app.graphql('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: store.id }, token)
+    await until(async () => {
+      const { rows } = await sql`select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%catalogues%'`.execute(app.db)
+      return rows.length > 0
+    })
+    // The second change of a row in a transaction locks what it refers to.
+    await change(trx)
+    return { ended }
+  })
+  t.match(await disconnected.ended, { data: { disconnectProvider: true } })
+})
