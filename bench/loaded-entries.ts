@@ -79,17 +79,7 @@ function lineOf(catalogue: number, path: StoragePath, isFolder: boolean): string
   const etag = random.slice(0, 30)
   const size = isFolder ? null : Number.parseInt(random.slice(8, 13), 16)
   const { name, grams } = toEntry(catalogue, path, { isFolder, size, modifiedAt, etag, fileId, checksums: {} })
-  const values = [
-    size ?? '\\N',
-    modifiedAt.toISOString(),
-    fileId,
-    catalogue,
-    isFolder,
-    path,
-    name,
-    etag,
-    `{${grams.join(',')}}`,
-  ]
+  const values = [size ?? '\\N', modifiedAt.toISOString(), fileId, catalogue, isFolder, path, name, etag, grams]
   return `${values.join('\t')}\n`
 }
 

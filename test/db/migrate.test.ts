@@ -136,8 +136,8 @@ t.test('the catalogue finds its entries by smaller grams', async t => {
     db,
   )
   await runStep(step, db)
-  const { rows } = await sql<{ grams: number[]; folders: number[]; fileId: string }>`
-    select e.grams, c.folders, e.file_id as "fileId"
+  const { rows } = await sql<{ grams: string; folders: number[]; fileId: string }>`
+    select e.grams::text, c.folders, e.file_id as "fileId"
     from catalogue_entries e join catalogue_contents c using (catalogue, path)`.execute(db)
   const { grams: same, folders } = toEntry(1, path, { isFolder: false } as EntryFacts)
   const fileId = String(BigInt.asIntN(64, 0xfedcba9876543210n))

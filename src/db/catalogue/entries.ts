@@ -1,7 +1,7 @@
 /** The entries of catalogues. Paths are without a leading "/" and in the order of their bytes. */
 import { type RawBuilder, sql } from 'kysely'
 import type { StoragePath } from '../../auth/path.ts'
-import type { Database } from '../client.ts'
+import { type Database, isUniqueViolation } from '../client.ts'
 import { queueContents } from './contents.ts'
 
 /** What the catalogue knows of an entry besides its name. */
@@ -19,7 +19,8 @@ export interface CatalogueEntry extends EntryFacts {
   path: StoragePath
   /** See the column. */
   name: string
-  grams: readonly number[]
+  /** The column, as PostgreSQL writes it. */
+  grams: string
   /** The last of the grams: those of the folders. */
   folders: readonly number[]
   /** The text of the file can be read. */
@@ -32,20 +33,9 @@ export const maxCataloguePath = 2000
 /** Adds entries, or updates those that have changed. Each path is there once. Returns the number of new ones. */
 export async function putEntries(db: Database, catalogue: number, entries: readonly CatalogueEntry[]): Promise<number> {
   if (entries.length === 0) return 0
-  const texts = <T>(of: (entry: CatalogueEntry) => T) => entries.map(of)
-  /** Values without characters that an array needs to escape: pg would look for them in each. */
-  const plain = (of: (entry: CatalogueEntry) => string | number | boolean | null) => `{${texts(of).join(',')}}`
   const { rows } = await sql<{ added: string }>`
     with stored as (
-      insert into catalogue_entries (catalogue, path, name, is_folder, size, modified_at, etag, file_id, checksums, grams)
-      select ${catalogue}, e.path, e.name, e.is_folder, e.size, to_timestamp(e.modified / 1000), e.etag, e.file_id,
-        e.checksums, e.grams::smallint[]
-      from unnest(${texts(({ path }) => path)}::text[], ${texts(({ name }) => name)}::text[],
-        ${plain(({ isFolder }) => isFolder)}::boolean[], ${plain(({ size }) => size ?? 'NULL')}::bigint[],
-        ${plain(({ modifiedAt }) => modifiedAt?.getTime() ?? 'NULL')}::float8[], ${texts(({ etag }) => etag)}::text[],
-        ${plain(({ fileId }) => fileId ?? 'NULL')}::bigint[], ${texts(({ checksums }) => jsonOf(checksums))}::jsonb[],
-        ${plain(({ grams }) => `"{${grams.join(',')}}"`)}::text[]
-      ) as e (path, name, is_folder, size, modified, etag, file_id, checksums, grams)
+      ${insertionOf(catalogue, entries)}
       on conflict (catalogue, path) do update set is_folder = excluded.is_folder, size = excluded.size,
         modified_at = excluded.modified_at, etag = excluded.etag, file_id = excluded.file_id, checksums = excluded.checksums
       where (catalogue_entries.is_folder, catalogue_entries.size, catalogue_entries.modified_at, catalogue_entries.etag,
@@ -55,12 +45,47 @@ export async function putEntries(db: Database, catalogue: number, entries: reado
       returning xmax = 0 as is_new
     )
     select count(*) filter (where is_new) as added from stored`.execute(db)
-  await queueContents(
+  await queueTexts(db, catalogue, entries)
+  return Number(rows[0]?.added ?? 0)
+}
+
+/** The same for entries that the catalogue hardly ever has, in a transaction. */
+export async function addEntries(db: Database, catalogue: number, entries: readonly CatalogueEntry[]): Promise<number> {
+  if (entries.length === 0) return 0
+  await sql`savepoint before_entries`.execute(db)
+  try {
+    await sql`${insertionOf(catalogue, entries)}`.execute(db)
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error
+    await sql`rollback to savepoint before_entries`.execute(db)
+    return putEntries(db, catalogue, entries)
+  }
+  await queueTexts(db, catalogue, entries)
+  return entries.length
+}
+
+function insertionOf(catalogue: number, entries: readonly CatalogueEntry[]): RawBuilder<unknown> {
+  const texts = <T>(of: (entry: CatalogueEntry) => T) => entries.map(of)
+  /** Values without characters that an array needs to escape: pg would look for them in each. */
+  const plain = (of: (entry: CatalogueEntry) => string | number | boolean | null) => `{${texts(of).join(',')}}`
+  return sql`
+    insert into catalogue_entries (catalogue, path, name, is_folder, size, modified_at, etag, file_id, checksums, grams)
+    select ${catalogue}, e.path, e.name, e.is_folder, e.size, to_timestamp(e.modified / 1000), e.etag, e.file_id,
+      e.checksums, e.grams::smallint[]
+    from unnest(${texts(({ path }) => path)}::text[], ${texts(({ name }) => name)}::text[],
+      ${plain(({ isFolder }) => isFolder)}::boolean[], ${plain(({ size }) => size ?? 'NULL')}::bigint[],
+      ${plain(({ modifiedAt }) => modifiedAt?.getTime() ?? 'NULL')}::float8[], ${texts(({ etag }) => etag)}::text[],
+      ${plain(({ fileId }) => fileId ?? 'NULL')}::bigint[], ${texts(({ checksums }) => jsonOf(checksums))}::jsonb[],
+      ${plain(({ grams }) => `"${grams}"`)}::text[]
+    ) as e (path, name, is_folder, size, modified, etag, file_id, checksums, grams)`
+}
+
+function queueTexts(db: Database, catalogue: number, entries: readonly CatalogueEntry[]): Promise<void> {
+  return queueContents(
     db,
     catalogue,
     entries.filter(({ hasText }) => hasText),
   )
-  return Number(rows[0]?.added ?? 0)
 }
 
 function jsonOf(checksums: Readonly<Record<string, string>>): string | null {

@@ -36,7 +36,14 @@ export function toEntry(catalogue: number, path: StoragePath, facts: EntryFacts)
   const folded = fold(name)
   const folders = gramsOfPath(catalogue, path)
   const hasText = !facts.isFolder && textKindOf(name) !== null
-  return { ...facts, path, name: markWords(folded), grams: [...gramsOfName(folded), ...folders], folders, hasText }
+  return {
+    ...facts,
+    path,
+    name: markWords(folded),
+    grams: `{${[...gramsOfName(folded), ...folders].join(',')}}`,
+    folders,
+    hasText,
+  }
 }
 
 export function isSame(known: KnownEntry, facts: EntryFacts): boolean {

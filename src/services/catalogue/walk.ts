@@ -12,6 +12,7 @@ import {
 } from '../../db/catalogue/catalogues.ts'
 import { addTrees } from '../../db/catalogue/changes.ts'
 import {
+  addEntries,
   type CatalogueEntry,
   deleteBelow,
   deleteEntries,
@@ -293,7 +294,7 @@ export class Walk {
         catalogue,
         removed.map(({ path }) => path),
       )
-      const added = await putEntries(trx, catalogue, changed)
+      const added = await (this.#options.isFirst ? addEntries : putEntries)(trx, catalogue, changed)
       const isNew = (path: StoragePath) => !known.has(path)
       if (this.#options.isShallow) await addTrees(trx, catalogue, folders.filter(isNew), this.#options.isOutside)
       await addOutside(trx, catalogue, outside)
