@@ -21,7 +21,7 @@ export default defineConfig({
             { name: 'libraries', test: /node_modules\/(?:react|react-dom|react-router|scheduler|@tanstack)\// },
             {
               name: 'folder',
-              test: /\/web\/src\/(?:texts\/files|files\/(?:file-table|file-row|pointer|turn-image|view-keys|sort|selection|listing|operations|actions|view|dragging|upload\/(?:choose-files|waiting-uploads)|preview\/file-types))\.tsx?$/,
+              test: /\/web\/src\/(?:texts\/(?:files|home)|app\/(?:frame\/side-nav|home\/(?:home|is-start|running-jobs|section-head|storage-cards|team-changes))|jobs\/jobs|ui\/(?:avatar|index-state|kind-icon|provider-status|segments|space-meter|storage-logo|subfolders|time)|files\/(?:entry-icon|kinds|tree\/[\w-]+|create\/offer|recent\/(?:operations|thumbnails)|file-table|file-row|pointer|turn-image|view-keys|sort|selection|listing|operations|actions|view|dragging|upload\/(?:choose-files|waiting-uploads)|preview\/file-types))\.tsx?$/,
             },
           ],
         },

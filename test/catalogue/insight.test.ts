@@ -109,7 +109,7 @@ t.test('the usage of a folder is the sum of its files, one level at a time', asy
   t.match(await usage(at('/')), { files: 3, bytes: 4350, directBytes: 50, parts: [{ path: '/b-c', bytes: 4300 }] })
 })
 
-t.test('the largest and the oldest files come first', async t => {
+t.test('the largest, the oldest or the newest files come first', async t => {
   const one = await disk('ranks')
   await fill(one, { 'large/a': 900, 'large/b': 800, 'small/c': 10, 'small/d': 700, e: 850 })
   const files = ['small/c', 'large/b', 'e', 'large/a', 'small/d']
@@ -119,6 +119,9 @@ t.test('the largest and the oldest files come first', async t => {
   t.same(await ranked('LARGEST', at('/')), ['/large/a', '/e', '/large/b'])
   t.same(await ranked('LARGEST', at('/small')), ['/small/d', '/small/c'])
   t.same(await ranked('OLDEST', at('/')), ['/small/c', '/large/b', '/e'])
+  await utimes(one.at('e'), new Date(), new Date(Date.now() + 7 * 24 * 3600 * 1000))
+  await compared(one)
+  t.same(await ranked('NEWEST', at('/')), ['/small/d', '/large/a', '/large/b'], 'a time in the future says nothing')
 })
 
 t.test('copies are found by their checksums, or else by their sizes', async t => {

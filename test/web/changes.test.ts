@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
-import { button, dialog, isGood, pick, row, startFiles } from './files.ts'
+import { button, dialog, isGood, pick, row, startFiles, startFolder } from './files.ts'
 
 const files = await startFiles(t)
 if (files) {
@@ -14,7 +14,7 @@ if (files) {
     const [one, two] = [await store('one', { 'a.txt': 'a', 'b.txt': 'b', 'sub/c.txt': 'c' }), await store('two')]
     const page = await open(t)
     await page.goto(one.page)
-    await button(page, 'New folder').click()
+    await startFolder(page)
     await page.getByLabel('Name', { exact: true }).fill('sub')
     await button(page, 'Create').click()
     await dialog(page).getByText('ALREADY_EXISTS').waitFor({ state: 'attached' })
@@ -73,7 +73,7 @@ if (files) {
     const { page: address, names } = await store('spaces', { ' kept as it is .txt': '', 'a.txt': '' })
     const page = await open(t)
     await page.goto(address)
-    await button(page, 'New folder').click()
+    await startFolder(page)
     const create = dialog(page).getByRole('button', { name: 'Create' })
     for (const [name, text] of [
       [' ', 'A name cannot consist only of spaces.'],
@@ -102,7 +102,7 @@ if (files) {
     const { page: address } = await store('refused', { 'taken/x': '' })
     const page = await open(t)
     await page.goto(address)
-    await button(page, 'New folder').click()
+    await startFolder(page)
     for (const [name, text] of [
       ['taken', 'There is something at this path already.'],
       ['a%2Fb', 'A new name cannot contain codes such as "%2F"'],

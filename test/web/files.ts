@@ -12,6 +12,34 @@ export const pick = (page: Page, name: string, modifiers: ('Shift' | 'Control')[
   row(page, name).getByRole('checkbox').click({ modifiers })
 export const names = (page: Page) => page.locator('.file-rows .cell-name a').allTextContents()
 export const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+/** The page itself, without the frame. The navigation has links to all storages, too. */
+export const main = (page: Page) => page.getByRole('main')
+/** Chooses how the entries of a folder are shown. */
+export const chooseView = (page: Page, name: 'List' | 'Compact' | 'Tiles' | 'Gallery') =>
+  page.getByRole('radiogroup', { name: 'View' }).getByRole('radio', { name }).check()
+
+/** Returns the navigation, which a narrow window shows after a press. */
+export async function openNavigation(page: Page) {
+  const isWide = await page.evaluate(() => matchMedia('(min-width: 64rem)').matches)
+  if (!isWide) await button(page, 'Menu').click()
+  return page.getByRole('navigation', { name: 'Main' })
+}
+
+/** Asks for a new folder: in the toolbar, or with the large button of a phone. */
+export async function startFolder(page: Page): Promise<void> {
+  const hasToolbar = await page.evaluate(() => matchMedia('(min-width: 40.01rem), (max-height: 32rem)').matches)
+  if (hasToolbar) await button(page, 'New folder').click()
+  else {
+    await button(page, 'Add').click()
+    await page.getByRole('menuitem', { name: 'New folder' }).click()
+  }
+}
+
+export async function signOut(page: Page): Promise<void> {
+  await button(page, 'Account').click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+}
+
 /** The row with the keyboard focus. */
 export const focusedRow = (page: Page) => page.locator('.file-row.focused')
 /** Finds the open dialog. Notifications have the role of an alert dialog, too, so the class is needed. */

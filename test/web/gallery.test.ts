@@ -5,13 +5,12 @@ import sharp from 'sharp'
 import t from 'tap'
 import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
-import { button, dialog, isGood, row, startFiles } from './files.ts'
+import { button, chooseView, dialog, isGood, row, startFiles } from './files.ts'
 
 t.setTimeout(300_000)
 
 const photo = (page: Page, name: string) =>
   page.getByRole('gridcell').filter({ has: page.getByRole('link', { name, exact: true }) })
-const view = (page: Page) => page.getByLabel('View', { exact: true })
 const isThumbnail = (url: string) => new URL(url).pathname === '/api/thumbnail'
 /**
  * Follows the requests for thumbnails. The page reports how each begins and ends in the order in which it happens, also when the
@@ -71,7 +70,7 @@ if (files) {
     const page = await open(t)
     await page.goto(trip.page)
     await row(page, 'notes.txt').waitFor()
-    await view(page).selectOption('Gallery')
+    await chooseView(page, 'Gallery')
     await photo(page, nameOf(0)).locator('img').waitFor()
     await page.getByText('1 other file is not shown').waitFor()
     await page.getByRole('rowheader', { name: 'October 2026 40 items' }).waitFor()
@@ -138,7 +137,7 @@ if (files) {
     await page.goto(trip.page)
     await row(page, 'notes.txt').waitFor()
     await until(() => thumbnails.asked >= 20 && running() === 0)
-    await view(page).selectOption('Gallery')
+    await chooseView(page, 'Gallery')
     await until(() => thumbnails.asked >= 50 && running() === 0)
     t.ok(thumbnails.most >= 4, `${thumbnails.most} at once`)
     isHeld = true
@@ -149,7 +148,7 @@ if (files) {
     await gallery.evaluate(grid => grid.scrollTo({ top: 0 }))
     await until(() => thumbnails.canceled >= 8 || thumbnails.canceled)
     isHeld = false
-    await view(page).selectOption('Tiles')
+    await chooseView(page, 'Tiles')
     const inTiles = thumbnails.asked
     await until(() => thumbnails.asked > inTiles + 8 && running() === 0)
     t.ok(thumbnails.most <= 8, `${thumbnails.most} at once`)
@@ -159,7 +158,7 @@ if (files) {
     const page = await open(t)
     await page.goto(trip.page)
     await row(page, 'notes.txt').waitFor()
-    await view(page).selectOption('Gallery')
+    await chooseView(page, 'Gallery')
     await photo(page, nameOf(0)).click()
     const heading = (name: string) => page.getByRole('dialog').getByRole('heading', { name })
     await heading(nameOf(0)).waitFor()
@@ -194,7 +193,7 @@ if (files) {
     })
     await page.goto(trip.page)
     await row(page, 'more').waitFor()
-    await button(page, 'Gallery').tap()
+    await chooseView(page, 'Gallery')
     await photo(page, nameOf(0)).locator('img').waitFor()
     await isGood(t, page)
     await photo(page, nameOf(0)).tap()
@@ -219,7 +218,7 @@ if (files) {
     await photo(page, nameOf(0)).getByRole('checkbox').tap()
     await photo(page, nameOf(2)).tap()
     await page.getByText('2 selected', { exact: true }).first().waitFor()
-    await button(page, 'Gallery').tap()
+    await chooseView(page, 'Gallery')
     await row(page, 'more').waitFor()
   })
 
@@ -236,7 +235,7 @@ if (files) {
       await until(async () => (await image.evaluate(image => (image as HTMLImageElement).naturalWidth)) === 300)
       await page.goto(`${address}/text`)
       await row(page, 'notes.txt').waitFor()
-      await view(page).selectOption('Gallery')
+      await chooseView(page, 'Gallery')
       await page.getByText('This folder has no photos and no videos').waitFor()
       await isGood(t, page)
       await button(page, 'Show all files').click()

@@ -5,7 +5,7 @@ import t from 'tap'
 import { password } from '../support/client.ts'
 import { atNight } from '../support/extent.ts'
 import { signIn, uploadThrottle, type Visit } from './browser.ts'
-import { button, isGood, row, startFiles, type TestStore } from './files.ts'
+import { button, isGood, row, signOut, startFiles, startFolder, type TestStore } from './files.ts'
 
 const files = await startFiles(t)
 if (files) {
@@ -53,7 +53,7 @@ if (files) {
     const page = await open(t)
     await page.clock.install()
     await pauseUpload(page, to)
-    await button(page, 'New folder').click()
+    await startFolder(page)
     await page.getByLabel('Name', { exact: true }).fill('typed before')
     let refused = 0
     await page.route('**/graphql', route => {
@@ -148,7 +148,7 @@ if (files) {
     await tab.waitForURL(/\/files$/)
     await page.getByText(email).waitFor()
     await page.getByText('Storage not found').waitFor()
-    await button(tab as Visit, 'Sign out').click()
+    await signOut(tab as Visit)
     await page.waitForURL(/\/sign-in/)
     t.same(page.faults, [])
   })
@@ -189,7 +189,7 @@ if (files) {
     await page.goto(to.page)
     await row(page, 'a.txt').waitFor()
     await app.ask('mutation { logout }', {}, token)
-    await button(page, 'New folder').click()
+    await startFolder(page)
     await page.getByLabel('Name', { exact: true }).fill('made')
     await button(page, 'Create').click()
     await page.getByRole('alert').getByRole('link', { name: 'Sign in' }).click()
@@ -205,12 +205,12 @@ if (files) {
     const token = await signIn(app, 'owner@example.org')
     const page = await open(t, { token })
     await pauseUpload(page, to)
-    await button(page, 'Sign out').click()
+    await signOut(page)
     await page.getByRole('alertdialog').getByText('Some uploads are not complete').waitFor()
     await isGood(t, page)
     await button(page, 'Cancel').click()
     await page.getByText(/Paused at \d+%/).waitFor()
-    await button(page, 'Sign out').click()
+    await signOut(page)
     await page.getByRole('alertdialog').getByRole('button', { name: 'Sign out' }).click()
     await page.waitForURL(/\/sign-in/)
     await button(page, 'Sign in').waitFor()

@@ -206,7 +206,7 @@ if (files) {
     for (const colorScheme of inTurn(['light', 'dark'] as const)) {
       for (const size of inTurn([{}, phone])) {
         const page = await open(t, { colorScheme, ...size })
-        await page.goto('/settings/jobs')
+        await page.goto('/jobs')
         await table(page).getByText('Copy “f” to “by-ann”').waitFor()
         await table(page).getByText('ann@example.org').waitFor()
         const width = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
@@ -215,7 +215,7 @@ if (files) {
       }
     }
     const page = await open(t, { token: person.token })
-    await page.goto('/settings/jobs')
+    await page.goto('/jobs')
     await table(page).getByText('Copy “f” to “by-ann”').waitFor()
     t.equal(await table(page).getByRole('row').count(), 2, 'others see only their own')
     await page.getByRole('button', { name: 'Status' }).click()

@@ -3,7 +3,7 @@ import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
-import { button, dialog, names, pick, row, startFiles } from './files.ts'
+import { button, chooseView, dialog, names, pick, row, startFiles, startFolder } from './files.ts'
 
 t.setTimeout(300_000)
 
@@ -53,7 +53,8 @@ if (files) {
       await pick(page, 'file 001.txt')
       await page.getByRole('toolbar', { name: 'Selection' }).waitFor()
       t.same(await boxOf(row(page, 'file 002.txt')), before, 'the list does not move')
-      for (const label of ['Upload', 'New folder', 'Download', 'Delete', 'Clear the selection']) {
+      const adding = size === windows.phone ? ['Add'] : ['Upload', 'New folder']
+      for (const label of [...adding, 'Download', 'Delete', 'Clear the selection']) {
         await button(page, label).click({ trial: true })
       }
       const filter = page.getByRole('searchbox', { name: 'Filter by name' })
@@ -61,10 +62,10 @@ if (files) {
       await page.getByText('10 matches').waitFor()
       t.equal(await row(page, 'file 001.txt').getAttribute('aria-selected'), 'true', 'the entry is still selected')
       if (size.viewport.width > 640) {
-        await page.getByLabel('View', { exact: true }).selectOption('Compact')
+        await chooseView(page, 'Compact')
         t.equal(await row(page, 'file 001.txt').getAttribute('aria-selected'), 'true')
       }
-      await button(page, 'New folder').click()
+      await startFolder(page)
       await dialog(page).getByRole('button', { name: 'Cancel' }).click()
     })
   }

@@ -6,7 +6,7 @@ import { atNight, inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { davClient, lockInfo } from '../webdav/client.ts'
 import { signIn } from './browser.ts'
-import { button, dialog, isGood, row, startFiles } from './files.ts'
+import { button, dialog, isGood, main, openNavigation, row, signOut, startFiles } from './files.ts'
 
 const newPassword = 'a wholly new sentence'
 const wide = { width: 1280, height: 800 }
@@ -38,7 +38,7 @@ if (files) {
     }
     const page = await open(t, { token })
     await page.goto('/files')
-    await page.getByText('Nadia P.', { exact: true }).waitFor()
+    await page.getByText('Welcome back, Nadia P.', { exact: true }).waitFor()
   })
 
   atNight(t, 'sessions say from where they were started, and all others can be ended', async t => {
@@ -118,9 +118,9 @@ if (files) {
       const member = await open(t, { token, viewport })
       await member.goto(`/files/${id}`)
       await member.waitForURL(/\/files$/)
-      await member.getByRole('link', { name: 'shelves /red' }).waitFor()
+      await main(member).getByRole('link', { name: 'shelves /red' }).waitFor()
       await isGood(t, member)
-      await member.getByRole('link', { name: 'shelves /green/deep' }).click()
+      await main(member).getByRole('link', { name: 'shelves /green/deep' }).click()
       await member.getByRole('grid').getByRole('link', { name: 'b.txt' }).waitFor()
       await row(member, 'b.txt').getByRole('button', { name: 'Actions' }).click()
       await member.getByRole('menuitem', { name: 'Copy to…' }).click()
@@ -342,39 +342,33 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  atNight(t, 'the sidebar leads to storages, folders and recent files, and counts a folder', async t => {
+  atNight(t, 'the navigation leads to storages, folders and the files that were opened last', async t => {
     const { page: address } = await store('sidebar', { 'a/b/c.txt': 'ccc', 'a/d/e.txt': '', 'z.txt': '' })
     await store('another storage')
     for (const viewport of inTurn([wide, phone])) {
       const page = await open(t, { viewport })
       await page.goto(`${address}/a/b?file=c.txt`)
       await page.getByRole('button', { name: 'Close' }).click()
-      const toggle = button(page, 'Storages and folders')
-      t.equal(await toggle.getAttribute('aria-expanded'), 'false')
-      await toggle.click()
-      const sidebar = page.getByRole('navigation', { name: 'Storages and folders' })
-      await sidebar.getByRole('link', { name: 'another storage' }).waitFor()
+      const navigation = await openNavigation(page)
+      await navigation.getByRole('link', { name: 'another storage' }).waitFor()
       // The way to the open folder is shown.
-      await sidebar.getByRole('link', { name: 'b', exact: true }).waitFor()
-      t.equal(await sidebar.getByRole('link', { name: 'b', exact: true }).getAttribute('aria-current'), 'page')
-      await sidebar.getByRole('button', { name: 'Count' }).click()
-      await sidebar.getByText('1 file and 0 folders, 3 B').waitFor()
+      await navigation.getByRole('link', { name: 'b', exact: true }).waitFor()
+      t.equal(await navigation.getByRole('link', { name: 'b', exact: true }).getAttribute('aria-current'), 'page')
       await isGood(t, page)
-      await sidebar.getByRole('link', { name: 'd', exact: true }).click()
+      await navigation.getByRole('link', { name: 'd', exact: true }).click()
       await page.getByRole('grid').getByRole('link', { name: 'e.txt' }).waitFor()
       if (viewport === phone) {
-        t.equal(await sidebar.count(), 0, 'it covers the files only until a folder is chosen')
-        await button(page, 'Storages and folders').click()
+        t.equal(await navigation.count(), 0, 'it covers the files only until a folder is chosen')
+        await openNavigation(page)
       }
-      await sidebar.getByRole('button', { name: 'Folders in another storage' }).click()
-      await sidebar.getByText('No folders').waitFor()
-      await sidebar.getByRole('region', { name: 'Recent files' }).getByRole('link', { name: 'c.txt' }).click()
+      await navigation.getByRole('button', { name: 'Folders in another storage' }).click()
+      await navigation.getByText('No folders').waitFor()
+      await navigation.getByRole('link', { name: 'Recent' }).click()
+      await page.getByRole('region', { name: 'Opened in this browser' }).getByRole('link', { name: 'c.txt' }).click()
       await page.waitForURL(/\/a\/b\?file=c\.txt$/)
       await page.getByRole('button', { name: 'Close' }).click()
       if (viewport === wide) {
-        await page.reload()
-        await sidebar.waitFor()
-        await page.getByRole('button', { name: 'Sign out' }).click()
+        await signOut(page)
         await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
         t.equal(await page.evaluate(() => localStorage.getItem('stowage.recent')), null)
         owner.token = await signIn(app, 'owner@example.org')

@@ -7,7 +7,7 @@ import { startApp } from '../support/app.ts'
 import { atNight, inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { isAccessible, startBrowser, type Visit, visit } from './browser.ts'
-import { button, dialog, isGood, startFiles } from './files.ts'
+import { button, dialog, isGood, main, startFiles } from './files.ts'
 
 interface Size {
   viewport?: { width: number; height: number }
@@ -45,8 +45,8 @@ if (files) {
   t.test('a schedule is created, changed, disabled, enabled and deleted', async t => {
     const [from, to] = [await store('photos', { '2026/a.txt': 'a' }), await store('archive', { 'old/b.txt': 'b' })]
     const page = await open(t, { timezoneId: 'Europe/Berlin' })
-    await page.goto('/settings/profile')
-    await page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name: 'Schedules' }).click()
+    await page.goto('/jobs')
+    await main(page).getByRole('link', { name: 'Schedules' }).click()
     await page.getByText('No schedules yet.').waitFor()
     await isGood(t, page)
     await button(page, 'New schedule').click()
@@ -150,7 +150,7 @@ if (files) {
     for (const colorScheme of inTurn(['light', 'dark'] as const)) {
       for (const size of inTurn(sizes)) {
         const page = await open(t, { colorScheme, ...size })
-        await page.goto('/settings/schedules')
+        await page.goto('/jobs/schedules')
         await scheduleRow(page, 'Has run').getByText('Done · 1 file · 1 B').waitFor()
         await scheduleRow(page, 'Was skipped').getByText('Every hour, 15 min past').waitFor()
         await scheduleRow(page, 'Was skipped').getByText('Skipped 3 hours ago').waitFor()
@@ -175,7 +175,7 @@ if (files) {
   atNight(t, 'the dialog works with the keyboard', async t => {
     const one = await store('keyboard', { 'f/a.txt': 'a', 'g/b.txt': 'b' })
     const page = await open(t)
-    await page.goto('/settings/schedules')
+    await page.goto('/jobs/schedules')
     await button(page, 'New schedule').focus()
     await page.keyboard.press('Enter')
     await page.getByRole('textbox', { name: 'Name' }).waitFor()
@@ -222,7 +222,7 @@ if (files) {
     await app.ask(mutation, { input: { name: 'Own', cron: '0 0 1 1 *', job } }, person.token)
     await role('VIEWER')
     const page = await open(t, { token: person.token })
-    await page.goto('/settings/schedules')
+    await page.goto('/jobs/schedules')
     await scheduleRow(page, 'Own').waitFor()
     t.equal(await page.locator('main').getByRole('button').count(), 0)
     await isGood(t, page)

@@ -11,7 +11,7 @@ import { toolCall } from '../support/mcp.ts'
 import { makeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 import { type Visit, visit } from './browser.ts'
-import { button, dialog, pick, row, startFiles } from './files.ts'
+import { button, chooseView, dialog, openNavigation, pick, row, startFiles } from './files.ts'
 
 const folder = process.env.SCREENSHOTS ?? 'screenshots'
 const only = new RegExp(process.env.PAGES ?? '')
@@ -117,7 +117,9 @@ if (files) {
   }
   /** Each page with what to do on it before the picture. */
   const pages: Readonly<Record<string, readonly [path: string, act?: (page: Visit) => Promise<unknown>]>> = {
-    storages: ['/files'],
+    home: ['/files', page => page.getByRole('heading', { name: 'What changed' }).waitFor()],
+    recent: ['/recent', page => page.locator('.entry-list').waitFor()],
+    account: ['/files', page => button(page, 'Account').click()],
     folder: [address, page => row(page, 'notes.txt').waitFor()],
     'folder-selection': [
       address,
@@ -129,16 +131,16 @@ if (files) {
     'folder-tiles': [
       address,
       async page => {
-        if (await page.getByLabel('View', { exact: true }).isVisible())
-          await page.getByLabel('View').selectOption('Tiles')
+        await row(page, 'notes.txt').waitFor()
+        await chooseView(page, 'Tiles')
       },
     ],
     'folder-sidebar': [
       `${address}/Reports`,
       async page => {
         await row(page, 'plan.md').waitFor()
-        await button(page, 'Storages and folders').click()
-        await page.getByRole('navigation', { name: 'Storages and folders' }).getByText('Photos').waitFor()
+        const navigation = await openNavigation(page)
+        await navigation.getByText('Photos').waitFor()
       },
     ],
     'folder-empty': [empty, page => page.getByText('This folder is empty').waitFor()],
@@ -205,9 +207,7 @@ if (files) {
       album.page,
       async page => {
         await row(page, photoName(0)).waitFor()
-        const choice = page.getByLabel('View', { exact: true })
-        if (await choice.isVisible()) await choice.selectOption('Gallery')
-        else await button(page, 'Gallery').click()
+        await chooseView(page, 'Gallery')
         await page.locator('.photo img.loaded').nth(5).waitFor()
       },
     ],
@@ -281,8 +281,8 @@ if (files) {
       page => page.getByRole('heading', { name: 'Connect Writing agent?' }).waitFor(),
     ],
     'api-keys': ['/settings/api-keys', page => page.getByText('nightly backup').waitFor()],
-    jobs: ['/settings/jobs'],
-    schedules: ['/settings/schedules'],
+    jobs: ['/jobs'],
+    schedules: ['/jobs/schedules'],
     'storage-settings': ['/settings/storages'],
     members: ['/settings/members', page => page.getByText('Nina from accounting').waitFor()],
     groups: ['/settings/groups', page => page.getByText('People who write reports').waitFor()],
@@ -323,7 +323,7 @@ if (files) {
         await dialog(page).waitFor()
       },
     ],
-    shares: ['/settings/shares', page => page.getByRole('table').waitFor()],
+    shares: ['/shares', page => page.getByRole('table').waitFor()],
     webhooks: ['/settings/webhooks'],
     audit: ['/settings/audit', page => page.getByRole('table', { name: 'Audit log' }).waitFor()],
     workspace: ['/settings/workspace'],

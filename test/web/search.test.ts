@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { atNight, inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
-import { button, dialog, isGood, row, startFiles } from './files.ts'
+import { button, dialog, isGood, row, signOut, startFiles } from './files.ts'
 
 const field = (page: Page) => page.getByRole('combobox', { name: 'Search all storages' })
 const options = (page: Page) => page.getByRole('listbox', { name: 'Suggestions' }).getByRole('option')
@@ -332,7 +332,7 @@ if (files) {
     await page.getByText('Nothing found for “cards”').waitFor()
     await page.keyboard.press('Enter')
     await page.waitForURL(/text=cards/)
-    await button(page, 'Sign out').click()
+    await signOut(page)
     await page.waitForURL(/sign-in/)
     t.equal(await page.evaluate(() => localStorage.getItem('stowage.searches')), null)
   })

@@ -5,7 +5,7 @@ import t from 'tap'
 import { outdateSessions } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { atNight, inTurn } from '../support/extent.ts'
-import { button, dialog, isGood, startFiles } from './files.ts'
+import { button, dialog, isGood, signOut, startFiles } from './files.ts'
 
 const wide = { width: 1280, height: 800 }
 const phone = { width: 390, height: 844 }
@@ -72,14 +72,14 @@ if (files) {
       await page.getByText('An authenticator app is set up.').waitFor()
       await isGood(t, page)
 
-      await button(page, 'Sign out').click()
+      await signOut(page)
       await button(page, 'Sign in with a passkey').waitFor()
       await isGood(t, page)
       await button(page, 'Sign in with a passkey').click()
       await page.waitForURL(/\/files/)
       await page.goto('/settings/security')
       await passkeys.getByRole('row', { name: 'My phone' }).waitFor()
-      await button(page, 'Sign out').click()
+      await signOut(page)
 
       await enterPassword(page, email)
       await page.getByRole('heading', { name: 'Second factor' }).waitFor()

@@ -14,6 +14,7 @@ import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { atNight } from '../support/extent.ts'
 import { isAccessible, signIn, startBrowser, visit } from './browser.ts'
+import { openNavigation, signOut } from './files.ts'
 
 const run = promisify(execFile)
 
@@ -198,7 +199,7 @@ t.test('an invited member registers and sees no pages of administrators', async 
   await correct(guest.getByLabel('Password'), password)
   await guest.getByRole('button', { name: 'Create account' }).click()
   await guest.waitForURL(/\/files$/)
-  await guest.getByRole('link', { name: 'Settings' }).click()
+  await (await openNavigation(guest)).getByRole('link', { name: 'Settings' }).click()
   await guest.getByRole('link', { name: 'API keys' }).waitFor()
   for (const name of ['Storages', 'Members', 'Workspace']) {
     t.equal(await guest.getByRole('link', { name }).count(), 0, `no link to ${name}`)
@@ -394,7 +395,7 @@ atNight(t, 'people end their other sessions and change their password', async t 
   await page.getByLabel('Current password').fill(password)
   await page.getByRole('button', { name: 'Change password' }).click()
   await page.getByText('Your password was changed').waitFor()
-  await page.getByRole('button', { name: 'Sign out' }).click()
+  await signOut(page)
   await page.getByLabel('Email').fill('owner@example.com')
   await page.getByLabel('Password', { exact: true }).fill('a wholly new sentence')
   await isAccessible(t, page, 'signing in')

@@ -108,7 +108,7 @@ if (files) {
       t.notMatch(await visitor.content(), /canary/, 'no name from outside of the share')
     }
 
-    await page.goto('/settings/shares')
+    await page.goto('/shares')
     const shared = page.getByRole('row', { name: /pictures and 1 more/ })
     await shared.getByText('With a password').waitFor()
     await isGood(t, page)

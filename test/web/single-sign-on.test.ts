@@ -2,7 +2,7 @@
 import t from 'tap'
 import { startIssuer } from '../servers/oidc.ts'
 import { inTurn } from '../support/extent.ts'
-import { button, dialog, isGood, startFiles } from './files.ts'
+import { button, dialog, isGood, signOut, startFiles } from './files.ts'
 
 const wide = { width: 1280, height: 800 }
 const phone = { width: 390, height: 844 }
@@ -44,7 +44,7 @@ if (files) {
       await fresh.waitForURL(/\/settings\/profile$/)
       await fresh.locator('dd').getByText(email, { exact: true }).waitFor()
       await isGood(t, fresh)
-      await fresh.getByRole('button', { name: 'Sign out', exact: true }).click()
+      await signOut(fresh)
       await fresh.getByText(`You may still be signed in at ${host}`).waitFor()
       await isGood(t, fresh)
       await fresh.getByRole('link', { name: `Sign out at ${host}, too` }).click()

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { atNight, inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
-import { button, dialog, isGood, pick, row, startFiles, type TestStore } from './files.ts'
+import { button, dialog, isGood, main, openNavigation, pick, row, startFiles, type TestStore } from './files.ts'
 
 const phone = { viewport: { width: 390, height: 780 }, hasTouch: true }
 const widths = { desktop: {}, phone }
@@ -66,7 +66,8 @@ if (files) {
       }
       const page = await open(t, options)
       await page.goto(address)
-      await page.getByRole('link', { name: 'Trash', exact: true }).click()
+      const navigation = await openNavigation(page)
+      await navigation.getByRole('link', { name: 'Trash', exact: true }).click()
       const item = (name: string) => page.locator('.trash-item').filter({ hasText: `/${name}` })
       await item('sub').waitFor()
       await isGood(t, page)
@@ -79,7 +80,10 @@ if (files) {
       await dialog(page).getByRole('button', { name: 'Empty trash' }).click()
       await page.getByText('Deleted files stay here for 30 days.').waitFor()
       await isGood(t, page)
-      await page.getByRole('link', { name: `page-${width}` }).click()
+      await main(page)
+        .getByText('Back to')
+        .getByRole('link', { name: `page-${width}` })
+        .click()
       await row(page, 'sub').waitFor()
     })
   }

@@ -132,7 +132,19 @@ function toFile({ size, checksums, ...row }: FileRow): InsightFile {
   return { ...row, size: size === null ? null : Number(size), checksums: checksums ?? {} }
 }
 
-export type FileRank = 'LARGEST' | 'OLDEST'
+export type FileRank = 'LARGEST' | 'OLDEST' | 'NEWEST'
+
+/**
+ * The condition and the order of each rank, in one range and in all of them. A file with a time in the future would stay the newest
+ * one for years, so those of more than a day are left out. Clocks differ by less.
+ */
+const ranks: Readonly<
+  Record<FileRank, readonly [isKnown: RawBuilder<unknown>, inOne: RawBuilder<unknown>, inAll: RawBuilder<unknown>]>
+> = {
+  LARGEST: [sql`e.size is not null`, sql`e.size desc`, sql`r.size desc`],
+  OLDEST: [sql`e.modified_at is not null`, sql`e.modified_at`, sql`r."modifiedAt"`],
+  NEWEST: [sql`e.modified_at < now() + interval '1 day'`, sql`e.modified_at desc`, sql`r."modifiedAt" desc`],
+}
 
 /** Returns the first `limit` files of a rank. */
 export async function rankFiles(
@@ -142,10 +154,7 @@ export async function rankFiles(
   limit: number,
 ): Promise<InsightFile[]> {
   if (ranges.length === 0) return []
-  const [isKnown, order, all] =
-    rank === 'LARGEST'
-      ? [sql`e.size is not null`, sql`e.size desc`, sql`r.size desc`]
-      : [sql`e.modified_at is not null`, sql`e.modified_at`, sql`r."modifiedAt"`]
+  const [isKnown, order, all] = ranks[rank]
   const query = inEach(
     ranges,
     range => sql`

@@ -1,4 +1,4 @@
-/** Says what takes up space: the usage of folders, the largest and the oldest files, and files that are there more than once. */
+/** Says what takes up space: the usage of folders, the largest, the oldest and the newest files, and files that are there more than once. */
 import { type Asked, authorizeSearch, type needs } from '../../auth/needs.ts'
 import type { StoragePath } from '../../auth/path.ts'
 import { grantBasePaths, grantSearch, type SearchGrant } from '../../auth/policy.ts'
@@ -129,7 +129,7 @@ export function createInsight({ db, secrets }: { db: Database; secrets: Secrets 
       })
     },
 
-    /** Returns the largest or the oldest files. @throws as `usage` */
+    /** Returns the first files of a rank. @throws as `usage` */
     async rankedFiles(
       viewer: Viewer | null,
       input: AskedWithin,

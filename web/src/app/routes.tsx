@@ -1,6 +1,5 @@
 import type { ComponentType } from 'react'
 import { isRouteErrorResponse, Navigate, type RouteObject, useRouteError } from 'react-router'
-import { Register, SignIn } from '../account/sign-in.tsx'
 import { urlOf } from '../api/client.ts'
 import { loadPart } from '../lib/load-part.ts'
 import { texts } from '../texts/app.tsx'
@@ -39,8 +38,12 @@ function page(load: () => Promise<ComponentType>) {
 
 /** Each page is loaded on the first visit. The server serves the same addresses: src/endpoints/console/pages.ts. */
 export const routes: RouteObject[] = [
-  { path: '/sign-in', element: <SignIn /> },
-  { path: '/register', element: <Register /> },
+  // The components in all of their states, for developers. A build contains nothing of it.
+  ...(import.meta.env.DEV
+    ? [{ path: '/design', lazy: page(async () => (await import('./design/page.tsx')).DesignPage) }]
+    : []),
+  { path: '/sign-in', lazy: page(async () => (await import('../account/sign-in.tsx')).SignIn) },
+  { path: '/register', lazy: page(async () => (await import('../account/sign-in.tsx')).Register) },
   { path: '/reset-password', lazy: page(async () => (await import('../account/reset-password.tsx')).ResetPassword) },
   { path: '/link-account', lazy: page(async () => (await import('../account/link-account.tsx')).LinkAccount) },
   {
@@ -61,7 +64,7 @@ export const routes: RouteObject[] = [
             path: '/oauth/authorize',
             lazy: page(async () => (await import('../settings/applications/consent-page.tsx')).ConsentPage),
           },
-          { path: '/files', lazy: page(async () => (await import('../files/home.tsx')).FilesHome) },
+          { path: '/files', lazy: page(async () => (await import('./home/home.tsx')).Home) },
           {
             path: '/files/:providerId/*',
             lazy: page(async () => (await import('../files/folder/page.tsx')).FolderPage),
@@ -72,6 +75,17 @@ export const routes: RouteObject[] = [
             lazy: page(async () => (await import('../files/insight/page.tsx')).InsightPage),
           },
           { path: '/search', lazy: page(async () => (await import('../files/search/page.tsx')).SearchPage) },
+          { path: '/recent', lazy: page(async () => (await import('../files/recent/page.tsx')).RecentPage) },
+          { path: '/shares', lazy: page(async () => (await import('../shares/page.tsx')).SharesPage) },
+          {
+            path: '/jobs',
+            lazy: page(async () => (await import('../jobs/layout.tsx')).JobsLayout),
+            children: [
+              { index: true, lazy: page(async () => (await import('../jobs/page.tsx')).JobsPage) },
+              { path: 'schedules', lazy: page(async () => (await import('../jobs/schedules/page.tsx')).SchedulesPage) },
+            ],
+          },
+          { path: '/trash', lazy: page(async () => (await import('../files/trash/page.tsx')).FirstTrash) },
           { path: '/trash/:providerId', lazy: page(async () => (await import('../files/trash/page.tsx')).TrashPage) },
           {
             path: '/settings',
@@ -88,9 +102,10 @@ export const routes: RouteObject[] = [
                 path: 'approvals',
                 lazy: page(async () => (await import('../settings/approvals/page.tsx')).ApprovalsPage),
               },
-              { path: 'jobs', lazy: page(async () => (await import('../jobs/page.tsx')).JobsPage) },
-              { path: 'schedules', lazy: page(async () => (await import('../jobs/schedules/page.tsx')).SchedulesPage) },
-              { path: 'shares', lazy: page(async () => (await import('../shares/page.tsx')).SharesPage) },
+              // The addresses of these pages before the navigation had them.
+              { path: 'jobs', element: <Navigate to="/jobs" replace /> },
+              { path: 'schedules', element: <Navigate to="/jobs/schedules" replace /> },
+              { path: 'shares', element: <Navigate to="/shares" replace /> },
               {
                 path: 'storages',
                 lazy: page(async () => (await import('../storages/storages-page.tsx')).StoragesPage),

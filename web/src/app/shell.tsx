@@ -1,11 +1,10 @@
-import { Suspense, useEffect, useState } from 'react'
+import { Suspense, useState } from 'react'
 import { Navigate, NavLink, Outlet, useLocation, useNavigate } from 'react-router'
-import { onConfirmationNeeded } from '../api/client.ts'
 import { SessionContext, signOut, useClearCache, useSessionQuery } from '../api/session.ts'
 import { DownloadDock, UploadDock } from '../files/docks.tsx'
 import { SearchField } from '../files/search/field.tsx'
 import { recentSearches } from '../files/search/recent-searches.ts'
-import { forgetRecentFiles } from '../files/sidebar/recent-files.ts'
+import { forgetRecentFiles } from '../files/tree/recent-files.ts'
 import { hasActiveUploads } from '../files/upload/waiting-uploads.ts'
 import { JobDock } from '../jobs/dock.tsx'
 import type { AnnounceEnd } from '../jobs/panel.tsx'
@@ -13,11 +12,15 @@ import { lazyPart, loadPart } from '../lib/load-part.ts'
 import { ApprovalsLink } from '../settings/approvals/link.tsx'
 import { texts } from '../texts/app.tsx'
 import { common } from '../texts/common.ts'
-import { Button } from '../ui/button.tsx'
 import { Dock } from '../ui/dock.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
+import { Icon } from '../ui/icons.tsx'
 import { Loading } from '../ui/loading.tsx'
 import { Logo } from '../ui/welcome.tsx'
+import { useHasBottomBar, useIsWide } from '../ui/window-size.ts'
+import { AccountMenu } from './frame/account-menu.tsx'
+import { Confirmations } from './frame/confirmations.tsx'
+import './frame/frame.css'
 
 const announceEnd: AnnounceEnd = async (...ended) => {
   const undo = await loadPart(import('../files/undo.ts'))
@@ -25,34 +28,10 @@ const announceEnd: AnnounceEnd = async (...ended) => {
 }
 
 const Confirm = lazyPart(async () => (await import('../ui/dialog.tsx')).Confirm)
-
-const ConfirmIdentity = lazyPart(async () => (await import('../account/confirm-identity.tsx')).ConfirmIdentity)
-
-/** Asks the person to confirm who they are when the server wants it for a change. Changes at the same time wait for one answer. */
-function Confirmations() {
-  const [end, setEnd] = useState<((isConfirmed: boolean) => void) | null>(null)
-  useEffect(() => {
-    let asking: Promise<boolean> | null = null
-    onConfirmationNeeded(() => {
-      asking ??= new Promise(resolve =>
-        setEnd(() => (isConfirmed: boolean) => {
-          asking = null
-          setEnd(null)
-          resolve(isConfirmed)
-        }),
-      )
-      return asking
-    })
-    return () => onConfirmationNeeded(null)
-  }, [])
-  return (
-    end && (
-      <Suspense>
-        <ConfirmIdentity onEnd={end} />
-      </Suspense>
-    )
-  )
-}
+const Drawer = lazyPart(async () => (await import('./frame/drawer.tsx')).Drawer)
+const BottomBar = lazyPart(async () => (await import('./frame/bottom-bar.tsx')).BottomBar)
+const SideNav = lazyPart(async () => (await import('./frame/side-nav.tsx')).SideNav)
+const SettingsNav = lazyPart(async () => (await import('../settings/navigation.tsx')).SettingsNav)
 
 /** The only page that a session can use before it has the second factor that the workspace requires. */
 const securityPage = '/settings/security'
@@ -63,7 +42,10 @@ export function Shell() {
   const { pathname, search } = useLocation()
   const clearCache = useClearCache()
   const navigate = useNavigate()
+  const isWide = useIsWide()
+  const hasBottomBar = useHasBottomBar()
   const [isConfirming, setConfirming] = useState(false)
+  const [isMenuOpen, setMenuOpen] = useState(false)
   if (isPending) return <Loading label={common.loading} />
   // A failed check keeps the last known session, so that uploads continue and dialogs keep what was typed.
   if (error && session === undefined) {
@@ -86,33 +68,48 @@ export function Shell() {
     await navigate('/sign-in', { state: { issuerLogout } })
     await clearCache()
   }
+  const isSettings = pathname.startsWith('/settings')
   return (
     <SessionContext value={session}>
-      <a className="skip-link" href="#content">
-        {texts.skip}
-      </a>
-      <header className="top-bar">
-        <NavLink to="/files" className="brand" aria-label={texts.home(session.workspace.name)}>
-          <Logo />
-          <span className="brand-name">{session.workspace.name}</span>
-        </NavLink>
-        <nav aria-label={texts.mainNavigation}>
-          <NavLink to="/files">{texts.files}</NavLink>
-          <NavLink to="/settings">{texts.settings}</NavLink>
-        </nav>
-        {!needsSecondFactor && <SearchField />}
-        <div className="top-bar-end">
-          {!needsSecondFactor && session.workspace.approvals.length > 0 && <ApprovalsLink />}
-          <span className="who" title={session.viewer.user.email}>
-            {session.viewer.user.name ?? session.viewer.user.email}
-          </span>
-          <Button variant="quiet" onPress={() => (hasActiveUploads() ? setConfirming(true) : signOutAndLeave())}>
-            {common.signOut}
-          </Button>
+      <div className="frame">
+        <a className="skip-link" href="#content">
+          {texts.skip}
+        </a>
+        <header className="top-bar">
+          {!isWide && !needsSecondFactor && (
+            <button
+              type="button"
+              className="icon-button"
+              aria-label={texts.menu}
+              aria-haspopup="dialog"
+              aria-expanded={isMenuOpen}
+              onClick={() => setMenuOpen(true)}
+              hidden={hasBottomBar}
+            >
+              <Icon name="menu" />
+            </button>
+          )}
+          <NavLink to="/files" className="brand" aria-label={texts.home(session.workspace.name)}>
+            <Logo />
+            <span className="brand-name">{session.workspace.name}</span>
+          </NavLink>
+          {!needsSecondFactor && <SearchField />}
+          <div className="top-bar-end">
+            {!needsSecondFactor && session.workspace.approvals.length > 0 && <ApprovalsLink />}
+            <AccountMenu onSignOut={() => (hasActiveUploads() ? setConfirming(true) : void signOutAndLeave())} />
+          </div>
+        </header>
+        {isWide && !needsSecondFactor && (
+          <div className="frame-nav">
+            <Suspense>{isSettings ? <SettingsNav /> : <SideNav />}</Suspense>
+          </div>
+        )}
+        <div id="content" className="sheet" tabIndex={-1} key={session.viewer.user.id}>
+          <Outlet />
         </div>
-      </header>
-      <div id="content" tabIndex={-1} key={session.viewer.user.id}>
-        <Outlet />
+        <Suspense>
+          {hasBottomBar && !needsSecondFactor && <BottomBar isMenuOpen={isMenuOpen} onMenu={() => setMenuOpen(true)} />}
+        </Suspense>
       </div>
       {!needsSecondFactor && (
         <Dock>
@@ -122,6 +119,7 @@ export function Shell() {
         </Dock>
       )}
       <Confirmations />
+      <Suspense>{isMenuOpen && !isWide && <Drawer onClose={() => setMenuOpen(false)} />}</Suspense>
       {isConfirming && (
         <Suspense>
           <Confirm

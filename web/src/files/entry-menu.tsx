@@ -1,6 +1,6 @@
 import { useRef } from 'react'
-import { Menu, MenuItem, Popover } from 'react-aria-components'
 import { texts } from '../texts/files.tsx'
+import { ActionMenu } from '../ui/menu.tsx'
 import type { EntryAction } from './actions.ts'
 
 /** A context menu with the actions for the selected entries, at the position of the pointer. */
@@ -17,24 +17,7 @@ export function EntryMenu({
   return (
     <>
       <span ref={anchor} className="menu-anchor" style={{ left: at.x, top: at.y }} />
-      <Popover
-        triggerRef={anchor}
-        isOpen
-        aria-label={texts.actions}
-        placement="bottom start"
-        onOpenChange={isOpen => {
-          if (!isOpen) onClose()
-        }}
-        className="popover"
-      >
-        <Menu className="menu-list" aria-label={texts.actions} autoFocus="first" onClose={onClose}>
-          {actions.map(({ id, label, isDanger, run }) => (
-            <MenuItem key={id} id={id} className={isDanger ? 'menu-item danger' : 'menu-item'} onAction={run}>
-              {label}
-            </MenuItem>
-          ))}
-        </Menu>
-      </Popover>
+      <ActionMenu anchor={anchor} label={texts.actions} groups={[{ actions }]} onClose={onClose} />
     </>
   )
 }

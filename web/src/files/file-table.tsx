@@ -19,12 +19,13 @@ import type { Entry } from './operations.ts'
 import { useEntryPointer } from './pointer.ts'
 import { type FolderPosition, useFocusReturn, type useSelection } from './selection.ts'
 import { columnTitles, type SortColumn, type SortOrder } from './sort.ts'
-import { lineHeights, scrollerOf, type TableView, thumbnailPixels, useEntriesPerLine } from './view.ts'
+import { scrollerOf, type TableView, thumbnailPixels, useEntriesPerLine, useLineHeight } from './view.ts'
 import { handleViewKey, type ViewKeys } from './view-keys.ts'
 
-/** Pixels. files.css sets the same heights. */
+/** Pixels. files.css sets the same height. */
 const headHeight = 44
-const selectionBarHeight = 56
+/** Pixels below the last row, which then can be scrolled above the bar of the selection. */
+const endHeight = 84
 /** Milliseconds after which a typed letter starts a new search. */
 const typeAheadTimeout = 800
 
@@ -77,7 +78,7 @@ export function FileTable({
   /** Pixels from the top of the element that scrolls to the first row, without the head of the table. */
   const [margin, setMargin] = useState(0)
   const perLine = useEntriesPerLine(view, element)
-  const lineHeight = lineHeights[view]
+  const lineHeight = useLineHeight(view)
   useFocusReturn(isCovered, grid)
   const typed = useRef({ text: '', at: 0 })
   const { selectedKeys, selectedEntries, focusedKey, focusedIndex, pick, focusFirst, selectAll, clear } = selection
@@ -88,8 +89,10 @@ export function FileTable({
     estimateSize: () => lineHeight,
     overscan: 12,
     scrollMargin: margin,
-    // The head of the table stays visible above the rows, and in a low window the actions for the selection, too.
-    scrollPaddingStart: headHeight + (isLow && selectedCount > 0 ? selectionBarHeight : 0),
+    // The head of the table stays visible above the rows, and the actions for the selection below them.
+    scrollPaddingStart: headHeight,
+    scrollPaddingEnd: selectedCount > 0 ? endHeight : 0,
+    paddingEnd: endHeight,
   })
   // biome-ignore lint/correctness/useExhaustiveDependencies: the heights change with the view
   useEffect(() => virtualizer.measure(), [lineHeight, virtualizer])

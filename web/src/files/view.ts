@@ -1,7 +1,9 @@
-import { useCallback, useEffect, useState } from 'react'
+import { useCallback, useEffect, useMemo, useState } from 'react'
 import { recall, remember } from '../lib/local-storage.ts'
 import { texts } from '../texts/files.tsx'
 import { useIsPhone } from '../ui/window-size.ts'
+import { kindOf } from './kinds.ts'
+import type { Entry } from './operations.ts'
 
 /** The view of the entries of a folder. */
 export type View = 'list' | 'compact' | 'tiles' | 'gallery'
@@ -11,27 +13,51 @@ export type TableView = Exclude<View, 'gallery'>
 export const viewTitles: Readonly<Record<View, string>> = texts.views
 
 /** Pixels of a line of entries. files.css sets the same heights. */
-export const lineHeights: Readonly<Record<TableView, number>> = { list: 44, compact: 32, tiles: 132 }
+const lineHeights: Readonly<Record<TableView, number>> = { list: 44, compact: 32, tiles: 188 }
+const tileHeightOfPhones = 156
 /** Pixels of the thumbnails, for screens with two pixels for each of CSS; null for none. */
 export const thumbnailPixels: Readonly<Record<TableView, number | null>> = { list: 64, compact: null, tiles: 256 }
 /** Pixels of the narrowest tile. */
-const minTileWidth = 144
+const minTileWidth = 180
+const tilesOfPhones = 3
+/** The share of pictures from which a folder is shown as tiles, and the number of its files. */
+const mostly = 0.6
+const someFiles = 4
+const lookedAt = 200
 const storageKey = 'stowage.view'
 
-function storedView(): View {
+function storedView(): View | null {
   const stored = recall(storageKey)
-  return stored === 'compact' || stored === 'tiles' || stored === 'gallery' ? stored : 'list'
+  return stored === 'list' || stored === 'compact' || stored === 'tiles' || stored === 'gallery' ? stored : null
 }
 
-/** The view of all folders, which this browser remembers. Phones show a list, whose lines fit a finger, or the gallery. */
-export function useView(): [View, (view: View) => void] {
+/** Returns whether a folder holds mostly pictures and videos. Its first entries tell. */
+function isAlbum(entries: readonly Entry[]): boolean {
+  const some = entries.slice(0, lookedAt)
+  const pictures = some.filter(entry => ['image', 'video'].includes(kindOf(entry)))
+  return pictures.length >= Math.max(someFiles, some.length * mostly)
+}
+
+/**
+ * The view of all folders, which this browser remembers. Until a person chooses one, a folder of pictures is shown as tiles.
+ * Phones have no compact list, because its lines do not fit a finger.
+ */
+export function useView(entries: readonly Entry[]): [View, (view: View) => void] {
   const isPhone = useIsPhone()
-  const [view, setView] = useState(storedView)
+  const [chosen, setChosen] = useState(storedView)
+  const usual = useMemo(() => (isAlbum(entries) ? 'tiles' : 'list'), [entries])
   const change = useCallback((view: View) => {
-    setView(view)
+    setChosen(view)
     remember(storageKey, view)
   }, [])
-  return [isPhone && view !== 'gallery' ? 'list' : view, change]
+  const view = chosen ?? usual
+  return [isPhone && view === 'compact' ? 'list' : view, change]
+}
+
+/** Returns the pixels of a line of entries in this window. */
+export function useLineHeight(view: TableView): number {
+  const isPhone = useIsPhone()
+  return isPhone && view === 'tiles' ? tileHeightOfPhones : lineHeights[view]
 }
 
 /** Returns the element that scrolls the entries: their own, or the whole page in a window without room for both. */
@@ -41,6 +67,7 @@ export function scrollerOf(entries: HTMLElement | null, isLow: boolean): HTMLEle
 
 /** Returns how many entries fit beside each other. */
 export function useEntriesPerLine(view: TableView, container: HTMLElement | null): number {
+  const isPhone = useIsPhone()
   const [width, setWidth] = useState(0)
   useEffect(() => {
     if (view !== 'tiles' || !container) return
@@ -48,5 +75,6 @@ export function useEntriesPerLine(view: TableView, container: HTMLElement | null
     observer.observe(container)
     return () => observer.disconnect()
   }, [view, container])
-  return view === 'tiles' ? Math.max(1, Math.floor(width / minTileWidth)) : 1
+  if (view !== 'tiles') return 1
+  return isPhone ? tilesOfPhones : Math.max(1, Math.floor(width / minTileWidth))
 }

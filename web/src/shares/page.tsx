@@ -36,7 +36,7 @@ export function SharesPage() {
   })
   const storageNames = new Map(query.data?.pages.at(-1)?.providers.map(({ id, name }) => [id, name]))
   return (
-    <>
+    <main className="page rows-page">
       <PageHead title={texts.shares} />
       <p className="help">{texts.help}</p>
       <div className="filters">
@@ -87,7 +87,7 @@ export function SharesPage() {
           <p>{texts.revokeHelp}</p>
         </Confirm>
       )}
-    </>
+    </main>
   )
 }
 

@@ -14,6 +14,7 @@ import { ErrorBox } from '../ui/error-box.tsx'
 import { NameField, submitting } from '../ui/field.tsx'
 import { LoadState } from '../ui/loading.tsx'
 import { PageTitle } from '../ui/page.tsx'
+import { StorageLogo } from '../ui/storage-logo.tsx'
 import { notify } from '../ui/toasts.tsx'
 import { ConfigFields, problemsOf, suggestionsOf, useConfigForm } from './config-fields.tsx'
 import { toConfig } from './config-schema.ts'
@@ -92,6 +93,7 @@ function Connecting() {
             choices={types.map(({ type, title, builtIn }) => ({
               value: type,
               title,
+              image: <StorageLogo type={type} />,
               help: texts.typeHelp[type] ?? (builtIn ? undefined : texts.addedAdapter),
             }))}
             value={type.type}

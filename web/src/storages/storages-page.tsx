@@ -19,6 +19,7 @@ import { providerStatuses, statusHelp } from '../ui/provider-status.ts'
 import { QuotaBars } from '../ui/quota-bars.tsx'
 import { QuotaDialog } from '../ui/quota-dialog.tsx'
 import { SpaceMeter } from '../ui/space-meter.tsx'
+import { StorageLogo } from '../ui/storage-logo.tsx'
 import { Time } from '../ui/time.tsx'
 import { notify } from '../ui/toasts.tsx'
 import { Consent } from './consent.tsx'
@@ -186,6 +187,7 @@ function StorageCard({ provider, onAction }: { provider: ManagedProvider; onActi
   return (
     <section className="card" aria-labelledby={nameId}>
       <div className="provider-head">
+        <StorageLogo type={type.type} />
         <h2 id={nameId}>
           <Link to={`/files/${id}`}>{name}</Link>
         </h2>

@@ -11,8 +11,10 @@ interface FolderUsage {
 
 /** The pages of files. */
 export const texts = {
-  // The list of storages
+  // The storages
   files: 'Files',
+  home: 'Home',
+  storages: 'Storages',
   addStorage: 'Add storage',
   loadingStorages: 'Loading your storages',
   manageStorages: 'Manage storages',
@@ -22,7 +24,6 @@ export const texts = {
     'Its files can be neither read nor changed until it works again. Other storages are not affected. Tell an administrator, and try again later.',
   storageDownForAdministrators:
     'Other storages are not affected. The next request shows whether this storage works again. “Test” checks it at once.',
-  noStorage: 'No storage yet. Add a folder on this server, an S3 bucket or a Google Drive.',
   addFirstStorage: 'Add your first storage',
   noAccess:
     'You do not have access to any files yet. Ask an owner or administrator of this workspace to give you a role and access to a storage.',
@@ -74,14 +75,17 @@ export const texts = {
   actions: 'Actions',
   folder: 'folder',
 
-  // The sidebar
+  // The navigation
   sidebar: 'Storages and folders',
   foldersIn: (name: string) => `Folders in ${name}`,
   foldersFailed: 'The folders could not be loaded.',
   noFolders: 'No folders',
-  recentFiles: 'Recent files',
-  folderSize: 'Size of this folder',
-  count: 'Count',
+
+  // The large button of phones
+  add: 'Add',
+  uploadFiles: 'Upload files',
+  takePhoto: 'Take a photo',
+  uploadTo: (storage: string) => `Upload to ${storage}`,
 
   // The toolbar
   selection: 'Selection',
@@ -92,7 +96,6 @@ export const texts = {
   sortBy: 'Sort by',
   view: 'View',
   views: { list: 'List', compact: 'Compact', tiles: 'Tiles', gallery: 'Gallery' },
-  gallery: 'Gallery',
   refresh: 'Refresh',
   upload: 'Upload',
   uploadFolder: 'Upload folder',
@@ -117,6 +120,9 @@ export const texts = {
   delete: 'Delete',
 
   // Details of an entry
+  detailsPanel: 'Details panel',
+  hideDetails: 'Hide the details',
+  selectForDetails: 'Select an item to see its details.',
   storage: 'Storage',
   copyPath: 'Copy path',
   link: 'Link',

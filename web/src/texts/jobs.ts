@@ -3,6 +3,7 @@ import { formatBytes, formatCount, formatDuration, formatNumber } from './format
 /** The jobs and their schedules. */
 export const texts = {
   jobs: 'Jobs',
+  history: 'History',
   jobsHelp:
     'Jobs copy, move, delete, sync or compare whole folders. They continue when you close this page, and are listed for 30 days after they end.',
   loadingJobs: 'Loading the jobs',

@@ -32,12 +32,12 @@ export const texts = {
   fileTypes: 'Types of files (optional)',
   fileTypesHelp: 'File name extensions, such as “pdf, jpg”. Leave blank to accept all.',
   ready: 'Your link is ready',
-  readyHelp: 'Anyone with this link can use it. You can find it again in Settings, under Shares.',
+  readyHelp: 'Anyone with this link can use it. You can find it again under “Shared by me”.',
   copyLink: 'Copy link',
   openLink: 'Open link',
 
   // The list
-  shares: 'Shares',
+  shares: 'Shared by me',
   help: 'Share links give people without an account access to files. A link never permits more than its creator may do, and stops working when its creator loses access.',
   loading: 'Loading the shares',
   none: 'Nothing is shared',

@@ -15,6 +15,7 @@ export const texts = {
   trash: 'Trash',
   trashOf: (storage: string) => `Trash of ${storage}`,
   loading: 'Loading the trash',
+  noStorage: 'There is no storage yet.',
   empty: 'The trash is empty',
   emptyHelp: (days: number) =>
     days === 0 ? 'This storage deletes files at once.' : `Deleted files stay here for ${formatCount(days, 'day')}.`,

@@ -15,6 +15,8 @@ export interface Choice<Value extends string> {
   value: Value
   title: string
   help?: ReactNode
+  /** Stands beside the title. */
+  image?: ReactNode
 }
 
 /** Radio buttons, as cards with an explanation each or as short labels in a row. */
@@ -48,7 +50,7 @@ export function Choices<Value extends string>({
   )
 }
 
-function ChoiceCard({ value, title, help }: Choice<string>) {
+function ChoiceCard({ value, title, help, image }: Choice<string>) {
   const helpId = useId()
   return (
     <Radio
@@ -57,6 +59,7 @@ function ChoiceCard({ value, title, help }: Choice<string>) {
       aria-label={title}
       {...(help !== undefined && { 'aria-describedby': helpId })}
     >
+      {image && <span className="choice-image">{image}</span>}
       <span className="choice-title">{title}</span>
       {help !== undefined && (
         <span id={helpId} className="help">

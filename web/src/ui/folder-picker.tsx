@@ -6,6 +6,7 @@ import './folder-picker.css'
 import { common } from '../texts/common.ts'
 import { Dialog } from './dialog.tsx'
 import { Icon } from './icons.tsx'
+import { KindIcon } from './kind-icon.tsx'
 import { LoadState } from './loading.tsx'
 import { useSubfolders } from './subfolders.ts'
 
@@ -106,7 +107,7 @@ function Subfolders({ folder, onOpen }: { folder: StorageLocation; onOpen: (fold
         {matches.slice(0, maxShown).map(name => (
           <li key={name}>
             <button type="button" onClick={() => onOpen({ ...folder, path: childPath(folder.path, name) })}>
-              <Icon name="folder" />
+              <KindIcon kind="folder" />
               {name}
             </button>
           </li>

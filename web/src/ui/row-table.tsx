@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
 import { common } from '../texts/common.ts'
+import './row-table.css'
 
 /** A table whose rows end with a cell of actions; on narrow screens each row is a card. */
 export function RowTable({

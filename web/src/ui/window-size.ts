@@ -16,8 +16,11 @@ export const useIsPhone = mediaHook('(max-width: 40rem)')
 /** Returns whether the window is as low as a phone that is held sideways, or as a small screen at a zoom of 200 %. */
 export const useIsLow = mediaHook('(max-height: 32rem)')
 
-/** Returns whether the window has room for a sidebar beside the content. */
-export const useIsWide = mediaHook('(min-width: 64rem)')
+/** Returns whether the window has the bar of a phone at its end, for which a low window has no room. */
+export const useHasBottomBar = mediaHook('(max-width: 40rem) and (min-height: 32.01rem)')
 
-/** Returns whether the window has so much room that a sidebar is open from the start. */
-export const useIsVeryWide = mediaHook('(min-width: 90rem)')
+/** Returns whether the window has room for a panel on both sides of the content. */
+export const useIsRoomy = mediaHook('(min-width: 75rem) and (min-height: 32.01rem)')
+
+/** Returns whether the window has room for the navigation beside the content. */
+export const useIsWide = mediaHook('(min-width: 64rem)')

@@ -59,6 +59,9 @@ const UsageType = builder.objectRef<Usage>('StorageUsage').implement({
 const ranks: Record<FileRank, { description: string }> = {
   LARGEST: { description: 'The largest first.' },
   OLDEST: { description: 'Those that were changed the longest time ago first.' },
+  NEWEST: {
+    description: 'Those that were changed last first, without those whose time is more than a day in the future.',
+  },
 }
 
 const FileRankEnum = builder.enumType('FileRank', { description: 'An order of files.', values: ranks })
@@ -108,7 +111,7 @@ builder.queryFields(t => ({
   }),
   rankedFiles: t.field({
     type: [LocatedFileType],
-    description: 'Returns the largest or the oldest files, from the catalogues.',
+    description: 'Returns the largest, the oldest or the newest files, from the catalogues.',
     authScopes: at(needs.search),
     args: {
       within: t.arg({ type: [LocationInput], description: withinText }),

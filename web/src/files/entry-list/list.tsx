@@ -102,12 +102,12 @@ export function EntryList({
           />
         ))}
       </ul>
+      <p className="entry-list-status" role="status">
+        {selected.length > 0 && texts.selected(selected.length)}
+        {selected.length > 0 && actions.length === 0 && ` · ${searchTexts.oneStorage}`}
+      </p>
       {selected.length > 0 && (
-        <div className="entry-list-line">
-          <span role="status">{texts.selected(selected.length)}</span>
-          <SelectionBar actions={actions} onClear={() => setSelectedKeys(new Set())} />
-          {actions.length === 0 && <span className="help">{searchTexts.oneStorage}</span>}
-        </div>
+        <SelectionBar actions={actions} count={selected.length} onClear={() => setSelectedKeys(new Set())} />
       )}
       <Suspense>
         {menu && (

@@ -14,7 +14,7 @@ import { createFolder, type Entry, type Provider, rename } from '../operations.t
 import { offerUndo } from '../undo.ts'
 
 const TransferDialog = lazyPart(async () => (await import('../transfer-dialog.tsx')).TransferDialog)
-const DetailsDialog = lazyPart(async () => (await import('../details-dialog.tsx')).DetailsDialog)
+const DetailsDialog = lazyPart(async () => (await import('../details/dialog.tsx')).DetailsDialog)
 const KeyboardHelp = lazyPart(async () => (await import('../keyboard-help.tsx')).KeyboardHelp)
 const RestoreFolderDialog = lazyPart(async () => (await import('../restore/restore-dialog.tsx')).RestoreFolderDialog)
 const ShareDialog = lazyPart(async () => (await import('../share-dialog.tsx')).ShareDialog)

@@ -1,35 +1,37 @@
 import { Suspense, useCallback, useEffect, useMemo, useState } from 'react'
 import { Link, useSearchParams } from 'react-router'
-import { StowageError } from '../../api/client.ts'
+import { StowageError, urlOf } from '../../api/client.ts'
 import { childPath, nameOfPath, type StorageLocation } from '../../api/locations.ts'
 import { usePermissions, useSession } from '../../api/session.ts'
 import { lazyPart } from '../../lib/load-part.ts'
 import { texts } from '../../texts/files.tsx'
-import { texts as trashTexts } from '../../texts/trash.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
-import { Icon } from '../../ui/icons.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { notifyError } from '../../ui/toasts.tsx'
 import { actionsFor } from '../actions.ts'
-import { folderHref, trashHref } from '../addresses.ts'
+import { folderHref, insightHref } from '../addresses.ts'
 import { useChanges } from '../changes/use-changes.ts'
+import { useOfferCreation } from '../create/offer.ts'
+import { useDetailsPanel } from '../details/open-panel.ts'
 import { downloadEntries } from '../download/download.ts'
 import { type DroppedEntries, useDragging } from '../dragging.ts'
 import { FileTable } from '../file-table.tsx'
 import { entryKey, useListing } from '../listing.ts'
 import type { Entry, Provider } from '../operations.ts'
 import { type FolderPosition, rememberPosition, useSelection } from '../selection.ts'
-import { rememberRecentFile } from '../sidebar/recent-files.ts'
 import { galleryOrder, type SortColumn, useSorted, useSortOrder } from '../sort.ts'
+import { rememberRecentFile } from '../tree/recent-files.ts'
 import { DropArea, type FileSelection } from '../upload/choose-files.tsx'
 import { uploadFiles } from '../upload/waiting-uploads.ts'
 import { useView } from '../view.ts'
 import { type DialogKind, DropDialog, FolderDialog } from './dialogs.tsx'
 import { Empty, isStorageTrouble, NoPhotos, StorageTrouble, useCurrentStatus } from './empty.tsx'
 import { Breadcrumb, useNavigation } from './navigation.tsx'
+import { FolderSkeleton } from './skeleton.tsx'
 import { SelectionBar, Toolbar } from './toolbar.tsx'
 
 const EntryMenu = lazyPart(async () => (await import('../entry-menu.tsx')).EntryMenu)
+const DetailsPanel = lazyPart(async () => (await import('../details/panel.tsx')).DetailsPanel)
 const Gallery = lazyPart(async () => (await import('../gallery/gallery.tsx')).Gallery)
 const Preview = lazyPart(async () => (await import('../preview/preview.tsx')).Preview)
 
@@ -44,7 +46,6 @@ export function Folder({
 }) {
   const { canWrite } = usePermissions()
   const [order, setOrder] = useSortOrder()
-  const [view, setView] = useView()
   const [filter, setFilter] = useState('')
   const [openDialog, setOpenDialog] = useState<DialogKind | null>(null)
   const [dropped, setDropped] = useState<DroppedEntries | null>(null)
@@ -56,6 +57,7 @@ export function Folder({
   const { entries, isComplete, isFetching, error, refetch, isPending } = useListing(folder)
   useChanges(folder, !error && !isPending, entries.length)
   useCurrentStatus(provider, error, isComplete)
+  const [view, setView] = useView(entries)
   const sorted = useSorted(entries, isComplete, order)
   const matching = useMemo(() => {
     const lowerCase = filter.toLowerCase()
@@ -121,29 +123,16 @@ export function Folder({
       onHelp: () => setOpenDialog('keyboard'),
     },
   }
+  const panel = useDetailsPanel()
   const isMissing = error instanceof StowageError && error.reason === 'NOT_FOUND'
   const isUsable = !isMissing && (!error || isComplete)
+  useOfferCreation(canWrite && isUsable, { onFiles: upload, onNewFolder })
 
   return (
     <DropArea isDisabled={!canWrite || !isUsable} folderName={folderName} onFiles={upload}>
       <main className="folder-page">
-        <Breadcrumb provider={provider} path={path} targetOf={targetOf} />
-        {isUsable && (
-          <Toolbar
-            canWrite={canWrite}
-            filter={filter}
-            order={order}
-            onOrder={setOrder}
-            view={view}
-            onView={setView}
-            isLoading={isFetching}
-            onFilter={setFilter}
-            onFiles={upload}
-            onNewFolder={onNewFolder}
-            onRefresh={() => void refetch()}
-          />
-        )}
-        <div className="folder-line">
+        <div className="folder-head">
+          <Breadcrumb provider={provider} path={path} targetOf={targetOf} />
           <p className="folder-status" role="status">
             {isPending || (error && !isComplete) ? '' : texts.items(entries.length)}
             {!isComplete && isFetching && !isPending && ` ${texts.loadingMore}`}
@@ -156,14 +145,24 @@ export function Folder({
               </>
             )}
           </p>
-          {selectedEntries.length > 0 && <SelectionBar actions={actions} onClear={clear} />}
-          {canWrite && selectedEntries.length === 0 && (
-            <Link className="trash-link" to={trashHref(providerId)}>
-              <Icon name="trash" />
-              {trashTexts.trash}
-            </Link>
-          )}
         </div>
+        {isUsable && (
+          <Toolbar
+            canWrite={canWrite}
+            filter={filter}
+            order={order}
+            onOrder={setOrder}
+            view={view}
+            onView={setView}
+            isLoading={isFetching}
+            insight={insightHref(folder)}
+            onFilter={setFilter}
+            onFiles={upload}
+            onNewFolder={onNewFolder}
+            onRefresh={() => void refetch()}
+            panel={panel}
+          />
+        )}
         {isStorageTrouble(error) ? (
           <StorageTrouble provider={provider} error={error} retry={refetch} />
         ) : (
@@ -179,7 +178,7 @@ export function Folder({
             {texts.missingFile(previewed.name)}
           </p>
         )}
-        {isPending && !error && <Loading label={texts.loadingFolder} />}
+        {isPending && !error && <FolderSkeleton view={view} />}
         {shown.length === 0 && matching.length > 0 && <NoPhotos onList={() => setView('list')} />}
         {!isPending && matching.length === 0 && isComplete && !error && (
           <Empty
@@ -198,7 +197,22 @@ export function Folder({
           ) : (
             <FileTable {...viewProps} order={order} onSort={onSort} view={view} dragging={rows} />
           ))}
+        {selectedEntries.length > 0 && (
+          <SelectionBar actions={actions} count={selectedEntries.length} onClear={clear} />
+        )}
       </main>
+      {panel.isOpen && (
+        <Suspense fallback={<aside className="details-panel" aria-label={texts.details} />}>
+          <DetailsPanel
+            folder={folder}
+            entries={selectedEntries}
+            storage={provider.name}
+            hrefOf={entry => urlOf(hrefOf(entry))}
+            onVersions={() => setOpenDialog('versions')}
+            onClose={() => panel.set(false)}
+          />
+        </Suspense>
+      )}
       <Suspense>{menu && <EntryMenu at={menu} actions={actions} onClose={() => setMenu(null)} />}</Suspense>
       <Suspense>
         {openDialog && (

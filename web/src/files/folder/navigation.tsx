@@ -25,7 +25,7 @@ export function Breadcrumb({
     <nav aria-label={texts.path} className="breadcrumb">
       <ol>
         <li>
-          <Link to="/files">{texts.files}</Link>
+          <Link to="/files">{texts.home}</Link>
         </li>
         {trail.map((step, index) => (
           <li key={step.path}>

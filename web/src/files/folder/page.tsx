@@ -11,7 +11,6 @@ import '../files.css'
 import { folderHref, pathOfHref } from '../addresses.ts'
 import { useProviders } from '../listing.ts'
 import type { Provider } from '../operations.ts'
-import { SidebarFrame } from '../sidebar/sidebar-frame.tsx'
 import { Folder } from './folder.tsx'
 
 /** Shows the folder that the address names. An address without a path shows the topmost folder that the viewer may see. */
@@ -49,12 +48,7 @@ export function FolderPage() {
     return <Navigate to={folders.length > 1 ? '/files' : folderHref(provider.id, provider.root.path)} replace />
   }
   const key = folderHref(provider.id, path)
-  return (
-    <div className="files-layout">
-      <SidebarFrame providers={providers} current={{ providerId: provider.id, path }} />
-      <Folder key={key} provider={provider} providers={providers} path={path} />
-    </div>
-  )
+  return <Folder key={key} provider={provider} providers={providers} path={path} />
 }
 
 /** @param folders the accessible ones of the storage */

@@ -1,14 +1,26 @@
+import { Link } from 'react-router'
 import { texts } from '../../texts/files.tsx'
+import { formatNumber } from '../../texts/format.ts'
+import { texts as insightTexts } from '../../texts/insight.ts'
 import { Button } from '../../ui/button.tsx'
-import { Icon } from '../../ui/icons.tsx'
+import { Icon, type IconName } from '../../ui/icons.tsx'
+import { Segments } from '../../ui/segments.tsx'
+import { useHasBottomBar, useIsPhone } from '../../ui/window-size.ts'
 import type { EntryAction } from '../actions.ts'
-import { useSidebar } from '../sidebar/sidebar-frame.tsx'
+import type { useDetailsPanel } from '../details/open-panel.ts'
 import { columnTitles, type SortColumn, type SortOrder } from '../sort.ts'
-import { type FileSelection, UploadButtons } from '../upload/choose-files.tsx'
+import { type FileSelection, UploadButtons, UploadInput } from '../upload/choose-files.tsx'
 import { type View, viewTitles } from '../view.ts'
 
 /** Actions for one entry that are only in its menu. */
 const onlyInMenu: ReadonlySet<EntryAction['id']> = new Set(['open', 'preview', 'versions', 'restore', 'details'])
+
+const viewIcons: Readonly<Record<View, IconName>> = { list: 'rows', compact: 'lines', tiles: 'grid', gallery: 'photos' }
+const views = (Object.keys(viewIcons) as View[]).map(value => ({
+  value,
+  title: viewTitles[value],
+  icon: viewIcons[value],
+}))
 
 /** The actions for the folder. They stay available while entries are selected. */
 export function Toolbar(props: {
@@ -19,23 +31,30 @@ export function Toolbar(props: {
   view: View
   onView: (view: View) => void
   isLoading: boolean
+  /** The address of the page that says what takes up space in the folder. */
+  insight: string
   onFilter: (text: string) => void
   onFiles: (files: FileSelection) => void
   onNewFolder: () => void
   onRefresh: () => void
+  panel: ReturnType<typeof useDetailsPanel>
 }) {
-  const { canWrite, filter, order, view, isLoading } = props
-  const { onFilter, onOrder, onView, onFiles, onNewFolder, onRefresh } = props
+  const { canWrite, filter, order, view, isLoading, insight } = props
+  const { onFilter, onOrder, onView, onFiles, onNewFolder, onRefresh, panel } = props
+  const isPhone = useIsPhone()
+  const hasBottomBar = useHasBottomBar()
   return (
     <div className="toolbar" role="toolbar" aria-label={texts.folderTools}>
-      <SidebarToggle />
-      {canWrite && <UploadButtons filesText={texts.upload} folderText={texts.uploadFolder} onFiles={onFiles} />}
-      {canWrite && (
-        <Button onPress={onNewFolder}>
-          <Icon name="plus" />
-          {texts.newFolder}
-        </Button>
+      {canWrite && !hasBottomBar && (
+        <>
+          <UploadButtons filesText={texts.upload} folderText={texts.uploadFolder} onFiles={onFiles} />
+          <Button onPress={onNewFolder}>
+            <Icon name="new-folder" />
+            {texts.newFolder}
+          </Button>
+        </>
       )}
+      {canWrite && hasBottomBar && <UploadInput onFiles={onFiles} />}
       <input
         type="search"
         className="filter"
@@ -45,65 +64,64 @@ export function Toolbar(props: {
         onChange={event => onFilter(event.target.value)}
       />
       <SortChoice order={order} onOrder={onOrder} />
-      <select
-        className="view-choice"
-        aria-label={texts.view}
+      <Segments
+        label={texts.view}
+        options={views.filter(({ value }) => !isPhone || value !== 'compact')}
         value={view}
-        onChange={({ target }) => onView(target.value as View)}
-      >
-        {Object.entries(viewTitles).map(([value, title]) => (
-          <option key={value} value={value}>
-            {title}
-          </option>
-        ))}
-      </select>
+        onChange={onView}
+      />
+      <Link className="button quiet insight-link" to={insight} aria-label={insightTexts.show} title={insightTexts.show}>
+        <Icon name="chart" />
+      </Link>
       <Button
         variant="quiet"
-        className="gallery-toggle"
-        aria-label={texts.gallery}
-        aria-pressed={view === 'gallery'}
-        onPress={() => onView(view === 'gallery' ? 'list' : 'gallery')}
+        className={isLoading ? 'refresh refreshing' : 'refresh'}
+        aria-label={texts.refresh}
+        onPress={onRefresh}
       >
-        <Icon name={view === 'gallery' ? 'rows' : 'grid'} />
-      </Button>
-      <Button variant="quiet" className={isLoading ? 'refreshing' : ''} aria-label={texts.refresh} onPress={onRefresh}>
         <Icon name="refresh" />
       </Button>
+      {panel.hasRoom && (
+        <Button
+          variant="quiet"
+          aria-label={texts.detailsPanel}
+          aria-pressed={panel.isOpen}
+          onPress={() => panel.set(!panel.isOpen)}
+        >
+          <Icon name="info" />
+        </Button>
+      )}
     </div>
   )
 }
 
-/** The actions for the selected entries. */
-export function SelectionBar({ actions, onClear }: { actions: readonly EntryAction[]; onClear: () => void }) {
+/** The actions for the selected entries, in a bar at the end of the window that covers nothing which a page needs. */
+export function SelectionBar({
+  actions,
+  count,
+  onClear,
+}: {
+  actions: readonly EntryAction[]
+  count: number
+  onClear: () => void
+}) {
   return (
     <div className="selection-bar" role="toolbar" aria-label={texts.selection}>
       <button type="button" className="icon-button" aria-label={texts.clearSelection} onClick={onClear}>
         <Icon name="cross" />
       </button>
+      <span className="selection-count" aria-hidden="true">
+        {formatNumber(count)}
+      </span>
       {actions
         .filter(({ id }) => !onlyInMenu.has(id))
         .map(({ id, label, icon, isDanger, run }) => (
-          <Button key={id} variant={isDanger ? 'danger' : 'default'} onPress={run}>
+          <Button key={id} variant="quiet" className={isDanger ? 'deletes' : ''} onPress={run}>
             {icon && <Icon name={icon} />}
-            {label}
+            <span>{label}</span>
           </Button>
         ))}
     </div>
-  )
-}
-
-function SidebarToggle() {
-  const { isOpen, set } = useSidebar()
-  return (
-    <Button
-      variant="quiet"
-      aria-label={texts.sidebar}
-      aria-expanded={isOpen}
-      className="sidebar-toggle"
-      onPress={() => set(!isOpen)}
-    >
-      <Icon name="sidebar" />
-    </Button>
   )
 }
 

@@ -1,7 +1,7 @@
 /** The trash of a storage: its page, and restoring what a person has just deleted. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Suspense, useState } from 'react'
-import { Link, useParams } from 'react-router'
+import { Link, Navigate, NavLink, useParams } from 'react-router'
 import { ask } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { usePermissions } from '../../api/session.ts'
@@ -18,9 +18,10 @@ import { Icon } from '../../ui/icons.tsx'
 import { LoadState } from '../../ui/loading.tsx'
 import { PageHead } from '../../ui/page.tsx'
 import { ShowMore, usePages } from '../../ui/pages.tsx'
+import { StorageLogo } from '../../ui/storage-logo.tsx'
 import { Time } from '../../ui/time.tsx'
 import { notify } from '../../ui/toasts.tsx'
-import { folderHref } from '../addresses.ts'
+import { folderHref, trashHref } from '../addresses.ts'
 import { EntryIcon } from '../entry-icon.tsx'
 import '../files.css'
 import { useProviders } from '../listing.ts'
@@ -30,6 +31,19 @@ import './trash.css'
 
 const RestoreFolderDialog = lazyPart(async () => (await import('../restore/restore-dialog.tsx')).RestoreFolderDialog)
 
+/** Opens the trash of the first storage. */
+export function FirstTrash() {
+  const query = useProviders()
+  const [first] = query.data ?? []
+  if (first) return <Navigate to={trashHref(first.id)} replace />
+  return (
+    <main className="page">
+      <h1>{texts.trash}</h1>
+      {query.data ? <p>{texts.noStorage}</p> : <LoadState query={query} label={texts.loading} />}
+    </main>
+  )
+}
+
 /** Lists the deleted files of the storage that the address names, restores them and empties the trash. */
 export function TrashPage() {
   const { providerId = '' } = useParams()
@@ -37,7 +51,7 @@ export function TrashPage() {
   const query = useProviders()
   const { data: providers } = query
   const provider = providers?.find(({ id }) => id === providerId)
-  if (provider && canWrite) return <Trash provider={provider} />
+  if (provider && canWrite) return <Trash key={provider.id} provider={provider} providers={providers ?? []} />
   return (
     <main className="page">
       <h1>{providers ? fileTexts.storageNotFound : texts.trash}</h1>
@@ -46,7 +60,7 @@ export function TrashPage() {
   )
 }
 
-function Trash({ provider: { id, name, root } }: { provider: Provider }) {
+function Trash({ provider: { id, name, root }, providers }: { provider: Provider; providers: readonly Provider[] }) {
   const client = useQueryClient()
   const [isEmptying, setEmptying] = useState(false)
   const [isRestoring, setRestoring] = useState(false)
@@ -69,6 +83,7 @@ function Trash({ provider: { id, name, root } }: { provider: Provider }) {
           </Button>
         )}
       </PageHead>
+      <StorageTabs providers={providers} />
       <p>{texts.backTo(<Link to={folderHref(id, root.path)}>{name}</Link>)}</p>
       <LoadState query={query} label={texts.loading} />
       {items?.length === 0 && (
@@ -112,6 +127,22 @@ function Trash({ provider: { id, name, root } }: { provider: Provider }) {
         </Confirm>
       )}
     </main>
+  )
+}
+
+/** Each storage has its own trash. */
+function StorageTabs({ providers }: { providers: readonly Provider[] }) {
+  const storages = [...new Map(providers.map(provider => [provider.id, provider])).values()]
+  if (storages.length < 2) return null
+  return (
+    <nav className="tabs" aria-label={fileTexts.storages}>
+      {storages.map(({ id, name, type }) => (
+        <NavLink key={id} to={trashHref(id)} className={({ isActive }) => `tab${isActive ? ' current' : ''}`}>
+          <StorageLogo type={type.type} />
+          {name}
+        </NavLink>
+      ))}
+    </nav>
   )
 }
 

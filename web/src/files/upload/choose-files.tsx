@@ -11,6 +11,26 @@ export function chooseFiles(): void {
   document.getElementById(fileInputId)?.click()
 }
 
+/** The input of a page without the buttons. */
+export function UploadInput({ onFiles }: { onFiles: (files: FileSelection) => void }) {
+  return (
+    <input
+      id={fileInputId}
+      type="file"
+      multiple
+      hidden
+      aria-label={texts.filesToUpload}
+      onChange={({ currentTarget }) => takeFiles(currentTarget, onFiles)}
+    />
+  )
+}
+
+/** Passes on what a person has chosen. The input is reset so that the same files can be chosen again. */
+export function takeFiles(input: HTMLInputElement, onFiles: (files: FileSelection) => void): void {
+  if (input.files) onFiles(filesOfInput(input.files))
+  input.value = ''
+}
+
 /** The buttons that choose files, or a folder with its files. */
 export function UploadButtons(props: {
   filesText: string
@@ -18,39 +38,25 @@ export function UploadButtons(props: {
   onFiles: (files: FileSelection) => void
 }) {
   const { filesText, folderText, onFiles } = props
-  const files = useRef<HTMLInputElement>(null)
   const folder = useRef<HTMLInputElement>(null)
-  const take = (input: HTMLInputElement) => {
-    if (input.files) onFiles(filesOfInput(input.files))
-    // The input is reset so that the same files can be chosen again.
-    input.value = ''
-  }
   return (
     <>
-      <Button variant="primary" onPress={() => files.current?.click()}>
+      <Button variant="primary" onPress={chooseFiles}>
         <Icon name="upload" />
         {filesText}
       </Button>
       <Button className="upload-folder" onPress={() => folder.current?.click()}>
-        <Icon name="folder" />
+        <Icon name="upload-folder" />
         {folderText}
       </Button>
-      <input
-        ref={files}
-        id={fileInputId}
-        type="file"
-        multiple
-        hidden
-        aria-label={texts.filesToUpload}
-        onChange={event => take(event.currentTarget)}
-      />
+      <UploadInput onFiles={onFiles} />
       <input
         ref={folder}
         type="file"
         hidden
         aria-label={texts.folderToUpload}
         {...{ webkitdirectory: '' }}
-        onChange={event => take(event.currentTarget)}
+        onChange={({ currentTarget }) => takeFiles(currentTarget, onFiles)}
       />
     </>
   )

@@ -1,34 +1,33 @@
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { Link } from 'react-router'
-import { childPath, type StorageLocation } from '../api/locations.ts'
-import { usePermissions } from '../api/session.ts'
-import { texts as auditTexts } from '../texts/audit.ts'
-import { common } from '../texts/common.ts'
-import { texts } from '../texts/files.tsx'
-import { formatBytes, formatMinute } from '../texts/format.ts'
-import { texts as quotaTexts } from '../texts/quotas.ts'
-import { Button } from '../ui/button.tsx'
-import { CopyButton } from '../ui/copy-button.tsx'
-import { Dialog, DialogEnd } from '../ui/dialog.tsx'
-import { ErrorBox } from '../ui/error-box.tsx'
-import { Loading } from '../ui/loading.tsx'
-import { QuotaBars, type QuotaUsage } from '../ui/quota-bars.tsx'
-import { QuotaDialog } from '../ui/quota-dialog.tsx'
-import { type Entry, folderUsage } from './operations.ts'
-import { Protection } from './protection.tsx'
+import { childPath, type StorageLocation } from '../../api/locations.ts'
+import { usePermissions } from '../../api/session.ts'
+import { texts as auditTexts } from '../../texts/audit.ts'
+import { common } from '../../texts/common.ts'
+import { texts } from '../../texts/files.tsx'
+import { formatBytes, formatMinute } from '../../texts/format.ts'
+import { texts as quotaTexts } from '../../texts/quotas.ts'
+import { Button } from '../../ui/button.tsx'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { ErrorBox } from '../../ui/error-box.tsx'
+import { Loading } from '../../ui/loading.tsx'
+import { QuotaBars, type QuotaUsage } from '../../ui/quota-bars.tsx'
+import { QuotaDialog } from '../../ui/quota-dialog.tsx'
+import { type Entry, folderUsage } from '../operations.ts'
+import { Protection } from '../protection.tsx'
 import './details.css'
-import { ask } from '../api/client.ts'
-import { graphql, type ResultOf } from '../api/graphql.ts'
+import { ask } from '../../api/client.ts'
+import { graphql, type ResultOf } from '../../api/graphql.ts'
 
-/** Shows what is known about an entry. */
-export function DetailsDialog({
+/** What is known about an entry. The dialog and the panel show it. */
+export function EntryDetails({
   folder,
   entry,
   storage,
   href,
   onVersions,
-  onClose,
+  onLeave,
 }: {
   folder: StorageLocation
   entry: Entry
@@ -37,7 +36,8 @@ export function DetailsDialog({
   /** The address of the entry in the console. */
   href: string
   onVersions: () => void
-  onClose: () => void
+  /** Called when the person goes to another page. */
+  onLeave: () => void
 }) {
   const { isAdmin } = usePermissions()
   const location = { ...folder, path: childPath(folder.path, entry.name) }
@@ -49,34 +49,31 @@ export function DetailsDialog({
     gcTime: 0,
   })
   return (
-    <Dialog title={entry.name} size="large" onClose={onClose}>
-      <div className="details">
-        <dl className="details-facts">
-          <Fact title={texts.storage}>{storage}</Fact>
-          <Fact title={texts.path} copy={<CopyButton text={location.path} label={texts.copyPath} />}>
-            <span className="mono">{location.path}</span>
+    <div className="details">
+      <dl className="details-facts">
+        <Fact title={texts.storage}>{storage}</Fact>
+        <Fact title={texts.path} copy={<CopyButton text={location.path} label={texts.copyPath} />}>
+          <span className="mono">{location.path}</span>
+        </Fact>
+        <Fact title={texts.link} copy={<CopyButton text={link} label={texts.copyLink} />}>
+          {texts.linkHelp}
+        </Fact>
+        {data && <FileFacts details={data} />}
+        {data && <Protection location={location} lock={data.lock} hold={data.hold} onChange={() => void refetch()} />}
+        {!isFolder && (
+          <Fact title={texts.versions} copy={<Button onPress={onVersions}>{texts.showVersions}</Button>}>
+            {texts.versionsHelp}
           </Fact>
-          <Fact title={texts.link} copy={<CopyButton text={link} label={texts.copyLink} />}>
-            {texts.linkHelp}
-          </Fact>
-          {data && <FileFacts details={data} />}
-          {data && <Protection location={location} lock={data.lock} hold={data.hold} onChange={() => void refetch()} />}
-          {!isFolder && (
-            <Fact title={texts.versions} copy={<Button onPress={onVersions}>{texts.showVersions}</Button>}>
-              {texts.versionsHelp}
-            </Fact>
-          )}
-          {isFolder && <FolderFacts folder={location} />}
-          {data?.__typename === 'Folder' && (
-            <FolderQuota name={entry.name} folder={location} quota={data.quotaRule} onChange={refetch} />
-          )}
-        </dl>
-        {error && <ErrorBox error={error} retry={refetch} />}
-        {!data && !error && <Loading label={common.loading} />}
-        {isAdmin && <History location={location} onLeave={onClose} />}
-      </div>
-      <DialogEnd onClose={onClose} />
-    </Dialog>
+        )}
+        {isFolder && <FolderFacts folder={location} />}
+        {data?.__typename === 'Folder' && (
+          <FolderQuota name={entry.name} folder={location} quota={data.quotaRule} onChange={refetch} />
+        )}
+      </dl>
+      {error && <ErrorBox error={error} retry={refetch} />}
+      {!data && !error && <Loading label={common.loading} />}
+      {isAdmin && <History location={location} onLeave={onLeave} />}
+    </div>
   )
 }
 

@@ -1,0 +1,84 @@
+import { Suspense, useRef, useState } from 'react'
+import { useNavigate } from 'react-router'
+import { useSession } from '../../api/session.ts'
+import { lazyPart } from '../../lib/load-part.ts'
+import { texts } from '../../texts/app.tsx'
+import { common } from '../../texts/common.ts'
+import { Avatar } from '../../ui/avatar.tsx'
+import { setTheme, type Theme, useTheme } from '../../ui/theme.ts'
+
+const ActionMenu = lazyPart(async () => (await import('../../ui/menu.tsx')).ActionMenu)
+
+const themes: readonly { id: Theme; icon: 'light' | 'dark' | 'system' }[] = [
+  { id: 'light', icon: 'light' },
+  { id: 'dark', icon: 'dark' },
+  { id: 'system', icon: 'system' },
+]
+
+/** The menu of the person: who they are, their settings, the colors, and the way out. */
+export function AccountMenu({ onSignOut }: { onSignOut: () => void }) {
+  const { user } = useSession().viewer
+  const navigate = useNavigate()
+  const theme = useTheme()
+  const [isOpen, setOpen] = useState(false)
+  const button = useRef<HTMLButtonElement>(null)
+  const name = user.name ?? user.email
+  return (
+    <>
+      <button
+        ref={button}
+        type="button"
+        className="avatar-button"
+        aria-label={texts.account}
+        aria-haspopup="menu"
+        aria-expanded={isOpen}
+        title={user.email}
+        onClick={() => setOpen(true)}
+      >
+        <Avatar name={name} />
+      </button>
+      {isOpen && (
+        <Suspense>
+          <ActionMenu
+            anchor={button}
+            label={texts.account}
+            placement="bottom end"
+            head={
+              <div className="menu-head account-head">
+                <Avatar name={name} />
+                <div>
+                  <div className="account-name">{name}</div>
+                  {user.name !== null && <div className="help">{user.email}</div>}
+                </div>
+              </div>
+            }
+            groups={[
+              {
+                actions: [
+                  {
+                    id: 'profile',
+                    label: texts.yourSettings,
+                    icon: 'settings',
+                    run: () => void navigate('/settings/profile'),
+                  },
+                ],
+              },
+              {
+                title: texts.theme,
+                chosen: theme,
+                actions: themes.map(({ id, icon }) => ({
+                  id,
+                  label: texts.themes[id],
+                  icon,
+                  run: () => setTheme(id),
+                })),
+              },
+              { actions: [{ id: 'sign-out', label: common.signOut, icon: 'sign-out', run: onSignOut }] },
+            ]}
+            onClose={() => setOpen(false)}
+          />
+        </Suspense>
+      )}
+    </>
+  )
+}

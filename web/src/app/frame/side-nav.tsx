@@ -1,0 +1,79 @@
+/** The navigation at the side of every page: the storages with their folders, and the pages that are about all of them. */
+import type { ReactNode } from 'react'
+import { NavLink, useLocation } from 'react-router'
+import { usePermissions } from '../../api/session.ts'
+import { trashHref } from '../../files/addresses.ts'
+import { useOpenFolder } from '../../files/tree/open-folder.ts'
+import { StorageTree } from '../../files/tree/tree.tsx'
+import { texts } from '../../texts/app.tsx'
+import { Icon, type IconName } from '../../ui/icons.tsx'
+
+export function SideNav({ onGo }: { onGo?: () => void }) {
+  const { canRead, canWrite } = usePermissions()
+  const { pathname } = useLocation()
+  const openFolder = useOpenFolder()
+  const go = onGo ?? (() => {})
+  return (
+    <nav className="main-nav" aria-label={texts.mainNavigation}>
+      <Item to="/files" icon="home" isCurrent={pathname === '/files'} onGo={go}>
+        {texts.homePage}
+      </Item>
+      {canRead && (
+        <>
+          <Item to="/recent" icon="clock" onGo={go}>
+            {texts.recent}
+          </Item>
+          <Item to="/shares" icon="share" onGo={go}>
+            {texts.sharedByMe}
+          </Item>
+          <Item to="/jobs" icon="jobs" onGo={go}>
+            {texts.jobs}
+          </Item>
+          {canWrite && (
+            <Item
+              to={openFolder ? trashHref(openFolder.providerId) : '/trash'}
+              icon="trash"
+              isCurrent={pathname.startsWith('/trash')}
+              onGo={go}
+            >
+              {texts.trash}
+            </Item>
+          )}
+          <StorageTree onOpen={go} />
+        </>
+      )}
+      <div className="main-nav-end">
+        <Item to="/settings" icon="settings" onGo={go}>
+          {texts.settings}
+        </Item>
+      </div>
+    </nav>
+  )
+}
+
+function Item({
+  to,
+  icon,
+  isCurrent,
+  onGo,
+  children,
+}: {
+  to: string
+  icon: IconName
+  /** By default, the address decides. */
+  isCurrent?: boolean
+  onGo: () => void
+  children: ReactNode
+}) {
+  return (
+    <NavLink
+      to={to}
+      className={({ isActive }) => `nav-item${(isCurrent ?? isActive) ? ' current' : ''}`}
+      end={isCurrent !== undefined}
+      onClick={onGo}
+    >
+      <Icon name={icon} />
+      <span>{children}</span>
+    </NavLink>
+  )
+}

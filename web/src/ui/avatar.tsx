@@ -1,0 +1,22 @@
+/** The initials of a person, in a color that stays the same for the same person. */
+export function Avatar({ name }: { name: string }) {
+  const words = name
+    .split('@', 1)
+    .join('')
+    .split(/[\s._-]+/)
+    .filter(Boolean)
+  const initials = [words[0], words.length > 1 ? words.at(-1) : undefined]
+    .map(word => [...(word ?? '')][0] ?? '')
+    .join('')
+    .toUpperCase()
+  const hue = [...name].reduce((sum, character) => (sum * 31 + (character.codePointAt(0) ?? 0)) % 360, 7)
+  return (
+    // The style sheet writes them, because they are no name.
+    <span
+      className="avatar"
+      aria-hidden="true"
+      data-initials={initials}
+      style={{ background: `hsl(${hue} 45% 36%)` }}
+    />
+  )
+}
