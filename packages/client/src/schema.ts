@@ -940,7 +940,7 @@ export interface File {
 }
 
 /** An order of files. */
-export type FileRank = 'LARGEST' | 'OLDEST'
+export type FileRank = 'LARGEST' | 'NEWEST' | 'OLDEST'
 
 /** A folder. */
 export interface Folder {
