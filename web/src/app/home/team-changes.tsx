@@ -18,12 +18,12 @@ const TeamChangesQuery = graphql(`
   }
 `)
 
-type AuditEvent = ResultOf<typeof TeamChangesQuery>['auditEvents']['nodes'][number]
+type TeamEvent = ResultOf<typeof TeamChangesQuery>['auditEvents']['nodes'][number]
 
 const maxShown = 6
 
-interface Change {
-  event: AuditEvent
+interface TeamChange {
+  event: TeamEvent
   /** The number of changes of the same kind in the same folder, one after the other. */
   count: number
 }
@@ -58,7 +58,7 @@ export function TeamChanges() {
 }
 
 /** One change is named, and several are by their folder. */
-function Subject({ event: { providerId, providerName, path }, count }: Change) {
+function Subject({ event: { providerId, providerName, path }, count }: TeamChange) {
   if (providerId === null || path === null) return providerName
   const folder = parentPath(path)
   const name = folder === '/' ? providerName : nameOfPath(folder)
@@ -71,13 +71,13 @@ function Subject({ event: { providerId, providerName, path }, count }: Change) {
 }
 
 /** Undefined for events that change neither files nor who can see them. */
-function verbOf({ action }: AuditEvent): string | undefined {
+function verbOf({ action }: TeamEvent): string | undefined {
   return action in texts.changes ? texts.changes[action as keyof typeof texts.changes] : undefined
 }
 
-function changesAmong(events: readonly AuditEvent[]): Change[] {
-  const changes: Change[] = []
-  const folderOf = ({ path }: AuditEvent) => path !== null && parentPath(path)
+function changesAmong(events: readonly TeamEvent[]): TeamChange[] {
+  const changes: TeamChange[] = []
+  const folderOf = ({ path }: TeamEvent) => path !== null && parentPath(path)
   for (const event of events) {
     if (verbOf(event) === undefined) continue
     const last = changes.at(-1)

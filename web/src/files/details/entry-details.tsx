@@ -89,7 +89,7 @@ function Fact({ title, copy, children }: { title: string; copy?: ReactNode; chil
   )
 }
 
-function FileFacts({ details }: { details: EntryDetails }) {
+function FileFacts({ details }: { details: EntryFacts }) {
   const { modifiedAt } = details
   const modified = modifiedAt && <Fact title={texts.modified}>{formatMinute(modifiedAt)}</Fact>
   if (details.__typename !== 'File') return modified
@@ -207,11 +207,11 @@ const HistoryQuery = graphql(`
   }
 `)
 
-type EntryDetails = ResultOf<typeof DetailsQuery>['entry']
+type EntryFacts = ResultOf<typeof DetailsQuery>['entry']
 type HistoryEvent = ResultOf<typeof HistoryQuery>['auditEvents']['nodes'][number]
 
 /** @throws StowageError */
-async function entryDetails(entry: StorageLocation, signal: AbortSignal): Promise<EntryDetails> {
+async function entryDetails(entry: StorageLocation, signal: AbortSignal): Promise<EntryFacts> {
   return (await ask(DetailsQuery, { ...entry }, { signal })).entry
 }
 
