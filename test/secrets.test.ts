@@ -407,6 +407,14 @@ t.test('no secret is printed, returned or stored in plain text', async t => {
   const test = (id: string) =>
     graphql(url, 'mutation ($id: ID!) { testProvider(id: $id) { status statusReason config } }', { id }, owner)
   const local = (await connect('local', { root: files })).provider.id
+  const encryption = {
+    password: secret('password of an encrypted storage', random('vault-password-')),
+    salt: secret('salt of an encrypted storage', random('vault-salt-')),
+  }
+  const vault = { type: 'memory', name: 'vault', config: {}, encryption }
+  const { id: vaultId } = (await graphql(url, connectDocument, { input: vault }, owner)).data.connectProvider.provider
+  await test(vaultId)
+  await graphql(url, connectDocument, { input: { ...vault, encryption: { ...encryption, suffix: 'wrong' } } }, owner)
 
   const sharePassword = secret('password of a share', random('share-password-'))
   const wrongSharePassword = secret('wrong password of a share', random('wrong-share-password-'))

@@ -15,6 +15,7 @@ export const entries = [
   'src/start/server-process',
   'src/services/catalogue/content/extractor/process',
   'src/services/thumbnails/decoder/process',
+  'src/storage/encryption/thread',
   'adapters/contract',
   'adapters/conformance/index',
   'adapters/bases/plain/index',

@@ -26,6 +26,7 @@ export type Purpose =
 /** The kinds of values that are stored encrypted. `db/sealed.ts` lists the columns, so that a rotation covers all of them. */
 export type SealedKind =
   | 'provider'
+  | 'encryption'
   | 'tokens'
   | 'consent'
   | 'upload'
@@ -63,6 +64,7 @@ const macBytes = 16
 /** Additional authenticated data, so that a sealed value cannot be opened in another row. */
 const contextOf: Record<SealedKind, (id: string) => string> = {
   provider: id => id,
+  encryption: id => `encryption:${id}`,
   tokens: id => `${id}/tokens`,
   consent: id => id,
   upload: id => `upload:${id}`,

@@ -1,7 +1,7 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Change, Database } from './client.ts'
 import { batched, prepareLookups } from './lookups.ts'
-import type { ProviderStatus, Schema } from './schema.ts'
+import type { EncryptionSettings, ProviderStatus, Schema } from './schema.ts'
 
 /** A connected storage provider as stored. */
 export interface ProviderRecord {
@@ -25,6 +25,9 @@ export interface ProviderRecord {
   versionCount: number | null
   /** Days that earlier versions are kept; null leaves it to the server. */
   versionDays: number | null
+  /** How names and contents are encrypted; null if they are not. */
+  encryption: EncryptionSettings | null
+  sealedEncryption: Buffer | null
   createdAt: Date
 }
 
@@ -40,7 +43,7 @@ export type NewProvider = Pick<
   ProviderRecord,
   'workspaceId' | 'id' | 'type' | 'name' | 'slug' | 'config' | 'sealedSecrets' | 'status' | 'statusReason'
 > &
-  Partial<Pick<ProviderRecord, 'versionCount' | 'versionDays'>>
+  Partial<Pick<ProviderRecord, 'versionCount' | 'versionDays' | 'encryption' | 'sealedEncryption'>>
 
 /** Returns null if the slug is taken. */
 export async function insertProvider(db: Change, values: NewProvider): Promise<ProviderRecord | null> {
@@ -58,6 +61,8 @@ export async function insertProvider(db: Change, values: NewProvider): Promise<P
       status_reason: values.statusReason,
       version_count: values.versionCount ?? null,
       version_days: values.versionDays ?? null,
+      encryption: values.encryption ? JSON.stringify(values.encryption) : null,
+      encryption_secrets: values.sealedEncryption ?? null,
     })
     .onConflict(conflict => conflict.columns(['workspace_id', 'slug']).doNothing())
     .returningAll()
@@ -242,6 +247,8 @@ function toProvider(row: Selectable<Schema['providers']>): ProviderRecord {
     trashDays: row.trash_days,
     versionCount: row.version_count,
     versionDays: row.version_days,
+    encryption: row.encryption,
+    sealedEncryption: row.encryption_secrets,
     createdAt: row.created_at,
   }
 }

@@ -627,7 +627,25 @@ interface ProviderTable {
   version_count: ColumnType<number | null, number | null | undefined, number | null>
   /** Null is the default of the server. */
   version_days: ColumnType<number | null, number | null | undefined, number | null>
+  /** How names and contents are encrypted; null if they are not. */
+  encryption: ColumnType<EncryptionSettings | null, string | null | undefined, never>
+  /** The password and the salt, as encrypted JSON. */
+  encryption_secrets: ColumnType<Buffer | null, Buffer | null | undefined, Buffer>
   created_at: CreatedAt
+}
+
+export const nameEncryptions = ['STANDARD', 'OFF'] as const
+export type NameEncryption = (typeof nameEncryptions)[number]
+export const encodings = ['BASE32', 'BASE64', 'BASE32768'] as const
+export type NameEncoding = (typeof encodings)[number]
+
+/** The settings of an encrypted storage that are no secrets. They never change. */
+export interface EncryptionSettings {
+  names: NameEncryption
+  encoding: NameEncoding
+  encryptFolderNames: boolean
+  /** What the name of a file ends with if names are not encrypted. May be empty. */
+  suffix: string
 }
 
 interface OAuthStateTable {

@@ -23,6 +23,7 @@ interface SealedColumn {
 
 const columns: Record<SealedKind, SealedColumn> = {
   provider: { table: 'providers', column: 'secrets', id: sql`id::text`, isRow: id => sql`id = ${id}` },
+  encryption: { table: 'providers', column: 'encryption_secrets', id: sql`id::text`, isRow: id => sql`id = ${id}` },
   tokens: {
     table: 'provider_tokens',
     column: 'sealed',

@@ -9,6 +9,7 @@ import { AppError } from '../errors.ts'
 import type { ActiveGrants } from './active-grants.ts'
 import type { Config } from './config.ts'
 import { createContentTracker } from './content-tracker.ts'
+import type { Encryption, EncryptionSecrets } from './encryption/index.ts'
 import { isClosedAddress } from './network/index.ts'
 import { createProviderOpener, type OpenedProvider } from './open-provider.ts'
 import { createProviderCache, type FindRecord } from './provider-cache.ts'
@@ -50,18 +51,21 @@ export interface Storage {
   /** Calls a provider for something other than content. @throws UNAVAILABLE after the metadata timeout; BACK_END_FAULT and others */
   ask<T>(signal: AbortSignal | null, call: (call: Call) => Promise<T>): Promise<T>
   /**
-   * Opens a configuration that is not in use, with the tokens of `record`, and closes it after `use`. `use` calls the provider
-   * only through `ask`.
+   * Opens a configuration that is not in use, and closes it after `use`. `use` calls the provider only through `ask`.
+   * @param options.record whose tokens are used
+   * @param options.isNew the provider is new: see `open`
    */
   tryOut<T>(
     adapter: Adapter,
     config: Config,
     use: (provider: StorageProvider) => Promise<T>,
-    record?: ProviderRecord,
+    options: { record?: ProviderRecord | undefined; encryption: Encryption | null; isNew?: boolean },
   ): Promise<T>
   readonly tokens: TokenStore
   /** Returns the configuration with its secrets. @throws UNAVAILABLE if they were encrypted with another server secret */
   config(record: ProviderRecord): Config
+  /** Returns how the provider is encrypted, with the secrets; null if it is not. @throws as `config` */
+  encryption(record: ProviderRecord): Encryption | null
   /** Closes a disconnected provider after an hour, because transfers may still use it. */
   forget(providerId: string): void
   /** Closes all providers. The storage cannot be used afterwards. */
@@ -128,8 +132,10 @@ export function createStorage(options: StorageOptions): Storage {
 
   async function openStored(record: ProviderRecord, resources: DisposableStack): Promise<OpenedProvider> {
     const [adapter, settings] = [adapterOf(record), config(record)]
-    resources.use(redaction.hold(...Object.values(adapter.rules.split(settings).secret)))
-    return await opener.open(adapter, settings, record, provider => statusReports.followed(provider, record))
+    const encrypted = encryption(record)
+    resources.use(redaction.hold(...Object.values(adapter.rules.split(settings).secret), ...secretsOf(encrypted)))
+    const follow = (provider: StorageProvider) => statusReports.followed(provider, record)
+    return await opener.open(adapter, settings, { record, encryption: encrypted, follow })
   }
 
   function adapterOf(record: ProviderRecord): Adapter {
@@ -144,10 +150,22 @@ export function createStorage(options: StorageOptions): Storage {
   }
 
   function config(record: ProviderRecord): Config {
+    const secret = unsealed<Config>('provider', record.id, record.sealedSecrets) ?? {}
+    redacted.put(record.id, ...Object.values(secret))
+    return { ...record.config, ...secret }
+  }
+
+  function encryption({ id, encryption, sealedEncryption }: ProviderRecord): Encryption | null {
+    const secret = unsealed<EncryptionSecrets & Config>('encryption', id, sealedEncryption)
+    if (!encryption || !secret) return null
+    redacted.put(encryptionOf(id), ...Object.values(secret))
+    return { ...encryption, ...secret }
+  }
+
+  /** @throws UNAVAILABLE */
+  function unsealed<T extends Config>(kind: 'provider' | 'encryption', id: string, sealed: Buffer | null): T | null {
     try {
-      const secret = record.sealedSecrets ? JSON.parse(secrets.open('provider', record.id, record.sealedSecrets)) : {}
-      redacted.put(record.id, ...Object.values(secret))
-      return { ...record.config, ...secret }
+      return sealed && JSON.parse(secrets.open(kind, id, sealed))
     } catch (error) {
       if (!(error instanceof SecretMismatch)) throw error
       throw new AppError('UNAVAILABLE', `${error.message} Set that secret, or enter the credentials again.`, {
@@ -174,6 +192,7 @@ export function createStorage(options: StorageOptions): Storage {
     network,
     record,
     config,
+    encryption,
     tokens,
     async readAt(grant) {
       usedAt.set(grant.providerId, performance.now())
@@ -193,10 +212,11 @@ export function createStorage(options: StorageOptions): Storage {
       trashTraits((await cache.get(record)).provider, { own: record.trashDays, usual: trashDays }),
     versionTraits: async record => versions.traitsOf((await cache.get(record)).provider, record),
     ask: (signal, call) => opener.ask(signal, call),
-    async tryOut(adapter, settings, use, record) {
-      using _redaction = redaction.hold(...Object.values(adapter.rules.split(settings).secret))
+    async tryOut(adapter, settings, use, { record = null, encryption, isNew }) {
+      const inConfig = Object.values(adapter.rules.split(settings).secret)
+      using _redaction = redaction.hold(...inConfig, ...secretsOf(encryption))
       try {
-        const { provider, close } = await opener.open(adapter, settings, record ?? null)
+        const { provider, close } = await opener.open(adapter, settings, { record, encryption, isNew })
         try {
           return await use(provider)
         } finally {
@@ -211,6 +231,7 @@ export function createStorage(options: StorageOptions): Storage {
       usedAt.delete(providerId)
       statusReports.forget(providerId)
       redacted.release(providerId)
+      redacted.release(encryptionOf(providerId))
       tokens.forget(providerId)
     },
     async close() {
@@ -219,6 +240,12 @@ export function createStorage(options: StorageOptions): Storage {
       await statusReports.close()
     },
   }
+}
+
+const encryptionOf = (providerId: string) => `${providerId}/encryption`
+
+function secretsOf(encryption: Encryption | null): string[] {
+  return encryption ? [encryption.password, encryption.salt] : []
 }
 
 /** The message for administrators, who can fix the configuration. `fromAdapter` has the message for others. */

@@ -7,6 +7,7 @@ import { type ProviderRecord, setProviderStatus } from '../db/providers.ts'
 import { toAppError } from '../errors.ts'
 import { callAdapter, isStorageError } from './adapter-call.ts'
 import type { Config } from './config.ts'
+import type { Encryption } from './encryption/index.ts'
 import { checkProvider, withHostRules } from './host-rules.ts'
 import { createLocks, type Locks } from './locks.ts'
 import type { Adapter } from './registry.ts'
@@ -22,14 +23,20 @@ export interface OpenedProvider {
 
 export interface ProviderOpener {
   /**
-   * @param record null for a provider that is not stored yet, so has no tokens
-   * @param follow receives the provider of the adapter, and returns it with its calls followed
+   * @param options.record null for a provider that is not stored yet, so has no tokens
+   * @param options.encryption null if nothing is encrypted
+   * @param options.isNew the encryption must decrypt what is there
+   * @param options.follow receives the provider of the adapter, and returns it with its calls followed
    */
   open(
     adapter: Adapter,
     config: Config,
-    record: ProviderRecord | null,
-    follow?: (provider: StorageProvider) => StorageProvider,
+    options: {
+      record: ProviderRecord | null
+      encryption: Encryption | null
+      isNew?: boolean | undefined
+      follow?: (provider: StorageProvider) => StorageProvider
+    },
   ): Promise<OpenedProvider>
   /** Calls a provider for something other than content. @throws UNAVAILABLE after the metadata timeout; BACK_END_FAULT and others */
   ask<T>(signal: AbortSignal | null, call: (call: Call) => Promise<T>, discard?: (late: T) => unknown): Promise<T>
@@ -98,15 +105,29 @@ export function createProviderOpener(options: {
     }
   }
 
+  /** Loads the code for encryption when the first provider needs it. @throws INVALID_CONFIG */
+  async function decrypting(
+    backEnd: StorageProvider,
+    encryption: Encryption,
+    { warn, isNew }: { warn: Host['warn']; isNew: boolean },
+  ): Promise<StorageProvider> {
+    const { requireDecryptable, withEncryption } = await import('./encryption/index.ts')
+    const provider = await withEncryption(backEnd, encryption, warn)
+    if (isNew) await ask(null, call => requireDecryptable(backEnd, provider, call))
+    return provider
+  }
+
   return {
     ask,
     exclusively,
-    async open(adapter, config, record, follow = provider => provider) {
+    async open(adapter, config, { record, encryption, isNew = false, follow = provider => provider }) {
       const ending = new AbortController()
       const host = hostFor(adapter, config, { record, signal: ending.signal })
       const open = async () => checkProvider(await adapter.definition.open(config, host))
       try {
-        const provider = withHostRules(follow(await ask(null, open, late => late.close?.())), host.warn)
+        const backEnd = follow(await ask(null, open, late => late.close?.()))
+        const plain = encryption ? await decrypting(backEnd, encryption, { warn: host.warn, isNew }) : backEnd
+        const provider = withHostRules(plain, host.warn)
         return { provider, warn: host.warn, close: () => close(provider, ending) }
       } catch (error) {
         ending.abort(error)

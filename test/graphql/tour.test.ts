@@ -493,6 +493,14 @@ t.test('every field of the schema works in typical use', async t => {
   )
   t.same(await ask('mutation ($id: ID!) { emptyTrash(providerId: $id) }', { id: providerId }), { emptyTrash: true })
 
+  const connecting = `mutation ($input: ConnectProviderInput!) {
+    connectProvider(input: $input) { provider { id encryption { names encoding encryptFolderNames suffix } } }
+  }`
+  const vault = { type: 'memory', name: 'Vault', config: {}, encryption: { password: 'secret', encoding: 'BASE64' } }
+  const { provider: encrypted } = (await ask(connecting, { input: vault })).connectProvider
+  t.same(encrypted.encryption, { names: 'STANDARD', encoding: 'BASE64', encryptFolderNames: true, suffix: '.bin' })
+  await ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: encrypted.id })
+
   const versions =
     'mutation ($id: ID!) { updateProvider(input: { id: $id, versionCount: 5, versionDays: 9 }) { versionCount versionDays versions { count days isOneStep } } }'
   t.same(await ask(versions, { id: providerId }), {

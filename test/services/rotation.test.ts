@@ -1,5 +1,5 @@
 /** Rotating STOWAGE_SECRET: everything works with both secrets, and afterwards the old one is useless. */
-import { rename, rm, stat } from 'node:fs/promises'
+import { mkdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TOTP } from 'otpauth'
 import t, { type Test } from 'tap'
@@ -86,8 +86,14 @@ async function signInAt(app: TestApp, token: string, issuerId: string): Promise<
 t.test('everything signed or encrypted with the old secret survives its rotation', async t => {
   const { app: first, fake, token, connectDrive } = await start(t)
   const { key } = await first.createKey(token, { name: 'k', scopes: ['admin'] })
-  const local = await first.connectProvider(token, 'local', { root: first.folder })
+  const [root, vaultRoot] = [join(first.folder, 'local'), join(first.folder, 'vault')]
+  for (const folder of [root, vaultRoot]) await mkdir(folder)
+  const local = await first.connectProvider(token, 'local', { root })
   for (const name of ['a', 'b']) await first.upload(token, local, `/${name}`, name)
+  const encryption = { password: 'of the vault' }
+  const vaultInput = { type: 'local', name: 'Vault', config: { root: vaultRoot }, encryption }
+  const vault: string = (await first.ask(connect, { input: vaultInput }, token)).connectProvider.provider.id
+  await first.upload(token, vault, '/secret', 'in the vault')
   const drive = await connectDrive()
   t.equal((await new ConsentBrowser().consent(drive.authorizationUrl)).status, 200)
   const driveId = drive.provider.id
@@ -200,6 +206,7 @@ t.test('everything signed or encrypted with the old secret survives its rotation
 
   await t.test('afterwards the new secret is sufficient', async t => {
     const last = await first.replica({ secret: secretB })
+    t.equal(await (await last.download(key, vault, '/secret')).text(), 'in the vault')
     const { errors } = await last.graphql('{ me { email } }', {}, token)
     t.match(
       errors,

@@ -381,6 +381,8 @@ export type ConflictBehavior = 'FAIL' | 'RENAME' | 'REPLACE'
 export interface ConnectProviderInput {
   /** The configuration, which must match the type's `configSchema`. */
   config: unknown
+  /** Encrypts everything that the back end stores. By default, nothing is encrypted. It cannot change later. */
+  encryption?: EncryptionInput | null
   /** The display name, with 1 to 200 characters. */
   name: string
   /** The name in the addresses of WebDAV and S3, with 3 to 63 characters: lowercase ASCII letters, digits, and hyphens between them. By default, it is made from the name. */
@@ -828,6 +830,22 @@ export interface DuplicateEdge {
   cursor: string
   /** The entry of the list. */
   node: Duplicate
+}
+
+/** The encryption of a provider, in the format of `rclone crypt`. Keep the password, the salt and the settings somewhere else, too: they are never shown again, and without them nobody can read the files. */
+export interface EncryptionInput {
+  /** How encrypted names are written. */
+  encoding?: NameEncoding | null
+  /** Whether names of folders are encrypted, too, if names are. */
+  encryptFolderNames?: boolean | null
+  /** Whether names are encrypted. */
+  names?: NameEncryption | null
+  /** The password, with 1 to 1024 characters. */
+  password: string
+  /** A second password, with up to 1024 characters, which rclone calls `password2`. Without it, everybody who has guessed the password of one storage can try it on all others at no cost. */
+  salt?: string | null
+  /** What the names of files end with if names are not encrypted, or `none`. */
+  suffix?: string | null
 }
 
 /** The lock to end. */
@@ -1404,6 +1422,12 @@ export interface MoveInput {
   toProviderId?: string | null
 }
 
+/** How encrypted names are written. */
+export type NameEncoding = 'BASE32' | 'BASE64' | 'BASE32768'
+
+/** Whether the names of an encrypted provider are encrypted. */
+export type NameEncryption = 'OFF' | 'STANDARD'
+
 /** The position of a page in its list. */
 export interface PageInfo {
   __typename: 'PageInfo'
@@ -1462,6 +1486,19 @@ export interface ProviderCapabilities {
   serverSideCopy: boolean
   /** Whether the back end moves and renames in one step. */
   serverSideMove: boolean
+}
+
+/** How a provider is encrypted. The password and the salt are not shown. */
+export interface ProviderEncryption {
+  __typename: 'ProviderEncryption'
+  /** How encrypted names are written. */
+  encoding: NameEncoding
+  /** Whether names of folders are encrypted, too, if names are. */
+  encryptFolderNames: boolean
+  /** Whether names are encrypted. */
+  names: NameEncryption
+  /** What the names of files end with if names are not encrypted. Empty for `none`. */
+  suffix: string
 }
 
 /** One accessible folder of a provider. */
@@ -2006,6 +2043,8 @@ export interface StorageProvider {
   config: unknown
   /** The time at which the provider was connected. */
   createdAt: string
+  /** How the provider encrypts what the back end stores; null if it does not. */
+  encryption: ProviderEncryption | null
   /** The permanent ID of the provider. */
   id: string
   /** The limits of jobs at the provider. */

@@ -27,6 +27,7 @@ import type { CatalogueMode } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
 import { fromAdapter } from '../../storage/adapter-call.ts'
 import type { Config } from '../../storage/config.ts'
+import type { Encryption } from '../../storage/encryption/index.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Adapter } from '../../storage/registry.ts'
 import { needsAuthorization } from '../../storage/tokens.ts'
@@ -37,6 +38,7 @@ import { cut } from '../audit/event.ts'
 import type { Audit } from '../audit/index.ts'
 import { parseName } from '../input.ts'
 import type { ResumableUploads } from '../uploads/index.ts'
+import { type EncryptionInput, parseEncryption, settingsOf } from './encryption.ts'
 import {
   awaitingConsent,
   type Capabilities,
@@ -86,7 +88,8 @@ export function createProviders(options: {
    * the next call opens it again.
    */
   async function reopen(record: ProviderRecord): Promise<void> {
-    await storage.tryOut(adapterOf(record.type), storage.config(record), testRoot, record)
+    const options = { record, encryption: storage.encryption(record) }
+    await storage.tryOut(adapterOf(record.type), storage.config(record), testRoot, options)
     await storage
       .provider(record)
       .then(testRoot)
@@ -96,10 +99,16 @@ export function createProviders(options: {
   /** Checks a configuration without contacting the back end, which needs consent first. */
   async function checkConfig(adapter: Adapter, config: Config): Promise<void> {
     await storage
-      .tryOut(adapter, config, async () => {})
+      .tryOut(adapter, config, async () => {}, { encryption: null })
       .catch(error => {
         if (!(error instanceof AppError) || error.reason !== 'NEEDS_RECONNECT') throw error
       })
+  }
+
+  function sealEncryption(id: string, encryption: Encryption) {
+    const { password, salt } = encryption
+    const sealedEncryption = secrets.seal('encryption', id, JSON.stringify({ password, salt }))
+    return { encryption: settingsOf(encryption), sealedEncryption }
   }
 
   function seal(id: string, adapter: Adapter, config: Config) {
@@ -197,7 +206,13 @@ export function createProviders(options: {
      */
     connect(
       viewer: Viewer | null,
-      input: { type: string; name: string; slug?: string | null | undefined; config: unknown } & VersionInput,
+      input: {
+        type: string
+        name: string
+        slug?: string | null | undefined
+        config: unknown
+        encryption?: EncryptionInput | null | undefined
+      } & VersionInput,
     ): Promise<ProviderRecord> {
       const details = { type: cut(input.type) }
       return audit.recorded(viewer, 'PROVIDER_CONNECT', { providerName: cut(input.name), details }, async recording => {
@@ -207,8 +222,11 @@ export function createProviders(options: {
         const versions = parseVersionSettings(input)
         const adapter = adapterOf(input.type)
         const config = adapter.rules.parse(input.config)
+        const encryption = input.encryption == null ? null : parseEncryption(input.encryption)
+        if (encryption) recording.add({ details: { encryption: settingsOf(encryption) } })
         const awaitsConsent = needsAuthorization(adapter.definition.oauth, config)
-        await (awaitsConsent ? checkConfig(adapter, config) : storage.tryOut(adapter, config, testRoot))
+        const options = { encryption, isNew: true }
+        await (awaitsConsent ? checkConfig(adapter, config) : storage.tryOut(adapter, config, testRoot, options))
         const id = randomUUID()
         recording.add({ location: { providerId: id }, providerName: name })
         return recording.commit(change =>
@@ -221,6 +239,7 @@ export function createProviders(options: {
               name,
               ...versions,
               ...seal(id, adapter, config),
+              ...(encryption && sealEncryption(id, encryption)),
               ...(awaitsConsent ? awaitingConsent : { status: 'CONNECTED', statusReason: null }),
             },
             slug,
@@ -297,7 +316,10 @@ export function createProviders(options: {
         // Only a test shows whether the consent covers the new configuration.
         await (awaitsConsent
           ? checkConfig(adapter, config)
-          : storage.tryOut(adapter, config, testRoot, isMoved ? undefined : record))
+          : storage.tryOut(adapter, config, testRoot, {
+              record: isMoved ? undefined : record,
+              encryption: storage.encryption(record),
+            }))
         recording.add({ details: { config: propertiesOf(input.config).map(cut) } })
         return commit(async change => {
           const updated = await updateProvider(change, record, {

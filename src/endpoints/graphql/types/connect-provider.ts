@@ -14,6 +14,7 @@ import { backEndCost } from '../cost.ts'
 import { StorageProviderRef } from '../refs.ts'
 import { at } from '../rules.ts'
 import { CatalogueModeEnum } from './catalogue.ts'
+import { EncryptionInputType } from './encryption.ts'
 
 /** Mutations that connect, change and disconnect providers. */
 
@@ -59,6 +60,11 @@ const ConnectProviderInput = builder.inputType('ConnectProviderInput', {
     }),
     versionCount: t.int({ description: versionCount }),
     versionDays: t.int({ description: versionDays }),
+    encryption: t.field({
+      type: EncryptionInputType,
+      description:
+        'Encrypts everything that the back end stores. By default, nothing is encrypted. It cannot change later.',
+    }),
   }),
 })
 

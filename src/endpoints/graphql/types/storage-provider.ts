@@ -6,6 +6,7 @@ import type { Capabilities, TrashTraits, VersionTraits } from '../../../services
 import { builder } from '../builder.ts'
 import { backEndCost, providersCost } from '../cost.ts'
 import { FolderRef, ProviderTypeRef, StorageProviderRef } from '../refs.ts'
+import { ProviderEncryption } from './encryption.ts'
 
 ProviderTypeRef.implement({
   description: 'A type of back end. If its adapter is no longer installed, only `type` is known.',
@@ -224,6 +225,11 @@ StorageProviderRef.implement({
       authScopes: { scope: 'read' },
       resolve: ({ id }, _args, { services, viewer }) =>
         services.files.tops(viewer, id).map(({ path }) => formatPath(path)),
+    }),
+    encryption: t.expose('encryption', {
+      type: ProviderEncryption,
+      nullable: true,
+      description: 'How the provider encrypts what the back end stores; null if it does not.',
     }),
     createdAt: t.expose('createdAt', {
       type: 'DateTime',
