@@ -19,6 +19,7 @@ t.test('the doctor finds what is wrong beside a running server, and changes noth
     STOWAGE_DATA: join(folder, 'data'),
     STOWAGE_LOCAL_ROOTS: files,
     STOWAGE_CATALOGUE_HOURS: '0',
+    STOWAGE_SFTP_ADDRESS: '127.0.0.1:0',
     PORT: '0',
   }
 
@@ -42,6 +43,7 @@ t.test('the doctor finds what is wrong beside a running server, and changes noth
     /^✓ Database: PostgreSQL \d+.* responds in/m,
     /^✓ Clock: /m,
     /^✓ Secret: It decrypts all stored credentials\.$/m,
+    /^✓ SFTP: The host keys are SHA256:[\w+/]{43} \(ecdsa-sha2-nistp256\) and SHA256:[\w+/]{43} \(ssh-ed25519\)\.$/m,
     /^✓ Storage "Team disk": Its back end \(local\) responds\.$/m,
   ])
     t.match(healthy.stdout, line)

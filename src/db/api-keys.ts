@@ -32,6 +32,8 @@ export interface ApiKey {
   lastUsedAt: Date | null
   /** An application has connected with OAuth: see `db/connections.ts`. */
   isConnection: boolean
+  /** The public key of SSH that opens SFTP with the rights of the key; null for none. */
+  publicKey: Buffer | null
 }
 
 const keyColumns = [
@@ -46,6 +48,7 @@ const keyColumns = [
   'api_keys.revoked_at',
   'api_keys.last_used_at',
   'api_keys.is_connection',
+  'api_keys.public_key',
 ] as const
 
 type KeyRow = Omit<Selectable<Schema['api_keys']>, 'workspace_id' | 'key_hash'>
@@ -63,6 +66,7 @@ function toApiKey(row: KeyRow): ApiKey {
     revokedAt: row.revoked_at,
     lastUsedAt: row.last_used_at,
     isConnection: row.is_connection,
+    publicKey: row.public_key,
   }
 }
 
@@ -72,6 +76,7 @@ export async function insertApiKey(
   values: Pick<ApiKey, 'userId' | 'name' | 'displayPrefix' | 'scopes' | 'access' | 'expiresAt'> & {
     workspaceId: string
     hash: Buffer
+    publicKey?: Buffer | null
     /** The id of a connection. */
     connectionId?: string
   },
@@ -97,6 +102,7 @@ export async function insertApiKey(
       scopes: values.scopes,
       provider_access: JSON.stringify(storeAccess(values.access)),
       expires_at: values.expiresAt,
+      public_key: values.publicKey ?? null,
       is_connection: isConnection,
       ...(isConnection && { id: connectionId }),
     })
@@ -124,7 +130,7 @@ export interface OwnedApiKey {
 }
 
 /** Finds keys with their owners. The query is built only once, because every request with a key runs it. */
-export function prepareOwnedApiKeys<Column extends 'key_hash' | 'id'>(
+export function prepareOwnedApiKeys<Column extends 'key_hash' | 'id' | 'public_key'>(
   db: Database,
   column: Column,
 ): (lookups: readonly CredentialLookup<Selectable<Schema['api_keys']>[Column]>[]) => Promise<OwnedApiKey[]> {
@@ -134,7 +140,12 @@ export function prepareOwnedApiKeys<Column extends 'key_hash' | 'id'>(
     (rows: RawBuilder<{ value: unknown }>) =>
       db
         .selectFrom(asked(rows))
-        .innerJoin('api_keys', join => join.on(sql<boolean>`${sql.ref(`api_keys.${column}`)} = asked.value`))
+        .innerJoin('api_keys', join =>
+          join
+            .on(sql<boolean>`${sql.ref(`api_keys.${column}`)} = asked.value`)
+            // A public key can be registered again after its API key is revoked.
+            .on(column === 'public_key' ? sql<boolean>`api_keys.revoked_at is null` : sql<boolean>`true`),
+        )
         .innerJoin('members', join =>
           join
             .onRef('members.workspace_id', '=', 'api_keys.workspace_id')

@@ -141,8 +141,10 @@ function clientWithTimeout(timeout: number | null): typeof pg.Client {
 }
 
 /** PostgreSQL's condition names, Appendix A. */
-export function isUniqueViolation(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.code === '23505'
+/** @param index the unique index. Default: any */
+export function isUniqueViolation(error: unknown, index?: string): boolean {
+  if (!(error instanceof pg.DatabaseError) || error.code !== '23505') return false
+  return index === undefined || error.constraint === index
 }
 
 export function isForeignKeyViolation(error: unknown): boolean {

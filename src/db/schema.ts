@@ -475,6 +475,8 @@ interface UsedSignInTable {
 }
 
 interface ApiKeyTable {
+  /** A public key of SSH, as SSH sends it. */
+  public_key: Buffer | null
   id: Generated<string>
   workspace_id: string
   user_id: string

@@ -1,9 +1,9 @@
 /** The keys with which every replica proves to clients of SFTP that it is this server. The first start with SFTP makes them. */
-import { hash } from 'node:crypto'
 import type { Secrets } from '../auth/secrets.ts'
 import type { Database } from '../db/client.ts'
 import { insertHostKey, listHostKeys } from '../db/host-keys.ts'
 import type { Redactor } from '../storage/tokens.ts'
+import { fingerprintOf } from './people/ssh-public-keys.ts'
 
 /** The types of keys, as SSH names them. Every client in use knows one of them, and they are made within a millisecond. */
 const kinds = { 'ssh-ed25519': 'ed25519', 'ecdsa-sha2-nistp256': 'ecdsa' } as const
@@ -36,9 +36,4 @@ export function createHostKeys({ db, secrets, redaction }: { db: Database; secre
       return keys.map(({ type, publicKey }) => ({ type, fingerprint: fingerprintOf(publicKey) }))
     },
   }
-}
-
-/** @param publicKey as SSH sends it */
-export function fingerprintOf(publicKey: Buffer): string {
-  return `SHA256:${hash('sha256', publicKey, 'base64').replaceAll('=', '')}`
 }

@@ -299,7 +299,14 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     needs: keyManager,
     gives: 'a key that reads',
     args: ({ n }) => ({
-      input: { name: `made ${n}`, scopes: ['read'], providerAccess: null, expiresAt: null, ofUser: null },
+      input: {
+        name: `made ${n}`,
+        scopes: ['read'],
+        providerAccess: null,
+        expiresAt: null,
+        ofUser: null,
+        publicKey: null,
+      },
     }),
   },
   'Mutation.renameApiKey': { needs: keyManager, args: ({ ids, n }) => ({ id: ids.ownKey, name: `renamed ${n}` }) },
@@ -866,6 +873,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     id: own,
     name: own,
     displayPrefix: own,
+    sshFingerprint: own,
     scopes: own,
     providerAccess: own,
     state: own,

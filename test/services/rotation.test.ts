@@ -140,6 +140,7 @@ t.test('everything signed or encrypted with the old secret survives its rotation
     { input: { ticket: totpSetup.ticket, code: new TOTP({ secret: totpSetup.secret }).generate() } },
     member.token,
   )
+  const hostKeys = await first.app.services.hostKeys.privateKeys()
   t.same(
     [...new Set(await sealedUnder(first, secretA))].sort(),
     [...sealedColumns].sort(),
@@ -215,6 +216,7 @@ t.test('everything signed or encrypted with the old secret survives its rotation
     )
     const stale = await fetch(`${last.url}${link.pathname}${link.search}`)
     t.equal(stale.status, 401)
+    t.same(await last.app.services.hostKeys.privateKeys(), hostKeys, 'clients of SFTP see the same server')
     t.equal((await read(last, share.link, '/a')).text, 'a', 'share links stay')
     const { shares } = await last.ask('{ shares { nodes { url } } }', {}, await signIn(last))
     t.same(shares.nodes, [{ url: `${last.url}/s/${share.link}` }], 'and can be copied again')
@@ -249,6 +251,8 @@ t.test('every binary column is listed as encrypted or not', async t => {
   const names = columns.map(({ table_name, column_name }: Record<string, string>) => `${table_name}.${column_name}`)
   const hashes = [
     'api_keys.key_hash',
+    'api_keys.public_key',
+    'host_keys.public_key',
     'invites.token_hash',
     'link_invites.token_hash',
     'password_resets.token_hash',

@@ -103,6 +103,16 @@ t.test('files of a storage', async t => {
     await sftp.write(handle, 3, Buffer.from(' two'))
     await sftp.close(handle)
     t.same(await onDisk('synced'), Buffer.from('one two'))
+    const again = await sftp.open('/files/synced', writes)
+    for (const [position, letter] of [
+      [0, 'O'],
+      [4, 'T'],
+    ] as const) {
+      await sftp.write(again, position, Buffer.from(letter))
+      await done(sftp.raw.request(200, text('fsync@openssh.com'), again))
+    }
+    t.same(await onDisk('synced'), Buffer.from('One Two'))
+    await sftp.close(again)
   })
 
   t.test('an existing file is changed, appended to and cut in place', async t => {
@@ -198,6 +208,15 @@ t.test('files of a storage', async t => {
     await sftp.put('/files/timed', Buffer.from('x'))
     await done(sftp.raw.request(9, text('/files/timed'), uint32(8), uint32(1_000_000_000), uint32(1_000_000_000)))
     t.equal(Math.floor((await stat(join(root, 'timed'))).mtimeMs / 1000), 1_000_000_000)
+    const large = await sftp.open('/files/large-timed', writes | creates | truncates)
+    for (let at = 0; at < 2 * mebibyte; at += 200_000) await sftp.write(large, at, randomBytes(200_000))
+    await done(sftp.raw.request(10, large, uint32(8), uint32(1_000_000_000), uint32(1_000_000_000)))
+    await sftp.close(large)
+    t.equal(
+      Math.floor((await stat(join(root, 'large-timed'))).mtimeMs / 1000),
+      1_000_000_000,
+      'after the upload has begun',
+    )
     await done(sftp.raw.request(13, text('/files/timed')))
     const items = await app.ask(
       'query ($id: ID!) { trash(providerId: $id) { nodes { originalPath } } }',

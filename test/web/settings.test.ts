@@ -118,6 +118,8 @@ t.test('a key is created, works with curl, and stops working when it is revoked'
   await isAccessible(t, page, 'choosing a folder')
   await page.getByRole('button', { name: 'Use this folder' }).click()
   t.equal(await page.getByLabel('Folder in Team disk').inputValue(), '/backups')
+  const publicKey = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE0EFOSJn3jJSSqhrFTHKTyDcDYCvyxDhhEVrJQ+WbaC me@laptop'
+  await page.getByLabel('Public key of SSH').fill(publicKey)
   await page.getByRole('button', { name: 'Create key' }).click()
   const key = (await page.getByTestId('new-api-key').textContent()) ?? ''
   t.match(key, /^stw_[0-9a-f]{40}$/)
@@ -150,7 +152,9 @@ t.test('a key is created, works with curl, and stops working when it is revoked'
   t.equal((await page.content()).includes(key), false, 'it is shown once')
   await page.reload()
   const row = page.getByRole('row', { name: 'nightly backup' })
-  for (const text of [key.slice(0, 12), 'write', '/backups', 'active']) await row.getByText(text).first().waitFor()
+  const fingerprint = 'SHA256:DfSvnHXRxxRyFAmFsNjEB7ljE3M6qv1CAfLhc9SAIn4'
+  for (const text of [key.slice(0, 12), fingerprint, 'write', '/backups', 'active'])
+    await row.getByText(text).first().waitFor()
   await isAccessible(t, page, 'keys')
   await row.getByRole('button', { name: 'Rename' }).click()
   await page.getByLabel('Name', { exact: true }).fill('weekly backup')

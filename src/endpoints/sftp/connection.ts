@@ -2,17 +2,21 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AuthContext, Connection, ServerChannel } from 'ssh2'
+import type { AuthContext, AuthenticationType, Connection, ServerChannel } from 'ssh2'
 import { isApiKey } from '../../auth/api-key.ts'
 import { type Origin, slotOwners, type Viewer } from '../../auth/viewer.ts'
 import { AppError, toAppError } from '../../errors.ts'
 import { Slots } from '../../lib/slots.ts'
 import type { Services } from '../../services/index.ts'
+import { verifySignature } from '../../services/people/ssh-public-keys.ts'
 import { serveSession } from './session.ts'
 
-/** Credentials that a client can try on one connection. */
+/** Passwords and signatures that a client can try on one connection. */
 const maxAttempts = 6
+/** Requests for authentication on one connection. An agent offers all of its keys, most of which are for other servers. */
+const maxAuthentications = 30
 const maxSessions = 8
+const methods: AuthenticationType[] = ['publickey', 'password']
 /** Milliseconds without a request after which a connection is closed. */
 const idleTime = 60 * 60 * 1000
 /** Milliseconds that a request waits for the rate limit, which allows more within a minute. */
@@ -42,6 +46,7 @@ export function serveConnection(client: Connection, options: ConnectionOptions):
     userAgent: software,
   }
   let attempts = 0
+  let authentications = 0
   const end = (reason?: unknown) => {
     ending.abort(reason ?? new Error('The connection has ended'))
     client.end()
@@ -51,10 +56,15 @@ export function serveConnection(client: Connection, options: ConnectionOptions):
   client.on('error', () => socket.destroy())
 
   client.on('authentication', context => {
+    authentications += 1
+    if (authentications > maxAuthentications) {
+      end()
+      return
+    }
     authenticate(services, context, origin).then(
       viewer => {
         if (!viewer) {
-          context.reject(['password'])
+          offer(context)
           return
         }
         try {
@@ -69,9 +79,9 @@ export function serveConnection(client: Connection, options: ConnectionOptions):
       error => {
         const { status } = toAppError(error)
         if (status >= 500) options.onFault(toAppError(error), origin.requestId)
-        attempts += 1
+        if (!isOffer(context)) attempts += 1
         if (attempts >= maxAttempts) end()
-        else context.reject(['password'])
+        else context.reject(methods)
       },
     )
   })
@@ -113,7 +123,7 @@ export function serveConnection(client: Connection, options: ConnectionOptions):
       channel,
       services,
       userId: viewer.member.userId,
-      viewer: () => currentViewer(services, viewer, ending.signal),
+      viewer: signal => currentViewer(services, viewer, signal),
       unsent: () => socket.writableLength,
       onDrain: resume => socket.once('drain', resume),
       signal: ending.signal,
@@ -134,12 +144,29 @@ function tooMany(limit: number): AppError {
   return new AppError('RATE_LIMITED', `${limit} connections are open with this credential or of this member.`)
 }
 
-/** Returns the viewer of a credential; null if the client only asks which methods there are. @throws as `Credentials.authenticate` */
+/** Whether the client only asks if a public key is known. */
+function isOffer(context: AuthContext): boolean {
+  return context.method === 'publickey' && !context.signature
+}
+
+/** Continues an authentication that has tried no credential yet. */
+function offer(context: AuthContext): void {
+  // Says that the public key is known, so that the client signs with it.
+  if (context.method === 'publickey') context.accept()
+  else context.reject(methods)
+}
+
+/** Returns the viewer of a credential; null if the client only asks which methods or keys there are. @throws as `Credentials.authenticate` */
 async function authenticate(
   { credentials, requestLimits }: Services,
   context: AuthContext,
   origin: Origin,
 ): Promise<Viewer | null> {
+  if (context.method === 'publickey') {
+    const { key, blob, signature, hashAlgo: algorithm } = context
+    const isSigned = blob && signature && (() => verifySignature(key.data, { blob, signature, algorithm }))
+    return credentials.authenticatePublicKey(key.data, isSigned ?? null, origin)
+  }
   if (context.method !== 'password') return null
   if (isApiKey(context.password)) return credentials.authenticate(context.password, origin)
   requestLimits.countGuess(origin.address)

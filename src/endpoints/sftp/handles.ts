@@ -18,7 +18,14 @@ export type SftpHandle = { turns: Turns } & (
       pages: FolderReads | null
     }
   | { kind: 'reads'; reads: FileReads; sent: number }
-  | { kind: 'writes'; writes: RandomWrites; target: SftpTarget; mayRead: boolean }
+  | {
+      kind: 'writes'
+      writes: RandomWrites
+      target: SftpTarget
+      mayRead: boolean
+      /** A modification time that came after the upload had begun. */
+      lateTime: Date | undefined
+    }
 )
 
 /** Keeps the order of operations on one handle. Reads run at the same time. */

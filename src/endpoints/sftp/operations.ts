@@ -39,8 +39,8 @@ type OperationOf<Kind extends SftpOperation['kind']> = Extract<SftpOperation, { 
 
 export interface OperationsContext {
   services: Services
-  /** Returns the viewer of the connection as of now. @throws KEY_REVOKED, ... */
-  viewer: () => Promise<Viewer>
+  /** Returns the viewer of the connection as of now. @param signal ends the wait for the rate limit @throws KEY_REVOKED, ... */
+  viewer: (signal: AbortSignal) => Promise<Viewer>
   userId: string
   /** Aborts when the session ends. */
   signal: AbortSignal
@@ -113,10 +113,7 @@ export class Operations {
   }
 
   #ordered(paths: readonly SftpPath[], isChange: boolean, work: (viewer: Viewer) => Promise<Buffer>): Promise<Buffer> {
-    return this.#order.run(paths, isChange, async () => {
-      this.#context.signal.throwIfAborted()
-      return work(await this.#context.viewer())
-    })
+    return this.#order.run(paths, isChange, async () => work(await this.#viewer()))
   }
 
   /** The service that gets the target authorizes it before it says whether there is such a storage. @throws OUTSIDE_BASE_PATH for the list of storages */
@@ -159,7 +156,10 @@ export class Operations {
       }
       const writes = await services.openFiles.write(viewer, target, mode, signal)
       if (attributes.modifiedAt) writes.setTime(attributes.modifiedAt)
-      return handleResponse(id, this.#handles.add({ kind: 'writes', writes, target, mayRead: mode.reads, turns }, slot))
+      return handleResponse(
+        id,
+        this.#handles.add({ kind: 'writes', writes, target, mayRead: mode.reads, lateTime: undefined, turns }, slot),
+      )
     } catch (error) {
       slot[Symbol.dispose]()
       throw error
@@ -201,13 +201,25 @@ export class Operations {
   }
 
   /** Makes the content of a file visible, in the order of the changes at its path. A credential that has ended stores nothing. */
-  #store({ target, turns, writes }: Extract<SftpHandle, { kind: 'writes' }>): Promise<void> {
+  #store(handle: Extract<SftpHandle, { kind: 'writes' }>): Promise<void> {
+    const { target, turns, writes } = handle
     return this.#order.run([target.sftpPath], true, () =>
       turns.exclude(async () => {
-        await this.#context.viewer()
+        const viewer = await this.#viewer()
         await writes.store()
+        const { lateTime } = handle
+        handle.lateTime = undefined
+        if (lateTime) await this.#context.services.openFiles.setTime(viewer, target, lateTime, this.#context.signal)
       }),
     )
+  }
+
+  /** @throws what ends the session, KEY_REVOKED, RATE_LIMITED, ... */
+  async #viewer(): Promise<Viewer> {
+    const { viewer, signal } = this.#context
+    const present = await viewer(signal)
+    signal.throwIfAborted()
+    return present
   }
 
   async #openFolder(id: number, viewer: Viewer, path: SftpPath): Promise<Buffer> {
@@ -239,8 +251,8 @@ export class Operations {
   async #readFolder(id: number, name: string): Promise<Buffer> {
     const handle = this.#handles.get(name)
     if (handle.kind !== 'folder') throw new AppError('INVALID_INPUT', 'This is no open folder.')
-    const isWritable = mayWrite(await this.#context.viewer())
     return handle.turns.exclude(async () => {
+      const isWritable = mayWrite(await this.#viewer())
       while (handle.waiting.length === 0) {
         const page: FileEntry[] | null | undefined = await handle.pages?.next()
         if (!page) return statusResponse(id, status.endOfFile)
@@ -252,12 +264,11 @@ export class Operations {
 
   async #handleAttributes(id: number, name: string): Promise<Buffer> {
     const handle = this.#handles.get(name)
-    const isWritable = mayWrite(await this.#context.viewer())
-    const entryOf = async () => {
-      if (handle.kind === 'folder') return plainFolder
-      return handle.kind === 'reads' ? handle.reads.entry : handle.writes.entry
-    }
-    return attributesResponse(id, await handle.turns.exclude(entryOf), isWritable)
+    return handle.turns.exclude(async () => {
+      const isWritable = mayWrite(await this.#viewer())
+      const entry = handle.kind === 'reads' ? handle.reads.entry : handle.kind === 'writes' && handle.writes.entry
+      return attributesResponse(id, entry || plainFolder, isWritable)
+    })
   }
 
   async #setHandleAttributes(id: number, { handle: name, attributes }: OperationOf<'fsetstat'>): Promise<Buffer> {
@@ -269,7 +280,7 @@ export class Operations {
     const handle = this.#writable(name)
     return handle.turns.exclude(async () => {
       if (size !== undefined) await handle.writes.truncate(size)
-      if (modifiedAt) handle.writes.setTime(modifiedAt)
+      if (modifiedAt && !handle.writes.setTime(modifiedAt)) handle.lateTime = modifiedAt
       return okResponse(id)
     })
   }

@@ -51,7 +51,10 @@ async function readFully(
 /** Bytes that are kept behind the position of the stream, and that it skips to reach a read: requests arrive slightly out of order. */
 const windowBytes = 256 * 1024
 
-/** Serves reads from one stream, one after another. */
+/** Milliseconds without a read after which the stream is closed: a back end ends one that nobody reads. */
+const idleTime = 10_000
+
+/** Serves reads from one stream, one after another. A stream that breaks off is opened once more where it ended. */
 class StreamReads {
   readonly #open: (range: { offset: number; length?: number }) => Promise<Readable>
   #body: Readable | null
@@ -61,6 +64,8 @@ class StreamReads {
   #keptBytes = 0
   #position = 0
   #isAtEnd = false
+  #brokeAt = -1
+  #idle: NodeJS.Timeout | undefined
   /** The end of the latest read outside of the stream. */
   #elsewhere = -1
   #latest: Promise<unknown> = Promise.resolve()
@@ -72,13 +77,25 @@ class StreamReads {
   }
 
   read(target: Buffer, at: number, position: number, length: number): Promise<number> {
+    clearTimeout(this.#idle)
     const result = this.#latest.then(() => this.#read(target, at, position, length))
     this.#latest = result.catch(() => {})
-    return result
+    return result.finally(() => {
+      clearTimeout(this.#idle)
+      this.#idle = setTimeout(() => this.#release(), idleTime).unref()
+    })
   }
 
   close(): void {
+    clearTimeout(this.#idle)
+    this.#release()
+  }
+
+  /** What is kept of the stream stays. */
+  #release(): void {
     this.#body?.destroy()
+    this.#body = null
+    this.#chunks = null
   }
 
   async #read(target: Buffer, at: number, position: number, length: number): Promise<number> {
@@ -88,7 +105,7 @@ class StreamReads {
         this.#elsewhere = position + length
         return this.#readRange(target, at, position, length)
       }
-      if (!(await this.#restart(position))) return 0
+      this.#restart(position)
     }
     while (this.#position < position + length && !this.#isAtEnd) await this.#advance(position)
     return this.#copy(target, at, position, length)
@@ -99,22 +116,31 @@ class StreamReads {
     return position <= this.#position + (this.#isAtEnd ? Number.POSITIVE_INFINITY : windowBytes)
   }
 
-  async #restart(position: number): Promise<boolean> {
-    this.close()
-    const body = await this.#open({ offset: position }).catch(nullAtEnd)
-    this.#body = body
-    this.#chunks = body?.[Symbol.asyncIterator]() ?? null
+  #restart(position: number): void {
+    this.#release()
     this.#kept = []
     this.#keptBytes = 0
     this.#position = position
-    this.#isAtEnd = body === null
-    return body !== null
+    this.#isAtEnd = false
+  }
+
+  async #next(): Promise<IteratorResult<Uint8Array>> {
+    if (!this.#chunks) {
+      this.#body = await this.#open({ offset: this.#position }).catch(nullAtEnd)
+      this.#chunks = this.#body?.[Symbol.asyncIterator]() ?? null
+    }
+    return this.#chunks ? this.#chunks.next() : { done: true, value: undefined }
   }
 
   /** @param needed the first position that has to be kept */
   async #advance(needed: number): Promise<void> {
-    const next = await this.#chunks?.next()
-    if (!next || next.done) {
+    const next = await this.#next().catch(error => {
+      if (this.#brokeAt === this.#position) throw error
+      this.#brokeAt = this.#position
+      this.#release()
+      return this.#next()
+    })
+    if (next.done) {
       this.#isAtEnd = true
       return
     }

@@ -19,7 +19,13 @@ type WriteState =
   | { kind: 'stored' }
   | { kind: 'memory'; chunks: Buffer[]; bytes: number }
   | { kind: 'stream'; body: UploadBody; bytes: number; sending: Promise<FileEntry> }
-  | { kind: 'staged'; file: StagedFile; condition: UploadInput['condition'] }
+  | {
+      kind: 'staged'
+      file: StagedFile
+      /** Whether the file has something that is not stored. */
+      isChanged: boolean
+      condition: UploadInput['condition']
+    }
 
 export interface RandomWritesOptions {
   /** The entry that is changed; null for a new or an emptied file. */
@@ -67,23 +73,23 @@ export class RandomWrites implements AsyncDisposable {
     if (bytes.length === 0) return
     const at = this.#options.appends ? this.#size : position
     const content = this.#content
-    if (content.kind === 'staged') await content.file.write(at, bytes)
-    else if (content.kind === 'stored') await (await this.#toStaged()).write(at, bytes)
+    if (content.kind === 'staged' || content.kind === 'stored')
+      await this.#stagedToChange(file => file.write(at, bytes))
     else if (at === content.bytes) await this.#addInOrder(bytes)
     else if (this.#fitsAhead(at, bytes, content.bytes)) {
       this.#ahead.set(at, bytes)
       this.#aheadBytes += bytes.length
-    } else await (await this.#toStaged()).write(at, bytes)
+    } else await this.#stagedToChange(file => file.write(at, bytes))
     this.#size = Math.max(this.#size, at + bytes.length)
   }
 
   async read(target: Buffer, at: number, position: number, length: number): Promise<number> {
-    return (await this.#toStaged()).read(target, at, position, length)
+    return (await this.#toStaged()).file.read(target, at, position, length)
   }
 
   async truncate(size: number): Promise<void> {
     if (size === this.#size) return
-    await (await this.#toStaged()).truncate(size)
+    await this.#stagedToChange(file => file.truncate(size))
     this.#size = size
   }
 
@@ -102,7 +108,7 @@ export class RandomWrites implements AsyncDisposable {
       this.#failure = error
       throw error
     }
-    this.#content = { kind: 'stored' }
+    if (this.#content.kind !== 'staged') this.#content = { kind: 'stored' }
     this.#conflict = 'REPLACE'
   }
 
@@ -168,9 +174,12 @@ export class RandomWrites implements AsyncDisposable {
     const content = this.#content
     if (content.kind === 'stored') return
     if (content.kind === 'staged') {
+      if (!content.isChanged) return
       const { file, condition } = content
-      await this.#upload({ body: file.stream(), size: file.size, condition })
-      await file[Symbol.asyncDispose]()
+      const { etag } = await this.#upload({ body: file.stream(), size: file.size, condition })
+      // The file stays here, so that a program that stores after each write does not read it again each time.
+      content.isChanged = false
+      content.condition = current => current === etag
       return
     }
     await this.#fillGaps()
@@ -191,9 +200,15 @@ export class RandomWrites implements AsyncDisposable {
     }
   }
 
+  async #stagedToChange(change: (file: StagedFile) => Promise<void>): Promise<void> {
+    const staged = await this.#toStaged()
+    staged.isChanged = true
+    await change(staged.file)
+  }
+
   /** What a stream has sent cannot change any more, so it is stored first and then read again. */
-  async #toStaged(): Promise<StagedFile> {
-    if (this.#content.kind === 'staged') return this.#content.file
+  async #toStaged(): Promise<Extract<WriteState, { kind: 'staged' }>> {
+    if (this.#content.kind === 'staged') return this.#content
     const ahead = [...this.#ahead]
     this.#ahead.clear()
     this.#aheadBytes = 0
@@ -208,8 +223,10 @@ export class RandomWrites implements AsyncDisposable {
         position += chunk.length
       }
       for (const [at, bytes] of ahead) await file.write(at, bytes)
-      this.#content = { kind: 'staged', file, condition }
-      return file
+      const isChanged = content.kind !== 'stored' || ahead.length > 0
+      const staged = { kind: 'staged' as const, file, condition, isChanged }
+      this.#content = staged
+      return staged
     } catch (error) {
       await file[Symbol.asyncDispose]()
       throw error

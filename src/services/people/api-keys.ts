@@ -29,6 +29,7 @@ import type { Audit } from '../audit/index.ts'
 import { parseFuture, parseName, parsePageSize } from '../input.ts'
 import { decodeIdCursor, encodeIdCursor } from '../paging.ts'
 import { type AccessInput, parseKeyAccess, requireProviders } from './access.ts'
+import { fingerprintOf, parsePublicKey } from './ssh-public-keys.ts'
 
 /** The maximum number of active keys per member. */
 export const maxActiveKeys = 100
@@ -43,6 +44,8 @@ export interface CreateApiKey {
   expiresAt?: Date | null | undefined
   /** The service account that gets the key. The default is the viewer. */
   ofUser?: string | null | undefined
+  /** A public key of SSH, as a line of an `.pub` file. */
+  publicKey?: string | null | undefined
 }
 
 /** The credentials of an API key for programs that speak S3. */
@@ -98,7 +101,7 @@ export function createApiKeys({ db, secrets, audit }: { db: Database; secrets: S
      * Creates a key of the viewer or of a service account.
      * @param value the value of a key that was made elsewhere
      * @throws SESSION_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, INVALID_INPUT, EXCEEDS_OWN_REACH, NOT_FOUND, TOO_MANY_KEYS,
-     * ALREADY_EXISTS for a known value
+     * ALREADY_EXISTS for a known value or public key
      */
     create(viewer: Viewer | null, input: CreateApiKey, value?: string): Promise<CreatedApiKey> {
       return audit.recorded(viewer, 'API_KEY_CREATE', {}, async recording => {
@@ -118,15 +121,24 @@ export function createApiKeys({ db, secrets, audit }: { db: Database; secrets: S
         if (!isOwn) requireWithin(owner, rights)
         requireEarlierExpiry(creator, expiresAt)
         await requireProviders(db, creator.member.workspaceId, access)
+        const publicKey = input.publicKey == null ? null : await parsePublicKey(input.publicKey)
         const { key, keyHash, displayPrefix } = value === undefined ? generateApiKey() : describeApiKey(value)
         const { userId, workspaceId } = owner
-        const values = { workspaceId, userId, name, hash: keyHash, displayPrefix, scopes: given, access, expiresAt }
+        const rightsOfKey = { scopes: given, access, expiresAt }
+        const values = { workspaceId, userId, name, hash: keyHash, displayPrefix, publicKey, ...rightsOfKey }
         const providerAccess = storeAccess(access)
-        recording.add({ details: { name, displayPrefix, ownerId: userId, scopes: given, providerAccess, expiresAt } })
+        const sshFingerprint = publicKey && fingerprintOf(publicKey)
+        const details = { name, displayPrefix, ownerId: userId, scopes: given, providerAccess, expiresAt }
+        recording.add({ details: { ...details, ...(sshFingerprint && { sshFingerprint }) } })
         return recording.commit(async change => {
           const apiKey = await insertApiKey(change, values, maxActiveKeys).catch(error => {
             if (!isUniqueViolation(error)) throw error
-            throw new AppError('ALREADY_EXISTS', 'This key exists already, and may be revoked: use another value.')
+            throw new AppError(
+              'ALREADY_EXISTS',
+              isUniqueViolation(error, 'api_keys_public_key')
+                ? 'An API key has this public key already: revoke that one first, or use another public key.'
+                : 'This key exists already, and may be revoked: use another value.',
+            )
           })
           if (!apiKey) throw tooManyKeys()
           recording.add({ subject: { kind: 'API_KEY', id: apiKey.id } })

@@ -47,6 +47,17 @@ export interface Credentials {
     provider: ProviderName | null,
   ): Promise<{ viewer: Viewer; signature: T }>
   /**
+   * Returns the viewer of the API key that has a public key of SSH, and counts a request.
+   * @param isSigned resolves with whether the client has signed; null if the client only asks whether the key is known: then the result is
+   * null, and nothing counts as a use
+   * @throws as `authenticate`
+   */
+  authenticatePublicKey(
+    publicKey: Buffer,
+    isSigned: (() => Promise<boolean>) | null,
+    origin: Origin,
+  ): Promise<Viewer | null>
+  /**
    * Returns the viewer of a share link, and the share. Only the endpoints for share links call this, so the token is no credential anywhere else.
    * @param unlock verifies the password of the share, if it has one
    * @throws SHARE_ENDED, INVALID_CREDENTIAL, RATE_LIMITED, and what `unlock` throws
@@ -89,6 +100,7 @@ export function createCredentials({
   const findSessions = prepareSessions(db)
   const findKeysByHash = prepareOwnedApiKeys(db, 'key_hash')
   const findKeysById = prepareOwnedApiKeys(db, 'id')
+  const findKeysByPublicKey = prepareOwnedApiKeys(db, 'public_key')
   const accessOfKey = ({ owner, key }: OwnedApiKey) => keyPermissions(owner, key).access
   const sessionById = rememberedLookups({
     memory,
@@ -112,6 +124,14 @@ export function createCredentials({
     find: findKeysById,
     valueOf: id => id,
     textOf: ({ key }) => key.id,
+    accessOf: accessOfKey,
+  })
+  const keyByPublicKey = rememberedLookups({
+    memory,
+    kind: 'key by public key',
+    find: findKeysByPublicKey,
+    valueOf: publicKey => Buffer.from(publicKey, 'base64'),
+    textOf: ({ key }) => key.publicKey?.toString('base64') ?? '',
     accessOf: accessOfKey,
   })
   const shares = createShareLookups(db, memory)
@@ -153,6 +173,29 @@ export function createCredentials({
     using _trial = await limits.tryKey(hash, origin)
     const viewer = await counted(keyByHash(hash, provider), found => keyViewer(found, origin, provider), origin)
     limits.countKey(hash)
+    limits.countMember(viewer)
+    return viewer
+  }
+
+  async function byPublicKey(
+    publicKey: Buffer,
+    isSigned: (() => Promise<boolean>) | null,
+    origin: Origin,
+  ): Promise<Viewer | null> {
+    const text = publicKey.toString('base64')
+    // A public key is no secret, and clients offer all that they have, so an unknown one is no guess.
+    const lookup = await keyByPublicKey(text, null)
+    if (!lookup) limits.countAnonymous(origin.address)
+    const found = requireUsable(lookup)
+    if (!isSigned) return null
+    const isProven = await isSigned()
+    const viewer = await counted(
+      Promise.resolve(isProven ? found : null),
+      each => keyViewer(each, origin, null),
+      origin,
+    )
+    limits.countKey(text)
+    limits.countKey(found.hash.toString('hex'))
     limits.countMember(viewer)
     return viewer
   }
@@ -305,6 +348,7 @@ export function createCredentials({
       return bySession(token, origin, provider)
     },
     authenticateSigned: bySignature,
+    authenticatePublicKey: byPublicKey,
     authenticateShare: byShare,
     authenticateSession: bySession,
     async confirm(viewer) {
@@ -329,6 +373,14 @@ function hashOfKey(key: string, connection: ClientConnection | undefined): strin
   const hash = hashToken(key).toString('hex')
   if (connection) latestKeys.set(connection, { key, hash })
   return hash
+}
+
+/** @throws INVALID_CREDENTIAL, KEY_EXPIRED, ACCOUNT_DEACTIVATED */
+function requireUsable(found: OwnedApiKey | null): OwnedApiKey {
+  if (!found) throw new AppError('INVALID_CREDENTIAL', 'This public key is unknown: register it with an API key.')
+  requireActive(found.owner)
+  requireUnexpired({ ...found.key, kind: 'API_KEY' })
+  return found
 }
 
 /** @throws ACCOUNT_DEACTIVATED */

@@ -83,6 +83,8 @@ export interface DeclaredKey {
   access?: string
   /** The file that contains the key, `stw_` and 40 hexadecimal digits. */
   file: string
+  /** A public key of SSH, as a line of an `.pub` file. */
+  publicKey?: string
 }
 
 export interface DeclaredWebhook {
@@ -239,7 +241,7 @@ const schema = object(
     keys: list(
       object(
         { name: text, owner: text, scopes: { ...list(oneOf(scopes)), minItems: 1 }, file: text },
-        { access: text },
+        { access: text, publicKey: text },
       ),
     ),
     webhooks: list(

@@ -4,6 +4,7 @@ import { type Scope, scopes } from '../../auth/scopes.ts'
 import type { ApiKey } from '../../db/api-keys.ts'
 import { emailKey } from '../../db/users.ts'
 import { StartError } from '../../errors.ts'
+import { parsePublicKey } from '../../services/people/ssh-public-keys.ts'
 import {
   type ApplyContext,
   accessOf,
@@ -77,12 +78,17 @@ async function planKey(context: ApplyContext, declared: DeclaredKey): Promise<St
   const key = onlyNamed(`keys of ${owner}`, active, name)
   if (key) {
     const isSame = await services.apiKeys.hasValue(key, value)
-    return differencesOf(key, isSame, declared, context).map(what => drift(subject, `${what}: revoke it first`))
+    const publicKey = declared.publicKey === undefined ? null : await parsePublicKey(declared.publicKey)
+    const hasPublicKey = isDeepStrictEqual(key.publicKey, publicKey)
+    return differencesOf(key, { isSame, hasPublicKey }, declared, context).map(what =>
+      drift(subject, `${what}: revoke it first`),
+    )
   }
   return [
     create(subject, `with the scopes ${declared.scopes.join(', ')}`, async () => {
       const viewer = await viewerOf(idOfMember(context, owner))
-      const input = { name, scopes: declared.scopes, providerAccess: accessOf(context, declared.access) }
+      const { publicKey } = declared
+      const input = { name, scopes: declared.scopes, providerAccess: accessOf(context, declared.access), publicKey }
       return services.apiKeys.create(viewer, input, value)
     }),
   ]
@@ -98,10 +104,16 @@ async function activeKeys({ services, viewerOf }: ApplyContext, userId: string):
 }
 
 /** A key cannot be changed. */
-function differencesOf(key: ApiKey, hasValue: boolean, declared: DeclaredKey, context: ApplyContext): string[] {
+function differencesOf(
+  key: ApiKey,
+  { isSame, hasPublicKey }: { isSame: boolean; hasPublicKey: boolean },
+  declared: DeclaredKey,
+  context: ApplyContext,
+): string[] {
   const given = (names: readonly Scope[]) => scopes.filter(scope => names.includes(scope))
   return [
-    ...(hasValue ? [] : ['has another value']),
+    ...(isSame ? [] : ['has another value']),
+    ...(hasPublicKey ? [] : ['has another public key']),
     ...(key.expiresAt === null ? [] : [`expires at ${key.expiresAt.toISOString()}`]),
     ...(isDeepStrictEqual(given(key.scopes), given(declared.scopes)) ? [] : ['has other scopes']),
     ...(hasAccess(key, context, declared.access) ? [] : ['has other access']),

@@ -230,6 +230,19 @@ export async function checkDirectory({ directory }: Pick<Services, 'directory'>)
   }
 }
 
+/** Returns what clients of SFTP show of this server, so that people can compare it. */
+export async function checkSftp(
+  { hostKeys }: Pick<Services, 'hostKeys'>,
+  { sftpAddress }: Settings,
+): Promise<Finding[]> {
+  if (!sftpAddress) return []
+  const found = await hostKeys.fingerprints()
+  if (found.length === 0) return [ok('SFTP', 'The next start of the server makes its host keys.')]
+  return [
+    ok('SFTP', `The host keys are ${found.map(({ type, fingerprint }) => `${fingerprint} (${type})`).join(' and ')}.`),
+  ]
+}
+
 /** Days after which the signatures of the virus scanner are out of date. New ones appear every day. */
 const freshDays = 7
 

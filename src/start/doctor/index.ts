@@ -13,6 +13,7 @@ import {
   checkScanner,
   checkSecret,
   checkSettings,
+  checkSftp,
   type Finding,
   messageOf,
   problem,
@@ -69,6 +70,7 @@ async function* examineContent(db: Database, settings: Settings): AsyncGenerator
   yield* await withServices({ db, settings, secret, previousSecret: previous }, async services => [
     ...(await checkDirectory(services)),
     ...(await checkScanner(services)),
+    ...(await checkSftp(services, settings)),
     ...(await checkBackEnds(services)),
   ])
 }

@@ -1,4 +1,5 @@
 /** The commands for API keys. */
+import { readFile } from 'node:fs/promises'
 import type { Connection, schema } from '../../../client/src/index.ts'
 import { attempt, command } from '../command.ts'
 import { parseRemote } from '../operand.ts'
@@ -10,6 +11,7 @@ const keyFields = [
   'state',
   'scopes',
   'displayPrefix',
+  'sshFingerprint',
   'createdAt',
   'expiresAt',
   'lastUsedAt',
@@ -64,12 +66,18 @@ export const keysCreate = command({
       isList: true,
       help: 'A storage, or a folder of a storage, to which the key is restricted. The default is your own access.',
     },
+    'public-key': {
+      value: 'file',
+      help: 'A file with a public key of SSH, such as ~/.ssh/id_ed25519.pub, that opens SFTP with the rights of the key.',
+    },
     expires: { value: 'time', help: 'When the key expires, such as 12h, 30d, 4w or 2027-01-31. The default is never.' },
   },
   json: { key: ['key', ...keyFields] },
   async run({ output, connect }, { operands: [name = ''], options }) {
     const folders = options.at.map(parseRemote)
     const expiresAt = options.expires === undefined ? null : parseExpiry(options.expires, new Date()).toISOString()
+    const file = options['public-key']
+    const publicKey = file === undefined ? undefined : await readFile(file, 'utf8')
     const server = await connect()
     const paths = await Promise.all(folders.map(folder => server.locate(folder)))
     const restrictions = paths.map(({ providerId, path }) => ({ providerId, basePath: path }))
@@ -77,6 +85,7 @@ export const keysCreate = command({
       name,
       scopes: [options.scope ?? 'read'],
       expiresAt,
+      ...(publicKey !== undefined && { publicKey }),
       ...(restrictions.length > 0 && { providerAccess: { restrictions } }),
     }
     const { createApiKey } = await server.graphql<{ createApiKey: { key: string; apiKey: ListedKey } }>(

@@ -8,6 +8,7 @@ import {
   maxKeysPage,
   type S3Credentials,
 } from '../../../services/people/api-keys.ts'
+import { fingerprintOf } from '../../../services/people/ssh-public-keys.ts'
 import { builder } from '../builder.ts'
 import { connectionCost } from '../cost.ts'
 import { ApiKeyRef, ProviderAccessRef, UserRef } from '../refs.ts'
@@ -32,6 +33,11 @@ ApiKeyRef.implement({
     name: t.exposeString('name', { description: 'The display name.' }),
     displayPrefix: t.exposeString('displayPrefix', {
       description: 'The first 12 characters of the key value, or of each access token of a connection.',
+    }),
+    sshFingerprint: t.string({
+      nullable: true,
+      description: 'The fingerprint of the public key of SSH that opens SFTP with this key, or null.',
+      resolve: ({ publicKey }) => publicKey && fingerprintOf(publicKey),
     }),
     scopes: t.expose('scopes', {
       type: [ScopeEnum],
@@ -125,6 +131,10 @@ const CreateApiKeyInput = builder.inputType('CreateApiKeyInput', {
     expiresAt: t.field({
       type: 'DateTime',
       description: 'The expiry date, in the future. Without it, the key is valid until it is revoked.',
+    }),
+    publicKey: t.string({
+      description:
+        'A public key of SSH, such as the line of `id_ed25519.pub`. Its holder opens SFTP with the rights of this key, without the key value.',
     }),
     ofUser: t.id({
       description:

@@ -9,7 +9,7 @@ import { texts } from '../../texts/settings.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { Dialog, DialogEnd, FormDialog } from '../../ui/dialog.tsx'
-import { NameField } from '../../ui/field.tsx'
+import { NameField, TextField } from '../../ui/field.tsx'
 import { fullAccess, isNothingChosen, type Scope, scopeChoices, toAccessInput } from '../access/access.tsx'
 import { AccessEditor, ExpiryField, useExpiry } from '../access/access-editor.tsx'
 
@@ -48,12 +48,13 @@ function KeyForm({ account, onCreated, onClose }: NewKeyProps & { onCreated: (ke
   const [name, setName] = useState('')
   const [scope, setScope] = useState<Scope>('read')
   const [access, setAccess] = useState(fullAccess)
+  const [publicKey, setPublicKey] = useState('')
   const expiry = useExpiry('90')
   const create = useMutation({
     mutationFn: () => {
       if (isNothingChosen(access)) throw new Error(texts.selectStorageOrAll)
       const rights = { scopes: [scope], providerAccess: toAccessInput(access), expiresAt: expiry.expiresAt() }
-      const input = { name, ...rights, ofUser: account }
+      const input = { name, ...rights, ofUser: account, publicKey: publicKey.trim() || null }
       return ask(CreateKeyMutation, { input })
     },
     onSuccess: ({ createApiKey }) => onCreated(createApiKey),
@@ -73,6 +74,13 @@ function KeyForm({ account, onCreated, onClose }: NewKeyProps & { onCreated: (ke
         allHelp={account === null ? texts.allOfOwn : groupTexts.allOfAccount}
       />
       <ExpiryField expiry={expiry} allowNever />
+      <TextField
+        label={texts.publicKey}
+        description={texts.publicKeyHelp}
+        placeholder="ssh-ed25519 AAAA…"
+        value={publicKey}
+        onChange={setPublicKey}
+      />
     </FormDialog>
   )
 }

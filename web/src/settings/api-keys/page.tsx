@@ -26,7 +26,7 @@ const ApiKeysQuery = graphql(`
   query ApiKeys($ofUser: ID, $after: String) {
     apiKeys(ofUser: $ofUser, first: 100, after: $after) {
       nodes {
-        id name displayPrefix scopes state createdAt lastUsedAt expiresAt revokedAt
+        id name displayPrefix sshFingerprint scopes state createdAt lastUsedAt expiresAt revokedAt
         providerAccess { all restrictions { basePath provider { id name } } }
         application { destination }
         owner { id name email }
@@ -182,8 +182,19 @@ function KeyTable({ keys, ...actions }: KeyActions & { keys: readonly ApiKey[] }
 const badges = { active: 'good', expired: 'warn', revoked: 'bad' } as const
 
 function Row({ apiKey, onRename, onRevoke }: KeyActions & { apiKey: ApiKey }) {
-  const { id, name, displayPrefix, state, createdAt, lastUsedAt, expiresAt, revokedAt, providerAccess, application } =
-    apiKey
+  const {
+    id,
+    name,
+    displayPrefix,
+    sshFingerprint,
+    state,
+    createdAt,
+    lastUsedAt,
+    expiresAt,
+    revokedAt,
+    providerAccess,
+    application,
+  } = apiKey
   const nameId = `key-${id}`
   // Each scope includes the ones before it, so it is enough to show the last one.
   const highestScope = scopeChoices.findLast(({ value }) => apiKey.scopes.includes(value))
@@ -194,6 +205,7 @@ function Row({ apiKey, onRename, onRevoke }: KeyActions & { apiKey: ApiKey }) {
           {name}
         </div>
         <code>{displayPrefix}…</code>
+        {sshFingerprint && <div className="help">{texts.publicKeyOf(<code>{sshFingerprint}</code>)}</div>}
         {application && <div className="help">{applicationTexts.ofApplication(application.destination)}</div>}
       </td>
       <td data-label={common.permission}>{highestScope?.title}</td>

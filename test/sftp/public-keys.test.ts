@@ -1,0 +1,92 @@
+/** Public keys of SSH, which belong to API keys. */
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import ssh2 from 'ssh2'
+import t from 'tap'
+import { startApp } from '../support/app.ts'
+import { connectSsh, RawSftp, SftpClient, serveSftp } from './server.ts'
+
+const create = `mutation ($input: CreateApiKeyInput!) {
+  createApiKey(input: $input) { key apiKey { id sshFingerprint } } }`
+const revoke = 'mutation ($id: ID!) { revokeApiKey(id: $id) { id } }'
+
+t.test('a public key opens SFTP with the rights of its API key', async t => {
+  const app = await startApp(t)
+  const { token } = await app.register('owner@example.com')
+  const root = join(app.folder, 'files')
+  await mkdir(root)
+  const providerId = await app.connectProvider(token, 'local', { root }, 'Files')
+  const endpoint = await serveSftp(t, app)
+  const { generateKeyPairSync } = ssh2.utils
+  const pairs = {
+    ed25519: generateKeyPairSync('ed25519'),
+    ecdsa: generateKeyPairSync('ecdsa', { bits: 384 }),
+    rsa: generateKeyPairSync('rsa', { bits: 2048 }),
+  }
+  const register = async (publicKey: string, more: object = {}) => {
+    const input = { name: 'ssh', scopes: ['write'], publicKey, ...more }
+    return (await app.ask(create, { input }, token)).createApiKey
+  }
+  const open = async (privateKey: string) =>
+    new SftpClient(await RawSftp.start(await connectSsh(t, endpoint, { privateKey })))
+  const refused = (privateKey: string) =>
+    t.rejects(connectSsh(t, endpoint, { privateKey }), /authentication methods failed/)
+
+  await refused(pairs.ed25519.private)
+  for (const [name, pair] of Object.entries(pairs)) {
+    const { apiKey } = await register(`${pair.public} somebody@laptop\n`)
+    t.match(apiKey.sshFingerprint, /^SHA256:[\w+/]{43}$/)
+    await (await open(pair.private)).put(`/files/${name}`, Buffer.from(name))
+    t.equal(await readFile(join(root, name), 'utf8'), name)
+    await t.rejects(register(pair.public), /has this public key already/)
+    await app.ask(revoke, { id: apiKey.id }, token)
+    await refused(pair.private)
+  }
+
+  const { ed25519 } = pairs
+  const limits = { scopes: ['read'], providerAccess: { restrictions: [{ providerId, basePath: '/inside' }] } }
+  await register(ed25519.public, limits)
+  await mkdir(join(root, 'inside'))
+  const limited = await open(ed25519.private)
+  await t.rejects(limited.open('/files/inside/x', 2 | 8), /SCOPE_REQUIRED/)
+  await t.rejects(limited.open('/files/ed25519', 1), /OUTSIDE_BASE_PATH/)
+
+  const wrong = {
+    'a private key': ed25519.private,
+    'a certificate': 'ssh-ed25519-cert-v01@openssh.com AAAAIHNzaC1lZDI1NTE5LWNlcnQtdjAxQG9wZW5zc2guY29t',
+    'a short RSA key': generateKeyPairSync('rsa', { bits: 1024 }).public,
+    'another type': 'ssh-dss AAAAB3NzaC1kc3MAAACBAP',
+    nothing: '',
+    'a broken line': 'ssh-ed25519 AAAA',
+  }
+  for (const [what, publicKey] of Object.entries(wrong)) {
+    await t.rejects(register(publicKey), /INVALID_INPUT/, what)
+  }
+  t.notMatch(app.logged(), ed25519.private.split('\n')[1] ?? 'x')
+})
+
+t.test('a signature of another key is refused', async t => {
+  const app = await startApp(t)
+  const { token } = await app.register('owner@example.com')
+  const endpoint = await serveSftp(t, app)
+  const [known, other] = [ssh2.utils.generateKeyPairSync('ed25519'), ssh2.utils.generateKeyPairSync('ed25519')]
+  await app.ask(create, { input: { name: 'ssh', scopes: ['read'], publicKey: known.public } }, token)
+  // A client that names one key and signs with another.
+  const [named, signer] = [known.private, other.private].map(text => {
+    const parsed = ssh2.utils.parseKey(text)
+    if (parsed instanceof Error) throw parsed
+    return parsed
+  })
+  if (!named || !signer) throw new Error('No keys')
+  class Forger extends ssh2.BaseAgent<typeof named & object> {
+    getIdentities(done: (error?: Error, keys?: ssh2.ParsedKey[]) => void): void {
+      done(undefined, named ? [named] : [])
+    }
+    sign(_key: unknown, data: Buffer, options: unknown, done?: (error?: Error, signature?: Buffer) => void): void {
+      const finish = typeof options === 'function' ? (options as typeof done) : done
+      finish?.(undefined, signer?.sign(data))
+    }
+  }
+  await t.rejects(connectSsh(t, endpoint, { agent: new Forger() } as never), /authentication methods failed/)
+  await connectSsh(t, endpoint, { privateKey: known.private })
+})
