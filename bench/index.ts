@@ -18,6 +18,7 @@ import { s3Endpoint } from './s3-endpoint.ts'
 import { s3SmallFiles } from './s3-small-files.ts'
 import { scaling } from './scaling.ts'
 import { search } from './search.ts'
+import { sftp } from './sftp.ts'
 import { smallCalls } from './small-calls.ts'
 import { smallFiles } from './small-files.ts'
 import { start } from './start.ts'
@@ -39,6 +40,7 @@ const parts: Readonly<Record<string, Part>> = {
   s3,
   's3-small-files': s3SmallFiles,
   webdav,
+  sftp,
   'remote-storages': remoteStorages,
   's3-endpoint': s3Endpoint,
   thumbnails,

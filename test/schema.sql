@@ -27,13 +27,16 @@ api_keys.expires_at timestamp with time zone
 api_keys.revoked_at timestamp with time zone
 api_keys.last_used_at timestamp with time zone
 api_keys.is_connection boolean not null default false
+api_keys.public_key bytea
 api_keys: api_keys_key_hash_length CHECK ((octet_length(key_hash) = 32)) NOT VALID
 api_keys: api_keys_pkey PRIMARY KEY (id)
+api_keys: api_keys_public_key_check CHECK ((octet_length(public_key) <= 2048))
 api_keys: api_keys_scopes_check CHECK (((cardinality(scopes) > 0) AND (scopes <@ ARRAY['read'::text, 'write'::text, 'admin'::text])))
 api_keys: api_keys_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
 CREATE INDEX api_keys_member ON public.api_keys USING btree (workspace_id, user_id)
 CREATE UNIQUE INDEX api_keys_key_hash ON public.api_keys USING btree (key_hash)
 CREATE UNIQUE INDEX api_keys_pkey ON public.api_keys USING btree (id)
+CREATE UNIQUE INDEX api_keys_public_key ON public.api_keys USING btree (public_key) WHERE (revoked_at IS NULL)
 CREATE TRIGGER api_keys_rights_changed AFTER UPDATE OF workspace_id, user_id, name, key_hash, scopes, provider_access, expires_at, revoked_at ON public.api_keys FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER api_keys_rights_deleted AFTER DELETE ON public.api_keys FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER api_keys_rights_truncated AFTER TRUNCATE ON public.api_keys FOR EACH STATEMENT EXECUTE FUNCTION rights_change()

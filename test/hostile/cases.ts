@@ -38,6 +38,7 @@ import {
   tus,
   upload,
 } from './requests.ts'
+import { trySftp } from './sftp-paths.ts'
 
 const isThorough = process.env.MATRIX === 'all'
 
@@ -99,6 +100,7 @@ export async function tryPath(on: Attack, path: string, n: number): Promise<void
   // Paths are parsed before any back end sees them, so most back ends try a part of them.
   if (on.backEnd.type === 'memory' || isThorough || n % 3 === 0) await tryTools(on, path, n)
   if (on.backEnd.type === 'memory' || isThorough || n % 3 === 1) await tryDav(on, path, n)
+  if (on.backEnd.type === 'memory' || isThorough || n % 3 === 0) await trySftp(on, path, n)
   if (on.backEnd.type === 'memory' || isThorough || n % 3 === 2) await tryShare(on, path)
   await download(on, path)
   await download(on, path, '&disposition=inline', 'HEAD')

@@ -4,6 +4,7 @@ import type { Test } from 'tap'
 import { requireArchivers } from '../http/archive-tools.ts'
 import { metadataHeader, tusPath } from '../http/tus.ts'
 import { base } from '../matrix/world.ts'
+import { connectSsh, RawSftp, SftpClient, serveSftp } from '../sftp/server.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type ToolOutcome, toolCall, toolOutcome } from '../support/mcp.ts'
 import { makeShare } from '../support/shares.ts'
@@ -32,6 +33,8 @@ export interface Attack {
   providerId: string
   /** The header of a key that may write, only below the base path. */
   authorization: string
+  /** A session of SFTP with the same key. */
+  sftp: SftpClient
   /** The tokens of share links to the base path. */
   links: { view: string; drop: string }
   /** The number of hostile requests so far. */
@@ -56,7 +59,9 @@ export async function attack(t: Test, backEnd: BackEnd): Promise<Attack> {
   const { key } = await app.createKey(token, { name: 'inside', scopes: ['write'], providerAccess })
   const share = async (kind: string) => (await makeShare(app, token, { providerId, path: base, kind })).link
   const links = { view: await share('VIEW'), drop: await share('DROP') }
-  return { app, backEnd, providerId, authorization: `Bearer ${key}`, links, count: 0, wrong: [] }
+  const ssh = await connectSsh(t, await serveSftp(t, app), { password: key })
+  const sftp = new SftpClient(await RawSftp.start(ssh))
+  return { app, backEnd, providerId, authorization: `Bearer ${key}`, sftp, links, count: 0, wrong: [] }
 }
 
 function send(url: string, { method, path, headers, body }: Call): Promise<Answer> {

@@ -252,6 +252,8 @@ t.test('every binary column is listed as encrypted or not', async t => {
   const hashes = [
     'api_keys.key_hash',
     'api_keys.public_key',
+    'kept_files.sha256',
+    'kept_folders.key',
     'host_keys.public_key',
     'invites.token_hash',
     'link_invites.token_hash',

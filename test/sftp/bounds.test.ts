@@ -133,6 +133,27 @@ t.test('bad input and bounds', async t => {
     await t.rejects(connectSsh(t, endpoint, { password: made.key }), /authentication methods failed/)
   })
 
+  t.test('old algorithms are not offered', async t => {
+    const old = {
+      kex: ['diffie-hellman-group14-sha1', 'diffie-hellman-group16-sha512'],
+      cipher: ['aes128-cbc', '3des-cbc', 'aes128-ctr'],
+      hmac: ['hmac-sha1', 'hmac-md5'],
+      serverHostKey: ['ssh-rsa', 'rsa-sha2-512'],
+      compress: ['zlib@openssh.com', 'zlib'],
+    }
+    for (const [name, list] of Object.entries(old)) {
+      for (const one of list) {
+        // HMACs matter only for a cipher that does not authenticate by itself.
+        const algorithms = { ...(name === 'hmac' && { cipher: ['aes256-ctr'] }), [name]: [one] }
+        await t.rejects(
+          connectSsh(t, endpoint, { password: key, algorithms } as never),
+          { level: 'handshake' } as never,
+          one,
+        )
+      }
+    }
+  })
+
   t.test('a handshake that does not end is closed', async t => {
     const hasty = await serveSftp(t, app, { loginTime: 300 })
     const ends = (socket: Socket) => once(socket.on('error', () => {}).resume(), 'close')

@@ -2,7 +2,12 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import t from 'tap'
+import { createMemoryAdapter } from '../../adapters/backends/memory/index.ts'
+import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
+import type { StorageProvider } from '../../adapters/contract.ts'
+import { withMethods } from '../../adapters/name-rules.ts'
 import { startApp } from '../support/app.ts'
 import { randomNumbers } from '../support/random.ts'
 import { until } from '../support/until.ts'
@@ -242,3 +247,49 @@ t.test('files of a storage', async t => {
 
   t.test('nothing of it is a fault of the server', async t => t.same(endpoint.faults, []))
 })
+
+t.test('a stream of the back end that breaks off is opened once more', async t => {
+  const content = randomBytes(mebibyte)
+  const opened: number[] = []
+  // Each body ends with an error after 300 KB, as those of a back end that closes idle connections.
+  const breaking = {
+    ...createMemoryAdapter(100 * mebibyte),
+    async open() {
+      const provider = new MemoryProvider(100 * mebibyte)
+      return withMethods(provider as StorageProvider, {
+        async read(path, options) {
+          const { body, entry } = await provider.read(path, options)
+          opened.push(options.range?.offset ?? 0)
+          return { body: Readable.from(cut(body)), entry }
+        },
+      })
+    },
+  }
+  const app = await startApp(t, { adapters: [breaking] as never })
+  const { token } = await app.register('owner@example.com')
+  await app.connectProvider(token, 'memory', {}, 'Memory')
+  const { key } = await app.createKey(token, { name: 'sftp', scopes: ['write'] })
+  const endpoint = await serveSftp(t, app)
+  const sftp = new SftpClient(await RawSftp.start(await connectSsh(t, endpoint, { password: key })))
+  const handle = await sftp.open('/memory/file', writes | creates)
+  for (let at = 0; at < content.length; at += 200_000) await sftp.write(handle, at, content.subarray(at, at + 200_000))
+  await sftp.close(handle)
+  const reading = await sftp.open('/memory/file', reads)
+  const parts: Buffer[] = []
+  for (let at = 0; at < content.length; at += 100_000) {
+    parts.push((await sftp.read(reading, at, 100_000)) ?? Buffer.alloc(0))
+  }
+  t.ok(Buffer.concat(parts).equals(content))
+  t.same(opened[0], 0)
+  t.ok(opened.length > 2 && opened.length < 8, `${opened}`)
+  await sftp.close(reading)
+})
+
+async function* cut(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let bytes = 0
+  for await (const chunk of body) {
+    if (bytes > 300_000) throw new Error('The connection is lost')
+    bytes += chunk.length
+    yield chunk
+  }
+}

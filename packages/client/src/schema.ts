@@ -50,6 +50,8 @@ export interface ApiKey {
   revokedAt: string | null
   /** The scopes that the key was created with. The owner may have less access today. */
   scopes: readonly (Scope)[]
+  /** The fingerprint of the public key of SSH that opens SFTP with this key, or null. */
+  sshFingerprint: string | null
   /** Whether the key can be used. */
   state: ApiKeyState
 }
@@ -515,6 +517,8 @@ export interface CreateApiKeyInput {
   ofUser?: string | null
   /** The providers that the key may use. The default is the access of its owner. */
   providerAccess?: ProviderAccessInput | null
+  /** A public key of SSH, such as the line of `id_ed25519.pub`. Its holder opens SFTP with the rights of this key, without the key value. */
+  publicKey?: string | null
   /** At least one scope. Each scope includes those below it, so the highest is enough. */
   scopes: readonly (Scope)[]
 }

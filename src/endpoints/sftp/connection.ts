@@ -15,14 +15,16 @@ import { serveSession } from './session.ts'
 const maxAttempts = 6
 /** Requests for authentication on one connection. An agent offers all of its keys, most of which are for other servers. */
 const maxAuthentications = 30
-const maxSessions = 8
+const maxSessions = 4
+/** Milliseconds for a client to take what was sent before the end. */
+const endTime = 2000
 const methods: AuthenticationType[] = ['publickey', 'password']
 /** Milliseconds without a request after which a connection is closed. */
 const idleTime = 60 * 60 * 1000
 /** Milliseconds that a request waits for the rate limit, which allows more within a minute. */
 const maxWait = 60_000
 /** Authenticated connections in this process. */
-const slots = new Slots<'credential' | 'member' | 'links'>({ credential: 64, member: 128, links: 128, all: 2048 })
+const slots = new Slots<'credential' | 'member' | 'links'>({ credential: 32, member: 64, links: 64, all: 2048 })
 
 export interface ConnectionOptions {
   services: Services
@@ -48,8 +50,12 @@ export function serveConnection(client: Connection, options: ConnectionOptions):
   let attempts = 0
   let authentications = 0
   const end = (reason?: unknown) => {
+    if (ending.signal.aborted) return
     ending.abort(reason ?? new Error('The connection has ended'))
     client.end()
+    // A client that does not close its side must not keep the connection.
+    const destroying = setTimeout(() => socket.destroy(), endTime).unref()
+    socket.once('close', () => clearTimeout(destroying))
   }
   socket.once('close', () => end())
   // The end of the connection says enough.

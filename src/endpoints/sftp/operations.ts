@@ -6,9 +6,9 @@ import type { Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { FileEntry } from '../../services/files/index.ts'
 import type { Services } from '../../services/index.ts'
-import { noProvider } from '../../services/providers/index.ts'
 import { plainFolder, type ShownEntry } from './attributes.ts'
 import { status } from './errors.ts'
+import { openListing, SftpTargets, takeNames } from './folders.ts'
 import { closeReads, Handles, maxHandles, type SftpHandle, Turns } from './handles.ts'
 import {
   attributesResponse,
@@ -16,7 +16,6 @@ import {
   dataResponse,
   handleResponse,
   limitsResponse,
-  type NamedEntry,
   nameFields,
   namesResponse,
   okResponse,
@@ -25,13 +24,8 @@ import {
   statusResponse,
 } from './messages.ts'
 import { PathOrder } from './path-order.ts'
-import { onlyStorages, type SftpPath, type SftpTarget, splitPath, top } from './paths.ts'
-import type { PacketWriter } from './wire.ts'
+import { type SftpPath, type SftpTarget, top } from './paths.ts'
 
-/** Bytes of a response with names. Some clients take no packet that is much larger. */
-const maxNamesBytes = 32 * 1024
-/** Milliseconds for which the id of a slug is remembered. */
-const slugTime = 1000
 /** Bytes of a step of `copy-data`. */
 const copyBytes = 256 * 1024
 
@@ -50,11 +44,12 @@ export class Operations {
   readonly #context: OperationsContext
   readonly #handles: Handles
   readonly #order = new PathOrder()
-  readonly #slugs = new Map<string, { id: string; at: number }>()
+  readonly #targets: SftpTargets
 
   constructor(context: OperationsContext) {
     this.#context = context
     this.#handles = new Handles(context.userId)
+    this.#targets = new SftpTargets(context.services.providers)
   }
 
   /** Returns the response to a request. @throws AppError */
@@ -116,24 +111,13 @@ export class Operations {
     return this.#order.run(paths, isChange, async () => work(await this.#viewer()))
   }
 
-  /** The service that gets the target authorizes it before it says whether there is such a storage. @throws OUTSIDE_BASE_PATH for the list of storages */
-  async #targetOf(viewer: Viewer, sftpPath: SftpPath): Promise<SftpTarget> {
-    const split = splitPath(sftpPath)
-    if (!split) throw onlyStorages()
-    const known = this.#slugs.get(split.slug)
-    const isRecent = known && performance.now() - known.at < slugTime
-    const providerId = isRecent ? known.id : await this.#context.services.providers.idOf(viewer, split.slug)
-    if (providerId !== noProvider && !isRecent) this.#slugs.set(split.slug, { id: providerId, at: performance.now() })
-    return { sftpPath, providerId, path: split.path }
-  }
-
   async #stat(viewer: Viewer, path: SftpPath): Promise<ShownEntry> {
     if (path === top) {
       requireScope(viewer, 'read')
       return plainFolder
     }
     const { files } = this.#context.services
-    const target = await this.#targetOf(viewer, path)
+    const target = await this.#targets.of(viewer, path)
     if (files.wayDown(viewer, target)) return plainFolder
     const writing = this.#handles.writing(target)
     if (!writing) return files.stat(viewer, target, this.#context.signal)
@@ -142,7 +126,7 @@ export class Operations {
   }
 
   async #open(id: number, viewer: Viewer, { path, mode, attributes }: OperationOf<'open'>): Promise<Buffer> {
-    const target = await this.#targetOf(viewer, path)
+    const target = await this.#targets.of(viewer, path)
     const { services, signal } = this.#context
     const slot = this.#handles.reserve()
     try {
@@ -225,27 +209,12 @@ export class Operations {
   async #openFolder(id: number, viewer: Viewer, path: SftpPath): Promise<Buffer> {
     const slot = this.#handles.reserve()
     try {
-      const { waiting, pages } = await this.#listing(viewer, path)
+      const { waiting, pages } = await openListing(this.#context, this.#targets, viewer, path)
       return handleResponse(id, this.#handles.add({ kind: 'folder', waiting, pages, turns: new Turns() }, slot))
     } catch (error) {
       slot[Symbol.dispose]()
       throw error
     }
-  }
-
-  async #listing(
-    viewer: Viewer,
-    path: SftpPath,
-  ): Promise<Pick<Extract<SftpHandle, { kind: 'folder' }>, 'waiting' | 'pages'>> {
-    const { services, signal } = this.#context
-    if (path === top) {
-      const records = await services.providers.list(viewer)
-      return { waiting: records.map(({ slug }) => ({ ...plainFolder, name: slug })), pages: null }
-    }
-    const target = await this.#targetOf(viewer, path)
-    const way = services.files.wayDown(viewer, target)
-    if (way) return { waiting: way.slice(1), pages: null }
-    return { waiting: [], pages: await services.openFiles.list(viewer, target, signal) }
   }
 
   async #readFolder(id: number, name: string): Promise<Buffer> {
@@ -293,7 +262,7 @@ export class Operations {
       await this.#stat(viewer, path)
       return okResponse(id)
     }
-    const target = await this.#targetOf(viewer, path)
+    const target = await this.#targets.of(viewer, path)
     const open = this.#handles.writing(target)
     if (size !== undefined) await this.#truncate(viewer, target, size)
     if (!modifiedAt) return okResponse(id)
@@ -323,7 +292,7 @@ export class Operations {
     { kind, path }: Extract<SftpOperation, { kind: 'mkdir' | 'rmdir' | 'remove' }>,
   ): Promise<Buffer> {
     const { services, signal } = this.#context
-    const target = await this.#targetOf(viewer, path)
+    const target = await this.#targets.of(viewer, path)
     if (kind === 'mkdir') {
       if (may(() => authorize(viewer, needs.create, target)))
         await services.openFiles.requireFolder(viewer, target, signal)
@@ -337,7 +306,7 @@ export class Operations {
 
   async #rename(id: number, viewer: Viewer, { path, to, replaces }: OperationOf<'rename'>): Promise<Buffer> {
     const { services, signal } = this.#context
-    const [from, target] = [await this.#targetOf(viewer, path), await this.#targetOf(viewer, to)]
+    const [from, target] = [await this.#targets.of(viewer, path), await this.#targets.of(viewer, to)]
     const input = {
       providerId: from.providerId,
       path: from.path,
@@ -358,7 +327,7 @@ export class Operations {
       requireScope(viewer, 'read')
       return spaceResponse(id, null)
     }
-    const target = await this.#targetOf(viewer, path)
+    const target = await this.#targets.of(viewer, path)
     if (services.files.wayDown(viewer, target)) return spaceResponse(id, null)
     const limited = await services.quotas.spaceAt(viewer, target)
     if (limited) return spaceResponse(id, limited)
@@ -397,20 +366,6 @@ function readerOf(
   if (handle.kind === 'reads') return handle.reads.read
   if (handle.kind === 'writes' && handle.mayRead) return (...args) => handle.writes.read(...args)
   throw new AppError('INVALID_INPUT', 'The file is not open for reading.')
-}
-
-/** Takes the first entries as far as they fit into a response. */
-function takeNames(waiting: NamedEntry[], isWritable: boolean): PacketWriter[] {
-  const names: PacketWriter[] = []
-  let bytes = 0
-  for (const entry of waiting) {
-    const fields = nameFields(entry, isWritable)
-    if (names.length > 0 && bytes + fields.length > maxNamesBytes) break
-    names.push(fields)
-    bytes += fields.length
-  }
-  waiting.splice(0, names.length)
-  return names
 }
 
 /** Returns whether a change is permitted. The service that is called next refuses any other one, and records it. */

@@ -108,6 +108,7 @@ export function createOpenFiles({
     if (!existing && !mode.creates) throw new AppError('NOT_FOUND', `There is no file "${at.path}".`)
     if (!existing) await requireFolder(viewer, at, signal)
     return new RandomWrites({
+      owner: viewer.member.userId,
       existing: mode.truncates ? null : existing,
       isNew: mode.isNew,
       appends: mode.appends,

@@ -49,7 +49,7 @@ async function readFully(
 }
 
 /** Bytes that are kept behind the position of the stream, and that it skips to reach a read: requests arrive slightly out of order. */
-const windowBytes = 256 * 1024
+const windowBytes = 128 * 1024
 
 /** Milliseconds without a read after which the stream is closed: a back end ends one that nobody reads. */
 const idleTime = 10_000

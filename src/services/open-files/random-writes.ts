@@ -4,15 +4,18 @@
  */
 import { Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
+import { ByteBudget } from '../../lib/byte-budget.ts'
 import type { FileEntry, UploadInput } from '../files/index.ts'
 import type { StagedFile } from './staged-file.ts'
 
 /** Bytes of a file that is sent as a whole when it is closed. */
 const smallBytes = 1024 * 1024
 /** Bytes that wait for the back end. */
-const streamBytes = 1024 * 1024
+const streamBytes = 256 * 1024
 /** Bytes that wait for earlier ones, and how far they can be ahead. */
 const windowBytes = 4 * 1024 * 1024
+/** Bytes in the memory of all files: of small ones, and of what is ahead. Beyond it, small files stream, and others take a staged file. */
+const buffered = new ByteBudget({ total: 256 * 1024 * 1024, ofOwner: 64 * 1024 * 1024 })
 
 type WriteState =
   /** The entry at the path has all of it. */
@@ -28,6 +31,8 @@ type WriteState =
     }
 
 export interface RandomWritesOptions {
+  /** The member, for the bounds on memory. */
+  owner: string
   /** The entry that is changed; null for a new or an emptied file. */
   existing: FileEntry | null
   /** Whether the file must be a new one. */
@@ -49,6 +54,8 @@ export class RandomWrites implements AsyncDisposable {
   /** Bytes that are ahead of the rest, by their positions. */
   readonly #ahead = new Map<number, Buffer>()
   #aheadBytes = 0
+  /** Bytes of the budget. */
+  #bufferedBytes = 0
   #size: number
   #modifiedAt: Date | undefined
   /** The last error of the upload. */
@@ -109,12 +116,14 @@ export class RandomWrites implements AsyncDisposable {
       throw error
     }
     if (this.#content.kind !== 'staged') this.#content = { kind: 'stored' }
+    this.#unbuffer(this.#bufferedBytes)
     this.#conflict = 'REPLACE'
   }
 
   /** Discards what is not stored. */
   async [Symbol.asyncDispose](): Promise<void> {
     const content = this.#content
+    this.#unbuffer(this.#bufferedBytes)
     if (content.kind === 'stream') content.body.destroy(new AppError('INCOMPLETE_BODY', 'The file was not closed.'))
     if (content.kind === 'stream') await content.sending.catch(() => {})
     if (content.kind === 'staged') await content.file[Symbol.asyncDispose]()
@@ -124,7 +133,20 @@ export class RandomWrites implements AsyncDisposable {
     if (position < next || position + bytes.length > next + windowBytes) return false
     if (this.#aheadBytes + bytes.length > windowBytes) return false
     const end = position + bytes.length
-    return !Array.from(this.#ahead).some(([other, { length }]) => other < end && position < other + length)
+    const overlaps = Array.from(this.#ahead).some(([other, { length }]) => other < end && position < other + length)
+    return !overlaps && this.#buffer(bytes.length)
+  }
+
+  /** Returns whether the budget has room for more bytes. */
+  #buffer(bytes: number): boolean {
+    if (buffered.tryTake(this.#options.owner, bytes) !== null) return false
+    this.#bufferedBytes += bytes
+    return true
+  }
+
+  #unbuffer(bytes: number): void {
+    buffered.release(this.#options.owner, bytes)
+    this.#bufferedBytes -= bytes
   }
 
   async #addInOrder(bytes: Buffer): Promise<void> {
@@ -139,6 +161,7 @@ export class RandomWrites implements AsyncDisposable {
     if (!bytes) return undefined
     this.#ahead.delete(content.bytes)
     this.#aheadBytes -= bytes.length
+    this.#unbuffer(bytes.length)
     return bytes
   }
 
@@ -148,13 +171,15 @@ export class RandomWrites implements AsyncDisposable {
       content.bytes += bytes.length
       await content.body.add(bytes)
     } else if (content.kind === 'memory') {
+      const fits = content.bytes + bytes.length <= smallBytes && this.#buffer(bytes.length)
       content.chunks.push(bytes)
       content.bytes += bytes.length
-      if (content.bytes > smallBytes) await this.#startStream(content)
+      if (!fits) await this.#startStream(content, bytes.length)
     }
   }
 
-  async #startStream({ chunks, bytes }: { chunks: Buffer[]; bytes: number }): Promise<void> {
+  /** @param latest bytes that are not in the budget */
+  async #startStream({ chunks, bytes }: { chunks: Buffer[]; bytes: number }, latest: number): Promise<void> {
     const body = new UploadBody()
     const sending = this.#upload({ body })
     sending.catch(error => {
@@ -163,6 +188,7 @@ export class RandomWrites implements AsyncDisposable {
     })
     this.#content = { kind: 'stream', body, bytes, sending }
     for (const chunk of chunks) await body.add(chunk)
+    this.#unbuffer(bytes - latest)
   }
 
   #upload(input: Pick<UploadInput, 'body' | 'size' | 'condition'>): Promise<FileEntry> {
@@ -226,6 +252,7 @@ export class RandomWrites implements AsyncDisposable {
       const isChanged = content.kind !== 'stored' || ahead.length > 0
       const staged = { kind: 'staged' as const, file, condition, isChanged }
       this.#content = staged
+      this.#unbuffer(this.#bufferedBytes)
       return staged
     } catch (error) {
       await file[Symbol.asyncDispose]()
