@@ -41,7 +41,7 @@ function allFields(): string[] {
 const access = 'providerAccess { all restrictions { basePath provider { id } } }'
 const group = `{ id name role memberCount ${access} }`
 const user = `{ id email name role effectiveRole isServiceAccount directory directoryName issuedGroupIds deactivatedAt createdAt ${access} groups ${group} }`
-const key = `{ id name displayPrefix scopes ${access} state createdAt expiresAt revokedAt lastUsedAt owner ${user} }`
+const key = `{ id name displayPrefix sshFingerprint scopes ${access} state createdAt expiresAt revokedAt lastUsedAt owner ${user} }`
 const provider = `{
   id name slug status statusReason config createdAt quota { used total } jobLimits { filesAtOnce bytesPerSecond } root { path } basePaths
   type { type title configSchema needsAuthorization builtIn }
@@ -545,6 +545,7 @@ t.test('every field of the schema works in typical use', async t => {
         scopes: ['write'],
         providerAccess: restrictions,
         expiresAt: '2999-01-01T00:00:00+01:00',
+        publicKey: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE0EFOSJn3jJSSqhrFTHKTyDcDYCvyxDhhEVrJQ+WbaC me@laptop',
       },
     },
   )
@@ -558,6 +559,7 @@ t.test('every field of the schema works in typical use', async t => {
   })
   t.match(made, {
     displayPrefix: created.createApiKey.key.slice(0, 12),
+    sshFingerprint: 'SHA256:DfSvnHXRxxRyFAmFsNjEB7ljE3M6qv1CAfLhc9SAIn4',
     scopes: ['write'],
     state: 'active',
     expiresAt: '2998-12-31T23:00:00.000Z',

@@ -17,7 +17,7 @@ export async function trySftp(on: Attack, path: string, n: number): Promise<void
     if (reply.rest.includes(secret))
       on.wrong.push(`request ${type} of SFTP reveals a secret at ${JSON.stringify(path)}`)
     if (reply.type === 0) on.wrong.push(`request ${type} of SFTP ends the session at ${JSON.stringify(path)}`)
-    if (/\(INTERNAL\)$/.test(reply.message)) on.wrong.push(`request ${type} of SFTP fails at ${JSON.stringify(path)}`)
+    if (reply.message.endsWith('(INTERNAL)')) on.wrong.push(`request ${type} of SFTP fails at ${JSON.stringify(path)}`)
     return reply
   }
   const closed = async (opened: Reply, use: (handle: Buffer) => Promise<unknown>) => {

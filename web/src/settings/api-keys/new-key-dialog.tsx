@@ -77,7 +77,7 @@ function KeyForm({ account, onCreated, onClose }: NewKeyProps & { onCreated: (ke
       <TextField
         label={texts.publicKey}
         description={texts.publicKeyHelp}
-        placeholder="ssh-ed25519 AAAA…"
+        placeholder={texts.publicKeyExample}
         value={publicKey}
         onChange={setPublicKey}
       />
