@@ -33,7 +33,7 @@ class ConnectionPool<Connection> implements Pool<Connection> {
   readonly #options: Required<Omit<PoolOptions<Connection>, 'check'>> & Pick<PoolOptions<Connection>, 'check'>
   readonly #retry: number
   readonly #slots = new Set<Slot<Connection>>()
-  /** The users that fit. Every user that gets a place finds a connection or room for a new one. */
+  /** The users that fit. Every user that gets a slot finds a connection or room for a new one. */
   readonly #users: Capacity
   readonly #closed = new AbortController()
 

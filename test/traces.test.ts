@@ -116,9 +116,12 @@ const callMe = (init: RequestInit, query: string): RequestInit => ({
   body: JSON.stringify({ query }),
 })
 
+/** The server of the tests that need no other settings. The last of them stops it. */
+const collector = await startCollector(t)
+const traced = await startTraced(t, collector.address)
+
 t.test('a download and a GraphQL call are traced from the request to the database and the back end', async t => {
-  const collector = await startCollector(t)
-  const { server, api, token, providerId } = await startTraced(t, collector.address)
+  const { api, token, providerId } = traced
   await api.upload(token, providerId, '/a.bin', 'content')
 
   const [downloading, asking] = [newCaller(), newCaller()]
@@ -172,13 +175,11 @@ t.test('a download and a GraphQL call are traced from the request to the databas
   const call = collector.spans(downloading.traceId).find(({ name }) => name.startsWith('local.'))
   t.match(call && attributesOf(call), { 'stowage.provider.id': providerId, 'stowage.provider.type': 'local' })
   t.match(collector.resources()[0], { 'service.name': 'stowage' })
-  t.equal(await server.stop(), 0)
 })
 
 t.test('the requests to a back end are traced', async t => {
-  const collector = await startCollector(t)
   const s3 = await s3Server(t)
-  const { server, api, token } = await startTraced(t, collector.address)
+  const { api, token } = traced
   const { endpoint, region, accessKeyId, secretAccessKey } = s3
   const config = { endpoint, region, accessKeyId, secretAccessKey, bucket: await s3.newBucket(), forcePathStyle: true }
   const id = await api.connectProvider(token, 's3', config)
@@ -195,12 +196,10 @@ t.test('the requests to a back end are traced', async t => {
   }
   t.notMatch(collector.received(), secretAccessKey)
   t.notMatch(collector.received(), /X-Amz-|a\.bin/)
-  t.equal(await server.stop(), 0)
 })
 
 t.test('each job has a bounded trace of its own', async t => {
-  const collector = await startCollector(t)
-  const { server, api, token, providerId, files } = await startTraced(t, collector.address)
+  const { server, api, token, providerId, files } = traced
   const [few, many] = [['a'], Array.from({ length: 500 }, (_, n) => `${n}`)]
   const create = 'mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id } } }'
   for (const [name, folders] of Object.entries({ few, many })) {
@@ -238,7 +237,6 @@ t.test('each job has a bounded trace of its own', async t => {
     )
     if (name === 'many') t.equal(spans.length, 1001)
   }
-  t.equal(await server.stop(), 0)
 })
 
 t.test('the requests that send spans are not part of a trace', async t => {
@@ -326,8 +324,7 @@ atNight(t, 'every process sends its traces', async t => {
 })
 
 t.test('the last traces are sent when the server stops', async t => {
-  const collector = await startCollector(t)
-  const { server, api } = await startTraced(t, collector.address)
+  const { server, api } = traced
   const last = newCaller()
   await (await api.request('/healthz', { headers: last.headers })).text()
   t.equal(await server.stop(), 0)

@@ -47,8 +47,7 @@ async function test(t: Test, world: CloudWorld, random: () => number): Promise<v
   const id = await app.connectProvider(token, world.adapter.type, world.config, 'cloud')
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T
   const path = () => Array.from({ length: 1 + Math.floor(random() * 3) }, () => pick(names)).join('/')
-  const isKnown = async (isAsked: boolean) => {
-    const there = await listed(world.provider)
+  const isKnown = async (there: readonly string[], isAsked: boolean) => {
     const known = await catalogued(app, id)
     const row = await app.db
       .selectFrom('catalogues')
@@ -62,7 +61,8 @@ async function test(t: Test, world: CloudWorld, random: () => number): Promise<v
     return { missing, extra, ...row }
   }
   await world.write('first', 'x')
-  await until(() => isKnown(true), { within: 60_000, every: 200 })
+  const first = await listed(world.provider)
+  await until(() => isKnown(first, true), { within: 60_000, every: 200 })
   // From here on, no round runs, so the catalogue has only what the back end reports.
   const later = new Date(Date.now() + 86_400_000)
   await app.db.updateTable('catalogues').set({ next_round_at: later }).execute()
@@ -85,7 +85,8 @@ async function test(t: Test, world: CloudWorld, random: () => number): Promise<v
       .then(operation)
       .catch(() => {})
   }
-  await until(() => isKnown(false), { within: 90_000, every: 300 })
+  const last = await listed(world.provider)
+  await until(() => isKnown(last, false), { within: 90_000, every: 300 })
   const { next_round_at: next } = await app.db
     .selectFrom('catalogues')
     .select('next_round_at')
@@ -93,7 +94,8 @@ async function test(t: Test, world: CloudWorld, random: () => number): Promise<v
   t.same(next, later, 'the changes that were reported are enough')
   world.expire()
   await world.write('after/expiry', 'x')
-  await until(() => isKnown(false), { within: 90_000, every: 300 })
+  const compared = await listed(world.provider)
+  await until(() => isKnown(compared, false), { within: 90_000, every: 300 })
   const after = await app.db.selectFrom('catalogues').select('next_round_at').executeTakeFirstOrThrow()
   t.not(after.next_round_at.getTime(), later.getTime(), 'everything was compared')
   const found = await world.provider.stat(at('after/expiry'), { signal: new AbortController().signal })

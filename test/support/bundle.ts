@@ -41,6 +41,8 @@ async function refresh(): Promise<void> {
     if (stateOfBundle() === state) throw new AlreadyBuilt()
     // The package contains the console.
     symlinkSync(join(root, 'web'), join(folder, 'web'))
+    // Like the package. Without it, each start parses the modules once more to find out what they are.
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
     writeFileSync(join(folder, 'state'), state)
   }
   await buildServer(bundle, complete, ofTests).catch(error => {

@@ -7,7 +7,7 @@ import type { Facts, PlainFiles } from '../../bases/plain/files.ts'
 import { type Call, type Pool, StorageError, type StorageErrorCode, type StoragePath } from '../../contract.ts'
 import type { FtpSettings } from './config.ts'
 
-/** The abilities of the server. */
+/** The capabilities of the server. */
 export interface Features {
   /** The folder of the provider: an absolute path without a `/` at its end. */
   base: string

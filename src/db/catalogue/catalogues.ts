@@ -266,7 +266,7 @@ export async function deleteCatalogue(db: Database, catalogue: number): Promise<
 /** Seconds after which a server without a renewal counts as killed. */
 const serverSeconds = 45
 
-/** A place where a server changes an entry at present. */
+/** A location at which a server changes an entry at present. */
 export interface RunningChange {
   providerId: string
   /** Absolute within the provider. */
