@@ -126,6 +126,10 @@ export async function buildApp(options: {
     },
     onScanFailure: err => log.warn({ err }, 'The virus scanner failed'),
     onScanResult: result => metrics?.countScan(result),
+    onDamage(damage) {
+      log.warn(damage, 'A job has found damaged or missing files')
+      metrics?.countDamage({ ...damage })
+    },
   })
   const services = traces?.observeServices(ownServices) ?? ownServices
   const { bodyTimeout } = options

@@ -106,15 +106,20 @@ export async function findKept(
   return rows.map(toKept)
 }
 
-/** Returns what is known of the files of one pair, in the order of their folders and names. @param after null to begin */
+/**
+ * Returns what is known of the files of one pair, in the order of their folders and names.
+ * @param page.after null to begin
+ * @param page.deleted whether files that were deleted or moved through this server count
+ */
 export async function listKept(
   db: Database,
   keptFolder: number,
-  { after, limit }: { after: KeptPath | null; limit: number },
+  { after, limit, deleted }: { after: KeptPath | null; limit: number; deleted: boolean },
 ): Promise<KeptFile[]> {
   const { rows } = await sql<KeptRow>`
     select ${columns} from kept_files
     where kept_folder = ${keptFolder} and (folder, name) > (${after?.folder ?? ''}, ${after?.name ?? ''})
+      and (not is_deleted or ${deleted})
     order by folder, name limit ${limit}`.execute(db)
   return rows.map(toKept)
 }
@@ -156,13 +161,13 @@ export async function forgetKept(
   )
 }
 
-/** Splits a path below a kept folder. */
+/** The path of an entry below a kept folder, and its parts. */
+const isBelow = sql`(k.original_path = '' or starts_with(d.path, k.original_path || '/'))`
+const below = sql`(case k.original_path when '' then d.path else substr(d.path, length(k.original_path) + 2) end)`
 const [folderOf, nameOf] = [
   sql`coalesce(substring(r.path from '^(.*)/[^/]*$'), '')`,
   sql`substring(r.path from '[^/]*$')`,
 ]
-const isBelow = sql`(k.original_path = '' or starts_with(d.path, k.original_path || '/'))`
-const below = sql`(case k.original_path when '' then d.path else substr(d.path, length(k.original_path) + 2) end)`
 
 /** The SQL that notes that originals are deleted or moved through this server. */
 export function noteDeletedFiles(files: readonly FileAt[]): RawBuilder<unknown> {
@@ -171,20 +176,30 @@ export function noteDeletedFiles(files: readonly FileAt[]): RawBuilder<unknown> 
     from unnest(${files.map(({ providerId }) => providerId)}::uuid[], ${files.map(({ path }) => path)}::text[]) as d (provider_id, path)
     join kept_folders k on k.original_provider_id = d.provider_id and ${isBelow}
     cross join lateral (select ${below}) as r (path)
-    where f.kept_folder = k.id and f.folder = ${folderOf} and f.name = ${nameOf}`
+    where f.kept_folder = k.id and f.folder = ${folderOf} and f.name = ${nameOf} and not f.is_deleted`
 }
 
-/** As `noteDeletedFiles`, for an entry and everything below it. */
+/** As `noteDeletedFiles`, for an entry and everything below it. Each part of the union uses the primary key. */
 export function noteDeletedTree({ providerId, path }: FileAt): RawBuilder<unknown> {
   return sql`
     update kept_files f set is_deleted = true
-    from (select ${providerId}::uuid, ${path}::text) as d (provider_id, path)
-    join kept_folders k on k.original_provider_id = d.provider_id
-    cross join lateral (select case when ${isBelow} then ${below} end) as r (path)
-    where f.kept_folder = k.id and (
-      (r.path is null and (k.original_path = d.path or d.path = '' or starts_with(k.original_path, d.path || '/')))
-      or (f.folder = ${folderOf} and f.name = ${nameOf})
-      or f.folder = r.path or (f.folder > r.path || '/' and f.folder < r.path || '0'))`
+    from (
+      select e.kept_folder, e.folder, e.name from kept_folders k join kept_files e on e.kept_folder = k.id
+      where k.original_provider_id = ${providerId} and (k.original_path = ${path} or starts_with(k.original_path, ${path} || '/'))
+      union all
+      select e.kept_folder, e.folder, e.name
+      from (select ${path}::text) as d (path)
+      join kept_folders k on k.original_provider_id = ${providerId} and ${isBelow}
+      cross join lateral (select ${below}) as r (path)
+      cross join lateral (
+        select * from kept_files e where e.kept_folder = k.id and e.folder = ${folderOf} and e.name = ${nameOf}
+        union all
+        select * from kept_files e where e.kept_folder = k.id and e.folder = r.path
+        union all
+        select * from kept_files e where e.kept_folder = k.id and e.folder > r.path || '/' and e.folder < r.path || '0'
+      ) as e
+    ) as gone
+    where f.kept_folder = gone.kept_folder and f.folder = gone.folder and f.name = gone.name and not f.is_deleted`
 }
 
 /** Deletes some files of pairs that no job has used for as many days. Returns whether there may be more. */

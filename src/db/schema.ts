@@ -104,6 +104,7 @@ export const auditActions = [
   'JOB_CANCEL',
   'JOB_RETRY',
   'JOB_END',
+  'DAMAGE_FOUND',
   'SCHEDULE_CREATE',
   'SCHEDULE_UPDATE',
   'SCHEDULE_DELETE',

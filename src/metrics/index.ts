@@ -140,9 +140,19 @@ export function createStateMetrics(register: Registry) {
     labelNames: ['result'],
     registers: [register],
   })
+  const damage = new Counter({
+    name: 'stowage_damaged_files_total',
+    help: 'Files that jobs have found damaged or missing, and those that they have restored.',
+    labelNames: ['kind'],
+    registers: [register],
+  })
   const registers = [register]
 
   return {
+    countDamage(counts: Record<string, number>): void {
+      for (const [kind, count] of Object.entries(counts)) damage.inc({ kind }, count)
+    },
+
     countScan(result: string): void {
       scans.inc({ result })
     },

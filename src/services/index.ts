@@ -20,7 +20,7 @@ import { createEntryFeed, createEvents } from './events/index.ts'
 import { Reservations } from './files/conflict.ts'
 import { createFiles } from './files/index.ts'
 import { createHostKeys } from './host-keys.ts'
-import { createJobAudit } from './jobs/audit.ts'
+import { createJobAudit, type Damage } from './jobs/audit.ts'
 import { createCopyReports } from './jobs/copies/reports.ts'
 import { createJobFeed } from './jobs/feed.ts'
 import { createFolderJobs, createJobWaits } from './jobs/folder-jobs.ts'
@@ -126,6 +126,8 @@ export function createServices(options: {
   onScanFailure: (error: Error) => void
   /** Called after each scan of an upload. */
   onScanResult: (result: ScanResult) => void
+  /** Called when a job has found damaged or missing files. */
+  onDamage: (damage: Damage) => void
 }) {
   const { db, secrets, authentication, storage, setupCode, maxUploadBytes, onError } = options
   const { credentials, limits, tokens } = authentication
@@ -168,7 +170,7 @@ export function createServices(options: {
   const checks = createFactorChecks({ db, secrets, limits: limits.signIns })
   const secondSteps = createSecondSteps({ db, tokens, limits: limits.signIns, audit, checks })
   const uploads = createResumableUploads(sharedUploads, members)
-  const recordEnd = createJobAudit(audit)
+  const recordEnd = createJobAudit(audit, options.onDamage)
   const entryMetadata = createEntryMetadata({ db, onError })
   const onEnd = async (job: JobRecord, state: JobState) => {
     await followJob(entryMetadata, job, state)

@@ -1,6 +1,6 @@
 /** kill -9 of servers and of their database, again and again, while a job copies, moves, syncs or restores a tree. */
 import { execFile } from 'node:child_process'
-import { cp, mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
+import { cp, mkdir, open, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -28,7 +28,7 @@ async function writeTree(root: string, count: number, random: () => number): Pro
   await Promise.all(folders.map(folder => mkdir(folder, { recursive: true })))
   for (let index = 0; index < count; index++) {
     const folder = folders[Math.floor(random() ** 3 * folders.length)] ?? root
-    await writeFile(join(folder, `file ${index}.bin`), Buffer.alloc(Math.floor(random() * 30_000), `${index} `))
+    await writeFile(join(folder, `file ${index}.bin`), Buffer.alloc(1 + Math.floor(random() * 30_000), `${index} `))
   }
 }
 
@@ -191,6 +191,47 @@ t.test('a RESTORE continues after kills', async t => {
   t.match(job, { state: 'SUCCEEDED', error: null, progress: { failed: 0 } })
   t.same(await disk.read('tree'), expected)
 })
+
+t.test('kept copies are repaired although servers are killed', async t => {
+  const random = dice(t)
+  const { roots, replicas } = await startFor(t, 'KEEP_COPIES')
+  const disk = await replicas.connectLocal('disk', join(roots, 'a'))
+  const other = await replicas.connectLocal('other disk', join(roots, 'b'))
+  await writeTree(join(roots, 'a/tree'), fileCount, random)
+  const expected = await disk.read('tree')
+  const sources = [disk, other].map(({ providerId }) => ({ providerId, path: '/tree' }))
+  const input = { kind: 'KEEP_COPIES', sources, repair: true, recheckDays: 0 }
+  t.match((await runUnderKills(replicas, input, random, 0)).job, { state: 'SUCCEEDED', progress: { failed: 0 } })
+  t.same(await other.read('tree'), expected)
+  const paths = Object.keys(expected)
+  const damaged = paths.filter((_, index) => index % 3 === 0)
+  const gone = paths.filter((_, index) => index % 3 === 1)
+  for (const path of damaged) await flip(join(roots, 'a/tree', path))
+  for (const path of gone) await rm(join(roots, 'a/tree', path))
+  const { job, killed } = await runUnderKills(replicas, input, random, rounds(1))
+  t.comment(`killed ${killed.join(', ') || 'nothing'}`)
+  t.match(job, { state: 'SUCCEEDED', error: null, progress: { failed: 0 } })
+  t.same(await disk.read('tree'), expected)
+  t.same(await other.read('tree'), expected)
+  const count = async (from: string) =>
+    (await replicas.query(`select count(distinct path)::int as count from ${from}`))[0]
+  const { count: versions } = (await count(`file_versions where provider_id = '${disk.providerId}'`)) ?? {}
+  t.equal(versions, damaged.length, 'each damaged file has its damaged bytes as a version')
+  const { count: reported } = (await count("job_entries where state = 'KEPT' and finding is not null")) ?? {}
+  t.equal(reported, damaged.length + gone.length, 'the report names each of them')
+  await replicas.query('delete from job_entries')
+})
+
+/** Changes the first byte of a file as a disk does: its time stays. */
+async function flip(path: string): Promise<void> {
+  const { atime, mtime } = await stat(path)
+  const bytes = await readFile(path)
+  bytes[0] = (bytes[0] ?? 0) ^ 1
+  const file = await open(path, 'r+')
+  await file.write(bytes, 0, 1, 0)
+  await file.close()
+  await utimes(path, atime, mtime)
+}
 
 atNight(t, 'the mutations copy and move finish folders although servers are killed', async t => {
   const random = dice(t)

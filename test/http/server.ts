@@ -138,6 +138,7 @@ export async function serve(
     onMailFailure: () => {},
     onScanFailure: () => {},
     onScanResult: () => {},
+    onDamage: () => {},
   })
   let ready = async () => {}
   const settings = {

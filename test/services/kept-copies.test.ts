@@ -1,9 +1,12 @@
 /** Kept copies: what is damaged comes back from a good copy, and what somebody has written stays, wherever it is. */
-import { mkdir, open, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, open, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
+import { startSshd } from '../servers/sshd.ts'
+import type { Data } from '../support/client.ts'
 import { until } from '../support/until.ts'
+import { davClient, lockInfo } from '../webdav/client.ts'
 import { control, create, ended, fill, runJob, startWorld, tree } from './jobs-world.ts'
 
 const world = await startWorld(t)
@@ -119,6 +122,11 @@ t.test('new and changed files are copied, damage is repaired, and edits of the o
     /Folder: a:\/d\n[\s\S]*restored 2\n[\s\S]*DAMAGED, restored {2}a:\/d\/flipped\n/,
   )
   t.equal((await download('xml')).status, 400)
+  await app.app.services.audit.flush()
+  const events = '{ auditEvents(first: 1, filter: { action: DAMAGE_FOUND }) { nodes { subjectId path details } } }'
+  t.match((await app.ask(events, {}, token)).auditEvents.nodes, [
+    { subjectId: second.id, path: '/d', details: { damaged: 2, missing: 2, restored: 4, sources: 3 } },
+  ])
   const third = await keep('/d')
   t.match(third, { state: 'SUCCEEDED', progress: { failed: 0 } })
   t.same((await reportOf(third.id)).findings, [])
@@ -201,15 +209,11 @@ t.test('the majority decides whether the record is wrong, and nobody without one
   for (const root of roots) await flip(join(root, 'i/all'))
   for (const root of [rootA, rootB]) await flip(join(root, 'i/tie'))
   const found = await keep('/i')
-  t.same((await reportOf(found.id)).findings, ['a/i/tie DAMAGED'])
+  t.same((await reportOf(found.id)).findings, ['a/i/all UNCLEAR', 'a/i/tie DAMAGED'])
   const flipped = await tree(join(rootA, 'i'))
   t.not(flipped.all, 'the bytes of all')
   t.match(await tree(join(rootC, 'i')), { all: flipped.all, tie: 'the bytes of tie' })
-  t.same(
-    (await reportOf((await keep('/i')).id)).findings,
-    ['a/i/tie DAMAGED'],
-    'the record of the other is right again',
-  )
+  t.same((await reportOf((await keep('/i')).id)).findings, ['a/i/tie DAMAGED'], 'the other record is right again')
 })
 
 t.test('a hold and a storage without versions keep what is damaged', async t => {
@@ -230,6 +234,96 @@ t.test('a hold and a storage without versions keep what is damaged', async t => 
   await control(world, 'retryJob', unkept.id)
   t.match(await ended(world, unkept.id), { state: 'SUCCEEDED' })
   t.match(await tree(join(rootA, 'j')), { held: 'the bytes of held' })
+})
+
+t.test('a damaged original that only its copies know is not copied to a new one', async t => {
+  await fill(rootA, { 'l/outside': 'written by another program' })
+  const sources = [a, c, b].map(providerId => ({ providerId, path: '/l' }))
+  t.match(await keep('/l', { sources: [sources[0], sources[2]] }), { state: 'SUCCEEDED' })
+  await sql`delete from content_checksums where provider_id = ${a}`.execute(app.db)
+  await flip(join(rootA, 'l/outside'))
+  const found = await keep('/l', { sources, recheckDays: 30 })
+  t.match(found, { state: 'SUCCEEDED' })
+  t.same((await reportOf(found.id)).findings, ['a/l/outside DAMAGED restored'])
+  t.match(await keep('/l', { sources, recheckDays: 30 }), { state: 'SUCCEEDED' })
+  await readAll(t, 'l', { outside: 'written by another program' })
+})
+
+t.test('a disk that was copied to another one is not copied again, and its damage is found', async t => {
+  for (const name of ['same', 'damaged', 'cut']) await app.upload(token, a, `/m/${name}`, `the bytes of ${name}`)
+  const old = new Date('2026-01-02T03:04:05.678Z')
+  for (const name of ['same', 'damaged', 'cut']) await utimes(join(rootA, 'm', name), old, old)
+  await keep('/m')
+  for (const [name, content] of Object.entries(await tree(join(rootA, 'm')))) {
+    const path = join(rootA, 'm', name)
+    await writeFile(`${path}.new`, name === 'cut' ? '' : (content ?? ''))
+    await rename(`${path}.new`, path)
+    await utimes(path, old, old)
+  }
+  await flip(join(rootA, 'm/damaged'))
+  const daily = await keep('/m', { recheckDays: 30 })
+  t.same((await reportOf(daily.id)).findings, ['a/m/cut UNCLEAR'])
+  t.match((await reportOf(daily.id)).locations, [{ copiedFiles: 0 }, { copiedFiles: 0 }, { copiedFiles: 0 }])
+  const due = await keep('/m')
+  t.same((await reportOf(due.id)).findings, ['a/m/cut UNCLEAR', 'a/m/damaged DAMAGED restored'])
+  t.match(await tree(join(rootB, 'm')), { cut: 'the bytes of cut', damaged: 'the bytes of damaged' })
+})
+
+t.test('a retry does not bring back what was deleted since', async t => {
+  for (const name of ['gone', 'edited']) await app.upload(token, a, `/n/${name}`, `the bytes of ${name}`)
+  await keep('/n')
+  await rm(join(rootA, 'n/gone'))
+  await writeFile(join(rootB, 'n/edited'), 'of somebody')
+  const found = await keep('/n')
+  t.same((await reportOf(found.id)).findings, ['a/n/gone MISSING restored', 'b/n/edited CHANGED'])
+  const drop = 'mutation ($input: DeleteInput!) { delete(input: $input) { deletedPath } }'
+  await app.ask(drop, { input: { providerId: a, path: '/n/gone' } }, token)
+  await control(world, 'retryJob', found.id)
+  t.match(await ended(world, found.id), { state: 'FAILED' })
+  t.same(await tree(join(rootA, 'n')), { edited: 'the bytes of edited' })
+  t.same((await reportOf(found.id)).findings, ['a/n/gone MISSING restored', 'b/n/edited CHANGED'])
+})
+
+t.test('a lock and a quota keep a file as it is', async t => {
+  for (const name of ['locked', 'small']) await app.upload(token, a, `/k/${name}`, `the bytes of ${name}`)
+  await keep('/k')
+  const invite = 'mutation { createInvite(input: { role: EDITOR, providerAccess: { all: true } }) { invite } }'
+  const { createInvite } = await app.ask(invite, {}, token)
+  const ben = await app.register('ben@example.com', { invite: createInvite.invite })
+  const { key } = await app.createKey(ben.token, { name: 'k', scopes: ['write'] })
+  const dav = davClient(app, key)
+  const { provider } = await app.ask('query ($id: ID!) { provider(id: $id) { slug } }', { id: a }, token)
+  const { status } = await dav('LOCK', `/${provider.slug}/k/locked`, { body: lockInfo(), headers: { depth: '0' } })
+  t.equal(status, 200)
+  await flip(join(rootA, 'k/locked'))
+  const setQuota = 'mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }'
+  await app.ask(setQuota, { input: { providerId: c, path: '/k', bytes: 20 } }, token)
+  await app.upload(token, a, '/k/large', 'more than the quota of the copy in c')
+  const found = await keep('/k')
+  t.same(found.failures.nodes.map(({ path, reason }: Data) => `${path} ${reason}`).sort(), [
+    '/k/large QUOTA_EXCEEDED',
+    '/k/locked LOCKED',
+  ])
+  t.same((await reportOf(found.id)).findings, ['a/k/locked DAMAGED', 'c/k/large FAILED'])
+  t.match(await tree(join(rootB, 'k')), { large: String, locked: 'the bytes of locked' })
+})
+
+t.test('bits flipped on an SFTP server come back, and an edit of the original within the same second wins', async t => {
+  const server = await startSshd(t)
+  const { host, port, user, privateKey, passphrase, hostKey, root } = server
+  const config = { host, port, user, privateKey, passphrase, hostKey, folder: root }
+  const sftp = await app.connectProvider(token, 'sftp', config)
+  await setVersions(sftp, 5)
+  for (const name of ['one', 'two']) await app.upload(token, a, `/s/${name}`, `the bytes of ${name}`)
+  const sources = [a, sftp].map(providerId => ({ providerId, path: '/s' }))
+  const check = () => runJob(world, { kind: 'KEEP_COPIES', sources, repair: true, recheckDays: 0 })
+  t.match(await check(), { state: 'SUCCEEDED', progress: { files: 2 } })
+  await flip(join(root, 's/one'))
+  await writeFile(join(rootA, 's/two'), 'the BYTES of two')
+  const found = await check()
+  t.match(found, { state: 'SUCCEEDED', progress: { failed: 0 } })
+  t.match(await tree(join(root, 's')), { one: 'the bytes of one', two: 'the BYTES of two' })
+  t.match((await reportOf(found.id)).findings, [/\/s\/one DAMAGED restored$/])
 })
 
 t.test('it needs the copies in other storages, and rights at all of them', async t => {

@@ -42,6 +42,37 @@ if (files) {
     await page.getByText('Use this folder').waitFor({ state: 'detached' })
   }
 
+  t.test('copies are kept, checked and reported', async t => {
+    const [from, to] = [await store('contracts', { 'a.txt': 'a contract' }), await store('vault', { 'a.txt': 'other' })]
+    const page = await open(t)
+    await page.goto('/settings/schedules')
+    await button(page, 'New kept copies').click()
+    await page.getByRole('textbox', { name: 'Name' }).fill('Contracts')
+    await isGood(t, page)
+    await button(page, 'Keep copies').click()
+    await dialog(page).getByText('Choose the folder and the folder for each copy.').waitFor()
+    await chooseFolder(t, page, 'Folder to keep copies of', ['contracts'])
+    await chooseFolder(t, page, 'Folder for copy 1', ['vault'])
+    await button(page, 'Keep copies').click()
+    await dialog(page).waitFor({ state: 'detached' })
+    const row = page.getByRole('table', { name: 'Kept copies' }).getByRole('row').filter({ hasText: 'Contracts' })
+    await row.getByRole('button', { name: 'Run now' }).click()
+    await row.getByText('vault: /: 1 changed in the copy').waitFor({ timeout: 60_000 })
+    await row.getByText('contracts: /: nothing found').waitFor()
+    await isGood(t, page)
+    await row.getByRole('button', { name: 'Report: Contracts' }).click()
+    await dialog(page).getByText('vault: /a.txt').waitFor()
+    await isGood(t, page)
+    const saved = page.waitForEvent('download')
+    await button(page, 'Download as table').click()
+    t.match((await saved).suggestedFilename(), /^report-.+\.csv$/)
+    t.match(await listed(), [
+      { job: { kind: 'KEEP_COPIES', sources: [{ providerId: from.id }, { providerId: to.id }] } },
+    ])
+    await clear()
+    t.same(page.faults, [])
+  })
+
   t.test('a schedule is created, changed, disabled, enabled and deleted', async t => {
     const [from, to] = [await store('photos', { '2026/a.txt': 'a' }), await store('archive', { 'old/b.txt': 'b' })]
     const page = await open(t, { timezoneId: 'Europe/Berlin' })

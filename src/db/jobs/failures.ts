@@ -26,12 +26,12 @@ export async function listFailures(
   return query.where('reason', 'is not', null).orderBy('id').limit(page.limit).$narrowType<JobFailure>().execute()
 }
 
-/** Lets the job work on what failed, and on the folders that are left because something in them failed. */
+/** What a KEEP_COPIES has done stays as it is. Lets the job work on what failed, and on the folders that are left because something in them failed. */
 export async function retryEntries(db: Database, jobId: string): Promise<void> {
   await sql`
     update job_entries set reason = null, message = null, has_failed = false, is_started = true,
       state = case when state = 'KEPT' then 'LISTED' else state end
-    where job_id = ${jobId} and (reason is not null or state = 'KEPT')`.execute(db)
+    where job_id = ${jobId} and (reason is not null or (state = 'KEPT' and finding is null))`.execute(db)
 }
 
 /** What a KEEP_COPIES has found. */
@@ -55,4 +55,12 @@ export async function listFindings(
     .limit(page.limit)
     .execute()
   return rows.map(row => ({ ...toEntry(row), reason: row.reason, message: row.message }))
+}
+
+/** Counts the files that a VERIFY has found damaged or missing. */
+export async function countDamage(db: Database, jobId: string): Promise<{ damaged: number; missing: number }> {
+  const { rows } = await sql<{ damaged: number; missing: number }>`
+    select count(*) filter (where reason = 'DAMAGED')::int as damaged, count(*) filter (where reason = 'NOT_FOUND')::int as missing
+    from job_entries where job_id = ${jobId} and reason is not null`.execute(db)
+  return rows[0] ?? { damaged: 0, missing: 0 }
 }

@@ -1,4 +1,5 @@
 import type { Change } from '../../db/client.ts'
+import { countDamage } from '../../db/jobs/failures.ts'
 import type { JobRecord } from '../../db/jobs/jobs.ts'
 import { findMember } from '../../db/members.ts'
 import type { ScheduledJob } from '../../db/schema.ts'
@@ -6,10 +7,11 @@ import { cut, namedSources } from '../audit/event.ts'
 import type { Audit, AuditFacts } from '../audit/index.ts'
 import type { LocationInput } from '../files/entry.ts'
 
-/** Records the end of a job with its counts, instead of one event for each file, unless the job continues. */
+/** Records the end of a job with its counts, instead of one event for each file, and the damage that it has found, unless the job continues. */
 export type RecordEnd = (change: Change, job: JobRecord) => Promise<void>
 
-export function createJobAudit(audit: Audit): RecordEnd {
+/** @param onDamage called with the numbers of files that a job has found damaged or missing */
+export function createJobAudit(audit: Audit, onDamage: (damage: Damage) => void): RecordEnd {
   return async (change, job) => {
     const { id, workspaceId, userId, state, endedAt } = job
     if (endedAt === null) return
@@ -17,21 +19,43 @@ export function createJobAudit(audit: Audit): RecordEnd {
     if (!user) return
     const { files, bytes, skipped, deleted, failed } = job.progress
     const [location] = job.sources
+    const facts = {
+      user,
+      credential: { kind: job.credentialKind, id: job.credentialId },
+      subject: { kind: 'JOB', id } as const,
+      ...(location && { location }),
+    }
     await audit.writeOwn(
       change,
       'JOB_END',
       {
-        user,
-        credential: { kind: job.credentialKind, id: job.credentialId },
-        subject: { kind: 'JOB', id },
-        ...(location && { location }),
+        ...facts,
         ...(job.target && { to: job.target }),
         bytes,
         details: { kind: job.kind, state, files, skipped, deleted, failed, ...namedSources(job.sources) },
       },
       job.error?.reason ?? 'OK',
     )
+    const damage = await damageOf(change, job)
+    if (damage.damaged === 0 && damage.missing === 0) return
+    const details = { kind: job.kind, ...damage, ...namedSources(job.sources) }
+    await audit.writeOwn(change, 'DAMAGE_FOUND', { ...facts, details }, 'OK')
+    onDamage(damage)
   }
+}
+
+/** Numbers of files. */
+export interface Damage {
+  damaged: number
+  missing: number
+  restored: number
+}
+
+/** Returns what a job has found, which jobs that neither verify nor keep copies do not look for. */
+async function damageOf(change: Change, { id, kind, checks, progress }: JobRecord): Promise<Damage> {
+  if (kind === 'VERIFY' && progress.failed > 0) return { ...(await countDamage(change, id)), restored: 0 }
+  const sum = (count: keyof Damage) => (checks ?? []).reduce((total, each) => total + each[count], 0)
+  return { damaged: sum('damaged'), missing: sum('missing'), restored: sum('restored') }
 }
 
 /** Describes a job for the audit log. The location of the event is the first source. */

@@ -73,7 +73,7 @@ const sweepSize = 1
 /** Days that a job stays in the history after its end. */
 const historyDays = 30
 /** Days that the report of a KEEP_COPIES stays. */
-const reportDays = 400
+const reportDays = 100
 /** Days without a job after which what an original and its copies agreed on is forgotten. */
 const keptDays = 400
 /** What is forgotten in one statement. */
@@ -322,7 +322,7 @@ function requireComplete(input: NewJobInput): void {
 }
 
 /** @throws INVALID_INPUT */
-function requireCopies({ kind, sources, permanent, keeping }: NewJobInput): void {
+function requireCopies({ kind, sources, permanent, dryRun, keeping }: NewJobInput): void {
   if (kind !== 'KEEP_COPIES' || !keeping) {
     if (kind !== 'KEEP_COPIES' && !keeping) return
     throw new AppError('INVALID_INPUT', '"repair" and "recheckDays" are only for the kind KEEP_COPIES.')
@@ -341,6 +341,8 @@ function requireCopies({ kind, sources, permanent, keeping }: NewJobInput): void
     )
   }
   if (permanent) throw new AppError('INVALID_INPUT', 'A KEEP_COPIES deletes nothing for good.')
+  if (dryRun)
+    throw new AppError('INVALID_INPUT', 'A KEEP_COPIES has no dry run: leave out "repair", and it only reports.')
   if (keeping.recheckDays < 0 || keeping.recheckDays > recheckDays.max) {
     throw new AppError('INVALID_INPUT', `"recheckDays" is 0 to ${recheckDays.max}.`)
   }

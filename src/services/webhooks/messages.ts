@@ -43,6 +43,11 @@ export const webhookEvents = {
     action: 'JOB_END',
     description: 'A job succeeded, failed or was canceled. A job causes no event per file.',
   },
+  DAMAGE_FOUND: {
+    type: 'damage.found',
+    action: 'DAMAGE_FOUND',
+    description: 'A job that verifies files or keeps copies has found damaged or missing files.',
+  },
   PROVIDER_CONNECTED: {
     type: 'provider.connected',
     action: 'PROVIDER_CONNECT',

@@ -17,7 +17,9 @@ export function titleOf(
   const nameOf = ({ providerId, path }: { providerId: string; path: string }) =>
     common.quoted(path === '/' ? (storages.get(providerId) ?? texts.aStorage) : nameOfPath(path))
   const [first] = sources
-  const subject = first && sources.length === 1 ? nameOf(first) : texts.items(sources.length)
+  // The first source is the folder, and the others are its copies.
+  const isOne = sources.length === 1 || kind === 'KEEP_COPIES'
+  const subject = first && isOne ? nameOf(first) : texts.items(sources.length)
   const folder = target && (targetName === null ? nameOf(target) : common.quoted(targetName))
   return texts.title(texts.kindTitles[kind], subject, folder, dryRun)
 }

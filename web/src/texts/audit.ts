@@ -114,6 +114,7 @@ export const texts = {
     JOB_CANCEL: 'Canceled a job',
     JOB_RETRY: 'Retried a job',
     JOB_END: 'A job ended',
+    DAMAGE_FOUND: 'Damaged or missing files were found',
     SCHEDULE_CREATE: 'Created a schedule',
     SCHEDULE_UPDATE: 'Changed a schedule',
     SCHEDULE_DELETE: 'Deleted a schedule',

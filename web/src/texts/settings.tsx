@@ -232,6 +232,7 @@ export const texts = {
     ENTRY_RESTORED: 'Item restored',
     ENTRY_CHANGED_OUTSIDE: 'Item changed outside Stowage',
     JOB_ENDED: 'Job ended',
+    DAMAGE_FOUND: 'Damaged or missing files found',
     PROVIDER_CONNECTED: 'Storage connected',
     PROVIDER_UPDATED: 'Storage changed',
     PROVIDER_DISCONNECTED: 'Storage disconnected',

@@ -126,6 +126,10 @@ const actions: Record<AuditAction, { description: string }> = {
   JOB_CANCEL: { description: 'A job was canceled.' },
   JOB_RETRY: { description: 'The failed entries of a job were queued again.' },
   JOB_END: { description: 'A job ended. `details` has its state and counts; a job records no event per file.' },
+  DAMAGE_FOUND: {
+    description:
+      'A VERIFY or a KEEP_COPIES has found damaged or missing files. `details` has their numbers, and how many were restored.',
+  },
   SCHEDULE_CREATE: { description: 'A schedule was created. The locations are those of its jobs, as in `JOB_CREATE`.' },
   SCHEDULE_UPDATE: {
     description: 'A schedule was changed, or disabled by the server: the result then says why.',

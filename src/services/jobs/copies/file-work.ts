@@ -5,13 +5,13 @@ import type { NewJobEntry } from '../../../db/jobs/entries.ts'
 import { findKept, type KeptFile, type KeptPath, keptAt, storeKept } from '../../../db/kept-files.ts'
 import type { CopyFinding, CopyKeeping, FindingKind, LocationCheck } from '../../../db/schema.ts'
 import type { Reason } from '../../../errors.ts'
-import { isSameVersion } from '../../../storage/content-tracker.ts'
 import type { ReadLocation } from '../../../storage/read-location.ts'
 import type { CheckedEntry } from '../../../storage/validate-entry.ts'
 import { statOrNull } from '../../files/conflict.ts'
+import { timeResolution } from '../../files/copying.ts'
 import type { JobRun, Tally } from '../job-run.ts'
-import { isSettled, type ReadContent, readWhole } from '../reading.ts'
-import { type ContentRecord, claimOf, type SeenFile } from './judge.ts'
+import { type ReadContent, readWhole } from '../reading.ts'
+import { type ContentRecord, claimOf, isUnwritten, type SeenFile } from './judge.ts'
 
 /** The original or one of its copies. */
 export interface Side {
@@ -35,6 +35,8 @@ export interface FileWork {
   copies: readonly Side[]
   /** The content of the original; null until somebody has read it, if nobody knows it. */
   content: Buffer | null
+  /** The only copy that is worked on, by the number of its source; null for all. */
+  only: number | null
   /** The original is damaged, or changes while it is read, so its copies stay as they are. */
   isBlocked: boolean
   reads: Map<Side, Promise<ReadContent | null>>
@@ -87,7 +89,19 @@ export async function workOn(
   if (!original) throw new Error('This job has no original')
   const { providerId } = original.location
   const at = { providerId, path: formatPath(original.location.path), targetPath: null, depth, isNewTarget: false }
-  return { run, tally, at, path, original, copies, content: null, isBlocked: false, reads: new Map(), found: [] }
+  return {
+    run,
+    tally,
+    at,
+    path,
+    original,
+    copies,
+    content: null,
+    only: null,
+    isBlocked: false,
+    reads: new Map(),
+    found: [],
+  }
 }
 
 /** Listings can have coarser times, which say nothing about versions. */
@@ -111,7 +125,7 @@ export function seenOf({ copies }: Pick<FileWork, 'copies'>, side: Side, file: C
 /** The copies can have agreed with different contents of the original: the one of the present version counts, or else the latest. */
 function keptOfOriginal(rows: readonly KeptFile[], file: CheckedEntry): ContentRecord | null {
   const latest = rows.toSorted((a, b) => b.checkedAt.getTime() - a.checkedAt.getTime())
-  const row = latest.find(({ original }) => isSameVersion(original, file)) ?? latest[0]
+  const row = latest.find(({ original }) => isUnwritten(original, file)) ?? latest[0]
   return row ? { sha256: row.sha256, version: row.original } : null
 }
 
@@ -132,24 +146,42 @@ export function readSide({ run, tally, reads }: FileWork, side: Side): Promise<R
   return reading
 }
 
+/** Returns whether the copies have agreed with different contents of the version that the original has. */
+export function isContested({ original: { file }, copies }: FileWork): boolean {
+  const agreed = copies.flatMap(({ row }) =>
+    file && row && isUnwritten(row.original, file) ? row.sha256.toString('hex') : [],
+  )
+  return new Set(agreed).size > 1
+}
+
 /** Returns what the content of a side should be, if nobody has changed it. */
 export function claimAt(work: FileWork, side: Side): Buffer | null {
   return side.file && claimOf(seenOf(work, side, side.file))
 }
 
-/** Stores that a copy has the content of its original. */
-export async function agree(work: FileWork, copy: Side, sha256: Buffer, checkedAt: Date): Promise<void> {
+/**
+ * Stores that a copy has the content of its original.
+ * @param options.isOriginalKnown false if the original has changed since, so that the next run looks at it again
+ */
+export async function agree(
+  work: FileWork,
+  copy: Side,
+  sha256: Buffer,
+  { checkedAt, isOriginalKnown = true }: { checkedAt: Date; isOriginalKnown?: boolean },
+): Promise<void> {
   const { run, original, path } = work
   const keptFolder = run.keptFolders[copy.source - 1]
   if (!original.file || !copy.file || keptFolder === undefined) return
-  const versions = { original: versionOf(original.file), copy: versionOf(copy.file) }
+  const nothing = { size: -1, modifiedAt: null, etag: null, contentTag: null }
+  const versions = { original: isOriginalKnown ? versionOf(original.file) : nothing, copy: versionOf(copy.file) }
   await storeKept(run.db, { keptFolder, ...path, ...versions, sha256, checkedAt })
 }
 
-/** A version that a later write could leave as it is counts as none. */
-export function versionOf(file: CheckedEntry): ContentVersion {
+/** Returns the version of a file, without a time that a later write could have, too. */
+function versionOf(file: CheckedEntry): ContentVersion {
   const { size, modifiedAt, etag, contentTag = null } = file
-  return { size: size ?? 0, modifiedAt: isSettled(file) ? modifiedAt : null, etag, contentTag }
+  const isSettled = modifiedAt !== null && Date.now() - modifiedAt.getTime() > timeResolution
+  return { size: size ?? 0, modifiedAt: isSettled ? modifiedAt : null, etag, contentTag }
 }
 
 // What a job notes.

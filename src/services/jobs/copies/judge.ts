@@ -23,7 +23,18 @@ export function claimOf(seen: SeenFile): Buffer | null {
 }
 
 function valid({ file }: SeenFile, record: ContentRecord | null): ContentRecord | null {
-  return record && isSameVersion(record.version, file) ? record : null
+  return record && isUnwritten(record.version, file) ? record : null
+}
+
+/**
+ * Returns whether nobody has written to a file since. A file with its size and its exact time was not written to even if its tag is another
+ * one: a disk that was copied to a new one has other inode numbers. Times of whole seconds can be those of two writes.
+ */
+export function isUnwritten(version: ContentVersion, file: SeenFile['file']): boolean {
+  if (isSameVersion(version, file)) return true
+  if (version.modifiedAt === null || version.size !== file.size || version.modifiedAt.getMilliseconds() === 0)
+    return false
+  return version.modifiedAt.getTime() === file.modifiedAt?.getTime()
 }
 
 /**
@@ -44,12 +55,11 @@ export function stateOf(seen: SeenFile, read: { sha256: Buffer; isWrong: boolean
   return kept ? 'DAMAGED' : 'CHANGED'
 }
 
-/** A write changes the time. Whole seconds are times of back ends where two writes can have the same one. */
+/** A write changes the time, as what was agreed has a time only if a later write cannot have the same one. */
 export function hasOtherSizeOnly(seen: SeenFile): boolean {
   const { file, kept } = seen
   if (!kept || valid(seen, seen.known) || file.modifiedAt === null || file.size === kept.version.size) return false
-  const isExact = file.modifiedAt.getMilliseconds() !== 0
-  return isExact && kept.version.modifiedAt?.getTime() === file.modifiedAt.getTime()
+  return kept.version.modifiedAt?.getTime() === file.modifiedAt.getTime()
 }
 
 /** Returns the content that more voices have than the other; null if as many have both, or nobody has the first. */

@@ -17,6 +17,7 @@ import {
   countFinding,
   type FileWork,
   findingOf,
+  isContested,
   keepingOf,
   nameOfSide,
   providersOf,
@@ -25,7 +26,7 @@ import {
   type Side,
   seenOf,
 } from './file-work.ts'
-import { hasOtherSizeOnly, stateOf, winnerOf } from './judge.ts'
+import { hasOtherSizeOnly, isUnwritten, stateOf, winnerOf } from './judge.ts'
 
 const day = 24 * 60 * 60 * 1000
 
@@ -34,11 +35,13 @@ export async function keepFile(work: FileWork): Promise<void> {
   const { run, tally, original, copies } = work
   const { file } = original
   // An export differs each time.
-  if (!file || file.size === null || file.isExport || run.job.dryRun) {
+  if (!file || file.size === null || file.isExport) {
     tally.skipped += 1
     return
   }
-  if (hasOtherSizeOnly(seenOf(work, original, file))) return report(work, original, unclear(original))
+  if (isContested(work) || hasOtherSizeOnly(seenOf(work, original, file))) {
+    return report(work, original, unclear(original))
+  }
   work.content = claimAt(work, original)
   if (copies.every(copy => isUpToDate(work, copy))) {
     tally.skipped += 1
@@ -49,6 +52,7 @@ export async function keepFile(work: FileWork): Promise<void> {
     if (copies.some(({ row }) => row && isDue(work, row.checkedAt))) await contentOf(work)
     for (const copy of copies) {
       if (work.isBlocked) return
+      if (work.only !== null && work.only !== copy.source) continue
       await tally.attempt(
         run,
         { ...work.at, state: 'FILE', finding: findingOf('FAILED', copy.source) },
@@ -70,7 +74,7 @@ function isDue({ run }: FileWork, checkedAt: Date): boolean {
 function isUpToDate(work: FileWork, { row, file }: Side): boolean {
   const { content, original } = work
   if (!row || !content || !original.file || file?.kind !== 'file' || isDue(work, row.checkedAt)) return false
-  const isSame = isSameVersion(row.copy, file) && isSameVersion(row.original, original.file)
+  const isSame = isUnwritten(row.copy, file) && isUnwritten(row.original, original.file)
   return isSame && row.sha256.equals(content) && !row.isDeleted
 }
 
@@ -101,14 +105,14 @@ async function keepCopy(work: FileWork, copy: Side): Promise<void> {
   const { original } = work
   const { row, file } = copy
   if (!file) return keepMissingCopy(work, copy)
-  if (file.kind === 'directory') return report(work, copy, changed(copy, 'is a folder there'))
+  if (file.kind === 'directory') throw new AppError('NOT_A_FILE', `${nameOfSide(copy)} is a folder.`)
   if (original.file && isSameObject(original.file, file)) {
     throw new AppError('ALREADY_EXISTS', `${nameOfSide(copy)} and its original are the same file.`)
   }
   if (row && hasOtherSizeOnly(seenOf(work, copy, file))) return report(work, copy, unclear(copy))
   const isUnchanged = row && claimAt(work, copy)?.equals(row.sha256)
   if (row && isUnchanged && !isDue(work, row.checkedAt)) {
-    if (work.content?.equals(row.sha256)) return agree(work, copy, row.sha256, row.checkedAt)
+    if (work.content?.equals(row.sha256)) return agree(work, copy, row.sha256, { checkedAt: row.checkedAt })
     return copyTo(work, copy)
   }
   await judgeCopy(work, copy)
@@ -125,6 +129,11 @@ async function keepMissingCopy(work: FileWork, copy: Side): Promise<void> {
 async function judgeCopy(work: FileWork, copy: Side): Promise<void> {
   const { run, tally, original } = work
   const { row } = copy
+  const claim = claimAt(work, copy)
+  // It was read before, and nobody has written to it since.
+  if (claim && work.content && !claim.equals(row?.sha256 ?? work.content)) {
+    if (!row || !isDue(work, row.checkedAt)) return report(work, copy, changed(copy, row !== null))
+  }
   const read = await readSide(work, copy)
   if (!read) {
     tally.skipped += 1
@@ -145,44 +154,70 @@ async function judgeCopy(work: FileWork, copy: Side): Promise<void> {
     return
   }
   await noteRead(run.db, copy.location, read)
-  const checkedAt = work.reads.has(original) ? new Date() : (row?.checkedAt ?? new Date())
-  if (read.sha256.equals(content)) return agree(work, copy, content, checkedAt)
+  // An original that nobody has read is due.
+  const checkedAt = work.reads.has(original) ? new Date() : (row?.checkedAt ?? new Date(0))
+  if (read.sha256.equals(content)) return agree(work, copy, content, { checkedAt })
   if (state === 'GOOD') return copyTo(work, copy)
-  report(work, copy, changed(copy, row ? 'was changed there' : 'exists there with another content'))
+  report(work, copy, changed(copy, row !== null))
 }
 
-/** Copies the original, over the copy as it was seen. */
+/** Copies the original, over the copy as it was seen, unless its bytes turn out to be those of the copy, or not those that it should have. */
 async function copyTo(work: FileWork, copy: Side): Promise<void> {
   const { run, tally, original } = work
   const { signal, progress, limits } = run
   const source = original.file
   if (!source) return
+  const claim = work.content
   const onBytes = (bytes: number) => {
     progress.onBytes(bytes)
     return limits.pass([original.location.providerId, copy.location.providerId], bytes, signal)
   }
-  const verify = () => requireUnchanged(work, copy)
+  let passed: Buffer | null = null
+  let isSame = false
+  const verify = async (sha256: Buffer | null) => {
+    passed = sha256
+    if (!sha256 || (claim && !sha256.equals(claim))) throw new AppError('DAMAGED')
+    isSame = copy.file !== null && copy.row?.sha256.equals(sha256) === true
+    if (isSame) throw new AppError('PRECONDITION_FAILED')
+    await requireUnchanged(work, copy)
+  }
   const options = { overwrite: copy.file !== null, signal, onBytes, verify }
   const copied = await copyFile(original.location, source, writable(copy.location), options).catch((error: unknown) => {
-    if (error instanceof AppError && error.reason === 'DAMAGED') return null
+    if (isSame || (error instanceof AppError && error.reason === 'DAMAGED')) return null
     throw error
   })
-  if (!copied) {
+  if (copied === taken) throw nameTaken(copy.location.path)
+  if (!copied && !isSame) return rejectOriginal(work)
+  if (copied) {
+    const counts = checkOf(run, tally, copy.source)
+    counts.copiedFiles += 1
+    counts.copiedBytes += copied.copy.size ?? 0
+    copy.file = copied.copy
+  }
+  if (!passed) throw new Error('A copy between two storages has no checksum')
+  const now = await statOrNull(original.location, signal)
+  // The bytes can be those of a version that came after the listing.
+  const isOriginalKnown = now !== null && isSameVersion(source, now)
+  if (isOriginalKnown) work.content = passed
+  await agree(work, copy, passed, { checkedAt: new Date(), isOriginalKnown })
+}
+
+/** Decides about an original whose bytes were not those that it should have. @throws BACK_END_FAULT if they are now */
+async function rejectOriginal(work: FileWork): Promise<void> {
+  const { run, original } = work
+  const now = await statOrNull(original.location, run.signal)
+  const isWritten = !now || !original.file || !isSameVersion(original.file, now)
+  if (isWritten) throw new AppError('PRECONDITION_FAILED', `${nameOfSide(original)} was changed while it was copied.`)
+  if (work.reads.has(original)) {
     work.isBlocked = true
     return report(work, original, damaged(original))
   }
-  if (copied === taken) throw nameTaken(copy.location.path)
-  const { sha256 } = copied
-  if (!sha256) throw new Error('A copy between two storages has no checksum')
-  const counts = checkOf(run, tally, copy.source)
-  counts.copiedFiles += 1
-  counts.copiedBytes += copied.copy.size ?? 0
-  copy.file = copied.copy
-  const now = await statOrNull(original.location, signal)
-  // The bytes can be those of a version that came after the listing: the next run reads it.
-  if (!now || !isSameVersion(source, now)) return
-  work.content = sha256
-  await agree(work, copy, sha256, new Date())
+  if (await contentOf(work)) {
+    throw new AppError(
+      'BACK_END_FAULT',
+      `${nameOfSide(original)} had other bytes when it was copied than when it was read.`,
+    )
+  }
 }
 
 /** Nothing replaces what somebody has written meanwhile. @throws PRECONDITION_FAILED */
@@ -213,8 +248,10 @@ async function decideDamage(work: FileWork, read: ReadContent): Promise<void> {
     for (const { copy, read: own } of readings) {
       if (!own?.sha256.equals(read.sha256) || own.isWrong) continue
       await noteRead(run.db, copy.location, own)
-      await agree(work, copy, read.sha256, new Date())
+      await agree(work, copy, read.sha256, { checkedAt: new Date() })
     }
+    // The report names the one decision that takes unexpected bytes for the right ones.
+    work.found.push({ ...work.at, state: 'KEPT', finding: findingOf('UNCLEAR', original.source) })
     return
   }
   if (winner !== 'EXPECTED' || !good) return report(work, original, damaged(original))
@@ -265,7 +302,8 @@ function unclear(side: Side) {
   return { kind: 'UNCLEAR', reason: 'DAMAGED', message } as const
 }
 
-function changed(side: Side, what: string) {
-  const message = `${nameOfSide(side)} ${what}, so it is no copy any more and stays as it is: move it away to get a copy again.`
+function changed(side: Side, isEdit: boolean) {
+  const what = isEdit ? 'was changed there' : 'exists there with another content'
+  const message = `${nameOfSide(side)} ${what}, so it is not a copy and stays as it is: move it away to get a copy.`
   return { kind: 'CHANGED', reason: 'PRECONDITION_FAILED', message } as const
 }

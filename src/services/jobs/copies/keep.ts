@@ -2,14 +2,14 @@
  * KEEP_COPIES: keeps copies of a folder in other storages. It walks the original, and then looks for files of it that are gone. What it
  * repairs, it stores as an entry of the job first, so that a report names it even if the server is killed in the middle.
  */
-import { isWithin, nameOf, parentOf, parsePath, root } from '../../../auth/path.ts'
+import { formatPath, isWithin, nameOf, parentOf, parsePath, root } from '../../../auth/path.ts'
 import { commitStep, type JobEntry, type NewJobEntry } from '../../../db/jobs/entries.ts'
 import { fitsKept, hasKept, type KeptPath } from '../../../db/kept-files.ts'
 import { AppError } from '../../../errors.ts'
 import { allDone } from '../../../lib/limiter.ts'
 import type { ReadLocation } from '../../../storage/read-location.ts'
 import type { CheckedEntry } from '../../../storage/validate-entry.ts'
-import { statOrNull } from '../../files/conflict.ts'
+import { isMissing, statOrNull } from '../../files/conflict.ts'
 import { requireOutside } from '../../files/copying.ts'
 import { requireDepth } from '../../files/tree.ts'
 import { FolderNames, maxKept, PageReader } from '../folders.ts'
@@ -32,29 +32,41 @@ export async function keepOne(run: JobRun, entry: JobEntry): Promise<void> {
 
 /** @throws NOT_FOUND, NOT_A_FOLDER, INTO_ITSELF; PRECONDITION_FAILED if everything is gone */
 async function begin(run: JobRun, entry: JobEntry): Promise<NewJobEntry[]> {
-  const { job, signal, sources, targetFolders, sourceFolders } = run
+  const { signal, sources, targetFolders, sourceFolders } = run
   const [original, ...copies] = sources
   if (!original) throw new Error('This job has no original')
   const top = await original.stat(signal)
   if (top.kind !== 'directory') throw new AppError('NOT_A_FOLDER', 'Copies are kept of a folder: choose one.')
   requireOutside(top, original, targetFolders)
-  const { entries } = await original.list(signal, { cursor: null, limit: 1 })
-  if (entries.length === 0 && (await hasKept(run.db, run.keptFolders, 2))) {
-    const message = `"${entry.path}" is empty, although it had files. If its disk is not mounted, mount it. If you have emptied it in another way than through Stowage, create a new schedule.`
-    throw new AppError('PRECONDITION_FAILED', message)
-  }
-  for (const copy of copies) {
+  await requireMounted(run, original, run.keptFolders)
+  for (const [index, copy] of copies.entries()) {
+    await requireMounted(run, copy, run.keptFolders.slice(index, index + 1))
     const existing = await statOrNull(copy, signal)
     if (existing?.fileId && sourceFolders.has(existing.fileId)) {
       throw new AppError('INTO_ITSELF', 'A copy contains the original, through another storage: choose another folder.')
     }
-    if (!existing && !job.dryRun) await writable(copy).mkdir(signal, { exclusive: false })
+    if (!existing) await writable(copy).mkdir(signal, { exclusive: false })
   }
   const { id: _own, ...at } = entry
   return [
     { ...at, state: 'FOLDER', cursor: null },
     { ...at, state: 'EXTRA', cursor: null },
   ]
+}
+
+/** A folder that had files and has none is probably that of a disk which is not mounted. @throws PRECONDITION_FAILED */
+async function requireMounted(
+  { db, signal }: JobRun,
+  top: ReadLocation,
+  keptFolders: readonly number[],
+): Promise<void> {
+  const { entries } = await top.list(signal, { cursor: null, limit: 1 }).catch((error: unknown) => {
+    if (isMissing(error)) return { entries: [] }
+    throw error
+  })
+  if (entries.length > 0 || !(await hasKept(db, keptFolders, 2))) return
+  const message = `"${formatPath(top.path)}" is empty, although it had files. If its disk is not mounted, mount it. If you have emptied it yourself, put one file there, which need not be of the folder.`
+  throw new AppError('PRECONDITION_FAILED', message)
 }
 
 /** @returns the repairs of a file */
@@ -64,6 +76,8 @@ async function keepAgain(run: JobRun, tally: Tally, entry: JobEntry): Promise<Ne
   const files = await Promise.all(locations.map(location => statOrNull(location, run.signal)))
   const rows = await rowsAt(run, path.folder, [path.name])
   const work = await workOn(run, tally, path, { rows, files, depth: entry.depth })
+  // Each copy that has failed has an entry of its own.
+  work.only = entry.finding?.source || null
   if (work.original.file) await keepFile(work)
   else await run.limits.run(providersOf(run), () => keepLost(work))
   return work.found
@@ -158,7 +172,7 @@ async function makeFolders(run: JobRun, { original, copies }: KeptFolder, child:
       )
     }
     const folder = writable(location.child(child.name))
-    if (!existing && !run.job.dryRun) await folder.mkdir(run.signal, { exclusive: false })
+    if (!existing) await folder.mkdir(run.signal, { exclusive: false })
   }
   return true
 }

@@ -1,6 +1,6 @@
-/** Finds files that an original had and has no more: those that were deleted through this server, and those that are lost. */
+/** Finds files that an original had and no longer has: those that were deleted through this server, and those that are lost. */
 import { commitStep, type JobEntry, type NewJobEntry } from '../../../db/jobs/entries.ts'
-import { forgetKept, type KeptPath, keptAt, listKept } from '../../../db/kept-files.ts'
+import { forgetKept, hasKept, type KeptPath, keptAt, listKept } from '../../../db/kept-files.ts'
 import { allDone } from '../../../lib/limiter.ts'
 import { isSameVersion } from '../../../storage/content-tracker.ts'
 import { nothingKeeps, statOrNull } from '../../files/conflict.ts'
@@ -55,10 +55,13 @@ async function lookForSome(
   const found: NewJobEntry[] = []
   const keptFolder = run.keptFolders[at.copy]
   if (keptFolder === undefined) return null
-  const listed = await listKept(run.db, keptFolder, { after: at.after, limit: filesPerStep })
+  const { deleteExtra } = run.job
+  const listed = await listKept(run.db, keptFolder, { after: at.after, limit: filesPerStep, deleted: deleteExtra })
+  const { id: _own, ...failing } = entry
   for (const [folder, files] of Map.groupBy(listed, each => each.folder)) {
-    const gone = await tally.attempt(run, { ...entry, cursor: null }, () => names.missing(folder, files))
-    if (!gone) return endAt(run, tally, entry)
+    // A folder that cannot be listed says nothing about what is in it. A retry looks for everything again.
+    const gone = await tally.attempt(run, { ...failing, cursor: null }, () => names.missing(folder, files))
+    if (!gone) continue
     const rows = await rowsAt(run, folder, gone)
     await allDone(gone.map(name => lookFor(run, tally, { path: { folder, name }, rows, first: at.copy + 1, found })))
   }
@@ -68,12 +71,6 @@ async function lookForSome(
   const following = isEnd ? ({ kind: 'done' } as const) : ({ kind: 'page', cursor: JSON.stringify(next) } as const)
   await commitStep(run.db, run, entry, { next: following, found, done: tally })
   return isEnd ? null : next
-}
-
-/** A folder that cannot be listed says nothing about what is in it, so a retry begins again. */
-async function endAt(run: JobRun, tally: Tally, entry: JobEntry): Promise<null> {
-  await commitStep(run.db, run, entry, { next: { kind: 'done' }, found: [], done: tally })
-  return null
 }
 
 /** The names in the folder of the original that was asked for last. */
@@ -97,7 +94,7 @@ class OriginalNames {
     }
     const names = this.#names
     const found = await Promise.all(files.map(async ({ name }) => ({ name, entry: await names.find(name) })))
-    return found.flatMap(({ name, entry }) => (entry ? [] : [name]))
+    return found.flatMap(({ name, entry }) => (entry?.kind === 'file' ? [] : [name]))
   }
 }
 
@@ -117,14 +114,14 @@ async function lookFor(
       const locations = locationsAt(run, path)
       const files = await Promise.all(locations.map(location => statOrNull(location, run.signal)))
       for (const side of [work.original, ...work.copies]) side.file = files[side.source] ?? null
-      // It has been created meanwhile, so the next run looks at it.
-      if (!work.original.file && !run.job.dryRun) await keepLost(work)
+      // If it has been created meanwhile, the next run looks at it.
+      if (work.original.file?.kind !== 'file') await keepLost(work)
     })
   })
   found.push(...work.found)
 }
 
-/** Works on a file that the original has no more. */
+/** Works on a file that the original no longer has. */
 export async function keepLost(work: FileWork): Promise<void> {
   const rows = work.copies.flatMap(({ row }) => row ?? [])
   if (rows.some(({ isDeleted }) => isDeleted)) return followDeletion(work)
@@ -132,8 +129,8 @@ export async function keepLost(work: FileWork): Promise<void> {
   const message = `${nameOfSide(original)} is gone, and was not deleted through Stowage.`
   const missing = { kind: 'MISSING', reason: 'NOT_FOUND' } as const
   if (copies.every(({ file }) => !file)) {
-    // Nothing is left to restore, so this is reported once.
-    await forgetKept(run.db, run.keptFolders, path)
+    // Nothing is left to restore, so this is reported once, unless it is the only file, whose disk may be away.
+    if (await hasKept(run.db, run.keptFolders, 2)) await forgetKept(run.db, run.keptFolders, path)
     return report(work, original, { ...missing, message: `${message} All of its copies are gone, too.` })
   }
   const latest = rows.toSorted((a, b) => b.checkedAt.getTime() - a.checkedAt.getTime())[0]

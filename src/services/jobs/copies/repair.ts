@@ -1,6 +1,7 @@
 /** Carries out the repairs that a KEEP_COPIES has planned. An interrupted one is recognized by the content at its path. */
 import { finishEntries, type JobEntry } from '../../../db/jobs/entries.ts'
 import { markAllStarted, shallowestListed } from '../../../db/jobs/restore-steps.ts'
+import { findKept, type KeptPath } from '../../../db/kept-files.ts'
 import type { CopyFinding } from '../../../db/schema.ts'
 import { AppError } from '../../../errors.ts'
 import { allDone } from '../../../lib/limiter.ts'
@@ -46,13 +47,16 @@ async function repair(run: JobRun, tally: Tally, entry: JobEntry, isRepeated: bo
   if (!finding || finding.from === null || finding.sha256 === null)
     throw new Error('This entry of the job is no repair')
   const sha256 = Buffer.from(finding.sha256, 'hex')
-  const locations = locationsAt(run, keptPathOf(run, sourceAt(run, entry)))
+  const path = keptPathOf(run, sourceAt(run, entry))
+  const locations = locationsAt(run, path)
   const [from, to] = [locations[finding.from], locations[finding.source]]
   if (!from || !to) throw new Error('This job has no such source')
   return run.limits.run(providersOf(run), async () => {
     run.signal.throwIfAborted()
     const existing = await statOrNull(to, run.signal)
-    const isSeen = existing ? isPlanned(existing, finding) : finding.kind === 'MISSING'
+    // Somebody may have deleted it through this server since.
+    const isWanted = finding.source !== 0 || !(await isDeleted(run, path))
+    const isSeen = existing ? isPlanned(existing, finding) : finding.kind === 'MISSING' && isWanted
     if (!isSeen) {
       const isDone = isRepeated && existing?.kind === 'file' && (await hasContent(run, to, sha256))
       if (isDone) checkOf(run, tally, finding.source).restored += 1
@@ -68,6 +72,10 @@ async function repair(run: JobRun, tally: Tally, entry: JobEntry, isRepeated: bo
     tally.add(copied.size)
     return true
   })
+}
+
+async function isDeleted({ db, keptFolders }: JobRun, { folder, name }: KeptPath): Promise<boolean> {
+  return (await findKept(db, keptFolders, folder, [name])).some(row => row.isDeleted)
 }
 
 /** Returns whether the file is the one that the repair was planned for. */
@@ -105,10 +113,7 @@ async function restore(
   }
   const verify = async (passed: Buffer | null) => {
     if (!passed?.equals(sha256)) {
-      throw new AppError(
-        'DAMAGED',
-        `"/${from.path}" has not the good content any more, so nothing was restored from it.`,
-      )
+      throw new AppError('DAMAGED', `"/${from.path}" no longer has the good content, so nothing was restored from it.`)
     }
     const now = existing && (await statOrNull(to, signal))
     if (existing && !(now && isSameVersion(existing, now))) {

@@ -7,7 +7,7 @@ import type { Reason } from '../../../errors.ts'
 
 export type CheckedLocation = StoredLocation & LocationCheck
 
-type ReportedJob = Pick<JobRecord, 'id' | 'sources' | 'checks' | 'dryRun'>
+type ReportedJob = Pick<JobRecord, 'sources' | 'checks'>
 
 const nothing: LocationCheck = {
   readFiles: 0,
@@ -39,9 +39,10 @@ export interface ReportFinding extends StoredLocation {
 }
 
 /** An entry without a finding is a folder that could not be listed. */
-export function toFinding({ sources, dryRun }: ReportedJob, entry: ReportedEntry): ReportFinding {
+export function toFinding({ sources }: Pick<ReportedJob, 'sources'>, entry: ReportedEntry): ReportFinding {
   const { finding, state, path, reason, message } = entry
-  const isRestored = reason === null && state === 'KEPT' && !dryRun
+  const isDone = reason === null && state === 'KEPT'
+  const isRestored = isDone && finding?.from != null
   const at = (source: number): StoredLocation => {
     const [original, location] = [sources[0], sources[source]]
     if (!original || !location) return { providerId: entry.providerId, path }
@@ -57,11 +58,13 @@ export function toFinding({ sources, dryRun }: ReportedJob, entry: ReportedEntry
     from: finding?.from == null ? null : at(finding.from),
     foundAt: finding ? new Date(finding.at) : null,
     reason,
-    message: message ?? (isRestored ? restored(finding?.kind) : 'It is to be restored.'),
+    message: message ?? (isRestored ? restored(finding.kind) : isDone ? corrected : 'It is to be restored.'),
   }
 }
 
-function restored(kind: FindingKind | undefined): string {
+const corrected = 'It had other bytes than were noted, and most copies have the same, so what was noted was corrected.'
+
+function restored(kind: FindingKind): string {
   return kind === 'MISSING'
     ? 'It was restored from the good file.'
     : 'It was restored from the good file. The damaged bytes are an earlier version of it.'

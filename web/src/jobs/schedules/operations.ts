@@ -18,7 +18,12 @@ const SchedulesQuery = graphql(
         error { reason message }
         nextRunAt
         lastSkippedAt
-        lastJob { ...JobFields }
+        lastJob {
+          ...JobFields
+          copyReport {
+            locations { providerId path readFiles readBytes copiedFiles copiedBytes damaged missing changed restored }
+          }
+        }
         job { kind dryRun deleteExtra sources { providerId path } target { providerId path } targetName }
       }
       pageInfo { hasNextPage endCursor }

@@ -5,6 +5,7 @@ import { ask } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { usePermissions } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
+import { texts as copyTexts } from '../../texts/copies.ts'
 import { errorText } from '../../texts/errors.ts'
 import { texts } from '../../texts/jobs.ts'
 import { Button } from '../../ui/button.tsx'
@@ -18,6 +19,8 @@ import { notifyError } from '../../ui/toasts.tsx'
 import { JobActions } from '../actions.tsx'
 import { statusOf, titleOf } from '../describe.ts'
 import { useStorageNames } from '../jobs.ts'
+import { CheckedCopies } from './copies.tsx'
+import { NewCopiesDialog } from './copies-dialog.tsx'
 import {
   DeleteScheduleMutation,
   type ListedSchedule,
@@ -32,7 +35,7 @@ import '../jobs.css'
 /** Milliseconds between two queries, because runs start by themselves. */
 const refreshInterval = 10_000
 
-type OpenSchedule = { kind: 'new' } | { kind: 'edit' | 'delete'; schedule: ListedSchedule }
+type OpenSchedule = { kind: 'new' | 'new-copies' } | { kind: 'edit' | 'delete'; schedule: ListedSchedule }
 
 /** The schedules: one's own, and those of everybody for administrators. */
 export function SchedulesPage() {
@@ -61,13 +64,22 @@ export function SchedulesPage() {
     if (action === 'edit' || action === 'delete') setOpen({ kind: action, schedule })
     else if (!change.isPending) change.mutate({ schedule, action })
   }
+  const isKept = ({ job }: ListedSchedule) => job.kind === 'KEEP_COPIES'
+  const kept = schedules?.filter(isKept) ?? []
+  const others = schedules?.filter(schedule => !isKept(schedule)) ?? []
+  const row = (schedule: ListedSchedule) => (
+    <ScheduleRow key={schedule.id} schedule={schedule} storages={storages} onAction={action => act(schedule, action)} />
+  )
   return (
     <>
       <PageHead title={texts.schedules}>
         {canWrite && (
-          <Button variant="primary" onPress={() => setOpen({ kind: 'new' })}>
-            {texts.newSchedule}
-          </Button>
+          <>
+            <Button onPress={() => setOpen({ kind: 'new-copies' })}>{copyTexts.newCopies}</Button>
+            <Button variant="primary" onPress={() => setOpen({ kind: 'new' })}>
+              {texts.newSchedule}
+            </Button>
+          </>
         )}
       </PageHead>
       <p className="help">{texts.schedulesHelp}</p>
@@ -78,20 +90,26 @@ export function SchedulesPage() {
           {canWrite && <p>{texts.noSchedulesHelp}</p>}
         </div>
       )}
-      {schedules && schedules.length > 0 && (
+      {others.length > 0 && (
         <RowTable label={texts.schedules} columns={[texts.schedule, texts.times, texts.lastRun, texts.nextRun]}>
-          {schedules.map(schedule => (
-            <ScheduleRow
-              key={schedule.id}
-              schedule={schedule}
-              title={titleOf(schedule.job, storages)}
-              onAction={action => act(schedule, action)}
-            />
-          ))}
+          {others.map(row)}
         </RowTable>
+      )}
+      {kept.length > 0 && (
+        <section>
+          <h2>{copyTexts.copies}</h2>
+          <p className="help">{copyTexts.copiesHelp}</p>
+          <RowTable
+            label={copyTexts.copies}
+            columns={[texts.schedule, texts.times, copyTexts.lastCheck, texts.nextRun]}
+          >
+            {kept.map(row)}
+          </RowTable>
+        </section>
       )}
       <ShowMore query={query} />
       {open?.kind === 'new' && <NewScheduleDialog onSaved={reload} onClose={close} />}
+      {open?.kind === 'new-copies' && <NewCopiesDialog onSaved={reload} onClose={close} />}
       {open?.kind === 'edit' && (
         <EditScheduleDialog
           schedule={open.schedule}
@@ -121,17 +139,18 @@ type ScheduleAction = 'run' | 'edit' | 'enable' | 'delete'
 
 function ScheduleRow({
   schedule,
-  title,
+  storages,
   onAction,
 }: {
   schedule: ListedSchedule
-  /** Describes what its jobs do. */
-  title: string
+  /** The names of the storages by their ids. */
+  storages: ReadonlyMap<string, string>
   onAction: (action: ScheduleAction) => void
 }) {
   const { canWrite } = usePermissions()
   const { id, name, cron, timeZone, enabled, error, nextRunAt, job } = schedule
   const nameId = `schedule-${id}`
+  const title = titleOf(job, storages)
   return (
     <tr className={enabled ? '' : 'inactive'}>
       <td>
@@ -149,6 +168,7 @@ function ScheduleRow({
       </td>
       <td data-label={texts.lastRun}>
         <LastRun schedule={schedule} title={title} />
+        <CheckedCopies schedule={schedule} storages={storages} />
       </td>
       <td data-label={texts.nextRun}>
         {nextRunAt ? <Time at={nextRunAt} as="distance" /> : <span className="badge warn">{texts.disabled}</span>}

@@ -114,7 +114,7 @@ const days = Array.from({ length: 31 }, (_, index) => ({ value: `${index + 1}`, 
 const weekdays = [1, 2, 3, 4, 5, 6, 0].map(day => ({ value: `${day}`, title: weekdayNames[day] ?? '' }))
 
 /** Chooses when a schedule runs. */
-function TimesFields({
+export function TimesFields({
   times,
   onTimes,
   timeZone,
@@ -190,7 +190,7 @@ function TimesFields({
 }
 
 /** A folder in any storage, with a button that opens a dialog to choose it. */
-function FolderField({
+export function FolderField({
   label,
   help,
   providers,
