@@ -68,7 +68,7 @@ export interface Visit extends Page {
   faults: string[]
 }
 
-/** Opens a new window, signed in with `token` or signed out without one. Locators wait half a minute. */
+/** Opens a new window, signed in with `token` or signed out without one. Locators and pages wait a minute, because other files use the processors. */
 export async function visit(
   browser: Browser,
   app: Pick<TestApp, 'url'>,
@@ -83,7 +83,7 @@ export async function visit(
     reducedMotion: extent({ gate: 'reduce', nightly: 'no-preference' }),
     ...contextOptions,
   })
-  context.setDefaultTimeout(30_000)
+  context.setDefaultTimeout(60_000)
   if (token !== undefined) {
     const cookie = { name: 'stowage_session', value: token, url: app.url, httpOnly: true, sameSite: 'Strict' } as const
     await context.addCookies([cookie])
