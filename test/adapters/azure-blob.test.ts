@@ -31,7 +31,9 @@ runConformance(t, 'azure-blob', harness, [
   // Only Microsoft's own service asks for a signature of the source of a copy: see azure-blob-access.test.ts.
   'a PUT link, but presign returned null',
   'the trait keepsReplaced',
-  ...['copySmall', 'move', 'openFile', 'readSmall', 'quota', 'changes'].map(name => `the method ${name}`),
+  ...['copySmall', 'move', 'openFile', 'readSmall', 'setModifiedAt', 'quota', 'changes'].map(
+    name => `the method ${name}`,
+  ),
   // The faults are tested below.
   ...faults,
 ])

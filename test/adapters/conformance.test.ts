@@ -17,7 +17,7 @@ runConformance(t, null, harness(), [
   'openFolder in the harness',
   'the trait keepsReplaced',
   'hasCreateRaces in the harness',
-  ...['copy', 'move', 'deleteTree', 'openFile', 'readSmall'].map(name => `the method ${name}`),
+  ...['copy', 'move', 'deleteTree', 'openFile', 'readSmall', 'setModifiedAt'].map(name => `the method ${name}`),
 ])
 
 const without = new AbortController().signal

@@ -45,5 +45,6 @@ runConformance(t, 'dropbox', harness, [
   'the trait keepsReplaced',
   'the method openFile',
   'the method readSmall',
+  'the method setModifiedAt',
   'the method presign',
 ])

@@ -45,7 +45,7 @@ runConformance(t, 'ftp', harness, [
   'hasCreateRaces in the harness',
   'parts of resumable writes',
   'the trait keepsReplaced',
-  ...['copy', 'copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign', 'quota', 'changes'].map(
+  ...['copy', 'copySmall', 'deleteTree', 'openFile', 'readSmall', 'setModifiedAt', 'presign', 'quota', 'changes'].map(
     name => `the method ${name}`,
   ),
   ...faults,

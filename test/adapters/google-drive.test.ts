@@ -49,5 +49,6 @@ runConformance(t, 'google-drive', harness, [
   'the trait keepsReplaced',
   'the method openFile',
   'the method readSmall',
+  'the method setModifiedAt',
   'the method presign',
 ])

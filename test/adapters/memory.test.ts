@@ -24,7 +24,7 @@ runConformance(t, 'memory', { open, inMemory: true }, [
   'hasCreateRaces in the harness',
   'resumable writes',
   'the trait keepsReplaced',
-  ...['copy', 'copySmall', 'move', 'deleteTree', 'openFile', 'readSmall', 'presign', 'changes'].map(
+  ...['copy', 'copySmall', 'move', 'deleteTree', 'openFile', 'readSmall', 'setModifiedAt', 'presign', 'changes'].map(
     name => `the method ${name}`,
   ),
   ...faults,

@@ -15,7 +15,7 @@ const lacksOfNextcloud = [
   'hasCreateRaces in the harness',
   'parts of resumable writes',
   'the trait keepsReplaced',
-  ...['copySmall', 'openFile', 'readSmall', 'presign', 'changes'].map(name => `the method ${name}`),
+  ...['copySmall', 'openFile', 'readSmall', 'setModifiedAt', 'presign', 'changes'].map(name => `the method ${name}`),
 ]
 runConformance(t, null, harnessOf(await startNextcloud(t)), lacksOfNextcloud, 2)
 

@@ -47,5 +47,6 @@ runConformance(t, 'onedrive', harness, [
   'the trait keepsReplaced',
   'the method openFile',
   'the method readSmall',
+  'the method setModifiedAt',
   'the method presign',
 ])

@@ -37,7 +37,7 @@ function harnessFor(service: string, options: Record<string, string>, base = '')
   }
 }
 
-const lacks = ['openFile', 'readSmall', 'copySmall', 'move', 'quota', 'presign', 'changes'].map(
+const lacks = ['openFile', 'readSmall', 'setModifiedAt', 'copySmall', 'move', 'quota', 'presign', 'changes'].map(
   name => `the method ${name}`,
 )
 const lacksOfDisk = [

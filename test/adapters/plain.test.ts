@@ -153,7 +153,9 @@ runConformance(
     'hasCreateRaces in the harness',
     'parts of resumable writes',
     'the trait keepsReplaced',
-    ...['copy', 'copySmall', 'openFile', 'readSmall', 'presign', 'quota', 'changes'].map(name => `the method ${name}`),
+    ...['copy', 'copySmall', 'openFile', 'readSmall', 'setModifiedAt', 'presign', 'quota', 'changes'].map(
+      name => `the method ${name}`,
+    ),
     ...faults,
   ],
 )

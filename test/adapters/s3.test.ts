@@ -35,7 +35,9 @@ runConformance(t, 's3', harness, [
   // Listings do not have the time that a write was given.
   'the trait keepsModifiedAt',
   'the trait keepsReplaced',
-  ...['copySmall', 'move', 'openFile', 'readSmall', 'quota', 'changes'].map(name => `the method ${name}`),
+  ...['copySmall', 'move', 'openFile', 'readSmall', 'setModifiedAt', 'quota', 'changes'].map(
+    name => `the method ${name}`,
+  ),
   // The faults are tested below.
   ...faults,
 ])

@@ -48,7 +48,9 @@ runConformance(t, 'sftp', harness, [
   'hasCreateRaces in the harness',
   'parts of resumable writes',
   'the trait keepsReplaced',
-  ...['copySmall', 'deleteTree', 'openFile', 'readSmall', 'presign', 'changes'].map(name => `the method ${name}`),
+  ...['copySmall', 'deleteTree', 'openFile', 'readSmall', 'setModifiedAt', 'presign', 'changes'].map(
+    name => `the method ${name}`,
+  ),
   ...faults,
 ])
 

@@ -52,7 +52,9 @@ runConformance(t, 'webdav', harness, [
   'resumable writes',
   'the trait keepsModifiedAt',
   'the trait keepsReplaced',
-  ...['copySmall', 'openFile', 'readSmall', 'presign', 'quota', 'changes'].map(name => `the method ${name}`),
+  ...['copySmall', 'openFile', 'readSmall', 'setModifiedAt', 'presign', 'quota', 'changes'].map(
+    name => `the method ${name}`,
+  ),
   ...faults,
 ])
 
