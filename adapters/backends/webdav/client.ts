@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { delayBefore, pause } from '../../bases/retry.ts'
 import { type HttpHeaders, StreamHttp } from '../../bases/stream-http.ts'
 import { type Call, type Network, StorageError } from '../../contract.ts'
@@ -13,8 +14,10 @@ const maxAttempts = 7
 /** Milliseconds between attempts after a lock: some servers lock each path that they change. */
 const lockDelays = { first: 20, longest: 5_000 }
 
-/** Milliseconds until the response to a download begins. The host ends one that stalls. */
-const downloadTime = 5 * 60_000
+/** Milliseconds until the response to a download begins, or without a byte of an upload. The host ends a download that stalls. */
+const fileTime = 5 * 60_000
+/** Bytes of an upload that are read ahead. */
+const uploadBuffer = 256 * 1024
 
 export interface DavResponse {
   status: number
@@ -44,13 +47,13 @@ export class DavClient {
   readonly #origin: URL
   readonly #network: Network
   readonly #authorization: Authorization
-  readonly #downloads: StreamHttp
+  readonly #files: StreamHttp
 
   constructor(settings: WebdavSettings, network: Network) {
     this.#origin = settings.origin
     this.#network = network
     this.#authorization = new Authorization(settings)
-    this.#downloads = new StreamHttp(network, settings.origin.protocol)
+    this.#files = new StreamHttp(network, settings.origin.protocol)
   }
 
   /**
@@ -116,7 +119,7 @@ export class DavClient {
   }
 
   close(): void {
-    this.#downloads.close()
+    this.#files.close()
   }
 
   async #send(
@@ -126,17 +129,19 @@ export class DavClient {
     { signal, headers, body }: DavOptions,
   ): Promise<DavResponse> {
     const url = `${this.#origin.origin}${target}`
-    const isStream = body !== undefined && !Buffer.isBuffer(body)
     const sent = { 'user-agent': 'Stowage', ...(authorization !== undefined && { authorization }), ...headers }
     try {
-      if (method === 'GET') return await this.#download(new URL(url), sent, signal)
+      if (body !== undefined && !Buffer.isBuffer(body)) {
+        const content = Readable.from(body, { objectMode: false, highWaterMark: uploadBuffer })
+        return await this.#stream(new URL(url), { method, headers: sent, signal, body: content })
+      }
+      if (method === 'GET') return await this.#stream(new URL(url), { method, headers: sent, signal })
       const response = await this.#network.fetch(url, {
         method,
         signal,
-        // `fetch` would keep all bytes of a stream in memory if it could have to send them again.
-        ...(isStream ? { redirect: 'error', window: null } : { redirect: 'manual' }),
+        redirect: 'manual',
         headers: sent,
-        ...(body && { body: body as NonNullable<RequestInit['body']>, duplex: 'half' }),
+        ...(body && { body: body as NonNullable<RequestInit['body']> }),
       })
       const { status, headers: received, body: content } = response
       return { status, headers: received, body: content, discard: () => void content?.cancel().catch(() => {}) }
@@ -146,9 +151,12 @@ export class DavClient {
     }
   }
 
-  async #download(url: URL, headers: HttpHeaders, signal: AbortSignal): Promise<DavResponse> {
-    const options = { method: 'GET', headers, signal, timeout: downloadTime, isStreamed: true }
-    const response = await this.#downloads.send(url, options)
+  async #stream(
+    url: URL,
+    request: { method: string; headers: HttpHeaders; signal: AbortSignal; body?: Readable },
+  ): Promise<DavResponse> {
+    const isStreamed = request.body === undefined
+    const response = await this.#files.send(url, { ...request, timeout: fileTime, isStreamed })
     const received = Object.entries(response.headers).map(([name, value]) => [name, String(value)] as [string, string])
     const discard = () => void response.destroy()
     return { status: response.statusCode ?? 0, headers: new Headers(received), body: response, discard }
