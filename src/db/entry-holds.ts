@@ -115,20 +115,27 @@ export async function findHoldWithin(
   return row ? toHold(row) : null
 }
 
-/** @param options.ofObjects false to leave out those of S3 Object Lock */
-export async function countActiveHolds(
-  db: Database,
-  providerId: string,
-  { ofObjects }: { ofObjects: boolean },
-): Promise<number> {
+/** Counts the active holds that somebody has created: not those of S3 Object Lock. */
+export async function countActiveHolds(db: Database, providerId: string): Promise<number> {
   const { count } = await db
     .selectFrom('entry_holds')
     .select(({ fn }) => fn.countAll<string>().as('count'))
     .where('provider_id', '=', providerId)
+    .where('object_lock', 'is', null)
     .where(isActiveHold)
-    .$if(!ofObjects, query => query.where('object_lock', 'is', null))
     .executeTakeFirstOrThrow()
   return Number(count)
+}
+
+export async function hasActiveHold(db: Database, providerId: string): Promise<boolean> {
+  const found = await db
+    .selectFrom('entry_holds')
+    .select('id')
+    .where('provider_id', '=', providerId)
+    .where(isActiveHold)
+    .limit(1)
+    .executeTakeFirst()
+  return found !== undefined
 }
 
 export type NewEntryHold = Omit<EntryHold, 'createdAt' | 'releasedAt'>

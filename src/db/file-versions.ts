@@ -33,13 +33,15 @@ type NewEarlierVersion = Pick<EarlierVersion, 'id' | 'providerId' | 'path' | 'us
 export type VersionContent = Pick<EarlierVersion, 'size' | 'modifiedAt' | 'etag'>
 type At = Pick<EarlierVersion, 'providerId' | 'path'>
 
-/** Selects the holds on a version: those of its folder or its path, and the locks of its own content. */
-const isHolding = sql<SqlBool>`(${isActiveHold} and (entry_holds.version_id = file_versions.id
-  or (entry_holds.provider_id = file_versions.provider_id and entry_holds.object_lock is null
-    and starts_with(file_versions.path, entry_holds.path))))`
+/** Selects the locks of the content of a version. */
+const isLocking = sql<SqlBool>`(entry_holds.version_id = file_versions.id and ${isActiveHold})`
+/** Selects the holds on the path of a version or on a folder around it. */
+const isHoldingPath = sql<SqlBool>`(entry_holds.provider_id = file_versions.provider_id and entry_holds.object_lock is null
+  and starts_with(file_versions.path, entry_holds.path) and ${isActiveHold})`
 
 /** Versions on hold are not deleted, and do not expire. */
-const isHeld = sql<SqlBool>`exists (select from entry_holds where ${isHolding})`
+const isLocked = sql<SqlBool>`exists (select from entry_holds where ${isLocking})`
+const isHeld = sql<SqlBool>`(${isLocked} or exists (select from entry_holds where ${isHoldingPath}))`
 
 /** A change that has not been renewed for this time counts as interrupted. */
 const leaseEnd = secondsFromNow(2 * 60)
@@ -99,6 +101,7 @@ function isLockingObject(path: string) {
  * Lists a version, which is in the reserved folder now, unless somebody has removed it by now. The locks of the object of which the version
  * has copies end at the path. Of the versions with its path, removes the oldest ones, but none on hold.
  * @param count the maximum number of versions of a file; null to remove none
+ * @param endsLocks false if nobody knows whether the file was replaced: then its locks hold for the path, too
  * @returns false if the row of the version is gone: it was restored, or another server has taken it for one that never got there
  */
 export async function markKept(
@@ -106,6 +109,7 @@ export async function markKept(
   { id, providerId, path }: EarlierVersion,
   { size, modifiedAt, etag }: VersionContent,
   count: number | null,
+  { endsLocks } = { endsLocks: true },
 ): Promise<boolean> {
   const { rows } = await sql`
     with kept as (
@@ -114,7 +118,7 @@ export async function markKept(
       returning id
     ), ended as (
       delete from entry_holds
-      where provider_id = ${providerId} and ${isLockingObject(storedPath(path))}
+      where ${endsLocks}::boolean and provider_id = ${providerId} and ${isLockingObject(storedPath(path))}
         and exists (select from kept join entry_holds copied on copied.version_id = kept.id
           where copied.created_at = entry_holds.created_at)
     ), removed as (
@@ -178,7 +182,7 @@ export async function postponeVersion(db: Database, { id, state }: EarlierVersio
 export async function postponeHeldVersion(db: Database, { id }: EarlierVersion): Promise<void> {
   const nextLook = sql<Date>`coalesce((
     select case when bool_or(held_until is null) then now() + interval '1 day' else max(held_until) end
-    from entry_holds where ${isHolding}), now())`
+    from entry_holds where ${isLocking} or ${isHoldingPath}), now())`
   await db
     .updateTable('file_versions')
     .set({ due_at: nextLook })
@@ -199,14 +203,16 @@ export async function removeVersion(
   db: Database,
   { id, state }: Pick<EarlierVersion, 'id' | 'state'>,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('file_versions')
-    .set({ state: 'REMOVING', due_at: sql<Date>`now()` })
-    .where('id', '=', id)
-    .where('state', '=', state)
-    .where(sql<SqlBool>`(state <> 'KEPT' or not ${isHeld})`)
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
+  // The locks of what was not kept are still those of the path.
+  const { rows } = await sql`
+    with removed as (
+      update file_versions set state = 'REMOVING', due_at = now()
+      where id = ${id} and state = ${state} and (state <> 'KEPT' or not ${isHeld}) returning id
+    ), ended as (
+      delete from entry_holds using removed where entry_holds.version_id = removed.id and ${state}::text <> 'KEPT'
+    )
+    select from removed`.execute(db)
+  return rows.length > 0
 }
 
 /**
@@ -244,11 +250,15 @@ export async function moveVersions(db: Database, moves: readonly EntryMove[], be
     inside.map(({ to }) => storedPath(to.path)),
   ]
   await sql`
-    update file_versions set path = moved.target || substr(path, length(moved.source) + 1)
-    from unnest(${providerIds}::uuid[], ${sources}::text[], ${targets}::text[]) as moved (provider_id, source, target)
-    where file_versions.provider_id = moved.provider_id
-      and left(path, 400) collate "C" between left(moved.source, 400) and left(rtrim(moved.source, '/') || '0', 400)
-      and starts_with(path, moved.source) and replaced_at <= coalesce(${before}, now())`.execute(db)
+    with followed as (
+      update file_versions set path = moved.target || substr(path, length(moved.source) + 1)
+      from unnest(${providerIds}::uuid[], ${sources}::text[], ${targets}::text[]) as moved (provider_id, source, target)
+      where file_versions.provider_id = moved.provider_id
+        and left(path, 400) collate "C" between left(moved.source, 400) and left(rtrim(moved.source, '/') || '0', 400)
+      and starts_with(path, moved.source) and replaced_at <= coalesce(${before}, now())
+      returning id, path
+    )
+    update entry_holds set path = followed.path from followed where entry_holds.version_id = followed.id`.execute(db)
 }
 
 /** Returns the newest versions of a path first. @param page.before the id before which they are; null for the newest */
@@ -268,6 +278,25 @@ export async function listVersions(
     .limit(limit)
     .execute()
   return rows.map(toVersion)
+}
+
+/** Returns the newest listed version of a path with this content; null if there is none. */
+export async function findVersionOf(
+  db: Database,
+  { providerId, path }: At,
+  { size, modifiedAt, etag }: VersionContent,
+): Promise<EarlierVersion | null> {
+  const row = await db
+    .selectFrom('file_versions')
+    .selectAll()
+    .where('provider_id', '=', providerId)
+    .where(isAtAny([storedPath(path)]))
+    .where('state', '=', 'KEPT')
+    .where(sql<SqlBool>`size is not distinct from ${size}::bigint and (etag = ${etag} or modified_at = ${modifiedAt})`)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row ? toVersion(row) : null
 }
 
 /** Returns a version that is listed at the path. */
@@ -323,12 +352,13 @@ export function isAnyVersionDue(db: Database): Promise<boolean> {
 
 /**
  * Claims a version that has expired or whose change was interrupted, as it is from now on: an expired one is REMOVING, unless it is on
- * hold.
+ * hold. One that was removed while somebody locked it is KEPT again.
  */
 export async function claimVersion(db: Database): Promise<EarlierVersion | null> {
   const due = dueRows('file_versions', { isDue, orderBy: sql`waiting.due_at` })
   const set = sql`due_at = ${leaseEnd},
-    state = case when file_versions.state = 'KEPT' and not ${isHeld} then 'REMOVING' else file_versions.state end`
+    state = case when file_versions.state = 'KEPT' and not ${isHeld} then 'REMOVING'
+      when file_versions.state = 'REMOVING' and ${isLocked} then 'KEPT' else file_versions.state end`
   const [row] = await claimRows(db, 'file_versions', { due, set })
   return row ? toVersion(row) : null
 }

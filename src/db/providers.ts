@@ -222,6 +222,11 @@ export async function lockProvider(db: Database, id: string): Promise<void> {
   await sql`select id from providers where id = ${id} for no key update`.execute(db)
 }
 
+/** Keeps others from locking or deleting a provider until the end of the transaction. */
+export async function shareProvider(db: Database, id: string): Promise<void> {
+  await sql`select id from providers where id = ${id} for share`.execute(db)
+}
+
 export async function deleteProvider(db: Change, id: string): Promise<void> {
   // A transaction that changes a catalogue twice locks the provider after it. Another order here would be a deadlock.
   await sql`select id from catalogues where provider_id = ${id} for update`.execute(db)

@@ -33,6 +33,11 @@ export class GuardedLocation extends ReadLocation {
     return { ...change, keepsContent: settings => versions.traitsOf(provider, settings).count > 0 }
   }
 
+  /** Runs `work` while nothing replaces the file. Moves and deletions for good take no turns. @throws UNAVAILABLE */
+  inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    return this.context.versions.inTurn(this, signal, work)
+  }
+
   /** Runs a change, which may take long. It ends with an error when a grant does, or when a lock or a hold begins to prevent it. */
   protected async runChange<T>(
     grants: readonly Grant[],

@@ -74,6 +74,15 @@ export function createVersionStore(options: StoreOptions) {
   return {
     traitsOf,
 
+    /** Runs `work` while nothing replaces the file or moves it to the versions. @throws UNAVAILABLE after ten minutes */
+    inTurn<T>({ providerId, path }: TurnOf, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+      return options.exclusively(turnOf({ providerId, path }), { signal, timeout: longestWait }, async lock => {
+        const result = await work()
+        lock.require()
+        return result
+      })
+    },
+
     /**
      * Runs a change that may replace or delete a file. `work` gets null if no version is kept, and a signal that also aborts when another
      * server may have begun to replace the file.
@@ -95,6 +104,12 @@ export function createVersionStore(options: StoreOptions) {
 }
 
 const nextId = timeOrderedIds()
+
+type TurnOf = { providerId: string; path: StoragePath }
+
+function turnOf({ providerId, path }: TurnOf): string {
+  return `version ${providerId}/${path}`
+}
 
 /** Keeps the file that one change replaces, if it replaces one. */
 export class Keeping implements AsyncDisposable {
@@ -248,7 +263,7 @@ export class Keeping implements AsyncDisposable {
     const { grant, path } = this.#file
     const [entered, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const options = { signal: this.#running.signal, timeout: longestWait }
-    const turn = this.#options.exclusively(`version ${grant.providerId}/${path}`, options, lock => {
+    const turn = this.#options.exclusively(turnOf({ providerId: grant.providerId, path }), options, lock => {
       this.#lock = lock
       lock.lost.addEventListener('abort', () => this.#running.abort(lock.lost.reason), { once: true })
       entered.resolve()

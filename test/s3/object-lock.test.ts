@@ -24,8 +24,10 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { timeOrderedIds } from '../../src/auth/id.ts'
 import type { StoragePath } from '../../src/auth/path.ts'
-import { deleteVersionRow, insertVersion, markKept, removeVersion } from '../../src/db/file-versions.ts'
+import { claimVersion, deleteVersionRow, insertVersion, markKept, removeVersion } from '../../src/db/file-versions.ts'
 import { deleteEndedObjectLocks, findObjectLocks } from '../../src/db/object-locks.ts'
+import { createLocks } from '../../src/storage/locks.ts'
+import { until } from '../support/until.ts'
 import { codeOf, createS3World } from './world.ts'
 
 const Bucket = 'files'
@@ -297,23 +299,40 @@ t.test('Object Lock over S3', async t => {
     const current = () => findObjectLocks(db, { providerId, path, versionId: null })
     const [killed, other] = [await begin(), await begin()]
     t.match(await killed.locks(), [{ objectLock: 'COMPLIANCE' }], 'before the file is replaced')
-    const until = minutes(60)
-    await retain(owner, 'killed', 'COMPLIANCE', until)
-    for (const { locks } of [killed, other]) t.match(await locks(), [{ until }], 'extended meanwhile')
+    const end = minutes(60)
+    await retain(owner, 'killed', 'COMPLIANCE', end)
+    for (const { locks } of [killed, other]) t.match(await locks(), [{ until: end }], 'extended meanwhile')
     await deleteVersionRow(db, killed.version.id)
-    t.match(await current(), [{ until }], 'nothing was replaced, so the object keeps its lock')
+    t.match(await current(), [{ until: end }], 'nothing was replaced, so the object keeps its lock')
     const content = { size: 1, modifiedAt: null, etag: null }
     await markKept(db, other.version, content, 1)
     t.same(await current(), [], 'the content is a version now')
-    t.match(await other.locks(), [{ until }])
+    t.match(await other.locks(), [{ until: end }])
     t.notOk(await removeVersion(db, { id: other.version.id, state: 'KEPT' }))
 
     const late = await begin()
-    await retain(owner, 'killed', 'GOVERNANCE', until)
+    await retain(owner, 'killed', 'GOVERNANCE', end)
     await deleteVersionRow(db, (await begin()).version.id)
     await sql`delete from entry_holds where version_id = ${late.version.id}`.execute(db)
     await markKept(db, late.version, content, 1)
     t.match(await current(), [{ objectLock: 'GOVERNANCE' }], 'a lock of which the version has no copy stays')
+    const unsure = await begin()
+    await markKept(db, unsure.version, content, 20, { endsLocks: false })
+    t.match(await current(), [{ objectLock: 'GOVERNANCE' }], 'nobody knows whether it was replaced')
+    t.match(await unsure.locks(), [{ objectLock: 'GOVERNANCE' }])
+    await sql`update file_versions set state = 'REMOVING', due_at = now() - interval '1 day' where id = ${unsure.version.id}`.execute(
+      db,
+    )
+    await until(
+      async () =>
+        (await db.selectFrom('file_versions').select('state').where('id', '=', unsure.version.id).executeTakeFirst())
+          ?.state === 'KEPT' || (await claimVersion(db)) === null,
+    )
+    t.same(
+      await db.selectFrom('file_versions').select('state').where('id', '=', unsure.version.id).execute(),
+      [{ state: 'KEPT' }],
+      'removed while somebody locked it',
+    )
     const past = sql<Date>`now() - interval '2 hours'`
     await db.updateTable('entry_holds').set({ held_until: past }).where('version_id', '=', other.version.id).execute()
     t.notOk(await deleteEndedObjectLocks(db))
@@ -323,4 +342,86 @@ t.test('Object Lock over S3', async t => {
     )
     t.ok(await removeVersion(db, { id: other.version.id, state: 'KEPT' }))
   })
+
+  await t.test('an upload locks its own content, whatever meets it', async t => {
+    await configure(owner, { Mode: 'COMPLIANCE', Days: 1 })
+    const locks = createLocks(app.db)
+    /** Lets an upload wait before it locks its object, until `meanwhile` has ended. */
+    const meeting = async (Key: string, meanwhile: () => Promise<unknown>) => {
+      const done = Promise.withResolvers<void>()
+      const held = locks.exclusively(`version ${providerId}/${Key}`, {}, () => done.promise)
+      const putting = put(writer, Key, 'first').then(
+        () => 'OK',
+        error => error.name,
+      )
+      await until(async () => (await codeOf(contentOf(Key))) === 'none')
+      const other = meanwhile()
+      done.resolve()
+      await held
+      return [await putting, await other]
+    }
+    t.equal((await meeting('met', async () => await put(writer, 'met', 'second')))[0], 'OK')
+    t.equal(await contentOf('met'), 'second')
+    t.match(await retention('met'), 'COMPLIANCE')
+    const [VersionId = ''] = (await versionsOf('met')).ids
+    t.equal(await contentOf('met', VersionId), 'first')
+    t.match(await retention('met', VersionId), 'COMPLIANCE')
+
+    const remove = async () => {
+      await app.ask(
+        'mutation ($input: DeleteInput!) { delete(input: $input) { deletedPath } }',
+        { input: { providerId, path: '/lost' } },
+        token,
+      )
+    }
+    const done = Promise.withResolvers<void>()
+    const held = locks.exclusively(`version ${providerId}/lost`, {}, () => done.promise)
+    const putting = codeOf(put(writer, 'lost', 'first'))
+    await until(async () => (await codeOf(contentOf('lost'))) === 'none')
+    await remove()
+    done.resolve()
+    await held
+    t.equal(await putting, 'ServiceUnavailable', 'what was deleted meanwhile is not locked, and the client hears it')
+    t.equal(await reasonOf('createFolder', 'CreateFolderInput', { path: '/lost' }), 'OK', 'no lock without an object')
+    await configure(owner, null)
+  })
+
+  await t.test(
+    'a bypass that deletes nothing leaves the retention, and versions of other paths are not found',
+    async t => {
+      const until = minutes(60)
+      await put(owner, 'narrow/b', '1')
+      await retain(owner, 'narrow/b', 'GOVERNANCE', until)
+      const bypass = { BypassGovernanceRetention: true }
+      const wrong = new DeleteObjectCommand({
+        Bucket,
+        Key: 'narrow/b',
+        VersionId: 'null',
+        IfMatch: '"other"',
+        ...bypass,
+      })
+      t.equal(await codeOf(owner.send(wrong)), 'PreconditionFailed')
+      t.equal(await retention('narrow/b'), `GOVERNANCE ${until.toISOString()}`)
+      await put(owner, 'narrow/b', '2')
+      const [VersionId = ''] = (await versionsOf('narrow/b')).ids
+      await owner.send(
+        new PutObjectLegalHoldCommand({ Bucket, Key: 'narrow/b', VersionId, LegalHold: { Status: 'ON' } }),
+      )
+      const deletion = new DeleteObjectCommand({ Bucket, Key: 'narrow/b', VersionId, ...bypass })
+      t.equal(await codeOf(owner.send(deletion)), 'AccessDenied')
+      t.equal(await retention('narrow/b', VersionId), `GOVERNANCE ${until.toISOString()}`)
+      const basePath = { restrictions: [{ providerId, basePath: '/folder' }] }
+      const narrow = world.client((await world.createKey({ scopes: ['admin'], providerAccess: basePath })).s3)
+      const of = (Key: string) => narrow.send(new GetObjectRetentionCommand({ Bucket, Key, VersionId }))
+      t.equal(await codeOf(of('folder/x')), 'NoSuchKey')
+      t.equal(await codeOf(of('narrow/b')), 'AccessDenied')
+      t.equal(await codeOf(put(owner, 'a&retention', 'x')), 'none', 'a key is no query')
+      t.equal(await contentOf('a&retention'), 'x')
+      await put(writer, 'unlocked', '1')
+      await put(writer, 'unlocked', '2')
+      const [free = ''] = (await versionsOf('unlocked')).ids
+      await writer.send(new DeleteObjectCommand({ Bucket, Key: 'unlocked', VersionId: free, ...bypass }))
+      t.same((await versionsOf('unlocked')).ids, [], 'a bypass of what has no lock needs no owner')
+    },
+  )
 })

@@ -49,9 +49,8 @@ async function removeVersion(
   { match, bypasses }: Removal,
 ): Promise<void> {
   if (match !== undefined) throw new S3Error('NotImplemented', 'This server deletes versions without conditions.')
-  if (bypasses) await services.objectLocks.bypass(request.viewer, { providerId, path, version }, signal)
   const id = formatKeptId({ id: version, providerId, path })
-  await services.versions.delete(request.viewer, { id }, signal).catch(error => {
+  await services.versions.delete(request.viewer, { id, bypassesGovernance: bypasses }, signal).catch(error => {
     if (toAppError(error).reason !== 'NOT_FOUND') throw error
   })
 }
@@ -68,15 +67,15 @@ interface Removal {
 async function remove(call: BucketCall, { path, isFolder }: ObjectPath, removal: Removal): Promise<void> {
   const { services, request, providerId, signal } = call
   const { permanent, match } = removal
-  if (permanent && !isFolder && removal.bypasses) {
-    await services.objectLocks.bypass(request.viewer, { providerId, path }, signal)
-  }
   const only = isFolder ? ('directory' as const) : ('file' as const)
   const tagIn = (entry: Tagged) => (isFolder ? emptyTag : listedTag(entry))
   const condition = match === undefined ? undefined : (entry: Tagged) => namesTag(match, tagIn(entry), 'strong')
   const options = { recursive: false, only, permanent, keepsVersions: true, overLocked: true, condition }
   try {
-    await services.files.delete(request.viewer, { providerId, path }, options, signal)
+    const removing = () => services.files.delete(request.viewer, { providerId, path }, options, signal)
+    if (permanent && !isFolder && removal.bypasses) {
+      await services.objectLocks.bypassing(request.viewer, { providerId, path }, signal, removing)
+    } else await removing()
   } catch (error) {
     const explained = explainBucket(error, providerId)
     if (!(explained instanceof AppError) || explained !== error || !missing.has(explained.reason)) throw explained

@@ -94,11 +94,12 @@ export const completeMultipartUpload: S3Operation<ObjectCall> = {
     const { isConditional, conflict, condition } = parseConditions(request.headers)
     const completing = services.multipart
       .metadataOf(request.viewer, uploadOf(call))
-      .then(metadata =>
-        services.objectLocks.storing(request.viewer, call, parseStoredLock(metadata), () =>
-          services.multipart.complete(request.viewer, uploadOf(call), parts, { conflict, condition }, signal),
-        ),
-      )
+      .then(({ metadata, isStored }) => {
+        const complete = () =>
+          services.multipart.complete(request.viewer, uploadOf(call), parts, { conflict, condition }, signal)
+        const options = { signal, isRepeated: isStored }
+        return services.objectLocks.storing(request.viewer, call, parseStoredLock(metadata), complete, options)
+      })
       .catch(error => explainUpload(error, call.providerId))
     const stored = await asTransfer(request.server, settleConditional(completing, isConditional))
     return sendXml(

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { authorize, needs } from '../../auth/needs.ts'
 import { AppError } from '../../errors.ts'
+import { splitUrl } from '../../http/url.ts'
 import { elementsOf, textOf, type XmlElement } from '../../http/xml.ts'
 import {
   maxRetentionDays,
@@ -16,6 +17,7 @@ import { readXml } from './body.ts'
 import { noSuchKey, S3Error } from './errors.ts'
 import { parseVersion } from './list-versions.ts'
 import type { BucketCall, ObjectCall, S3Operation } from './operation.ts'
+import { parseSignedQuery } from './signature.ts'
 import { element, result, sendXml } from './xml.ts'
 
 const header = {
@@ -30,9 +32,16 @@ const daysPattern = /^\d{1,5}$/
 /** The form of ISO 8601 that S3 accepts. */
 const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)$/
 
+const documents = new Set(['retention', 'legal-hold', 'object-lock'])
+
 /** Finds the requests whose body is a document about locks instead of an object. */
 export function hasLockDocument({ raw: { url = '' } }: FastifyRequest): boolean {
-  return /[?&](?:retention|legal-hold|object-lock)(?:[=&]|$)/.test(url)
+  try {
+    return parseSignedQuery(splitUrl(url)[1]).some(([name]) => documents.has(name))
+  } catch {
+    // The request is refused for its URL.
+    return false
+  }
 }
 
 /** Returns the locks that the headers of a new object ask for, or null. @throws S3Error */
@@ -69,8 +78,9 @@ export function parseStoredLock(text: string): ObjectLock | null {
 /** Requires that a new object may get the locks that its headers ask for, before its body is read. @throws S3Error, as `authorize` */
 export async function requireMayLock(call: ObjectCall, asked: ObjectLock | null): Promise<void> {
   if (!asked) return
-  const { services, request, providerId, path } = call
+  const { services, request, providerId, path, isFolder } = call
   authorize(request.viewer, needs.hold, { providerId, path })
+  if (isFolder) throw new S3Error('InvalidArgument', 'A key that ends in "/" is a folder, which has no locks.')
   await requireSettings(call)
   await services.objectLocks.requireMayLock(request.viewer, { providerId, path }, asked)
 }
@@ -88,7 +98,7 @@ export function bypassesGovernance(headers: IncomingHttpHeaders): boolean {
   return String(headers['x-amz-bypass-governance-retention']).toLowerCase() === 'true'
 }
 
-const objectLockOfBucket = { selects: ['object-lock'], takes: ['token'] }
+const objectLockOfBucket = { selects: ['object-lock'] }
 
 export const getObjectLockConfiguration: S3Operation<BucketCall> = {
   method: 'GET',
@@ -236,17 +246,19 @@ async function requireSettings({ services, request, providerId }: BucketCall): P
   throw new S3Error('InvalidRequest', 'The bucket has no configuration of Object Lock.')
 }
 
-function objectOf({ providerId, path, query }: ObjectCall): ObjectInput {
+/** @throws S3Error */
+function objectOf({ providerId, path, query, isFolder }: ObjectCall): ObjectInput {
+  if (isFolder) throw noSuchKey()
   return { providerId, path, version: parseVersion(query.get('versionId')) }
 }
 
 /** @throws S3Error if there is no such object */
 async function locksOf(call: ObjectCall): Promise<ObjectLock> {
-  const { services, request, signal, isFolder, providerId, path } = call
+  const { services, request, signal, providerId, path } = call
   const object = objectOf(call)
   if (object.version === undefined) {
     const { kind } = await services.files.stat(request.viewer, { providerId, path }, signal)
-    if (kind !== 'file' || isFolder) throw noSuchKey()
+    if (kind !== 'file') throw noSuchKey()
   }
   return services.objectLocks.of(request.viewer, object)
 }

@@ -151,9 +151,12 @@ async function store(
   const { body } = await withChecksum(file, fields)
   const providerId = await services.providers.idOf(viewer, bucket)
   const input = { providerId, path, conflict: 'REPLACE' as const, body, mimeType, modifiedAt, overLocked: true }
-  const upload = () => services.files.upload(viewer, input, requestSignal(request))
+  const signal = requestSignal(request)
+  const upload = () => services.files.upload(viewer, input, signal)
+  const lock = parseLock(headers)
+  if (lock) await services.objectLocks.requireMayLock(viewer, { providerId, path }, lock)
   const stored = await services.objectLocks
-    .storing(viewer, { providerId, path }, parseLock(headers), upload)
+    .storing(viewer, { providerId, path }, lock, upload, { signal })
     .catch(error => Promise.reject(explainBucket(error, providerId)))
   return respond(request, reply, { fields, bucket, key, tag: listedTag(stored) })
 }

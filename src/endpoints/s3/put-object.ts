@@ -42,9 +42,8 @@ async function storeObject(call: ObjectCall): Promise<unknown> {
   const mimeType = parseMimeType(headers['content-type'])
   const input = { providerId, path, body, size, digests, mimeType, modifiedAt, isAwaiting: awaitsContinue(raw) }
   const storing = () => services.files.upload(viewer, { ...input, ...conditions, overLocked: true }, signal)
-  const stored = await services.objectLocks.storing(viewer, { providerId, path }, lock, () =>
-    settleConditional(storing(), isConditional),
-  )
+  const store = () => settleConditional(storing(), isConditional)
+  const stored = await services.objectLocks.storing(viewer, { providerId, path }, lock, store, { signal })
   return reply.headers({ ETag: formatTag(listedTag(stored)), ...checksum() }).send()
 }
 
@@ -80,7 +79,9 @@ async function copyObject(call: ObjectCall, { bucket, ...object }: ObjectName): 
     )
   const lock = parseLock(request.headers)
   await requireMayLock(call, lock)
-  const copy = await services.objectLocks.storing(request.viewer, { providerId, path: toPath }, lock, copying)
+  const copy = await services.objectLocks.storing(request.viewer, { providerId, path: toPath }, lock, copying, {
+    signal,
+  })
   return sendXml(reply, copied(copy.modifiedAt ?? new Date(), listedTag(copy)))
 }
 

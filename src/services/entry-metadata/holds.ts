@@ -72,7 +72,7 @@ export function createEntryHolds(options: { db: Database; storage: Storage; audi
         recording.add({ details: { holdId: hold.id, reason, until: until?.toISOString() ?? null } })
         return recording.commit(async change => {
           await lockProvider(change, providerId)
-          if ((await countActiveHolds(change, providerId, { ofObjects: false })) >= maxHolds) throw tooManyHolds()
+          if ((await countActiveHolds(change, providerId)) >= maxHolds) throw tooManyHolds()
           return insertHold(change, hold)
         })
       })

@@ -9,6 +9,7 @@ import { grantBases, requireOwner } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
 import type { EntryHold, ObjectLockSettings } from '../../db/entry-holds.ts'
+import { findVersion, findVersionOf } from '../../db/file-versions.ts'
 import {
   deleteEndedObjectLocks,
   findObjectLocks,
@@ -17,12 +18,14 @@ import {
   setObjectLock,
   setObjectLockSettings,
 } from '../../db/object-locks.ts'
-import { lockProvider } from '../../db/providers.ts'
+import { lockProvider, shareProvider } from '../../db/providers.ts'
 import type { ObjectLockKind, RetentionMode } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
+import type { WriteLocation } from '../../storage/write-location.ts'
 import type { Audit } from '../audit/index.ts'
-import { type LocationInput, locationOf } from '../files/entry.ts'
+import { statOrNull } from '../files/conflict.ts'
+import { type FileEntry, type LocationInput, locationOf } from '../files/entry.ts'
 import type { EntryGuard } from './change-guard.ts'
 import { parseHoldEnd } from './holds.ts'
 
@@ -49,6 +52,9 @@ export interface ObjectInput extends LocationInput {
 export const maxRetentionDays = 36_500
 const day = 24 * 60 * 60 * 1000
 const retentionModes: readonly RetentionMode[] = ['COMPLIANCE', 'GOVERNANCE']
+const allKinds: readonly ObjectLockKind[] = [...retentionModes, 'LEGAL_HOLD']
+/** Milliseconds to give an object its retention again. */
+const undoTimeout = 30_000
 
 export type ObjectLocks = ReturnType<typeof createObjectLocks>
 
@@ -80,17 +86,49 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
       const [granted] = authorize(viewer, needs.hold, input)
       const { providerId, path } = granted
       await requireSettings(providerId)
-      if (version === null) {
-        const { kind } = await (await storage.readAt(granted)).stat(signal)
+      const object = { providerId, path, versionId: version }
+      const commit = () =>
+        recording.commit(async tx => {
+          if (version === null) await lockProvider(tx, providerId)
+          else if (!(await lockVersion(tx, object, version))) throw noSuchVersion()
+          return work(tx, granted, await findObjectLocks(tx, object), object)
+        })
+      if (version !== null && !isId(version)) throw noSuchVersion()
+      if (version !== null) return commit()
+      const location = await storage.writeAt(authorize(viewer, needs.delete, input)[0])
+      return location.inTurn(signal, async () => {
+        const { kind } = await location.stat(signal)
         if (kind !== 'file') throw new AppError('NOT_A_FILE')
-      } else if (!isId(version)) throw noSuchVersion()
-      return recording.commit(async tx => {
-        const object = { providerId, path, versionId: version }
-        if (version === null) await lockProvider(tx, providerId)
-        else if (!(await lockVersion(tx, object, version))) throw noSuchVersion()
-        return work(tx, granted, await findObjectLocks(tx, object), object)
+        const result = await commit()
+        await requireStillThere(viewer, input, location, signal)
+        return result
       })
     })
+  }
+
+  /** A lock without an object would hold for a path, and for the folders around it. @throws NOT_FOUND after it has ended such a lock */
+  async function requireStillThere(
+    viewer: Viewer | null,
+    input: ObjectInput,
+    location: WriteLocation,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (await statOrNull(location, signal)) return
+    const { providerId, path } = location
+    await audit.recorded(viewer, 'HOLD_RELEASE', { location: locationOf(input) }, recording =>
+      recording.commit(tx => setObjectLock(tx, { providerId, path, versionId: null }, allKinds, null)),
+    )
+    throw new AppError('NOT_FOUND')
+  }
+
+  /** Returns where the content of an upload is now: at its path, or in a version if another upload has replaced it. @throws UNAVAILABLE */
+  async function findStored(location: WriteLocation, stored: FileEntry, signal: AbortSignal): Promise<LockedObject> {
+    const { providerId, path } = location
+    const present = await statOrNull(location, signal)
+    if (present?.kind === 'file' && isSameContent(present, stored)) return { providerId, path, versionId: null }
+    const version = await findVersionOf(db, { providerId, path }, stored)
+    if (version) return { providerId, path, versionId: version.id }
+    throw new AppError('UNAVAILABLE', 'Another change has met this upload, so the object is not locked: repeat it.')
   }
 
   /** @throws ON_HOLD, and as `requireOwner` */
@@ -101,10 +139,7 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
       throw new AppError('ON_HOLD', 'A retention in the mode COMPLIANCE ends at its date, and nobody shortens it.')
     }
     if (!bypasses) {
-      throw new AppError(
-        'ON_HOLD',
-        'Only an owner of the workspace, with a bypass, shortens a retention or changes its mode.',
-      )
+      throw new AppError('ON_HOLD', 'Only an owner who asks to bypass the retention can shorten it or change its mode.')
     }
     requireOwner(viewer)
   }
@@ -163,12 +198,14 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
       })
     },
 
-    /** Returns the locks of an object, whether it exists or not. @throws as `authorize` */
+    /** Returns the locks of an object, whether there is something at its path or not. @throws NOT_FOUND for a version, as `authorize` */
     async of(viewer: Viewer | null, input: ObjectInput): Promise<ObjectLock> {
       const { version = null } = input
       const [{ providerId, path }] = authorize(viewer, needs.read, input)
-      const isOn = (await guard.objectLockSettings(providerId)) !== null
-      if (!isOn || (version !== null && !isId(version))) return { retention: null, isHeld: false }
+      if (version !== null && !(isId(version) && (await findVersion(db, version, { providerId, path })))) {
+        throw noSuchVersion()
+      }
+      if (!(await guard.objectLockSettings(providerId))) return { retention: null, isHeld: false }
       const locks = await findObjectLocks(db, { providerId, path, versionId: version })
       const retentions = locks.flatMap(({ objectLock, until }) =>
         objectLock === 'LEGAL_HOLD' || objectLock === null || until === null ? [] : [{ mode: objectLock, until }],
@@ -190,11 +227,26 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
       })
     },
 
-    /** Ends a retention in the mode GOVERNANCE, if the object has one, so that it can be deleted. @throws as `retain` */
-    async bypass(viewer: Viewer | null, input: ObjectInput, signal: AbortSignal): Promise<void> {
-      requireOwner(viewer)
-      const { retention } = await this.of(viewer, input)
-      if (retention?.mode === 'GOVERNANCE') await retain(viewer, input, null, { bypasses: true, signal })
+    /**
+     * Ends a retention in the mode GOVERNANCE, if the object as it is now has one, and then runs `remove`. If that fails, the object gets its
+     * retention again. @throws as `retain` and `remove`
+     */
+    async bypassing<T>(
+      viewer: Viewer | null,
+      input: LocationInput,
+      signal: AbortSignal,
+      remove: () => Promise<T>,
+    ): Promise<T> {
+      const { retention, isHeld } = await this.of(viewer, input)
+      if (retention?.mode !== 'GOVERNANCE' || isHeld) return remove()
+      await retain(viewer, input, null, { bypasses: true, signal })
+      try {
+        return await remove()
+      } catch (error) {
+        const late = AbortSignal.timeout(undoTimeout)
+        await retain(viewer, input, retention, { bypasses: false, signal: late }).catch(() => {})
+        throw error
+      }
     },
 
     /**
@@ -207,20 +259,26 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
     },
 
     /**
-     * Stores a new object with `store`, and then locks it, as asked or with the retention of the bucket. When this returns, it is locked.
-     * @throws as `requireMayLock` and `store`
+     * Stores a new object with `store`, and then locks its content, as asked or with the retention of the bucket. When this returns, it is
+     * locked.
+     * @param options.isRepeated whether an earlier call may have stored and locked the same object
+     * @throws as `requireMayLock` and `store`; UNAVAILABLE if another change has taken the content away meanwhile
      */
-    async storing<T>(
+    async storing(
       viewer: Viewer | null,
       input: LocationInput,
       asked: ObjectLock | null,
-      store: () => Promise<T>,
-    ): Promise<T> {
-      if (asked) await this.requireMayLock(viewer, input, asked)
+      store: () => Promise<FileEntry>,
+      { signal, isRepeated = false }: { signal: AbortSignal; isRepeated?: boolean },
+    ): Promise<FileEntry> {
+      if (asked) authorize(viewer, needs.hold, input)
+      if (asked) await requireSettings(input.providerId)
       const stored = await store()
       const settings = await guard.objectLockSettings(input.providerId)
       if (!settings) return stored
-      const retention = asked?.retention ?? retentionFromNow(settings)
+      // The retention of an upload in parts may be over before its end.
+      const isOver = asked?.retention && asked.retention.until <= new Date()
+      const retention = isOver ? null : (asked?.retention ?? retentionFromNow(settings))
       const isHeld = asked?.isHeld === true
       if (!retention && !isHeld) return stored
       const details = {
@@ -229,11 +287,17 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
       }
       await audit.recorded(viewer, 'HOLD_CREATE', { location: locationOf(input), details }, async recording => {
         const [granted] = authorize(viewer, needs.create, input)
-        const object = { providerId: granted.providerId, path: granted.path, versionId: null }
-        await recording.commit(async tx => {
-          // Locks of what was there before went to its version.
-          if (retention) await setObjectLock(tx, object, [], newLock(granted, retention.mode, retention.until))
-          if (isHeld) await setObjectLock(tx, object, [], newLock(granted, 'LEGAL_HOLD', null))
+        const location = await storage.writeAt(granted)
+        await location.inTurn(signal, async () => {
+          const object = await findStored(location, stored, signal)
+          await recording.commit(async tx => {
+            await shareProvider(tx, granted.providerId)
+            if (object.versionId !== null && !(await lockVersion(tx, object, object.versionId))) throw noSuchVersion()
+            if (isRepeated && (await findObjectLocks(tx, object)).length > 0) return
+            if (retention) await setObjectLock(tx, object, [], newLock(granted, retention.mode, retention.until))
+            if (isHeld) await setObjectLock(tx, object, [], newLock(granted, 'LEGAL_HOLD', null))
+          })
+          if (object.versionId === null) await requireStillThere(viewer, input, location, signal)
         })
       })
       return stored
@@ -246,6 +310,13 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
       }
     },
   }
+}
+
+type Content = Pick<FileEntry, 'size' | 'etag' | 'fileId'>
+
+function isSameContent(present: Content, stored: Content): boolean {
+  if (present.etag !== null && stored.etag !== null) return present.etag === stored.etag
+  return present.size === stored.size && present.fileId === stored.fileId
 }
 
 function retentionFromNow({ retention }: ObjectLockSettings): Retention | null {

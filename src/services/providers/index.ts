@@ -10,7 +10,7 @@ import type { Secrets } from '../../auth/secrets.ts'
 import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import { setCatalogueMode } from '../../db/catalogue/catalogues.ts'
 import { type Change, type Database, isUniqueViolation } from '../../db/client.ts'
-import { countActiveHolds } from '../../db/entry-holds.ts'
+import { hasActiveHold } from '../../db/entry-holds.ts'
 import {
   batchedSlugs,
   deleteProvider,
@@ -419,6 +419,6 @@ function statusOf(record: ProviderRecord, error: unknown): Pick<ProviderRecord, 
 
 /** Without its provider, a hold would hold nothing. @throws ON_HOLD */
 async function requireNoHolds(db: Database, providerId: string): Promise<void> {
-  if ((await countActiveHolds(db, providerId, { ofObjects: true })) === 0) return
+  if (!(await hasActiveHold(db, providerId))) return
   throw new AppError('ON_HOLD', 'Entries of the storage are on hold: it stays connected until the last hold has ended.')
 }

@@ -90,13 +90,13 @@ export async function abortAtBackEnd(
 ): Promise<void> {
   if (!record.sealedState) return
   try {
-    const state = openState(secrets, record)
     const [provider] = await findProviders(db, [record.providerId])
     if (!provider) return
     const opened = await storage.provider(provider)
-    await storage.ask(signal, async call => opened.resumable?.abort(state, call))
-    // The file may be complete, and wait for its scan.
+    // The file may be complete, and wait for its scan. It goes first, because a state of another secret cannot be opened any more.
     if (record.isScanned) await storage.ask(signal, call => opened.delete(childOf(trashFolder, record.id), call))
+    const state = openState(secrets, record)
+    await storage.ask(signal, async call => opened.resumable?.abort(state, call))
   } catch (error) {
     if (!isMissing(error)) throw error
   }

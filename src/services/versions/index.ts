@@ -5,10 +5,10 @@
 import { isId, noSuchVersion, parseVersionId } from '../../auth/id.ts'
 import { type Asked, type Authorized, authorize, needs } from '../../auth/needs.ts'
 import { formatPath, root } from '../../auth/path.ts'
-import type { Grant } from '../../auth/policy.ts'
+import { type Grant, requireOwner } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
-import type { Database } from '../../db/client.ts'
+import type { Change, Database } from '../../db/client.ts'
 import {
   deleteVersionRow,
   type EarlierVersion,
@@ -18,7 +18,7 @@ import {
   removeVersion,
   takeVersion,
 } from '../../db/file-versions.ts'
-import { findObjectLocks, lockVersion } from '../../db/object-locks.ts'
+import { findObjectLocks, type LockedObject, lockVersion, setObjectLock } from '../../db/object-locks.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
@@ -145,7 +145,7 @@ export function createVersions(options: VersionServicesOptions) {
      */
     async delete(
       viewer: Viewer | null,
-      input: Asked<typeof needs.changeVersion> & { id: string },
+      input: Asked<typeof needs.changeVersion> & { id: string; bypassesGovernance?: boolean },
       signal: AbortSignal,
     ): Promise<void> {
       await audit.recorded(viewer, 'VERSION_DELETE', factsOfVersion(input.id), async recording => {
@@ -158,7 +158,9 @@ export function createVersions(options: VersionServicesOptions) {
         recording.add({ bytes: version.size, details: { replacedAt: version.replacedAt.toISOString() } })
         await recording.commit(async change => {
           // Whoever locks the version does it before or after this.
-          if (!(await lockVersion(change, { ...granted, versionId: version.id }, version.id))) throw noSuchVersion()
+          const object = { ...granted, versionId: version.id }
+          if (!(await lockVersion(change, object, version.id))) throw noSuchVersion()
+          if (input.bypassesGovernance) await endGovernance(change, viewer, object)
           if (!(await removeVersion(change, version))) throw lockedVersion()
         })
       })
@@ -178,6 +180,14 @@ function factsOfVersion(id: string, details: AuditFacts['details'] = {}): AuditF
   } catch {
     return { details }
   }
+}
+
+/** Ends a retention of a version that owners may bypass, unless the deletion fails. @throws as `requireOwner` */
+async function endGovernance(change: Change, viewer: Viewer | null, object: LockedObject): Promise<void> {
+  const locks = await findObjectLocks(change, object)
+  if (!locks.some(({ objectLock }) => objectLock === 'GOVERNANCE')) return
+  requireOwner(viewer)
+  await setObjectLock(change, object, ['GOVERNANCE'], null)
 }
 
 function lockedVersion(): AppError {

@@ -95,7 +95,8 @@ export async function settleVersion(
   const reader = await storage.reader(provider)
   const content = await statOrNull(reader.at(childOf(trashFolder, version.id)), signal)
   if (content && !(await isCurrent(reader, version, content, signal))) {
-    await markKept(db, version, knownOf(version, content), null)
+    const isKnown = content.fileId !== null || version.etag !== null || version.state !== 'KEEPING'
+    await markKept(db, version, knownOf(version, content), null, { endsLocks: isKnown })
     return
   }
   if (version.state === 'RESTORING' && !content) return deleteVersionRow(db, version.id)

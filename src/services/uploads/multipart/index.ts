@@ -200,9 +200,11 @@ export function createMultipartUploads(services: UploadServices) {
 
     put,
 
-    /** Returns the metadata that the upload was created with. @throws as `find` */
-    metadataOf: async (viewer: Viewer | null, name: UploadName): Promise<string> =>
-      (await find(viewer, name)).record.metadata,
+    /** Returns the metadata that the upload was created with, and whether its file was stored before. @throws as `find` */
+    async metadataOf(viewer: Viewer | null, name: UploadName): Promise<{ metadata: string; isStored: boolean }> {
+      const { metadata, storedPath } = (await find(viewer, name)).record
+      return { metadata, isStored: storedPath !== null }
+    },
 
     /** Stores a range of an existing file as a part. @throws as `put`; as `Files.download` for the source */
     copy(
