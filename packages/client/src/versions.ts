@@ -9,12 +9,12 @@ export interface EarlierVersion {
   size: number | null
   /** The time at which this content was stored; null if the back end does not report it. */
   modifiedAt: Date | null
-  /** The time at which it was replaced or deleted. */
-  replacedAt: Date
+  /** The time at which it was replaced or deleted; null if the back end that keeps it does not report it. */
+  replacedAt: Date | null
   /** The email address of the person who replaced or deleted it; null if you may not see them, or if they have left. */
   replacedBy: string | null
-  /** The time after which the server deletes it for good. */
-  expiresAt: Date
+  /** The time after which the server deletes it for good; null for one that the back end keeps by itself. */
+  expiresAt: Date | null
 }
 
 export interface VersionsOptions extends Location, RequestOptions {}
@@ -39,9 +39,9 @@ interface VersionsResult {
     id: string
     size: number | null
     modifiedAt: string | null
-    replacedAt: string
+    replacedAt: string | null
     replacedBy: { email: string } | null
-    expiresAt: string
+    expiresAt: string | null
   }>
 }
 
@@ -56,9 +56,9 @@ export async function* listVersions(
     yield {
       ...version,
       modifiedAt: modifiedAt === null ? null : new Date(modifiedAt),
-      replacedAt: new Date(replacedAt),
+      replacedAt: replacedAt === null ? null : new Date(replacedAt),
       replacedBy: replacedBy?.email ?? null,
-      expiresAt: new Date(expiresAt),
+      expiresAt: expiresAt === null ? null : new Date(expiresAt),
     }
   }
 }

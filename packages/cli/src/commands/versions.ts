@@ -53,9 +53,9 @@ function versionRecord({ number, id, size, modifiedAt, replacedAt, replacedBy, e
     id,
     size,
     modifiedAt: modifiedAt?.toISOString() ?? null,
-    replacedAt: replacedAt.toISOString(),
+    replacedAt: replacedAt?.toISOString() ?? null,
     replacedBy,
-    expiresAt: expiresAt.toISOString(),
+    expiresAt: expiresAt?.toISOString() ?? null,
   } satisfies Record<(typeof versionFields)[number], unknown>
 }
 
