@@ -231,7 +231,10 @@ class TreeWatch {
       await this.#watchBelow(found)
       for (const { path, isEmpty } of found) {
         // The events do not tell what was in a folder before it was watched.
-        if (!isEmpty || this.#gone.has(path) || this.#gone.size > maxGone) this.#pending.add(path, true)
+        if (isEmpty && !this.#gone.has(path) && this.#gone.size <= maxGone) continue
+        this.#pending.add(path, true)
+        // The host looks at all of it. If the folder goes again, it comes back.
+        this.#gone.delete(path)
       }
     }
   }
