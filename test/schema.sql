@@ -284,6 +284,7 @@ entry_holds: entry_holds_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES p
 entry_holds: entry_holds_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE SET NULL
 entry_holds: entry_holds_version_id_fkey FOREIGN KEY (version_id) REFERENCES file_versions(id) ON DELETE CASCADE
 entry_holds: entry_holds_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX entry_holds_created ON public.entry_holds USING btree (provider_id, "left"(path, 400) COLLATE "C") WHERE ((object_lock IS NULL) AND (released_at IS NULL))
 CREATE INDEX entry_holds_object_end ON public.entry_holds USING btree (LEAST(held_until, released_at)) WHERE (object_lock IS NOT NULL)
 CREATE INDEX entry_holds_path ON public.entry_holds USING btree (provider_id, "left"(path, 400) COLLATE "C") WHERE (released_at IS NULL)
 CREATE INDEX entry_holds_user ON public.entry_holds USING btree (user_id)

@@ -127,3 +127,12 @@ export async function runChosenCases(t: Test, harness: Harness, tried: RegExp, f
     })
   }
 }
+
+/** Runs all cases about versions of the back end, of which `runConformance` runs only some by day. */
+export function runVersionCases(t: Test, harness: Harness): void {
+  for (const { name, run } of conformanceCases(harness)) {
+    if (name.startsWith('versions:')) {
+      t.test(name, async t => t.notMatch((await run()).skipped ?? '', 'of its own', 'the back end has versions'))
+    }
+  }
+}

@@ -5,7 +5,7 @@ import type { Harness } from '../../adapters/conformance/index.ts'
 import { GoogleDrive } from '../servers/google-drive/index.ts'
 import { extent } from '../support/extent.ts'
 import { cloudFaults } from './cloud-faults.ts'
-import { runConformance } from './conformance.ts'
+import { runConformance, runVersionCases } from './conformance.ts'
 import { endpointsOf, oauthHost } from './google-drive-world.ts'
 
 const fake = await new GoogleDrive().start()
@@ -42,6 +42,8 @@ const harness: Harness = {
   },
 }
 runConformance(t, 'google-drive', harness, [
+  // The host reads a revision and writes it again.
+  'the method versions.restore',
   'an atomic create',
   'parts of resumable writes',
   'this operation in one step (NOT_IN_ONE_STEP)',
@@ -52,3 +54,4 @@ runConformance(t, 'google-drive', harness, [
   'the method setModifiedAt',
   'the method presign',
 ])
+runVersionCases(t, harness)

@@ -3,7 +3,7 @@ import { oneDriveAdapter } from '../../adapters/backends/onedrive/index.ts'
 import type { Harness } from '../../adapters/conformance/index.ts'
 import { OneDrive } from '../servers/onedrive/index.ts'
 import { cloudFaults } from './cloud-faults.ts'
-import { runConformance } from './conformance.ts'
+import { runConformance, runVersionCases } from './conformance.ts'
 import { configOf, endpointsOf, oauthHost } from './onedrive-world.ts'
 
 const fake = await new OneDrive().start()
@@ -38,6 +38,8 @@ const harness: Harness = {
   },
 }
 runConformance(t, 'onedrive', harness, [
+  // OneDrive deletes versions only by itself.
+  'the method versions.remove',
   'case-sensitive names',
   'hasCreateRaces in the harness',
   'partSize in the harness',
@@ -50,3 +52,4 @@ runConformance(t, 'onedrive', harness, [
   'the method setModifiedAt',
   'the method presign',
 ])
+runVersionCases(t, harness)

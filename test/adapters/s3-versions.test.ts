@@ -1,11 +1,11 @@
 /** A bucket with versioning: the adapter shows the versions that it keeps, and Stowage keeps no second copy of them. */
 import { PutBucketVersioningCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
-import { conformanceCases } from '../../adapters/conformance/index.ts'
 import { at, call, put } from '../../adapters/conformance/kit.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { startApp } from '../support/app.ts'
+import { runVersionCases } from './conformance.ts'
 import { configFor, openS3 } from './s3-provider.ts'
 
 // The server may need to be installed first.
@@ -19,9 +19,7 @@ await versioning('Enabled')
 
 let count = 0
 const open = () => openS3(server, bucket, { config: { prefix: `p ${count++}` } })
-for (const { name, run } of conformanceCases({ open })) {
-  if (name.startsWith('versions:')) t.test(name, async t => t.same(await run(), {}))
-}
+runVersionCases(t, { open })
 
 t.test('a deleted file has versions, and only a bucket that keeps them', async t => {
   const provider: StorageProvider = await open()

@@ -16,6 +16,7 @@ import { DropboxFiles, isPresent, means } from './files.ts'
 import { readFile } from './read.ts'
 import { resumableWrites } from './resumable.ts'
 import { copyFile, moveEntry } from './transfer.ts'
+import { fileVersions } from './versions.ts'
 import { maxFileSize, Write } from './write.ts'
 
 export interface ProviderOptions {
@@ -40,6 +41,7 @@ function driverOf(files: DropboxFiles): CloudDriver {
     vendor: dropbox,
     traits: { maxFileSize, keepsModifiedAt: true, ...nameTraits },
     resumable: resumableWrites(files),
+    versions: fileVersions(files),
     find: (path, signal) => files.entry(path, signal),
     list: (path, options) => listPage(files, path, options),
     read: (path, options) => readFile(files, path, options),

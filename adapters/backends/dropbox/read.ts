@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { type HttpResponse, RequestFailure } from '../../bases/cloud/client.ts'
 import type { ReadOptions } from '../../bases/cloud/provider.ts'
 import { changed, positionsOf, rangeHeader } from '../../bases/errors.ts'
-import { nameOf, type ReadResult, StorageError, type StoragePath } from '../../contract.ts'
+import { type ByteRange, nameOf, type ReadResult, StorageError, type StoragePath } from '../../contract.ts'
 import type { FileMetadata } from './api.ts'
 import { toEntry } from './entry.ts'
 import { isRefusedFor } from './errors.ts'
@@ -10,7 +10,7 @@ import type { DropboxFiles } from './files.ts'
 
 /** Downloads a file. The response has the metadata of exactly the version that it sends. */
 export async function readFile(files: DropboxFiles, path: StoragePath, options: ReadOptions): Promise<ReadResult> {
-  const { range, ifMatch, signal } = options
+  const { range, signal } = options
   const args = { path: files.pathOf(path) }
   let response: HttpResponse & { result: FileMetadata }
   try {
@@ -23,8 +23,25 @@ export async function readFile(files: DropboxFiles, path: StoragePath, options: 
     if (isDocument) return await readExport(files, path, options)
     throw error
   }
-  const { result, headers } = response
-  const body = response.body ?? Readable.from([])
+  return { body: bodyOf(response, options), entry: toEntry(nameOf(path), response.result) }
+}
+
+/** Downloads a revision. @throws RequestFailure */
+export async function readRevision(
+  files: DropboxFiles,
+  rev: string,
+  { signal, range }: Pick<ReadOptions, 'signal'> & { range?: ByteRange | undefined },
+): Promise<{ body: Readable; metadata: FileMetadata }> {
+  const options = { signal, range: range && rangeHeader(range) }
+  const response = await files.api.download<FileMetadata>('files/download', { path: `rev:${rev}` }, options)
+  return { body: bodyOf(response, { range, ifMatch: rev }), metadata: response.result }
+}
+
+/** @throws PRECONDITION_FAILED; UNAVAILABLE for another part than the requested one */
+function bodyOf(
+  { result, headers, body = Readable.from([]) }: HttpResponse & { result: FileMetadata },
+  { range, ifMatch }: Pick<ReadOptions, 'range' | 'ifMatch'>,
+): Readable {
   try {
     if (ifMatch !== undefined && ifMatch !== result.rev) throw changed()
     const { start, end } = positionsOf(result.size, range)
@@ -32,7 +49,7 @@ export async function readFile(files: DropboxFiles, path: StoragePath, options: 
     if (length !== null && Number(length) !== end - start) {
       throw new StorageError('UNAVAILABLE', 'Dropbox sent another part of the file than requested: try again.')
     }
-    return { body, entry: toEntry(nameOf(path), result) }
+    return body
   } catch (error) {
     body.destroy()
     throw error

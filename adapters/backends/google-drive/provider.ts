@@ -27,6 +27,7 @@ import { isFolder, toEntry } from './names.ts'
 import { readFile } from './read.ts'
 import { resumableWrites } from './resumable.ts'
 import { copyFile, driveTrash, moveEntry } from './transfer.ts'
+import { fileVersions } from './versions.ts'
 import { Write } from './write.ts'
 
 /** The maximum size of a file in bytes: 5 TB (support.google.com/drive/answer/37603). */
@@ -73,6 +74,7 @@ function driverOf(tree: Tree, host: Host): CloudDriver {
     traits: { maxFileSize, storedChecksum: 'sha256', keepsModifiedAt: true },
     resumable: resumableWrites(tree),
     trash: driveTrash(tree),
+    versions: fileVersions(tree),
 
     async find(path, signal) {
       if (path === '') return toEntry('', await files.rootFile(signal))

@@ -135,7 +135,7 @@ const missingRoot = () =>
   new StorageError('PERMISSION_DENIED', 'The drive or its root folder does not exist: check the configuration.')
 
 /** Returns the token of a link to the next page. @throws UNAVAILABLE */
-function tokenOf(link: string): string {
+export function tokenOf(link: string): string {
   const token = new URL(link).searchParams.get('$skiptoken')
   if (token === null || token === '') {
     throw new StorageError('UNAVAILABLE', 'OneDrive sent an unexpected response: try again.')

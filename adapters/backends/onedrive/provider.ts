@@ -21,6 +21,7 @@ import { DriveItems, makeFolders } from './items.ts'
 import { readFile } from './read.ts'
 import { copyFile, moveEntry } from './transfer.ts'
 import { maxFileSize } from './upload.ts'
+import { fileVersions } from './versions.ts'
 import { Write } from './write.ts'
 
 export interface ProviderOptions {
@@ -47,6 +48,7 @@ function driverOf(items: DriveItems, copyInterval: number): CloudDriver {
   return {
     vendor: onedrive,
     traits: { maxFileSize, keepsModifiedAt: true, ...nameTraits },
+    versions: fileVersions(items),
 
     async find(path, signal) {
       const item = await items.find(path, signal)

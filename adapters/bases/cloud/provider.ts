@@ -11,6 +11,7 @@ import type {
   Entry,
   ListPage,
   NativeTrash,
+  NativeVersions,
   Quota,
   ReadResult,
   ResumableWrites,
@@ -52,6 +53,7 @@ export interface CloudDriver {
   readonly traits: Omit<Traits, 'emptyDirectories'>
   readonly resumable?: ResumableWrites
   readonly trash?: NativeTrash
+  readonly versions?: NativeVersions
   /** Returns undefined for a missing path. */
   find(path: StoragePath, signal: AbortSignal): Promise<Entry | undefined>
   list(path: StoragePath, options: Call & { cursor: string | undefined; limit: number }): Promise<ListPage>
@@ -72,6 +74,7 @@ export class CloudProvider implements StorageProvider {
   readonly traits: Traits
   readonly resumable?: ResumableWrites
   readonly trash?: NativeTrash
+  readonly versions?: NativeVersions
   readonly #driver: CloudDriver
 
   constructor(driver: CloudDriver) {
@@ -79,6 +82,7 @@ export class CloudProvider implements StorageProvider {
     this.#driver = driver
     if (driver.resumable) this.resumable = this.#resumable(driver.resumable)
     if (driver.trash) this.trash = this.#trash(driver.trash)
+    if (driver.versions) this.versions = this.#versions(driver.versions)
   }
 
   stat(path: StoragePath, { signal }: Call): Promise<Entry> {
@@ -182,6 +186,17 @@ export class CloudProvider implements StorageProvider {
       has: (id, call) => this.#run(call.signal, () => trash.has(id, call)),
       restore: (id, to, call) => this.#run(call.signal, () => trash.restore(id, to, call)),
       remove: (id, call) => this.#run(call.signal, () => trash.remove(id, call)),
+    }
+  }
+
+  #versions(versions: NativeVersions): NativeVersions {
+    const { restore, remove } = versions
+    return {
+      list: (path, call) => this.#run(call.signal, () => versions.list(path, call)),
+      stat: (path, id, call) => this.#run(call.signal, () => versions.stat(path, id, call)),
+      read: (path, id, call) => this.#run(call.signal, () => versions.read(path, id, call)),
+      ...(restore && { restore: (path, id, call) => this.#run(call.signal, () => restore(path, id, call)) }),
+      ...(remove && { remove: (path, id, call) => this.#run(call.signal, () => remove(path, id, call)) }),
     }
   }
 

@@ -312,9 +312,9 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
   }
 }
 
-type Content = Pick<FileEntry, 'size' | 'etag' | 'fileId'>
+type ContentFacts = Pick<FileEntry, 'size' | 'etag' | 'fileId'>
 
-function isSameContent(present: Content, stored: Content): boolean {
+function isSameContent(present: ContentFacts, stored: ContentFacts): boolean {
   if (present.etag !== null && stored.etag !== null) return present.etag === stored.etag
   return present.size === stored.size && present.fileId === stored.fileId
 }

@@ -1,7 +1,7 @@
 /** The files of a fake account: lookups, metadata and changes. */
 import { createHash } from 'node:crypto'
 import { FileTree, fold, type Node, pathOf, randomId, segmentsIn } from '../cloud/tree.ts'
-import { type DropboxError, refused } from './errors.ts'
+import { badRequest, type DropboxError, refused } from './errors.ts'
 
 /** Bytes of a block of the content hash. */
 const blockSize = 4 * 1024 * 1024
@@ -50,6 +50,47 @@ export class Files {
   storageLimit = 2 * 1024 ** 3
   /** The maximum number of entries in one copy, move or deletion. */
   maxFiles = 10_000
+
+  /** The revisions that were replaced or deleted, by the folded path, the newest last. */
+  readonly #revisions = new Map<string, Node[]>()
+
+  /** Keeps the content that a file has now, because it is about to be replaced or deleted. */
+  keepRevision(node: Node): void {
+    if (node.children) return
+    const path = fold(pathOf(node))
+    this.#revisions.set(path, [...(this.#revisions.get(path) ?? []), { ...node }])
+  }
+
+  /** https://www.dropbox.com/developers/documentation/http/documentation#files-list_revisions */
+  listRevisions(path: string, { limit, before }: { limit: number; before: string | undefined }, base: Node): object {
+    const current = this.tree.find(path, base)
+    if (current?.children) throw refused('path/not_file')
+    const earlier = this.#revisions.get(fold(pathOf(base) + path)) ?? []
+    const all = [...(current ? [current] : []), ...earlier.toReversed()]
+    if (all.length === 0) throw refused('path/not_found')
+    const start = before === undefined ? 0 : all.findIndex(node => this.revOf(node) === before) + 1
+    const entries = all.slice(start, start + limit).map(node => this.metadata(node, false))
+    return { entries, is_deleted: !current, has_more: start + limit < all.length }
+  }
+
+  /** Finds the content of a revision, which is perhaps that of a file now. */
+  revision(rev: string): Node {
+    if (!/^[0-9a-f]{9,}$/.test(rev)) throw badRequest('rev: did not match pattern')
+    const all = [...this.tree.all(), ...[...this.#revisions.values()].flat()]
+    const found = all.find(node => !node.children && this.revOf(node) === rev)
+    if (!found) throw refused('path/not_found')
+    return found
+  }
+
+  restore(path: string, rev: string, base: Node): object {
+    const revision = this.revision(rev)
+    const fail = (reason: string) => refused(`path_write/${reason}`)
+    this.checkSpace(revision.size, () => fail('insufficient_space'))
+    const existing = this.tree.find(path, base)
+    if (existing) this.keepRevision(existing)
+    const { parent, name } = this.target(path, base, fail)
+    return this.metadata(this.tree.put(parent, name, revision.chunks, revision.modified), false)
+  }
 
   /** Finds what a path or an id refers to. @param field the tag of the argument in errors */
   lookUp(path: string, base: Node, field: string): Node {
@@ -121,6 +162,7 @@ export class Files {
     if (rev !== undefined && rev !== this.revOf(node)) throw refused('path_write/conflict/file')
     this.#checkCount(node)
     const metadata = this.metadata(node)
+    for (const each of this.tree.all(node)) this.keepRevision(each)
     this.tree.remove(node)
     return { metadata }
   }

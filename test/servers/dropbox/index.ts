@@ -134,6 +134,12 @@ export class Dropbox extends FakeServer {
           String(args.to_path),
           base,
         )
+      case 'files/list_revisions': {
+        const before = args.before_rev === undefined ? undefined : String(args.before_rev)
+        return files.listRevisions(String(args.path), { limit: Number(args.limit ?? 10), before }, base)
+      }
+      case 'files/restore':
+        return files.restore(String(args.path), String(args.rev), base)
       case 'files/upload':
         return uploads.upload(args, body, base)
       case 'files/upload_session/start':
@@ -149,7 +155,8 @@ export class Dropbox extends FakeServer {
 
   async #download(route: string, request: IncomingMessage, response: ServerResponse, base: Node): Promise<void> {
     const { files } = this
-    const node = files.lookUp(String(headerArgs(request).path), base, 'path')
+    const path = String(headerArgs(request).path)
+    const node = path.startsWith('rev:') ? files.revision(path.slice(4)) : files.lookUp(path, base, 'path')
     if (node.children) throw refused('path/not_file')
     const text = files.documents.get(node)
     if ((text !== undefined) !== (route === 'files/export')) {

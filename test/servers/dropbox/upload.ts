@@ -115,6 +115,7 @@ export class Uploads {
     if (existing && mode !== 'overwrite' && !isOurs) throw fail('conflict/file')
     const size = chunks.reduce((sum, { length }) => sum + length, 0)
     this.#files.checkSpace(size - (existing?.size ?? 0), () => fail('insufficient_space'))
+    if (existing) this.#files.keepRevision(existing)
     const { parent, name } = this.#files.target(path, base, fail)
     const time = args.client_modified
     if (time !== undefined && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(String(time)))

@@ -15,6 +15,7 @@ import { type Exchange, sendError } from './http.ts'
 import { Lister } from './list.ts'
 import { OAuth } from './oauth.ts'
 import { listMask } from './resource.ts'
+import { onRevisions } from './revisions.ts'
 import { contentOf, folderType, type Item, Store, shortcutType } from './store.ts'
 import { Uploads } from './upload.ts'
 
@@ -90,6 +91,11 @@ export class GoogleDrive extends FakeServer {
     if (isSession && (method === 'PUT' || method === 'DELETE')) return await this.uploads.resume(exchange)
     if (method === 'GET' && pathname === '/drive/v3/changes/startPageToken') return this.changes.startToken(exchange)
     if (method === 'GET' && pathname === '/drive/v3/changes') return this.changes.list(exchange)
+    const revisions = /^\/drive\/v3\/files\/([^/]+)\/revisions(?:\/([^/]+))?$/.exec(pathname)
+    if (revisions) {
+      const [fileId = '', revisionId] = revisions.slice(1).map(each => each && decodeURIComponent(each))
+      return await onRevisions(exchange, { files: this.#files, store: this.store }, [fileId, revisionId])
+    }
     const match = /^(\/upload)?\/drive\/v3\/(files|drives|about)(?:\/([^/]+))?(?:\/(copy|export))?$/.exec(pathname)
     if (!match) throw new ApiError(404, 'notFound', 'Not Found')
     const [, upload, collection, encodedId, action] = match

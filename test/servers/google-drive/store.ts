@@ -32,6 +32,13 @@ export interface Item {
   sharedWith: Map<string, 'reader' | 'writer'>
 }
 
+export interface Revision {
+  id: string
+  content: Content
+  mimeType: string
+  modifiedTime: number
+}
+
 export interface SharedDrive {
   id: string
   name: string
@@ -56,6 +63,8 @@ export class Store {
   changes = 0
   /** The number of the last change of each item, also of removed ones, in the order of the changes. */
   readonly changedIds = new Map<string, number>()
+  /** The contents that files have had, and have now, by the id of the file: the oldest first. */
+  readonly revisions = new Map<string, Revision[]>()
   /** The storage of an account in bytes. */
   storageLimit = 15 * 1024 ** 3
   readonly #children = new Map<string, Set<string>>()
@@ -103,6 +112,7 @@ export class Store {
     this.items.set(item.id, item)
     this.#index(item)
     this.#note(item)
+    this.#keep(item)
     return item
   }
 
@@ -111,6 +121,13 @@ export class Store {
     item.headRevisionId = randomId('0B', 38)
     if (mimeType) item.mimeType = mimeType
     this.touch(item)
+    this.#keep(item)
+  }
+
+  #keep({ id, content, headRevisionId, mimeType, modifiedTime }: Item): void {
+    if (!content || headRevisionId === null) return
+    const known = this.revisions.get(id) ?? []
+    this.revisions.set(id, [...known, { id: headRevisionId, content, mimeType, modifiedTime }])
   }
 
   touch(item: Item, modified = true): void {

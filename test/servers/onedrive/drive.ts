@@ -50,6 +50,9 @@ export class Drive {
   /** Changes the content of each file that is stored, as SharePoint does with documents of Office. */
   onStore: ((chunks: readonly Buffer[]) => readonly Buffer[]) | undefined
 
+  /** The contents that files have had, the newest last. */
+  readonly #versions = new Map<Node, Node[]>()
+
   constructor(type: Drive['type']) {
     this.type = type
   }
@@ -131,7 +134,17 @@ export class Drive {
   ): Node {
     this.checkConflict(parent, name, options.behavior)
     this.checkQuota(chunks.reduce((sum, { length }) => sum + length, 0))
+    const existing = parent.children?.get(fold(name))
+    if (existing) this.#versions.set(existing, [...this.versionsOf(existing), { ...existing }])
     return this.tree.put(parent, name, this.onStore?.(chunks) ?? chunks, options.modified)
+  }
+
+  versionsOf(node: Node): readonly Node[] {
+    return this.#versions.get(node) ?? []
+  }
+
+  versionIdOf({ version }: Node): string {
+    return `${version}.0`
   }
 
   /** @throws 412 resourceModified */

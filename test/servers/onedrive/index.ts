@@ -9,6 +9,7 @@ import { OAuthServer } from '../cloud/oauth.ts'
 import { fold, type Node, randomId } from '../cloud/tree.ts'
 import { type Behavior, Drive } from './drive.ts'
 import { errorOf, GraphError, invalid, notFound, taken } from './errors.ts'
+import { onVersions } from './versions.ts'
 
 /** Every range but the last one is a multiple of this number of bytes. */
 const unit = 320 * 1024
@@ -129,6 +130,14 @@ export class OneDrive extends FakeServer {
     const rest = address?.[2]
     if (rest === undefined) return sendJson(response, drive.resource())
     if (rest === '/root/delta') return this.#delta(request, response, drive, query)
+    const versions = /^\/items\/([^/:]+)\/versions(\/.*)?$/.exec(rest)
+    if (versions) {
+      const node = drive.byId(decodeURIComponent(versions[1] ?? ''))
+      const url = new URL(request.url ?? '', this.#links).href
+      const downloadUrl = (each: Node) => `${this.#links}download/${encodeURIComponent(`${each.id}!${each.version}`)}`
+      const asked = { method: request.method ?? '', rest: versions[2] ?? '', url, downloadUrl }
+      return await onVersions({ drive, node, query, response }, asked)
+    }
     const item = /^\/(?:root|items\/([^/:]+))(?::((?:\/[^/:]+)+):?)?(?:\/(children|content|createUploadSession|copy))?$/
     const match = item.exec(rest)
     if (!match) throw invalid()
@@ -324,8 +333,15 @@ export class OneDrive extends FakeServer {
     sendJson(response, drive.item(stored, this.#downloadUrl), 201)
   }
 
+  #nodes(): Node[] {
+    return [this.drive, this.library].flatMap(({ tree }) => [...tree.all()])
+  }
+
   async #download(request: IncomingMessage, response: ServerResponse, id: string): Promise<void> {
-    const node = [this.drive, this.library].flatMap(({ tree }) => [...tree.all()]).find(each => each.id === id)
+    const [nodeId, version] = id.split('!')
+    const current = this.#nodes().find(each => each.id === nodeId)
+    const earlier = [this.drive, this.library].flatMap(drive => (current ? drive.versionsOf(current) : []))
+    const node = version === undefined ? current : earlier.find(each => each.version === Number(version))
     if (!node || node.children) throw notFound()
     const range = parseRange(request.headers.range, node.size)
     if (range === 'unsatisfiable') throw new GraphError(416, 'invalidRange')
