@@ -10,6 +10,7 @@ import { Slots } from '../../lib/slots.ts'
 import type { Services } from '../../services/index.ts'
 import { verifySignature } from '../../services/people/ssh-public-keys.ts'
 import { serveSession } from './session.ts'
+import { Transport } from './transport.ts'
 
 /** Passwords and signatures that a client can try on one connection. */
 const maxAttempts = 6
@@ -40,6 +41,7 @@ export interface ConnectionOptions {
 /** Serves a connection whose handshake has begun. Returns a function that ends it. */
 export function serveConnection(client: Connection, options: ConnectionOptions): () => void {
   const { services, socket, software, onReady } = options
+  const transport = new Transport(client)
   const ending = new AbortController()
   const origin: Origin = {
     address: socket.remoteAddress ?? '',
@@ -92,8 +94,9 @@ export function serveConnection(client: Connection, options: ConnectionOptions):
     )
   })
 
-  /** Takes the place of the connection, and follows its credential. @throws TOO_MANY_UPLOADS */
+  /** Takes the place of the connection, and follows its credential. @throws RATE_LIMITED, what has ended the connection */
   function begin(viewer: Viewer): void {
+    ending.signal.throwIfAborted()
     const slot = slots.take(slotOwners(viewer), (_level, limit) => tooMany(limit))
     const followed = services.credentialWatch.follow(viewer, ending.signal)
     followed.signal.addEventListener('abort', () => end(followed.signal.reason), { once: true })
@@ -108,7 +111,7 @@ export function serveConnection(client: Connection, options: ConnectionOptions):
     }
     let sessions = 0
     client.on('session', (accept, reject) => {
-      if (sessions >= maxSessions) {
+      if (ending.signal.aborted || sessions >= maxSessions) {
         reject()
         return
       }
@@ -118,20 +121,23 @@ export function serveConnection(client: Connection, options: ConnectionOptions):
         sessions -= 1
       })
       session.on('subsystem', (open, refuse, { name }) => {
-        if (name === 'sftp') serve(viewer, open(), onRequest)
-        else refuse()
+        const channel = name === 'sftp' && open()
+        // A session has one channel: there is none for a second request.
+        if (channel) serve(viewer, channel, onRequest)
+        else refuse?.()
       })
     })
   }
 
   function serve(viewer: Viewer, channel: ServerChannel, onRequest: () => void): void {
+    transport.boundInput(channel)
     serveSession({
       channel,
       services,
       userId: viewer.member.userId,
       viewer: signal => currentViewer(services, viewer, signal),
-      unsent: () => socket.writableLength,
-      onDrain: resume => socket.once('drain', resume),
+      unsent: () => transport.unsent,
+      onDrain: resume => transport.onDrain(resume),
       signal: ending.signal,
       onRequest,
       onFault: error => options.onFault(error, origin.requestId),

@@ -10,6 +10,7 @@ import type { AppError } from '../../errors.ts'
 import { Slots } from '../../lib/slots.ts'
 import type { Services } from '../../services/index.ts'
 import { serveConnection } from './connection.ts'
+import { checkInternals, socketOf } from './transport.ts'
 
 const defaultLoginTime = 30_000
 /** Milliseconds for what runs when the server stops. */
@@ -19,6 +20,8 @@ const unknownOfNetwork = 100
 const unknownOfAll = 1000
 /** All connections, as a multiple of the limit for one network. */
 const totalShare = 10
+/** Bytes that a client sends before it has authenticated: a handshake, and a key or password that is tried several times. */
+const unknownBytes = 256 * 1024
 /** Bytes of the name that a client gives itself. */
 const maxSoftware = 255
 
@@ -62,6 +65,7 @@ export async function startSftp({
   loginTime = defaultLoginTime,
 }: SftpOptions): Promise<SftpServer> {
   const hostKeys = await services.hostKeys.privateKeys()
+  await checkInternals(hostKeys)
   const limit = connectionLimit || Number.POSITIVE_INFINITY
   const slots = new Slots<'network'>({ network: limit, all: limit * totalShare })
   const unknown = new Slots<'network'>({ network: unknownOfNetwork, all: unknownOfAll })
@@ -88,7 +92,11 @@ export async function startSftp({
       return
     }
     const deadline = setTimeout(() => socket.destroy(), loginTime).unref()
+    const bound = () => {
+      if (socket.bytesRead > unknownBytes) socket.destroy()
+    }
     const onReady = () => {
+      socket.off('data', bound)
       clearTimeout(deadline)
       unknownSlot[Symbol.dispose]()
     }
@@ -98,6 +106,8 @@ export async function startSftp({
     })
     waiting.set(socket, { onReady })
     ssh.injectSocket(socket)
+    // `ssh2` has paused the socket, so that this begins to read nothing.
+    socket.on('data', bound)
   })
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
@@ -118,13 +128,6 @@ export async function startSftp({
       clearTimeout(killing)
     },
   }
-}
-
-/** `ssh2` has the socket of a connection in this property alone. */
-function socketOf(client: Connection): Socket {
-  const { _sock: socket } = client as Connection & { _sock?: Socket }
-  if (!socket) throw new Error('This version of ssh2 does not tell the socket of a connection')
-  return socket
 }
 
 function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
