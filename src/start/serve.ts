@@ -4,6 +4,7 @@ import { buildApp } from '../app.ts'
 import { preparePasswords } from '../auth/passwords.ts'
 import type { Connection } from '../db/client.ts'
 import { openDatabase } from '../db/migrate.ts'
+import { trustedProxies } from '../http/connection/proxies.ts'
 import { isLoopback } from '../lib/loopback.ts'
 import type { Redaction } from '../log/redaction.ts'
 import type { Services } from '../services/index.ts'
@@ -119,12 +120,13 @@ async function listen(server: { listen(options: object): Promise<string> }, sett
 async function listenForSftp(
   services: Services,
   address: { host: string; port: number },
-  { connectionLimit }: Settings,
+  { connectionLimit, trustedProxies: proxies }: Settings,
   log: Logger,
 ): Promise<() => Promise<void>> {
+  const isProxy = trustedProxies(proxies)
   const { startSftp } = await import('../endpoints/sftp/index.ts')
   const onFault = (err: Error, requestId: string) => log.error({ err, requestId }, 'A request over SFTP failed')
-  const server = await startSftp({ services, address, connectionLimit, onFault }).catch(error => {
+  const server = await startSftp({ services, address, connectionLimit, isProxy, onFault }).catch(error => {
     if (!('syscall' in error)) throw error
     throw new SettingsError(`STOWAGE_SFTP_ADDRESS cannot be used: ${error.message}.`)
   })

@@ -16,7 +16,7 @@ export interface SftpEndpoint {
 export async function serveSftp(
   t: Test,
   { app }: TestApp,
-  options: { connectionLimit?: number; loginTime?: number } = {},
+  options: { connectionLimit?: number; loginTime?: number; isProxy?: () => boolean } = {},
 ): Promise<SftpEndpoint> {
   const faults: Error[] = []
   const address = { host: '127.0.0.1', port: 0 }

@@ -6,6 +6,7 @@ import type { AuthContext, AuthenticationType, Connection, ServerChannel } from 
 import { isApiKey } from '../../auth/api-key.ts'
 import { type Origin, slotOwners, type Viewer } from '../../auth/viewer.ts'
 import { AppError, toAppError } from '../../errors.ts'
+import { ClientGone } from '../../http/connection/client-abort.ts'
 import { Slots } from '../../lib/slots.ts'
 import type { Services } from '../../services/index.ts'
 import { verifySignature } from '../../services/people/ssh-public-keys.ts'
@@ -20,7 +21,7 @@ const maxSessions = 4
 /** Milliseconds for a client to take what was sent before the end. */
 const endTime = 2000
 const methods: AuthenticationType[] = ['publickey', 'password']
-/** Milliseconds without a request after which a connection is closed. */
+/** Milliseconds without a request, and after the end of the last one, after which a connection is closed. */
 const idleTime = 60 * 60 * 1000
 /** Milliseconds that a request waits for the rate limit, which allows more within a minute. */
 const maxWait = 60_000
@@ -53,7 +54,7 @@ export function serveConnection(client: Connection, options: ConnectionOptions):
   let authentications = 0
   const end = (reason?: unknown) => {
     if (ending.signal.aborted) return
-    ending.abort(reason ?? new Error('The connection has ended'))
+    ending.abort(reason ?? new ClientGone('The connection has ended'))
     client.end()
     // A client that does not close its side must not keep the connection.
     const destroying = setTimeout(() => socket.destroy(), endTime).unref()
@@ -100,14 +101,22 @@ export function serveConnection(client: Connection, options: ConnectionOptions):
     const slot = slots.take(slotOwners(viewer), (_level, limit) => tooMany(limit))
     const followed = services.credentialWatch.follow(viewer, ending.signal)
     followed.signal.addEventListener('abort', () => end(followed.signal.reason), { once: true })
-    let idle = setTimeout(end, idleTime).unref()
+    let running = 0
+    const idle = setTimeout(() => {
+      if (running > 0) idle.refresh()
+      else end()
+    }, idleTime).unref()
     ending.signal.addEventListener('abort', () => {
       clearTimeout(idle)
       followed[Symbol.dispose]()
       slot[Symbol.dispose]()
     })
     const onRequest = () => {
-      idle = idle.refresh()
+      running += 1
+      return () => {
+        running -= 1
+        if (!ending.signal.aborted) idle.refresh()
+      }
     }
     let sessions = 0
     client.on('session', (accept, reject) => {
@@ -129,7 +138,7 @@ export function serveConnection(client: Connection, options: ConnectionOptions):
     })
   }
 
-  function serve(viewer: Viewer, channel: ServerChannel, onRequest: () => void): void {
+  function serve(viewer: Viewer, channel: ServerChannel, onRequest: () => () => void): void {
     transport.boundInput(channel)
     serveSession({
       channel,

@@ -2,11 +2,13 @@
  * SFTP over SSH at an address of its own. `ssh2` does the transport and the authentication; the protocol on its channel is this
  * folder's, because the SFTP of `ssh2` cannot announce extensions. The start loads this module only if it is switched on.
  */
+import { randomUUID } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Connection } from 'ssh2'
 import ssh2 from 'ssh2'
 import { networkOf } from '../../auth/network.ts'
-import type { AppError } from '../../errors.ts'
+import { type AppError, toAppError } from '../../errors.ts'
+import type { IsProxy } from '../../http/connection/proxies.ts'
 import { Slots } from '../../lib/slots.ts'
 import type { Services } from '../../services/index.ts'
 import { serveConnection } from './connection.ts'
@@ -15,7 +17,7 @@ import { checkInternals, socketOf } from './transport.ts'
 const defaultLoginTime = 30_000
 /** Milliseconds for what runs when the server stops. */
 const drainTime = 5000
-/** Connections without a credential, of one network and of all. A client has it for a moment only. */
+/** Connections that have not authenticated, of one network and of all. Beyond the second, the oldest ends. */
 const unknownOfNetwork = 100
 const unknownOfAll = 1000
 /** All connections, as a multiple of the limit for one network. */
@@ -45,6 +47,8 @@ export interface SftpOptions {
   /** Connections of one network; 0 for no limit. */
   connectionLimit: number
   onFault: (error: AppError, requestId: string) => void
+  /** Says whether an address is that of a trusted proxy, whose connections are those of many networks. */
+  isProxy?: IsProxy
   /** Milliseconds from the connection to a valid credential. Default: half a minute. */
   loginTime?: number
 }
@@ -62,13 +66,16 @@ export async function startSftp({
   address,
   connectionLimit,
   onFault,
+  isProxy = () => false,
   loginTime = defaultLoginTime,
 }: SftpOptions): Promise<SftpServer> {
   const hostKeys = await services.hostKeys.privateKeys()
   await checkInternals(hostKeys)
   const limit = connectionLimit || Number.POSITIVE_INFINITY
   const slots = new Slots<'network'>({ network: limit, all: limit * totalShare })
-  const unknown = new Slots<'network'>({ network: unknownOfNetwork, all: unknownOfAll })
+  const unknown = new Slots<'network'>({ network: unknownOfNetwork, all: Number.POSITIVE_INFINITY })
+  /** In the order of their begin. */
+  const unauthenticated = new Set<Socket>()
   const open = new Set<{ end(): void }>()
   const waiting = new WeakMap<Socket, { onReady: () => void }>()
   // The types lack that algorithms can be a fixed list.
@@ -83,20 +90,24 @@ export async function startSftp({
   })
 
   const server = createServer({ noDelay: true, keepAlive: true }, socket => {
-    const network = networkOf(socket.remoteAddress ?? '')
-    const slot = slots.tryTake({ network })
-    const unknownSlot = slot && unknown.tryTake({ network })
+    const peer = socket.remoteAddress ?? ''
+    const owners = isProxy(peer) ? {} : { network: networkOf(peer) }
+    const slot = slots.tryTake(owners)
+    const unknownSlot = slot && unknown.tryTake(owners)
     if (!slot || !unknownSlot) {
       slot?.[Symbol.dispose]()
       socket.destroy()
       return
     }
+    unauthenticated.add(socket)
+    endOldest(unauthenticated)
     const deadline = setTimeout(() => socket.destroy(), loginTime).unref()
     const bound = () => {
       if (socket.bytesRead > unknownBytes) socket.destroy()
     }
     const onReady = () => {
       socket.off('data', bound)
+      unauthenticated.delete(socket)
       clearTimeout(deadline)
       unknownSlot[Symbol.dispose]()
     }
@@ -115,6 +126,8 @@ export async function startSftp({
     socket.once('close', () => sockets.delete(socket))
   })
   await listen(server, address)
+  // An error of `accept`, such as too many open files.
+  server.on('error', error => onFault(toAppError(error), randomUUID()))
   const bound = server.address()
   return {
     port: typeof bound === 'object' && bound ? bound.port : address.port,
@@ -128,6 +141,14 @@ export async function startSftp({
       clearTimeout(killing)
     },
   }
+}
+
+/** Refusing the newest instead would let a few networks keep everybody out. */
+function endOldest(unauthenticated: Set<Socket>): void {
+  const [oldest] = unauthenticated
+  if (!oldest || unauthenticated.size <= unknownOfAll) return
+  unauthenticated.delete(oldest)
+  oldest.destroy()
 }
 
 function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {

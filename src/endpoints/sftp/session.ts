@@ -4,6 +4,7 @@
  */
 import type { Duplex } from 'node:stream'
 import { type AppError, toAppError } from '../../errors.ts'
+import { ClientGone } from '../../http/connection/client-abort.ts'
 import { statusOf } from './errors.ts'
 import { answerInit, readRequest, type SftpOperation, type SftpRequest, statusResponse } from './messages.ts'
 import { Operations, type OperationsContext } from './operations.ts'
@@ -24,8 +25,8 @@ export interface SessionOptions extends Omit<OperationsContext, 'signal'> {
   onDrain: (resume: () => void) => void
   /** Aborts when the connection ends. */
   signal: AbortSignal
-  /** Called for each request. */
-  onRequest: () => void
+  /** Called for each request. Returns a function that is called when it has ended. */
+  onRequest: () => () => void
   /** Called for an error of the server. */
   onFault: (error: AppError) => void
 }
@@ -45,7 +46,7 @@ export async function serveSession(options: SessionOptions): Promise<void> {
   channel.once('close', () => ended.resolve(null))
   const reason = await ended.promise
   session.stop()
-  ending.abort(reason ?? new Error('The client has ended the session'))
+  ending.abort(reason ?? new ClientGone('The client has ended the session'))
   signal.removeEventListener('abort', abort)
   await operations.close(reason)
 }
@@ -91,11 +92,10 @@ class SftpSession {
   }
 
   #advance(): void {
-    const { channel, onRequest } = this.#options
+    const { channel } = this.#options
     while (this.#waiting[0] && this.#mayStart(this.#waiting[0])) {
       const [request] = this.#waiting.splice(0, 1)
       if (!request) break
-      onRequest()
       void this.#run(request)
     }
     if (this.#waiting.length > 0 || this.#isCongested()) channel.pause()
@@ -122,6 +122,7 @@ class SftpSession {
 
   async #run({ id, operation }: SftpRequest): Promise<void> {
     const weight = weightOf(operation)
+    const onEnd = this.#options.onRequest()
     this.#running += 1
     this.#runningBytes += weight
     let response: Buffer
@@ -129,9 +130,11 @@ class SftpSession {
       response = await this.#operations.run(id, operation)
     } catch (thrown) {
       const error = toAppError(thrown)
-      if (error.status >= 500) this.#options.onFault(error)
+      // What the end of the session interrupts is no fault.
+      if (error.status >= 500 && !this.#isStopped) this.#options.onFault(error)
       response = statusResponse(id, statusOf(error), `${error.message} (${error.reason})`)
     }
+    onEnd()
     this.#running -= 1
     this.#runningBytes -= weight
     if (this.#isStopped) return

@@ -103,6 +103,7 @@ export async function checkInternals(hostKeys: readonly string[]): Promise<void>
     server.injectSocket(far as Socket)
     near.write('SSH-2.0-check\r\n')
     const [client] = await begun
+    client.on('error', () => {})
     internalsOf(client)
   } finally {
     near.destroy()
@@ -112,7 +113,10 @@ export async function checkInternals(hostKeys: readonly string[]): Promise<void>
 
 /** @throws DifferentInternals */
 export function internalsOf(client: Connection): { socket: Socket; protocol: Protocol } {
-  const { _sock: socket, _protocol: protocol } = client as Connection & { _sock?: Socket; _protocol?: Partial<Protocol> }
+  const { _sock: socket, _protocol: protocol } = client as Connection & {
+    _sock?: Socket
+    _protocol?: Partial<Protocol>
+  }
   if (!socket) throw new DifferentInternals('the socket of a connection')
   if (!protocol || !('_kexinit' in protocol)) throw new DifferentInternals('a key exchange that has begun')
   if (typeof protocol.channelOpenFail !== 'function') throw new DifferentInternals('a refusal of a channel')
