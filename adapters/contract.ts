@@ -392,6 +392,13 @@ export interface StorageProvider {
   quota?(options: Call): Promise<Quota>
 
   /**
+   * Returns an id of the root that stays the same for years, where the `fileId` of the root does not: 1 to 2,048 characters that start with
+   * the kind of storage. The id of a folder below the root begins with this one and a `/`. The host stores it, and compares the roots of
+   * providers of the same type: nothing else may be connected at an encrypted root, above it or below it.
+   */
+  rootId?(options: Call): Promise<string>
+
+  /**
    * Returns what has changed since a position, whoever has changed it. With `null`, returns the present position and no changes. The
    * host calls it again and again, one call at a time, and passes the cursor of the last result. It may pass the cursor before that
    * one again, if it could not store the result. A cursor is for this provider, of another replica too.

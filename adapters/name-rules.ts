@@ -50,6 +50,7 @@ const uses: Record<MethodOf<StorageProvider>, readonly Use[]> = {
   move: ['source', 'target'],
   setModifiedAt: ['source'],
   quota: [],
+  rootId: [],
   changes: ['other'],
   close: [],
 }

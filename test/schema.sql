@@ -721,6 +721,7 @@ providers.version_count smallint
 providers.version_days smallint
 providers.encryption jsonb
 providers.encryption_secrets bytea
+providers.root_id text
 providers: providers_encryption_has_secrets CHECK (((encryption IS NULL) = (encryption_secrets IS NULL)))
 providers: providers_job_bytes_per_second_check CHECK ((job_bytes_per_second >= 65536))
 providers: providers_job_files_at_once_check CHECK (((job_files_at_once >= 1) AND (job_files_at_once <= 128)))

@@ -28,6 +28,8 @@ export interface ProviderRecord {
   /** How names and contents are encrypted; null if they are not. */
   encryption: EncryptionSettings | null
   sealedEncryption: Buffer | null
+  /** Where its root is at the back end; null if that is not known. */
+  rootId: string | null
   createdAt: Date
 }
 
@@ -43,7 +45,7 @@ export type NewProvider = Pick<
   ProviderRecord,
   'workspaceId' | 'id' | 'type' | 'name' | 'slug' | 'config' | 'sealedSecrets' | 'status' | 'statusReason'
 > &
-  Partial<Pick<ProviderRecord, 'versionCount' | 'versionDays' | 'encryption' | 'sealedEncryption'>>
+  Partial<Pick<ProviderRecord, 'versionCount' | 'versionDays' | 'encryption' | 'sealedEncryption' | 'rootId'>>
 
 /** Returns null if the slug is taken. */
 export async function insertProvider(db: Change, values: NewProvider): Promise<ProviderRecord | null> {
@@ -63,6 +65,7 @@ export async function insertProvider(db: Change, values: NewProvider): Promise<P
       version_days: values.versionDays ?? null,
       encryption: values.encryption ? JSON.stringify(values.encryption) : null,
       encryption_secrets: values.sealedEncryption ?? null,
+      root_id: values.rootId ?? null,
     })
     .onConflict(conflict => conflict.columns(['workspace_id', 'slug']).doNothing())
     .returningAll()
@@ -143,9 +146,11 @@ type ProviderDetails = Pick<
 export async function updateProvider(
   db: Change,
   { id, version }: Pick<ProviderRecord, 'id' | 'version'>,
-  changes: Partial<ProviderDetails & Pick<ProviderRecord, 'config' | 'sealedSecrets' | 'status' | 'statusReason'>>,
+  changes: Partial<
+    ProviderDetails & Pick<ProviderRecord, 'config' | 'sealedSecrets' | 'status' | 'statusReason' | 'rootId'>
+  >,
 ): Promise<ProviderRecord | null> {
-  const { config, sealedSecrets, status, statusReason } = changes
+  const { config, sealedSecrets, status, statusReason, rootId } = changes
   const row = await db
     .updateTable('providers')
     .set({
@@ -154,6 +159,7 @@ export async function updateProvider(
       ...(sealedSecrets !== undefined && { secrets: sealedSecrets }),
       ...(status !== undefined && { status }),
       ...(statusReason !== undefined && { status_reason: statusReason }),
+      ...(rootId !== undefined && { root_id: rootId }),
       version: version + 1,
     })
     .where('id', '=', id)
@@ -227,6 +233,11 @@ export async function shareProvider(db: Database, id: string): Promise<void> {
   await sql`select id from providers where id = ${id} for share`.execute(db)
 }
 
+/** Until the end of the transaction, no other one compares roots. */
+export async function lockRoots(db: Change): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtext('roots of providers'))`.execute(db)
+}
+
 export async function deleteProvider(db: Change, id: string): Promise<void> {
   // A transaction that changes a catalogue twice locks the provider after it. Another order here would be a deadlock.
   await sql`select id from catalogues where provider_id = ${id} for update`.execute(db)
@@ -254,6 +265,7 @@ function toProvider(row: Selectable<Schema['providers']>): ProviderRecord {
     versionDays: row.version_days,
     encryption: row.encryption,
     sealedEncryption: row.encryption_secrets,
+    rootId: row.root_id,
     createdAt: row.created_at,
   }
 }

@@ -634,6 +634,8 @@ interface ProviderTable {
   encryption: ColumnType<EncryptionSettings | null, string | null | undefined, never>
   /** The password and the salt, as encrypted JSON. */
   encryption_secrets: ColumnType<Buffer | null, Buffer | null | undefined, Buffer>
+  /** Where its root is at the back end; null if that is not known. */
+  root_id: ColumnType<string | null, string | null | undefined, string | null>
   created_at: CreatedAt
 }
 

@@ -152,6 +152,7 @@ const optionalMethods = [
   'move',
   'setModifiedAt',
   'quota',
+  'rootId',
   'changes',
   'presign',
   'close',

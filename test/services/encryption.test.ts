@@ -136,6 +136,28 @@ t.test('what cannot be an encryption is refused', async t => {
   t.match(errors, [{ message: /does not exist in "NameEncryption"/ }])
 })
 
+t.test('nothing else is connected where an encrypted storage is', async t => {
+  const refusal = [{ message: /needs a folder of its own/, extensions: { reason: 'INVALID_CONFIG' } }]
+  const { provider } = await connect({ password }, 'own/vault')
+  for (const folder of ['own/vault', 'own', 'own/vault/below']) {
+    t.match((await connect(null, folder)).errors, refusal, folder)
+    t.match((await connect({ password }, folder)).errors, [{ extensions: { reason: 'INVALID_CONFIG' } }], folder)
+  }
+  t.match((await connect(null, 'own/vault 2')).errors, [])
+  const { provider: plain } = await connect(null, 'plain')
+  t.match((await connect({ password }, 'plain/inside')).errors, refusal)
+  await app.db.updateTable('providers').set({ root_id: null }).where('id', '=', plain.id).execute()
+  t.match((await connect({ password }, 'plain/inside')).errors, refusal, 'as of a storage that was connected before')
+  const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }'
+  const move = (id: string, folder: string) =>
+    app.graphql(update, { input: { id, config: { root: join(app.folder, folder) } } }, token)
+  t.match((await move(plain.id, 'own')).errors, refusal)
+  t.match((await move(provider.id, 'plain/inside')).errors, refusal)
+  const input = { password, names: 'OFF' }
+  const both = await Promise.all(['race', 'race/below'].map(folder => connect(input, folder)))
+  t.equal(both.filter(({ errors }) => errors?.length).length, 1, 'two at once')
+})
+
 t.test('the encryption stays, on every replica, and the audit log has no secret', async t => {
   const { root, provider } = await connect({ password, salt, names: 'OFF', suffix: '.enc' })
   await app.upload(token, provider.id, '/one', 'content of one')

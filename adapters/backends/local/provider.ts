@@ -242,6 +242,11 @@ export class LocalProvider implements StorageProvider {
     )
   }
 
+  /** By its path, because devices have other numbers after a restart. */
+  async rootId(): Promise<string> {
+    return `local:${this.#root.path === '/' ? '' : this.#root.path}`
+  }
+
   changes(cursor: string | null, call: Call): Promise<ChangesPage | null> {
     return withStorageErrors(() => this.#changes.changes(cursor, call))
   }

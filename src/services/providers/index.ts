@@ -18,6 +18,7 @@ import {
   listAllProviders,
   listProviders,
   lockProvider,
+  lockRoots,
   type ProviderRecord,
   setProviderStatus,
   updateProvider,
@@ -39,6 +40,7 @@ import type { Audit } from '../audit/index.ts'
 import { parseName } from '../input.ts'
 import type { ResumableUploads } from '../uploads/index.ts'
 import { type EncryptionInput, parseEncryption, settingsOf } from './encryption.ts'
+import { isCompared, requireFreeRoot, rootIdOf } from './roots.ts'
 import {
   awaitingConsent,
   type Capabilities,
@@ -81,6 +83,15 @@ export function createProviders(options: {
   async function testRoot(provider: StorageProvider): Promise<void> {
     const asked = { cursor: null, limit: 1 }
     await storage.ask(null, async call => checkPage(await provider.list(root, { ...call, limit: 1 }), asked, () => {}))
+  }
+
+  /** Returns the test of a configuration, which resolves with the id of the root if that has to be compared. */
+  async function testsFor(type: string, isEncrypted: boolean) {
+    const needsId = await isCompared(db, type, isEncrypted)
+    return async (provider: StorageProvider): Promise<string | null | undefined> => {
+      await testRoot(provider)
+      return needsId ? await rootIdOf(provider, storage) : undefined
+    }
   }
 
   /**
@@ -226,25 +237,34 @@ export function createProviders(options: {
         if (encryption) recording.add({ details: { encryption: settingsOf(encryption) } })
         const awaitsConsent = needsAuthorization(adapter.definition.oauth, config)
         const options = { encryption, isNew: true }
-        await (awaitsConsent ? checkConfig(adapter, config) : storage.tryOut(adapter, config, testRoot, options))
+        const rootId = awaitsConsent
+          ? await checkConfig(adapter, config).then(() => null)
+          : await storage.tryOut(adapter, config, await testsFor(input.type, encryption !== null), options)
         const id = randomUUID()
+        const sealed = seal(id, adapter, config)
+        const isEncrypted = encryption !== null
+        const own = { id: null, workspaceId, type: input.type, config: sealed.config, rootId, isEncrypted }
+        await requireFreeRoot(db, own, storage)
         recording.add({ location: { providerId: id }, providerName: name })
-        return recording.commit(change =>
-          insertWithSlug(
+        return recording.commit(async change => {
+          await lockRoots(change)
+          await requireFreeRoot(change, own, null)
+          return await insertWithSlug(
             change,
             {
               id,
               workspaceId,
               type: input.type,
               name,
+              rootId: rootId ?? null,
               ...versions,
-              ...seal(id, adapter, config),
+              ...sealed,
               ...(encryption && sealEncryption(id, encryption)),
               ...(awaitsConsent ? awaitingConsent : { status: 'CONNECTED', statusReason: null }),
             },
             slug,
-          ),
-        )
+          )
+        })
       })
     },
 
@@ -314,17 +334,21 @@ export function createProviders(options: {
         const awaitsConsent =
           needsAuthorization(adapter.definition.oauth, config) && (isMoved || record.status !== 'CONNECTED')
         // Only a test shows whether the consent covers the new configuration.
-        await (awaitsConsent
-          ? checkConfig(adapter, config)
-          : storage.tryOut(adapter, config, testRoot, {
-              record: isMoved ? undefined : record,
-              encryption: storage.encryption(record),
-            }))
+        const options = { record: isMoved ? undefined : record, encryption: storage.encryption(record) }
+        const rootId = awaitsConsent
+          ? await checkConfig(adapter, config).then(() => record.rootId)
+          : await storage.tryOut(adapter, config, await testsFor(record.type, record.encryption !== null), options)
+        const sealed = seal(record.id, adapter, config)
+        const own = { ...record, config: sealed.config, rootId, isEncrypted: record.encryption !== null }
+        await requireFreeRoot(db, own, storage)
         recording.add({ details: { config: propertiesOf(input.config).map(cut) } })
         return commit(async change => {
+          await lockRoots(change)
+          await requireFreeRoot(change, own, null)
           const updated = await updateProvider(change, record, {
             ...details,
-            ...seal(record.id, adapter, config),
+            ...sealed,
+            rootId: rootId ?? null,
             ...(awaitsConsent ? isMoved && awaitingConsent : { status: 'CONNECTED', statusReason: null }),
           })
           if (!updated) {

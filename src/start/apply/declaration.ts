@@ -5,8 +5,12 @@ import { parse } from 'yaml'
 import { type Role, roles, type Scope, scopes } from '../../auth/scopes.ts'
 import { groupKey } from '../../db/groups.ts'
 import {
+  encodings,
   type IssuerPrompt,
   issuerPrompts,
+  type NameEncoding,
+  type NameEncryption,
+  nameEncryptions,
   type Registration,
   registrations,
   type UploadSource,
@@ -50,8 +54,20 @@ export interface DeclaredProvider {
   versionCount?: number
   versionDays?: number
   config?: Record<string, unknown>
+  /** How a new storage is encrypted. It cannot change later. */
+  encryption?: DeclaredEncryption
   /** The files that contain secret properties of the configuration, by the names of the properties. */
   secretFiles?: Record<string, string>
+}
+
+export interface DeclaredEncryption {
+  /** The files that contain the password and the salt. */
+  passwordFile: string
+  saltFile?: string
+  names?: NameEncryption
+  encoding?: NameEncoding
+  encryptFolderNames?: boolean
+  suffix?: string
 }
 
 export interface DeclaredMember {
@@ -218,6 +234,17 @@ function list(items: object) {
 
 const oneOf = (values: readonly string[]) => ({ enum: [...values] })
 
+const encryption = object(
+  { passwordFile: text },
+  {
+    saltFile: text,
+    names: oneOf(nameEncryptions),
+    encoding: oneOf(encodings),
+    encryptFolderNames: { type: 'boolean' },
+    suffix: text,
+  },
+)
+
 const schema = object(
   {},
   {
@@ -232,7 +259,10 @@ const schema = object(
       },
     ),
     providers: list(
-      object({ name: text, type: text }, { slug: text, ...kept, config: { type: 'object' }, secretFiles: texts }),
+      object(
+        { name: text, type: text },
+        { slug: text, ...kept, config: { type: 'object' }, secretFiles: texts, encryption },
+      ),
     ),
     access: { type: 'object', additionalProperties: folders },
     members: list(object({ email: text, role: oneOf(roles) }, { access: text })),

@@ -1,3 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { ProviderRecord } from '../../db/providers.ts'
+import { type EncryptionInput, parseEncryption, settingsOf } from '../../services/providers/encryption.ts'
 import { type ApplyContext, change, create, drift, onlyNamed, type Step } from './context.ts'
 import { type DeclaredProvider, readSecretOf } from './declaration.ts'
 
@@ -19,7 +22,8 @@ export async function planProviders(context: ApplyContext): Promise<Step[]> {
       steps.push(
         create(subject, `of the type ${provider.type}`, async () => {
           const { name, slug, type } = provider
-          const { id } = await services.providers.connect(viewer, { type, name, slug, config })
+          const encryption = await encryptionOf(provider)
+          const { id } = await services.providers.connect(viewer, { type, name, slug, config, encryption })
           const kept = keptOtherwise(provider)
           if (Object.keys(kept).length > 0) await services.providers.update(viewer, { id, ...kept })
           context.providerIds.set(provider.name, id)
@@ -27,7 +31,9 @@ export async function planProviders(context: ApplyContext): Promise<Step[]> {
       )
     } else if (record.type !== provider.type)
       steps.push(drift(subject, `has the type ${record.type}: disconnect it first`))
-    else {
+    else if (isEncryptedOtherwise(provider, record)) {
+      steps.push(drift(subject, 'is encrypted in another way: that cannot change'))
+    } else {
       const changes = services.providers.differences(viewer, record, config)
       const isRenamed = provider.slug !== undefined && provider.slug !== record.slug
       const kept = keptOtherwise(provider, record)
@@ -50,6 +56,21 @@ export async function planProviders(context: ApplyContext): Promise<Step[]> {
       .filter(({ name }) => !known.has(name))
       .map(({ name }) => drift(`storage "${name}"`, 'is not declared')),
   ]
+}
+
+/** Reads the secrets of the encryption. */
+async function encryptionOf({ encryption }: DeclaredProvider): Promise<EncryptionInput | null> {
+  if (!encryption) return null
+  const { passwordFile, saltFile, ...settings } = encryption
+  const password = await readSecretOf(passwordFile)
+  return { ...settings, password, ...(saltFile !== undefined && { salt: await readSecretOf(saltFile) }) }
+}
+
+/** Compares what is no secret. */
+function isEncryptedOtherwise({ encryption }: DeclaredProvider, record: Pick<ProviderRecord, 'encryption'>): boolean {
+  if (!encryption || !record.encryption) return (encryption === undefined) !== (record.encryption === null)
+  const { passwordFile: _password, saltFile: _salt, ...settings } = encryption
+  return !isDeepStrictEqual(settingsOf(parseEncryption({ ...settings, password: 'compared' })), record.encryption)
 }
 
 /** Returns the declared settings that a provider does not have. */

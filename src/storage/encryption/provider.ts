@@ -43,7 +43,7 @@ export function encryptedProvider(
   const entries = new StoredEntries(inner, names)
   const content = new ContentCipher(keys.content, options.threads)
   const reads = new EncryptedReads(inner, entries, content)
-  const { copy, copySmall, move, deleteTree, readSmall, quota, changes, resumable, trash } = inner
+  const { copy, copySmall, move, deleteTree, readSmall, quota, rootId, changes, resumable, trash } = inner
 
   return {
     traits: traitsOf(inner.traits),
@@ -168,6 +168,7 @@ export function encryptedProvider(
       },
     }),
 
+    ...(rootId && { rootId: call => rootId.call(inner, call) }),
     ...(quota && { quota: call => quota.call(inner, call) }),
 
     ...(changes && {
