@@ -145,6 +145,9 @@ t.test('what somebody has changed or created in a copy stays and is reported', a
   t.same((await reportOf(second.id)).findings, ['b/e/one CHANGED'])
   t.match(await tree(join(rootB, 'e')), { one: 'an edit of the copy', three: 'the bytes of three' })
   t.match(await tree(join(rootC, 'e')), { one: 'an edit of the original' })
+  await app.upload(token, a, '/e/two', 'the same edit of both', '&conflict=replace')
+  await app.upload(token, b, '/e/two', 'the same edit of both', '&conflict=replace')
+  t.same((await reportOf((await keep('/e')).id)).findings, ['b/e/one CHANGED'], 'a copy may get the same edit')
   await rm(join(rootB, 'e/one'))
   await control(world, 'retryJob', second.id)
   t.match(await ended(world, second.id), { state: 'SUCCEEDED' })
@@ -267,6 +270,18 @@ t.test('a disk that was copied to another one is not copied again, and its damag
   const due = await keep('/m')
   t.same((await reportOf(due.id)).findings, ['a/m/cut UNCLEAR', 'a/m/damaged DAMAGED restored'])
   t.match(await tree(join(rootB, 'm')), { cut: 'the bytes of cut', damaged: 'the bytes of damaged' })
+})
+
+t.test('a damaged copy is found although its original was touched, and gets an edit of it', async t => {
+  for (const name of ['touched', 'edited']) await app.upload(token, a, `/o/${name}`, `the bytes of ${name}`)
+  await keep('/o')
+  for (const name of ['touched', 'edited']) await flip(join(rootB, 'o', name))
+  await sql`delete from content_checksums where provider_id = ${a}`.execute(app.db)
+  await utimes(join(rootA, 'o/touched'), new Date(), new Date())
+  await writeFile(join(rootA, 'o/edited'), 'the BYTES of edited')
+  const found = await keep('/o')
+  t.same((await reportOf(found.id)).findings, ['b/o/touched DAMAGED restored'])
+  await readAll(t, 'o', { touched: 'the bytes of touched', edited: 'the BYTES of edited' })
 })
 
 t.test('a retry does not bring back what was deleted since', async t => {

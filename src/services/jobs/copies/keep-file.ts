@@ -131,9 +131,8 @@ async function judgeCopy(work: FileWork, copy: Side): Promise<void> {
   const { row } = copy
   const claim = claimAt(work, copy)
   // It was read before, and nobody has written to it since.
-  if (claim && work.content && !claim.equals(row?.sha256 ?? work.content)) {
-    if (!row || !isDue(work, row.checkedAt)) return report(work, copy, changed(copy, row !== null))
-  }
+  const isForeign = claim && work.content && !claim.equals(work.content) && !row?.sha256.equals(claim)
+  if (isForeign && !(row && isDue(work, row.checkedAt))) return report(work, copy, changed(copy, row !== null))
   const read = await readSide(work, copy)
   if (!read) {
     tally.skipped += 1
@@ -141,17 +140,16 @@ async function judgeCopy(work: FileWork, copy: Side): Promise<void> {
   }
   const state = stateOf(seenOf(work, copy, read.entry), read)
   const isEdited = row !== null && !work.content?.equals(row.sha256)
-  if (state === 'DAMAGED' && isEdited) return copyTo(work, copy)
   if (state === 'UNCLEAR') return report(work, copy, unclear(copy))
   const isClaimed = work.content !== null && !isEdited && state !== 'DAMAGED'
   const content = isClaimed ? work.content : await contentOf(work)
   if (!content) return
   if (state === 'DAMAGED') {
     const message = `${nameOfSide(copy)} is damaged: it has other bytes than were written, and nothing has changed it since.`
-    const isGood = row?.sha256.equals(content) === true
-    if (isGood) await repairOrReport(work, copy, { kind: 'DAMAGED', from: original, sha256: content, message })
-    else report(work, copy, { kind: 'DAMAGED', reason: 'DAMAGED', message })
-    return
+    if (!row) return report(work, copy, { kind: 'DAMAGED', reason: 'DAMAGED', message })
+    // The edit of the original replaces the damaged bytes.
+    if (!row.sha256.equals(content)) return copyTo(work, copy)
+    return repairOrReport(work, copy, { kind: 'DAMAGED', from: original, sha256: content, message })
   }
   await noteRead(run.db, copy.location, read)
   // An original that nobody has read is due.
@@ -199,7 +197,9 @@ async function copyTo(work: FileWork, copy: Side): Promise<void> {
   // The bytes can be those of a version that came after the listing.
   const isOriginalKnown = now !== null && isSameVersion(source, now)
   if (isOriginalKnown) work.content = passed
-  await agree(work, copy, passed, { checkedAt: new Date(), isOriginalKnown })
+  // The copy itself was not read if it already had the bytes.
+  const checkedAt = isSame && copy.row ? copy.row.checkedAt : new Date()
+  await agree(work, copy, passed, { checkedAt, isOriginalKnown })
 }
 
 /** Decides about an original whose bytes were not those that it should have. @throws BACK_END_FAULT if they are now */
