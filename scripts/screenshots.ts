@@ -8,6 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chromium, type Page } from 'playwright-core'
+import sharp from 'sharp'
 
 const images = new URL('../docs/images/', import.meta.url).pathname
 const main = new URL('../src/main.ts', import.meta.url).pathname
@@ -15,19 +16,45 @@ const main = new URL('../src/main.ts', import.meta.url).pathname
 const startTimeout = 60_000
 const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-sync']
 
-const files: Record<string, string> = {
+/** Landscapes at different times of the day. */
+const scenes = ['harbor', 'dunes', 'ridge', 'lake', 'meadow', 'coast', 'valley', 'island']
+
+const texts: Record<string, string> = {
   '/Projects/Atlas/plan.md': '# Atlas\n\n- Collect requirements\n- Build the first version\n- Ship it\n',
   '/Projects/Atlas/budget.csv': 'item,cost\ndesign,1200\nbuild,4800\n',
   '/Projects/Atlas/notes.txt': 'Call the printer before Friday.\n',
   '/Projects/Borealis/readme.md': '# Borealis\n',
-  '/Photos/harbor.svg':
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 3"><rect width="4" height="3" fill="#9cf"/></svg>',
   '/Backups/db-2026-11-20.sql': `-- ${'x'.repeat(240_000)}\n`,
   '/Backups/db-2026-11-21.sql': `-- ${'x'.repeat(251_000)}\n`,
+  '/Budget 2027.xlsx': 'x'.repeat(48_000),
+  '/Brand fonts.zip': 'x'.repeat(912_000),
+  '/Kickoff.pptx': 'x'.repeat(2_100_000),
+  '/Logo.psd': 'x'.repeat(1_800_000),
+  '/Offer Meyer.docx': 'x'.repeat(64_000),
   '/Team handbook.md': `# Handbook\n\n${'Welcome to the team. '.repeat(900)}`,
   '/Invoice 2026-11.pdf': `%PDF-1.4\n${'x'.repeat(84_000)}`,
+  '/Interview.mp3': 'x'.repeat(4_700_000),
+  '/deploy.ts': 'export const regions = ["eu", "us"]\n',
   '/release-video.mp4': 'x'.repeat(3_400_000),
 }
+
+async function landscape(index: number): Promise<Buffer> {
+  const hue = [205, 24, 265, 195, 340, 220, 38, 180][index % 8] ?? 205
+  const hill = (base: number, height: number, light: number) =>
+    `<path d="M0 ${base} C 220 ${base - height}, 420 ${base + height / 2}, 640 ${base - height / 2} S 900 ${base}, 960 ${base - height / 3} V640 H0z" fill="hsl(${140 + ((index * 29) % 90)},30%,${light}%)"/>`
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="960" height="640"><defs><linearGradient id="s" x2="0" y2="1"><stop stop-color="hsl(${hue},62%,58%)"/><stop offset="1" stop-color="hsl(${(hue + 40) % 360},78%,86%)"/></linearGradient></defs><rect width="960" height="640" fill="url(#s)"/><circle cx="${180 + ((index * 211) % 600)}" cy="170" r="54" fill="hsl(45,95%,88%)"/>${hill(420, 90, 46)}${hill(500, 60, 34)}${hill(580, 40, 22)}</svg>`
+  return sharp(Buffer.from(svg)).jpeg({ quality: 82 }).toBuffer()
+}
+
+const photos = await Promise.all(
+  scenes.map(async (name, index) => [`/Photos/${name}.jpg`, await landscape(index)] as const),
+)
+/** The last ones are the newest. */
+const files: readonly (readonly [path: string, body: string | Buffer])[] = [
+  ...Object.entries(texts),
+  ...photos,
+  ['/Projects/Atlas/sketch.jpg', await landscape(11)],
+]
 
 const home = await mkdtemp(join(tmpdir(), 'stowage-screenshots-'))
 const server = spawn(process.execPath, [main], {
@@ -40,7 +67,11 @@ try {
   const token = await createWorkspace(url)
   const browser = await chromium.launch({ executablePath: '/usr/bin/chromium-headless-shell', args: flags })
   try {
-    const context = await browser.newContext({ baseURL: url, viewport: { width: 1280, height: 720 } })
+    const context = await browser.newContext({
+      baseURL: url,
+      viewport: { width: 1280, height: 800 },
+      reducedMotion: 'reduce',
+    })
     await context.addCookies([{ name: 'stowage_session', value: token, url, httpOnly: true, sameSite: 'Strict' }])
     const page = await context.newPage()
     await capture(page)
@@ -59,8 +90,10 @@ async function capture(page: Page): Promise<void> {
     await page.screenshot({ path: join(images, `${name}.png`) })
   }
   await page.goto('/files')
+  await page.getByRole('list', { name: 'Recent' }).locator('img.loaded').nth(3).waitFor({ timeout: startTimeout })
+  await shoot('home')
   await page.getByRole('link', { name: 'Team disk' }).first().click()
-  await page.getByText('release-video.mp4').waitFor()
+  await page.getByRole('grid').getByText('release-video.mp4').waitFor()
   await shoot('files')
   await page.goto('/settings/api-keys')
   await page.getByText('Nightly backup').waitFor()
@@ -99,7 +132,7 @@ async function createWorkspace(url: string): Promise<string> {
     if (errors) throw new Error(JSON.stringify(errors))
     return data
   }
-  const account = { email: 'ada@example.org', password: 'a long example password' }
+  const account = { email: 'ada@example.org', name: 'Ada', password: 'a long example password' }
   const { register } = await ask('mutation ($input: RegisterInput!) { register(input: $input) { token } }', {
     input: account,
   })
@@ -109,10 +142,14 @@ async function createWorkspace(url: string): Promise<string> {
     { input: { type: 'local', name: 'Team disk', config: {} } },
   )
   const providerId = connectProvider.provider.id
-  for (const [path, body] of Object.entries(files)) {
+  for (const [path, body] of files) {
     const query = new URLSearchParams({ providerId, path })
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/octet-stream' }
-    const response = await fetch(`${url}/api/upload/proxy?${query}`, { method: 'POST', headers, body })
+    const response = await fetch(`${url}/api/upload/proxy?${query}`, {
+      method: 'POST',
+      headers,
+      body: typeof body === 'string' ? body : new Uint8Array(body),
+    })
     if (!response.ok) throw new Error(await response.text())
   }
   await ask('mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key } }', {

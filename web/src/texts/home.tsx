@@ -10,7 +10,7 @@ export const texts = {
   space: (storage: string) => `Space of ${storage}`,
   used: (used: string) => `${used} used`,
   usedOf: (used: string, total: string) => `${used} of ${total} used`,
-  usedOfDisk: (used: string, total: string) => `Whole disk: ${used} of ${total} used`,
+  usedOfDisk: (used: string, total: string) => `${used} of ${total} on the disk`,
   recent: 'Recent',
   allRecent: 'All recent files',
   loadingRecent: 'Loading the recent files',

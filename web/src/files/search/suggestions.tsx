@@ -1,13 +1,14 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { type ReactNode, type Ref, useEffect, useEffectEvent, useImperativeHandle, useState } from 'react'
-import { useLocation, useNavigate } from 'react-router'
+import { useNavigate } from 'react-router'
 import { nameOfPath, parentPath, type StorageLocation } from '../../api/locations.ts'
 import { texts } from '../../texts/search.tsx'
 import { errorMessage } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
-import { entryHref, pathOfHref } from '../addresses.ts'
+import { entryHref } from '../addresses.ts'
 import { EntryIcon } from '../entry-icon.tsx'
 import { thumbnailOf } from '../operations.ts'
+import { useOpenFolder } from '../tree/open-folder.ts'
 import { coverageNotes } from './coverage.ts'
 import { searchHref } from './filters.ts'
 import { Highlighted, Snippet } from './highlight.tsx'
@@ -42,14 +43,6 @@ function useSettled(text: string): string {
   return text === '' ? '' : settled
 }
 
-/** Returns the folder of the page; null outside of a storage and at its top. */
-function useOpenFolder(): StorageLocation | null {
-  const { pathname } = useLocation()
-  const [, page, providerId] = pathname.split('/')
-  const path = pathOfHref(pathname)
-  return page === 'files' && providerId && path !== null ? { providerId: decodeURIComponent(providerId), path } : null
-}
-
 /** The list below the search field: what was found, or the searches before. */
 export function Suggestions({
   ref,
@@ -67,7 +60,8 @@ export function Suggestions({
   onLeave: () => void
 }) {
   const navigate = useNavigate()
-  const folder = useOpenFolder()
+  const openFolder = useOpenFolder()
+  const folder = openFolder?.path === '/' ? null : openFolder
   const wanted = text.trim()
   const settled = useSettled(wanted)
   const recent = recentSearches.useItems(userId)

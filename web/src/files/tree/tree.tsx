@@ -1,6 +1,6 @@
 /** The storages and their folders in the navigation. Folders load when a person opens the one above. */
 import { useState } from 'react'
-import { NavLink } from 'react-router'
+import { NavLink, useLocation } from 'react-router'
 import { childPath, isWithin, type StorageLocation } from '../../api/locations.ts'
 import { texts } from '../../texts/files.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -20,7 +20,10 @@ const maxShown = 200
 
 export function StorageTree({ onOpen }: { onOpen: () => void }) {
   const { data: providers = [] } = useProviders()
-  const current = useOpenFolder()
+  const { pathname } = useLocation()
+  const openFolder = useOpenFolder()
+  // The page of the trash is in the navigation itself.
+  const current = pathname.startsWith('/files/') ? openFolder : null
   if (providers.length === 0) return null
   return (
     <section aria-label={texts.sidebar}>
