@@ -7,7 +7,6 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { requirePrograms } from '../servers/programs.ts'
 import { startApp } from '../support/app.ts'
-import { atNight } from '../support/extent.ts'
 import { serveSftp } from './server.ts'
 
 const run = promisify(execFile)
@@ -90,115 +89,6 @@ t.test('real clients', async t => {
       run('ssh', [...options, '-p', String(endpoint.port), ...given], { cwd: work, env })
     await t.rejects(ssh('me@127.0.0.1', 'id'), { code: 255 })
     await t.rejects(ssh('-N', '-o', 'ExitOnForwardFailure=yes', '-R', '0:127.0.0.1:1', 'me@127.0.0.1'), { code: 255 })
-  })
-  await atNight(t, 'lftp, curl and rclone copy trees and files both ways', async t => {
-    await requirePrograms({
-      who: 'The tests of SFTP',
-      programs: ['lftp', 'curl', 'rclone'],
-      packages: ['lftp', 'curl', 'rclone'],
-      instead: 'put lftp, curl and rclone on PATH',
-    })
-    const start = (program: string, given: string[], more = {}) =>
-      run(program, given, { cwd: work, env: { ...env, ...more } })
-    const setup = `set sftp:auto-confirm yes; open -u any,${key} sftp://127.0.0.1:${endpoint.port}`
-    await start('lftp', [
-      '-c',
-      `${setup}; mirror -R tree files/by-lftp; mirror files/by-lftp lftp-back; mv files/by-lftp files/moved; rm -r files/moved`,
-    ])
-    await run('diff', ['-r', 'tree', 'lftp-back'], { cwd: work })
-    t.notOk((await readdir(root)).includes('moved'))
-
-    const url = `sftp://127.0.0.1:${endpoint.port}/files/by-curl`
-    await start('curl', ['-sSf', '--insecure', '-u', `any:${key}`, '-T', 'large', url])
-    t.same(await readFile(join(root, 'by-curl')), large)
-    await start('curl', ['-sSf', '--insecure', '-u', `any:${key}`, '-o', 'curl-back', url])
-    t.same(await readFile(join(work, 'curl-back')), large)
-
-    const { stdout: password } = await start('rclone', ['obscure', key])
-    const remote = {
-      RCLONE_CONFIG_D_TYPE: 'sftp',
-      RCLONE_CONFIG_D_HOST: '127.0.0.1',
-      RCLONE_CONFIG_D_PORT: String(endpoint.port),
-      RCLONE_CONFIG_D_USER: 'any',
-      RCLONE_CONFIG_D_PASS: password.trim(),
-      RCLONE_CONFIG_D_SHELL_TYPE: 'none',
-    }
-    const rclone = (...given: string[]) => start('rclone', given, remote)
-    await rclone('copy', 'tree', 'd:files/by-rclone')
-    await rclone('check', '--download', 'tree', 'd:files/by-rclone')
-    const { stderr } = await rclone('sync', '-v', 'tree', 'd:files/by-rclone')
-    t.notMatch(stderr, /: Copied/, 'kept times show that the files are the same')
-    await rclone('move', 'd:files/by-rclone', 'd:files/moved')
-    await rclone('check', '--download', 'tree', 'd:files/moved')
-    await rclone('purge', 'd:files/moved')
-  })
-
-  await atNight(t, 'paramiko reads, writes and changes files', async t => {
-    await requirePrograms({
-      who: 'The tests of SFTP',
-      programs: ['python3'],
-      files: ['/usr/lib/python3/dist-packages/paramiko/__init__.py'],
-      packages: ['python3', 'python3-paramiko'],
-      instead: 'install paramiko for python3',
-    })
-    const script = `
-import paramiko, sys
-transport = paramiko.Transport(('127.0.0.1', ${endpoint.port}))
-transport.connect(username='any', password='${key}')
-sftp = paramiko.SFTPClient.from_transport(transport)
-sftp.mkdir('/files/paramiko')
-sftp.put('large', '/files/paramiko/large')
-sftp.get('/files/paramiko/large', 'paramiko-back')
-with sftp.open('/files/paramiko/text', 'w') as file: file.write('one')
-with sftp.open('/files/paramiko/text', 'a') as file: file.write(' two')
-with sftp.open('/files/paramiko/text', 'r+') as file:
-    file.seek(4)
-    file.write('TWO')
-    file.seek(0)
-    assert file.read() == b'one TWO', 'content'
-sftp.posix_rename('/files/paramiko/text', '/files/paramiko/large')
-assert sftp.listdir('/files/paramiko') == ['large'], sftp.listdir('/files/paramiko')
-sftp.utime('/files/paramiko/large', (1000000000, 1000000000))
-assert sftp.stat('/files/paramiko/large').st_mtime == 1000000000
-sftp.truncate('/files/paramiko/large', 3)
-assert sftp.stat('/files/paramiko/large').st_size == 3
-sftp.chdir('/files/paramiko')
-assert sftp.normalize('.') == '/files/paramiko'
-sftp.remove('large')
-sftp.rmdir('/files/paramiko')
-transport.close()
-`
-    await run('python3', ['-c', script], { cwd: work })
-    t.same(await readFile(join(work, 'paramiko-back')), large)
-  })
-
-  await atNight(t, 'sshfs mounts a storage', async t => {
-    await requirePrograms({
-      who: 'The tests of SFTP',
-      programs: ['sshfs', 'fusermount3'],
-      packages: ['sshfs', 'fuse3'],
-      instead: 'put sshfs on PATH',
-    })
-    const mount = join(work, 'mount')
-    await mkdir(mount)
-    const password = run(
-      'sh',
-      [
-        '-c',
-        `echo ${key} | sshfs ${options.join(' ')} -p ${endpoint.port} -o password_stdin any@127.0.0.1:/files ${mount}`,
-      ],
-      { env },
-    )
-    await password
-    t.teardown(() => run('fusermount3', ['-u', mount]))
-    await run('cp', ['-r', 'tree', 'mount/by-sshfs'], { cwd: work })
-    await run('diff', ['-r', 'tree', 'mount/by-sshfs'], { cwd: work })
-    await run(
-      'sh',
-      ['-c', 'echo one > mount/text; echo two >> mount/text; mv mount/text mount/renamed; rm -r mount/by-sshfs'],
-      { cwd: work },
-    )
-    t.equal(await readFile(join(root, 'renamed'), 'utf8'), 'one\ntwo\n')
   })
   t.same(endpoint.faults, [])
 })
