@@ -502,9 +502,13 @@ t.test('every field of the schema works in typical use', async t => {
   await ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: encrypted.id })
 
   const versions =
-    'mutation ($id: ID!) { updateProvider(input: { id: $id, versionCount: 5, versionDays: 9 }) { versionCount versionDays versions { count days isOneStep } } }'
+    'mutation ($id: ID!) { updateProvider(input: { id: $id, versionCount: 5, versionDays: 9 }) { versionCount versionDays versions { count days isOneStep isNative } } }'
   t.same(await ask(versions, { id: providerId }), {
-    updateProvider: { versionCount: 5, versionDays: 9, versions: { count: 5, days: 9, isOneStep: false } },
+    updateProvider: {
+      versionCount: 5,
+      versionDays: 9,
+      versions: { count: 5, days: 9, isOneStep: false, isNative: false },
+    },
   })
   t.equal((await app.upload(token ?? '', providerId, '/team/note.txt', 'changed', '&conflict=replace')).status, 201)
   const version = `{ id isCurrent size mimeType modifiedAt replacedAt replacedBy ${user} expiresAt downloadUrl(expiresIn: 60, inline: true) }`

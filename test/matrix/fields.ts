@@ -987,7 +987,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   DuplicateConnection: { nodes: own, edges: own, pageInfo: own },
   DuplicateEdge: { node: own, cursor: own },
   JobLimits: { filesAtOnce: own, bytesPerSecond: own },
-  ProviderVersions: { count: own, days: own, isOneStep: own },
+  ProviderVersions: { count: own, days: own, isNative: own, isOneStep: own },
   Version: {
     id: own,
     isCurrent: own,
