@@ -377,6 +377,7 @@ host_keys.public_key bytea not null
 host_keys.private_key bytea not null
 host_keys.created_at timestamp with time zone not null default now()
 host_keys: host_keys_pkey PRIMARY KEY (type)
+host_keys: host_keys_type_length CHECK ((octet_length(type) <= 64))
 CREATE UNIQUE INDEX host_keys_pkey ON public.host_keys USING btree (type)
 idempotent_uploads.credential_id uuid not null
 idempotent_uploads.key_hash bytea not null

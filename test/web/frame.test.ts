@@ -38,6 +38,7 @@ if (files) {
       await page.goto('/files')
       await main(page)
         .getByRole('link', { name: `first ${viewport.width}` })
+        .first()
         .waitFor()
       await until(async () => (await steps.count()) === 0)
       const remove = 'mutation ($id: ID!) { disconnectProvider(id: $id) }'
