@@ -9,7 +9,7 @@ import type { Download, FileEntry, Files, LocationInput, UploadInput } from '../
 import { noProvider } from '../providers/index.ts'
 import { type ReadInto, randomReads } from './random-reads.ts'
 import { RandomWrites } from './random-writes.ts'
-import { StagedFile } from './staged-file.ts'
+import { type StagedContent, StagedFile } from './staged-file.ts'
 
 export type { RandomWrites } from './random-writes.ts'
 
@@ -37,6 +37,8 @@ export interface WriteMode {
   isNew: boolean
   /** Whether all bytes go to the end. */
   appends: boolean
+  /** Whether it is also read. */
+  reads?: boolean
 }
 
 export type OpenFiles = ReturnType<typeof createOpenFiles>
@@ -57,7 +59,7 @@ export function createOpenFiles({
 }) {
   const stagingFolder = join(dataFolder, 'open-files')
 
-  async function load(viewer: Viewer, at: LocationInput, file: StagedFile, signal: AbortSignal) {
+  async function load(viewer: Viewer, at: LocationInput, file: StagedContent, signal: AbortSignal) {
     return files.download(viewer, at, signal, {}, async (found, running) => {
       const read = randomReads(found, running)
       let position = 0
@@ -112,6 +114,7 @@ export function createOpenFiles({
       existing: mode.truncates ? null : existing,
       isNew: mode.isNew,
       appends: mode.appends,
+      reads: mode.reads ?? false,
       upload: (input: Pick<UploadInput, 'body' | 'conflict'>) => files.upload(viewer, { ...at, ...input }, signal),
       stage: () => StagedFile.create(stagingFolder, viewer.member.userId),
       load: file => load(viewer, at, file, signal),

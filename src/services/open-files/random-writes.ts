@@ -1,152 +1,220 @@
 /**
- * Writes a file at any position. It becomes visible as a whole when it is closed. Content that arrives from the start to the end
- * streams to the back end; what arrives slightly out of order waits in memory; any other order takes a file of this machine.
+ * Writes a file at any position. It becomes visible as a whole when it is stored, and not at all after anything has failed. Content
+ * that arrives from the start to the end streams to the back end; what arrives slightly out of order waits in memory; any other order
+ * takes a file of this machine. Content that streams is copied into such a file as well up to a bound, so that a program can still
+ * go back, as those do that complete a header at the end.
  */
 import { Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
-import { ByteBudget } from '../../lib/byte-budget.ts'
 import type { FileEntry, UploadInput } from '../files/index.ts'
-import type { StagedFile } from './staged-file.ts'
-
-/** Bytes of a file that is sent as a whole when it is closed. */
-const smallBytes = 1024 * 1024
-/** Bytes that wait for the back end. */
-const streamBytes = 256 * 1024
-/** Bytes that wait for earlier ones, and how far they can be ahead. */
-const windowBytes = 4 * 1024 * 1024
-/** Bytes in the memory of all files: of small ones, and of what is ahead. Beyond it, small files stream, and others take a staged file. */
-const buffered = new ByteBudget({ total: 256 * 1024 * 1024, ofOwner: 64 * 1024 * 1024 })
+import type { StagedContent } from './staged-file.ts'
+import { UploadBody } from './upload-body.ts'
+import { type MemoryUse, usualBounds, type WriteBounds } from './write-bounds.ts'
 
 type WriteState =
-  /** The entry at the path has all of it. */
-  | { kind: 'stored' }
+  /** The entry at the path has all of it. `etag` is that of what was stored here, if there is one. */
+  | { kind: 'stored'; etag: string | null }
   | { kind: 'memory'; chunks: Buffer[]; bytes: number }
-  | { kind: 'stream'; body: UploadBody; bytes: number; sending: Promise<FileEntry> }
+  | {
+      kind: 'stream'
+      body: UploadBody
+      bytes: number
+      sending: Promise<Stored>
+      /** Has the same bytes as the stream. Null beyond the bound. */
+      copy: StagedContent | null
+    }
   | {
       kind: 'staged'
-      file: StagedFile
+      file: StagedContent
       /** Whether the file has something that is not stored. */
       isChanged: boolean
       condition: UploadInput['condition']
     }
 
+/** What an upload returns. */
+type Stored = Pick<FileEntry, 'etag'>
+
+type StateOf<Kind extends WriteState['kind']> = Extract<WriteState, { kind: Kind }>
+
 export interface RandomWritesOptions {
   /** The member, for the bounds on memory. */
   owner: string
   /** The entry that is changed; null for a new or an emptied file. */
-  existing: FileEntry | null
+  existing: Pick<FileEntry, 'size' | 'modifiedAt'> | null
   /** Whether the file must be a new one. */
   isNew: boolean
   /** Whether all bytes go to the end. */
   appends: boolean
-  upload(input: Pick<UploadInput, 'body' | 'size' | 'modifiedAt' | 'condition' | 'conflict'>): Promise<FileEntry>
+  /** Whether the client also reads the file. It never streams then. */
+  reads: boolean
+  upload(input: Pick<UploadInput, 'body' | 'size' | 'modifiedAt' | 'condition' | 'conflict'>): Promise<Stored>
   /** Opens an empty staged file. */
-  stage(): Promise<StagedFile>
+  stage(): Promise<StagedContent>
   /** Copies the entry at the path into a staged file, and returns the condition that it has not changed. */
-  load(file: StagedFile): Promise<UploadInput['condition']>
+  load(file: StagedContent): Promise<NonNullable<UploadInput['condition']>>
+  /** Smaller in tests. */
+  bounds?: WriteBounds
 }
 
-/** The caller waits for each call before the next one. */
+/** Calls run one after another. After one has failed, all fail with the same error, and nothing more is stored. */
 export class RandomWrites implements AsyncDisposable {
   readonly #options: RandomWritesOptions
+  readonly #bounds: WriteBounds
   #content: WriteState
   #conflict: 'FAIL' | 'REPLACE'
-  /** Bytes that are ahead of the rest, by their positions. */
+  /** Bytes that are ahead of the rest, by their positions. They do not overlap. */
   readonly #ahead = new Map<number, Buffer>()
-  #aheadBytes = 0
-  /** Bytes of the budget. */
-  #bufferedBytes = 0
-  #size: number
+  /** Bytes of the budgets. */
+  readonly #taken: Record<MemoryUse, number> = { small: 0, ahead: 0 }
+  /** Null if the back end has not said it. */
+  #size: number | null
+  #changedAt: Date
   #modifiedAt: Date | undefined
-  /** The last error of the upload. */
   #failure: unknown
+  #isClosed = false
+  #turn: Promise<unknown> = Promise.resolve()
 
   constructor(options: RandomWritesOptions) {
+    const { existing, isNew, bounds = usualBounds } = options
     this.#options = options
-    this.#conflict = options.isNew ? 'FAIL' : 'REPLACE'
-    this.#content = options.existing ? { kind: 'stored' } : { kind: 'memory', chunks: [], bytes: 0 }
-    this.#size = options.existing?.size ?? 0
-    this.#modifiedAt = undefined
+    this.#bounds = bounds
+    this.#conflict = isNew ? 'FAIL' : 'REPLACE'
+    this.#content = existing ? { kind: 'stored', etag: null } : { kind: 'memory', chunks: [], bytes: 0 }
+    this.#size = existing ? existing.size : 0
+    this.#changedAt = existing?.modifiedAt ?? new Date()
   }
 
   /** The file as it will be. */
   get entry(): { kind: 'file'; size: number; modifiedAt: Date } {
-    return { kind: 'file', size: this.#size, modifiedAt: this.#modifiedAt ?? new Date() }
+    return { kind: 'file', size: this.#size ?? 0, modifiedAt: this.#modifiedAt ?? this.#changedAt }
   }
 
   /** @throws the errors of an upload, also of earlier writes */
-  async write(position: number, bytes: Buffer): Promise<void> {
-    if (this.#failure) throw this.#failure
-    if (bytes.length === 0) return
-    const at = this.#options.appends ? this.#size : position
-    const content = this.#content
-    if (content.kind === 'staged' || content.kind === 'stored')
-      await this.#stagedToChange(file => file.write(at, bytes))
-    else if (at === content.bytes) await this.#addInOrder(bytes)
-    else if (this.#fitsAhead(at, bytes, content.bytes)) {
-      this.#ahead.set(at, bytes)
-      this.#aheadBytes += bytes.length
-    } else await this.#stagedToChange(file => file.write(at, bytes))
-    this.#size = Math.max(this.#size, at + bytes.length)
+  write(position: number, bytes: Buffer): Promise<void> {
+    return this.#inTurn(async () => {
+      if (bytes.length === 0) return
+      if (this.#content.kind === 'stored') await this.#toStaged()
+      const at = this.#options.appends ? (this.#size ?? 0) : position
+      const content = this.#content
+      const isPlaced = 'bytes' in content && (await this.#place(content, at, bytes))
+      if (!isPlaced) await this.#changeStaged(file => file.write(at, bytes))
+      this.#size = Math.max(this.#size ?? 0, at + bytes.length)
+      this.#changedAt = new Date()
+    })
   }
 
-  async read(target: Buffer, at: number, position: number, length: number): Promise<number> {
-    return (await this.#toStaged()).file.read(target, at, position, length)
+  /** @throws as `write` */
+  read(target: Buffer, at: number, position: number, length: number): Promise<number> {
+    return this.#inTurn(async () => (await this.#toStaged()).file.read(target, at, position, length))
   }
 
-  async truncate(size: number): Promise<void> {
-    if (size === this.#size) return
-    await this.#stagedToChange(file => file.truncate(size))
-    this.#size = size
+  /** @throws as `write` */
+  truncate(size: number): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#size === null) await this.#toStaged()
+      if (size === this.#size) return
+      await this.#changeStaged(file => file.truncate(size))
+      this.#size = size
+      this.#changedAt = new Date()
+    })
   }
 
-  /** Sets the modification time of the file. Resolves with false if the upload has begun without it. */
+  /** Sets the modification time of the file. Returns false if no upload that follows will send it. */
   setTime(modifiedAt: Date): boolean {
     this.#modifiedAt = modifiedAt
-    return this.#content.kind === 'memory' || this.#content.kind === 'staged'
+    const content = this.#content
+    return content.kind === 'memory' || (content.kind === 'staged' && content.isChanged)
   }
 
   /** Makes the content visible. @throws the errors of an upload */
-  async store(): Promise<void> {
-    if (this.#failure) throw this.#failure
-    try {
-      await this.#store()
-    } catch (error) {
-      this.#failure = error
-      throw error
-    }
-    if (this.#content.kind !== 'staged') this.#content = { kind: 'stored' }
-    this.#unbuffer(this.#bufferedBytes)
-    this.#conflict = 'REPLACE'
+  store(): Promise<void> {
+    return this.#inTurn(() => this.#store())
+  }
+
+  /** As `store`, and refuses every later change. */
+  finish(): Promise<void> {
+    return this.#inTurn(async () => {
+      try {
+        await this.#store()
+      } finally {
+        this.#isClosed = true
+      }
+    })
   }
 
   /** Discards what is not stored. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true
+    const interruption = new AppError('INCOMPLETE_BODY', 'The file was not closed.')
+    // A write that waits for the back end ends now.
+    if (this.#content.kind === 'stream') this.#content.body.destroy(interruption)
+    await this.#turn
     const content = this.#content
-    this.#unbuffer(this.#bufferedBytes)
-    if (content.kind === 'stream') content.body.destroy(new AppError('INCOMPLETE_BODY', 'The file was not closed.'))
-    if (content.kind === 'stream') await content.sending.catch(() => {})
+    this.#content = { kind: 'stored', etag: null }
+    this.#ahead.clear()
+    this.#release('small')
+    this.#release('ahead')
+    if (content.kind === 'stream') {
+      content.body.destroy(interruption)
+      await content.sending.catch(() => {})
+      await content.copy?.[Symbol.asyncDispose]()
+    }
     if (content.kind === 'staged') await content.file[Symbol.asyncDispose]()
   }
 
-  #fitsAhead(position: number, bytes: Buffer, next: number): boolean {
-    if (position < next || position + bytes.length > next + windowBytes) return false
-    if (this.#aheadBytes + bytes.length > windowBytes) return false
-    const end = position + bytes.length
-    const overlaps = Array.from(this.#ahead).some(([other, { length }]) => other < end && position < other + length)
-    return !overlaps && this.#buffer(bytes.length)
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(async () => {
+      if (this.#failure) throw this.#failure
+      if (this.#isClosed) throw new AppError('INVALID_INPUT', 'The file is closed.')
+      try {
+        return await work()
+      } catch (error) {
+        this.#failure ??= error
+        throw error
+      }
+    })
+    this.#turn = result.catch(() => {})
+    return result
   }
 
-  /** Returns whether the budget has room for more bytes. */
-  #buffer(bytes: number): boolean {
-    if (buffered.tryTake(this.#options.owner, bytes) !== null) return false
-    this.#bufferedBytes += bytes
+  /** Adds bytes that are next, or keeps those that are slightly ahead. Returns false for any others. */
+  async #place(content: StateOf<'memory' | 'stream'>, at: number, bytes: Buffer): Promise<boolean> {
+    if (at !== content.bytes) return this.#putAhead(at, bytes, content.bytes)
+    this.#coverAhead(at + bytes.length)
+    await this.#addInOrder(bytes)
     return true
   }
 
-  #unbuffer(bytes: number): void {
-    buffered.release(this.#options.owner, bytes)
-    this.#bufferedBytes -= bytes
+  #putAhead(at: number, bytes: Buffer, next: number): boolean {
+    const end = at + bytes.length
+    if (at < next || end > next + this.#bounds.window) return false
+    for (const [other, { length }] of this.#ahead) if (other < end && at < other + length) return false
+    if (!this.#take('ahead', bytes.length)) return false
+    this.#ahead.set(at, bytes)
+    return true
+  }
+
+  /** Removes bytes before a position, because newer ones replace them. */
+  #coverAhead(end: number): void {
+    for (const [position, bytes] of [...this.#ahead]) {
+      if (position >= end) continue
+      const rest = bytes.subarray(end - position)
+      this.#ahead.delete(position)
+      this.#release('ahead', bytes.length - rest.length)
+      if (rest.length > 0) this.#ahead.set(end, rest)
+    }
+  }
+
+  /** Returns false if the budget has no room for the bytes. */
+  #take(use: MemoryUse, bytes: number): boolean {
+    if (this.#bounds.memory[use].tryTake(this.#options.owner, bytes) !== null) return false
+    this.#taken[use] += bytes
+    return true
+  }
+
+  #release(use: MemoryUse, bytes = this.#taken[use]): void {
+    this.#bounds.memory[use].release(this.#options.owner, bytes)
+    this.#taken[use] -= bytes
   }
 
   async #addInOrder(bytes: Buffer): Promise<void> {
@@ -156,66 +224,69 @@ export class RandomWrites implements AsyncDisposable {
 
   #takeAhead(): Buffer | undefined {
     const content = this.#content
-    if (this.#ahead.size === 0 || !('bytes' in content)) return undefined
+    if (!('bytes' in content)) return undefined
     const bytes = this.#ahead.get(content.bytes)
     if (!bytes) return undefined
     this.#ahead.delete(content.bytes)
-    this.#aheadBytes -= bytes.length
-    this.#unbuffer(bytes.length)
+    this.#release('ahead', bytes.length)
     return bytes
   }
 
   async #add(bytes: Buffer): Promise<void> {
     const content = this.#content
-    if (content.kind === 'stream') {
-      content.bytes += bytes.length
-      await content.body.add(bytes)
-    } else if (content.kind === 'memory') {
-      const fits = content.bytes + bytes.length <= smallBytes && this.#buffer(bytes.length)
+    if (content.kind === 'stream') return send(content, bytes, this.#bounds.copy)
+    if (content.kind !== 'memory') return
+    const at = content.bytes
+    if (at + bytes.length <= this.#bounds.small && this.#take('small', bytes.length)) {
       content.chunks.push(bytes)
       content.bytes += bytes.length
-      if (!fits) await this.#startStream(content, bytes.length)
-    }
+    } else if (this.#options.reads) await this.#changeStaged(file => file.write(at, bytes))
+    else await send(await this.#startStream(content), bytes, this.#bounds.copy)
   }
 
-  /** @param latest bytes that are not in the budget */
-  async #startStream({ chunks, bytes }: { chunks: Buffer[]; bytes: number }, latest: number): Promise<void> {
+  async #startStream({ chunks }: StateOf<'memory'>): Promise<StateOf<'stream'>> {
+    // Without a copy, the file can only be written from the start to the end.
+    const copy = await this.#options.stage().catch(() => null)
     const body = new UploadBody()
     const sending = this.#upload({ body })
+    const content: StateOf<'stream'> = { kind: 'stream', body, bytes: 0, sending, copy }
+    this.#content = content
     sending.catch(error => {
-      this.#failure ??= error
+      if (this.#content === content) this.#failure ??= error
       body.destroy(error)
     })
-    this.#content = { kind: 'stream', body, bytes, sending }
-    for (const chunk of chunks) await body.add(chunk)
-    this.#unbuffer(bytes - latest)
+    for (const chunk of chunks) await send(content, chunk, this.#bounds.copy)
+    this.#release('small')
+    return content
   }
 
-  #upload(input: Pick<UploadInput, 'body' | 'size' | 'condition'>): Promise<FileEntry> {
+  #upload(input: Pick<UploadInput, 'body' | 'size' | 'condition'>): Promise<Stored> {
     const modifiedAt = this.#modifiedAt
     return this.#options.upload({ ...input, conflict: this.#conflict, ...(modifiedAt && { modifiedAt }) })
   }
 
   async #store(): Promise<void> {
+    await this.#fillGaps()
     const content = this.#content
-    if (content.kind === 'stored') return
-    if (content.kind === 'staged') {
-      if (!content.isChanged) return
+    if (content.kind === 'memory') {
+      const { chunks, bytes } = content
+      const { etag } = await this.#upload({ body: Readable.from(chunks, { objectMode: false }), size: bytes })
+      this.#content = { kind: 'stored', etag }
+      this.#release('small')
+    } else if (content.kind === 'stream') {
+      content.body.push(null)
+      const { etag } = await content.sending
+      this.#content = content.copy
+        ? { kind: 'staged', file: content.copy, isChanged: false, condition: unchanged(etag) }
+        : { kind: 'stored', etag }
+    } else if (content.kind === 'staged' && content.isChanged) {
       const { file, condition } = content
       const { etag } = await this.#upload({ body: file.stream(), size: file.size, condition })
       // The file stays here, so that a program that stores after each write does not read it again each time.
       content.isChanged = false
-      content.condition = current => current === etag
-      return
+      content.condition = unchanged(etag)
     }
-    await this.#fillGaps()
-    if (this.#content.kind === 'memory') {
-      const { chunks, bytes } = this.#content
-      await this.#upload({ body: Readable.from(chunks, { objectMode: false }), size: bytes })
-    } else if (this.#content.kind === 'stream') {
-      this.#content.body.push(null)
-      await this.#content.sending
-    }
+    this.#conflict = 'REPLACE'
   }
 
   /** Adds zeros where bytes are missing, as a file system does. The window bounds them. */
@@ -226,68 +297,84 @@ export class RandomWrites implements AsyncDisposable {
     }
   }
 
-  async #stagedToChange(change: (file: StagedFile) => Promise<void>): Promise<void> {
+  async #changeStaged(change: (file: StagedContent) => Promise<void>): Promise<void> {
     const staged = await this.#toStaged()
     staged.isChanged = true
     await change(staged.file)
   }
 
-  /** What a stream has sent cannot change any more, so it is stored first and then read again. */
-  async #toStaged(): Promise<Extract<WriteState, { kind: 'staged' }>> {
-    if (this.#content.kind === 'staged') return this.#content
-    const ahead = [...this.#ahead]
-    this.#ahead.clear()
-    this.#aheadBytes = 0
-    if (this.#content.kind === 'stream') await this.store()
+  async #toStaged(): Promise<StateOf<'staged'>> {
     const content = this.#content
+    if (content.kind === 'staged') return content
+    const staged = content.kind === 'stream' ? await this.#stopStream(content) : await this.#stage(content)
+    for (const [at, bytes] of this.#ahead) await staged.file.write(at, bytes)
+    this.#ahead.clear()
+    this.#release('ahead')
+    this.#release('small')
+    return staged
+  }
+
+  async #stage(content: StateOf<'stored' | 'memory'>): Promise<StateOf<'staged'>> {
     const file = await this.#options.stage()
     try {
-      const condition = content.kind === 'stored' ? await this.#options.load(file) : undefined
-      let position = 0
-      for (const chunk of content.kind === 'memory' ? content.chunks : []) {
-        await file.write(position, chunk)
-        position += chunk.length
-      }
-      for (const [at, bytes] of ahead) await file.write(at, bytes)
-      const isChanged = content.kind !== 'stored' || ahead.length > 0
-      const staged = { kind: 'staged' as const, file, condition, isChanged }
+      const condition = content.kind === 'stored' ? await this.#load(file, content.etag) : undefined
+      for (const chunk of content.kind === 'memory' ? content.chunks : []) await file.write(file.size, chunk)
+      const staged: StateOf<'staged'> = { kind: 'staged', file, condition, isChanged: content.kind === 'memory' }
       this.#content = staged
-      this.#unbuffer(this.#bufferedBytes)
       return staged
     } catch (error) {
       await file[Symbol.asyncDispose]()
       throw error
     }
   }
+
+  /** @param etag of what must be there, if it is known */
+  async #load(file: StagedContent, etag: string | null): Promise<NonNullable<UploadInput['condition']>> {
+    const condition = await this.#options.load(file)
+    if (etag !== null && !condition(etag)) {
+      throw new AppError('PRECONDITION_FAILED', 'Somebody else has changed the file while it was open.')
+    }
+    this.#size = file.size
+    return condition
+  }
+
+  /** What a stream has sent cannot change any more, so the upload ends without storing anything, and the copy replaces it. */
+  async #stopStream({ body, sending, copy }: StateOf<'stream'>): Promise<StateOf<'staged'>> {
+    if (!copy) {
+      throw new AppError(
+        'INVALID_INPUT',
+        'The file is too large to be changed where it has been written already: write it from the start to the end. It was not stored.',
+      )
+    }
+    const staged: StateOf<'staged'> = { kind: 'staged', file: copy, condition: undefined, isChanged: true }
+    this.#content = staged
+    body.destroy(
+      new AppError('INCOMPLETE_BODY', 'The client has gone back in the file: it is sent again when it is closed.'),
+    )
+    await sending.catch(() => {})
+    return staged
+  }
 }
 
-/** The body of an upload whose bytes arrive one by one. */
-class UploadBody extends Readable {
-  #resume: (() => void) | null = null
-
-  constructor() {
-    super({ highWaterMark: streamBytes })
-    // The write or the end reports the error.
-    this.on('error', () => {})
+/** @param copyBytes the bound on the copy */
+async function send(stream: StateOf<'stream'>, bytes: Buffer, copyBytes: number): Promise<void> {
+  const { body, bytes: at, copy } = stream
+  stream.bytes += bytes.length
+  const fits = copy && stream.bytes <= copyBytes
+  const isCopied =
+    fits &&
+    (await copy.write(at, bytes).then(
+      () => true,
+      () => false,
+    ))
+  if (copy && !isCopied) {
+    stream.copy = null
+    await copy[Symbol.asyncDispose]()
   }
+  await body.add(bytes)
+}
 
-  override _read(): void {
-    this.#resume?.()
-    this.#resume = null
-  }
-
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    this.#resume?.()
-    done(error)
-  }
-
-  /** Resolves when there is room for more. @throws the error of the upload */
-  async add(bytes: Buffer): Promise<void> {
-    if (this.destroyed) throw this.errored ?? new AppError('INCOMPLETE_BODY')
-    if (this.push(bytes)) return
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#resume = resolve
-    await promise
-    if (this.errored) throw this.errored
-  }
+/** Back ends without etags cannot tell. */
+function unchanged(etag: string | null): UploadInput['condition'] {
+  return etag === null ? undefined : current => current === etag
 }

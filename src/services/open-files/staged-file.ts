@@ -9,8 +9,15 @@ import { ByteBudget } from '../../lib/byte-budget.ts'
 const gibibyte = 1024 ** 3
 /** Bytes of all staged files of this process. */
 const budget = new ByteBudget({ total: 64 * gibibyte, ofOwner: 16 * gibibyte })
+const noSpaceCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EINVAL'])
 /** Bytes of a read. */
 const chunkBytes = 256 * 1024
+
+/** What a file is to those who write it. */
+export type StagedContent = Pick<
+  StagedFile,
+  'size' | 'write' | 'truncate' | 'read' | 'stream' | typeof Symbol.asyncDispose
+>
 
 /** The file has no name, so it goes with its handle, also if the server is killed. */
 export class StagedFile implements AsyncDisposable {
@@ -19,6 +26,7 @@ export class StagedFile implements AsyncDisposable {
   /** Bytes. */
   size = 0
   #taken = 0
+  #isClosed = false
 
   private constructor(handle: FileHandle, owner: string) {
     this.#handle = handle
@@ -56,6 +64,8 @@ export class StagedFile implements AsyncDisposable {
     this.#reserve(size)
     await this.#handle.truncate(size).catch(noRoom)
     this.size = size
+    budget.release(this.#owner, this.#taken - size)
+    this.#taken = size
   }
 
   async read(target: Buffer, at: number, position: number, length: number): Promise<number> {
@@ -84,12 +94,15 @@ export class StagedFile implements AsyncDisposable {
 
   /** A hole counts like content, because it is sent as zeros. */
   #reserve(end: number): void {
+    if (this.#isClosed) throw new AppError('INCOMPLETE_BODY', 'The file was closed.')
     if (end <= this.#taken) return
     if (budget.tryTake(this.#owner, end - this.#taken) !== null) throw noSpace()
     this.#taken = end
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
     budget.release(this.#owner, this.#taken)
     this.#taken = 0
     await this.#handle.close()
@@ -97,7 +110,7 @@ export class StagedFile implements AsyncDisposable {
 }
 
 function noRoom(cause: unknown): never {
-  throw noSpace(cause)
+  throw noSpaceCodes.has((cause as NodeJS.ErrnoException).code ?? '') ? noSpace(cause) : cause
 }
 
 function noSpace(cause?: unknown): AppError {
