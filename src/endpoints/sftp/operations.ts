@@ -175,7 +175,7 @@ export class Operations {
   async #close(id: number, name: string): Promise<Buffer> {
     const handle = this.#handles.get(name)
     try {
-      if (handle.kind === 'writes') await this.#store(handle, 'close')
+      if (handle.kind === 'writes') await this.#store(handle)
       else await handle.turns.exclude(() => closeReads(handle))
     } finally {
       if (handle.kind === 'writes') await handle.writes[Symbol.asyncDispose]()
@@ -185,12 +185,12 @@ export class Operations {
   }
 
   /** Makes the content of a file visible, in the order of the changes at its path. A credential that has ended stores nothing. */
-  #store(handle: Extract<SftpHandle, { kind: 'writes' }>, reason: 'close' | 'sync'): Promise<void> {
+  #store(handle: Extract<SftpHandle, { kind: 'writes' }>): Promise<void> {
     const { target, turns, writes } = handle
     return this.#order.run([target.sftpPath], true, () =>
       turns.exclude(async () => {
         const viewer = await this.#viewer()
-        await (reason === 'close' ? writes.finish() : writes.store())
+        await writes.store()
         const { lateTime } = handle
         handle.lateTime = undefined
         if (lateTime) await this.#context.services.openFiles.setTime(viewer, target, lateTime, this.#context.signal)
@@ -282,7 +282,7 @@ export class Operations {
 
   async #sync(id: number, name: string): Promise<Buffer> {
     const handle = this.#writable(name)
-    await this.#store(handle, 'sync')
+    await this.#store(handle)
     return okResponse(id)
   }
 

@@ -131,18 +131,7 @@ export class RandomWrites implements AsyncDisposable {
     return this.#inTurn(() => this.#store())
   }
 
-  /** As `store`, and refuses every later change. */
-  finish(): Promise<void> {
-    return this.#inTurn(async () => {
-      try {
-        await this.#store()
-      } finally {
-        this.#isClosed = true
-      }
-    })
-  }
-
-  /** Discards what is not stored. */
+  /** Discards what is not stored, and refuses every later call. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     const interruption = new AppError('INCOMPLETE_BODY', 'The file was not closed.')
