@@ -15,7 +15,7 @@ const bounds: WriteBounds = { small: 24, window: 40, copy: 48, memory: budgets }
 const fault = new Error('injected')
 
 type Step =
-  | { kind: 'write'; at: number | 'next'; length: number }
+  | { kind: 'write'; at: number | 'next' | 'in order'; length: number }
   | { kind: 'truncate'; size: number }
   | { kind: 'read'; at: number; length: number }
   | { kind: 'store' }
@@ -138,7 +138,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
     weight: 8,
     arbitrary: fc.record({
       kind: fc.constant('write' as const),
-      at: fc.oneof(fc.constant('next' as const), positions),
+      at: fc.oneof(fc.constantFrom('next' as const, 'in order' as const), positions),
       length: fc.integer({ min: 0, max: 30 }),
     }),
   },
@@ -178,6 +178,8 @@ t.test('a file that is closed has exactly what was written, and one whose close 
       const writes = place.writes(mode)
       let expected = Buffer.from(existing ?? [])
       let next = 0
+      /** The end of what was written without a gap. */
+      let inOrder = 0
       let hasFailed = false
       /** What others see: only `store` may change it. */
       let visible = place.content
@@ -192,10 +194,11 @@ t.test('a file that is closed has exactly what was written, and one whose close 
         if (fault?.step === index) place.fault = fault.kind
         if (step.kind === 'write') {
           const bytes = Buffer.alloc(step.length, index + 1)
-          const position = step.at === 'next' ? next : step.at
+          const position = step.at === 'next' ? next : step.at === 'in order' ? inOrder : step.at
           await attempt(() => writes.write(position, bytes))
           if (bytes.length > 0) expected = written(expected, mode.appends ? expected.length : position, bytes)
           next = position + bytes.length
+          if (position === inOrder) inOrder = next
         } else if (step.kind === 'truncate') {
           await attempt(() => writes.truncate(step.size))
           expected = resized(expected, step.size)
