@@ -1,6 +1,7 @@
 /** The attributes of entries (draft-ietf-secsh-filexfer-02, section 5) and the lines of `ls -l` that come with names. */
+import { AppError } from '../../errors.ts'
 import type { FileEntry } from '../../services/files/index.ts'
-import { MalformedPacket, type PacketReader, PacketWriter } from './wire.ts'
+import { type PacketReader, PacketWriter } from './wire.ts'
 
 const flags = { size: 1, owner: 2, permissions: 4, times: 8, extended: 0x80000000 } as const
 const maxExtended = 16
@@ -13,7 +14,7 @@ export interface WantedAttributes {
   modifiedAt: Date | undefined
 }
 
-/** @throws MalformedPacket */
+/** @throws MalformedPacket, INVALID_INPUT */
 export function readAttributes(packet: PacketReader): WantedAttributes {
   const present = packet.uint32()
   const has = (flag: number) => (present & flag) !== 0
@@ -30,7 +31,7 @@ export function readAttributes(packet: PacketReader): WantedAttributes {
   }
   if (has(flags.extended)) {
     const count = packet.uint32()
-    if (count > maxExtended) throw new MalformedPacket(`${count} extended attributes`)
+    if (count > maxExtended) throw new AppError('INVALID_INPUT', `${count} attributes are too many for an entry.`)
     for (let left = count; left > 0; left -= 1) {
       packet.bytes(maxExtendedBytes)
       packet.bytes(maxExtendedBytes)

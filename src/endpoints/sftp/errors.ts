@@ -7,8 +7,6 @@ export const status = {
   noSuchFile: 2,
   permissionDenied: 3,
   failure: 4,
-  badMessage: 5,
-  connectionLost: 7,
   unsupported: 8,
 } as const
 
@@ -23,6 +21,8 @@ export function statusOf({ reason }: AppError): Status {
   if (failures.has(reason)) return status.failure
   if (code === 'NOT_FOUND') return status.noSuchFile
   if (reason === 'NOT_A_FOLDER') return status.noSuchFile
+  // Clients try again after a failure, but not after a refusal.
+  if (reason === 'LOCKED') return status.permissionDenied
   if (code === 'FORBIDDEN' || code === 'UNAUTHENTICATED') return status.permissionDenied
   return status.failure
 }

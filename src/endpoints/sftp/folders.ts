@@ -2,7 +2,6 @@
 import type { Viewer } from '../../auth/viewer.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import type { Services } from '../../services/index.ts'
-import { noProvider } from '../../services/providers/index.ts'
 import { plainFolder } from './attributes.ts'
 import type { SftpHandle } from './handles.ts'
 import { type NamedEntry, nameFields } from './messages.ts'
@@ -32,7 +31,8 @@ export class SftpTargets {
     const known = this.#slugs.get(split.slug)
     const isRecent = known && performance.now() - known.at < slugTime
     const providerId = isRecent ? known.id : await this.#providers.idOf(viewer, split.slug)
-    if (providerId !== noProvider && !isRecent) this.#slugs.set(split.slug, { id: providerId, at: performance.now() })
+    // Also that there is none, so that time does not tell a storage that is hidden from the viewer.
+    if (!isRecent) this.#slugs.set(split.slug, { id: providerId, at: performance.now() })
     return { sftpPath, providerId, path: split.path }
   }
 }

@@ -103,7 +103,8 @@ export function readRequest(packet: Buffer): SftpRequest {
   try {
     const operation = readOperation(type, reader)
     // Some clients of later versions add fields that this version lacks, but never to these requests.
-    if (operation.kind !== 'unsupported' && !reader.isAtEnd) throw new MalformedPacket('A packet that does not end')
+    if (operation.kind !== 'unsupported' && !reader.isAtEnd)
+      throw new AppError('INVALID_INPUT', 'The request has more fields than there are in this version of SFTP.')
     return { id, operation }
   } catch (error) {
     if (!(error instanceof AppError)) throw error
@@ -192,7 +193,7 @@ function readExtended(name: string, reader: PacketReader): SftpOperation {
         kind: 'copy-data',
         from: handleOf(reader),
         position: reader.uint64(),
-        length: reader.uint64(),
+        length: reader.cappedUint64(),
         to: handleOf(reader),
         at: reader.uint64(),
       }

@@ -75,22 +75,28 @@ export class PacketReader {
     return this.#bytes.readUInt32BE(this.#take(4))
   }
 
-  /** @throws MalformedPacket beyond what a number holds exactly, which is beyond every file */
+  /** @throws INVALID_INPUT beyond what a number holds exactly, which is beyond every file */
   uint64(): number {
     const value = Number(this.#bytes.readBigUInt64BE(this.#take(8)))
-    if (!Number.isSafeInteger(value)) throw new MalformedPacket('A number beyond 2^53')
+    if (!Number.isSafeInteger(value)) throw new AppError('INVALID_INPUT', 'No file has more than 2^53 bytes.')
     return value
   }
 
-  /** @param maxBytes a longer field is malformed */
+  /** Returns at most the largest number that is exact. */
+  cappedUint64(): number {
+    return Math.min(Number(this.#bytes.readBigUInt64BE(this.#take(8))), Number.MAX_SAFE_INTEGER)
+  }
+
+  /** @throws INVALID_INPUT for a longer field */
   bytes(maxBytes: number): Buffer {
     const length = this.uint32()
-    if (length > maxBytes) throw new MalformedPacket(`A field of ${length} bytes`)
     const at = this.#take(length)
+    if (length > maxBytes)
+      throw new AppError('INVALID_INPUT', `A field has ${length} bytes, but ${maxBytes} is the limit.`)
     return this.#bytes.subarray(at, at + length)
   }
 
-  /** @throws INVALID_PATH if it is not UTF-8 */
+  /** @throws INVALID_INPUT for a longer one, INVALID_PATH if it is not UTF-8 */
   text(maxBytes: number): string {
     const bytes = this.bytes(maxBytes)
     try {
