@@ -1,7 +1,8 @@
 /** The files and folders that a session has open. */
 import { AppError } from '../../errors.ts'
 import { Slots } from '../../lib/slots.ts'
-import type { FileReads, FolderReads, RandomWrites } from '../../services/open-files/index.ts'
+import type { FileReads, FileWrites, FolderReads, RandomWrites } from '../../services/open-files/index.ts'
+import type { WantedAttributes } from './attributes.ts'
 import type { NamedEntry } from './messages.ts'
 import type { SftpTarget } from './paths.ts'
 
@@ -20,7 +21,7 @@ export type SftpHandle = { turns: Turns } & (
   | { kind: 'reads'; reads: FileReads; sent: number }
   | {
       kind: 'writes'
-      writes: RandomWrites
+      file: FileWrites
       target: SftpTarget
       mayRead: boolean
       /** A modification time that came after the upload had begun. */
@@ -28,12 +29,17 @@ export type SftpHandle = { turns: Turns } & (
     }
 )
 
+export type WritingHandle = Extract<SftpHandle, { kind: 'writes' }>
+
 /** Keeps the order of operations on one handle. Reads run at the same time. */
 export class Turns {
   #exclusive: Promise<unknown> = Promise.resolve()
   readonly #shared = new Set<Promise<unknown>>()
+  #isOver = false
 
+  /** @throws INVALID_INPUT after the last turn has been given */
   async share<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#isOver) throw notOpen()
     const result = this.#exclusive.then(work)
     const settled = result.catch(() => {})
     this.#shared.add(settled)
@@ -44,18 +50,29 @@ export class Turns {
     }
   }
 
-  exclude<T>(work: () => Promise<T>): Promise<T> {
+  /** @throws INVALID_INPUT after the last turn has been given */
+  async exclude<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#isOver) throw notOpen()
     const result = Promise.all([this.#exclusive, ...this.#shared]).then(work)
     this.#exclusive = result.catch(() => {})
+    return result
+  }
+
+  /** Closes what the turns are about, after all others. */
+  last<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.exclude(work)
+    this.#isOver = true
     return result
   }
 }
 
 export class Handles {
   readonly #places = new Slots<never>({ all: maxHandles })
-  readonly #open = new Map<string, { handle: SftpHandle; slot: Disposable }>()
+  readonly #open = new Map<string, { handle: SftpHandle; slot: Disposable; isClosing: boolean }>()
   readonly #member: string
   #next = 1
+  /** Why the session has ended. */
+  #end: { reason: unknown } | null = null
 
   constructor(member: string) {
     this.#member = member
@@ -79,18 +96,31 @@ export class Handles {
     }
   }
 
-  /** @param slot as `reserve` returned it */
-  add(handle: SftpHandle, slot: Disposable): string {
+  /** @param slot as `reserve` returned it @throws the reason for the end of the session, which has not waited for the handle */
+  async add(handle: SftpHandle, slot: Disposable): Promise<string> {
+    if (this.#end) {
+      const { reason } = this.#end
+      await discard(handle, reason)
+      throw reason
+    }
     const id = String(this.#next++)
-    this.#open.set(id, { handle, slot })
+    this.#open.set(id, { handle, slot, isClosing: false })
     return id
   }
 
   /** @throws INVALID_INPUT for an unknown handle */
   get(id: string): SftpHandle {
     const found = this.#open.get(id)
-    if (!found) throw new AppError('INVALID_INPUT', 'There is no such open file or folder.')
+    if (!found || found.isClosing) throw notOpen()
     return found.handle
+  }
+
+  /** Returns a handle that is about to be closed. It has its place until `remove`, but no further operations. @throws INVALID_INPUT */
+  take(id: string): SftpHandle {
+    const handle = this.get(id)
+    const found = this.#open.get(id)
+    if (found) found.isClosing = true
+    return handle
   }
 
   remove(id: string): void {
@@ -99,19 +129,22 @@ export class Handles {
   }
 
   /** Returns the file at a location that the session is writing; null if there is none. */
-  writing({ providerId, path }: { providerId: string; path: string }): RandomWrites | null {
+  writing({ providerId, path }: { providerId: string; path: string }): WritingHandle | null {
     for (const { handle } of this.#open.values()) {
       if (handle.kind !== 'writes') continue
-      if (handle.target.providerId === providerId && handle.target.path === path) return handle.writes
+      if (handle.target.providerId === providerId && handle.target.path === path) return handle
     }
     return null
   }
 
-  /** Closes everything without storing anything. @param reason why the session ends */
+  /** Closes everything without storing anything, after what runs on the handles. @param reason why the session ends */
   async closeAll(reason: unknown): Promise<void> {
+    this.#end = { reason }
     const open = [...this.#open]
     await Promise.allSettled(
-      open.map(async ([id, { handle }]) => {
+      open.map(async ([id, { handle, isClosing }]) => {
+        // The end of the session ends a CLOSE, too, which then removes the handle.
+        if (isClosing) return
         try {
           await discard(handle, reason)
         } finally {
@@ -122,15 +155,43 @@ export class Handles {
   }
 }
 
-async function discard(handle: SftpHandle, reason: unknown): Promise<void> {
-  if (handle.kind === 'writes') await handle.writes[Symbol.asyncDispose]()
-  else await closeReads(handle, reason)
+function discard(handle: SftpHandle, reason: unknown): Promise<void> {
+  return handle.turns.last(async () => {
+    if (handle.kind === 'writes') await handle.file[Symbol.asyncDispose]()
+    else await closeReads(handle, reason)
+  })
 }
 
 /** @param error what interrupted the client */
 export async function closeReads(handle: Exclude<SftpHandle, { kind: 'writes' }>, error?: unknown): Promise<void> {
   if (handle.kind === 'folder') await handle.pages?.close()
   else await handle.reads.close(handle.sent, error)
+}
+
+/** @throws the reason why the file may no longer be written */
+export function writesOf({ file }: WritingHandle): RandomWrites {
+  file.signal.throwIfAborted()
+  return file.writes
+}
+
+/** Sets the size and the time of an open file. */
+export function changeOpen(handle: WritingHandle, { size, modifiedAt }: WantedAttributes): Promise<void> {
+  return handle.turns.exclude(async () => {
+    const writes = writesOf(handle)
+    if (size !== undefined) await writes.truncate(size)
+    if (modifiedAt && !writes.setTime(modifiedAt)) handle.lateTime = modifiedAt
+  })
+}
+
+/** @throws INVALID_INPUT if the file is not open for reading */
+export function readerOf(handle: SftpHandle): FileReads['read'] {
+  if (handle.kind === 'reads') return handle.reads.read
+  if (handle.kind === 'writes' && handle.mayRead) return async (...args) => writesOf(handle).read(...args)
+  throw new AppError('INVALID_INPUT', 'The file is not open for reading.')
+}
+
+function notOpen(): AppError {
+  return new AppError('INVALID_INPUT', 'There is no such open file or folder.')
 }
 
 function tooMany(limit: number): AppError {

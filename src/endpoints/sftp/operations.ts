@@ -9,7 +9,16 @@ import type { Services } from '../../services/index.ts'
 import { plainFolder, type ShownEntry } from './attributes.ts'
 import { status } from './errors.ts'
 import { openListing, SftpTargets, takeNames } from './folders.ts'
-import { closeReads, Handles, maxHandles, type SftpHandle, Turns } from './handles.ts'
+import {
+  changeOpen,
+  closeReads,
+  Handles,
+  maxHandles,
+  readerOf,
+  Turns,
+  type WritingHandle,
+  writesOf,
+} from './handles.ts'
 import {
   attributesResponse,
   dataHeader,
@@ -23,11 +32,11 @@ import {
   spaceResponse,
   statusResponse,
 } from './messages.ts'
-import { PathOrder } from './path-order.ts'
+import { PathOrder, type PathUse } from './path-order.ts'
 import { type SftpPath, type SftpTarget, top } from './paths.ts'
 
 /** Bytes of a step of `copy-data`. */
-const copyBytes = 256 * 1024
+export const copyBytes = 256 * 1024
 
 type OperationOf<Kind extends SftpOperation['kind']> = Extract<SftpOperation, { kind: Kind }>
 
@@ -62,19 +71,21 @@ export class Operations {
       case 'close':
         return this.#close(id, operation.handle)
       case 'open':
-        return this.#ordered([operation.path], operation.mode.writes, viewer => this.#open(id, viewer, operation))
+        return this.#ordered([operation.path], operation.mode.writes ? 'entry' : 'look', viewer =>
+          this.#open(id, viewer, operation),
+        )
       case 'stat':
-        return this.#ordered([operation.path], false, async viewer =>
+        return this.#ordered([operation.path], 'look', async viewer =>
           attributesResponse(id, await this.#stat(viewer, operation.path), mayWrite(viewer)),
         )
       case 'opendir':
-        return this.#ordered([operation.path], false, viewer => this.#openFolder(id, viewer, operation.path))
+        return this.#ordered([operation.path], 'look', viewer => this.#openFolder(id, viewer, operation.path))
       case 'readdir':
         return this.#readFolder(id, operation.handle)
       case 'fstat':
         return this.#handleAttributes(id, operation.handle)
       case 'setstat':
-        return this.#ordered([operation.path], true, viewer => this.#setAttributes(id, viewer, operation))
+        return this.#ordered([operation.path], 'entry', viewer => this.#setAttributes(id, viewer, operation))
       case 'fsetstat':
         return this.#setHandleAttributes(id, operation)
       case 'fsync':
@@ -82,13 +93,13 @@ export class Operations {
       case 'mkdir':
       case 'rmdir':
       case 'remove':
-        return this.#ordered([operation.path], true, viewer => this.#change(id, viewer, operation))
+        return this.#ordered([operation.path], 'tree', viewer => this.#change(id, viewer, operation))
       case 'rename':
-        return this.#ordered([operation.path, operation.to], true, viewer => this.#rename(id, viewer, operation))
+        return this.#ordered([operation.path, operation.to], 'tree', viewer => this.#rename(id, viewer, operation))
       case 'realpath':
         return Promise.resolve(namesResponse(id, [nameFields({ ...plainFolder, name: operation.path }, false)]))
       case 'statvfs':
-        return this.#ordered([operation.path], false, viewer => this.#space(id, viewer, operation.path))
+        return this.#ordered([operation.path], 'look', viewer => this.#space(id, viewer, operation.path))
       case 'copy-data':
         return this.#copyData(id, operation)
       case 'limits':
@@ -107,8 +118,8 @@ export class Operations {
     return this.#handles.closeAll(reason)
   }
 
-  #ordered(paths: readonly SftpPath[], isChange: boolean, work: (viewer: Viewer) => Promise<Buffer>): Promise<Buffer> {
-    return this.#order.run(paths, isChange, async () => work(await this.#viewer()))
+  #ordered(paths: readonly SftpPath[], use: PathUse, work: (viewer: Viewer) => Promise<Buffer>): Promise<Buffer> {
+    return this.#order.run(paths, use, async () => work(await this.#viewer()))
   }
 
   async #stat(viewer: Viewer, path: SftpPath): Promise<ShownEntry> {
@@ -122,7 +133,7 @@ export class Operations {
     const writing = this.#handles.writing(target)
     if (!writing) return files.stat(viewer, target, this.#context.signal)
     authorize(viewer, needs.read, target)
-    return writing.entry
+    return writing.file.writes.entry
   }
 
   async #open(id: number, viewer: Viewer, { path, mode, attributes }: OperationOf<'open'>): Promise<Buffer> {
@@ -133,16 +144,19 @@ export class Operations {
       const turns = new Turns()
       if (!mode.writes) {
         const reads = await services.openFiles.read(viewer, target, signal)
-        return handleResponse(id, this.#handles.add({ kind: 'reads', reads, sent: 0, turns }, slot))
+        return handleResponse(id, await this.#handles.add({ kind: 'reads', reads, sent: 0, turns }, slot))
       }
       if (this.#handles.writing(target)) {
         throw new AppError('IN_USE', 'This session is writing the file already: close it first.')
       }
-      const writes = await services.openFiles.write(viewer, target, mode, signal)
-      if (attributes.modifiedAt) writes.setTime(attributes.modifiedAt)
+      const file = await services.openFiles.write(viewer, target, mode, signal)
+      if (attributes.modifiedAt) file.writes.setTime(attributes.modifiedAt)
       return handleResponse(
         id,
-        this.#handles.add({ kind: 'writes', writes, target, mayRead: mode.reads, lateTime: undefined, turns }, slot),
+        await this.#handles.add(
+          { kind: 'writes', file, target, mayRead: mode.reads, lateTime: undefined, turns },
+          slot,
+        ),
       )
     } catch (error) {
       slot[Symbol.dispose]()
@@ -162,40 +176,40 @@ export class Operations {
 
   async #write(id: number, { handle: name, position, bytes }: OperationOf<'write'>): Promise<Buffer> {
     const handle = this.#writable(name)
-    await handle.turns.exclude(() => handle.writes.write(position, bytes))
+    await handle.turns.exclude(() => writesOf(handle).write(position, bytes))
     return okResponse(id)
   }
 
-  #writable(name: string): Extract<SftpHandle, { kind: 'writes' }> {
+  #writable(name: string): WritingHandle {
     const handle = this.#handles.get(name)
     if (handle.kind !== 'writes') throw new AppError('INVALID_INPUT', 'The file is not open for writing.')
     return handle
   }
 
   async #close(id: number, name: string): Promise<Buffer> {
-    const handle = this.#handles.get(name)
-    try {
-      if (handle.kind === 'writes') await this.#store(handle)
-      else await handle.turns.exclude(() => closeReads(handle))
-    } finally {
-      if (handle.kind === 'writes') await handle.writes[Symbol.asyncDispose]()
-      this.#handles.remove(name)
+    const handle = this.#handles.take(name)
+    if (handle.kind !== 'writes') {
+      await handle.turns.last(() => closeReads(handle)).finally(() => this.#handles.remove(name))
+      return okResponse(id)
     }
+    // What follows at the path finds the file closed.
+    await this.#order.run([handle.target.sftpPath], 'entry', async () => {
+      const closed = handle.turns.last(async () => {
+        await using _file = handle.file
+        await this.#store(handle)
+      })
+      await closed.finally(() => this.#handles.remove(name))
+    })
     return okResponse(id)
   }
 
-  /** Makes the content of a file visible, in the order of the changes at its path. A credential that has ended stores nothing. */
-  #store(handle: Extract<SftpHandle, { kind: 'writes' }>): Promise<void> {
-    const { target, turns, writes } = handle
-    return this.#order.run([target.sftpPath], true, () =>
-      turns.exclude(async () => {
-        const viewer = await this.#viewer()
-        await writes.store()
-        const { lateTime } = handle
-        handle.lateTime = undefined
-        if (lateTime) await this.#context.services.openFiles.setTime(viewer, target, lateTime, this.#context.signal)
-      }),
-    )
+  /** Makes the content of a file visible. A credential that has ended stores nothing. */
+  async #store(handle: WritingHandle): Promise<void> {
+    const viewer = await this.#viewer()
+    await writesOf(handle).store()
+    const { lateTime, target } = handle
+    handle.lateTime = undefined
+    if (lateTime) await this.#context.services.openFiles.setTime(viewer, target, lateTime, this.#context.signal)
   }
 
   /** @throws what ends the session, KEY_REVOKED, RATE_LIMITED, ... */
@@ -210,7 +224,7 @@ export class Operations {
     const slot = this.#handles.reserve()
     try {
       const { waiting, pages } = await openListing(this.#context, this.#targets, viewer, path)
-      return handleResponse(id, this.#handles.add({ kind: 'folder', waiting, pages, turns: new Turns() }, slot))
+      return handleResponse(id, await this.#handles.add({ kind: 'folder', waiting, pages, turns: new Turns() }, slot))
     } catch (error) {
       slot[Symbol.dispose]()
       throw error
@@ -235,7 +249,7 @@ export class Operations {
     const handle = this.#handles.get(name)
     return handle.turns.exclude(async () => {
       const isWritable = mayWrite(await this.#viewer())
-      const entry = handle.kind === 'reads' ? handle.reads.entry : handle.kind === 'writes' && handle.writes.entry
+      const entry = handle.kind === 'reads' ? handle.reads.entry : handle.kind === 'writes' && writesOf(handle).entry
       return attributesResponse(id, entry || plainFolder, isWritable)
     })
   }
@@ -247,11 +261,8 @@ export class Operations {
       return okResponse(id)
     }
     const handle = this.#writable(name)
-    return handle.turns.exclude(async () => {
-      if (size !== undefined) await handle.writes.truncate(size)
-      if (modifiedAt && !handle.writes.setTime(modifiedAt)) handle.lateTime = modifiedAt
-      return okResponse(id)
-    })
+    await changeOpen(handle, attributes)
+    return okResponse(id)
   }
 
   async #setAttributes(id: number, viewer: Viewer, { path, attributes }: OperationOf<'setstat'>): Promise<Buffer> {
@@ -264,25 +275,26 @@ export class Operations {
     }
     const target = await this.#targets.of(viewer, path)
     const open = this.#handles.writing(target)
+    if (open) {
+      await changeOpen(open, attributes)
+      return okResponse(id)
+    }
     if (size !== undefined) await this.#truncate(viewer, target, size)
-    if (!modifiedAt) return okResponse(id)
-    if (open) open.setTime(modifiedAt)
-    else await services.openFiles.setTime(viewer, target, modifiedAt, signal)
+    if (modifiedAt) await services.openFiles.setTime(viewer, target, modifiedAt, signal)
     return okResponse(id)
   }
 
   async #truncate(viewer: Viewer, target: SftpTarget, size: number): Promise<void> {
-    const open = this.#handles.writing(target)
-    if (open) return open.truncate(size)
     const mode = { creates: false, truncates: size === 0, isNew: false, appends: false }
-    await using writes = await this.#context.services.openFiles.write(viewer, target, mode, this.#context.signal)
-    await writes.truncate(size)
-    await writes.store()
+    await using file = await this.#context.services.openFiles.write(viewer, target, mode, this.#context.signal)
+    await file.writes.truncate(size)
+    await file.writes.store()
   }
 
   async #sync(id: number, name: string): Promise<Buffer> {
     const handle = this.#writable(name)
-    await this.#store(handle)
+    const { target, turns } = handle
+    await this.#order.run([target.sftpPath], 'entry', () => turns.exclude(() => this.#store(handle)))
     return okResponse(id)
   }
 
@@ -352,20 +364,13 @@ export class Operations {
       const buffer = Buffer.allocUnsafe(Math.min(copyBytes, end - position - copied))
       const bytes = await source.turns.exclude(() => into(buffer, 0, position + copied, buffer.length))
       if (bytes === 0) break
+      if (source.kind === 'reads') source.sent += bytes
       const start = at + copied
-      await target.turns.exclude(() => target.writes.write(start, buffer.subarray(0, bytes)))
+      await target.turns.exclude(() => writesOf(target).write(start, buffer.subarray(0, bytes)))
       copied += bytes
     }
     return okResponse(id)
   }
-}
-
-function readerOf(
-  handle: SftpHandle,
-): (target: Buffer, at: number, position: number, length: number) => Promise<number> {
-  if (handle.kind === 'reads') return handle.reads.read
-  if (handle.kind === 'writes' && handle.mayRead) return (...args) => handle.writes.read(...args)
-  throw new AppError('INVALID_INPUT', 'The file is not open for reading.')
 }
 
 /** Returns whether a change is permitted. The service that is called next refuses any other one, and records it. */

@@ -7,13 +7,15 @@ import { type AppError, toAppError } from '../../errors.ts'
 import { ClientGone } from '../../http/connection/client-abort.ts'
 import { statusOf } from './errors.ts'
 import { answerInit, readRequest, type SftpOperation, type SftpRequest, statusResponse } from './messages.ts'
-import { Operations, type OperationsContext } from './operations.ts'
+import { copyBytes, Operations, type OperationsContext } from './operations.ts'
 import { MalformedPacket, PacketCutter } from './wire.ts'
 
 /** Requests of a session at the same time. */
 const maxRunning = 64
 /** Bytes of content that these requests read or write. One request can have more. */
 const maxRunningBytes = 512 * 1024
+/** Milliseconds for the requests that run when the client has sent its last one. */
+const finishTime = 30 * 60 * 1000
 /** Bytes that wait to be sent before further requests wait. */
 const maxUnsent = 256 * 1024
 
@@ -42,7 +44,8 @@ export async function serveSession(options: SessionOptions): Promise<void> {
   signal.addEventListener('abort', abort, { once: true })
   channel.on('data', (chunk: Buffer) => session.receive(chunk))
   channel.on('error', error => ended.resolve(error))
-  channel.once('end', () => ended.resolve(null))
+  // A client may send all of its requests, and then wait for their end: what it has sent still happens.
+  channel.once('end', () => session.finish().then(() => ended.resolve(null)))
   channel.once('close', () => ended.resolve(null))
   const reason = await ended.promise
   session.stop()
@@ -58,6 +61,8 @@ class SftpSession {
   readonly #cutter = new PacketCutter()
   #hasBegun = false
   #isStopped = false
+  readonly #finished = Promise.withResolvers<void>()
+  #isFinishing = false
   #waiting: SftpRequest[] = []
   #running = 0
   #runningBytes = 0
@@ -86,9 +91,18 @@ class SftpSession {
     this.#advance()
   }
 
+  /** Resolves when all requests have ended, or have taken too long. */
+  finish(): Promise<void> {
+    this.#isFinishing = true
+    const timeout = setTimeout(() => this.#finished.resolve(), finishTime).unref()
+    this.#advance()
+    return this.#finished.promise.finally(() => clearTimeout(timeout))
+  }
+
   stop(): void {
     this.#isStopped = true
     this.#waiting = []
+    this.#finished.resolve()
   }
 
   #advance(): void {
@@ -98,6 +112,7 @@ class SftpSession {
       if (!request) break
       void this.#run(request)
     }
+    if (this.#isFinishing && this.#running === 0 && this.#waiting.length === 0) this.#finished.resolve()
     if (this.#waiting.length > 0 || this.#isCongested()) channel.pause()
     else if (!this.#isStopped) channel.resume()
   }
@@ -145,5 +160,6 @@ class SftpSession {
 
 function weightOf(operation: SftpOperation): number {
   if (operation.kind === 'read') return operation.length
+  if (operation.kind === 'copy-data') return copyBytes
   return operation.kind === 'write' ? operation.bytes.length : 0
 }

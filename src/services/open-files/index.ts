@@ -21,6 +21,13 @@ export interface FileReads {
   close(bytes: number, error?: unknown): Promise<void>
 }
 
+/** A file that is open for writing. */
+export interface FileWrites extends AsyncDisposable {
+  writes: RandomWrites
+  /** Aborts when the file may no longer be written. The reason is that of `ActiveGrants.run`. */
+  signal: AbortSignal
+}
+
 /** A folder that is open for listing. */
 export interface FolderReads {
   /** Returns the next entries; null after the last ones. */
@@ -61,12 +68,12 @@ export function createOpenFiles({
 
   async function load(viewer: Viewer, at: LocationInput, file: StagedContent, signal: AbortSignal) {
     return files.download(viewer, at, signal, {}, async (found, running) => {
-      const read = randomReads(found, running)
+      using reads = randomReads(found, running)
       let position = 0
       try {
         for (;;) {
           const buffer = Buffer.allocUnsafe(copyBytes)
-          const length = await read(buffer, 0, position, copyBytes)
+          const length = await reads.read(buffer, 0, position, copyBytes)
           if (length === 0) break
           await file.write(position, buffer.subarray(0, length))
           position += length
@@ -102,14 +109,21 @@ export function createOpenFiles({
       throw new AppError('NOT_FOUND', `There is no folder "${parent}": create it first.`)
   }
 
-  async function openToWrite(viewer: Viewer, at: LocationInput, mode: WriteMode, signal: AbortSignal) {
-    files.requireMayUpload(viewer, at)
+  async function openToWrite(
+    viewer: Viewer,
+    at: LocationInput,
+    mode: WriteMode,
+    requestSignal: AbortSignal,
+  ): Promise<FileWrites> {
+    const grants = authorize(viewer, needs.create, at)
     if (at.providerId === noProvider) throw new AppError('NOT_FOUND', 'There is no such storage.')
-    const existing = await existingFile(viewer, at, signal)
+    const existing = await existingFile(viewer, at, requestSignal)
     if (existing && mode.isNew) throw new AppError('ALREADY_EXISTS', `"${at.path}" exists already.`)
     if (!existing && !mode.creates) throw new AppError('NOT_FOUND', `There is no file "${at.path}".`)
-    if (!existing) await requireFolder(viewer, at, signal)
-    return new RandomWrites({
+    if (!existing) await requireFolder(viewer, at, requestSignal)
+    const active = storage.activeGrants.register(grants, requestSignal)
+    const { signal } = active
+    const writes = new RandomWrites({
       owner: viewer.member.userId,
       existing: mode.truncates ? null : existing,
       isNew: mode.isNew,
@@ -119,6 +133,14 @@ export function createOpenFiles({
       stage: () => StagedFile.create(stagingFolder, viewer.member.userId),
       load: file => load(viewer, at, file, signal),
     })
+    return {
+      writes,
+      signal,
+      async [Symbol.asyncDispose]() {
+        using _active = active
+        await writes[Symbol.asyncDispose]()
+      },
+    }
   }
 
   return {
@@ -128,9 +150,10 @@ export function createOpenFiles({
     /** @throws as `Files.download`; NOT_A_FILE */
     async read(viewer: Viewer | null, at: LocationInput, signal: AbortSignal): Promise<FileReads> {
       const { value, release } = await held<Download & { read: ReadInto }>(use =>
-        files.download(viewer, at, signal, {}, (found, running) =>
-          use({ ...found, read: randomReads(found, running) }),
-        ),
+        files.download(viewer, at, signal, {}, async (found, running) => {
+          using reads = randomReads(found, running)
+          await use({ ...found, read: reads.read })
+        }),
       )
       return {
         entry: value.entry,
@@ -146,7 +169,7 @@ export function createOpenFiles({
      * Opens a file for writing. Nothing is stored before `store` of the result.
      * @throws as `Files.upload`; NOT_FOUND for a missing file or folder; ALREADY_EXISTS; NOT_A_FILE
      */
-    async write(viewer: Viewer | null, at: LocationInput, mode: WriteMode, signal: AbortSignal): Promise<RandomWrites> {
+    async write(viewer: Viewer | null, at: LocationInput, mode: WriteMode, signal: AbortSignal): Promise<FileWrites> {
       const present = requireViewer(viewer)
       return openToWrite(present, at, mode, signal).catch(error => {
         // Only a failed start is recorded here: the upload records the rest.

@@ -5,25 +5,66 @@
 import type { Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
 import type { Download, OpenedFile } from '../files/content.ts'
+import type { FileEntry } from '../files/entry.ts'
 
 /** Reads `length` bytes from `position` into `target` at `at`. Resolves with the number of bytes: fewer only at the end of the file. */
 export type ReadInto = (target: Buffer, at: number, position: number, length: number) => Promise<number>
+
+/** The reads of a file. Dispose of it when the file is closed. */
+export interface RandomReads extends Disposable {
+  /** @throws the reason of the signal, once it has aborted */
+  read: ReadInto
+}
 
 /** @param signal aborts when the download is no longer allowed @throws NOT_A_FILE */
 export function randomReads(
   { entry, location, opened }: Pick<Download, 'entry' | 'location' | 'opened'>,
   signal: AbortSignal,
-): ReadInto {
+): RandomReads {
   if (!opened || entry.kind === 'directory') throw new AppError('NOT_A_FILE', 'This is a folder: list it instead.')
-  if (opened.kind === 'bytes')
-    return async (target, at, position, length) => copyOf(opened.bytes, target, at, position, length)
-  if (opened.kind === 'file') return (target, at, position, length) => readFully(opened, target, at, position, length)
-  const ifMatch = entry.etag === null ? {} : { ifMatch: entry.etag }
-  const open = async (range: { offset: number; length?: number }) =>
-    (await location.read(signal, { range, ...ifMatch })).body
-  const reads = new StreamReads(opened.body, open)
-  signal.addEventListener('abort', () => reads.close(), { once: true })
-  return (target, at, position, length) => reads.read(target, at, position, length)
+  if (opened.kind === 'bytes') return whileAllowed(signal, async (...read) => copyOf(opened.bytes, ...read))
+  if (opened.kind === 'file') return whileAllowed(signal, (...read) => readFully(opened, ...read))
+  const reads = new StreamReads(opened.body, entry, range => openVersion(location, entry, range, signal))
+  const close = () => reads.close()
+  signal.addEventListener('abort', close, { once: true })
+  return whileAllowed(
+    signal,
+    (...read) => reads.read(...read),
+    () => {
+      signal.removeEventListener('abort', close)
+      close()
+    },
+  )
+}
+
+/** What has been read may still be here after the right to it has ended. */
+function whileAllowed(signal: AbortSignal, readInto: ReadInto, close = () => {}): RandomReads {
+  return {
+    async read(...read) {
+      signal.throwIfAborted()
+      try {
+        return await readInto(...read)
+      } finally {
+        // The end of the right is also the reason of the errors that follow from it.
+        signal.throwIfAborted()
+      }
+    },
+    [Symbol.dispose]: close,
+  }
+}
+
+/** Opens a part of the version that was opened before. @throws PRECONDITION_FAILED if there is another one */
+async function openVersion(
+  location: Download['location'],
+  { etag, size, modifiedAt }: FileEntry,
+  range: Range,
+  signal: AbortSignal,
+): Promise<Readable> {
+  const { body, entry } = await location.read(signal, { range, ...(etag !== null && { ifMatch: etag }) })
+  const isSame = etag !== null || (entry.size === size && entry.modifiedAt?.getTime() === modifiedAt?.getTime())
+  if (isSame) return body
+  body.destroy()
+  throw new AppError('PRECONDITION_FAILED', 'The file has changed since it was opened: open it again.')
 }
 
 function copyOf(bytes: Uint8Array, target: Buffer, at: number, position: number, length: number): number {
@@ -54,9 +95,20 @@ const windowBytes = 128 * 1024
 /** Milliseconds without a read after which the stream is closed: a back end ends one that nobody reads. */
 const idleTime = 10_000
 
-/** Serves reads from one stream, one after another. A stream that breaks off is opened once more where it ended. */
+interface Range {
+  offset: number
+  length?: number
+}
+
+/**
+ * Serves reads from one stream, one after another. A stream that breaks off is opened once more where it ended, if the version of the
+ * file has an ETag: without one, the rest could be that of another version.
+ */
 class StreamReads {
-  readonly #open: (range: { offset: number; length?: number }) => Promise<Readable>
+  readonly #open: (range: Range) => Promise<Readable>
+  readonly #canReopen: boolean
+  /** Bytes of the file; null if the back end does not say. */
+  readonly #size: number | null
   #body: Readable | null
   #chunks: AsyncIterator<Uint8Array> | null
   /** The latest bytes of the stream, which end at `#position`. */
@@ -65,25 +117,38 @@ class StreamReads {
   #position = 0
   #isAtEnd = false
   #brokeAt = -1
+  /** Why the stream cannot go on. */
+  #failure: unknown
   #idle: NodeJS.Timeout | undefined
+  /** Reads that have not ended. */
+  #pending = 0
   /** The end of the latest read outside of the stream. */
   #elsewhere = -1
   #latest: Promise<unknown> = Promise.resolve()
 
-  constructor(body: Readable, open: (range: { offset: number; length?: number }) => Promise<Readable>) {
+  constructor(body: Readable, { etag, size }: FileEntry, open: (range: Range) => Promise<Readable>) {
     this.#open = open
+    this.#canReopen = etag !== null
+    this.#size = size
     this.#body = body
-    this.#chunks = body[Symbol.asyncIterator]()
+    this.#chunks = chunksOf(body)
+    this.#awaitReads()
   }
 
   read(target: Buffer, at: number, position: number, length: number): Promise<number> {
     clearTimeout(this.#idle)
+    this.#pending += 1
     const result = this.#latest.then(() => this.#read(target, at, position, length))
     this.#latest = result.catch(() => {})
     return result.finally(() => {
-      clearTimeout(this.#idle)
-      this.#idle = setTimeout(() => this.#release(), idleTime).unref()
+      this.#pending -= 1
+      if (this.#pending === 0) this.#awaitReads()
     })
+  }
+
+  #awaitReads(): void {
+    clearTimeout(this.#idle)
+    if (this.#canReopen) this.#idle = setTimeout(() => this.#release(), idleTime).unref()
   }
 
   close(): void {
@@ -99,6 +164,7 @@ class StreamReads {
   }
 
   async #read(target: Buffer, at: number, position: number, length: number): Promise<number> {
+    if (this.#size !== null && position >= this.#size) return 0
     if (!this.#reaches(position)) {
       // A second read that follows another one begins a stream.
       if (position !== this.#elsewhere) {
@@ -122,24 +188,37 @@ class StreamReads {
     this.#keptBytes = 0
     this.#position = position
     this.#isAtEnd = false
+    this.#failure = undefined
   }
 
+  /** @throws UNAVAILABLE at an end before that of the file */
   async #next(): Promise<IteratorResult<Uint8Array>> {
     if (!this.#chunks) {
       this.#body = await this.#open({ offset: this.#position }).catch(nullAtEnd)
-      this.#chunks = this.#body?.[Symbol.asyncIterator]() ?? null
+      this.#chunks = this.#body && chunksOf(this.#body)
     }
-    return this.#chunks ? this.#chunks.next() : { done: true, value: undefined }
+    const next: IteratorResult<Uint8Array> = (await this.#chunks?.next()) ?? { done: true, value: undefined }
+    if (next.done && this.#size !== null && this.#position < this.#size) throw endsEarly()
+    return next
+  }
+
+  /** Reads on after an error of the stream. An iterator that has failed would only say that it is at its end. */
+  async #nextAfter(error: unknown): Promise<IteratorResult<Uint8Array>> {
+    this.#release()
+    const isSecond = this.#brokeAt === this.#position
+    this.#brokeAt = this.#position
+    if (!this.#canReopen) this.#failure = error
+    if (!this.#canReopen || isSecond) throw error
+    return this.#next().catch(again => {
+      this.#release()
+      throw again
+    })
   }
 
   /** @param needed the first position that has to be kept */
   async #advance(needed: number): Promise<void> {
-    const next = await this.#next().catch(error => {
-      if (this.#brokeAt === this.#position) throw error
-      this.#brokeAt = this.#position
-      this.#release()
-      return this.#next()
-    })
+    if (this.#failure) throw this.#failure
+    const next = await this.#next().catch(error => this.#nextAfter(error))
     if (next.done) {
       this.#isAtEnd = true
       return
@@ -172,6 +251,7 @@ class StreamReads {
 
   async #readRange(target: Buffer, at: number, offset: number, length: number): Promise<number> {
     const body = await this.#open({ offset, length }).catch(nullAtEnd)
+    if (!body && this.#size !== null) throw endsEarly()
     if (!body) return 0
     let total = 0
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
@@ -180,8 +260,19 @@ class StreamReads {
       total += part.length
       if (total === length) break
     }
+    if (this.#size !== null && total < Math.min(length, this.#size - offset)) throw endsEarly()
     return total
   }
+}
+
+/** The iterator hears of errors from its first step on. */
+function chunksOf(body: Readable): AsyncIterator<Uint8Array> {
+  body.on('error', () => {})
+  return body[Symbol.asyncIterator]()
+}
+
+function endsEarly(): AppError {
+  return new AppError('UNAVAILABLE', 'The back end ended the content before the end of the file: read it again.')
 }
 
 function nullAtEnd(error: unknown): null {
