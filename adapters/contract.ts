@@ -504,8 +504,13 @@ export interface ReadResult {
 
 /** Uploads that span several requests: S3 multipart uploads, Drive resumable sessions, a staging file. */
 export interface ResumableWrites {
-  /** The size of every append is a multiple of this number of bytes. */
+  /** The size of every append in bytes, at least. */
   readonly partSize: number
+  /**
+   * The size of every append is a multiple of this number of bytes, and so is `partSize`. Default: `partSize`. Set it where appends
+   * may have other sizes than whole parts: 1 where they may have any.
+   */
+  readonly partMultiple?: number
   /** The maximum number of appends in one upload, counting `complete` as one. Default: unlimited. */
   readonly maxAppends?: number
   /**
@@ -519,8 +524,8 @@ export interface ResumableWrites {
     options: Call & { size?: number; mimeType?: string; modifiedAt?: Date; unfinished?: Unfinished },
   ): Promise<string>
   /**
-   * Adds `size` bytes, one or more times `partSize`, at `offset`, which is the sum of all earlier sizes. Returns the
-   * new state. The host makes one call at a time, and may repeat it with the same state and bytes after a failure, an
+   * Adds `size` bytes at `offset`, which is the sum of all earlier sizes. Returns the new state. The appends of one upload mostly have
+   * the same size, as some back ends need. The host makes one call at a time, and may repeat it with the same state and bytes after a failure, an
    * abort or a lost response. Destroy `body` when the call fails.
    * @throws NOT_FOUND for a missing upload; PRECONDITION_FAILED where its size is not `offset`; QUOTA_EXCEEDED
    */

@@ -35,13 +35,29 @@ export const resumableCases: Case[] = [
         for (const announced of [true, false]) {
           const bytes = pattern(size, size)
           const path = `${size} ${announced}`
-          const upload = await begin(resumable, path, bytes, announced)
+          const upload = await begin(resumable, path, bytes, { announced })
           // With a known size, `complete` gets the last part. Otherwise it may get no bytes.
           while (upload.remaining() > stepOf(resumable)) await upload.appendNext()
           if (!announced && upload.remaining() === stepOf(resumable)) await upload.appendNext()
           await upload.complete()
           await has(provider, path, bytes)
         }
+      }
+    },
+  },
+  {
+    name: 'resumable: appends have any multiple of partMultiple, from partSize',
+    needs,
+    async run(provider) {
+      const resumable = resumableOf(provider)
+      const size = stepOf(resumable) + multipleOf(resumable)
+      const bytes = pattern(2 * size + 1000)
+      for (const announced of [true, false]) {
+        const upload = await begin(resumable, 'file', bytes, { announced, size })
+        await upload.appendNext()
+        await upload.appendNext()
+        await upload.complete(true)
+        await has(provider, 'file', bytes)
       }
     },
   },
@@ -234,7 +250,13 @@ export const resumableCases: Case[] = [
 function resumableOf({ resumable }: StorageProvider): ResumableWrites {
   assert.ok(resumable)
   assert.ok(Number.isSafeInteger(resumable.partSize) && resumable.partSize > 0, `a part size of ${resumable.partSize}`)
+  const multiple = multipleOf(resumable)
+  assert.ok(Number.isSafeInteger(multiple) && resumable.partSize % multiple === 0, `a partMultiple of ${multiple}`)
   return resumable
+}
+
+function multipleOf({ partSize, partMultiple = partSize }: ResumableWrites): number {
+  return partMultiple
 }
 
 /** Returns the bytes of an append: several parts where parts are tiny, so that an append takes some time. */
@@ -258,15 +280,21 @@ async function begin(
   resumable: ResumableWrites,
   path: string,
   bytes: Buffer,
-  announced = true,
+  { announced = true, size = stepOf(resumable) } = {},
 ): Promise<UploadInProgress> {
-  const size = announced ? { size: bytes.length } : {}
-  return continueUpload(resumable, bytes, checked(await resumable.begin(at(path), { ...call(), ...size })), 0)
+  const known = announced ? { size: bytes.length } : {}
+  return continueUpload(resumable, bytes, checked(await resumable.begin(at(path), { ...call(), ...known })), 0, size)
 }
 
-function continueUpload(resumable: ResumableWrites, bytes: Buffer, start: string, from: number): UploadInProgress {
+/** @param size the bytes of an append */
+function continueUpload(
+  resumable: ResumableWrites,
+  bytes: Buffer,
+  start: string,
+  from: number,
+  size = stepOf(resumable),
+): UploadInProgress {
   let [state, offset] = [start, from]
-  const size = stepOf(resumable)
   const sendNext = () => {
     const part = bytes.subarray(offset, offset + size)
     assert.equal(part.length, size)

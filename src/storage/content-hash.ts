@@ -57,19 +57,24 @@ const maxUploads = 1000
 
 /** The hashes of unfinished writes that the back end stores, each up to the last byte that the back end has taken. */
 export class UnfinishedContents {
-  /** The key is the state after those bytes. */
+  /** The key is the SHA-256 of the state after those bytes, because a state may be long. */
   readonly #contents = new LruMap<string, ContentHash>(maxUploads)
 
   /** Returns the content up to an offset, to be continued; null if this process has not sent all of it in order. */
   take(state: string, offset: number): ContentHash | null {
-    const content = this.#contents.get(state)
+    const key = keyOf(state)
+    const content = this.#contents.get(key)
     // If the next write fails, it is unknown how many of its bytes the back end has.
-    this.#contents.delete(state)
+    this.#contents.delete(key)
     if (offset === 0) return new ContentHash()
     return content?.bytes === offset ? content : null
   }
 
   keep(state: string, content: ContentHash): void {
-    this.#contents.set(state, content)
+    this.#contents.set(keyOf(state), content)
   }
+}
+
+function keyOf(state: string): string {
+  return createHash('sha256').update(state).digest('base64')
 }

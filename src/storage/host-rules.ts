@@ -203,7 +203,12 @@ export function checkProvider(provider: StorageProvider): StorageProvider {
     throw fault(`a provider whose traits forbid the name "${trashFolder}", which the host uses`)
   }
   if (resumable !== undefined) {
-    requireBytes('resumable.partSize', resumable.partSize)
+    const { partSize, partMultiple } = resumable
+    requireBytes('resumable.partSize', partSize)
+    if (partMultiple !== undefined) requireBytes('resumable.partMultiple', partMultiple)
+    if (partSize % (partMultiple ?? partSize) !== 0) {
+      throw fault('a provider whose resumable.partSize is no multiple of its resumable.partMultiple')
+    }
     if (resumable.maxAppends !== undefined) requireCount('resumable.maxAppends', resumable.maxAppends)
     for (const name of resumableMethods) requireFunction(`resumable.${name}`, resumable[name])
     const { parts } = resumable

@@ -11,6 +11,9 @@ import type { Keeping } from './versions.ts'
 
 /** The maximum number of bytes of UTF-8, from the contract. */
 const maxStateBytes = 8 * 1024
+/** The corresponding number of writes of the host itself. Adapters cannot set it. */
+export const stateLimit = Symbol('the maximum number of bytes of a state')
+export type LargeStates = ResumableWrites & { readonly [stateLimit]?: number }
 /** The maximum number of characters, from the contract. */
 const maxTagLength = 256
 
@@ -36,11 +39,11 @@ interface ResumableContext {
 
 /** An unfinished write that the back end itself stores at a path. Validates what the adapter returns. */
 export class ResumableLocation {
-  readonly #writes: ResumableWrites
+  readonly #writes: LargeStates
   readonly #path: StoragePath
   readonly #context: ResumableContext
 
-  constructor(writes: ResumableWrites, path: StoragePath, context: ResumableContext) {
+  constructor(writes: LargeStates, path: StoragePath, context: ResumableContext) {
     this.#writes = writes
     this.#path = path
     this.#context = context
@@ -69,7 +72,7 @@ export class ResumableLocation {
     await this.#context.track(async unfinished => {
       const state = await runWithTimeout(requestSignal, this.#context.timeouts.transfer, signal =>
         callAdapterForChange(signal, async () =>
-          checkState(await this.#writes.begin(this.#path, { ...options, unfinished, signal })),
+          this.#checked(await this.#writes.begin(this.#path, { ...options, unfinished, signal })),
         ),
       )
       try {
@@ -90,7 +93,7 @@ export class ResumableLocation {
   ): Promise<string> {
     const content = this.#context.contents.take(state, options.offset)
     const append = async (body: Readable, signal: AbortSignal) => {
-      const next = checkState(await this.#writes.append(state, body, { ...options, signal }))
+      const next = this.#checked(await this.#writes.append(state, body, { ...options, signal }))
       if (content) this.#context.contents.keep(next, content)
       return next
     }
@@ -169,6 +172,13 @@ export class ResumableLocation {
     return parts
   }
 
+  /** @throws BACK_END_FAULT */
+  #checked(state: unknown): string {
+    const limit = this.#writes[stateLimit] ?? maxStateBytes
+    if (typeof state !== 'string' || Buffer.byteLength(state) > limit) throw fault('an invalid state')
+    return state
+  }
+
   /** @param size the bytes of the file @throws BACK_END_FAULT */
   #stored(entry: Entry, size: number): CheckedEntry {
     const stored = checkEntry(entry, nameOf(this.#path))
@@ -203,10 +213,4 @@ function readableOf(bytes: AsyncIterable<Buffer>): Readable {
 function checkTag(tag: unknown): string {
   if (typeof tag !== 'string' || tag === '' || tag.length > maxTagLength) throw fault('an invalid tag of a part')
   return tag
-}
-
-/** @throws BACK_END_FAULT */
-function checkState(state: unknown): string {
-  if (typeof state !== 'string' || Buffer.byteLength(state) > maxStateBytes) throw fault('an invalid state')
-  return state
 }

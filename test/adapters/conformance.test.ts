@@ -507,6 +507,14 @@ const faults: [string, string, Mutation][] = [
     })),
   ],
   [
+    'an append that is no multiple of a part is refused',
+    'resumable: appends have',
+    appending(original => ({
+      append: (state, body, options) =>
+        options.size % original.partSize === 0 ? original.append(state, body, options) : fails(),
+    })),
+  ],
+  [
     'repeated appends add up',
     'resumable: each call',
     appending(original => {

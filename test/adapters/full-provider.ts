@@ -151,6 +151,7 @@ export function open(backEnd = new BackEnd()): StorageProvider {
     },
     resumable: {
       partSize,
+      partMultiple: 1,
       async begin(path, { signal, modifiedAt }) {
         signal.throwIfAborted()
         const id = randomUUID()

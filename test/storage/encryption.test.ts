@@ -5,7 +5,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { localAdapter } from '../../adapters/backends/local/index.ts'
 import { at, bodyOf, call, get, listAll, namesIn, pattern, put, rejectsWith } from '../../adapters/conformance/kit.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
@@ -274,17 +274,36 @@ t.test('a long name is refused with the length that it would have', async t => {
   await t.rejects(put(provider, Array(18).fill('x'.repeat(140)).join('/'), ''), { message: /longer than 4096 bytes/ })
 })
 
-t.test('an upload continues where a back end takes only whole parts of another size', async t => {
+t.test('an upload continues where a back end takes parts of another size, with a minimum and multiples', async t => {
+  for (const [partSize, multiple] of [
+    [100_000, 100_000],
+    [100_000, 1],
+    [1_000_000, 250_000],
+  ] as const) {
+    await t.test(`at least ${partSize} bytes, and multiples of ${multiple}`, t => continues(t, partSize, multiple))
+  }
   const { provider: backEnd } = await openTemporary(t)
   const { resumable } = backEnd
   assert(resumable)
-  const partSize = 100_000
+  const change = { partSize: 1024 * 1024, partMultiple: 1024 * 1024 }
+  const large = await encrypted(withMethods(backEnd, { resumable: withMethods(resumable, change) }))
+  t.equal(large.resumable, undefined, 'too large parts to keep some of their bytes')
+})
+
+async function continues(t: Test, partSize: number, partMultiple: number): Promise<void> {
+  const { provider: backEnd } = await openTemporary(t)
+  const { resumable } = backEnd
+  assert(resumable)
+  const sizes = new Set<number>()
   const provider = await encrypted(
     withMethods(backEnd, {
       resumable: withMethods(resumable, {
         partSize,
+        partMultiple,
         append(state, body, options) {
-          t.equal(options.size % partSize, 0)
+          t.ok(options.size >= partSize)
+          t.equal(options.size % partMultiple, 0)
+          sizes.add(options.size)
           return resumable.append(state, body, options)
         },
       }),
@@ -292,10 +311,10 @@ t.test('an upload continues where a back end takes only whole parts of another s
   )
   const uploads = provider.resumable
   assert(uploads)
-  t.equal(uploads.partSize, 2 * blockBytes)
+  t.equal(uploads.partSize, Math.ceil(partSize / blockBytes) * blockBytes)
   for (const size of [0, 1, uploads.partSize, 3 * uploads.partSize, 5 * uploads.partSize + 77]) {
     const bytes = pattern(size, size)
-    let state = await uploads.begin(at('file'), { ...call(), size })
+    let state: string = await uploads.begin(at('file'), { ...call(), size })
     let offset = 0
     for (; size - offset > uploads.partSize; offset += uploads.partSize) {
       const next = { ...call(), offset, size: uploads.partSize }
@@ -309,6 +328,7 @@ t.test('an upload continues where a back end takes only whole parts of another s
     t.equal(entry.size, size)
     t.ok((await get(provider, 'file')).equals(bytes), `${size} bytes`)
   }
+  if (partMultiple === 1) t.equal(sizes.size, 1, 'all parts have one length')
   const states: string[] = []
   const unfinished = { began: async (state: string) => void states.push(state), ended: async () => {} }
   await uploads.abort(await uploads.begin(at('other'), { ...call(), unfinished }), call())
@@ -317,7 +337,7 @@ t.test('an upload continues where a back end takes only whole parts of another s
     (await listAll(provider, '')).map(({ name }) => name),
     ['file'],
   )
-})
+}
 
 t.test('without threads, large files are encrypted nevertheless', async t => {
   const threads = new BlockThreads(new URL('data:text/javascript,throw new Error("broken")'))

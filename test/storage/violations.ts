@@ -275,6 +275,10 @@ export const badOpens: Record<string, () => unknown> = {
   'open-without-write': async () => Object.assign(new MemoryProvider(1e6), { write: undefined }),
   'open-copy-is-text': async () => Object.assign(new MemoryProvider(1e6), { copy: 'yes' }),
   'open-resumable-empty': async () => Object.assign(new MemoryProvider(1e6), { resumable: {} }),
+  'open-part-multiple': async () => {
+    const resumable = { partSize: 10, partMultiple: 3, begin: never, append: never, complete: never, abort: never }
+    return Object.assign(new MemoryProvider(1e6), { resumable })
+  },
   'open-parts-empty': async () => {
     const resumable = { partSize: 1, begin: never, append: never, complete: never, abort: never, parts: {} }
     return Object.assign(new MemoryProvider(1e6), { resumable })

@@ -21,6 +21,8 @@ interface State {
 export function resumableWrites(files: DropboxFiles): ResumableWrites {
   return {
     partSize: blockSize,
+    // Only concurrent sessions need whole blocks.
+    partMultiple: 1,
 
     async begin(path, { signal, size, modifiedAt }) {
       // Fail before the bytes are sent if they can never be stored.

@@ -14,7 +14,7 @@ import { Destination, type DestinationState, fileToWrite, refuseOver, settleNew,
 import type { DriveFile } from './names.ts'
 import { isTemporary, temporaryName, toEntry, toStored } from './names.ts'
 import { moveTo } from './transfer.ts'
-import { chunkSize, type SessionStatus, UploadSession } from './upload.ts'
+import { chunkSize, chunkUnit, type SessionStatus, UploadSession } from './upload.ts'
 
 interface State extends BegunUpload {
   /** Bytes received so far. */
@@ -30,6 +30,7 @@ export function resumableWrites(tree: Tree): ResumableWrites {
   const { files } = tree
   return {
     partSize: chunkSize,
+    partMultiple: chunkUnit,
 
     async begin(path, { signal, size, mimeType, modifiedAt }) {
       const segments = segmentsOf(path)

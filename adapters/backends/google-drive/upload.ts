@@ -8,8 +8,10 @@ import { google } from './errors.ts'
 import { asStorageError, common, type DriveFiles, fileFields } from './files.ts'
 import type { DriveFile } from './names.ts'
 
-/** Bytes that one upload holds in memory. Every chunk but the last must be a multiple of 256 KiB. */
-export const chunkSize = 8 * 1024 * 1024
+/** Bytes. The size of every chunk but the last must be a multiple of it. */
+export const chunkUnit = 256 * 1024
+/** Bytes that one upload holds in memory. */
+export const chunkSize = 32 * chunkUnit
 
 /**
  * Bytes that may go in one request with their metadata

@@ -273,6 +273,7 @@ function resumableUploads({ uploads, commit, addressOf }: Files): ResumableWrite
     })
   return {
     partSize: minChunk,
+    partMultiple: 1,
     maxAppends: maxChunks,
 
     async begin(path, { signal, size, modifiedAt, unfinished }) {

@@ -21,6 +21,13 @@ interface State {
   time?: number
 }
 
+interface AppendOptions extends Call {
+  offset: number
+  size: number
+  /** Whether these are the last bytes of the file. */
+  isLast: boolean
+}
+
 export function resumableWrites<Facts extends object>(
   driver: ObjectDriver<Facts>,
   folders: Folders<Facts>,
@@ -29,14 +36,15 @@ export function resumableWrites<Facts extends object>(
   const refOf = ({ id, path }: State): UploadRef => ({ id, key: keys.file(path) })
 
   /** Sends a body as the next parts. A repeated call sends the same numbers again and so replaces the parts of the call before. */
-  const append = (text: string, body: Readable, { signal, offset, size }: Call & { offset: number; size: number }) =>
+  const append = (text: string, body: Readable, { signal, offset, size, isLast }: AppendOptions) =>
     whileReading(body, signal, async (): Promise<State> => {
       const state = parseState(text)
       requireOffset(offset, state.offset)
-      const options = { first: state.next, partPlan: planFor(state.part, limits), size, signal }
+      const part = isLast ? state.part : evenPart(size, state.part)
+      const options = { first: state.next, partPlan: planFor(part, limits), size, signal }
       const { bytes, count } = await uploads.send(refOf(state), body, new BodyReader(body), options)
       requireBytes(bytes, size)
-      return { ...state, next: state.next + count, offset: offset + size }
+      return { ...state, part, next: state.next + count, offset: offset + size }
     })
 
   /** Checks the destination, and passes it to `store`. */
@@ -56,6 +64,7 @@ export function resumableWrites<Facts extends object>(
 
   return {
     partSize: limits.partBytes,
+    partMultiple: 1,
     maxAppends: maxParts,
 
     async begin(path, { signal, unfinished, ...file }): Promise<string> {
@@ -68,10 +77,10 @@ export function resumableWrites<Facts extends object>(
       return JSON.stringify({ path, id, part: partBytesFor(size, limits), next: 1, offset: 0, ...kept } satisfies State)
     },
 
-    append: async (text, body, options) => JSON.stringify(await append(text, body, options)),
+    append: async (text, body, options) => JSON.stringify(await append(text, body, { ...options, isLast: false })),
 
     async complete(text, body, { overwrite, ...options }): Promise<Entry> {
-      const state = await append(text, body, options)
+      const state = await append(text, body, { ...options, isLast: true })
       const upload = refOf(state)
       const { offset: size, next } = state
       return await publish(state, { signal: options.signal, overwrite }, async (destination, file) => {
@@ -106,6 +115,14 @@ export function resumableWrites<Facts extends object>(
 
 function partBytesFor(size: number | undefined, limits: PartLimits): number {
   return Math.ceil(planParts(size, limits).partBytes / limits.partBytes) * limits.partBytes
+}
+
+/**
+ * Returns the bytes of each part of an append: as many parts as of `part` bytes fit, of one length, because a short part would be refused
+ * wherever another append follows.
+ */
+function evenPart(size: number, part: number): number {
+  return size < part ? part : Math.ceil(size / Math.floor(size / part))
 }
 
 /** @throws NOT_FOUND */

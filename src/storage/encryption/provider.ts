@@ -44,6 +44,7 @@ export function encryptedProvider(
   const content = new ContentCipher(keys.content, options.threads)
   const reads = new EncryptedReads(inner, entries, content)
   const { copy, copySmall, move, deleteTree, readSmall, quota, rootId, changes, resumable, trash } = inner
+  const uploads = resumable && encryptedUploads(resumable, { entries, content })
 
   return {
     traits: traitsOf(inner.traits),
@@ -179,7 +180,7 @@ export function encryptedProvider(
       },
     }),
 
-    ...(resumable && { resumable: encryptedUploads(resumable, { entries, content }) }),
+    ...(uploads && { resumable: uploads }),
     ...(trash && { trash: encryptedTrash(trash, entries) }),
 
     close: async () => inner.close?.(),

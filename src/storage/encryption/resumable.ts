@@ -1,18 +1,23 @@
 /**
  * Uploads to an encrypted storage that span several requests. The nonce of the file is in the state, so a repeated call sends the same
- * bytes again. A back end that takes parts of one size gets whole ones: the rest of the encrypted bytes stays in the state.
+ * bytes again. Where the back end takes only multiples of a size, the rest of the encrypted bytes stays in the state.
  */
 
 import { randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { nameOf, type ResumableWrites, type StoragePath, type Unfinished } from '../../../adapters/contract.ts'
+import { type LargeStates, stateLimit } from '../resumable-write.ts'
 import { blockBytes, headerBytes, headerOf, nonceBytes, storedSize } from './blocks.ts'
 import { type ContentCipher, DerivedBody } from './content.ts'
 import type { StoredEntries } from './entries.ts'
 import { otherOffset, uploadNotFound } from './errors.ts'
 
-/** The number of appends that a back end may need for so many of this storage, at least. */
-const appendsPerAppend = 1.01
+/** The number of parts that a back end may make of so many appends, at least: it may cut the last bytes of a file in two. */
+const partsPerAppend = 1.01
+/** The largest multiple that the sizes of appends may need, in bytes, because the bytes between two of them are in the state: that of OneDrive. */
+const maxMultiple = 320 * 1024
+/** Bytes of a state without those: the state of the back end, and a path of which each byte may be escaped. */
+const usualStateBytes = 64 * 1024
 
 interface UploadState {
   path: StoragePath
@@ -27,10 +32,13 @@ interface UploadState {
   inner: string
 }
 
+/** Returns null where the bytes that would have to wait are too many. The host then keeps the whole upload until it is complete. */
 export function encryptedUploads(
   writes: ResumableWrites,
   { entries, content }: { entries: StoredEntries; content: ContentCipher },
-): ResumableWrites {
+): LargeStates | null {
+  const { partSize, partMultiple: multiple = partSize, maxAppends } = writes
+  if (multiple > maxMultiple) return null
   /** Returns the encrypted bytes of the next `size` bytes, with those that wait, and their number. */
   const next = ({ nonce, offset, tail }: UploadState, body: Readable, size: number) => ({
     sealed: content.sealed(body, { nonce, first: offset / blockBytes }, tail),
@@ -38,8 +46,11 @@ export function encryptedUploads(
   })
 
   return {
-    partSize: Math.ceil(writes.partSize / blockBytes) * blockBytes,
-    ...(writes.maxAppends !== undefined && { maxAppends: Math.floor(writes.maxAppends / appendsPerAppend) }),
+    // The encrypted bytes of such a part are more, and so enough for the back end.
+    partSize: Math.ceil(partSize / blockBytes) * blockBytes,
+    partMultiple: blockBytes,
+    ...(maxAppends !== undefined && { maxAppends: Math.floor(maxAppends / partsPerAppend) }),
+    [stateLimit]: usualStateBytes + Math.ceil((multiple + headerBytes) / 3) * 4,
 
     async begin(path, { mimeType: _type, size, unfinished, ...options }) {
       await entries.refuseOther(path, 'file', { ...options, overwrite: true })
@@ -59,7 +70,8 @@ export function encryptedUploads(
         const state = parseState(text)
         if (offset !== state.offset) throw otherOffset(state.offset)
         const { sealed, bytes } = next(state, body, size)
-        const sending = Math.floor(bytes / writes.partSize) * writes.partSize
+        // As many bytes as the header has always wait, so that all parts have one length although only the first follows the header.
+        const sending = Math.floor((bytes - headerBytes) / multiple) * multiple
         let tail: Buffer = Buffer.alloc(0)
         const sent = parted(sealed, sending, rest => {
           tail = rest
