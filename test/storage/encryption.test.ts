@@ -8,7 +8,7 @@ import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { localAdapter } from '../../adapters/backends/local/index.ts'
 import { at, bodyOf, call, get, listAll, namesIn, pattern, put, rejectsWith } from '../../adapters/conformance/kit.ts'
-import type { StorageProvider } from '../../adapters/contract.ts'
+import type { Call, Entry, StorageProvider } from '../../adapters/contract.ts'
 import { withMethods } from '../../adapters/name-rules.ts'
 import { AppError } from '../../src/errors.ts'
 import { blockBytes, contentSize, largestContent, storedSize } from '../../src/storage/encryption/blocks.ts'
@@ -317,14 +317,19 @@ async function continues(t: Test, partSize: number, partMultiple: number): Promi
     let state: string = await uploads.begin(at('file'), { ...call(), size })
     let offset = 0
     for (; size - offset > uploads.partSize; offset += uploads.partSize) {
-      const next = { ...call(), offset, size: uploads.partSize }
-      const body = () => bodyOf(bytes.subarray(offset, offset + uploads.partSize))
+      const next: Call & { offset: number; size: number } = { ...call(), offset, size: uploads.partSize }
+      const body = (): Readable => bodyOf(bytes.subarray(offset, offset + uploads.partSize))
       const first = await uploads.append(state, body(), next)
       t.equal(await uploads.append(state, body(), next), first, 'a repeated call has the same result')
       state = first
     }
     const rest = bytes.subarray(offset)
-    const entry = await uploads.complete(state, bodyOf(rest), { ...call(), offset, size: rest.length, overwrite: true })
+    const entry: Entry = await uploads.complete(state, bodyOf(rest), {
+      ...call(),
+      offset,
+      size: rest.length,
+      overwrite: true,
+    })
     t.equal(entry.size, size)
     t.ok((await get(provider, 'file')).equals(bytes), `${size} bytes`)
   }
