@@ -185,7 +185,7 @@ export class RandomWrites implements AsyncDisposable {
 
   /** Removes bytes before a position, because newer ones replace them. */
   #coverAhead(end: number): void {
-    for (const [position, bytes] of [...this.#ahead]) {
+    for (const [position, bytes] of new Map(this.#ahead)) {
       if (position >= end) continue
       const rest = bytes.subarray(end - position)
       this.#ahead.delete(position)
