@@ -31,16 +31,12 @@ t.test('a download and an upload to an open provider ask the database nothing', 
       () => app.download(credential, providerId, '/file'),
       () => app.upload(credential, providerId, `/new ${turn++}`, 'content'),
     ]) {
-      const counts: number[] = []
-      for (let round = 0; round < 5; round++) {
-        queries.length = 0
+      const checked = async () => {
         const response = await send()
         await response.arrayBuffer()
         t.ok(response.ok)
-        counts.push(queries.length)
       }
-      // The server itself may query at the same time, such as for the audit log.
-      t.equal(Math.min(...counts), 0)
+      t.equal(await countQueries(queries, checked, 0), 0)
     }
   }
 })
@@ -71,19 +67,25 @@ t.test('a provider that is named by its slug takes no query', async t => {
     'GET over WebDAV with a session': () => fetched('/dav/files/file', token),
     'PUT over WebDAV': put,
   }
-  const count = async (send: () => Promise<unknown>) => {
-    const counts: number[] = []
-    for (let round = 0; round < 5; round++) {
-      queries.length = 0
-      await send()
-      counts.push(queries.length)
-    }
-    return Math.min(...counts)
-  }
-  for (const [name, send] of Object.entries(requests)) t.equal(await count(send), 0, name)
+  for (const [name, send] of Object.entries(requests)) t.equal(await countQueries(queries, send, 0), 0, name)
   t.equal((await dav('LOCK', '/files/locked', { body: lockInfo() })).status, 201)
-  t.equal(await count(put), 2, 'WebDAV reads the locks, and so does the write')
+  t.equal(await countQueries(queries, put, 2), 2, 'WebDAV reads the locks, and so does the write')
 })
+
+/**
+ * Returns the smallest number of queries of a request in several rounds. The server itself may query at the same time, such as for the
+ * audit log, or because its lease has ended on a busy machine.
+ * @param queries to which the server adds @param expected the number after which no further round is needed
+ */
+async function countQueries(queries: string[], send: () => Promise<unknown>, expected: number): Promise<number> {
+  let fewest = Number.POSITIVE_INFINITY
+  for (let round = 0; round < 5 || (round < 50 && fewest > expected); round++) {
+    queries.length = 0
+    await send()
+    fewest = Math.min(fewest, queries.length)
+  }
+  return fewest
+}
 
 t.test('a hidden provider and a missing one take the same queries and have the same response', async t => {
   const queries: string[] = []
