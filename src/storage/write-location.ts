@@ -4,9 +4,8 @@ import { childOf, nameOf, type StoragePath, trashFolder } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
 import { callAdapter, callAdapterForChange, isStorageError } from './adapter-call.ts'
 import { ContentHash } from './content-hash.ts'
-import { GuardedLocation } from './guarded-location.ts'
 import { countsNothing, meteredBody } from './quota-guard.ts'
-import { type ChangeGuard, nativeVersions, type ReadLocation, requireWithin } from './read-location.ts'
+import { type ChangeGuard, type ReadLocation, requireWithin } from './read-location.ts'
 import { ResumableLocation } from './resumable-write.ts'
 import { runWithTimeout, writeWithTimeout } from './transfer-timeouts.ts'
 import { checkTrashId, nativeTrash, trashPath } from './trash.ts'
@@ -20,6 +19,7 @@ import {
   timeToKeep,
   toEntry,
 } from './validate-entry.ts'
+import { VersionedLocation } from './versioned-location.ts'
 import type { Keeping } from './versions.ts'
 
 interface WriteOptions {
@@ -32,7 +32,7 @@ interface WriteOptions {
 }
 
 /** A location that can be changed. Its grant has the scope `write`. The guard decides before each change. */
-export class WriteLocation extends GuardedLocation {
+export class WriteLocation extends VersionedLocation {
   override child(name: string): WriteLocation {
     return new WriteLocation(this.context, this.grant, childOf(this.path, name))
   }
@@ -363,42 +363,6 @@ export class WriteLocation extends GuardedLocation {
         checkEntry(await nativeTrash(this.context).restore(id, this.path, call), nameOf(this.path)),
       ),
     )
-  }
-
-  /** Whether the back end restores a version that it keeps by itself. */
-  get canRestoreVersions(): boolean {
-    return this.context.provider.versions?.restore !== undefined
-  }
-
-  /** Lets the back end restore a version that it keeps. Call it only if `canRestoreVersions` is true. @param size bytes, if known */
-  restoreVersion(id: string, size: number | null, requestSignal: AbortSignal): Promise<CheckedEntry> {
-    const { timeouts, contents } = this.context
-    const restore = (call: Call) => nativeVersions(this.context).restore?.(this.path, id, call)
-    return this.counted({ size: size ?? undefined }, () =>
-      this.runChange([this.grant], { isTree: false }, requestSignal, granted =>
-        runWithTimeout(granted, timeouts.step, signal =>
-          callAdapterForChange(signal, async () => {
-            const restored = await restore({ signal })
-            if (!restored) throw fault('no restored version')
-            const stored = checkEntry(restored, nameOf(this.path))
-            contents.wrote(this, stored, null)
-            return stored
-          }),
-        ),
-      ),
-    )
-  }
-
-  /** Whether the back end deletes a version that it keeps by itself. */
-  get canDeleteVersions(): boolean {
-    return this.context.provider.versions?.remove !== undefined
-  }
-
-  /** Deletes a version that the back end keeps. Call it only if `canDeleteVersions` is true. */
-  async deleteVersion(id: string, signal: AbortSignal): Promise<void> {
-    await this.context.activeGrants.confirm([this.grant])
-    await this.requireChangeable({ keeps: true })
-    await this.metadata(signal, async call => nativeVersions(this.context).remove?.(this.path, id, call))
   }
 
   private changeTrash<T>(
