@@ -45,12 +45,12 @@ export function checkEntry(entry: Entry, name: string): CheckedEntry {
   const { kind, size, modifiedAt, etag, contentTag, mimeType, fileId } = entry
   if (kind !== 'file' && kind !== 'directory') throw fault('an entry of an unknown kind')
   const isFile = kind === 'file'
-  if (size !== null && !(Number.isSafeInteger(size) && size >= 0)) throw fault('an invalid size')
+  requireSize(size)
   return {
     name,
     kind,
     size: isFile ? size : null,
-    modifiedAt: modifiedAt instanceof Date && !Number.isNaN(modifiedAt.getTime()) ? modifiedAt : null,
+    modifiedAt: timeOrNull(modifiedAt),
     etag: isFile && typeof etag === 'string' && etagPattern.test(etag) ? etag : null,
     ...(isFile && typeof contentTag === 'string' && etagPattern.test(contentTag) && { contentTag }),
     mimeType: isFile && typeof mimeType === 'string' && mimePattern.test(mimeType) ? mimeType : null,
@@ -63,6 +63,15 @@ export function checkEntry(entry: Entry, name: string): CheckedEntry {
     fileId: typeof fileId === 'string' && fileId !== '' && fileId.length <= maxFileIdLength ? fileId : null,
     isExport: isFile && entry.isExport === true,
   }
+}
+
+/** @throws BACK_END_FAULT */
+function requireSize(size: number | null): void {
+  if (size !== null && !(Number.isSafeInteger(size) && size >= 0)) throw fault('an invalid size')
+}
+
+function timeOrNull(time: unknown): Date | null {
+  return time instanceof Date && !Number.isNaN(time.getTime()) ? time : null
 }
 
 /**
@@ -104,14 +113,13 @@ const maxVersionId = 1024
 /** Validates a page of versions. Drops malformed metadata, and rejects a malformed id or size. @throws BACK_END_FAULT */
 export function checkVersions(page: VersionPage, request: { limit: number; cursor: string | null }): CheckedVersions {
   if (!Array.isArray(page?.versions) || page.versions.length > request.limit) throw fault('a page that is too long')
-  const timeOf = (time: unknown) => (time instanceof Date && !Number.isNaN(time.getTime()) ? time : null)
   const versions = page.versions.map(({ id, size, modifiedAt, replacedAt, etag }: NativeVersion) => {
     if (typeof id !== 'string' || id === '' || id.length > maxVersionId || !id.isWellFormed()) {
       throw fault('an invalid id of a version')
     }
-    if (size !== null && !(Number.isSafeInteger(size) && size >= 0)) throw fault('an invalid size')
+    requireSize(size)
     const tag = typeof etag === 'string' && etagPattern.test(etag) ? etag : null
-    return { id, size, modifiedAt: timeOf(modifiedAt), replacedAt: timeOf(replacedAt), etag: tag }
+    return { id, size, modifiedAt: timeOrNull(modifiedAt), replacedAt: timeOrNull(replacedAt), etag: tag }
   })
   return { versions, cursor: checkCursor(page.cursor, request.cursor) }
 }
