@@ -24,6 +24,14 @@ import { createVersionStore, type UsualVersions, type VersionTraits } from './ve
 import { WriteLocation } from './write-location.ts'
 import { createWriteTracker } from './write-tracker.ts'
 
+export interface TryOutOptions {
+  /** The provider whose tokens are used. */
+  record?: ProviderRecord | undefined
+  encryption: Encryption | null
+  /** Whether the provider is new, so that the encryption must decrypt what is there. */
+  isNew?: boolean
+}
+
 export interface Storage {
   readonly adapters: AdapterRegistry
   /** The work that runs in locations. */
@@ -50,16 +58,12 @@ export interface Storage {
   trashTraits(record: ProviderRecord): Promise<TrashTraits>
   /** Calls a provider for something other than content. @throws UNAVAILABLE after the metadata timeout; BACK_END_FAULT and others */
   ask<T>(signal: AbortSignal | null, call: (call: Call) => Promise<T>): Promise<T>
-  /**
-   * Opens a configuration that is not in use, and closes it after `use`. `use` calls the provider only through `ask`.
-   * @param options.record whose tokens are used
-   * @param options.isNew the provider is new: see `open`
-   */
+  /** Opens a configuration that is not in use, and closes it after `use`. `use` calls the provider only through `ask`. */
   tryOut<T>(
     adapter: Adapter,
     config: Config,
     use: (provider: StorageProvider) => Promise<T>,
-    options: { record?: ProviderRecord | undefined; encryption: Encryption | null; isNew?: boolean },
+    options: TryOutOptions,
   ): Promise<T>
   readonly tokens: TokenStore
   /** Returns the configuration with its secrets. @throws UNAVAILABLE if they were encrypted with another server secret */

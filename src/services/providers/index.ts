@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { ConfigSchema, Quota, StorageProvider } from '../../../adapters/contract.ts'
+import type { ConfigSchema, Quota } from '../../../adapters/contract.ts'
 import { basePathsIn, includesPath } from '../../auth/access.ts'
 import { authorize, needs } from '../../auth/needs.ts'
 import { root } from '../../auth/path.ts'
@@ -18,7 +18,6 @@ import {
   listAllProviders,
   listProviders,
   lockProvider,
-  lockRoots,
   type ProviderRecord,
   setProviderStatus,
   updateProvider,
@@ -33,14 +32,15 @@ import type { Storage } from '../../storage/index.ts'
 import type { Adapter } from '../../storage/registry.ts'
 import { needsAuthorization } from '../../storage/tokens.ts'
 import type { TrashTraits } from '../../storage/trash.ts'
-import { checkPage, checkQuota } from '../../storage/validate-entry.ts'
+import { checkQuota } from '../../storage/validate-entry.ts'
 import type { VersionTraits } from '../../storage/versions.ts'
 import { cut } from '../audit/event.ts'
 import type { Audit } from '../audit/index.ts'
 import { parseName } from '../input.ts'
 import type { ResumableUploads } from '../uploads/index.ts'
+import { createBackEndTests } from './back-end-tests.ts'
 import { type EncryptionInput, parseEncryption, settingsOf } from './encryption.ts'
-import { isCompared, requireFreeRoot, rootIdOf } from './roots.ts'
+import { requireFreeRoot, requireStillFreeRoot } from './roots.ts'
 import {
   awaitingConsent,
   type Capabilities,
@@ -71,49 +71,13 @@ export function createProviders(options: {
 }) {
   const { db, secrets, storage, audit, uploads } = options
   const idOfSlug = batchedSlugs(db)
+  const tests = createBackEndTests({ db, storage, adapterOf })
 
   function adapterOf(type: string): Adapter {
     const adapter = storage.adapters.find(type)
     if (adapter) return adapter
     const known = storage.adapters.list().map(({ definition }) => definition.type)
     throw new AppError('INVALID_INPUT', `There is no provider type "${type}"; this server has ${known.join(', ')}.`)
-  }
-
-  /** Checks a back end by listing its root. */
-  async function testRoot(provider: StorageProvider): Promise<void> {
-    const asked = { cursor: null, limit: 1 }
-    await storage.ask(null, async call => checkPage(await provider.list(root, { ...call, limit: 1 }), asked, () => {}))
-  }
-
-  /** Returns the test of a configuration, which resolves with the id of the root if that has to be compared. */
-  async function testsFor(type: string, isEncrypted: boolean) {
-    const needsId = await isCompared(db, type, isEncrypted)
-    return async (provider: StorageProvider): Promise<string | null | undefined> => {
-      await testRoot(provider)
-      return needsId ? await rootIdOf(provider, storage) : undefined
-    }
-  }
-
-  /**
-   * Tests a back end. If the test fails, for example after its disk was remounted, closes the open provider, so that
-   * the next call opens it again.
-   */
-  async function reopen(record: ProviderRecord): Promise<void> {
-    const options = { record, encryption: storage.encryption(record) }
-    await storage.tryOut(adapterOf(record.type), storage.config(record), testRoot, options)
-    await storage
-      .provider(record)
-      .then(testRoot)
-      .catch(() => storage.forget(record.id))
-  }
-
-  /** Checks a configuration without contacting the back end, which needs consent first. */
-  async function checkConfig(adapter: Adapter, config: Config): Promise<void> {
-    await storage
-      .tryOut(adapter, config, async () => {}, { encryption: null })
-      .catch(error => {
-        if (!(error instanceof AppError) || error.reason !== 'NEEDS_RECONNECT') throw error
-      })
   }
 
   function sealEncryption(id: string, encryption: Encryption) {
@@ -238,8 +202,8 @@ export function createProviders(options: {
         const awaitsConsent = needsAuthorization(adapter.definition.oauth, config)
         const options = { encryption, isNew: true }
         const rootId = awaitsConsent
-          ? await checkConfig(adapter, config).then(() => null)
-          : await storage.tryOut(adapter, config, await testsFor(input.type, encryption !== null), options)
+          ? await tests.checkConfig(adapter, config).then(() => null)
+          : await tests.tryOut(adapter, config, options)
         const id = randomUUID()
         const sealed = seal(id, adapter, config)
         const isEncrypted = encryption !== null
@@ -247,8 +211,7 @@ export function createProviders(options: {
         await requireFreeRoot(db, own, storage)
         recording.add({ location: { providerId: id }, providerName: name })
         return recording.commit(async change => {
-          await lockRoots(change)
-          await requireFreeRoot(change, own, null)
+          await requireStillFreeRoot(change, own)
           return await insertWithSlug(
             change,
             {
@@ -336,15 +299,14 @@ export function createProviders(options: {
         // Only a test shows whether the consent covers the new configuration.
         const options = { record: isMoved ? undefined : record, encryption: storage.encryption(record) }
         const rootId = awaitsConsent
-          ? await checkConfig(adapter, config).then(() => record.rootId)
-          : await storage.tryOut(adapter, config, await testsFor(record.type, record.encryption !== null), options)
+          ? await tests.checkConfig(adapter, config).then(() => record.rootId)
+          : await tests.tryOut(adapter, config, options)
         const sealed = seal(record.id, adapter, config)
         const own = { ...record, config: sealed.config, rootId, isEncrypted: record.encryption !== null }
         await requireFreeRoot(db, own, storage)
         recording.add({ details: { config: propertiesOf(input.config).map(cut) } })
         return commit(async change => {
-          await lockRoots(change)
-          await requireFreeRoot(change, own, null)
+          await requireStillFreeRoot(change, own)
           const updated = await updateProvider(change, record, {
             ...details,
             ...sealed,
@@ -394,10 +356,7 @@ export function createProviders(options: {
       return audit.recorded(viewer, 'PROVIDER_TEST', { location: { providerId: id } }, async recording => {
         const [granted] = authorize(viewer, needs.manageProvider, { id })
         const record = await storage.record(granted)
-        const outcome = await reopen(record).then(
-          () => ({ status: 'CONNECTED', statusReason: null }) as const,
-          error => statusOf(record, fromAdapter(error)),
-        )
+        const outcome = await tests.statusOf(record)
         recording.add({ providerName: record.name, details: { status: outcome.status } })
         await recording.commit(change => setProviderStatus(change, record, outcome))
         return storage.record(granted)
@@ -409,7 +368,7 @@ export function createProviders(options: {
       const records = await listAllProviders(db)
       return Promise.all(
         records.map(async record => {
-          const error = await reopen(record).then(
+          const error = await tests.reopen(record).then(
             () => null,
             cause => fromAdapter(cause),
           )
@@ -431,14 +390,6 @@ function manages(viewer: Viewer | null, record: ProviderRecord): boolean {
 function present(record: ProviderRecord | null): ProviderRecord {
   if (!record) throw new AppError('NOT_FOUND', 'There is no such provider.')
   return record
-}
-
-function statusOf(record: ProviderRecord, error: unknown): Pick<ProviderRecord, 'status' | 'statusReason'> {
-  const { reason, message } = error instanceof AppError ? error : new AppError('INTERNAL', undefined, { cause: error })
-  if (reason !== 'NEEDS_RECONNECT') return { status: 'UNAVAILABLE', statusReason: message }
-  // Consent that was never given cannot be lost.
-  const status = record.status === 'NEEDS_AUTHORIZATION' ? record.status : reason
-  return { status, statusReason: message }
 }
 
 /** Without its provider, a hold would hold nothing. @throws ON_HOLD */

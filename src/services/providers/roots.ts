@@ -1,12 +1,13 @@
 /**
- * Keeps what is not encrypted away from an encrypted storage: no other storage may have the same root, one above it or one below it. Roots
- * are compared by their ids at the back end, so two names of one server, or a folder that is mounted twice, are not noticed.
+ * Prevents that anything is stored without encryption in the folder of an encrypted storage: no other storage may have the same root, a root
+ * above it or a root below it. Roots are compared by their ids at the back end. A server with two names, or a folder that is mounted
+ * twice, has two ids and is not noticed.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { StorageProvider } from '../../../adapters/contract.ts'
 import { root } from '../../auth/path.ts'
-import type { Database } from '../../db/client.ts'
-import { listAllProviders, type ProviderRecord } from '../../db/providers.ts'
+import type { Change, Database } from '../../db/client.ts'
+import { listAllProviders, lockRoots, type ProviderRecord } from '../../db/providers.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 
@@ -58,6 +59,12 @@ export async function requireFreeRoot(db: Database, own: NewRoot, storage: Stora
     const message = `${which} in the same folder, in one around it or in one below it: an encrypted storage needs a folder of its own.`
     throw new AppError('INVALID_CONFIG', message)
   }
+}
+
+/** Requires a free root again, in the transaction that stores it. Until that transaction ends, no other one stores a root. @throws as `requireFreeRoot` */
+export async function requireStillFreeRoot(change: Change, own: NewRoot): Promise<void> {
+  await lockRoots(change)
+  await requireFreeRoot(change, own, null)
 }
 
 async function openedRoot(other: ProviderRecord, own: NewRoot, storage: Storage): Promise<string | null> {
