@@ -5,16 +5,14 @@ import { insertHostKey, listHostKeys } from '../db/host-keys.ts'
 import type { Redactor } from '../storage/tokens.ts'
 import { fingerprintOf } from './people/ssh-public-keys.ts'
 
-/** The types of keys, as SSH names them. Every client in use knows one of them, and they are made within a millisecond. */
-const kinds = { 'ssh-ed25519': 'ed25519', 'ecdsa-sha2-nistp256': 'ecdsa' } as const
-type KeyType = keyof typeof kinds
-const types = Object.keys(kinds) as KeyType[]
+/** The types of keys, as SSH names them. Every client in use supports one of them, and making both takes about a millisecond. */
+const types = ['ssh-ed25519', 'ecdsa-sha2-nistp256'] as const
 
 export function createHostKeys({ db, secrets, redaction }: { db: Database; secrets: Secrets; redaction: Redactor }) {
-  async function make(type: KeyType): Promise<void> {
+  async function make(type: (typeof types)[number]): Promise<void> {
     const { utils } = (await import('ssh2')).default
     const pair =
-      kinds[type] === 'ecdsa' ? utils.generateKeyPairSync('ecdsa', { bits: 256 }) : utils.generateKeyPairSync('ed25519')
+      type === 'ssh-ed25519' ? utils.generateKeyPairSync('ed25519') : utils.generateKeyPairSync('ecdsa', { bits: 256 })
     const [, encoded = ''] = pair.public.split(' ')
     const publicKey = Buffer.from(encoded, 'base64')
     await insertHostKey(db, { type, publicKey, privateKey: secrets.seal('host-key', type, pair.private) })
@@ -23,9 +21,12 @@ export function createHostKeys({ db, secrets, redaction }: { db: Database; secre
   return {
     /** Returns the private keys in the format of OpenSSH. Makes those that are missing. */
     async privateKeys(): Promise<string[]> {
-      const known = new Set((await listHostKeys(db)).map(({ type }) => type))
-      for (const type of types) if (!known.has(type)) await make(type)
-      const keys = (await listHostKeys(db)).map(({ type, privateKey }) => secrets.open('host-key', type, privateKey))
+      const known = await listHostKeys(db)
+      const missing = types.filter(type => !known.some(key => key.type === type))
+      for (const type of missing) await make(type)
+      // Another server may have stored its own key first.
+      const stored = missing.length > 0 ? await listHostKeys(db) : known
+      const keys = stored.map(({ type, privateKey }) => secrets.open('host-key', type, privateKey))
       redaction.hold(...keys)
       return keys
     },
