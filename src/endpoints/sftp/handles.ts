@@ -66,9 +66,15 @@ export class Turns {
   }
 }
 
+interface OpenHandle {
+  handle: SftpHandle
+  slot: Disposable
+  isClosing: boolean
+}
+
 export class Handles {
   readonly #places = new Slots<never>({ all: maxHandles })
-  readonly #open = new Map<string, { handle: SftpHandle; slot: Disposable; isClosing: boolean }>()
+  readonly #open = new Map<string, OpenHandle>()
   readonly #member: string
   #next = 1
   /** Why the session has ended. */
@@ -78,8 +84,8 @@ export class Handles {
     this.#member = member
   }
 
-  /** Takes a place for a handle, before it is opened. Dispose of the place if that fails. @throws TOO_MANY_UPLOADS */
-  reserve(): Disposable {
+  /** @throws TOO_MANY_UPLOADS */
+  #reserve(): Disposable {
     const refusal = (_level: unknown, limit: number) => tooMany(limit)
     const place = this.#places.take({}, refusal)
     try {
@@ -96,31 +102,44 @@ export class Handles {
     }
   }
 
-  /** @param slot as `reserve` returned it @throws the reason for the end of the session, which has not waited for the handle */
-  async add(handle: SftpHandle, slot: Disposable): Promise<string> {
-    if (this.#end) {
-      const { reason } = this.#end
-      await discard(handle, reason)
-      throw reason
+  /**
+   * Takes a place for a handle, and then opens it. Returns its id.
+   * @throws TOO_MANY_UPLOADS, what `open` throws, the reason for the end of the session, which has not waited for the handle
+   */
+  async add(open: () => Promise<SftpHandle>): Promise<string> {
+    const slot = this.#reserve()
+    try {
+      const handle = await open()
+      if (this.#end) {
+        const { reason } = this.#end
+        await discard(handle, reason)
+        throw reason
+      }
+      const id = String(this.#next++)
+      this.#open.set(id, { handle, slot, isClosing: false })
+      return id
+    } catch (error) {
+      slot[Symbol.dispose]()
+      throw error
     }
-    const id = String(this.#next++)
-    this.#open.set(id, { handle, slot, isClosing: false })
-    return id
   }
 
   /** @throws INVALID_INPUT for an unknown handle */
   get(id: string): SftpHandle {
-    const found = this.#open.get(id)
-    if (!found || found.isClosing) throw notOpen()
-    return found.handle
+    return this.#find(id).handle
   }
 
   /** Returns a handle that is about to be closed. It has its place until `remove`, but no further operations. @throws INVALID_INPUT */
   take(id: string): SftpHandle {
-    const handle = this.get(id)
+    const found = this.#find(id)
+    found.isClosing = true
+    return found.handle
+  }
+
+  #find(id: string): OpenHandle {
     const found = this.#open.get(id)
-    if (found) found.isClosing = true
-    return handle
+    if (!found || found.isClosing) throw notOpen()
+    return found
   }
 
   remove(id: string): void {

@@ -139,29 +139,19 @@ export class Operations {
   async #open(id: number, viewer: Viewer, { path, mode, attributes }: OperationOf<'open'>): Promise<Buffer> {
     const target = await this.#targets.of(viewer, path)
     const { services, signal } = this.#context
-    const slot = this.#handles.reserve()
-    try {
+    const handle = await this.#handles.add(async () => {
       const turns = new Turns()
       if (!mode.writes) {
-        const reads = await services.openFiles.read(viewer, target, signal)
-        return handleResponse(id, await this.#handles.add({ kind: 'reads', reads, sent: 0, turns }, slot))
+        return { kind: 'reads', reads: await services.openFiles.read(viewer, target, signal), sent: 0, turns }
       }
       if (this.#handles.writing(target)) {
         throw new AppError('IN_USE', 'This session is writing the file already: close it first.')
       }
       const file = await services.openFiles.write(viewer, target, mode, signal)
       if (attributes.modifiedAt) file.writes.setTime(attributes.modifiedAt)
-      return handleResponse(
-        id,
-        await this.#handles.add(
-          { kind: 'writes', file, target, mayRead: mode.reads, lateTime: undefined, turns },
-          slot,
-        ),
-      )
-    } catch (error) {
-      slot[Symbol.dispose]()
-      throw error
-    }
+      return { kind: 'writes', file, target, mayRead: mode.reads, lateTime: undefined, turns }
+    })
+    return handleResponse(id, handle)
   }
 
   async #read(id: number, { handle: name, position, length }: OperationOf<'read'>): Promise<Buffer> {
@@ -221,14 +211,11 @@ export class Operations {
   }
 
   async #openFolder(id: number, viewer: Viewer, path: SftpPath): Promise<Buffer> {
-    const slot = this.#handles.reserve()
-    try {
+    const handle = await this.#handles.add(async () => {
       const { waiting, pages } = await openListing(this.#context, this.#targets, viewer, path)
-      return handleResponse(id, await this.#handles.add({ kind: 'folder', waiting, pages, turns: new Turns() }, slot))
-    } catch (error) {
-      slot[Symbol.dispose]()
-      throw error
-    }
+      return { kind: 'folder', waiting, pages, turns: new Turns() }
+    })
+    return handleResponse(id, handle)
   }
 
   async #readFolder(id: number, name: string): Promise<Buffer> {
