@@ -74,19 +74,22 @@ export async function startSftp({
   const limit = connectionLimit || Number.POSITIVE_INFINITY
   const slots = new Slots<'network'>({ network: limit, all: limit * totalShare })
   const unknown = new Slots<'network'>({ network: unknownOfNetwork, all: Number.POSITIVE_INFINITY })
-  /** In the order of their begin. */
+  /** In the order in which they were opened. */
   const unauthenticated = new Set<Socket>()
-  const open = new Set<{ end(): void }>()
-  const waiting = new WeakMap<Socket, { onReady: () => void }>()
-  // The types lack that algorithms can be a fixed list.
+  const sockets = new Set<Socket>()
+  /** The functions that end the connections. */
+  const ends = new Set<() => void>()
+  /** The functions to call when the clients of the sockets have authenticated. */
+  const readyCalls = new WeakMap<Socket, () => void>()
+  // `ssh2` takes a fixed list of algorithms, but its types do not allow one that is read-only.
   const ssh = new ssh2.Server({ hostKeys: [...hostKeys], ident: 'Stowage', algorithms: { ...algorithms } as never })
   ssh.on('connection', (client: Connection, { header }) => {
     const socket = socketOf(client)
-    const onReady = waiting.get(socket)?.onReady ?? (() => {})
+    const onReady = readyCalls.get(socket) ?? (() => {})
     const software = header.versions.software.slice(0, maxSoftware)
-    const connection = { end: serveConnection(client, { services, socket, software, onReady, onFault }) }
-    open.add(connection)
-    socket.once('close', () => open.delete(connection))
+    const end = serveConnection(client, { services, socket, software, onReady, onFault })
+    ends.add(end)
+    socket.once('close', () => ends.delete(end))
   })
 
   const server = createServer({ noDelay: true, keepAlive: true }, socket => {
@@ -99,6 +102,7 @@ export async function startSftp({
       socket.destroy()
       return
     }
+    sockets.add(socket)
     unauthenticated.add(socket)
     endOldest(unauthenticated)
     const deadline = setTimeout(() => socket.destroy(), loginTime).unref()
@@ -112,18 +116,14 @@ export async function startSftp({
       unknownSlot[Symbol.dispose]()
     }
     socket.once('close', () => {
+      sockets.delete(socket)
       onReady()
       slot[Symbol.dispose]()
     })
-    waiting.set(socket, { onReady })
+    readyCalls.set(socket, onReady)
     ssh.injectSocket(socket)
     // `ssh2` has paused the socket, so that this begins to read nothing.
     socket.on('data', bound)
-  })
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
   })
   await listen(server, address)
   // An error of `accept`, such as too many open files.
@@ -133,7 +133,7 @@ export async function startSftp({
     port: typeof bound === 'object' && bound ? bound.port : address.port,
     async close() {
       const closed = new Promise(resolve => server.close(resolve))
-      for (const connection of open) connection.end()
+      for (const end of ends) end()
       const killing = setTimeout(() => {
         for (const socket of sockets) socket.destroy()
       }, drainTime)

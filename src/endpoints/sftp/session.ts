@@ -107,10 +107,9 @@ class SftpSession {
 
   #advance(): void {
     const { channel } = this.#options
-    while (this.#waiting[0] && this.#mayStart(this.#waiting[0])) {
-      const [request] = this.#waiting.splice(0, 1)
-      if (!request) break
-      void this.#run(request)
+    for (let next = this.#waiting[0]; next && this.#mayStart(next); next = this.#waiting[0]) {
+      this.#waiting.shift()
+      void this.#run(next)
     }
     if (this.#isFinishing && this.#running === 0 && this.#waiting.length === 0) this.#finished.resolve()
     if (this.#waiting.length > 0 || this.#isCongested()) channel.pause()
