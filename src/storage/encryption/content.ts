@@ -161,8 +161,8 @@ async function* inOrder<Input, Result>(
     while (next !== null || running.length > 0) {
       const [oldest] = running
       const output = oldest?.then(result => ({ output: result }))
-      const mayRead = next !== null && running.length < depth
-      const event = await Promise.race([...(mayRead && next ? [next] : []), ...(output ? [output] : [])])
+      const input = running.length < depth ? next : null
+      const event = await Promise.race([input, output].filter(each => each != null))
       if ('output' in event) {
         running.shift()
         yield event.output

@@ -13,7 +13,7 @@ import {
   segmentsOf,
 } from '../../../adapters/contract.ts'
 import { contentSize, storedSize } from './blocks.ts'
-import { alreadyExists, hasCode, notADirectory, notAFile, notAFolder, notFound } from './errors.ts'
+import { alreadyExists, hasCode, notADirectory, notAFile, notAFolder, notFound, nullIfMissing } from './errors.ts'
 import type { EntryKind, NameCipher } from './names.ts'
 
 /** Bytes of the longest name of most file systems. */
@@ -52,10 +52,7 @@ export class StoredEntries {
 
   /** Returns the stored entry if it has this kind, or null. */
   async #find(path: StoragePath, kind: EntryKind, call: Call): Promise<Entry | null> {
-    const entry = await this.#inner.stat(this.names.toStored(path, kind), call).catch(error => {
-      if (hasCode(error, 'NOT_FOUND')) return null
-      throw error
-    })
+    const entry = await this.#inner.stat(this.names.toStored(path, kind), call).catch(nullIfMissing)
     return entry?.kind === kind ? entry : null
   }
 
@@ -101,10 +98,11 @@ export class StoredEntries {
   }
 
   /** Returns the options of a call that replaces a file, for the back end. */
-  keepStored({ overwrite, keep }: Replacing): Replacing {
-    if (!keep) return { overwrite }
+  keepStored<Options extends Replacing>(options: Options): Options {
+    const { keep } = options
+    if (!keep) return options
     return {
-      overwrite,
+      ...options,
       keep: preserve =>
         keep(async to => {
           const kept = await preserve(this.names.toStored(to, 'file'))

@@ -6,6 +6,12 @@ export function hasCode(error: unknown, ...codes: readonly StorageErrorCode[]): 
   return isStorageError(error) && codes.includes(error.code)
 }
 
+/** Returns null for a missing entry. @throws any other error */
+export function nullIfMissing(error: unknown): null {
+  if (hasCode(error, 'NOT_FOUND')) return null
+  throw error
+}
+
 export const notFound = () => new StorageError('NOT_FOUND', 'There is nothing at this path.')
 export const alreadyExists = () => new StorageError('ALREADY_EXISTS', 'There is something at this path already.')
 export const notAFile = () => new StorageError('NOT_A_FILE', 'There is a folder at this path.')

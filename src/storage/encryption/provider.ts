@@ -16,7 +16,7 @@ import type { EncryptionSettings } from '../../db/schema.ts'
 import { largestContent, nonceBytes, storedSize } from './blocks.ts'
 import { ContentCipher } from './content.ts'
 import { StoredEntries } from './entries.ts'
-import { hasCode, notAFolder } from './errors.ts'
+import { hasCode, notAFolder, nullIfMissing } from './errors.ts'
 import type { EncryptionKeys } from './keys.ts'
 import { type EntryKind, NameCipher } from './names.ts'
 import { EncryptedReads } from './reads.ts'
@@ -71,14 +71,13 @@ export function encryptedProvider(
 
     read: (path, options) => reads.read(path, options),
 
-    async write(path, body, { mimeType: _type, size, unfinished, overwrite, keep, ...options }) {
+    async write(path, body, { mimeType: _type, size, unfinished, ...options }) {
       try {
-        await entries.refuseOther(path, 'file', { ...options, overwrite })
+        await entries.refuseOther(path, 'file', options)
         const sealed = content.sealed(body, { nonce: randomBytes(nonceBytes), first: 0 })
         const written = await entries.creating(path, 'file', stored =>
           inner.write(stored, sealed, {
-            ...options,
-            ...entries.keepStored({ overwrite, ...(keep && { keep }) }),
+            ...entries.keepStored(options),
             ...(size !== undefined && { size: storedSize(size) }),
             ...(unfinished && { unfinished: unfinishedOf(unfinished) }),
           }),
@@ -91,7 +90,7 @@ export function encryptedProvider(
     },
 
     async delete(path, { entry, ...call }) {
-      const kind = await entries.kindOf(path, call).catch(missing)
+      const kind = await entries.kindOf(path, call).catch(nullIfMissing)
       if (kind === null) return
       const stored = names.toStored(path, kind)
       // An entry of another kind was stored elsewhere.
@@ -106,7 +105,7 @@ export function encryptedProvider(
 
     ...(deleteTree && {
       async deleteTree(path, call) {
-        const kind = await entries.kindOf(path, call).catch(missing)
+        const kind = await entries.kindOf(path, call).catch(nullIfMissing)
         if (kind !== null) await deleteTree.call(inner, names.toStored(path, kind), call)
       },
     }),
@@ -121,19 +120,18 @@ export function encryptedProvider(
     }),
 
     ...(copy && {
-      async copy(from, to, { entry, unfinished, overwrite, keep, ...call }) {
-        await entries.refuseOther(to, 'file', { ...call, overwrite })
+      async copy(from, to, { entry, unfinished, ...replacing }) {
+        await entries.refuseOther(to, 'file', replacing)
         const stored = names.toStored(from, 'file')
         const options = {
-          ...call,
-          ...entries.keepStored({ overwrite, ...(keep && { keep }) }),
+          ...entries.keepStored(replacing),
           ...entries.stored(entry, stored),
           ...(unfinished && { unfinished: unfinishedOf(unfinished) }),
         }
         const copied = await entries
           .creating(to, 'file', target => copy.call(inner, stored, target, options))
           .catch(async error => {
-            throw await entries.explained(from, error, call)
+            throw await entries.explained(from, error, { signal: replacing.signal })
           })
         return entries.plain(copied, nameOf(to))
       },
@@ -199,11 +197,6 @@ function traitsOf({
   ...traits
 }: Traits): Traits {
   return { ...traits, ...(maxFileSize !== undefined && { maxFileSize: largestContent(maxFileSize) }) }
-}
-
-function missing(error: unknown): null {
-  if (hasCode(error, 'NOT_FOUND')) return null
-  throw error
 }
 
 /** A change is reported under the path of a file if that can be one. What is not of this storage is left out. */

@@ -16,7 +16,9 @@ import { type ContentCipher, damaged } from './content.ts'
 import type { StoredEntries } from './entries.ts'
 import { hasCode } from './errors.ts'
 
-type ReadOptions = Call & { range?: ByteRange; ifMatch?: string; entry?: Entry }
+/** The options of a read for the back end. */
+type StoredOptions = Call & { ifMatch?: string; entry?: Entry }
+type ReadOptions = StoredOptions & { range?: ByteRange }
 
 /** The nonce of one version of a file. */
 interface KnownNonce {
@@ -56,7 +58,7 @@ export class EncryptedReads {
     stored: StoragePath,
     name: string,
     { offset, length }: ByteRange,
-    options: Call & { ifMatch?: string; entry?: Entry },
+    options: StoredOptions,
     isRange: boolean,
   ): Promise<ReadResult> {
     const range =
@@ -71,12 +73,7 @@ export class EncryptedReads {
   }
 
   /** Reads a range from a later block on. */
-  async #readFrom(
-    stored: StoragePath,
-    name: string,
-    range: ByteRange,
-    options: Call & { ifMatch?: string; entry?: Entry },
-  ): Promise<ReadResult> {
+  async #readFrom(stored: StoragePath, name: string, range: ByteRange, options: StoredOptions): Promise<ReadResult> {
     const known = this.#nonces.get(stored)
     if (known && (options.ifMatch ?? known.etag) === known.etag) {
       try {
@@ -97,7 +94,7 @@ export class EncryptedReads {
   async #readHeader(
     stored: StoragePath,
     name: string,
-    options: Call & { ifMatch?: string; entry?: Entry },
+    options: StoredOptions,
   ): Promise<{ entry: Entry; nonce: Buffer }> {
     const range = { offset: 0, length: headerBytes }
     const { body, entry } = await this.#inner.read(stored, { ...options, range }).catch(error => {
@@ -113,7 +110,7 @@ export class EncryptedReads {
     stored: StoragePath,
     name: string,
     { offset, length }: ByteRange,
-    options: Call & { ifMatch?: string; entry?: Entry },
+    options: StoredOptions,
     nonce: Buffer,
   ): Promise<ReadResult> {
     const first = Math.floor(offset / blockBytes)
