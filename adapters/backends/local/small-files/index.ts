@@ -111,7 +111,7 @@ export class SmallFiles {
     return result && 'entries' in result ? result.entries : null
   }
 
-  /** Returns the entries of a directory with few of them, sorted by the bytes of their names. */
+  /** Returns the entries of a directory that has at most `limit` entries, sorted by the bytes of their names; null for any other. */
   async list(root: Root, segments: readonly string[], limit: number, signal: AbortSignal): Promise<Entry[] | null> {
     const result = await this.#threads.run({ kind: 'list', root, path: pathOf(root, segments), limit }, signal)
     return result && 'entries' in result ? result.entries.filter(entry => entry !== null) : null
