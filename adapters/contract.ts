@@ -105,11 +105,12 @@ export type ChecksumAlgorithm = 'md5' | 'sha1' | 'sha256' | 'crc32c'
  * The options of every call. When `signal` aborts, undo what the call has begun, free the connection and reject with
  * `signal.reason`. The host waits up to five seconds for the end of a call that changes something.
  *
- * The host also aborts calls that take too long: after one minute `stat`, `list`, `changes`, `readSmall`, `delete`, `mkdir`, `quota`,
- * `presign` and the other methods of `versions`;
- * after five minutes without progress `read`, `versions.read`, `write`, `openFile` and `resumable`; after one hour `copy`, `copySmall`, `move`,
- * `deleteTree`, the methods of `trash`, `versions.restore` and the end of a write, whose progress it cannot see; after 30 seconds `resumable.abort`. Add
- * timeouts only where you can detect a dead connection earlier.
+ * The host also aborts calls that take too long. Add timeouts only where you can detect a dead connection earlier. The host aborts
+ * - `resumable.abort` after 30 seconds;
+ * - `read`, `versions.read`, `write`, `openFile` and the other methods of `resumable` after five minutes without progress;
+ * - `copy`, `copySmall`, `move`, `deleteTree`, `versions.restore`, the methods of `trash`, and the end of a write, whose progress it cannot
+ *   see, after one hour;
+ * - `stat`, `list`, `changes`, `readSmall`, `delete`, `mkdir`, `quota`, `presign` and the other methods of `versions` after one minute.
  */
 export interface Call {
   signal: AbortSignal
@@ -392,9 +393,10 @@ export interface StorageProvider {
   quota?(options: Call): Promise<Quota>
 
   /**
-   * Returns an id of the root that stays the same for years, where the `fileId` of the root does not: 1 to 2,048 characters that start with
-   * the kind of storage. The id of a folder below the root begins with this one and a `/`. The host stores it, and compares the roots of
-   * providers of the same type: nothing else may be connected at an encrypted root, above it or below it.
+   * Returns an id of the root folder. Implement it only where the `fileId` of the root folder does not stay the same for years. The id has
+   * 1 to 2,048 characters and starts with the name of the kind of storage. The id of a folder below the root is the id of the root, followed
+   * by `/` and more. The host stores the id and compares it with the ids of other providers of the same type, because no other provider may
+   * be connected at the root of an encrypted provider, above it or below it.
    */
   rootId?(options: Call): Promise<string>
 
@@ -430,8 +432,8 @@ export interface StorageProvider {
   trash?: NativeTrash
 
   /**
-   * Implement it only where the back end itself keeps the content of a file that is replaced. The host then keeps no copy, unless somebody
-   * asks for copies with a number of versions.
+   * Implement it only where the back end itself keeps the content of a file that is replaced. The host then keeps no copies of its own,
+   * unless the settings of the provider have a number of versions.
    */
   versions?: NativeVersions
 
@@ -504,11 +506,11 @@ export interface ReadResult {
 
 /** Uploads that span several requests: S3 multipart uploads, Drive resumable sessions, a staging file. */
 export interface ResumableWrites {
-  /** The size of every append in bytes, at least. */
+  /** The minimum size of an append in bytes. */
   readonly partSize: number
   /**
    * The size of every append is a multiple of this number of bytes, and so is `partSize`. Default: `partSize`. Set it where appends
-   * may have other sizes than whole parts: 1 where they may have any.
+   * may have other sizes than whole parts, and set it to 1 where they may have any size.
    */
   readonly partMultiple?: number
   /** The maximum number of appends in one upload, counting `complete` as one. Default: unlimited. */
@@ -525,8 +527,8 @@ export interface ResumableWrites {
   ): Promise<string>
   /**
    * Adds `size` bytes at `offset`, which is the sum of all earlier sizes. Returns the new state. The appends of one upload mostly have
-   * the same size, as some back ends need. The host makes one call at a time, and may repeat it with the same state and bytes after a failure, an
-   * abort or a lost response. Destroy `body` when the call fails.
+   * the same size, because some back ends require it. The host makes one call at a time, and may repeat it with the same state and bytes
+   * after a failure, an abort or a lost response. Destroy `body` when the call fails.
    * @throws NOT_FOUND for a missing upload; PRECONDITION_FAILED where its size is not `offset`; QUOTA_EXCEEDED
    */
   append(state: string, body: Readable, options: Call & { offset: number; size: number }): Promise<string>
@@ -599,11 +601,11 @@ export interface NativeTrash {
   remove(id: string, options: Call): Promise<void>
 }
 
-/** The earlier versions that a back end keeps of files. Neither has the content of now. */
+/** The earlier versions of files that a back end keeps. The present content of a file is none of them. */
 export interface NativeVersions {
   /**
    * Returns one page of the versions of a file, the newest first: 0 to `limit` (1 to 1,000). A page without `cursor` is the last; a cursor
-   * is as that of `list`. Returns none for a path without a file, unless the back end has versions of a file that was deleted there.
+   * is like that of `list`. Returns no versions for a path without a file, unless the back end has versions of a file that was deleted there.
    */
   list(path: StoragePath, options: Call & { cursor?: string; limit: number }): Promise<VersionPage>
   /** Returns a version as the entry of a file, without `fileId`. @throws NOT_FOUND for a version that the file does not have */
@@ -611,11 +613,11 @@ export interface NativeVersions {
   /** Returns the content of a version, as `StorageProvider.read` does. @throws NOT_FOUND, RANGE_NOT_SATISFIABLE */
   read(path: StoragePath, id: string, options: Call & { range?: ByteRange }): Promise<ReadResult>
   /**
-   * Makes a version the content of its file again, and keeps what it replaces as a version. Without it, the host reads the version and
-   * writes it. @throws NOT_FOUND, QUOTA_EXCEEDED
+   * Makes a version the content of its file again, and keeps the content that it replaces as a version. Without this method, the host reads
+   * the version and writes it. @throws NOT_FOUND, QUOTA_EXCEEDED
    */
   restore?(path: StoragePath, id: string, options: Call): Promise<Entry>
-  /** Deletes a version for good. Resolves for one that is gone. Leave it out where the back end deletes versions only by itself. */
+  /** Deletes a version for good. Resolves if the version is gone. Leave this method out where the back end deletes versions only by itself. */
   remove?(path: StoragePath, id: string, options: Call): Promise<void>
 }
 
@@ -627,11 +629,11 @@ export interface VersionPage {
 export interface NativeVersion {
   /** Opaque text of 1 to 1,024 characters without secrets, which stays the same as long as the version exists. */
   id: string
-  /** Bytes; null where the back end does not know it. */
+  /** Bytes; null where the back end does not know the size. */
   size: number | null
   /** When this content was stored. */
   modifiedAt: Date | null
-  /** When it was replaced or deleted, if a page tells it. */
+  /** When this content was replaced or deleted, if the page of versions says so. */
   replacedAt?: Date
   /** As that of an entry. */
   etag: string | null

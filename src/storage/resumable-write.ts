@@ -11,7 +11,7 @@ import type { Keeping } from './versions.ts'
 
 /** The maximum number of bytes of UTF-8, from the contract. */
 const maxStateBytes = 8 * 1024
-/** The corresponding number of writes of the host itself. Adapters cannot set it. */
+/** The maximum number of bytes where the host itself implements the writes. Adapters cannot set this property. */
 export const stateLimit = Symbol('the maximum number of bytes of a state')
 export type LargeStates = ResumableWrites & { readonly [stateLimit]?: number }
 /** The maximum number of characters, from the contract. */

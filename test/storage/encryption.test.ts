@@ -179,7 +179,7 @@ t.test('a range has the right bytes, and reads only its blocks', async t => {
   }
 })
 
-/** Reads a file to its end, and returns the error and the number of bytes that came before it. */
+/** Reads the file `file` from `offset` on. Returns the error, if there is one, and the number of bytes that were received before it. */
 async function readDamaged(provider: StorageProvider, original: Buffer, offset = 0) {
   let received = 0
   try {

@@ -9,7 +9,7 @@ import ssh2, { type Connection, type ServerChannel } from 'ssh2'
 
 /** Answers to requests that are not of SFTP, and changes of windows, while the client takes nothing. Each needs about 300 bytes. */
 const maxAnswers = 8192
-/** Bytes. RFC 4253 asks every client to take packets of 32 KiB. Each has a header and a MAC, and 0 would never end. */
+/** Bytes. RFC 4253 requires every client to accept packets of 32 KiB. Each packet also has a header and a MAC, and packets of 0 bytes would never end. */
 const minPacket = 1024
 /** The reason of SSH for a channel that cannot be opened. */
 const connectFailed = 2

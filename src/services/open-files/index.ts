@@ -24,7 +24,7 @@ export interface FileReads {
 /** A file that is open for writing. */
 export interface FileWrites extends AsyncDisposable {
   writes: RandomWrites
-  /** Aborts when the file may no longer be written. The reason is that of `ActiveGrants.run`. */
+  /** Aborts when the client has gone or may no longer write the file. The reason of the second is an error that `ActiveGrants.run` lists. */
   signal: AbortSignal
 }
 
@@ -94,7 +94,7 @@ export function createOpenFiles({
     return entry
   }
 
-  /** The change that follows creates missing folders, and refuses what is forbidden. */
+  /** Requires the folder of an entry, because the change that follows would create a missing one. That change refuses what is forbidden. */
   async function requireFolder(viewer: Viewer, at: LocationInput, signal: AbortSignal): Promise<void> {
     const parent = at.path.slice(0, at.path.lastIndexOf('/'))
     if (parent === '') return
@@ -215,7 +215,10 @@ export function createOpenFiles({
   }
 }
 
-/** Keeps what a callback gets until `release`, which settles as `open` does. @throws what `open` throws before the callback */
+/**
+ * Returns the value that `open` passes to its callback. The callback does not end before `release`, which settles as `open` does.
+ * @throws what `open` throws before it calls the callback
+ */
 async function held<T>(
   open: (use: (value: T) => Promise<void>) => Promise<void>,
 ): Promise<{ value: T; release(): Promise<void> }> {

@@ -12,7 +12,7 @@ import { UploadBody } from './upload-body.ts'
 import { type MemoryUse, usualBounds, type WriteBounds } from './write-bounds.ts'
 
 type WriteState =
-  /** The entry at the path has all of it. `etag` is that of what was stored here, if there is one. */
+  /** The entry at the path has the whole content. `etag` is that of the content that this object has stored, if there is one. */
   | { kind: 'stored'; etag: string | null }
   | { kind: 'memory'; chunks: Buffer[]; bytes: number }
   | {
@@ -64,9 +64,9 @@ export class RandomWrites implements AsyncDisposable {
   #conflict: 'FAIL' | 'REPLACE'
   /** Bytes that are ahead of the rest, by their positions. They do not overlap. */
   readonly #ahead = new Map<number, Buffer>()
-  /** Bytes of the budgets. */
+  /** Bytes that this file has taken from the budgets. */
   readonly #taken: Record<MemoryUse, number> = { small: 0, ahead: 0 }
-  /** Null if the back end has not said it. */
+  /** Bytes of the file; null if the back end has not said its size. */
   #size: number | null
   #changedAt: Date
   #modifiedAt: Date | undefined
@@ -363,7 +363,7 @@ async function send(stream: StateOf<'stream'>, bytes: Buffer, copyBytes: number)
   await body.add(bytes)
 }
 
-/** Back ends without etags cannot tell. */
+/** Returns the condition that the entry has this ETag; none if the back end has no ETags. */
 function unchanged(etag: string | null): UploadInput['condition'] {
   return etag === null ? undefined : current => current === etag
 }

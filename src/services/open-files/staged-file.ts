@@ -13,7 +13,7 @@ const noSpaceCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 
 /** Bytes of a read. */
 const chunkBytes = 256 * 1024
 
-/** What a file is to those who write it. */
+/** The part of `StagedFile` that those who write a file use. */
 export type StagedContent = Pick<
   StagedFile,
   'size' | 'write' | 'truncate' | 'read' | 'stream' | typeof Symbol.asyncDispose

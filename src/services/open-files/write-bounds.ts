@@ -3,13 +3,13 @@ import { ByteBudget } from '../../lib/byte-budget.ts'
 
 const mebibyte = 1024 * 1024
 
-/** Bytes. */
+/** All bounds are in bytes. */
 export interface WriteBounds {
-  /** Of a file that is sent as a whole when it is closed. */
+  /** The size of a file that is sent as a whole when it is closed. A larger file streams. */
   small: number
-  /** That wait for earlier ones, and how far they can be ahead. */
+  /** How far bytes can be ahead of the end of a file and still wait in memory for those before them. */
   window: number
-  /** Of the copy of what streams. */
+  /** The size of the copy of a file that streams. */
   copy: number
   /** The memory of all small files, and of all that waits. A small file beyond it streams, and what waits takes a staged file. */
   memory: Readonly<Record<MemoryUse, ByteBudget>>

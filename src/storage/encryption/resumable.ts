@@ -12,11 +12,11 @@ import { type ContentCipher, DerivedBody } from './content.ts'
 import type { StoredEntries } from './entries.ts'
 import { otherOffset, uploadNotFound } from './errors.ts'
 
-/** The number of parts that a back end may make of so many appends, at least: it may cut the last bytes of a file in two. */
+/** Parts of the back end for each append: more than one, because a back end may cut the last bytes of a file into two parts. */
 const partsPerAppend = 1.01
-/** The largest multiple that the sizes of appends may need, in bytes, because the bytes between two of them are in the state: that of OneDrive. */
+/** Bytes. The largest `partMultiple` of a back end for which the state holds the bytes between two appends: that of OneDrive. */
 const maxMultiple = 320 * 1024
-/** Bytes of a state without those: the state of the back end, and a path of which each byte may be escaped. */
+/** Bytes of a state without its `tail`: those of the state of the back end, and of a path of which JSON may escape each byte. */
 const usualStateBytes = 64 * 1024
 
 interface UploadState {
@@ -32,7 +32,7 @@ interface UploadState {
   inner: string
 }
 
-/** Returns null where the bytes that would have to wait are too many. The host then keeps the whole upload until it is complete. */
+/** Returns null if the state would have to hold too many bytes. The host then keeps the whole upload until it is complete. */
 export function encryptedUploads(
   writes: ResumableWrites,
   { entries, content }: { entries: StoredEntries; content: ContentCipher },
