@@ -8,11 +8,25 @@ import { fingerprintOf } from './people/ssh-public-keys.ts'
 /** The types of keys, as SSH names them. Every client in use supports one of them, and making both takes about a millisecond. */
 const types = ['ssh-ed25519', 'ecdsa-sha2-nistp256'] as const
 
-export function createHostKeys({ db, secrets, redaction }: { db: Database; secrets: Secrets; redaction: Redactor }) {
-  async function make(type: (typeof types)[number]): Promise<void> {
-    const { utils } = (await import('ssh2')).default
+type HostKeyType = (typeof types)[number]
+
+/**
+ * Generates a pair of keys in the formats of OpenSSH. `ssh2` drops a zero at the beginning of one of about 200 Ed25519 keys, and then
+ * nobody can parse the pair, so such a pair is not used.
+ */
+export async function generateSshKeys(type: HostKeyType): Promise<{ private: string; public: string }> {
+  const { utils } = (await import('ssh2')).default
+  for (;;) {
     const pair =
       type === 'ssh-ed25519' ? utils.generateKeyPairSync('ed25519') : utils.generateKeyPairSync('ecdsa', { bits: 256 })
+    const isParsed = [pair.private, pair.public].every(text => !(utils.parseKey(text) instanceof Error))
+    if (isParsed) return pair
+  }
+}
+
+export function createHostKeys({ db, secrets, redaction }: { db: Database; secrets: Secrets; redaction: Redactor }) {
+  async function make(type: HostKeyType): Promise<void> {
+    const pair = await generateSshKeys(type)
     const [, encoded = ''] = pair.public.split(' ')
     const publicKey = Buffer.from(encoded, 'base64')
     await insertHostKey(db, { type, publicKey, privateKey: secrets.seal('host-key', type, pair.private) })

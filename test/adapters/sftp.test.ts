@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import ssh2 from 'ssh2'
 import t from 'tap'
 import type { SftpConfig } from '../../adapters/backends/sftp/config.ts'
 import { sftpAdapter } from '../../adapters/backends/sftp/index.ts'
 import type { Harness } from '../../adapters/conformance/index.ts'
 import { at, call, get, namesIn, put } from '../../adapters/conformance/kit.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
+import { generateSshKeys } from '../../src/services/host-keys.ts'
 import { startFakeSsh } from '../servers/fake-ssh.ts'
 import { startSshd } from '../servers/sshd.ts'
 import { extent } from '../support/extent.ts'
@@ -70,7 +70,7 @@ t.test('the host key is shown before anything secret is sent, and another one is
 
 t.test('wrong credentials and folders are told apart', async t => {
   const folder = await newFolder()
-  const stranger = ssh2.utils.generateKeyPairSync('ed25519')
+  const stranger = await generateSshKeys('ssh-ed25519')
   await t.rejects(open(folder, { privateKey: stranger.private }), { code: 'UNAUTHORIZED' })
   await t.rejects(open(folder, { passphrase: 'wrong' }), {
     code: 'INVALID_CONFIG',

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import ssh2, { type AuthContext } from 'ssh2'
+import { generateSshKeys } from '../../src/services/host-keys.ts'
 
 interface Scope {
   teardown(run: () => void): unknown
@@ -13,7 +14,9 @@ export async function startFakeSsh(
   t: Scope,
   authenticate: (context: AuthContext) => unknown,
 ): Promise<{ port: number; fingerprint: string }> {
-  const { keys, key } = newKey()
+  const keys = await generateSshKeys('ssh-ed25519')
+  const key = ssh2.utils.parseKey(keys.public)
+  if (key instanceof Error) throw key
   const clients = new Set<ssh2.Connection>()
   const server = new ssh2.Server({ hostKeys: [keys.private] }, client => {
     clients.add(client)
@@ -26,13 +29,4 @@ export async function startFakeSsh(
   })
   const digest = createHash('sha256').update(key.getPublicSSH()).digest('base64').replace(/=$/, '')
   return { port: (server.address() as AddressInfo).port, fingerprint: `SHA256:${digest}` }
-}
-
-/** The library cannot parse one of about 200 keys that it generates. */
-function newKey() {
-  for (;;) {
-    const keys = ssh2.utils.generateKeyPairSync('ed25519')
-    const [key] = [ssh2.utils.parseKey(keys.public)].flat()
-    if (key && !(key instanceof Error)) return { keys, key }
-  }
 }

@@ -3,6 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import ssh2 from 'ssh2'
 import t from 'tap'
+import { generateSshKeys } from '../../src/services/host-keys.ts'
 import { startApp } from '../support/app.ts'
 import { connectSsh, RawSftp, SftpClient, serveSftp } from './server.ts'
 
@@ -19,7 +20,7 @@ t.test('a public key opens SFTP with the rights of its API key', async t => {
   const endpoint = await serveSftp(t, app)
   const { generateKeyPairSync } = ssh2.utils
   const pairs = {
-    ed25519: generateKeyPairSync('ed25519'),
+    ed25519: await generateSshKeys('ssh-ed25519'),
     ecdsa: generateKeyPairSync('ecdsa', { bits: 384 }),
     rsa: generateKeyPairSync('rsa', { bits: 2048 }),
   }
@@ -69,7 +70,7 @@ t.test('a signature of another key is refused', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.com')
   const endpoint = await serveSftp(t, app)
-  const [known, other] = [ssh2.utils.generateKeyPairSync('ed25519'), ssh2.utils.generateKeyPairSync('ed25519')]
+  const [known, other] = [await generateSshKeys('ssh-ed25519'), await generateSshKeys('ssh-ed25519')]
   await app.ask(create, { input: { name: 'ssh', scopes: ['read'], publicKey: known.public } }, token)
   // A client that names one key and signs with another.
   const [named, signer] = [known.private, other.private].map(text => {
@@ -89,4 +90,12 @@ t.test('a signature of another key is refused', async t => {
   }
   await t.rejects(connectSsh(t, endpoint, { agent: new Forger() } as never), /authentication methods failed/)
   await connectSsh(t, endpoint, { privateKey: known.private })
+})
+
+t.test('every generated key can be parsed', async t => {
+  for (let index = 0; index < 600; index += 1) {
+    const pair = await generateSshKeys('ssh-ed25519')
+    const wrong = [pair.private, pair.public].filter(text => ssh2.utils.parseKey(text) instanceof Error)
+    if (wrong.length > 0) t.fail('a key that cannot be parsed', { found: wrong })
+  }
 })
