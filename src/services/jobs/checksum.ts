@@ -14,7 +14,7 @@ import { allDone } from '../../lib/limiter.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { sha256Of } from '../files/content.ts'
-import { type JobRun, sourceAt, type Tally, withTally } from './job-run.ts'
+import { type JobRun, passingBytes, sourceAt, type Tally, withTally } from './job-run.ts'
 
 /** The files of one step. */
 const filesPerStep = 100
@@ -101,16 +101,13 @@ async function checksumOf(
   location: ReadLocation,
   file: FileToRead,
 ): Promise<{ sha256: Buffer; contentTag: string | null } | null> {
-  const { signal, progress, limits } = run
+  const { signal } = run
   const { body, entry } = await location.read(signal)
   if (!isVersion(entry, file)) {
     body.destroy()
     return null
   }
-  const sha256 = await sha256Of(body, bytes => {
-    progress.onBytes(bytes)
-    return limits.pass([location.providerId], bytes, signal)
-  })
+  const sha256 = await sha256Of(body, passingBytes(run, location))
   const { contentTag = null } = entry
   return isVersion(await location.stat(signal), file) ? { sha256, contentTag } : null
 }

@@ -174,6 +174,21 @@ export function targetAt({ target }: JobRun, path: string | null): WriteLocation
   return target.at(parsePath(path))
 }
 
+/**
+ * Returns the function to call for every chunk that passes through this server, with its length in bytes. Its promise delays the chunk.
+ * @param locations those that the chunks come from and go to
+ */
+export function passingBytes(
+  { progress, limits, signal }: JobRun,
+  ...locations: readonly ReadLocation[]
+): (bytes: number) => Promise<unknown> | undefined {
+  const providerIds = locations.map(({ providerId }) => providerId)
+  return bytes => {
+    progress.onBytes(bytes)
+    return limits.pass(providerIds, bytes, signal)
+  }
+}
+
 /** Joins a folder and a name that may be too long for a path. */
 export function childPath(folder: StoragePath, name: string): string {
   return `${folder === '' ? '' : formatPath(folder)}/${name}`

@@ -7,7 +7,7 @@ import { isSameVersion } from '../../storage/content-tracker.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { timeResolution } from '../files/copying.ts'
-import type { JobRun } from './job-run.ts'
+import { type JobRun, passingBytes } from './job-run.ts'
 
 export interface ReadContent {
   entry: CheckedEntry
@@ -21,15 +21,15 @@ const hashNames = { md5: true, sha1: true, sha256: true }
 
 /** Reads a file, and compares it with the checksums that the back end has of it. Returns null if it changes meanwhile. */
 export async function readWhole(run: JobRun, location: ReadLocation): Promise<ReadContent | null> {
-  const { limits, progress, signal } = run
+  const { signal } = run
+  const onBytes = passingBytes(run, location)
   const before = await location.stat(signal)
   const { body, entry: opened } = await location.read(signal, { seen: before })
   const own = Object.entries({ ...before.checksums, ...opened.checksums }).filter(([name]) => name in hashNames)
   const hashes = new Map(['sha256', ...own.map(([name]) => name)].map(name => [name, createHash(name)]))
   for await (const chunk of body) {
     for (const hash of hashes.values()) hash.update(chunk)
-    progress.onBytes(chunk.length)
-    await limits.pass([location.providerId], chunk.length, signal)
+    await onBytes(chunk.length)
   }
   const entry = await location.stat(signal)
   if (!isSameVersion(before, entry) || (opened.etag !== null && entry.etag !== null && opened.etag !== entry.etag)) {

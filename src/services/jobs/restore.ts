@@ -18,7 +18,7 @@ import { copyFile } from '../files/copying.ts'
 import { requireReplaceable } from '../files/transfer.ts'
 import { requireDepth } from '../files/tree.ts'
 import { PageReader } from './folders.ts'
-import { childPath, type JobRun, sourceAt, type Tally, withTally, writable } from './job-run.ts'
+import { childPath, type JobRun, passingBytes, sourceAt, type Tally, withTally, writable } from './job-run.ts'
 import { keepsVersions, removeTree } from './remove.ts'
 
 /** The number of paths whose steps are found at once, and of steps that are carried out between two commits. */
@@ -262,7 +262,7 @@ function isSeen(existing: CheckedEntry, seen: SeenEntry | null): boolean {
 
 /** @throws NOT_FOUND if the version is not kept any more; PRECONDITION_FAILED if nothing would keep what it replaces */
 async function restoreVersion(run: JobRun, location: WriteLocation, step: RestoreStep & { id: string }): Promise<void> {
-  const { signal, progress, limits } = run
+  const { signal } = run
   const existing = await statOrNull(location, signal)
   const modifiedAt = step.modifiedAt === null ? null : new Date(step.modifiedAt)
   if (existing && isContent(existing, { ...step, modifiedAt })) return
@@ -277,11 +277,7 @@ async function restoreVersion(run: JobRun, location: WriteLocation, step: Restor
     const put = await run.trash.put(location, existing, { jobId: run.job.id, signal })
     if (put === 'OFF') throw nothingKeeps(location.path)
   }
-  const onBytes = (bytes: number) => {
-    progress.onBytes(bytes)
-    return limits.pass([location.providerId], bytes, signal)
-  }
-  await copyFile(version, content, location, { overwrite: true, signal, onBytes })
+  await copyFile(version, content, location, { overwrite: true, signal, onBytes: passingBytes(run, location) })
 }
 
 /** Deletes a file that was created since, unless it was changed while the job ran. */

@@ -15,7 +15,7 @@ import {
   prepareDeletion,
   timeResolution,
 } from '../files/copying.ts'
-import { type Earlier, type JobRun, keepsAllOrNone, type Tally, writable } from './job-run.ts'
+import { type Earlier, type JobRun, keepsAllOrNone, passingBytes, type Tally, writable } from './job-run.ts'
 
 interface FileTransfer {
   from: ReadLocation
@@ -65,7 +65,7 @@ async function carryOut(
   { from, entry, to, existing }: FileTransfer,
   decision: Decision,
 ): Promise<Taken | undefined> {
-  const { job, signal, progress, limits } = run
+  const { job, signal } = run
   if (decision === 'TAKEN') throw nameTaken(to.path)
   if (decision === 'SKIP') {
     tally.skipped += 1
@@ -75,11 +75,7 @@ async function carryOut(
   const isCopied = decision === 'DONE' && job.kind !== 'MOVE'
   if (!isCopied && !job.dryRun) {
     const isNewTime = job.kind === 'MOVE' && (await prepareDeletion(entry, from.path, existing, signal))
-    const onBytes = (bytes: number) => {
-      progress.onBytes(bytes)
-      return limits.pass([from.providerId, to.providerId], bytes, signal)
-    }
-    const options = { overwrite: existing !== null, signal, isNewTime, onBytes }
+    const options = { overwrite: existing !== null, signal, isNewTime, onBytes: passingBytes(run, from, to) }
     if (job.kind === 'MOVE' && !keepsAllOrNone(job)) {
       if ((await moveCopy(writable(from), entry, to, options)) === taken) return taken
       tally.moved.push({ from, to })

@@ -7,7 +7,7 @@ import { isSameVersion } from '../../../storage/content-tracker.ts'
 import type { CheckedEntry } from '../../../storage/validate-entry.ts'
 import { nameTaken, statOrNull, taken } from '../../files/conflict.ts'
 import { copyFile, isSameObject } from '../../files/copying.ts'
-import { writable } from '../job-run.ts'
+import { passingBytes, writable } from '../job-run.ts'
 import { noteRead, type ReadContent } from '../reading.ts'
 import { keepsVersions } from '../remove.ts'
 import {
@@ -162,14 +162,11 @@ async function judgeCopy(work: FileWork, copy: Side): Promise<void> {
 /** Copies the original, over the copy as it was seen, unless its bytes turn out to be those of the copy, or not those that it should have. */
 async function copyTo(work: FileWork, copy: Side): Promise<void> {
   const { run, tally, original } = work
-  const { signal, progress, limits } = run
+  const { signal } = run
   const source = original.file
   if (!source) return
   const claim = work.content
-  const onBytes = (bytes: number) => {
-    progress.onBytes(bytes)
-    return limits.pass([original.location.providerId, copy.location.providerId], bytes, signal)
-  }
+  const onBytes = passingBytes(run, original.location, copy.location)
   let passed: Buffer | null = null
   let isSame = false
   const verify = async (sha256: Buffer | null) => {

@@ -9,7 +9,7 @@ import { isSameVersion } from '../../../storage/content-tracker.ts'
 import type { CheckedEntry } from '../../../storage/validate-entry.ts'
 import { statOrNull, taken } from '../../files/conflict.ts'
 import { copyFile } from '../../files/copying.ts'
-import { type JobRun, sourceAt, type Tally, withTally, writable } from '../job-run.ts'
+import { type JobRun, passingBytes, sourceAt, type Tally, withTally, writable } from '../job-run.ts'
 import { readWhole } from '../reading.ts'
 import { keepsVersions } from '../remove.ts'
 import { checkOf, locationsAt, providersOf } from './file-work.ts'
@@ -105,12 +105,9 @@ async function restore(
     sha256: Buffer
   },
 ): Promise<CheckedEntry | null> {
-  const { signal, progress, limits } = run
+  const { signal } = run
   const good = await from.stat(signal)
-  const onBytes = (bytes: number) => {
-    progress.onBytes(bytes)
-    return limits.pass([from.providerId, to.providerId], bytes, signal)
-  }
+  const onBytes = passingBytes(run, from, to)
   const verify = async (passed: Buffer | null) => {
     if (!passed?.equals(sha256)) {
       throw new AppError('DAMAGED', `"/${from.path}" no longer has the good content, so nothing was restored from it.`)
