@@ -12,6 +12,7 @@ import { timeResolution } from '../../files/copying.ts'
 import type { JobRun, Tally } from '../job-run.ts'
 import { type ReadContent, readWhole } from '../reading.ts'
 import { type ContentRecord, claimOf, isUnwritten, type SeenFile } from './judge.ts'
+import { noCounts } from './report.ts'
 
 /** The original or one of its copies. */
 export interface Side {
@@ -124,9 +125,14 @@ export function seenOf({ copies }: Pick<FileWork, 'copies'>, side: Side, file: C
 
 /** The copies can have agreed with different contents of the original: the one of the present version counts, or else the latest. */
 function keptOfOriginal(rows: readonly KeptFile[], file: CheckedEntry): ContentRecord | null {
-  const latest = rows.toSorted((a, b) => b.checkedAt.getTime() - a.checkedAt.getTime())
+  const latest = latestFirst(rows)
   const row = latest.find(({ original }) => isUnwritten(original, file)) ?? latest[0]
   return row ? { sha256: row.sha256, version: row.original } : null
+}
+
+/** Sorts what copies agreed on with their original by the time of the check. */
+export function latestFirst(rows: readonly KeptFile[]): KeptFile[] {
+  return rows.toSorted((a, b) => b.checkedAt.getTime() - a.checkedAt.getTime())
 }
 
 /** Reads a side once. Returns null if it changes meanwhile, or is not there. */
@@ -189,16 +195,7 @@ function versionOf(file: CheckedEntry): ContentVersion {
 /** Returns the counts of a source. */
 export function checkOf(run: JobRun, tally: Tally, source: number): LocationCheck {
   while (tally.checks.length < run.sources.length) {
-    tally.checks.push({
-      readFiles: 0,
-      readBytes: 0,
-      copiedFiles: 0,
-      copiedBytes: 0,
-      damaged: 0,
-      missing: 0,
-      changed: 0,
-      restored: 0,
-    })
+    tally.checks.push({ ...noCounts })
   }
   const counts = tally.checks[source]
   if (!counts) throw new Error(`This job has no source ${source}`)

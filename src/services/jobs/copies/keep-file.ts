@@ -7,7 +7,7 @@ import { isSameVersion } from '../../../storage/content-tracker.ts'
 import type { CheckedEntry } from '../../../storage/validate-entry.ts'
 import { nameTaken, statOrNull, taken } from '../../files/conflict.ts'
 import { copyFile, isSameObject } from '../../files/copying.ts'
-import { passingBytes, writable } from '../job-run.ts'
+import { type JobRun, passingBytes, writable } from '../job-run.ts'
 import { noteRead, type ReadContent } from '../reading.ts'
 import { keepsVersions } from '../remove.ts'
 import {
@@ -174,7 +174,7 @@ async function copyTo(work: FileWork, copy: Side): Promise<void> {
     if (!sha256 || (claim && !sha256.equals(claim))) throw new AppError('DAMAGED')
     isSame = copy.file !== null && copy.row?.sha256.equals(sha256) === true
     if (isSame) throw new AppError('PRECONDITION_FAILED')
-    await requireUnchanged(work, copy)
+    await requireUnchanged(run, copy)
   }
   const options = { overwrite: copy.file !== null, signal, onBytes, verify }
   const copied = await copyFile(original.location, source, writable(copy.location), options).catch((error: unknown) => {
@@ -218,9 +218,12 @@ async function rejectOriginal(work: FileWork): Promise<void> {
 }
 
 /** Nothing replaces what somebody has written meanwhile. @throws PRECONDITION_FAILED */
-export async function requireUnchanged({ run }: Pick<FileWork, 'run'>, { location, file }: Side): Promise<void> {
+export async function requireUnchanged(
+  { signal }: JobRun,
+  { location, file }: Pick<Side, 'location' | 'file'>,
+): Promise<void> {
   if (!file) return
-  const now = await statOrNull(location, run.signal)
+  const now = await statOrNull(location, signal)
   if (now && isSameVersion(file, now)) return
   throw new AppError(
     'PRECONDITION_FAILED',

@@ -2,7 +2,7 @@
  * KEEP_COPIES: keeps copies of a folder in other storages. It walks the original, and then looks for files of it that are gone. What it
  * repairs, it stores as an entry of the job first, so that a report names it even if the server is killed in the middle.
  */
-import { formatPath, isWithin, nameOf, parentOf, parsePath, root } from '../../../auth/path.ts'
+import { formatPath, isWithin, nameOf, parentOf, parsePath, root, type StoragePath } from '../../../auth/path.ts'
 import { commitStep, type JobEntry, type NewJobEntry } from '../../../db/jobs/entries.ts'
 import { fitsKept, hasKept, type KeptPath } from '../../../db/kept-files.ts'
 import { AppError } from '../../../errors.ts'
@@ -84,10 +84,14 @@ async function keepAgain(run: JobRun, tally: Tally, entry: JobEntry): Promise<Ne
 }
 
 /** Returns where a file of the original is below it. */
-export function keptPathOf({ sources }: JobRun, { path }: ReadLocation): KeptPath {
+export function keptPathOf(run: JobRun, { path }: ReadLocation): KeptPath {
+  return { folder: pathBelow(run, parentOf(path)), name: nameOf(path) }
+}
+
+/** Returns the path of a folder of the original below the kept folder. */
+function pathBelow({ sources }: JobRun, folder: StoragePath): string {
   const top = sources[0]?.path ?? root
-  const folder = parentOf(path)
-  return { folder: isWithin(folder, top) ? folder.slice(top === root ? 0 : top.length + 1) : '', name: nameOf(path) }
+  return isWithin(folder, top) ? folder.slice(top === root ? 0 : top.length + 1) : ''
 }
 
 /** Works on a folder of the original page by page. Its folders become entries of the job. */
@@ -117,7 +121,7 @@ interface KeptFolder {
 async function open(run: JobRun, entry: JobEntry): Promise<KeptFolder> {
   requireDepth(entry.depth)
   const original = sourceAt(run, entry)
-  const folder = original.path.slice(run.sources[0]?.path === '' ? 0 : (run.sources[0]?.path.length ?? 0) + 1)
+  const folder = pathBelow(run, original.path)
   const copies = run.sources.slice(1)
   const max = Math.floor(maxKept / copies.length)
   const opened = copies.map(async copy => {

@@ -10,6 +10,7 @@ import { keepsVersions, removeTree } from '../remove.ts'
 import {
   type FileWork,
   findingOf,
+  latestFirst,
   locationsAt,
   nameOfSide,
   providersOf,
@@ -133,7 +134,7 @@ export async function keepLost(work: FileWork): Promise<void> {
     if (await hasKept(run.db, run.keptFolders, 2)) await forgetKept(run.db, run.keptFolders, path)
     return report(work, original, { ...missing, message: `${message} All of its copies are gone, too.` })
   }
-  const latest = rows.toSorted((a, b) => b.checkedAt.getTime() - a.checkedAt.getTime())[0]
+  const [latest] = latestFirst(rows)
   const sha256 = original.known?.sha256 ?? latest?.sha256
   if (!sha256) return
   const good = await goodCopy(work, sha256)

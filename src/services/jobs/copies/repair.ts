@@ -6,7 +6,9 @@ import type { CopyFinding } from '../../../db/schema.ts'
 import { AppError } from '../../../errors.ts'
 import { allDone } from '../../../lib/limiter.ts'
 import { isSameVersion } from '../../../storage/content-tracker.ts'
+import type { ReadLocation } from '../../../storage/read-location.ts'
 import type { CheckedEntry } from '../../../storage/validate-entry.ts'
+import type { WriteLocation } from '../../../storage/write-location.ts'
 import { statOrNull, taken } from '../../files/conflict.ts'
 import { copyFile } from '../../files/copying.ts'
 import { type JobRun, passingBytes, sourceAt, type Tally, withTally, writable } from '../job-run.ts'
@@ -14,6 +16,7 @@ import { readWhole } from '../reading.ts'
 import { keepsVersions } from '../remove.ts'
 import { checkOf, locationsAt, providersOf } from './file-work.ts'
 import { keptPathOf } from './keep.ts'
+import { requireUnchanged } from './keep-file.ts'
 
 /** The number of repairs between two commits. */
 const repairsAtOnce = 20
@@ -85,26 +88,22 @@ function isPlanned(existing: CheckedEntry, { seen }: CopyFinding): boolean {
   return isSameVersion({ ...seen, modifiedAt }, existing)
 }
 
-async function hasContent(run: JobRun, location: Parameters<typeof readWhole>[1], sha256: Buffer): Promise<boolean> {
+async function hasContent(run: JobRun, location: ReadLocation, sha256: Buffer): Promise<boolean> {
   const read = await readWhole(run, location)
   return read?.sha256.equals(sha256) === true
 }
 
+interface Restoration {
+  from: ReadLocation
+  to: WriteLocation
+  /** The damaged file as it was seen; null if there was none. */
+  existing: CheckedEntry | null
+  /** Of the good content. */
+  sha256: Buffer
+}
+
 /** Writes the good content. What it replaces becomes a version. Returns null if a file has appeared meanwhile. */
-async function restore(
-  run: JobRun,
-  {
-    from,
-    to,
-    existing,
-    sha256,
-  }: {
-    from: Parameters<typeof copyFile>[0]
-    to: Parameters<typeof copyFile>[2]
-    existing: CheckedEntry | null
-    sha256: Buffer
-  },
-): Promise<CheckedEntry | null> {
+async function restore(run: JobRun, { from, to, existing, sha256 }: Restoration): Promise<CheckedEntry | null> {
   const { signal } = run
   const good = await from.stat(signal)
   const onBytes = passingBytes(run, from, to)
@@ -112,13 +111,7 @@ async function restore(
     if (!passed?.equals(sha256)) {
       throw new AppError('DAMAGED', `"/${from.path}" no longer has the good content, so nothing was restored from it.`)
     }
-    const now = existing && (await statOrNull(to, signal))
-    if (existing && !(now && isSameVersion(existing, now))) {
-      throw new AppError(
-        'PRECONDITION_FAILED',
-        `"/${to.path}" was changed while it was repaired, so it stays as it is.`,
-      )
-    }
+    await requireUnchanged(run, { location: to, file: existing })
   }
   const copied = await copyFile(from, good, to, { overwrite: existing !== null, signal, onBytes, verify })
   return copied === taken ? null : copied.copy

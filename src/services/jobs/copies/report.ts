@@ -9,7 +9,8 @@ export type CheckedLocation = StoredLocation & LocationCheck
 
 type ReportedJob = Pick<JobRecord, 'sources' | 'checks'>
 
-const nothing: LocationCheck = {
+/** The counts before the first step. */
+export const noCounts: LocationCheck = {
   readFiles: 0,
   readBytes: 0,
   copiedFiles: 0,
@@ -22,7 +23,7 @@ const nothing: LocationCheck = {
 
 /** Returns what was done in the folder, and then in its copies. */
 export function toChecks({ sources, checks }: Pick<ReportedJob, 'sources' | 'checks'>): CheckedLocation[] {
-  return sources.map((location, source) => ({ ...nothing, ...checks?.[source], ...formatted(location) }))
+  return sources.map((location, source) => ({ ...noCounts, ...checks?.[source], ...formatted(location) }))
 }
 
 function formatted({ providerId, path }: StoredLocation): StoredLocation {
