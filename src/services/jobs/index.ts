@@ -323,10 +323,10 @@ function requireComplete(input: NewJobInput): void {
 
 /** @throws INVALID_INPUT */
 function requireCopies({ kind, sources, permanent, dryRun, keeping }: NewJobInput): void {
-  if (kind !== 'KEEP_COPIES' || !keeping) {
-    if (kind !== 'KEEP_COPIES' && !keeping) return
+  if ((kind === 'KEEP_COPIES') !== (keeping != null)) {
     throw new AppError('INVALID_INPUT', '"repair" and "recheckDays" are only for the kind KEEP_COPIES.')
   }
+  if (!keeping) return
   const count = sources.length - 1
   if (count < 1 || count > maxCopies) {
     throw new AppError(

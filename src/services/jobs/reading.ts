@@ -53,7 +53,7 @@ export async function noteRead(
 }
 
 /** Returns whether a later write cannot leave the version as it is, as within the same second where times have no fractions. */
-export function isSettled({
+function isSettled({
   etag,
   contentTag,
   modifiedAt,
