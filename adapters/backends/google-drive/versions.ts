@@ -27,7 +27,7 @@ const fields = 'id,modifiedTime,size,md5Checksum,mimeType'
 type Revision = drive_v3.Schema$Revision & { id: string }
 
 export function fileVersions({ files, ids }: Tree): NativeVersions {
-  /** Revisions have no parameters for shared drives. */
+  /** Requests for revisions do not take the parameters `common`, which those for files need at shared drives. */
   async function send<T>(request: ApiRequest) {
     try {
       return await files.api.request<T>(request)
@@ -41,7 +41,7 @@ export function fileVersions({ files, ids }: Tree): NativeVersions {
     return found && !isFolder(found.file) && !isDoc(found.file) ? found.file : undefined
   }
 
-  /** Drive returns the oldest first, and has no other order. */
+  /** Returns the newest first. Drive returns the oldest first, and has no other order. */
   async function revisionsOf(file: DriveFile, signal: AbortSignal): Promise<Revision[]> {
     const all: Revision[] = []
     let pageToken: string | undefined

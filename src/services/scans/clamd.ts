@@ -21,7 +21,7 @@ export class ScanFailure extends Error {
   override name = 'ScanFailure'
   /** The content is longer than the StreamMaxLength of clamd. */
   readonly isTooLong: boolean
-  /** clamd did not say that the content is too long: it may have been restarted. */
+  /** `isTooLong` is a guess: clamd closed the connection without an answer, as it also does when it is restarted. */
   readonly isGuess: boolean
 
   constructor(message: string, options: { isTooLong?: boolean; isGuess?: boolean; cause?: unknown } = {}) {
@@ -186,8 +186,8 @@ export class ClamdScan implements Disposable {
   }
 
   /**
-   * Returns whether clamd has closed the connection in the middle of the content, and still responds. The content is then probably too
-   * long for it: the answer that says so is lost if the connection is reset before it is read.
+   * Returns whether clamd has closed the connection in the middle of the content, and still responds to other connections. The content is
+   * then probably too long: clamd says so before it closes, but a reset connection loses what was not read yet.
    */
   async #isCut(error: unknown): Promise<boolean> {
     const { code } = Object(error instanceof ScanFailure ? error.cause : null)
