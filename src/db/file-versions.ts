@@ -6,9 +6,9 @@ import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { StoragePath } from '../auth/path.ts'
 import { claimRows, dueRows, isAnyDue, secondsFromNow } from './claims.ts'
 import type { Database } from './client.ts'
-import { isActiveHold, isOfPath } from './entry-holds.ts'
+import { isActiveHold } from './entry-holds.ts'
 import { isAtAny, isWithinPath, restoredPath, storedPath } from './entry-paths.ts'
-import { timeOrderedId } from './object-locks.ts'
+import { isLockOf, timeOrderedId } from './object-locks.ts'
 import type { FileVersionState, Schema } from './schema.ts'
 
 export interface EarlierVersion {
@@ -33,15 +33,15 @@ type NewEarlierVersion = Pick<EarlierVersion, 'id' | 'providerId' | 'path' | 'us
 export type VersionContent = Pick<EarlierVersion, 'size' | 'modifiedAt' | 'etag'>
 type At = Pick<EarlierVersion, 'providerId' | 'path'>
 
-/** Selects the locks of the content of a version. */
-const isLocking = sql<SqlBool>`(entry_holds.version_id = file_versions.id and ${isActiveHold})`
-/** Selects the holds on the path of a version or on a folder around it. */
-const isHoldingPath = sql<SqlBool>`(entry_holds.provider_id = file_versions.provider_id and entry_holds.object_lock is null
+/** Selects the active locks of a version. */
+const isLockOfVersion = sql<SqlBool>`(entry_holds.version_id = file_versions.id and ${isActiveHold})`
+/** Selects the active holds on the path of a version or on a folder around it, without locks. */
+const isHoldOnPath = sql<SqlBool>`(entry_holds.provider_id = file_versions.provider_id and entry_holds.object_lock is null
   and starts_with(file_versions.path, entry_holds.path) and ${isActiveHold})`
 
 /** Versions on hold are not deleted, and do not expire. */
-const isLocked = sql<SqlBool>`exists (select from entry_holds where ${isLocking})`
-const isHeld = sql<SqlBool>`(${isLocked} or exists (select from entry_holds where ${isHoldingPath}))`
+const isLocked = sql<SqlBool>`exists (select from entry_holds where ${isLockOfVersion})`
+const isHeld = sql<SqlBool>`(${isLocked} or exists (select from entry_holds where ${isHoldOnPath}))`
 
 /** A change that has not been renewed for this time counts as interrupted. */
 const leaseEnd = secondsFromNow(2 * 60)
@@ -82,7 +82,7 @@ export async function insertVersion(db: Database, version: NewEarlierVersion, da
         sql`select ${timeOrderedId}, workspace_id, entry_holds.provider_id, entry_holds.path, reason, held_until, entry_holds.user_id,
             created_at, released_at, object_lock, version.id
           from entry_holds cross join version
-          where entry_holds.provider_id = ${version.providerId} and ${isLockingObject(path)} and ${isActiveHold}`,
+          where ${isLockOf({ ...version, versionId: null })} and ${isActiveHold}`,
       ),
     )
     .selectFrom('version')
@@ -91,15 +91,9 @@ export async function insertVersion(db: Database, version: NewEarlierVersion, da
   return toVersion(row)
 }
 
-/** Selects the locks of the object at a path. */
-function isLockingObject(path: string) {
-  return sql<SqlBool>`(left(entry_holds.path, 400) collate "C" = left(${path}, 400) and entry_holds.path = ${path}
-    and entry_holds.object_lock is not null and ${isOfPath} and entry_holds.released_at is null)`
-}
-
 /**
  * Lists a version, which is in the reserved folder now, unless somebody has removed it by now. The locks of the object of which the version
- * has copies end at the path. Of the versions with its path, removes the oldest ones, but none on hold.
+ * has copies no longer hold for the path. Of the versions with its path, removes the oldest ones, but none on hold.
  * @param count the maximum number of versions of a file; null to remove none
  * @param endsLocks false if nobody knows whether the file was replaced: then its locks hold for the path, too
  * @returns false if the row of the version is gone: it was restored, or another server has taken it for one that never got there
@@ -118,7 +112,7 @@ export async function markKept(
       returning id
     ), ended as (
       delete from entry_holds
-      where ${endsLocks}::boolean and provider_id = ${providerId} and ${isLockingObject(storedPath(path))}
+      where ${endsLocks}::boolean and ${isLockOf({ providerId, path, versionId: null })} and released_at is null
         and exists (select from kept join entry_holds copied on copied.version_id = kept.id
           where copied.created_at = entry_holds.created_at)
     ), removed as (
@@ -182,7 +176,7 @@ export async function postponeVersion(db: Database, { id, state }: EarlierVersio
 export async function postponeHeldVersion(db: Database, { id }: EarlierVersion): Promise<void> {
   const nextLook = sql<Date>`coalesce((
     select case when bool_or(held_until is null) then now() + interval '1 day' else max(held_until) end
-    from entry_holds where ${isLocking} or ${isHoldingPath}), now())`
+    from entry_holds where ${isLockOfVersion} or ${isHoldOnPath}), now())`
   await db
     .updateTable('file_versions')
     .set({ due_at: nextLook })

@@ -1,6 +1,7 @@
 /**
- * The locks of objects (S3 Object Lock): holds of the content of one file. While the file is at its path, they hold for the path. When it is
- * replaced or deleted and its content stays as a version, they hold for that: see `insertVersion` and `markKept`.
+ * The locks of objects, as S3 Object Lock names them. A lock is a hold of the content of one file. While the content is at its path, the lock
+ * holds for the path. When the file is replaced or deleted, its content becomes a version, and the lock then holds for that version: see
+ * `insertVersion` and `markKept`.
  */
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { timeOrderedIds } from '../auth/id.ts'
@@ -35,15 +36,25 @@ const nextId = timeOrderedIds()
 /** Ended locks that one statement deletes. */
 const sweepSize = 5000
 
-function isOf({ providerId, path, versionId }: LockedObject): RawBuilder<SqlBool> {
+/** Selects the locks of an object, also those that have ended. Names the table, for statements that read others, too. */
+export function isLockOf({ providerId, path, versionId }: LockedObject): RawBuilder<SqlBool> {
+  const stored = storedPath(path)
   const isThere =
-    versionId === null ? sql`(${isAtAny([storedPath(path)])} and ${isOfPath})` : sql`version_id = ${versionId}`
-  return sql<SqlBool>`provider_id = ${providerId} and object_lock is not null and ${isThere} and ${isActiveHold}`
+    versionId === null
+      ? sql`${isOfPath} and left(entry_holds.path, 400) collate "C" = left(${stored}, 400) and entry_holds.path = ${stored}`
+      : sql`entry_holds.version_id = ${versionId}`
+  return sql<SqlBool>`(entry_holds.provider_id = ${providerId} and entry_holds.object_lock is not null and ${isThere})`
 }
 
 /** Returns the active locks of an object. */
 export async function findObjectLocks(db: Database, object: LockedObject): Promise<EntryHold[]> {
-  const rows = await db.selectFrom('entry_holds').selectAll().where(isOf(object)).orderBy('id').execute()
+  const rows = await db
+    .selectFrom('entry_holds')
+    .selectAll()
+    .where(isLockOf(object))
+    .where(isActiveHold)
+    .orderBy('id')
+    .execute()
   return rows.map(toHold)
 }
 
@@ -83,8 +94,11 @@ export async function setObjectLock(
           .where('state', '=', 'KEEPING')
           .execute()
   for (const id of [versionId, ...keeping.map(row => row.id)]) {
-    const earlier = isOf({ ...object, versionId: id })
-    if (kinds.length > 0) await db.deleteFrom('entry_holds').where(earlier).where('object_lock', 'in', kinds).execute()
+    const earlier = db
+      .deleteFrom('entry_holds')
+      .where(isLockOf({ ...object, versionId: id }))
+      .where(isActiveHold)
+    if (kinds.length > 0) await earlier.where('object_lock', 'in', kinds).execute()
     if (lock) await insertHold(db, { ...lock, id: nextId(new Date()) }, id)
   }
   // A version does not expire before its lock ends, and is looked at again then.
