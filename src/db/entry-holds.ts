@@ -69,8 +69,9 @@ export async function findChangeFlags(db: Database, providerId: string): Promise
       sql<boolean>`exists (select from entry_locks where provider_id = ${providerId} and expires_at > now())`.as(
         'has_locks',
       ),
-      sql<boolean>`exists (select from entry_holds where provider_id = ${providerId} and ${isActiveHold})
-        or exists (select from object_lock_settings where provider_id = ${providerId})`.as('has_holds'),
+      sql<boolean>`exists (select from entry_holds where provider_id = ${providerId} and ${isActiveHold})`.as(
+        'has_holds',
+      ),
       eb =>
         eb
           .selectFrom('object_lock_settings')
@@ -86,7 +87,8 @@ export async function findChangeFlags(db: Database, providerId: string): Promise
   if (!row) return null
   const versions = { versionCount: row.version_count, versionDays: row.version_days }
   const objectLock = row.object_lock && { retention: toRetention(row.object_lock) }
-  return { version: toVersion(row), hasLocks: row.has_locks, hasHolds: row.has_holds, versions, objectLock }
+  const hasHolds = row.has_holds || objectLock !== null
+  return { version: toVersion(row), hasLocks: row.has_locks, hasHolds, versions, objectLock }
 }
 
 function toRetention({ mode, days }: { mode: RetentionMode | null; days: number | null }) {
