@@ -1,5 +1,5 @@
 /** Changes of the known contents of files through this server: see `content-checksums.ts`. */
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { StoragePath } from '../auth/path.ts'
 import { maxCataloguePath } from './catalogue/entries.ts'
 import type { Database } from './client.ts'
@@ -46,45 +46,40 @@ export async function storeWritten(db: Database, contents: readonly WrittenConte
   })
 }
 
-/** Forgets files, but nothing below their paths. */
-export async function forgetFiles(db: Database, files: readonly FileAt[]): Promise<void> {
-  await sql`
+/** The SQL that forgets files, but nothing below their paths. */
+function deletionOfFiles(files: readonly FileAt[]): RawBuilder<unknown> {
+  return sql`
     delete from content_checksums k using unnest(${files.map(({ providerId }) => providerId)}::uuid[],
       ${files.map(({ path }) => path)}::text[]) as f (provider_id, path)
-    where k.provider_id = f.provider_id and k.path = f.path`.execute(db)
+    where k.provider_id = f.provider_id and k.path = f.path`
+}
+
+/** The SQL that forgets a file, or a folder with everything below it. */
+function deletionOfTree({ providerId, path }: FileAt): RawBuilder<unknown> {
+  return sql`delete from content_checksums where provider_id = ${providerId} and ${isIn(sql`path`, path)}`
+}
+
+/** Forgets files, but nothing below their paths. */
+export async function forgetFiles(db: Database, files: readonly FileAt[]): Promise<void> {
+  await deletionOfFiles(files).execute(db)
 }
 
 /** As `forgetFiles`, for files that are deleted through this server, so that they are no damage of an original. */
 export async function forgetDeletedFiles(db: Database, files: readonly FileAt[]): Promise<void> {
-  await sql`
-    with noted as (${noteDeletedFiles(files)})
-    delete from content_checksums k using unnest(${files.map(({ providerId }) => providerId)}::uuid[],
-      ${files.map(({ path }) => path)}::text[]) as f (provider_id, path)
-    where k.provider_id = f.provider_id and k.path = f.path`.execute(db)
-}
-
-/** Forgets a file, or a folder with everything below it. */
-async function forgetTree(db: Database, { providerId, path }: FileAt): Promise<void> {
-  await sql`
-    delete from content_checksums where provider_id = ${providerId} and ${isIn(sql`path`, path)}`.execute(db)
+  await sql`with noted as (${noteDeletedFiles(files)}) ${deletionOfFiles(files)}`.execute(db)
 }
 
 /** As `forgetDeletedFiles`, for a file or a folder with everything below it. */
 export async function forgetDeletedTree(db: Database, at: FileAt): Promise<void> {
-  await sql`
-    with noted as (${noteDeletedTree(at)})
-    delete from content_checksums where provider_id = ${at.providerId} and ${isIn(sql`path`, at.path)}`.execute(db)
+  await sql`with noted as (${noteDeletedTree(at)}) ${deletionOfTree(at)}`.execute(db)
 }
 
 /** Moves the known contents of a file, or of everything in a folder, to a new path. Forgets those that were there. */
 export async function moveTree(db: Database, from: FileAt, to: StoragePath): Promise<void> {
   await db.transaction().execute(async trx => {
-    await forgetTree(trx, { providerId: from.providerId, path: to })
+    await deletionOfTree({ providerId: from.providerId, path: to }).execute(trx)
     await sql`
-      with noted as (${noteDeletedTree(from)}), moved as (
-        delete from content_checksums where provider_id = ${from.providerId} and ${isIn(sql`path`, from.path)}
-        returning *
-      )
+      with noted as (${noteDeletedTree(from)}), moved as (${deletionOfTree(from)} returning *)
       insert into content_checksums (provider_id, path, size, modified_at, etag, content_tag, sha256, read_at)
       select provider_id, ${to}::text || substr(path, length(${from.path}::text) + 1), size, modified_at, etag, content_tag, sha256,
         read_at
