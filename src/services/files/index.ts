@@ -37,6 +37,7 @@ import {
 } from './links.ts'
 import { cursorCodec, type EntryPage, entryPages, listPage } from './list.ts'
 import * as transfer from './transfer.ts'
+import type { TrashBin } from './trash-bin.ts'
 import { conditionFailed, type UploadInput, upload } from './upload.ts'
 
 export {
@@ -76,7 +77,7 @@ export function createFiles(options: {
   audit: Audit
   reservations: Reservations
   folderJobs: transfer.FolderJobs
-  trash: transfer.TrashBin
+  trash: TrashBin
   entryMetadata: EntryMetadata
   folders: FolderChanges
   scans: UploadScans

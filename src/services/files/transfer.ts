@@ -1,6 +1,6 @@
 /**
  * Renames, moves and copies. Both locations are authorized before either is looked up. A job works on the content of folders: the services
- * of jobs implement `FolderJobs`, and those of the trash `TrashBin`, because both use the services of files.
+ * of jobs implement `FolderJobs`, because they use the services of files.
  */
 import { type Asked, authorize, type GrantsOf, needs } from '../../auth/needs.ts'
 import { formatPath, isWithin, nameOf, root, type StoragePath } from '../../auth/path.ts'
@@ -18,6 +18,7 @@ import type { EntryMetadata } from '../entry-metadata/properties.ts'
 import { type ConflictBehavior, resolveConflict, statOrNull, type Taken, taken, unlessTaken } from './conflict.ts'
 import { copyAndDelete, copyFile, deleteFile, isSameObject, requireOutside } from './copying.ts'
 import { entryAt, type FileEntry, siblingOf } from './entry.ts'
+import type { TrashBin } from './trash-bin.ts'
 import { children } from './tree.ts'
 
 export type RenameInput = Asked<typeof needs.rename> & Pick<TransferOptions, 'conflict'>
@@ -374,32 +375,4 @@ function explainNotEmpty(error: unknown): never {
     throw new AppError('NOT_EMPTY', 'The folder is not empty: give "recursive: true" to delete everything in it.')
   }
   throw error
-}
-
-export interface PutOptions {
-  signal: AbortSignal
-  /** The job that deletes the entry; null for a request, which never copies a whole folder. */
-  jobId: string | null
-}
-
-/** The trash, as services that delete use it. */
-export interface TrashBin {
-  /** Returns whether deleted entries of a provider go to its trash. */
-  isOn(location: WriteLocation): Promise<boolean>
-  /**
-   * Moves an entry with everything below it to the trash of its provider.
-   * @returns the item; OFF if the provider has no trash, so that the caller deletes the entry; NEEDS_JOB for a folder that has
-   * to be copied file by file
-   * @throws COPY_ONLY, PRECONDITION_FAILED if the entry changes meanwhile, and as the back ends
-   */
-  put(location: WriteLocation, entry: CheckedEntry, options: PutOptions): Promise<TrashItem | 'OFF' | 'NEEDS_JOB'>
-  /**
-   * Moves an item back to where it was, for a job. A file replaces the one that is there, and a folder is added to the one that is there.
-   * Files that are replaced become versions or, without these, go to the trash.
-   * @param options.isRepeated whether an earlier attempt of the job may have begun
-   * @throws NOT_FOUND if it is not in the trash any more; PRECONDITION_FAILED if nothing would keep what it replaces; and as the back ends
-   */
-  restore(id: string, location: WriteLocation, options: { isRepeated: boolean; signal: AbortSignal }): Promise<void>
-  /** Returns the item of a job with one source; null if it has none. */
-  itemOfJob(jobId: string): Promise<TrashItem | null>
 }

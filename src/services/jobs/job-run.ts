@@ -10,7 +10,7 @@ import { AppError, reasons, toAppError } from '../../errors.ts'
 import { type RetrySchedule, withRetries } from '../../lib/retry.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import { WriteLocation } from '../../storage/write-location.ts'
-import type { TrashBin } from '../files/transfer.ts'
+import type { TrashBin } from '../files/trash-bin.ts'
 import type { ProviderLimits } from './limits.ts'
 
 export interface JobRun extends RunId {

@@ -11,7 +11,7 @@ import { findItemOfJob, listTrash, removeTrash, type TrashItem } from '../../db/
 import type { Storage } from '../../storage/index.ts'
 import type { Audit } from '../audit/index.ts'
 import type { FileEntry } from '../files/entry.ts'
-import type { TrashBin } from '../files/transfer.ts'
+import type { TrashBin } from '../files/trash-bin.ts'
 import { parsePageSize } from '../input.ts'
 import { decodeIdCursor, encodeIdCursor } from '../paging.ts'
 import { factsOfItem, putInTrash, type RestoreInput, restoreForJob, restoreFromTrash } from './moves.ts'

@@ -36,7 +36,8 @@ import {
 import { sha256Of } from '../files/content.ts'
 import { copyAndDelete, deleteFile } from '../files/copying.ts'
 import { entryAt, type FileEntry } from '../files/entry.ts'
-import { openDestinations, type PutOptions, requireReplaceable, type TrashBin } from '../files/transfer.ts'
+import { openDestinations, requireReplaceable } from '../files/transfer.ts'
+import type { PutOptions, TrashBin } from '../files/trash-bin.ts'
 import { CursorCheck, requireDepth } from '../files/tree.ts'
 import {
   keepLease,
