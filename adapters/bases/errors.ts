@@ -21,6 +21,7 @@ export const notEmpty = () => new StorageError('NOT_EMPTY', 'The folder is not e
 export const intoItself = () => new StorageError('INVALID_PATH', 'A folder cannot be moved into itself.')
 export const rootIsFixed = () => new StorageError('INVALID_PATH', 'The root folder cannot be moved or deleted.')
 export const changed = () => new StorageError('PRECONDITION_FAILED', 'The file has changed since.')
+export const noVersion = (cause?: unknown) => new StorageError('NOT_FOUND', 'There is no such version.', { cause })
 export const uploadNotFound = (cause?: unknown) =>
   new StorageError('NOT_FOUND', 'There is no such upload: begin again.', { cause })
 

@@ -2,14 +2,8 @@
  * The revisions that Dropbox keeps of files, for 30 days or longer, as the plan of the account says. Dropbox deletes them by itself.
  * https://www.dropbox.com/developers/documentation/http/documentation#files-list_revisions
  */
-import {
-  type Call,
-  type NativeVersion,
-  type NativeVersions,
-  nameOf,
-  StorageError,
-  type StoragePath,
-} from '../../contract.ts'
+import { noVersion } from '../../bases/errors.ts'
+import { type Call, type NativeVersion, type NativeVersions, nameOf, type StoragePath } from '../../contract.ts'
 import type { FileMetadata } from './api.ts'
 import { toEntry } from './entry.ts'
 import { type DropboxFiles, means } from './files.ts'
@@ -47,7 +41,7 @@ export function fileVersions(files: DropboxFiles): NativeVersions {
       if (revision) return revision
       before = found?.has_more ? found.entries.at(-1)?.rev : undefined
     } while (before !== undefined)
-    throw new StorageError('NOT_FOUND', 'There is no such version.')
+    throw noVersion()
   }
 
   const entryOf = (path: StoragePath, metadata: FileMetadata) => {

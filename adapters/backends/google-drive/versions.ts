@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream'
 import type { drive_v3 } from '@googleapis/drive'
-import { hasCode, positionsOf, rangeHeader } from '../../bases/errors.ts'
+import { hasCode, noVersion, positionsOf, rangeHeader } from '../../bases/errors.ts'
 import {
   type ByteRange,
   type Call,
@@ -133,5 +133,3 @@ function entryOf(path: StoragePath, revision: Revision): Entry {
   const checksums = md5 ? { checksums: { md5 } } : {}
   return { name: nameOf(path), kind: 'file', ...factsOf(revision), mimeType: mimeType ?? null, ...checksums }
 }
-
-const noVersion = () => new StorageError('NOT_FOUND', 'There is no such version.')

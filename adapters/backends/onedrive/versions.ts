@@ -3,7 +3,7 @@
  * themselves. https://learn.microsoft.com/graph/api/driveitem-list-versions
  */
 import { Readable } from 'node:stream'
-import { notFound, positionsOf } from '../../bases/errors.ts'
+import { notFound, noVersion, positionsOf } from '../../bases/errors.ts'
 import {
   type Call,
   type Entry,
@@ -112,5 +112,3 @@ function factsOf(version: ItemVersion) {
 function entryOf(path: StoragePath, version: ItemVersion): Entry {
   return { name: nameOf(path), kind: 'file', ...factsOf(version), mimeType: null }
 }
-
-const noVersion = () => new StorageError('NOT_FOUND', 'There is no such version.')

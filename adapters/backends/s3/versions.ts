@@ -1,9 +1,8 @@
 /** The versions of a bucket with versioning (https://docs.aws.amazon.com/AmazonS3/latest/userguide/versioning-workflows.html). */
 import type { Readable } from 'node:stream'
-import { rangeHeader } from '../../bases/errors.ts'
+import { noVersion, rangeHeader } from '../../bases/errors.ts'
 import type { ObjectVersions } from '../../bases/objects/driver.ts'
 import { sizeOf } from '../../bases/objects/read.ts'
-import { noVersion } from '../../bases/objects/versions.ts'
 import type { NativeVersion } from '../../contract.ts'
 import type { Bucket } from './client.ts'
 import { copyObject } from './copy.ts'

@@ -1,6 +1,7 @@
 /** The versions that an object store keeps of objects that were replaced or deleted. */
 import type { ByteRange, Entry, NativeVersions, StoragePath } from '../../contract.ts'
-import { nameOf, StorageError } from '../../contract.ts'
+import { nameOf } from '../../contract.ts'
+import { noVersion } from '../errors.ts'
 import type { ObjectDriver, ObjectVersions } from './driver.ts'
 import { openObject } from './read.ts'
 
@@ -51,8 +52,4 @@ export function nativeVersions<Facts extends object>(
       if (path !== '') await versions.remove(keys.file(path), id, signal)
     },
   }
-}
-
-export function noVersion(cause?: unknown): StorageError {
-  return new StorageError('NOT_FOUND', 'There is no such version.', { cause })
 }
