@@ -1,5 +1,4 @@
 /** Writes a report of kept copies in the formats that people file. */
-import { formatPath, parsePath } from '../../auth/path.ts'
 import type { ReportFinding } from '../../services/jobs/copies/report.ts'
 import type { CopyReportContent } from '../../services/jobs/copies/reports.ts'
 
@@ -74,7 +73,7 @@ async function* writeText({
   yield `Files are read again after ${keeping?.recheckDays} days. Repair is ${keeping?.repair ? 'on' : 'off'}.\n\n`
   for (const [source, each] of locations.entries()) {
     const { storage, providerId, path, readFiles, readBytes, copiedFiles, copiedBytes } = each
-    yield `${source === 0 ? 'Folder' : `Copy ${source}`}: ${line(`${storage ?? providerId}:${formatPath(parsePath(path))}`)}\n`
+    yield `${source === 0 ? 'Folder' : `Copy ${source}`}: ${line(`${storage ?? providerId}:${path}`)}\n`
     yield `  read ${readFiles} files (${readBytes} bytes), copied ${copiedFiles} files (${copiedBytes} bytes)\n`
     yield `  damaged ${each.damaged}, missing ${each.missing}, changed ${each.changed}, restored ${each.restored}\n`
   }

@@ -98,11 +98,9 @@ export function bypassesGovernance(headers: IncomingHttpHeaders): boolean {
   return String(headers['x-amz-bypass-governance-retention']).toLowerCase() === 'true'
 }
 
-const objectLockOfBucket = { selects: ['object-lock'] }
-
 export const getObjectLockConfiguration: S3Operation<BucketCall> = {
   method: 'GET',
-  ...objectLockOfBucket,
+  selects: ['object-lock'],
   async run({ services, request, reply, providerId }) {
     const settings = await services.objectLocks.settings(request.viewer, providerId)
     if (!settings) {
@@ -123,7 +121,7 @@ export const getObjectLockConfiguration: S3Operation<BucketCall> = {
 /** Switches Object Lock on. A bucket without earlier versions cannot have it, as in S3. */
 export const putObjectLockConfiguration: S3Operation<BucketCall> = {
   method: 'PUT',
-  ...objectLockOfBucket,
+  selects: ['object-lock'],
   audit: 'PROVIDER_UPDATE',
   authorize({ request, providerId }) {
     authorize(request.viewer, needs.manageProvider, { id: providerId })
