@@ -140,8 +140,7 @@ function clientWithTimeout(timeout: number | null): typeof pg.Client {
   }
 }
 
-/** PostgreSQL's condition names, Appendix A. */
-/** @param index the unique index. Default: any */
+/** The names of these conditions are PostgreSQL's, in Appendix A. @param index the unique index. Default: any */
 export function isUniqueViolation(error: unknown, index?: string): boolean {
   if (!(error instanceof pg.DatabaseError) || error.code !== '23505') return false
   return index === undefined || error.constraint === index

@@ -902,8 +902,8 @@ interface JobTable extends CreatorColumns {
  * SOURCE: as the job names it, not looked up yet. FILE: a single file. FOLDER: its content has to be listed. EXTRA: it has to
  * be deleted at the target. LISTED: a folder that is deleted once everything below it is. KEPT: such a folder that is not
  * empty, because something in it failed or was skipped; only a retry works on it again. COPIED: a file that an atomic job
- * has copied. The steps of a RESTORE are LISTED until they are carried out, and KEPT after a dry run. So are the repairs of a KEEP_COPIES,
- * which are KEPT afterwards, too, for its report.
+ * has copied. The steps of a RESTORE are LISTED until they are carried out, and KEPT after a dry run. The repairs of a
+ * KEEP_COPIES are LISTED until they are carried out, and KEPT afterwards for its report.
  */
 export type JobEntryState = 'SOURCE' | 'FILE' | 'FOLDER' | 'EXTRA' | 'LISTED' | 'KEPT' | 'COPIED'
 

@@ -26,7 +26,10 @@ export async function listFailures(
   return query.where('reason', 'is not', null).orderBy('id').limit(page.limit).$narrowType<JobFailure>().execute()
 }
 
-/** What a KEEP_COPIES has done stays as it is. Lets the job work on what failed, and on the folders that are left because something in them failed. */
+/**
+ * Lets the job work on what failed, and on the folders that are left because something in them failed. What a KEEP_COPIES has repaired stays
+ * in its report.
+ */
 export async function retryEntries(db: Database, jobId: string): Promise<void> {
   await sql`
     update job_entries set reason = null, message = null, has_failed = false, is_started = true,

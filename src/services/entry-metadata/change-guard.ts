@@ -92,7 +92,7 @@ export function createEntryGuard(options: { db: Database; memory: RightsMemory; 
     { path, isTree, keepsContent }: GuardedChange,
     versions: VersionSettings,
   ): Promise<void> {
-    // The lock of an object is one of its content, which the change does not take away.
+    // The lock of an object holds for its content, which stays if the change keeps it as a version.
     const ofObjects = !keepsContent?.(versions)
     const around = (await holdsAround(providerId, path)).find(({ objectLock }) => ofObjects || objectLock === null)
     const hold = around ?? (isTree ? await findHoldWithin(db, { providerId, path }, { ofObjects }) : null)

@@ -106,7 +106,10 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
     })
   }
 
-  /** A lock without an object would hold for a path, and for the folders around it. @throws NOT_FOUND after it has ended such a lock */
+  /**
+   * Requires that an object still exists. Ends the locks of one that is gone, because they would hold for its path and the folders around it.
+   * @throws NOT_FOUND after it has ended them
+   */
   async function requireStillThere(
     viewer: Viewer | null,
     input: ObjectInput,
@@ -249,9 +252,7 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
       }
     },
 
-    /**
-     * Refuses locks that the viewer may not give. @throws INVALID_INPUT, as `authorize`
-     */
+    /** Refuses locks that the viewer may not give. @throws INVALID_INPUT, as `authorize` */
     async requireMayLock(viewer: Viewer | null, input: LocationInput, asked: ObjectLock): Promise<void> {
       authorize(viewer, needs.hold, input)
       await requireSettings(input.providerId)
@@ -271,8 +272,10 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
       store: () => Promise<FileEntry>,
       { signal, isRepeated = false }: { signal: AbortSignal; isRepeated?: boolean },
     ): Promise<FileEntry> {
-      if (asked) authorize(viewer, needs.hold, input)
-      if (asked) await requireSettings(input.providerId)
+      if (asked) {
+        authorize(viewer, needs.hold, input)
+        await requireSettings(input.providerId)
+      }
       const stored = await store()
       const settings = await guard.objectLockSettings(input.providerId)
       if (!settings) return stored
