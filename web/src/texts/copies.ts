@@ -22,7 +22,6 @@ export const texts = {
   lastCheck: 'Last check',
   checked: (where: string, state: string) => `${where}: ${state}`,
   intact: 'nothing found',
-  notChecked: 'Not checked yet',
   damaged: (count: number) => `${count} damaged`,
   missing: (count: number) => `${count} missing`,
   changed: (count: number) => `${count} changed in the copy`,

@@ -7,7 +7,7 @@ export const texts = {
   sample: 'Files of the whole team',
   shape: 'Radius and elevation',
   buttons: 'Buttons',
-  states: { rest: 'At rest', pending: 'Pending', disabled: 'Disabled' },
+  states: { pending: 'Pending', disabled: 'Disabled' },
   variants: { default: 'Default', primary: 'Primary', danger: 'Danger', quiet: 'Quiet' },
   fields: 'Fields',
   name: 'Name',

@@ -46,7 +46,6 @@ import {
   Share2,
   Sun,
   Trash2,
-  Users,
   X,
 } from 'lucide'
 import { createElement } from 'react'
@@ -86,7 +85,6 @@ const shapes = {
   'new-folder': FolderPlus,
   pause: Pause,
   pencil: Pencil,
-  people: Users,
   photos: Images,
   play: Play,
   plus: Plus,
@@ -108,7 +106,7 @@ export type IconName = keyof typeof shapes
 
 export function Icon({ name }: { name: IconName }) {
   return (
-    <svg className={`icon icon-${name}`} viewBox="0 0 24 24" aria-hidden="true">
+    <svg className="icon" viewBox="0 0 24 24" aria-hidden="true">
       {shapes[name].map(([tag, attributes], index) => createElement(tag, { key: index, ...attributes }))}
     </svg>
   )
