@@ -1,10 +1,9 @@
 import { stowage } from '../../api/client.ts'
 import { Notifier, useNotified } from '../../lib/notifier.ts'
+import { saveBlob } from '../../lib/save-file.ts'
 
 /** Bytes. Collected parts of this size become blobs, which browsers can move from memory to the disk. */
 const partSize = 8 * 1024 * 1024
-/** Milliseconds after which the browser has surely begun to save a file. */
-const saveTime = 60_000
 
 /** One archive of several entries, which this page downloads and then saves. */
 export class ArchiveDownload {
@@ -39,9 +38,7 @@ export class ArchiveDownload {
   async run(onProgress: () => void): Promise<void> {
     try {
       const body = await stowage.files.archive({ ...this.#selection, signal: this.#controller.signal })
-      const url = URL.createObjectURL(await this.#collect(body, onProgress))
-      save(url, this.name)
-      setTimeout(() => URL.revokeObjectURL(url), saveTime)
+      saveBlob(await this.#collect(body, onProgress), this.name)
       this.state = 'done'
     } catch (error) {
       this.error = error
@@ -98,14 +95,6 @@ export function useDownloads(): readonly ArchiveDownload[] {
 
 /** The server limits the number of entries of an archive. */
 export const maxSelected = 1000
-
-/** Lets the browser save what an address serves. @param name empty to let the server choose it */
-export function save(url: string, name: string): void {
-  const link = document.createElement('a')
-  link.href = url
-  link.download = name
-  link.click()
-}
 
 /** Lets the browser save the response to a form. @param onFailed called if the response is not a download */
 export function saveByForm(url: string, fields: Readonly<Record<string, string>>, onFailed: () => void): void {

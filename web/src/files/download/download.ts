@@ -1,10 +1,11 @@
 /** Downloads: one file or folder by a link of the browser, and several as one archive, which the panel follows. */
 import { urlOf } from '../../api/client.ts'
 import { childPath, type StorageLocation } from '../../api/locations.ts'
+import { save } from '../../lib/save-file.ts'
 import { texts } from '../../texts/downloads.ts'
 import { notify, notifyError } from '../../ui/toasts.tsx'
 import { archiveTicket, type Entry, fileLink, folderLink } from '../operations.ts'
-import { ArchiveDownload, addDownload, maxSelected, save, saveByForm } from './archive-download.ts'
+import { ArchiveDownload, addDownload, maxSelected, saveByForm } from './archive-download.ts'
 
 /** Bytes. Browsers may keep a file that a page saves in memory, so they download larger ones themselves. */
 const maxInPage = 500_000_000

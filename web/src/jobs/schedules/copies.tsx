@@ -3,6 +3,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask, stowage } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
+import { saveBlob } from '../../lib/save-file.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/copies.ts'
 import { texts as jobTexts } from '../../texts/jobs.ts'
@@ -135,10 +136,5 @@ function ReportDialog({
 /** Saves the report of a job as a file. @throws StowageError */
 async function download(id: string, format: 'csv' | 'text'): Promise<void> {
   const response = await stowage.copies.report(id, format)
-  const url = URL.createObjectURL(await response.blob())
-  const link = document.createElement('a')
-  link.href = url
-  link.download = `report-${id}.${format === 'csv' ? 'csv' : 'txt'}`
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(url), 60_000)
+  saveBlob(await response.blob(), `report-${id}.${format === 'csv' ? 'csv' : 'txt'}`)
 }

@@ -2,6 +2,7 @@
 
 import { ask } from '../../api/client.ts'
 import { graphql, type ResultOf, type VariablesOf } from '../../api/graphql.ts'
+import { saveBlob } from '../../lib/save-file.ts'
 
 const AuditEventsQuery = graphql(`
   query AuditEvents($first: Int!, $after: String, $filter: AuditEventFilter) {
@@ -92,11 +93,7 @@ export async function exportEvents(filter: AuditFilter, signal: AbortSignal): Pr
     after = page.pageInfo.endCursor
     hasMore = page.pageInfo.hasNextPage
   }
-  const url = URL.createObjectURL(new Blob([toCsv(events)], { type: 'text/csv' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = `audit-${new Date().toISOString().slice(0, 10)}.csv`
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(url), 60_000)
+  const content = new Blob([toCsv(events)], { type: 'text/csv' })
+  saveBlob(content, `audit-${new Date().toISOString().slice(0, 10)}.csv`)
   return { hasMore }
 }

@@ -1,0 +1,17 @@
+/** Milliseconds after which the browser has surely begun to save a file. */
+const saveTime = 60_000
+
+/** Lets the browser save what an address serves. @param name empty to let the server choose it */
+export function save(url: string, name: string): void {
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+}
+
+/** Lets the browser save a file that the page has in memory. */
+export function saveBlob(content: Blob, name: string): void {
+  const url = URL.createObjectURL(content)
+  save(url, name)
+  setTimeout(() => URL.revokeObjectURL(url), saveTime)
+}
