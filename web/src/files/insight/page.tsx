@@ -1,6 +1,6 @@
 /** Shows what takes up space: folders as a treemap, and the files that are worth a look. */
-import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import { Link, useLocation, useParams } from 'react-router'
 import { ancestors, nameOfPath, storageAt } from '../../api/locations.ts'
 import { texts } from '../../texts/insight.ts'
@@ -12,6 +12,7 @@ import { PageTitle } from '../../ui/page.tsx'
 import { ShowMore, usePages } from '../../ui/pages.tsx'
 import { folderHref, insightHref, pathOfHref } from '../addresses.ts'
 import { EntryList } from '../entry-list/list.tsx'
+import { useReload } from '../entry-list/use-reload.ts'
 import { useProviders } from '../listing.ts'
 import type { Provider } from '../operations.ts'
 import { Comparison } from './comparison.tsx'
@@ -22,8 +23,6 @@ import './insight.css'
 type List = Rank | 'DUPLICATES'
 
 const lists = (Object.keys(texts.lists) as List[]).map(value => ({ value, title: texts.lists[value] }))
-/** Milliseconds in which the catalogue follows a change. */
-const followTime = 2500
 
 export function InsightPage() {
   const { providerId } = useParams()
@@ -34,7 +33,7 @@ export function InsightPage() {
   const within: Within = providerId === undefined ? null : { providerId, path }
   const name = path === '/' ? (provider?.name ?? texts.allStorages) : nameOfPath(path)
   const [list, setList] = useState<List>('LARGEST')
-  const reload = useReload()
+  const reload = useReload('insight')
   return (
     <main className="page insight">
       <PageTitle>{texts.title(name)}</PageTitle>
@@ -50,21 +49,6 @@ export function InsightPage() {
       </section>
     </main>
   )
-}
-
-/** Returns a function that reads everything again when the catalogue has followed a change. */
-function useReload(): () => void {
-  const client = useQueryClient()
-  const [hasChanged, setChanged] = useState(false)
-  useEffect(() => {
-    if (!hasChanged) return
-    const timer = setTimeout(() => {
-      setChanged(false)
-      void client.invalidateQueries({ queryKey: ['insight'] })
-    }, followTime)
-    return () => clearTimeout(timer)
-  }, [hasChanged, client])
-  return () => setChanged(true)
 }
 
 function Trail({ provider, path }: { provider: Provider | undefined; path: string }) {

@@ -1,6 +1,4 @@
 /** The files of all storages that were changed last, and those that the person opened last in this browser. */
-import { useQueryClient } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
 import { Link } from 'react-router'
 import { useSession } from '../../api/session.ts'
 import { texts } from '../../texts/home.tsx'
@@ -10,6 +8,7 @@ import { LoadState } from '../../ui/loading.tsx'
 import { PageHead } from '../../ui/page.tsx'
 import { entryHref } from '../addresses.ts'
 import { EntryList } from '../entry-list/list.tsx'
+import { useReload } from '../entry-list/use-reload.ts'
 import { kindOf } from '../kinds.ts'
 import { useProviders } from '../listing.ts'
 import { useRecentFiles } from '../tree/recent-files.ts'
@@ -17,21 +16,10 @@ import { useNewestFiles } from './operations.ts'
 import './recent.css'
 
 const count = 50
-/** Milliseconds in which the catalogue follows a change. */
-const followTime = 2500
 
 export function RecentPage() {
-  const client = useQueryClient()
   const query = useNewestFiles(count)
-  const [hasChanged, setChanged] = useState(false)
-  useEffect(() => {
-    if (!hasChanged) return
-    const timer = setTimeout(() => {
-      setChanged(false)
-      void client.invalidateQueries({ queryKey: ['newest'] })
-    }, followTime)
-    return () => clearTimeout(timer)
-  }, [hasChanged, client])
+  const reload = useReload('newest')
   const { data } = query
   return (
     <main className="page">
@@ -48,7 +36,7 @@ export function RecentPage() {
       {data && data.length > 0 && (
         <section>
           <h2>{texts.changed}</h2>
-          <EntryList label={texts.changed} entries={data} onChanged={() => setChanged(true)} />
+          <EntryList label={texts.changed} entries={data} onChanged={reload} />
         </section>
       )}
     </main>

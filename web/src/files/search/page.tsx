@@ -1,5 +1,4 @@
-import { useQueryClient } from '@tanstack/react-query'
-import { useEffect, useMemo, useState } from 'react'
+import { useMemo, useState } from 'react'
 import { useSearchParams } from 'react-router'
 import { texts } from '../../texts/search.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
@@ -8,6 +7,7 @@ import { Loading } from '../../ui/loading.tsx'
 import { PageTitle } from '../../ui/page.tsx'
 import { ShowMore, usePages } from '../../ui/pages.tsx'
 import { EntryList, type LocatedEntry } from '../entry-list/list.tsx'
+import { useReload } from '../entry-list/use-reload.ts'
 import { Chips } from './chips.tsx'
 import { coverageNotes } from './coverage.ts'
 import { filtersOf, inputOf, type SearchFilters } from './filters.ts'
@@ -16,8 +16,6 @@ import { search } from './operations.ts'
 import './page.css'
 
 const pageSize = 50
-/** Milliseconds in which the catalogue follows a change. */
-const followTime = 2500
 
 /** The results of the search that the address names. */
 export function SearchPage() {
@@ -45,21 +43,12 @@ function Beginning() {
 }
 
 function Results({ filters, text }: { filters: SearchFilters; text: string }) {
-  const client = useQueryClient()
   const [now] = useState(Date.now)
   const queryKey = ['search', 'results', filters, now]
   const { query, nodes } = usePages(queryKey, (after, signal) =>
     search(inputOf({ ...filters, text }, now), { first: pageSize, after }, signal),
   )
-  const [hasChanged, setChanged] = useState(false)
-  useEffect(() => {
-    if (!hasChanged) return
-    const timer = setTimeout(() => {
-      setChanged(false)
-      void client.invalidateQueries({ queryKey: ['search'] })
-    }, followTime)
-    return () => clearTimeout(timer)
-  }, [hasChanged, client])
+  const reload = useReload('search')
   const notes = coverageNotes(query.data?.pages[0]?.coverage ?? [])
   const entries = useMemo(
     () =>
@@ -97,7 +86,7 @@ function Results({ filters, text }: { filters: SearchFilters; text: string }) {
           label={texts.results}
           entries={entries}
           nameOf={({ name }) => <Highlighted text={name} query={text} />}
-          onChanged={() => setChanged(true)}
+          onChanged={reload}
         />
       )}
       <ShowMore query={query} className="more-results" />
