@@ -6,18 +6,14 @@ export function JobsLayout() {
   return (
     <main className="page rows-page">
       <nav className="tabs" aria-label={texts.jobs}>
-        <Tab to="/jobs">{texts.history}</Tab>
-        <Tab to="/jobs/schedules">{texts.schedules}</Tab>
+        <NavLink to="/jobs" end className="tab">
+          {texts.history}
+        </NavLink>
+        <NavLink to="/jobs/schedules" className="tab">
+          {texts.schedules}
+        </NavLink>
       </nav>
       <Outlet />
     </main>
-  )
-}
-
-function Tab({ to, children }: { to: string; children: string }) {
-  return (
-    <NavLink to={to} end className={({ isActive }) => `tab${isActive ? ' current' : ''}`}>
-      {children}
-    </NavLink>
   )
 }

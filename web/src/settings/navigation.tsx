@@ -57,7 +57,7 @@ function Group({ title, children }: { title: string; children: ReactNode }) {
 
 function Item({ to, children }: { to: string; children: string }) {
   return (
-    <NavLink to={`/settings/${to}`} className={({ isActive }) => `nav-item${isActive ? ' current' : ''}`}>
+    <NavLink to={`/settings/${to}`} className="nav-item">
       <span>{children}</span>
     </NavLink>
   )

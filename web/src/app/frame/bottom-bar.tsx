@@ -1,4 +1,4 @@
-import { NavLink, useLocation } from 'react-router'
+import { NavLink } from 'react-router'
 import { usePermissions } from '../../api/session.ts'
 import { CreateButton } from '../../files/create/create-button.tsx'
 import { texts } from '../../texts/app.tsx'
@@ -7,10 +7,9 @@ import { Icon, type IconName } from '../../ui/icons.tsx'
 /** The navigation of phones, with a large button that adds files. */
 export function BottomBar({ isMenuOpen, onMenu }: { isMenuOpen: boolean; onMenu: () => void }) {
   const { canRead, canWrite } = usePermissions()
-  const { pathname } = useLocation()
   return (
     <nav className="bottom-bar" aria-label={texts.shortcuts}>
-      <Item to="/files" icon="home" label={texts.homePage} isCurrent={pathname === '/files'} />
+      <Item to="/files" icon="home" label={texts.homePage} end />
       {canRead && <Item to="/recent" icon="clock" label={texts.recent} />}
       {canWrite && <CreateButton />}
       {canRead && <Item to="/shares" icon="share" label={texts.shared} />}
@@ -22,13 +21,9 @@ export function BottomBar({ isMenuOpen, onMenu }: { isMenuOpen: boolean; onMenu:
   )
 }
 
-function Item({ to, icon, label, isCurrent }: { to: string; icon: IconName; label: string; isCurrent?: boolean }) {
+function Item({ to, icon, label, end = false }: { to: string; icon: IconName; label: string; end?: boolean }) {
   return (
-    <NavLink
-      to={to}
-      end={isCurrent !== undefined}
-      className={({ isActive }) => `bottom-item${(isCurrent ?? isActive) ? ' current' : ''}`}
-    >
+    <NavLink to={to} end={end} className="bottom-item">
       <Icon name={icon} />
       <span>{label}</span>
     </NavLink>

@@ -1,6 +1,6 @@
 /** The navigation at the side of every page: the storages with their folders, and the pages that are about all of them. */
 import type { ReactNode } from 'react'
-import { NavLink, useLocation } from 'react-router'
+import { NavLink } from 'react-router'
 import { usePermissions } from '../../api/session.ts'
 import { trashHref } from '../../files/addresses.ts'
 import { useOpenFolder } from '../../files/tree/open-folder.ts'
@@ -10,12 +10,11 @@ import { Icon, type IconName } from '../../ui/icons.tsx'
 
 export function SideNav({ onGo }: { onGo?: () => void }) {
   const { canRead, canWrite } = usePermissions()
-  const { pathname } = useLocation()
   const openFolder = useOpenFolder()
   const go = onGo ?? (() => {})
   return (
     <nav className="main-nav" aria-label={texts.mainNavigation}>
-      <Item to="/files" icon="home" isCurrent={pathname === '/files'} onGo={go}>
+      <Item to="/files" icon="home" end onGo={go}>
         {texts.homePage}
       </Item>
       {canRead && (
@@ -30,12 +29,7 @@ export function SideNav({ onGo }: { onGo?: () => void }) {
             {texts.jobs}
           </Item>
           {canWrite && (
-            <Item
-              to={openFolder ? trashHref(openFolder.providerId) : '/trash'}
-              icon="trash"
-              isCurrent={pathname.startsWith('/trash')}
-              onGo={go}
-            >
+            <Item to={openFolder ? trashHref(openFolder.providerId) : '/trash'} icon="trash" onGo={go}>
               {texts.trash}
             </Item>
           )}
@@ -54,24 +48,19 @@ export function SideNav({ onGo }: { onGo?: () => void }) {
 function Item({
   to,
   icon,
-  isCurrent,
+  end = false,
   onGo,
   children,
 }: {
   to: string
   icon: IconName
-  /** By default, the address decides. */
-  isCurrent?: boolean
+  /** Whether the pages below the address are others. */
+  end?: boolean
   onGo: () => void
   children: ReactNode
 }) {
   return (
-    <NavLink
-      to={to}
-      className={({ isActive }) => `nav-item${(isCurrent ?? isActive) ? ' current' : ''}`}
-      end={isCurrent !== undefined}
-      onClick={onGo}
-    >
+    <NavLink to={to} className="nav-item" end={end} onClick={onGo}>
       <Icon name={icon} />
       <span>{children}</span>
     </NavLink>

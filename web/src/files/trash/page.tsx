@@ -137,7 +137,7 @@ function StorageTabs({ providers }: { providers: readonly Provider[] }) {
   return (
     <nav className="tabs" aria-label={fileTexts.storages}>
       {storages.map(({ id, name, type }) => (
-        <NavLink key={id} to={trashHref(id)} className={({ isActive }) => `tab${isActive ? ' current' : ''}`}>
+        <NavLink key={id} to={trashHref(id)} className="tab">
           <StorageLogo type={type.type} />
           {name}
         </NavLink>
