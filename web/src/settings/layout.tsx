@@ -9,7 +9,7 @@ import './settings.css'
 export function SettingsLayout() {
   const isWide = useIsWide()
   return (
-    <div className="settings">
+    <div className="page settings">
       {!isWide && <SettingsNav />}
       <main>
         <Outlet />
