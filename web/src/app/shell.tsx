@@ -76,7 +76,7 @@ export function Shell() {
           {texts.skip}
         </a>
         <header className="top-bar">
-          {!isWide && !needsSecondFactor && (
+          {!isWide && !hasBottomBar && !needsSecondFactor && (
             <button
               type="button"
               className="icon-button"
@@ -84,7 +84,6 @@ export function Shell() {
               aria-haspopup="dialog"
               aria-expanded={isMenuOpen}
               onClick={() => setMenuOpen(true)}
-              hidden={hasBottomBar}
             >
               <Icon name="menu" />
             </button>
