@@ -3,6 +3,7 @@ import { KindIcon } from '../ui/kind-icon.tsx'
 import { kindOf } from './kinds.ts'
 import type { TypedEntry } from './preview/file-types.ts'
 import { TurnImage } from './turn-image.tsx'
+import './entry-icon.css'
 
 /** The icon of a file or folder, in the color of its type, or its thumbnail as soon as that has arrived. */
 export function EntryIcon({ entry, thumbnail = null }: { entry: TypedEntry; thumbnail?: string | null }) {
