@@ -11,6 +11,7 @@ import { Details, errorDetails, errorMessage } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import type { Provider } from '../operations.ts'
 import { chooseFiles } from '../upload/choose-files.tsx'
+import type { View } from '../view.ts'
 
 /** Shown instead of the table in a folder without entries. */
 export function Empty(props: {
@@ -64,6 +65,24 @@ export function NoPhotos({ onList }: { onList: () => void }) {
       <Icon name="image" />
       <p className="empty-title">{texts.noPhotos}</p>
       <Button onPress={onList}>{texts.showList}</Button>
+    </div>
+  )
+}
+
+/** The number of entries in a skeleton, which is more than a window shows. */
+const skeletonCount = 24
+
+/** Shown instead of the entries of a folder until they arrive. It has their places, so that nothing moves then. */
+export function FolderSkeleton({ view }: { view: View }) {
+  return (
+    <div className={`folder-skeleton ${view}`} role="progressbar" aria-label={texts.loadingFolder}>
+      {Array.from({ length: skeletonCount }, (_, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: all of them are the same
+        <div key={index} className="skeleton-entry">
+          <span className="skeleton skeleton-icon" />
+          <span className="skeleton skeleton-name" style={{ width: `${30 + ((index * 37) % 45)}%` }} />
+        </div>
+      ))}
     </div>
   )
 }

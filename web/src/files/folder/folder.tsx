@@ -25,9 +25,8 @@ import { DropArea, type FileSelection } from '../upload/choose-files.tsx'
 import { uploadFiles } from '../upload/waiting-uploads.ts'
 import { useView } from '../view.ts'
 import { type DialogKind, DropDialog, FolderDialog } from './dialogs.tsx'
-import { Empty, isStorageTrouble, NoPhotos, StorageTrouble, useCurrentStatus } from './empty.tsx'
+import { Empty, FolderSkeleton, isStorageTrouble, NoPhotos, StorageTrouble, useCurrentStatus } from './empty.tsx'
 import { Breadcrumb, useNavigation } from './navigation.tsx'
-import { FolderSkeleton } from './skeleton.tsx'
 import { SelectionBar, Toolbar } from './toolbar.tsx'
 
 const EntryMenu = lazyPart(async () => (await import('../entry-menu.tsx')).EntryMenu)
