@@ -1,9 +1,9 @@
 import { texts } from '../texts/files.tsx'
-import type { IconName } from '../ui/icons.tsx'
+import type { MenuAction } from '../ui/menu.tsx'
 import type { Entry } from './operations.ts'
 import { previewKind } from './preview/file-types.ts'
 
-export interface EntryAction {
+export interface EntryAction extends MenuAction {
   id:
     | 'open'
     | 'preview'
@@ -16,10 +16,6 @@ export interface EntryAction {
     | 'restore'
     | 'details'
     | 'delete'
-  label: string
-  icon?: IconName
-  isDanger?: boolean
-  run: () => void
 }
 
 type Handlers = Record<Exclude<EntryAction['id'], 'open' | 'preview'>, () => void> & { open: (entry: Entry) => void }
