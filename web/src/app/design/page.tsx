@@ -23,7 +23,7 @@ const variants = ['default', 'primary', 'danger', 'quiet'] as const
 
 export function DesignPage() {
   return (
-    <main className="page design">
+    <main className="page">
       <PageTitle>{texts.title}</PageTitle>
       <h1>{texts.title}</h1>
       <Part title={texts.colors}>

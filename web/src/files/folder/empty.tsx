@@ -80,7 +80,7 @@ export function FolderSkeleton({ view }: { view: View }) {
         // biome-ignore lint/suspicious/noArrayIndexKey: all of them are the same
         <div key={index} className="skeleton-entry">
           <span className="skeleton skeleton-icon" />
-          <span className="skeleton skeleton-name" style={{ width: `${30 + ((index * 37) % 45)}%` }} />
+          <span className="skeleton" style={{ width: `${30 + ((index * 37) % 45)}%` }} />
         </div>
       ))}
     </div>
