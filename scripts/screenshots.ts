@@ -16,7 +16,7 @@ const main = new URL('../src/main.ts', import.meta.url).pathname
 const startTimeout = 60_000
 const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-sync']
 
-/** Landscapes at different times of the day. */
+/** The names of the photos. Each photo is a landscape in colors of its own. */
 const scenes = ['harbor', 'dunes', 'ridge', 'lake', 'meadow', 'coast', 'valley', 'island']
 
 const texts: Record<string, string> = {
@@ -49,7 +49,7 @@ async function landscape(index: number): Promise<Buffer> {
 const photos = await Promise.all(
   scenes.map(async (name, index) => [`/Photos/${name}.jpg`, await landscape(index)] as const),
 )
-/** The last ones are the newest. */
+/** The files in the order of their uploads, so that the last ones are the newest. */
 const files: readonly (readonly [path: string, body: string | Buffer])[] = [
   ...Object.entries(texts),
   ...photos,

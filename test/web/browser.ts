@@ -68,7 +68,10 @@ export interface Visit extends Page {
   faults: string[]
 }
 
-/** Opens a new window, signed in with `token` or signed out without one. Locators and pages wait a minute, because other files use the processors. */
+/**
+ * Opens a new window, signed in with `token` or signed out without one. Locators and pages wait for a minute, because other test files
+ * use the processors at the same time.
+ */
 export async function visit(
   browser: Browser,
   app: Pick<TestApp, 'url'>,

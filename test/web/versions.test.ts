@@ -1,4 +1,7 @@
-/** The versions of a file: listed, shown, compared, restored and deleted, on a desktop and on a phone; and folders as they were. */
+/**
+ * Tests the panel that lists, shows, compares, restores and deletes the versions of a file, on a desktop and on a phone, and the dialog
+ * that restores a folder.
+ */
 import { readFile, utimes } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import sharp from 'sharp'

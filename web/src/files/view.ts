@@ -12,7 +12,7 @@ export type TableView = Exclude<View, 'gallery'>
 
 export const viewTitles: Readonly<Record<View, string>> = texts.views
 
-/** Pixels of a line of entries. files.css sets the same heights. */
+/** Pixels of a line of entries. files.css and tiles.css set the same heights. */
 const lineHeights: Readonly<Record<TableView, number>> = { list: 44, compact: 32, tiles: 188 }
 const tileHeightOfPhones = 156
 /** Pixels of the thumbnails, for screens with two pixels for each of CSS; null for none. */
@@ -20,10 +20,11 @@ export const thumbnailPixels: Readonly<Record<TableView, number | null>> = { lis
 /** Pixels of the narrowest tile. */
 const minTileWidth = 180
 const tilesOfPhones = 3
-/** The share of pictures from which a folder is shown as tiles, and the number of its files. */
-const mostly = 0.6
-const someFiles = 4
-const lookedAt = 200
+/** A folder is shown as tiles if at least this share of its entries are pictures or videos, and at least this number of them. */
+const minPictureShare = 0.6
+const minPictures = 4
+/** At most this number of entries of a folder are counted, the first ones. */
+const maxCounted = 200
 const storageKey = 'stowage.view'
 
 function storedView(): View | null {
@@ -31,11 +32,11 @@ function storedView(): View | null {
   return stored === 'list' || stored === 'compact' || stored === 'tiles' || stored === 'gallery' ? stored : null
 }
 
-/** Returns whether a folder holds mostly pictures and videos. Its first entries tell. */
+/** Returns whether most of the first entries of a folder are pictures and videos. */
 function isAlbum(entries: readonly Entry[]): boolean {
-  const some = entries.slice(0, lookedAt)
-  const pictures = some.filter(entry => ['image', 'video'].includes(kindOf(entry)))
-  return pictures.length >= Math.max(someFiles, some.length * mostly)
+  const first = entries.slice(0, maxCounted)
+  const pictures = first.filter(entry => ['image', 'video'].includes(kindOf(entry)))
+  return pictures.length >= Math.max(minPictures, first.length * minPictureShare)
 }
 
 /**

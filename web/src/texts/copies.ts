@@ -10,7 +10,7 @@ export const texts = {
   nameHelp: 'For example, “Contracts”.',
   folder: 'Folder to keep copies of',
   copy: (number: number) => `Folder for copy ${number}`,
-  copyHelp: 'In another storage. The content of the folder goes directly into it.',
+  copyHelp: 'Choose a folder in another storage. The content goes directly into that folder.',
   addCopy: 'Add another copy',
   chooseFolders: 'Choose the folder and the folder for each copy.',
   repair: 'Restore damaged and missing files from a good copy',

@@ -62,7 +62,7 @@ export const texts = {
   // Schedules
   schedules: 'Schedules',
   schedulesHelp:
-    'A schedule keeps a copy of a folder up to date, in the same storage or in another one. It writes only files that differ. Kept copies are also read again, and repair what is damaged.',
+    'A schedule keeps a copy of a folder up to date, in the same storage or in another one. It writes only files that differ. Of kept copies, it also reads files again and repairs what is damaged.',
   newSchedule: 'New schedule',
   loadingSchedules: 'Loading the schedules',
   noSchedules: 'No schedules yet.',

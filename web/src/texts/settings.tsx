@@ -141,7 +141,8 @@ export const texts = {
   copyKeyNow: 'Copy the key now',
   publicKey: 'Public key of SSH (optional)',
   publicKeyExample: 'ssh-ed25519 AAAA…',
-  publicKeyHelp: 'The content of a “.pub” file. Its owner then uses SFTP without the value of the key.',
+  publicKeyHelp:
+    'The content of a “.pub” file. Whoever has its private key uses SFTP without the value of the API key.',
   publicKeyOf: (fingerprint: ReactNode) => <>SSH {fingerprint}</>,
   keyOnce: 'The key is shown only once. Store it where your script reads it, and nowhere else.',
   copyKey: 'Copy key',

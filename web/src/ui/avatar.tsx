@@ -11,7 +11,7 @@ export function Avatar({ name }: { name: string }) {
     .toUpperCase()
   const hue = [...name].reduce((sum, character) => (sum * 31 + (character.codePointAt(0) ?? 0)) % 360, 7)
   return (
-    // The style sheet writes them, because they are no name.
+    // The style sheet shows the initials, so that they are no text of the page.
     <span
       className="avatar"
       aria-hidden="true"

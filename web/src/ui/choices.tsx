@@ -15,7 +15,7 @@ export interface Choice<Value extends string> {
   value: Value
   title: string
   help?: ReactNode
-  /** Stands beside the title. */
+  /** Shown beside the title. */
   image?: ReactNode
 }
 

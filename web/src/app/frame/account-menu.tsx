@@ -15,7 +15,7 @@ const themes: readonly { id: Theme; icon: 'light' | 'dark' | 'system' }[] = [
   { id: 'system', icon: 'system' },
 ]
 
-/** The menu of the person: who they are, their settings, the colors, and the way out. */
+/** The menu of the account. It names the person, leads to their settings, sets the colors and signs them out. */
 export function AccountMenu({ onSignOut }: { onSignOut: () => void }) {
   const { user } = useSession().viewer
   const navigate = useNavigate()

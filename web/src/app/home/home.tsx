@@ -1,4 +1,4 @@
-/** The first page: what a person comes for, of all storages at once. */
+/** The first page. It shows the storages, the files that changed last, the jobs that run, and what the team changed. */
 import { Suspense } from 'react'
 import { usePermissions, useSession } from '../../api/session.ts'
 import { useProviders } from '../../files/listing.ts'

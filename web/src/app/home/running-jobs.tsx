@@ -9,7 +9,7 @@ const JobLine = lazyPart(async () => (await import('../../jobs/line.tsx')).JobLi
 
 const maxShown = 4
 
-/** The jobs of other people that run now. The panel in the corner of the page has those of the person. */
+/** The jobs of other people that run now. The panel in the corner of the page shows the person's own jobs. */
 export function RunningJobs() {
   const { user } = useSession().viewer
   const jobs = useJobs().filter(job => isUnfinished(job) && job.createdBy?.id !== user.id)

@@ -1,7 +1,7 @@
 import { Link } from 'react-router'
 import { Icon } from '../../ui/icons.tsx'
 
-/** The heading of a part of the page, with the way to all of it. */
+/** The heading of a section, with a link to the page that shows all of it. */
 export function SectionHead({ id, title, href, link }: { id: string; title: string; href: string; link: string }) {
   return (
     <div className="section-head">

@@ -57,7 +57,7 @@ export function TeamChanges() {
   )
 }
 
-/** One change is named, and several are by their folder. */
+/** Names the file of one change, or counts the files of several, and links their folder. */
 function Subject({ event: { providerId, providerName, path }, count }: TeamChange) {
   if (providerId === null || path === null) return providerName
   const folder = parentPath(path)
@@ -70,7 +70,7 @@ function Subject({ event: { providerId, providerName, path }, count }: TeamChang
   )
 }
 
-/** Undefined for events that change neither files nor who can see them. */
+/** Returns undefined for events that change neither files nor who can see them. */
 function verbOf({ action }: TeamEvent): string | undefined {
   return action in texts.changes ? texts.changes[action as keyof typeof texts.changes] : undefined
 }

@@ -2,7 +2,7 @@ import { useEffect, useEffectEvent } from 'react'
 import { Notifier, useNotified } from '../../lib/notifier.ts'
 import type { FileSelection } from '../upload/choose-files.tsx'
 
-/** What the open folder can add. */
+/** How the open folder takes files and creates folders. */
 export interface CreationOffer {
   onFiles: (files: FileSelection) => void
   onNewFolder: () => void

@@ -95,7 +95,7 @@ export function Toolbar(props: {
   )
 }
 
-/** The actions for the selected entries, in a bar at the end of the window that covers nothing which a page needs. */
+/** The actions for the selected entries, in a bar at the bottom of the window. Lists end with room for the bar. */
 export function SelectionBar({
   actions,
   count,

@@ -11,7 +11,7 @@ export function chooseFiles(): void {
   document.getElementById(fileInputId)?.click()
 }
 
-/** The input of a page without the buttons. */
+/** The input that `chooseFiles` opens. Each page has one, by itself or with the buttons. */
 export function UploadInput({ onFiles }: { onFiles: (files: FileSelection) => void }) {
   return (
     <input
