@@ -1,12 +1,10 @@
 /** The initials of a person, in a color that stays the same for the same person. */
 export function Avatar({ name }: { name: string }) {
-  const words = name
-    .split('@', 1)
-    .join('')
-    .split(/[\s._-]+/)
-    .filter(Boolean)
-  const initials = [words[0], words.length > 1 ? words.at(-1) : undefined]
-    .map(word => [...(word ?? '')][0] ?? '')
+  const [person = ''] = name.split('@', 1)
+  const words = person.split(/[\s._-]+/).filter(Boolean)
+  const ends = words.filter((_, index) => index === 0 || index === words.length - 1)
+  const initials = ends
+    .map(word => [...word][0])
     .join('')
     .toUpperCase()
   const hue = [...name].reduce((sum, character) => (sum * 31 + (character.codePointAt(0) ?? 0)) % 360, 7)
