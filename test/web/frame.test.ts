@@ -58,6 +58,13 @@ if (files) {
       return rankedFiles.length >= 3
     }
     await until(newest, { within: 60_000 })
+    const isAudited = async () => {
+      const uploads = 'query ($id: ID!) { auditEvents(filter: { providerId: $id, action: UPLOAD }) { nodes { path } } }'
+      const { auditEvents } = await app.ask(uploads, { id: disk.id }, owner.token)
+      return auditEvents.nodes.length > 0
+    }
+    // The server writes the events of uploads a second later, and the first page reads them once.
+    await until(isAudited, { within: 60_000 })
     const invite = 'mutation { createInvite(input: { role: EDITOR }) { invite } }'
     const { createInvite } = await app.ask(invite, {}, owner.token)
     const member = await app.register('editor@example.org', { invite: createInvite.invite })
