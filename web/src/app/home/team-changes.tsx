@@ -60,12 +60,14 @@ export function TeamChanges() {
 /** Names the file of one change, or counts the files of several, and links their folder. */
 function Subject({ event: { providerId, providerName, path }, count }: TeamChange) {
   if (providerId === null || path === null) return providerName
+  const what = count > 1 ? texts.items(count) : `“${nameOfPath(path)}”`
+  // A storage that was disconnected since has no name.
+  if (providerName === null) return what
   const folder = parentPath(path)
   const name = folder === '/' ? providerName : nameOfPath(folder)
   return (
     <>
-      {count > 1 ? texts.items(count) : `“${nameOfPath(path)}”`} ·{' '}
-      <Link to={folderHref(providerId, folder)}>{name}</Link>
+      {what} · <Link to={folderHref(providerId, folder)}>{name}</Link>
     </>
   )
 }
