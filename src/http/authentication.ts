@@ -6,6 +6,7 @@ import { type Audience, isAccessToken } from '../auth/access-tokens.ts'
 import { isId } from '../auth/id.ts'
 import { freshness, type Origin, type ProviderName, type Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
+import { nextRound } from '../lib/event-loop.ts'
 import { settle } from '../lib/settle.ts'
 import type { Services } from '../services/index.ts'
 import { isSlug } from '../services/providers/settings.ts'
@@ -56,6 +57,7 @@ export function authenticateRequests(app: FastifyInstance, { credentials, reques
   app.decorate('authenticators', new Map<string, Authenticate>())
   app.decorateRequest('viewer', null)
   app.addHook('onRequest', async request => {
+    await nextRound()
     const { authorization } = request.headers
     const { config } = request.routeOptions
     const authenticate = request.is404 ? findBelow(app.authenticators, request.url) : config.authenticate
