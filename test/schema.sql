@@ -316,6 +316,36 @@ entry_properties.xml text not null
 entry_properties: entry_properties_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
 CREATE INDEX entry_properties_path ON public.entry_properties USING btree (provider_id, "left"(path, 400) COLLATE "C")
 CREATE UNIQUE INDEX entry_properties_name ON public.entry_properties USING btree (provider_id, md5(path), md5(name))
+entry_stars.id uuid not null
+entry_stars.workspace_id uuid not null
+entry_stars.user_id uuid not null
+entry_stars.provider_id uuid not null
+entry_stars.path text not null
+entry_stars.is_folder boolean not null
+entry_stars.created_at timestamp with time zone not null default now()
+entry_stars: entry_stars_pkey PRIMARY KEY (id)
+entry_stars: entry_stars_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+entry_stars: entry_stars_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
+CREATE INDEX entry_stars_member ON public.entry_stars USING btree (workspace_id, user_id, id)
+CREATE INDEX entry_stars_path ON public.entry_stars USING btree (provider_id, "left"(path, 400) COLLATE "C")
+CREATE UNIQUE INDEX entry_stars_entry ON public.entry_stars USING btree (provider_id, md5(path), user_id)
+CREATE UNIQUE INDEX entry_stars_pkey ON public.entry_stars USING btree (id)
+entry_tags.id uuid not null
+entry_tags.workspace_id uuid not null
+entry_tags.provider_id uuid not null
+entry_tags.path text not null
+entry_tags.name text not null
+entry_tags.name_key text not null
+entry_tags.is_folder boolean not null
+entry_tags.created_at timestamp with time zone not null default now()
+entry_tags: entry_tags_name_key_check CHECK ((octet_length(name_key) <= 600))
+entry_tags: entry_tags_pkey PRIMARY KEY (id)
+entry_tags: entry_tags_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+entry_tags: entry_tags_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX entry_tags_name ON public.entry_tags USING btree (workspace_id, name_key, id)
+CREATE INDEX entry_tags_path ON public.entry_tags USING btree (provider_id, "left"(path, 400) COLLATE "C")
+CREATE UNIQUE INDEX entry_tags_entry ON public.entry_tags USING btree (provider_id, md5(path), name_key)
+CREATE UNIQUE INDEX entry_tags_pkey ON public.entry_tags USING btree (id)
 file_versions.id uuid not null
 file_versions.provider_id uuid not null
 file_versions.path text not null

@@ -90,6 +90,9 @@ export const auditActions = [
   'DIRECT_DOWNLOAD',
   'DIRECT_UPLOAD',
   'PROPERTIES_UPDATE',
+  'STAR_ADD',
+  'STAR_REMOVE',
+  'TAGS_UPDATE',
   'LOCK_END',
   'QUOTA_SET',
   'HOLD_CREATE',
@@ -173,6 +176,8 @@ export interface Schema {
   entry_locks: EntryLockTable
   entry_holds: EntryHoldTable
   entry_properties: EntryPropertyTable
+  entry_stars: EntryStarTable
+  entry_tags: EntryTagTable
   trash_items: TrashItemTable
   file_versions: FileVersionTable
   object_lock_settings: ObjectLockSettingsTable
@@ -1153,6 +1158,32 @@ interface EntryPropertyTable {
   name: string
   /** The element with this name. */
   xml: string
+}
+
+interface EntryStarTable {
+  /** A UUID of version 7: ids are in order of time. */
+  id: string
+  workspace_id: string
+  user_id: string
+  provider_id: string
+  /** Ends with "/": see `db/entry-paths.ts`. */
+  path: string
+  is_folder: boolean
+  created_at: CreatedAt
+}
+
+interface EntryTagTable {
+  /** A UUID of version 7: ids are in order of time. */
+  id: string
+  workspace_id: string
+  provider_id: string
+  /** Ends with "/": see `db/entry-paths.ts`. */
+  path: string
+  name: string
+  /** The name in lower case. */
+  name_key: string
+  is_folder: boolean
+  created_at: CreatedAt
 }
 
 /**

@@ -1,8 +1,9 @@
 /** The entries in the trash of the providers. A row is written before anything happens at a back end, and deleted after it. */
 import { type Selectable, type SqlBool, sql } from 'kysely'
-import { formatPath, root, type StoragePath } from '../auth/path.ts'
+import { formatPath, parsePath, root, type StoragePath } from '../auth/path.ts'
 import { claimRows, dueRows, isAnyDue, secondsFromNow } from './claims.ts'
 import type { Change, Database } from './client.ts'
+import { deleteMarksWithin, moveMarks, trashedMarks } from './entry-marks.ts'
 import type { Schema, TrashState } from './schema.ts'
 
 export interface TrashItem {
@@ -59,7 +60,10 @@ export async function insertTrashItem(db: Database, item: NewTrashItem, days: nu
   return toItem(row)
 }
 
-/** Shows an item, which is in the trash now. Stores it again if another server has taken it for one that never got there. */
+/**
+ * Shows an item, which is in the trash now, with the stars and tags that it had. Stores it again if another server has taken it for one that
+ * never got there.
+ */
 export async function markTrashed(db: Database, item: TrashItem): Promise<TrashItem> {
   const row = await db
     .insertInto('trash_items')
@@ -75,6 +79,8 @@ export async function markTrashed(db: Database, item: TrashItem): Promise<TrashI
     )
     .returningAll()
     .executeTakeFirstOrThrow()
+  const from = { providerId: item.providerId, path: parsePath(item.path) }
+  await moveMarks(db, [{ from, to: trashedMarks(item) }], item.deletedAt)
   return toItem(row)
 }
 
@@ -98,12 +104,23 @@ export async function postponeTrashItem(db: Database, { id, state }: TrashItem):
     .execute()
 }
 
-export async function deleteTrashItem(db: Database, id: string): Promise<void> {
-  await db.deleteFrom('trash_items').where('id', '=', id).execute()
+/** Deletes an item that is no longer in the trash. @param restoredTo the path that it has now; null if it was deleted for good */
+export async function deleteTrashItem(
+  db: Database,
+  item: Pick<TrashItem, 'id' | 'providerId'>,
+  restoredTo: StoragePath | null,
+): Promise<void> {
+  const marks = trashedMarks(item)
+  if (restoredTo !== null) {
+    await moveMarks(db, [{ from: marks, to: { providerId: item.providerId, path: restoredTo } }], null)
+  }
+  await deleteMarksWithin(db, marks)
+  await db.deleteFrom('trash_items').where('id', '=', item.id).execute()
 }
 
 /** Deletes an item unless it has another state by now: the server that changes it may only have been paused. */
-export async function forgetTrashItem(db: Database, { id, state }: TrashItem): Promise<void> {
+export async function forgetTrashItem(db: Database, { id, providerId, state }: TrashItem): Promise<void> {
+  await deleteMarksWithin(db, trashedMarks({ id, providerId }))
   await db.deleteFrom('trash_items').where('id', '=', id).where('state', '=', state).execute()
 }
 

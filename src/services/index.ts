@@ -16,6 +16,8 @@ import { createEntryHolds } from './entry-metadata/holds.ts'
 import { createEntryLocks } from './entry-metadata/locks.ts'
 import { createObjectLocks } from './entry-metadata/object-locks.ts'
 import { createEntryMetadata, createEntryProperties, followJob } from './entry-metadata/properties.ts'
+import { createEntryStars } from './entry-metadata/stars.ts'
+import { createEntryTags } from './entry-metadata/tags.ts'
 import { createEntryFeed, createEvents } from './events/index.ts'
 import { Reservations } from './files/conflict.ts'
 import { createFiles } from './files/index.ts'
@@ -344,6 +346,8 @@ export function createServices(options: {
     entryHolds: createEntryHolds({ db, storage, audit, guard: authentication.entryGuard }),
     objectLocks: createObjectLocks({ db, storage, audit, guard: authentication.entryGuard }),
     entryProperties: createEntryProperties({ db, storage, audit }),
+    entryStars: createEntryStars({ db, storage, audit }),
+    entryTags: createEntryTags({ db, storage, audit }),
     webhooks: createWebhooks({ db, secrets, audit, storage }),
     rotation: createRotation({ db, secrets }),
     idempotency: createIdempotency({ db, onError }),

@@ -190,6 +190,10 @@ t.test('filters restrict the entries', async t => {
   t.same(await found({ maxSize: 2 }), ['/item small'])
   t.same(await found({ modifiedAfter: '2100-01-01T00:00:00Z' }), [])
   t.same((await found({ modifiedBefore: '2100-01-01T00:00:00Z' })).length, 3)
+  const tags = { providerId: within[0]?.providerId, path: '/item small', add: ['Wanted'] }
+  await app.ask('mutation ($input: UpdateTagsInput!) { updateTags(input: $input) }', { input: tags }, token)
+  t.same(await found({ tag: 'wanted' }), ['/item small'])
+  t.same(await found({ tag: 'wanted', kinds: ['FOLDER'] }), [])
 })
 
 t.test('a key finds nothing outside of its folders', async t => {

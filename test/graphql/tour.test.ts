@@ -418,6 +418,38 @@ t.test('every field of the schema works in typical use', async t => {
     id: held.id,
   })
   isTime(released.releasedAt, 'releasedAt')
+  const { addStar, updateTags } = await ask(
+    `mutation ($at: LocationInput!, $tags: UpdateTagsInput!) { addStar(input: $at) updateTags(input: $tags) }`,
+    {
+      at: { providerId, path: '/team/a.txt' },
+      tags: { providerId, path: '/team/a.txt', add: ['Urgent', 'Draft'], remove: [] },
+    },
+  )
+  t.same([addStar, updateTags], [true, ['Draft', 'Urgent']])
+  const marks = await ask(
+    `query ($id: ID!) {
+      stars(first: 5, after: null) {
+        nodes { entry { path } createdAt } edges { cursor node { entry { path isStarred tags } } } ${pageInfo}
+      }
+      tags { name count }
+      taggedEntries(tag: "URGENT", first: 5, after: null) { nodes { path } edges { cursor node { path } } ${pageInfo} }
+      file(providerId: $id, path: "/team/a.txt") { isStarred tags }
+      folder(providerId: $id, path: "/team") { isStarred tags }
+    }`,
+    { id: providerId },
+  )
+  isTime(marks.stars.nodes[0].createdAt, 'createdAt')
+  t.same(marks.stars.edges[0].node.entry, { path: '/team/a.txt', isStarred: true, tags: ['Draft', 'Urgent'] })
+  t.same(marks.tags, [
+    { name: 'Draft', count: 1 },
+    { name: 'Urgent', count: 1 },
+  ])
+  t.same(marks.taggedEntries.nodes, [{ path: '/team/a.txt' }])
+  t.same([marks.file.isStarred, marks.folder], [true, { isStarred: false, tags: [] }])
+  const { removeStar } = await ask('mutation ($at: LocationInput!) { removeStar(input: $at) }', {
+    at: { providerId, path: '/team/a.txt' },
+  })
+  t.equal(removeStar, false)
   const quota =
     'id providerId path member { id } bytes files usedBytes usedFiles reservedBytes reservedFiles isExact createdAt'
   const { setQuota: limited } = await change('setQuota', 'SetQuotaInput', `{ ${quota} }`, {

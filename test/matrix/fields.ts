@@ -91,7 +91,14 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     needs: readPaths,
     takes: ['entry'],
     args: target => {
-      const filters = { kinds: null, minSize: null, maxSize: null, modifiedAfter: null, modifiedBefore: null }
+      const filters = {
+        kinds: null,
+        minSize: null,
+        maxSize: null,
+        modifiedAfter: null,
+        modifiedBefore: null,
+        tag: null,
+      }
       // A word of the content of all files, and of no name.
       return { input: { text: 'content', within: [at(target)], ...filters, content: true }, first: 3, after: null }
     },
@@ -432,6 +439,9 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     bounces: true,
     args: target => ({ input: { ...at(target), lockId: target.ids.spare } }),
   },
+  'Query.stars': { needs: read, args: () => ({ first: 3, after: null }) },
+  'Query.tags': { needs: read },
+  'Query.taggedEntries': { needs: read, args: () => ({ tag: 'matrix', first: 3, after: null }) },
   'Query.holds': { needs: admin, args: target => ({ providerId: target.ids.spare, first: 3, after: null }) },
   'Query.quotas': { needs: read, args: target => ({ providerId: target.ids.spare, first: 3, after: null }) },
   'Mutation.setQuota': {
@@ -439,6 +449,13 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     // Neither a provider nor a member is named: a quota would bind the calls that follow.
     bounces: true,
     args: () => ({ input: { bytes: 1, files: null, path: null, providerId: null, userId: null } }),
+  },
+  'Mutation.addStar': { needs: readPaths, takes: ['entry'], args: target => ({ input: at(target) }) },
+  'Mutation.removeStar': { needs: readPaths, takes: ['entry'], args: target => ({ input: at(target) }) },
+  'Mutation.updateTags': {
+    needs: writePaths,
+    takes: ['entry'],
+    args: target => ({ input: { ...at(target), add: ['matrix'], remove: ['another'] } }),
   },
   'Mutation.createHold': {
     needs: adminPaths,
@@ -1011,7 +1028,23 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     maxFileSize: own,
   },
   Quota: { used: own, total: own },
-  Entry: { id: own, provider: own, path: own, name: own, modifiedAt: own, lock: own, hold: own },
+  Entry: {
+    id: own,
+    provider: own,
+    path: own,
+    name: own,
+    modifiedAt: own,
+    lock: own,
+    hold: own,
+    isStarred: own,
+    tags: own,
+  },
+  Star: { entry: own, createdAt: own },
+  StarConnection: { nodes: own, edges: own, pageInfo: own },
+  StarEdge: { node: own, cursor: own },
+  Tag: { name: own, count: own },
+  TaggedEntryConnection: { nodes: own, edges: own, pageInfo: own },
+  TaggedEntryEdge: { node: own, cursor: own },
   Hold: {
     id: own,
     providerId: own,
@@ -1057,6 +1090,8 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     modifiedAt: own,
     lock: own,
     hold: own,
+    isStarred: own,
+    tags: own,
     size: own,
     mimeType: own,
     etag: own,
@@ -1075,6 +1110,8 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     modifiedAt: own,
     lock: own,
     hold: own,
+    isStarred: own,
+    tags: own,
     entries: own,
     usage: own,
     downloadUrl: own,

@@ -9,6 +9,17 @@ import { type ArchiveOptions, archive, type Download, type DownloadOptions, down
 import { type Connection, Graphql, type RequestOptions, type SubscribeOptions, type TypedDocument } from './graphql.ts'
 import { type Job, type WaitOptions, waitForJob } from './jobs.ts'
 import { type Location, list, type WalkedEntry, type WalkOptions, walk } from './list.ts'
+import {
+  addStar,
+  listStars,
+  listTagged,
+  listTags,
+  type MarkedEntry,
+  removeStar,
+  type Tag,
+  type TagChanges,
+  updateTags,
+} from './marks.ts'
 import { listQuotas, type Quota, type QuotaListOptions, setQuota } from './quotas.ts'
 import { discardUpload } from './resumable.ts'
 import type { SetQuotaInput } from './schema.ts'
@@ -33,6 +44,7 @@ export { StowageError, type StowageErrorDetails } from './error.ts'
 export type { Connection, RequestOptions, SubscribeOptions, TypedDocument, TypedDocumentNode } from './graphql.ts'
 export { type Job, type JobProgress, sourcesOfJobs, type WaitOptions } from './jobs.ts'
 export type { Location, WalkedEntry, WalkOptions } from './list.ts'
+export type { MarkedEntry, Tag, TagChanges } from './marks.ts'
 export type { Quota, QuotaListOptions } from './quotas.ts'
 export type { SendOptions, UploadResume } from './resumable.ts'
 export type { ShouldRetry } from './retry.ts'
@@ -109,6 +121,26 @@ export class Stowage {
       restoreVersion(this.#graphql, id, options),
     /** Deletes a version for good. */
     delete: (id: string, options: RequestOptions = {}): Promise<void> => deleteVersion(this.#graphql, id, options),
+  }
+
+  /** Stars of the person, which nobody else sees. */
+  readonly stars = {
+    /** Yields the files and folders with a star that the credential can access, the newest star first. */
+    list: (options?: RequestOptions): AsyncGenerator<MarkedEntry, void, undefined> => listStars(this.#graphql, options),
+    add: (at: Location, options?: RequestOptions): Promise<void> => addStar(this.#graphql, at, options),
+    remove: (at: Location, options?: RequestOptions): Promise<void> => removeStar(this.#graphql, at, options),
+  }
+
+  /** Tags of files and folders, which everybody sees who may read them. */
+  readonly tags = {
+    /** Resolves with the tags of everything that the credential can access. */
+    list: (options?: RequestOptions): Promise<Tag[]> => listTags(this.#graphql, options),
+    /** Yields the files and folders with a tag, the ones that got it last first. */
+    entries: (tag: string, options?: RequestOptions): AsyncGenerator<MarkedEntry, void, undefined> =>
+      listTagged(this.#graphql, tag, options),
+    /** Adds and removes tags, and resolves with those that the file or folder has then. */
+    update: (at: Location, changes: TagChanges, options?: RequestOptions): Promise<string[]> =>
+      updateTags(this.#graphql, at, changes, options),
   }
 
   readonly quotas = {

@@ -155,7 +155,7 @@ export interface ArchiveTicketInput {
 }
 
 /** The action. */
-export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'APPROVAL_DECIDE' | 'APPROVAL_REQUEST' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'CONNECTION_OPEN' | 'COPY' | 'DAMAGE_FOUND' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FACTOR_ADD' | 'FACTOR_REMOVE' | 'FACTOR_UPDATE' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'HOLD_CREATE' | 'HOLD_RELEASE' | 'IDENTITY_CONFIRM' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'ISSUER_CREATE' | 'ISSUER_DELETE' | 'ISSUER_TEST' | 'ISSUER_UPDATE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LINK_INVITE_CREATE' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'QUOTA_SET' | 'READ' | 'RECOVERY_CODES_CREATE' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SERVICE_ACCOUNT_RENAME' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'VERSION_DELETE' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
+export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'APPROVAL_DECIDE' | 'APPROVAL_REQUEST' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'CONNECTION_OPEN' | 'COPY' | 'DAMAGE_FOUND' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FACTOR_ADD' | 'FACTOR_REMOVE' | 'FACTOR_UPDATE' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'HOLD_CREATE' | 'HOLD_RELEASE' | 'IDENTITY_CONFIRM' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'ISSUER_CREATE' | 'ISSUER_DELETE' | 'ISSUER_TEST' | 'ISSUER_UPDATE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LINK_INVITE_CREATE' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'QUOTA_SET' | 'READ' | 'RECOVERY_CODES_CREATE' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SERVICE_ACCOUNT_RENAME' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'STAR_ADD' | 'STAR_REMOVE' | 'TAGS_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'VERSION_DELETE' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 
 /** An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time. */
 export interface AuditEvent {
@@ -941,6 +941,8 @@ export interface File {
   hold: Hold | null
   /** An opaque ID. It does not change while the path stays the same. */
   id: string
+  /** Whether you have given the entry a star. Nobody else sees your stars. Requires the scope `read` at the path of this entry. */
+  isStarred: boolean
   /** The lock that holds for the entry, or null. Of several shared locks, one of them. Requires the scope `read` at the path of this entry. */
   lock: EntryLock | null
   /** The type that the back end stores, or else the type that the name implies. Null if both are unknown. */
@@ -955,6 +957,8 @@ export interface File {
   provider: StorageProvider
   /** The size in bytes, or null if the back end does not report it. */
   size: number | null
+  /** The tags of the entry, in the order of the alphabet. Requires the scope `read` at the path of this entry. */
+  tags: readonly (string)[]
   /** The address of a small image of the file, which needs no Authorization header. It works for 12 to 24 hours, and only while the credential that asked for it may read the file. Null if files with such a name have none; the address responds with NO_THUMBNAIL if the content cannot be shown. Requires the scope `read` at the path of this entry. */
   thumbnailUrl: string | null
   /** Returns the versions of the file: the current one, then earlier ones, the newest first. They stay for the number and the days that `StorageProvider.versions` names. Requires the scope `read` at the path of this entry. */
@@ -975,6 +979,8 @@ export interface Folder {
   hold: Hold | null
   /** An opaque ID. It does not change while the path stays the same. */
   id: string
+  /** Whether you have given the entry a star. Nobody else sees your stars. Requires the scope `read` at the path of this entry. */
+  isStarred: boolean
   /** The lock that holds for the entry, or null. Of several shared locks, one of them. Requires the scope `read` at the path of this entry. */
   lock: EntryLock | null
   /** The time at which the content last changed, or null if the back end does not report it. */
@@ -987,6 +993,8 @@ export interface Folder {
   provider: StorageProvider
   /** The quota of the folder itself, or null. Requires the scope `read` at the path of this entry. */
   quotaRule: QuotaRule | null
+  /** The tags of the entry, in the order of the alphabet. Requires the scope `read` at the path of this entry. */
+  tags: readonly (string)[]
   /** Counts everything in the folder and below it now, within limits. Requires the scope `read` at the path of this entry. */
   usage: FolderUsage
 }
@@ -1893,6 +1901,8 @@ export interface SearchInput {
   modifiedAfter?: string | null
   /** The latest time of the last change, exclusive. */
   modifiedBefore?: string | null
+  /** A tag that the entries have. */
+  tag?: string | null
   /** Words that the name or the text of the file contains, in any order, case and accents, of at most 200 characters; words in quotes are one phrase. A word of one or two letters is the beginning of a word of the name, except in scripts without spaces. */
   text: string
   /** The folders to search in, with everything below them; at most 50. Default: everything that you can access. */
@@ -2034,6 +2044,35 @@ export interface SingleSignOnIssuer {
   url: string
 }
 
+/** A star that you have given to an entry. */
+export interface Star {
+  __typename: 'Star'
+  /** The time at which you gave the star. */
+  createdAt: string
+  /** The file or folder, as the catalogue knows it. */
+  entry: Entry
+}
+
+/** One page of stars. */
+export interface StarConnection {
+  __typename: 'StarConnection'
+  /** The entries of this page, each with its cursor. */
+  edges: readonly (StarEdge)[]
+  /** The entries of this page. */
+  nodes: readonly (Star)[]
+  /** The position of this page in the list. */
+  pageInfo: PageInfo
+}
+
+/** One of the stars, with its cursor. */
+export interface StarEdge {
+  __typename: 'StarEdge'
+  /** An opaque cursor. Pass it as `after` to get the page that starts after this entry. */
+  cursor: string
+  /** The entry of the list. */
+  node: Star
+}
+
 /** A back end that is connected to the workspace. */
 export interface StorageProvider {
   __typename: 'StorageProvider'
@@ -2096,6 +2135,35 @@ export interface StorageUsage {
   isComplete: boolean
   /** The folders in the folder that the query names, or else the folders that it looks at; the largest first, at most 100. */
   parts: readonly (UsagePart)[]
+}
+
+/** A tag of entries that you can access. */
+export interface Tag {
+  __typename: 'Tag'
+  /** The number of entries with the tag that you can access. */
+  count: number
+  /** The name. Two names that differ only in case are one tag. */
+  name: string
+}
+
+/** One page of entries with a tag. */
+export interface TaggedEntryConnection {
+  __typename: 'TaggedEntryConnection'
+  /** The entries of this page, each with its cursor. */
+  edges: readonly (TaggedEntryEdge)[]
+  /** The entries of this page. */
+  nodes: readonly (Entry)[]
+  /** The position of this page in the list. */
+  pageInfo: PageInfo
+}
+
+/** One of the entries with a tag, with its cursor. */
+export interface TaggedEntryEdge {
+  __typename: 'TaggedEntryEdge'
+  /** An opaque cursor. Pass it as `after` to get the page that starts after this entry. */
+  cursor: string
+  /** The entry of the list. */
+  node: Entry
 }
 
 /** An unfinished upload that reserves a path. */
@@ -2301,6 +2369,18 @@ export interface UpdateShareInput {
   notify?: boolean | null
   /** The new password. Those who have opened the link with another one have to enter it. */
   password?: string | null
+}
+
+/** The entry, and the tags that it gets and loses. */
+export interface UpdateTagsInput {
+  /** The tags to add, each of at most 50 characters. An entry has at most 20 tags. */
+  add?: readonly (string)[] | null
+  /** The path of the file or folder. */
+  path: string
+  /** The ID of the provider. */
+  providerId: string
+  /** The tags to remove. Those that the entry does not have are ignored. */
+  remove?: readonly (string)[] | null
 }
 
 /** Changes to a webhook. Omitted fields do not change. */

@@ -14,6 +14,8 @@ export interface SearchOptions extends RequestOptions {
   modifiedAfter?: Date
   /** Exclusive. */
   modifiedBefore?: Date
+  /** A tag that the entries have. */
+  tag?: string
   /** Whether to search in the text of files, too. Default: true. */
   content?: boolean
   /** Called once with how much of each storage the search has covered. */

@@ -169,6 +169,22 @@ export async function findEntries(db: Database, catalogue: number, paths: readon
   return rows.map(toKnown)
 }
 
+/** Returns what the catalogues know of entries, in the same order; null for one that they do not have. */
+export async function findFacts(
+  db: Database,
+  entries: readonly { providerId: string; path: StoragePath }[],
+): Promise<(KnownEntry | null)[]> {
+  if (entries.length === 0) return []
+  const { rows } = await sql<CatalogueRow & { providerId: string }>`
+    select c.provider_id as "providerId", ${columns}
+    from unnest(${entries.map(({ providerId }) => providerId)}::uuid[], ${entries.map(({ path }) => path)}::text[])
+      as wanted (provider_id, path)
+    join catalogues c on c.provider_id = wanted.provider_id and c.mode <> 'OFF'
+    join catalogue_entries e on e.catalogue = c.id and e.path = wanted.path`.execute(db)
+  const found = new Map(rows.map(({ providerId, ...row }) => [`${providerId}/${row.path}`, toKnown(row)]))
+  return entries.map(({ providerId, path }) => found.get(`${providerId}/${path}`) ?? null)
+}
+
 /** Returns up to `limit` entries below a folder, in the order of their paths. */
 export async function listBelow(
   db: Database,

@@ -2,6 +2,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { StoragePath } from '../../auth/path.ts'
 import type { Database } from '../client.ts'
+import { hasTag } from '../entry-tags.ts'
 
 /** A folder to search at and below. */
 export interface SearchRange {
@@ -30,6 +31,8 @@ export interface CatalogueQuery {
   maxSize: number | null
   modifiedAfter: Date | null
   modifiedBefore: Date | null
+  /** In lower case; null for any. */
+  tag: string | null
   /** What contents contain: a tsquery. Null to search only names. */
   content: string | null
 }
@@ -314,15 +317,16 @@ function contentCandidates({ ranges, terms, ...query }: CatalogueQuery, content:
     where ${allOf(conditions)} limit ${maxContents}`
 }
 
-type Filters = Pick<CatalogueQuery, 'isFolder' | 'minSize' | 'maxSize' | 'modifiedAfter' | 'modifiedBefore'>
+type Filters = Pick<CatalogueQuery, 'isFolder' | 'minSize' | 'maxSize' | 'modifiedAfter' | 'modifiedBefore' | 'tag'>
 
-function filtersOf({ isFolder, minSize, maxSize, modifiedAfter, modifiedBefore }: Filters): RawBuilder<boolean>[] {
+function filtersOf({ isFolder, minSize, maxSize, modifiedAfter, modifiedBefore, tag }: Filters): RawBuilder<boolean>[] {
   return [
     ...(isFolder === null ? [] : [sql<boolean>`e.is_folder = ${isFolder}`]),
     ...(minSize === null ? [] : [sql<boolean>`e.size >= ${minSize}`]),
     ...(maxSize === null ? [] : [sql<boolean>`e.size <= ${maxSize}`]),
     ...(modifiedAfter === null ? [] : [sql<boolean>`e.modified_at >= ${modifiedAfter}`]),
     ...(modifiedBefore === null ? [] : [sql<boolean>`e.modified_at < ${modifiedBefore}`]),
+    ...(tag === null ? [] : [hasTag(tag)]),
   ]
 }
 

@@ -24,6 +24,7 @@ const pages = [
   '/insight/*',
   '/search',
   '/recent',
+  '/starred',
   '/shares',
   '/jobs',
   '/jobs/*',

@@ -7,6 +7,7 @@ import { requestSignal } from '../../http/connection/client-abort.ts'
 import { bytes, locationParameters, type Operation, text, withCredential } from '../../http/openapi/operation.ts'
 import { parseQuery } from '../../http/url.ts'
 import { maxSearchPage, maxSearchText, type SearchInput } from '../../services/catalogue/search.ts'
+import { maxTagName } from '../../services/entry-metadata/tags.ts'
 import type { Services } from '../../services/index.ts'
 
 const kinds = ['FILE', 'FOLDER'] as const
@@ -31,6 +32,7 @@ const parameters = {
   maxSize: { description: 'The maximum size in bytes, which excludes folders.', schema: bytes },
   modifiedAfter: { description: 'The earliest time of the last change, inclusive.', schema: time },
   modifiedBefore: { description: 'The latest time of the last change, exclusive.', schema: time },
+  tag: { description: 'A tag that the entries have.', schema: { type: 'string', minLength: 1, maxLength: maxTagName } },
   content: {
     description: 'Whether to search in the text of files, too.',
     schema: { type: 'string', enum: ['true', 'false'], default: 'true' },
@@ -152,6 +154,7 @@ function parseSearch(request: FastifyRequest): SearchInput & { first: number; af
     maxSize: parseNumber('maxSize', query.maxSize, sizes),
     modifiedAfter: parseTime('modifiedAfter', query.modifiedAfter),
     modifiedBefore: parseTime('modifiedBefore', query.modifiedBefore),
+    tag: query.tag ?? null,
     content: parseFlag('content', query.content),
     first: parseNumber('first', query.first, { from: 1, to: maxSearchPage }) ?? defaultPage,
     after: query.after,

@@ -17,6 +17,7 @@ import type { Database } from '../../db/client.ts'
 import type { ProviderRecord } from '../../db/providers.ts'
 import { AppError } from '../../errors.ts'
 import { FairQueue } from '../../lib/fair-queue.ts'
+import { parseTag } from '../entry-metadata/tags.ts'
 import { catalogueEntry, type FileEntry } from '../files/entry.ts'
 import { parsePageSize } from '../input.ts'
 import { signedCursors } from '../paging.ts'
@@ -42,6 +43,8 @@ export interface SearchFilters {
   modifiedAfter?: Date | null | undefined
   /** Exclusive. */
   modifiedBefore?: Date | null | undefined
+  /** The name of a tag. Default: any entry. */
+  tag?: string | null | undefined
   /** Whether to search in the text of files, too. Default: true. */
   content?: boolean | null | undefined
 }
@@ -153,7 +156,7 @@ function parseText(text: string) {
 }
 
 /** @throws INVALID_INPUT */
-function parseFilters({ kinds, minSize, maxSize, modifiedAfter, modifiedBefore }: SearchFilters) {
+function parseFilters({ kinds, minSize, maxSize, modifiedAfter, modifiedBefore, tag }: SearchFilters) {
   for (const size of [minSize, maxSize]) {
     if (size != null && size < 0) throw new AppError('INVALID_INPUT', 'A size is 0 or more bytes.')
   }
@@ -164,6 +167,7 @@ function parseFilters({ kinds, minSize, maxSize, modifiedAfter, modifiedBefore }
     maxSize: maxSize ?? null,
     modifiedAfter: modifiedAfter ?? null,
     modifiedBefore: modifiedBefore ?? null,
+    tag: tag == null ? null : parseTag(tag).key,
   }
 }
 

@@ -1,12 +1,13 @@
 /**
- * Properties that clients attach to entries: XML that the server stores and does not interpret. Properties, locks and versions follow
- * their entries, whichever front end changes those.
+ * Properties that clients attach to entries: XML that the server stores and does not interpret. Properties, locks, versions, stars and tags
+ * follow their entries, whichever front end changes those.
  */
 import { authorize, needs } from '../../auth/needs.ts'
 import { parsePath, type StoragePath } from '../../auth/path.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { deleteLocksWithin } from '../../db/entry-locks.ts'
+import { deleteMarksWithin, moveMarks } from '../../db/entry-marks.ts'
 import {
   copyProperties,
   deletePropertiesWithin,
@@ -129,6 +130,8 @@ interface MetadataLocation {
 export interface EntryMetadata {
   /** @param options.isPermanent whether nothing of the entry is kept, so that its versions go, too */
   deleted(at: MetadataLocation, options: { isPermanent: boolean; since?: Date | null }): Promise<void>
+  /** What a job has moved is gone. Its steps have moved the versions, the stars and the tags. */
+  emptied(at: MetadataLocation): Promise<void>
   copied(from: MetadataLocation, to: MetadataLocation): Promise<void>
   moved(from: MetadataLocation, to: MetadataLocation, options?: { since: Date | null }): Promise<void>
 }
@@ -153,6 +156,7 @@ export function createEntryMetadata({
 
   async function moved(from: MetadataLocation, to: MetadataLocation, since: Date | null): Promise<void> {
     await moveVersions(db, [{ from, to }], since)
+    await moveMarks(db, [{ from, to }], since)
     await copied(from, to)
     await deleted(from)
   }
@@ -160,16 +164,18 @@ export function createEntryMetadata({
   return {
     deleted: (at, { isPermanent, since = null }) =>
       deleted(at)
+        .then(() => deleteMarksWithin(db, at, since))
         .then(() => (isPermanent ? removeVersionsWithin(db, at, since) : undefined))
         .catch(onError),
+    emptied: at => deleted(at).catch(onError),
     copied: (from, to) => copied(from, to).catch(onError),
     moved: (from, to, { since } = { since: null }) => moved(from, to, since).catch(onError),
   }
 }
 
 /**
- * Lets locks, properties and versions follow what a job has done. A mutation's job has one source and its exact target. Other jobs can
- * give their entries new names, so the properties of what they move end with it, and their steps move the versions.
+ * Lets locks, properties, versions, stars and tags follow what a job has done. A mutation's job has one source and its exact target. Other
+ * jobs can give their entries new names, so the properties of what they move end with it, and their steps move the rest.
  */
 export async function followJob(data: EntryMetadata, job: JobRecord, state: JobState): Promise<void> {
   if (state !== 'SUCCEEDED' || job.dryRun) return
@@ -178,9 +184,9 @@ export async function followJob(data: EntryMetadata, job: JobRecord, state: JobS
   const target = job.isAtomic && job.target
   if (source && target && job.kind === 'COPY') return data.copied(locate(source), locate(target))
   if (source && target && job.kind === 'MOVE') return data.moved(locate(source), locate(target), { since })
-  if (job.kind !== 'MOVE' && job.kind !== 'DELETE') return
-  const isPermanent = job.kind === 'DELETE' && job.permanent
-  for (const each of job.sources) await data.deleted(locate(each), { isPermanent, since })
+  if (job.kind === 'MOVE') for (const each of job.sources) await data.emptied(locate(each))
+  if (job.kind !== 'DELETE') return
+  for (const each of job.sources) await data.deleted(locate(each), { isPermanent: job.permanent, since })
 }
 
 function locate({ providerId, path }: StoredLocation) {

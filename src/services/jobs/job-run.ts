@@ -1,6 +1,7 @@
 /** The common data of the steps of one run of a job: its state, tallies, retries and progress, and the locations of its entries. */
 import { formatPath, isWithin, parsePath, type StoragePath } from '../../auth/path.ts'
 import type { Database } from '../../db/client.ts'
+import { moveMarks } from '../../db/entry-marks.ts'
 import { type EntryMove, moveVersions } from '../../db/file-versions.ts'
 import { LeaseLost, type NewFailure, type NewJobEntry, type RunId, type StepResults } from '../../db/jobs/entries.ts'
 import type { JobProgress, JobRecord } from '../../db/jobs/jobs.ts'
@@ -135,11 +136,12 @@ export async function withTally<T>(run: JobRun, step: (tally: Tally) => Promise<
 }
 
 /**
- * Lets the versions follow what a step of a MOVE has moved. Call it before the step is stored. What was created and replaced at the earlier
- * paths since the job began keeps its versions.
+ * Lets versions, stars and tags follow what a step of a MOVE has moved. Call it before the step is stored. What was created and replaced at
+ * the earlier paths since the job began keeps its own.
  */
 export async function followMoves({ db, job }: JobRun, moves: readonly EntryMove[]): Promise<void> {
   await moveVersions(db, moves, job.startedAt)
+  await moveMarks(db, moves, job.startedAt)
 }
 
 /** An earlier attempt of the job may have copied the entry. */

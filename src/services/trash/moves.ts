@@ -67,7 +67,7 @@ export async function putInTrash(
   using _lease = keepLease(db, item)
   try {
     if (!(await move(location, entry, item, { jobId, signal }))) {
-      await deleteTrashItem(db, item.id)
+      await deleteTrashItem(db, item, null)
       return 'NEEDS_JOB'
     }
     return await markTrashed(db, item)
@@ -159,7 +159,7 @@ export async function restoreFromTrash(
         { seed: item.id },
       ),
     )
-    await deleteTrashItem(db, item.id)
+    await deleteTrashItem(db, item, restored.path)
     if (restored.path !== path) await moveVersions(db, [{ from: granted, to: restored }], item.deletedAt)
     recording.add({ location: { providerId, path: formatPath(restored.path) } })
     return restored
@@ -186,7 +186,7 @@ export async function restoreForJob(
   using _lease = keepLease(db, item)
   try {
     await restoreOver(context, item, location, signal)
-    await deleteTrashItem(db, item.id)
+    await deleteTrashItem(db, item, location.path)
   } catch (error) {
     // An interrupted job continues with the item.
     if (signal.aborted) throw error

@@ -104,7 +104,7 @@ async function collectOne(context: TrashChangeContext, item: TrashItem, signal: 
     if (item.state === 'REMOVING') {
       await (await trashOf(context, item))?.remove(item, signal)
       await forgetTrashedFiles(db, item.providerId, trashPath(item.nativeId ?? item.id))
-      await deleteTrashItem(db, item.id)
+      await deleteTrashItem(db, item, null)
     } else if (await isJobActive(context, item)) await postponeTrashItem(db, item)
     else
       await settle(context, item, {

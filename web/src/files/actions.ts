@@ -1,4 +1,5 @@
 import { texts } from '../texts/files.tsx'
+import { texts as markTexts } from '../texts/marks.ts'
 import type { MenuAction } from '../ui/menu.tsx'
 import type { Entry } from './operations.ts'
 import { previewKind } from './preview/file-types.ts'
@@ -9,6 +10,8 @@ export interface EntryAction extends MenuAction {
     | 'preview'
     | 'download'
     | 'share'
+    | 'star'
+    | 'tags'
     | 'rename'
     | 'move'
     | 'copy'
@@ -36,14 +39,23 @@ export function actionsFor(selected: readonly Entry[], canWrite: boolean, on: Ha
     run: on.download,
   })
   actions.push({ id: 'share', label: texts.share, icon: 'link', run: on.share })
+  const isStarred = selected.every(entry => entry.isStarred)
+  const star: EntryAction = {
+    id: 'star',
+    label: isStarred ? markTexts.removeStar : markTexts.addStar,
+    icon: 'star',
+    run: on.star,
+  }
   const versions: EntryAction[] =
     single?.__typename === 'File' ? [{ id: 'versions', label: texts.versions, icon: 'history', run: on.versions }] : []
   const details: EntryAction = { id: 'details', label: texts.details, icon: 'info', run: on.details }
-  if (!canWrite) return single ? [...actions, ...versions, details] : actions
+  if (!canWrite) return [...actions, star, ...(single ? [...versions, details] : [])]
   if (single) actions.push({ id: 'rename', label: texts.rename, icon: 'pencil', run: on.rename })
   actions.push(
     { id: 'move', label: texts.move, icon: 'move', run: on.move },
     { id: 'copy', label: texts.copy, icon: 'copy', run: on.copy },
+    star,
+    { id: 'tags', label: markTexts.editTags, icon: 'tag', run: on.tags },
     ...versions,
     ...(single?.__typename === 'Folder'
       ? [{ id: 'restore', label: texts.restoreFolder, icon: 'history', run: on.restore } as const]

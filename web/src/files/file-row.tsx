@@ -2,9 +2,12 @@ import { type MouseEvent, memo, type PointerEvent as ReactPointerEvent, useRef }
 import { urlOf } from '../api/client.ts'
 import { texts } from '../texts/files.tsx'
 import { formatBytes, formatMinute, formatRecent } from '../texts/format.ts'
+import { texts as markTexts } from '../texts/marks.ts'
 import { Icon } from '../ui/icons.tsx'
 import type { RowDragging } from './dragging.ts'
 import { EntryIcon } from './entry-icon.tsx'
+import { StarButton } from './marks/star-button.tsx'
+import { TagLinks } from './marks/tag-links.tsx'
 import { type Entry, thumbnailOf } from './operations.ts'
 import { isTouch, pickModeOf, useLongPress } from './pointer.ts'
 import type { PickMode } from './selection.ts'
@@ -26,6 +29,8 @@ interface Props {
   onPick: (index: number, mode: PickMode) => void
   onOpen: (entry: Entry) => void
   onMenu: (index: number, at: { x: number; y: number }) => void
+  /** Null where entries have no stars. */
+  onStar: ((entry: Entry) => void) | null
   onContextMenu: (index: number, event: MouseEvent) => void
   /** Null if entries cannot be dragged. */
   dragging: RowDragging | null
@@ -39,7 +44,7 @@ function showWholeName({ currentTarget }: ReactPointerEvent<HTMLElement>): void 
 /** Controls in a row are for the pointer only, because the table handles the keyboard. */
 export const FileRow = memo(function FileRow(props: Props) {
   const { entry, index, top, column, href, thumbnailPixels, isSelected, isFocused, isSelecting } = props
-  const { onPick, onOpen, onMenu, onContextMenu, dragging } = props
+  const { onPick, onOpen, onMenu, onStar, onContextMenu, dragging } = props
   // Two quick taps are a double click, too.
   const wasTouched = useRef(false)
   const longPress = useLongPress(() => onPick(index, 'toggle'))
@@ -109,6 +114,9 @@ export const FileRow = memo(function FileRow(props: Props) {
             <span className="visually-hidden">, {protection}</span>
           </span>
         )}
+        {entry.isStarred && <span className="visually-hidden">, {markTexts.isStarred}</span>}
+        <TagLinks tags={entry.tags ?? []} max={2} isInTable />
+        {onStar && <StarButton isStarred={entry.isStarred ?? false} isInTable onPress={() => onStar(entry)} />}
       </div>
       {/* biome-ignore lint/a11y: as above */}
       <div role="gridcell" className="cell-size">

@@ -46,6 +46,7 @@ export function FileTable({
   onSort,
   view,
   onMenu,
+  onStar = null,
   keys,
   startPosition,
   onLeave,
@@ -61,6 +62,8 @@ export function FileTable({
   onSort: (column: SortColumn) => void
   view: TableView
   onMenu: (index: number, at: { x: number; y: number }) => void
+  /** Null where entries have no stars. */
+  onStar?: ((entry: Entry) => void) | null
   keys: ViewKeys
   /** The position where the table takes the focus; null if it does not. */
   startPosition: FolderPosition | null
@@ -251,6 +254,7 @@ export function FileTable({
               onPick={onPick}
               onOpen={keys.onOpen}
               onMenu={onMenu}
+              onStar={onStar}
               onContextMenu={onContextMenu}
               dragging={dragging}
             />

@@ -113,6 +113,21 @@ export function updateListing(
   })
 }
 
+/** Changes the star or the tags of entries in a cached listing. */
+export function markEntries(
+  client: QueryClient,
+  folder: StorageLocation,
+  entries: readonly Entry[],
+  marksOf: (entry: Entry) => Partial<Pick<Entry, 'isStarred' | 'tags'>>,
+): void {
+  const keys = new Set(entries.map(entryKey))
+  const mark = (entry: Entry): Entry => (keys.has(entryKey(entry)) ? { ...entry, ...marksOf(entry) } : entry)
+  client.setQueryData<Listing>(
+    queryKeys.listing(folder),
+    listing => listing && { ...listing, pages: listing.pages.map(page => page.map(mark)) },
+  )
+}
+
 /** Returns the topmost folders of all providers that the viewer may use; none if the viewer may not read. */
 export function useProviders() {
   const { canRead } = usePermissions()

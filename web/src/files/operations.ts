@@ -1,4 +1,5 @@
 /** The GraphQL operations of the file pages. */
+import type { ReactNode } from 'react'
 import { ask } from '../api/client.ts'
 import { graphql, type ResultOf } from '../api/graphql.ts'
 import { perRoot, type StorageLocation } from '../api/locations.ts'
@@ -26,6 +27,8 @@ const EntriesQuery = graphql(`
           modifiedAt
           lock { holderName }
           hold { id }
+          isStarred
+          tags
           ... on File { size mimeType thumbnailUrl }
         }
         pageInfo { hasNextPage endCursor }
@@ -101,10 +104,13 @@ const CreateJobMutation = graphql(`
 `)
 
 export type Provider = ReturnType<typeof perRoot<ResultOf<typeof ProvidersQuery>['providers'][number]>>[number]
-/** A file or folder in the folder that was queried. Entries from elsewhere come without their locks and holds. */
-export type Entry = WithoutLock<Listed> & { lock?: Listed['lock']; hold?: Listed['hold'] }
+/** A file or folder in the folder that was queried. Entries from elsewhere can lack their locks, holds, stars and tags. */
+export type Entry = Bare<Listed> & Partial<Pick<Listed, Attached>>
 type Listed = ResultOf<typeof EntriesQuery>['folder']['entries']['nodes'][number]
-type WithoutLock<Any> = Any extends unknown ? Omit<Any, 'lock' | 'hold'> : never
+type Attached = 'lock' | 'hold' | 'isStarred' | 'tags'
+type Bare<Any> = Any extends unknown ? Omit<Any, Attached> : never
+/** An entry of any folder. */
+export type LocatedEntry = Entry & { providerId: string; path: string; storage: string; note?: ReactNode }
 export interface Page {
   entries: readonly Entry[]
   isLast: boolean

@@ -139,6 +139,8 @@ export const wordsByReason: Readonly<Record<string, Words>> = {
   RANGE_NOT_SATISFIABLE: 'The file has changed. Reload the page.',
   UPLOAD_LOCKED: 'This upload is already running, perhaps in another window. Wait a moment, then try again.',
   ON_HOLD: 'This is on hold: nobody can change, move or delete it before the hold ends. Its details say when.',
+  TOO_MANY_STARS: detailed('You have given too many items a star. Remove some stars first.'),
+  TOO_MANY_TAGS: detailed('There are too many tags. Remove some first.'),
   TOO_MANY_HOLDS: 'The storage has too many holds. Hold a folder instead of its files.',
   LOCKED: 'Somebody else has this file or folder open and has locked it. Try again later, or ask them to close it.',
   IN_USE: 'Another program has this file or folder open. Close it there, or try again later.',

@@ -7,6 +7,7 @@ import { cat, mkdir, stat } from './entries.ts'
 import { jobsCancel, jobsList, jobsPause, jobsResume, jobsRetry, jobsShow, jobsWait } from './jobs.ts'
 import { keysCreate, keysList, keysRevoke } from './keys.ts'
 import { ls } from './ls.ts'
+import { starAdd, starLs, starRm, tagAdd, tagLs, tagRm } from './marks.ts'
 import { quotaLs, quotaSet } from './quotas.ts'
 import { restore } from './restore.ts'
 import { rm } from './rm.ts'
@@ -44,6 +45,12 @@ const ownCommands: readonly Command[] = [
   versionsGet,
   versionsRestore,
   versionsRm,
+  starLs,
+  starAdd,
+  starRm,
+  tagLs,
+  tagAdd,
+  tagRm,
   quotaLs,
   quotaSet,
   keysList,

@@ -14,6 +14,7 @@ export const search = command({
   help: 'Find files and folders by name, and files by text, in all storages or below some paths; the best matches first, then the newest.',
   options: {
     kind: { value: 'kind', choices: ['file', 'folder'], help: 'Find only files, or only folders.' },
+    tag: { value: 'tag', help: 'Find only what has this tag.' },
     names: { help: 'Do not search in the text of files.' },
     limit: { short: 'n', value: 'number', help: 'Print at most this number of entries. Default: 100.' },
   },
@@ -28,6 +29,7 @@ export const search = command({
       ...(within.length > 0 && { within }),
       content: !options.names,
       ...(options.kind !== undefined && { kinds: [options.kind] }),
+      ...(options.tag !== undefined && { tag: options.tag }),
       onCoverage(coverage) {
         for (const { provider, isComplete } of coverage) {
           if (!isComplete) output.note(`The server does not know all entries of the storage "${provider.name}" yet.`)

@@ -106,6 +106,11 @@ const actions: Record<AuditAction, { description: string }> = {
   PROPERTIES_UPDATE: {
     description: 'A WebDAV client changed properties of an entry, or an SFTP client its time; `details` names them.',
   },
+  STAR_ADD: { description: 'A member gave an entry a star.' },
+  STAR_REMOVE: { description: 'A member took the star of an entry away.' },
+  TAGS_UPDATE: {
+    description: 'Somebody changed the tags of an entry; `details` has those that were added and removed.',
+  },
   READ: {
     description: 'Another read was refused; `details` says which. Successful reads are not recorded.',
   },

@@ -35,6 +35,7 @@ const SearchInput = builder.inputType('SearchInput', {
     maxSize: t.field({ type: 'SafeInt', description: 'The maximum size in bytes, which excludes folders.' }),
     modifiedAfter: t.field({ type: 'DateTime', description: 'The earliest time of the last change, inclusive.' }),
     modifiedBefore: t.field({ type: 'DateTime', description: 'The latest time of the last change, exclusive.' }),
+    tag: t.string({ description: 'A tag that the entries have.' }),
     content: t.boolean({
       defaultValue: true,
       description:
@@ -117,8 +118,8 @@ builder.queryField('search', t =>
     complexity: ({ first }) => connectionCost(first, maxSearchPage),
     resolve: async (_root, args, context): Promise<CoveredPage> => {
       const { input, first, after } = args
-      const { text, kinds, minSize, maxSize, modifiedAfter, modifiedBefore, content } = input
-      const filters = { text, kinds, minSize, maxSize, modifiedAfter, modifiedBefore, content }
+      const { text, kinds, minSize, maxSize, modifiedAfter, modifiedBefore, tag, content } = input
+      const filters = { text, kinds, minSize, maxSize, modifiedAfter, modifiedBefore, tag, content }
       const asked = { ...filters, ...authorizedBy(context, args, needs.search) }
       const { services, viewer, signal } = context
       const found = await services.catalogue.search(viewer, asked, { first: first ?? 50, after }, signal)

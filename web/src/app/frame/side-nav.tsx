@@ -6,6 +6,7 @@ import { trashHref } from '../../files/addresses.ts'
 import { useOpenFolder } from '../../files/tree/open-folder.ts'
 import { StorageTree } from '../../files/tree/tree.tsx'
 import { texts } from '../../texts/app.tsx'
+import { texts as markTexts } from '../../texts/marks.ts'
 import { Icon, type IconName } from '../../ui/icons.tsx'
 
 export function SideNav({ onGo }: { onGo?: () => void }) {
@@ -21,6 +22,9 @@ export function SideNav({ onGo }: { onGo?: () => void }) {
         <>
           <Item to="/recent" icon="clock" onGo={go}>
             {texts.recent}
+          </Item>
+          <Item to="/starred" icon="star" onGo={go}>
+            {markTexts.starred}
           </Item>
           <Item to="/shares" icon="share" onGo={go}>
             {texts.sharedByMe}

@@ -1,12 +1,14 @@
-/** The first page. It shows the storages, the files that changed last, the jobs that run, and what the team changed. */
+/** The first page. It shows the storages, what has a star, the files that changed last, the jobs that run, and what the team changed. */
 import { Suspense } from 'react'
 import { usePermissions, useSession } from '../../api/session.ts'
 import { useProviders } from '../../files/listing.ts'
+import { useNewestStars } from '../../files/marks/operations.ts'
 import { useNewestFiles } from '../../files/recent/operations.ts'
 import { Thumbnails } from '../../files/recent/thumbnails.tsx'
 import { lazyPart } from '../../lib/load-part.ts'
 import { texts as fileTexts } from '../../texts/files.tsx'
 import { texts } from '../../texts/home.tsx'
+import { texts as markTexts } from '../../texts/marks.ts'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import { PageTitle } from '../../ui/page.tsx'
@@ -21,12 +23,15 @@ const FirstSteps = lazyPart(async () => (await import('./first-steps.tsx')).Firs
 
 /** The number of recent files, which fill two lines of a wide window. */
 const recentCount = 10
+/** The number of entries with a star, which fill one line. */
+const starredCount = 5
 
 export function Home() {
   const { user } = useSession().viewer
   const { canWrite, isAdmin, isUnrestricted } = usePermissions()
   const { data: providers, error, refetch } = useProviders()
   const { data: recent } = useNewestFiles(recentCount)
+  const { data: starred } = useNewestStars(starredCount)
   const isStart = useIsStart(providers)
   return (
     <main className="page home">
@@ -44,6 +49,12 @@ export function Home() {
       )}
       {(!providers || providers.length > 0) && <StorageCards providers={providers} />}
       {canWrite && <RunningJobs />}
+      {starred && starred.length > 0 && (
+        <section aria-labelledby="starred-entries">
+          <SectionHead id="starred-entries" title={markTexts.starred} href="/starred" link={markTexts.allStarred} />
+          <Thumbnails label={markTexts.starred} entries={starred} />
+        </section>
+      )}
       {recent && recent.length > 0 && (
         <section aria-labelledby="recent-files">
           <SectionHead id="recent-files" title={texts.recent} href="/recent" link={texts.allRecent} />

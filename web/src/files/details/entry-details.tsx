@@ -14,6 +14,7 @@ import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { QuotaBars, type QuotaUsage } from '../../ui/quota-bars.tsx'
 import { QuotaDialog } from '../../ui/quota-dialog.tsx'
+import { Marks } from '../marks/entry-marks.tsx'
 import { type Entry, folderUsage } from '../operations.ts'
 import { Protection } from '../protection.tsx'
 import './details.css'
@@ -59,6 +60,7 @@ export function EntryDetails({
           {texts.linkHelp}
         </Fact>
         {data && <FileFacts details={data} />}
+        {data && <Marks folder={folder} entry={entry} marks={data} />}
         {data && <Protection location={location} lock={data.lock} hold={data.hold} onChange={() => void refetch()} />}
         {!isFolder && (
           <Fact title={texts.versions} copy={<Button onPress={onVersions}>{texts.showVersions}</Button>}>
@@ -193,6 +195,8 @@ const DetailsQuery = graphql(`
       modifiedAt
       lock { id path holderName holder { id } expiresAt }
       hold { id path until reason }
+      isStarred
+      tags
       ... on File { size mimeType etag checksums { algorithm hex } }
       ... on Folder { quotaRule { bytes files usedBytes usedFiles isExact } }
     }

@@ -16,15 +16,15 @@ import { EntryIcon } from '../entry-icon.tsx'
 import type { DialogKind } from '../folder/dialogs.tsx'
 import { SelectionBar } from '../folder/toolbar.tsx'
 import { useProviders } from '../listing.ts'
-import { type Entry, thumbnailOf } from '../operations.ts'
+import { useToggleStar } from '../marks/operations.ts'
+import { StarButton } from '../marks/star-button.tsx'
+import { TagLinks } from '../marks/tag-links.tsx'
+import { type Entry, type LocatedEntry, thumbnailOf } from '../operations.ts'
 import '../files.css'
 import './list.css'
 
 const EntryMenu = lazyPart(async () => (await import('../entry-menu.tsx')).EntryMenu)
 const FolderDialog = lazyPart(async () => (await import('../folder/dialogs.tsx')).FolderDialog)
-
-/** An entry of any folder. */
-export type LocatedEntry = Entry & { providerId: string; path: string; storage: string; note?: ReactNode }
 
 const keyOf = ({ providerId, path }: LocatedEntry) => `${providerId}${path}`
 
@@ -56,6 +56,7 @@ export function EntryList({
   const [first] = dialog?.entries ?? []
   const provider = first && providers && storageAt(providers, first)
 
+  const toggleStar = useToggleStar(onChanged)
   const actionsOf = (on: readonly LocatedEntry[]) => {
     const [entry] = on
     if (!entry || on.some(({ providerId }) => providerId !== entry.providerId)) return []
@@ -65,6 +66,8 @@ export function EntryList({
       open: () => void navigate(entryHref(entry.providerId, entry)),
       download: () => void downloadEntries(folder, nameOfPath(folder.path), items).catch(notifyError),
       share: open('share'),
+      star: () => void toggleStar(folder, items),
+      tags: open('tags'),
       rename: open('rename'),
       move: open('move'),
       copy: open('copy'),
@@ -87,6 +90,13 @@ export function EntryList({
     (entry: LocatedEntry) => setSelectedKeys(keys => keys.symmetricDifference(new Set([keyOf(entry)]))),
     [],
   )
+  const onStar = useCallback(
+    (entry: LocatedEntry) => {
+      const { folder, items } = inFolder([entry])
+      void toggleStar(folder, items)
+    },
+    [toggleStar],
+  )
   const actions = actionsOf(selected)
   return (
     <>
@@ -98,6 +108,7 @@ export function EntryList({
             name={nameOf(entry)}
             isSelected={selectedKeys.has(keyOf(entry))}
             onSelect={onSelect}
+            onStar={onStar}
             onMenu={onMenu}
           />
         ))}
@@ -160,12 +171,14 @@ const EntryItem = memo(function EntryItem({
   name,
   isSelected,
   onSelect,
+  onStar,
   onMenu,
 }: {
   entry: LocatedEntry
   name: ReactNode
   isSelected: boolean
   onSelect: (entry: LocatedEntry) => void
+  onStar: (entry: LocatedEntry) => void
   onMenu: (entry: LocatedEntry, at: { x: number; y: number }) => void
 }) {
   const { providerId, path, storage, note, modifiedAt } = entry
@@ -196,8 +209,12 @@ const EntryItem = memo(function EntryItem({
         <Link className="entry-place" to={folderHref(providerId, folder)}>
           {searchTexts.in(storage, folder)}
         </Link>
+        {entry.tags && <TagLinks tags={entry.tags} />}
         {note && <p className="entry-note">{note}</p>}
       </div>
+      {entry.isStarred !== undefined && (
+        <StarButton isStarred={entry.isStarred} onPress={() => onStar(entry)} name={entry.name} />
+      )}
       <span className="entry-size">{size !== null && formatBytes(size)}</span>
       <span className="entry-time" title={modifiedAt ? formatMinute(modifiedAt) : undefined}>
         {modifiedAt && formatRecent(modifiedAt)}

@@ -17,12 +17,14 @@ const TransferDialog = lazyPart(async () => (await import('../transfer-dialog.ts
 const DetailsDialog = lazyPart(async () => (await import('../details/dialog.tsx')).DetailsDialog)
 const KeyboardHelp = lazyPart(async () => (await import('../keyboard-help.tsx')).KeyboardHelp)
 const RestoreFolderDialog = lazyPart(async () => (await import('../restore/restore-dialog.tsx')).RestoreFolderDialog)
+const TagsDialog = lazyPart(async () => (await import('../marks/tags-dialog.tsx')).TagsDialog)
 const ShareDialog = lazyPart(async () => (await import('../share-dialog.tsx')).ShareDialog)
 const VersionsPanel = lazyPart(async () => (await import('../versions/panel.tsx')).VersionsPanel)
 
 export type DialogKind =
   | 'new-folder'
   | 'share'
+  | 'tags'
   | 'rename'
   | 'move'
   | 'copy'
@@ -68,6 +70,7 @@ export function FolderDialog({
   if (kind === 'keyboard') return <KeyboardHelp onClose={onClose} />
   if (kind === 'new-folder') return <NewFolderDialog folder={folder} onCreated={onChanged} onClose={onClose} />
   if (kind === 'share') return <ShareDialog folder={folder} entries={entries} onClose={onClose} />
+  if (kind === 'tags') return <TagsDialog folder={folder} entries={entries} onClose={onClose} />
   if (kind === 'rename') {
     return first && <RenameDialog folder={folder} entry={first} onRenamed={onChanged} onClose={onClose} />
   }

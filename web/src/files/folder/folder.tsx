@@ -17,6 +17,7 @@ import { downloadEntries } from '../download/download.ts'
 import { type DroppedEntries, useDragging } from '../dragging.ts'
 import { FileTable } from '../file-table.tsx'
 import { entryKey, useListing } from '../listing.ts'
+import { useToggleStar } from '../marks/operations.ts'
 import type { Entry, Provider } from '../operations.ts'
 import { type FolderPosition, rememberPosition, useSelection } from '../selection.ts'
 import { galleryOrder, type SortColumn, useSorted, useSortOrder } from '../sort.ts'
@@ -77,6 +78,8 @@ export function Folder({
     [folder, path, provider.name],
   )
   const upload = (files: FileSelection) => uploadFiles({ selection: files, providerId, folder: path })
+  const toggleStar = useToggleStar()
+  const onStar = useCallback((entry: Entry) => void toggleStar(folder, [entry]), [toggleStar, folder])
   const openIfAllowed = (kind: DialogKind) => {
     if (canWrite && selectedEntries.length > 0 && (kind !== 'rename' || selectedEntries.length === 1))
       setOpenDialog(kind)
@@ -85,6 +88,8 @@ export function Folder({
     open,
     download: () => download(selectedEntries),
     share: () => setOpenDialog('share'),
+    star: () => void toggleStar(folder, selectedEntries),
+    tags: () => openIfAllowed('tags'),
     rename: () => openIfAllowed('rename'),
     move: () => openIfAllowed('move'),
     copy: () => openIfAllowed('copy'),
@@ -111,6 +116,7 @@ export function Folder({
     hrefOf,
     selection,
     onMenu,
+    onStar,
     startPosition,
     onLeave: (position: FolderPosition) => rememberPosition(href, position),
     keys: {

@@ -15,6 +15,9 @@ import { type View, viewTitles } from '../view.ts'
 /** Actions for one entry that are only in its menu. */
 const onlyInMenu: ReadonlySet<EntryAction['id']> = new Set(['open', 'preview', 'versions', 'restore', 'details'])
 
+/** Actions whose icons have no text beside them, because the bar has little room. Phones have them in the menus of rows. */
+const onlyIcons: ReadonlySet<EntryAction['id']> = new Set(['star', 'tags'])
+
 const viewIcons: Readonly<Record<View, IconName>> = { list: 'rows', compact: 'lines', tiles: 'grid', gallery: 'photos' }
 const views = (Object.keys(viewIcons) as View[]).map(value => ({
   value,
@@ -116,9 +119,14 @@ export function SelectionBar({
       {actions
         .filter(({ id }) => !onlyInMenu.has(id))
         .map(({ id, label, icon, isDanger, run }) => (
-          <Button key={id} variant="quiet" className={isDanger ? 'deletes' : ''} onPress={run}>
+          <Button
+            key={id}
+            variant="quiet"
+            className={isDanger ? 'deletes' : onlyIcons.has(id) ? 'only-icon' : ''}
+            onPress={run}
+          >
             {icon && <Icon name={icon} />}
-            <span>{label}</span>
+            <span className={onlyIcons.has(id) ? 'visually-hidden' : ''}>{label}</span>
           </Button>
         ))}
     </div>

@@ -1,7 +1,7 @@
 import { ask, sourcesOfJobs } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import type { StorageLocation } from '../../api/locations.ts'
-import type { LocatedEntry } from '../entry-list/list.tsx'
+import type { LocatedEntry } from '../operations.ts'
 import { createJob } from '../operations.ts'
 
 const UsageQuery = graphql(`

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { ask } from '../../api/client.ts'
 import { graphql } from '../../api/graphql.ts'
 import { usePermissions } from '../../api/session.ts'
-import type { LocatedEntry } from '../entry-list/list.tsx'
+import type { LocatedEntry } from '../operations.ts'
 
 const NewestFilesQuery = graphql(`
   query NewestFiles($first: Int!) {

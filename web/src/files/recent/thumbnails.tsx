@@ -4,7 +4,7 @@ import { texts as searchTexts } from '../../texts/search.tsx'
 import { Time } from '../../ui/time.tsx'
 import { entryHref } from '../addresses.ts'
 import { EntryIcon } from '../entry-icon.tsx'
-import type { LocatedEntry } from '../entry-list/list.tsx'
+import type { LocatedEntry } from '../operations.ts'
 import { thumbnailOf } from '../operations.ts'
 import './thumbnails.css'
 

@@ -2,9 +2,11 @@ import { Suspense, useState } from 'react'
 import { Link, useNavigate } from 'react-router'
 import { nameOfPath } from '../../api/locations.ts'
 import { lazyPart } from '../../lib/load-part.ts'
+import { texts as markTexts } from '../../texts/marks.ts'
 import { texts } from '../../texts/search.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import { useProviders } from '../listing.ts'
+import { useTags } from '../marks/operations.ts'
 import { hasFilters, type SearchFilters, searchHref } from './filters.ts'
 
 const FolderPickerDialog = lazyPart(async () => (await import('../../ui/folder-picker.tsx')).FolderDialog)
@@ -16,7 +18,8 @@ export function Chips({ filters }: { filters: SearchFilters }) {
   const [isPicking, setPicking] = useState(false)
   const change = (changed: Partial<SearchFilters>) =>
     void navigate(searchHref({ ...filters, ...changed }), { replace: true })
-  const { kind, size, time, within } = filters
+  const { kind, size, time, tag, within } = filters
+  const { data: tags = [] } = useTags()
   // A storage with several accessible folders is one choice for each of them.
   const storages = providers.map(({ id, name, root }) => ({ value: `${id}${root.path}`, id, name, root }))
   const chosen = storages.find(({ id, root }) => id === within?.providerId && root.path === within.path)
@@ -27,6 +30,16 @@ export function Chips({ filters }: { filters: SearchFilters }) {
       <Chip label={texts.kind} options={texts.kinds} value={kind} onChange={kind => change({ kind })} />
       <Chip label={texts.time} options={texts.times} value={time} onChange={time => change({ time })} />
       <Chip label={texts.size} options={texts.sizes} value={size} onChange={size => change({ size })} />
+      {(tags.length > 0 || tag !== null) && (
+        <Chip
+          label={markTexts.tag}
+          options={Object.fromEntries(
+            [...tags.map(({ name }) => name), ...(tag === null ? [] : [tag])].map(each => [each, each]),
+          )}
+          value={tag}
+          onChange={tag => change({ tag })}
+        />
+      )}
       {storages.length > 1 && (
         <Chip
           label={texts.storage}

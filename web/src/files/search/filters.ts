@@ -6,6 +6,7 @@ export interface SearchFilters {
   kind: 'file' | 'folder' | null
   size: keyof typeof sizes | null
   time: keyof typeof times | null
+  tag: string | null
   /** The folder to search in; null for all storages. */
   within: StorageLocation | null
 }
@@ -43,31 +44,34 @@ export function filtersOf(params: URLSearchParams): SearchFilters {
     kind: oneOf(params.get('kind'), { file: null, folder: null }),
     size: oneOf(params.get('size'), sizes),
     time: oneOf(params.get('time'), times),
+    tag: params.get('tag'),
     within: storage === null ? null : { providerId: storage, path: folder.startsWith('/') ? folder : '/' },
   }
 }
 
 /** Returns the address of the page of results. */
-export function searchHref({ text, kind, size, time, within }: Partial<SearchFilters> & { text: string }): string {
+export function searchHref({ text, kind, size, time, tag, within }: Partial<SearchFilters> & { text: string }): string {
   const params = new URLSearchParams({ text })
   if (kind) params.set('kind', kind)
   if (size) params.set('size', size)
   if (time) params.set('time', time)
+  if (tag) params.set('tag', tag)
   if (within) params.set('storage', within.providerId)
   if (within && within.path !== '/') params.set('folder', within.path)
   return `/search?${params}`
 }
 
-export function hasFilters({ kind, size, time, within }: SearchFilters): boolean {
-  return kind !== null || size !== null || time !== null || within !== null
+export function hasFilters({ kind, size, time, tag, within }: SearchFilters): boolean {
+  return kind !== null || size !== null || time !== null || tag !== null || within !== null
 }
 
 /** @param now milliseconds since 1970 */
-export function inputOf({ text, kind, size, time, within }: SearchFilters, now: number) {
+export function inputOf({ text, kind, size, time, tag, within }: SearchFilters, now: number) {
   const at = (days: number | null) => (days === null ? null : new Date(now - days * day).toISOString())
   return {
     text,
     kinds: kind === null ? null : [kind === 'file' ? ('FILE' as const) : ('FOLDER' as const)],
+    tag,
     within: within === null ? null : [{ ...within }],
     minSize: size && sizes[size].minSize,
     maxSize: size && sizes[size].maxSize,
