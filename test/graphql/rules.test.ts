@@ -56,11 +56,12 @@ function viewer(scope: Scope | null, basePath: string): Viewer {
   }
 }
 
+const { data: introspection } = await graphql({ schema, source: getIntrospectionQuery() })
+const { types } = (introspection as unknown as { __schema: { types: { name: string }[] } }).__schema
+const introspected = { types: new Map(types.map(type => [type.name, type])) } as unknown as Schema
+
 /** Resolves with the reason of the error and, in `asked`, the properties of the context that a resolver used. */
 async function run(row: string, by: Viewer | null, locations: Target['locations']) {
-  const { data } = await graphql({ schema, source: getIntrospectionQuery() })
-  const { types } = (data as unknown as { __schema: { types: { name: string }[] } }).__schema
-  const introspected = { types: new Map(types.map(type => [type.name, type])) } as unknown as Schema
   const ids = noIds
   const call = operation(introspected, row, fields[row]?.args?.({ locations, n: 1, ids }) ?? {})
   const { query, variables } = JSON.parse(String(call.body))
