@@ -1,6 +1,5 @@
 /** Back ends that stall forever, through an adapter that ignores its abort signal. */
 import { Readable } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import type { AdapterDefinition, Call, Entry, ReadResult, StoragePath } from '../../adapters/contract.ts'
@@ -74,6 +73,12 @@ t.test('transfers with stalled back ends are cut, those with slow clients contin
   }
   const answerOf = async (response: Response) => ({ status: response.status, text: await response.text() })
 
+  /** Waits as long as it takes until two stalled transfers, one after the other, are refused. */
+  const twoTimeouts = async () => {
+    for (const stalls of ['first', 'second'])
+      isUnavailable(await answerOf(await app.download(token, id, '/read never responds')), stalls)
+  }
+
   const copy = async (input: object) => {
     const document = 'mutation ($input: CopyInput!) { copy(input: $input) { path } }'
     const { errors } = await app.graphql(document, { input: { providerId: id, toPath: '/copy', ...input } }, token)
@@ -99,9 +104,9 @@ t.test('transfers with stalled back ends are cut, those with slow clients contin
     async 'a client that sends slowly succeeds'() {
       const client = await talk(Number(new URL(app.url).port))
       const url = `${app.url}/api/upload/proxy?${new URLSearchParams({ providerId: other, path: '/slow' })}`
-      await client.send(head('POST', url, { 'Content-Length': 3, Authorization: `Bearer ${token}` }))
-      for (const byte of 'abc') {
-        await sleep(2500)
+      await client.send(head('POST', url, { 'Content-Length': 2, Authorization: `Bearer ${token}` }))
+      for (const byte of 'ab') {
+        await twoTimeouts()
         await client.send(byte)
       }
       await client.until(/HTTP\/1\.1 /)
@@ -112,7 +117,7 @@ t.test('transfers with stalled back ends are cut, those with slow clients contin
       const response = await app.download(token, id, '/large')
       const reader = response.body?.getReader()
       let bytes = (await reader?.read())?.value?.length ?? 0
-      await sleep(4000)
+      await twoTimeouts()
       for (let piece = await reader?.read(); piece && !piece.done; piece = await reader?.read()) {
         bytes += piece.value.length
       }
