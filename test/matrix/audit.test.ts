@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { schema as built } from '../../src/endpoints/graphql/schema.ts'
 import { type Data, password } from '../support/client.ts'
+import { extent } from '../support/extent.ts'
 import { lockInfo } from '../webdav/client.ts'
 import { operation, readSchema, type Schema, send } from './api.ts'
 import { areas, hostileAreas } from './areas.ts'
@@ -165,8 +166,10 @@ t.test('every mutation and every route with an effect leaves an event', async t 
     ...areas.filter(({ name }) => name === 'outside'),
     ...hostileAreas.filter(({ path }) => path.startsWith('/')),
   ]
-  for (const row of rows.filter(row => isMutation(row) && row in fields && fields[row]?.needs.where === 'paths')) {
-    for (const area of elsewhere) {
+  const inPaths = rows.filter(row => isMutation(row) && row in fields && fields[row]?.needs.where === 'paths')
+  for (const [index, row] of inPaths.entries()) {
+    // In `npm test`, the areas take turns.
+    for (const area of elsewhere.filter((_, n) => extent({ gate: n % 4 === index % 4, nightly: true }))) {
       const cell = makeCell(world, row, refusing, [area])
       if (cell.verdict.may) continue
       const found = await tryCell(world, schema, cell)
@@ -174,8 +177,11 @@ t.test('every mutation and every route with an effect leaves an event', async t 
       if (found.wrong) wrong.push(found.wrong)
     }
   }
-  for (const row of ordered) {
-    for (const holder of holders.toReversed()) {
+  for (const [index, row] of ordered.entries()) {
+    // In `npm test`, the founder and one of the others, in turn.
+    const other = 1 + (index % (holders.length - 1))
+    const chosen = holders.filter((_, n) => extent({ gate: n === 0 || n === other, nightly: true }))
+    for (const holder of chosen.toReversed()) {
       if (row === 'Mutation.revokeApiKey') await refresh()
       // Only one permitted credential can disconnect the provider.
       const cell = makeCell(world, row, holder, [areas[0] as (typeof areas)[number]])
