@@ -2,6 +2,7 @@
 import t from 'tap'
 import { windowsNames } from '../../adapters/contract.ts'
 import { base } from '../matrix/world.ts'
+import { extent } from '../support/extent.ts'
 import { attackBackEnd } from './attack-back-end.ts'
 import { secret, smb } from './back-ends.ts'
 import { forEach, leavesTheRest, tryPath } from './cases.ts'
@@ -25,7 +26,8 @@ attackBackEnd(t, 'a Windows share', () => smb(), {
   names: namesAllowedBy(windowsNames),
   more: async (t, on) => {
     await t.test('a backslash does not lead out of the base path, over any endpoint', async t => {
-      await leavesTheRest(t, on, () => forEach(on, [...climbing.entries()], ([n, path]) => tryPath(on, path, n)))
+      const tried = [...climbing.entries()].filter(([n]) => extent({ gate: n % 3 === 1, nightly: true }))
+      await leavesTheRest(t, on, () => forEach(on, tried, ([n, path]) => tryPath(on, path, n)))
       const [read, written] = [await download(on, climbing[1] ?? ''), await upload(on, `${base}/con`, 'a device')]
       t.match([read.status, read.text], [404, /This storage cannot have names that contain/])
       t.match([written.status, written.text], [400, /This storage reserves the name .*con.*: choose another name/])
