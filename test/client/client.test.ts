@@ -11,7 +11,7 @@ import {
   type StowageError,
 } from '../../packages/client/src/index.ts'
 import { startApp } from '../support/app.ts'
-import { isNight } from '../support/extent.ts'
+import { extent, isNight } from '../support/extent.ts'
 import { makeShare } from '../support/shares.ts'
 
 const mib = 1024 * 1024
@@ -77,7 +77,8 @@ t.test('versions are listed, downloaded, restored and deleted', async t => {
 
 t.test('a file of any size and kind of body is stored whole', async t => {
   const { stowage, providerId } = await withDisk(t)
-  for (const size of [0, 1, 100_000, 8 * mib, 8 * mib + 1, 20 * mib]) {
+  const sizes = [0, 1, 100_000, 8 * mib, 8 * mib + 1, 20 * mib]
+  for (const size of extent({ gate: [0, 1, 8 * mib + 1], nightly: sizes })) {
     const bytes = randomBytes(size)
     for (const kind of ['blob', 'stream'] as const) {
       const path = `/${kind}-${size}.bin`
@@ -100,7 +101,7 @@ t.test('a file of any size and kind of body is stored whole', async t => {
 
 t.test('chunks grow while the line is stable, and shrink after failures', async t => {
   const { app, token, providerId } = await withDisk(t)
-  const bytes = randomBytes(130 * mib)
+  const bytes = randomBytes(extent({ gate: 60, nightly: 130 }) * mib)
   /** Uploads the file through a line that may answer instead of the server. Resolves with the sizes of the chunks in MiB. */
   const sizesThrough = async (path: string, instead: (size: number, chunk: number) => Response | null) => {
     const sizes: number[] = []
@@ -115,8 +116,10 @@ t.test('chunks grow while the line is stable, and shrink after failures', async 
     t.ok((await contentOf(body)).equals(bytes), path)
     return sizes
   }
-  const unreliable = (_size: number, chunk: number) => (chunk === 4 ? new Response(null, { status: 503 }) : null)
-  t.same(await sizesThrough('/unreliable.bin', unreliable), [8, 16, 32, 64, 32, 32, 10])
+  const failing = extent({ gate: 3, nightly: 4 })
+  const unreliable = (_size: number, chunk: number) => (chunk === failing ? new Response(null, { status: 503 }) : null)
+  const expected = extent({ gate: [8, 16, 32, 16, 16, 4], nightly: [8, 16, 32, 64, 32, 32, 10] })
+  t.same(await sizesThrough('/unreliable.bin', unreliable), expected)
   if (isNight) {
     t.same(await sizesThrough('/stable.bin', () => null), [8, 16, 32, 64, 10])
     const limited = (size: number) => (size > 20 * mib ? new Response(null, { status: 413 }) : null)
