@@ -619,6 +619,14 @@ export interface NativeVersions {
   restore?(path: StoragePath, id: string, options: Call): Promise<Entry>
   /** Deletes a version for good. Resolves if the version is gone. Leave this method out where the back end deletes versions only by itself. */
   remove?(path: StoragePath, id: string, options: Call): Promise<void>
+  /**
+   * Returns one page of the files below a folder that were deleted and of which the back end has versions: 0 to `limit` paths (1 to 1,000) in
+   * any order, each once. A page without `cursor` is the last. Leave this method out where the back end does not say what was deleted.
+   */
+  deleted?(
+    folder: StoragePath,
+    options: Call & { cursor?: string; limit: number },
+  ): Promise<{ paths: StoragePath[]; cursor?: string }>
 }
 
 export interface VersionPage {

@@ -74,6 +74,7 @@ const versionUses: Record<MethodOf<NativeVersions>, readonly Use[]> = {
   read: ['source'],
   restore: ['target'],
   remove: ['deleted'],
+  deleted: ['source'],
 }
 
 /**

@@ -8,7 +8,7 @@ const hasVersions: NonNullable<Case['needs']> = ({ versions }) => (versions ? un
 
 /** Needs a method that not every back end with versions has. */
 const hasMethod =
-  (name: 'restore' | 'remove'): NonNullable<Case['needs']> =>
+  (name: 'restore' | 'remove' | 'deleted'): NonNullable<Case['needs']> =>
   (provider, harness) =>
     hasVersions(provider, harness) ?? (provider.versions?.[name] ? undefined : `the method versions.${name}`)
 
@@ -41,6 +41,20 @@ async function bytesOf(provider: StorageProvider, path: string, id: string, rang
 /** Stores contents at a path, one after the other. */
 async function replaced(provider: StorageProvider, path: string, contents: readonly (string | Buffer)[]) {
   for (const content of contents) await put(provider, path, content, true)
+}
+
+async function deletedBelow(provider: StorageProvider, folder: string, limit: number): Promise<string[]> {
+  const found: string[] = []
+  let cursor: string | undefined
+  do {
+    const options = { ...call(), limit, ...(cursor !== undefined && { cursor }) }
+    const page = await versionsOf(provider).deleted?.(at(folder), options)
+    assert.ok(page && page.paths.length <= limit, `a page has more than ${limit} paths`)
+    assert.ok(page.cursor === undefined || page.cursor !== cursor, 'deleted returned the cursor that was passed in')
+    found.push(...page.paths)
+    cursor = page.cursor
+  } while (cursor !== undefined)
+  return found
 }
 
 const idOfNone = 'no-such-version'
@@ -138,6 +152,26 @@ export const versionCases: Case[] = [
       )
       await rejectsWith('NOT_FOUND', versions.read(at('file'), newer.id, call()))
       await has(provider, 'file', '333')
+    },
+  },
+  {
+    name: 'versions: deleted files are found once, and their last content is their newest version',
+    needs: hasMethod('deleted'),
+    async run(provider) {
+      const gone = ['folder/a', 'folder/sub/b', 'folder/z']
+      for (const path of [...gone, 'folder/back', 'folder/stays', 'folder2/x', 'x']) {
+        await replaced(provider, path, ['old', 'the last'])
+      }
+      for (const path of [...gone, 'folder/back', 'folder2/x', 'x']) await provider.delete(at(path), call())
+      await put(provider, 'folder/back', 'again')
+      for (const limit of [1, 2, 1000]) {
+        assert.deepEqual((await deletedBelow(provider, 'folder', limit)).toSorted(), gone, `in pages of ${limit}`)
+      }
+      assert.deepEqual((await deletedBelow(provider, '', 1000)).toSorted(), [...gone, 'folder2/x', 'x'])
+      assert.deepEqual(await deletedBelow(provider, 'missing', 1000), [])
+      const [newest] = await listed(provider, 'folder/sub/b')
+      assert.ok(newest)
+      assertSameBytes(await bytesOf(provider, 'folder/sub/b', newest.id), Buffer.from('the last'), 'the last content')
     },
   },
 ]

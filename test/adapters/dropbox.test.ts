@@ -38,6 +38,7 @@ const harness: Harness = {
 }
 runConformance(t, 'dropbox', harness, [
   // Dropbox deletes revisions only by itself.
+  'the method versions.deleted',
   'the method versions.remove',
   'case-sensitive names',
   'hasCreateRaces in the harness',

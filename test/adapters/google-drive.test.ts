@@ -43,6 +43,7 @@ const harness: Harness = {
 }
 runConformance(t, 'google-drive', harness, [
   // The host reads a revision and writes it again.
+  'the method versions.deleted',
   'the method versions.restore',
   'an atomic create',
   'parts of resumable writes',

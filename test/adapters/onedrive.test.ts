@@ -39,6 +39,7 @@ const harness: Harness = {
 }
 runConformance(t, 'onedrive', harness, [
   // OneDrive deletes versions only by itself.
+  'the method versions.deleted',
   'the method versions.remove',
   'case-sensitive names',
   'hasCreateRaces in the harness',

@@ -143,10 +143,11 @@ export class Container {
     }
   }
 
-  /** Returns the address of a blob; with the shared access signature, if that is how it is read. */
-  urlOf(key: string): URL {
+  /** Returns the address of a blob or of a version of it; with the shared access signature, if that is how it is read. */
+  urlOf(key: string, versionId?: string): URL {
     const { credentials } = this.settings
-    return this.#url({ key }, credentials.kind === 'sas' ? credentials.query : {})
+    const version = versionId === undefined ? {} : { versionid: versionId }
+    return this.#url({ key }, { ...version, ...(credentials.kind === 'sas' && credentials.query) })
   }
 
   /** Returns the address of a request, or of a link. */

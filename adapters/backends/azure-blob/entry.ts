@@ -117,8 +117,13 @@ export class Keys extends ObjectKeys {
 
   /** @param id a UUID */
   staging(id: string): string {
-    return `${this.base}${stagingPrefix}${id}`
+    return stagingKey(this.base, id)
   }
+}
+
+/** @param id a UUID */
+export function stagingKey(base: string, id: string): string {
+  return `${base}${stagingPrefix}${id}`
 }
 
 /** Azure takes `\` for `/`, drops dots at the end of a name, and has no control characters and no U+E000 in names. */

@@ -1,17 +1,18 @@
-import { hasCode, notAFile, rangeHeader } from '../../bases/errors.ts'
+import { hasCode } from '../../bases/errors.ts'
 import { inParallel } from '../../bases/limits.ts'
 import type { FolderPage, KeyPage, ObjectDriver, Selection } from '../../bases/objects/driver.ts'
 import { ObjectProvider } from '../../bases/objects/provider.ts'
-import { sizeOf } from '../../bases/objects/read.ts'
-import { type Host, type LinkHeaders, StorageError } from '../../contract.ts'
+import type { Host, LinkHeaders } from '../../contract.ts'
 import { Container, defaultLimits, type Limits } from './client.ts'
 import type { AzureSettings } from './config.ts'
 import { tokenSource } from './entra.ts'
-import { type Described, describe, fileEntry, folderMark, isName, isStaging, Keys, nameTraits } from './entry.ts'
+import { type Described, fileEntry, folderMark, isName, isStaging, Keys, nameTraits } from './entry.ts'
 import { unreachable } from './errors.ts'
 import { makeDirectory, probe, removeDirectory, rename } from './hierarchy.ts'
+import { openBlob } from './read.ts'
 import { type BlobLink, serviceSas } from './signature.ts'
 import { fileStore, maxFileSize, uploadDriver } from './uploads.ts'
+import { blobVersions, keepsVersions } from './versions.ts'
 import { copyBlob, md5Of, putWhole } from './write.ts'
 
 /** @throws INVALID_CONFIG; UNAVAILABLE during an outage */
@@ -25,7 +26,9 @@ export async function openProvider(
   const container = new Container(settings, host, own, token)
   try {
     const { isHierarchical } = await probe(container, host.signal)
-    return new ObjectProvider(azureDriver(container, host, isHierarchical), host)
+    // An account with a hierarchical namespace has no versions.
+    const isVersioned = !isHierarchical && (await keepsVersions(container, host.signal))
+    return new ObjectProvider(azureDriver(container, host, { isHierarchical, isVersioned }), host)
   } catch (error) {
     container.close()
     throw error
@@ -39,7 +42,11 @@ const removedAtOnce = 32
  * With a hierarchical namespace, folders are real. Without one, the marker of an empty folder is an empty blob with the name of the
  * folder and the metadata `hdi_isfolder`.
  */
-function azureDriver(container: Container, host: Host, isHierarchical: boolean): ObjectDriver<Described> {
+function azureDriver(
+  container: Container,
+  host: Host,
+  { isHierarchical, isVersioned }: { isHierarchical: boolean; isVersioned: boolean },
+): ObjectDriver<Described> {
   const { settings, limits } = container
   const keys = new Keys(settings.base, isHierarchical)
   const onUnfreed = (error: unknown) =>
@@ -60,26 +67,7 @@ function azureDriver(container: Container, host: Host, isHierarchical: boolean):
     list: (prefix, options, signal) => container.list(prefix, options, signal),
     page: selection => pageOf(container, isHierarchical, selection),
 
-    async get(key, range, etag, signal) {
-      const headers = {
-        ...(range && { range: rangeHeader(range) }),
-        ...(typeof etag === 'string' && { 'if-match': `"${etag}"` }),
-      }
-      const stream = await container.stream({ method: 'GET', key, headers }, signal)
-      const { 'content-length': length, 'content-range': contentRange = '' } = stream.headers
-      try {
-        // The emulator responds to a range at the end with no bytes.
-        if (range && length === '0') throw pastEnd()
-        const size = sizeOf(range, length === undefined ? undefined : Number(length), contentRange)
-        const md5 = range ? (stream.headers['x-ms-blob-content-md5']?.toString() ?? null) : undefined
-        const facts = describe(stream.headers, size, md5)
-        if (facts.isFolder) throw notAFile()
-        return { stream, length: Number(length), etag: facts.etag, facts }
-      } catch (error) {
-        stream.destroy()
-        throw error
-      }
-    },
+    get: (key, range, etag, signal) => openBlob(container, { key, etag }, range, signal),
 
     unreachable: error => unreachable(error, settings),
     put: async (destination, file, bytes) => await putWhole(container, destination, file, bytes, await md5Of(bytes)),
@@ -99,6 +87,7 @@ function azureDriver(container: Container, host: Host, isHierarchical: boolean):
       }
     },
 
+    ...(isVersioned && { versions: blobVersions(container) }),
     ...(isHierarchical && {
       removeFolder: (key: string, isRecursive: boolean, signal: AbortSignal) =>
         removeDirectory(container, key, isRecursive, signal),
@@ -107,10 +96,6 @@ function azureDriver(container: Container, host: Host, isHierarchical: boolean):
     presign: async (key, options) => linkTo(container, key, options),
     close: () => container.close(),
   }
-}
-
-function pastEnd(): StorageError {
-  return new StorageError('RANGE_NOT_SATISFIABLE', 'The range begins past the end of the file.')
 }
 
 async function makeMarker(container: Container, key: string, signal: AbortSignal | undefined): Promise<void> {

@@ -104,12 +104,12 @@ const lookInterval = { first: 100, longest: 5_000 }
  */
 export async function copyBlob(
   container: Container,
-  { key, facts: blob }: { key: string; facts: Described },
+  { key, versionId, facts: blob }: { key: string; versionId?: string; facts: Described },
   destination: Destination,
 ): Promise<Entry> {
   // Azure keeps the metadata of the source unless it gets others.
   const added = keptTime(blob) ? {} : { ...metadataHeaders(blob.metadata), ...timeHeader(blob.lastModified) }
-  const { etag, lastModified } = await copyTo(container, { key, blob }, destination, added)
+  const { etag, lastModified } = await copyTo(container, { key, versionId, blob }, destination, added)
   const kept = { ...blob, etag, lastModified, metadata: { ...blob.metadata, mtime: timeOf(blob) } }
   return fileEntry(destination.name, container.fileId(destination.key), kept)
 }
@@ -118,16 +118,24 @@ function timeOf(blob: Described): string {
   return (keptTime(blob) ?? blob.lastModified)?.toISOString() ?? ''
 }
 
-/** Makes a blob visible under another name. @param added headers of the request */
+interface CopySource {
+  key: string
+  /** Undefined for the present content. */
+  versionId?: string | undefined
+  blob: Pick<Described, 'etag'>
+}
+
+/** Makes a blob, or a version of one, visible under a name. @param added headers of the request */
 export async function copyTo(
   container: Container,
-  { key, blob: { etag: version } }: { key: string; blob: Pick<Described, 'etag'> },
+  { key, versionId, blob: { etag: version } }: CopySource,
   destination: Destination,
   added: Record<string, string> = {},
 ): Promise<Pick<Described, 'etag' | 'lastModified'>> {
+  const source = container.urlOf(key, versionId)
   const headers = {
     ...added,
-    'x-ms-copy-source': container.urlOf(key).href,
+    'x-ms-copy-source': source.href,
     ...(version && { 'x-ms-source-if-match': `"${version}"` }),
   }
   const response = await publish(container, destination, async condition => {
@@ -141,7 +149,7 @@ export async function copyTo(
       return await container.call(request)
     } catch (error) {
       // An earlier attempt may have copied the file although its response was lost.
-      const own = wasRepeated(error) ? await copyFrom(container, key, destination.key) : undefined
+      const own = wasRepeated(error) ? await copyFrom(container, source, destination.key) : undefined
       if (!own) throw error
       return own
     }
@@ -151,10 +159,11 @@ export async function copyTo(
 }
 
 /** Returns the blob if it is a copy of `source`. */
-async function copyFrom(container: Container, source: string, key: string): Promise<BlobResponse | undefined> {
+async function copyFrom(container: Container, source: URL, key: string): Promise<BlobResponse | undefined> {
   const found = await container.call({ method: 'HEAD', key }).catch(() => undefined)
   const from = URL.parse(found?.headers['x-ms-copy-source']?.toString() ?? '')
-  return from?.pathname === container.urlOf(source).pathname ? found : undefined
+  const version = (url: URL) => url.searchParams.get('versionid')
+  return from?.pathname === source.pathname && version(from) === version(source) ? found : undefined
 }
 
 /** Waits for a copy that Azure makes after its response. It does so only when the account is busy. */

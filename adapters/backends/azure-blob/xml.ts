@@ -19,11 +19,35 @@ export function parseListing(xml: string): KeyPage<Described> {
   forEachElement(xml, ['Blob', 'BlobPrefix', 'NextMarker'], (name, texts, isEncoded) => {
     if (name === 'NextMarker') page.next = texts.get('') || undefined
     else {
-      const key = isEncoded ? decoded(texts.get('Name') ?? '') : texts.get('Name')
-      page.items.push({ key, facts: name === 'Blob' ? described(texts) : undefined })
+      page.items.push({ key: keyIn(texts, isEncoded), facts: name === 'Blob' ? described(texts) : undefined })
     }
   })
   return page
+}
+
+/** A version of a blob, or its present content. */
+export interface ListedVersion {
+  /** Undefined for a name that is not UTF-8. */
+  key: string | undefined
+  /** Undefined for content from before the account kept versions. */
+  id: string | undefined
+  isCurrent: boolean
+  facts: Described
+}
+
+/** Parses a listing with `include=versions`. */
+export function parseVersions(xml: string): { items: ListedVersion[]; next: string | undefined } {
+  const items: ListedVersion[] = []
+  let next: string | undefined
+  forEachElement(xml, ['Blob', 'NextMarker'], (name, texts, isEncoded) => {
+    if (name === 'NextMarker') next = texts.get('') || undefined
+    else {
+      const id = texts.get('VersionId')
+      const isCurrent = id === undefined || texts.get('IsCurrentVersion') === 'true'
+      items.push({ key: keyIn(texts, isEncoded), id, isCurrent, facts: described(texts) })
+    }
+  })
+  return { items, next }
 }
 
 /** https://learn.microsoft.com/rest/api/storageservices/get-block-list */
@@ -99,6 +123,11 @@ function forEachElement(
     open.pop()
   })
   parser.write(xml).close()
+}
+
+function keyIn(texts: Texts, isEncoded: boolean): string | undefined {
+  const name = texts.get('Name')
+  return isEncoded ? decoded(name ?? '') : name
 }
 
 function decoded(text: string): string | undefined {

@@ -67,6 +67,28 @@ export function objectVersions(bucket: Bucket): ObjectVersions<Head> {
         })
       })
     },
+
+    async deleted(prefix, { cursor, limit, signal }) {
+      const [, version, after] = /^(\S+) (.*)$/s.exec(cursor ?? '') ?? []
+      const page = await bucket.call(signal, (s3, options) =>
+        s3.listObjectVersions(
+          {
+            Bucket,
+            Prefix: prefix,
+            MaxKeys: limit,
+            EncodingType: 'url',
+            ...(after !== undefined && { KeyMarker: prefix + after, VersionIdMarker: version }),
+          },
+          options,
+        ),
+      )
+      const latest = (page.DeleteMarkers ?? []).filter(({ IsLatest }) => IsLatest)
+      const last = page.IsTruncated ? decodeKey(page.NextKeyMarker ?? '') : undefined
+      return {
+        keys: latest.flatMap(({ Key }) => decodeKey(Key ?? '') ?? []),
+        ...(last !== undefined && { cursor: `${page.NextVersionIdMarker ?? 'null'} ${last.slice(prefix.length)}` }),
+      }
+    },
   }
 }
 

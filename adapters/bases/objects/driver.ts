@@ -135,6 +135,11 @@ export interface ObjectVersions<Facts extends object> {
   /** Copies a version to its own key. */
   restore(id: string, facts: Facts, destination: Destination, path: StoragePath): Promise<Entry>
   remove(key: string, id: string, signal: AbortSignal): Promise<void>
+  /** Returns a page of the keys with a prefix whose objects were deleted, and that have versions. */
+  deleted(
+    prefix: string,
+    options: Call & { cursor: string | undefined; limit: number },
+  ): Promise<{ keys: string[]; cursor?: string }>
 }
 
 /**

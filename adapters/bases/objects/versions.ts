@@ -51,5 +51,17 @@ export function nativeVersions<Facts extends object>(
       signal.throwIfAborted()
       if (path !== '') await versions.remove(keys.file(path), id, signal)
     },
+    async deleted(folder, { cursor, limit, signal }) {
+      signal.throwIfAborted()
+      const page = await versions.deleted(keys.folder(folder), { cursor, limit, signal })
+      const paths = page.keys.map(key => key.slice(keys.base.length)).filter(path => isPath(driver, path))
+      return { paths: paths as StoragePath[], ...(page.cursor !== undefined && { cursor: page.cursor }) }
+    },
   }
+}
+
+/** Leaves out what other programs and this one have stored under names that no path has. */
+function isPath<Facts extends object>(driver: ObjectDriver<Facts>, path: string): boolean {
+  const [top = '', ...below] = path.split('/')
+  return [top, ...below].every(name => driver.isName(name)) && !driver.isHidden(top, below.length > 0)
 }
