@@ -79,7 +79,7 @@ export async function listRestorable(
 }
 
 /** Returns the first times since `at` at which folders at these paths were moved to the trash. */
-async function whenTrashed(
+export async function whenTrashed(
   db: Database,
   { providerId, at }: Past,
   paths: readonly StoragePath[],

@@ -918,7 +918,7 @@ export type JobOutcome = 'KEEP' | 'UNDO'
 export interface RestoreStep {
   action: 'CREATE' | 'REPLACE' | 'DELETE'
   /** Where the content is, and its id there; null for DELETE. */
-  content: { source: 'VERSION' | 'TRASH'; id: string } | null
+  content: { source: 'VERSION' | 'TRASH' | 'NATIVE'; id: string } | null
   kind: 'file' | 'directory'
   /** The size in bytes, the etag and the time of the file that comes back, or of the one that is deleted. */
   size: number | null

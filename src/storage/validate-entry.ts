@@ -11,7 +11,7 @@ import type {
   Traits,
   VersionPage,
 } from '../../adapters/contract.ts'
-import { isName, isReservedName } from '../auth/path.ts'
+import { isName, isReservedName, isWithin, parsePath, type StoragePath, trashFolder } from '../auth/path.ts'
 import { AppError } from '../errors.ts'
 
 /** An entry that an adapter returned, after validation. */
@@ -122,6 +122,29 @@ export function checkVersions(page: VersionPage, request: { limit: number; curso
     return { id, size, modifiedAt: timeOrNull(modifiedAt), replacedAt: timeOrNull(replacedAt), etag: tag }
   })
   return { versions, cursor: checkCursor(page.cursor, request.cursor) }
+}
+
+/** Leaves out what cannot be a path, and the reserved folder. @throws BACK_END_FAULT */
+export function checkDeleted(
+  page: { paths: unknown; cursor?: string } | undefined,
+  { limit, cursor, within }: { limit: number; cursor: string | null; within: StoragePath },
+): { paths: StoragePath[]; cursor: string | null } {
+  const { paths, cursor: next } = page ?? {}
+  if (!Array.isArray(paths) || paths.length > limit) throw fault('a page that is too long')
+  const valid = paths.flatMap((path: unknown) => {
+    if (typeof path !== 'string') throw fault('a path that is no text')
+    const parsed = pathOrNull(path)
+    return parsed === null || !isWithin(parsed, within) || isWithin(parsed, trashFolder) ? [] : [parsed]
+  })
+  return { paths: valid, cursor: checkCursor(next, cursor) }
+}
+
+function pathOrNull(path: string): StoragePath | null {
+  try {
+    return parsePath(`/${path}`)
+  } catch {
+    return null
+  }
 }
 
 /** @throws BACK_END_FAULT */

@@ -3,7 +3,7 @@
  * the trash say. A dry run ends there. Contents of versions are copied, so that another RESTORE finds them again. What a step replaces
  * becomes a version or goes to the trash, and stays if it is not what the step was planned for.
  */
-import { formatPath, parsePath, type StoragePath, segmentsOf } from '../../auth/path.ts'
+import { formatPath, parsePath, root } from '../../auth/path.ts'
 import { findVersion } from '../../db/file-versions.ts'
 import { commitStep, finishEntries, type JobEntry, type NewJobEntry } from '../../db/jobs/entries.ts'
 import { markAllStarted, shallowestListed } from '../../db/jobs/restore-steps.ts'
@@ -20,6 +20,8 @@ import { requireDepth } from '../files/tree.ts'
 import { PageReader } from './folders.ts'
 import { childPath, type JobRun, passingBytes, sourceAt, type Tally, withTally, writable } from './job-run.ts'
 import { keepsVersions, removeTree } from './remove.ts'
+import { carryOutNative, deletedStart, isDeletedCursor, nativeStep, planDeleted } from './restore-native.ts'
+import { contentOf, countPlanned, isContent, isNewer, mayBeNewer, seenOf, stepAt, timeOf } from './restore-step.ts'
 
 /** The number of paths whose steps are found at once, and of steps that are carried out between two commits. */
 const [pathsPerPage, stepsAtOnce] = [500, 100]
@@ -35,16 +37,20 @@ export async function planRestore(run: JobRun, entry: JobEntry): Promise<void> {
 }
 
 async function planPage(run: JobRun, tally: Tally, entry: JobEntry, cursor: string | null): Promise<string | null> {
-  const { job, db } = run
+  if (isDeletedCursor(cursor)) return planDeleted(run, tally, entry, cursor)
+  const { db } = run
   const location = writable(sourceAt(run, entry))
   const steps: NewJobEntry[] = []
   const page = await tally.attempt(run, { ...entry, cursor }, async () => {
     const after = cursor === null ? null : parsePath(cursor)
     const { providerId, path } = location
     const listed = await listRestorable(db, { providerId, path, at: timeOf(run) }, { after, limit: pathsPerPage })
-    const source = listed.next === null ? await statOrNull(location, run.signal) : null
-    if (cursor === null && listed.next === null && !source && listed.found.length === 0) throw nothingKept(entry)
-    return { ...listed, source }
+    if (listed.next !== null) return { ...listed, ends: null }
+    const source = await statOrNull(location, run.signal)
+    const more = source ? await changesAt(run, entry, location, source) : await lostAt(run, entry, location)
+    const deleted = deletedStart(location, source)
+    if (cursor === null && !source && listed.found.length + more.length === 0 && !deleted) throw nothingKept(entry)
+    return { ...listed, ends: { more, deleted } }
   })
   const found = page?.found ?? []
   await allDone(
@@ -58,34 +64,16 @@ async function planPage(run: JobRun, tally: Tally, entry: JobEntry, cursor: stri
       })
     }),
   )
-  if (page?.source && job.deleteExtra) steps.push(...(await deletionsAt(run, entry, page.source)))
+  steps.push(...(page?.ends?.more ?? []))
   countPlanned(run, tally, steps)
-  const next = page?.next == null ? null : formatPath(page.next)
+  const next = page?.next == null ? (page?.ends?.deleted ?? null) : formatPath(page.next)
   const following = next === null ? ({ kind: 'done' } as const) : ({ kind: 'page', cursor: next } as const)
   await commitStep(db, run, entry, { next: following, found: steps, done: tally })
   return next
 }
 
-function timeOf({ job }: JobRun): Date {
-  if (!job.restoreAt) throw new Error('This job has no time whose state comes back')
-  return job.restoreAt
-}
-
 function nothingKept({ path }: JobEntry): AppError {
   return new AppError('NOT_FOUND', `"${path}" does not exist, and nothing of it is kept from that time.`)
-}
-
-/** A step on a path. A folder comes before the files below it, because versions of these replace what comes back with the folder. */
-function stepAt({ job }: JobRun, providerId: string, path: StoragePath): NewJobEntry {
-  return {
-    // A dry run only shows its steps.
-    state: job.dryRun ? 'KEPT' : 'LISTED',
-    providerId,
-    path: formatPath(path),
-    targetPath: null,
-    depth: segmentsOf(path).length,
-    isNewTarget: false,
-  }
 }
 
 /** Returns SAME if the file has that content now, and null for a file in the trash that was created since. */
@@ -109,53 +97,55 @@ async function stepOf(run: JobRun, location: WriteLocation, past: Restorable): P
   }
 }
 
-function seenOf({ kind, size, etag, modifiedAt }: CheckedEntry): SeenEntry {
-  return { kind, size, etag, modifiedAt: modifiedAt?.getTime() ?? null }
-}
-
-/** Returns whether a file seems to have this content: an earlier attempt, or another RESTORE, has brought it back. */
-function isContent(
-  file: CheckedEntry,
-  { size, modifiedAt, etag }: Pick<Restorable, 'size' | 'modifiedAt' | 'etag'>,
-): boolean {
-  if (file.kind !== 'file' || size === null || file.size !== size) return false
-  if (etag !== null && file.etag === etag) return true
-  // Whole seconds are the times of back ends that know no fractions, where two writes within a second have the same time.
-  const isExact = modifiedAt !== null && modifiedAt.getMilliseconds() !== 0
-  return isExact && file.modifiedAt?.getTime() === modifiedAt.getTime()
-}
-
-function countPlanned({ job }: JobRun, tally: Tally, steps: readonly NewJobEntry[]): void {
-  if (!job.dryRun) return
-  for (const { restores } of steps) {
-    if (restores?.action === 'DELETE') tally.deleted += 1
-    else if (restores) tally.add(restores.size)
-  }
-}
-
 // What was created since the time.
 
-/** Returns a file that was created since, or the folder in which such files are looked for. */
-async function deletionsAt(run: JobRun, entry: JobEntry, source: CheckedEntry): Promise<NewJobEntry[]> {
-  if (source.kind === 'directory') return [{ ...entry, state: 'FOLDER', cursor: null, depth: 0 }]
-  const path = parsePath(entry.path)
-  const at = { providerId: entry.providerId, at: timeOf(run) }
-  if (!isNewer(run, source) || (await findRestorable(run.db, at, [path])).has(path)) return []
-  return [{ ...stepAt(run, entry.providerId, path), restores: deletionOf(source) }]
+/** Returns what a file that was created or replaced since needs, or the folder in which such files are looked for. */
+async function changesAt(
+  run: JobRun,
+  entry: JobEntry,
+  location: WriteLocation,
+  source: CheckedEntry,
+): Promise<NewJobEntry[]> {
+  if (source.kind === 'directory') {
+    const looks = run.job.deleteExtra || location.hasNativeVersions
+    return looks ? [{ ...entry, state: 'FOLDER', cursor: null, depth: 0 }] : []
+  }
+  if (!mayBeNewer(run, source) || (await isKnown(run, location))) return []
+  const step = await stepOfNewer(run, location, source)
+  return step ? [{ ...stepAt(run, entry.providerId, location.path), restores: step }] : []
 }
 
-/** Finds the files of a folder that were created since, page by page. Its folders become entries of the job. */
-export async function planDeletions(run: JobRun, entry: JobEntry): Promise<void> {
+/** Returns what a file that is gone needs, if only the back end keeps its versions. */
+async function lostAt(run: JobRun, { providerId }: JobEntry, location: WriteLocation): Promise<NewJobEntry[]> {
+  if (!location.hasNativeVersions || location.path === root || (await isKnown(run, location))) return []
+  const step = await nativeStep(run, location, null)
+  return step ? [{ ...stepAt(run, providerId, location.path), restores: step }] : []
+}
+
+/** Returns whether versions of Stowage or the trash have the file. */
+async function isKnown(run: JobRun, { providerId, path }: WriteLocation): Promise<boolean> {
+  return (await findRestorable(run.db, { providerId, at: timeOf(run) }, [path])).has(path)
+}
+
+/** Returns the step for a file that may have been stored since: its version at the back end comes back, or it is deleted. Null if it stays. */
+async function stepOfNewer(run: JobRun, location: WriteLocation, file: CheckedEntry): Promise<RestoreStep | null> {
+  const native = await nativeStep(run, location, file)
+  if (native) return isContent(file, contentOf(native)) ? null : native
+  return run.job.deleteExtra && isNewer(run, file) ? deletionOf(file) : null
+}
+
+/** Finds the files of a folder that were created or replaced since, page by page. Its folders become entries of the job. */
+export async function planChanges(run: JobRun, entry: JobEntry): Promise<void> {
   const pages = new PageReader(entry)
   let { cursor } = entry
   do {
-    cursor = await withTally(run, tally => planDeletionsOfPage(run, tally, entry, { cursor, pages }))
+    cursor = await withTally(run, tally => planChangesOfPage(run, tally, entry, { cursor, pages }))
     run.signal.throwIfAborted()
     if (cursor !== null) run.turn.throwIfAborted()
   } while (cursor !== null)
 }
 
-async function planDeletionsOfPage(
+async function planChangesOfPage(
   run: JobRun,
   tally: Tally,
   entry: JobEntry,
@@ -168,12 +158,26 @@ async function planDeletionsOfPage(
   })
   const entries = page?.entries ?? []
   const { providerId } = entry
-  const files = entries.filter(file => isNewer(run, file)).map(file => ({ file, path: folder.child(file.name).path }))
+  const files = entries
+    .filter(file => mayBeNewer(run, file))
+    .map(file => ({ file, path: folder.child(file.name).path }))
   const paths = files.map(({ path }) => path)
   const restorable = await findRestorable(run.db, { providerId, at: timeOf(run) }, paths)
-  const steps = files
-    .filter(({ path }) => !restorable.has(path))
-    .map(({ file, path }): NewJobEntry => ({ ...stepAt(run, providerId, path), restores: deletionOf(file) }))
+  const steps: NewJobEntry[] = []
+  await allDone(
+    files
+      .filter(({ path }) => !restorable.has(path))
+      .map(({ file, path }) => {
+        const at = stepAt(run, providerId, path)
+        const { state: _, ...failing } = at
+        return tally.attempt(run, { ...failing, state: 'SOURCE' }, () =>
+          run.limits.run([providerId], async () => {
+            const step = await stepOfNewer(run, writable(folder.at(path)), file)
+            if (step) steps.push({ ...at, restores: step })
+          }),
+        )
+      }),
+  )
   countPlanned(run, tally, steps)
   const folders = entries
     .filter(({ kind }) => kind === 'directory')
@@ -185,11 +189,6 @@ async function planDeletionsOfPage(
   const following = next === null ? ({ kind: 'done' } as const) : ({ kind: 'page', cursor: next } as const)
   await commitStep(run.db, run, entry, { next: following, found: [...steps, ...folders], done: tally })
   return next
-}
-
-/** A file without a time, or with an older one, may have been there. */
-function isNewer(run: JobRun, { kind, modifiedAt }: CheckedEntry): boolean {
-  return kind === 'file' && modifiedAt !== null && modifiedAt > timeOf(run)
 }
 
 function deletionOf({ size, etag, modifiedAt }: CheckedEntry): RestoreStep {
@@ -228,6 +227,7 @@ async function attemptStep(run: JobRun, tally: Tally, entry: JobEntry): Promise<
         const { id, source } = restores.content
         await requireSeen(run, location, restores, { isRepeated })
         if (source === 'TRASH') await run.trash.restore(id, location, { isRepeated, signal: run.signal })
+        else if (source === 'NATIVE') await carryOutNative(run, location, { ...restores, id })
         else await restoreVersion(run, location, { ...restores, id })
         tally.add(restores.size)
       }
@@ -257,15 +257,16 @@ function isSeen(existing: CheckedEntry, seen: SeenEntry | null): boolean {
   if (existing.kind !== seen?.kind) return false
   if (existing.kind === 'directory') return true
   const { size, etag, modifiedAt } = seenOf(existing)
-  return size === seen.size && etag === seen.etag && modifiedAt === seen.modifiedAt
+  if (size !== seen.size || etag !== seen.etag) return false
+  // Some back ends list a more exact time than they show for a single file.
+  return etag !== null || modifiedAt === seen.modifiedAt
 }
 
 /** @throws NOT_FOUND if the version is not kept any more; PRECONDITION_FAILED if nothing would keep what it replaces */
 async function restoreVersion(run: JobRun, location: WriteLocation, step: RestoreStep & { id: string }): Promise<void> {
   const { signal } = run
   const existing = await statOrNull(location, signal)
-  const modifiedAt = step.modifiedAt === null ? null : new Date(step.modifiedAt)
-  if (existing && isContent(existing, { ...step, modifiedAt })) return
+  if (existing && isContent(existing, contentOf(step))) return
   if (existing) await requireReplaceable('file', location, existing, signal)
   if (!(await findVersion(run.db, step.id, location))) {
     const message = `The version of "${formatPath(location.path)}" from that time is not kept any more.`

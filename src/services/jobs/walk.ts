@@ -35,7 +35,7 @@ import {
   writable,
 } from './job-run.ts'
 import { removeExtra, removeFolder, removeListed, removeOne } from './remove.ts'
-import { carryOutSteps, planDeletions, planRestore } from './restore.ts'
+import { carryOutSteps, planChanges, planRestore } from './restore.ts'
 import { transferFolder, transferOne } from './transfer.ts'
 import { versionsOf } from './transfer-file.ts'
 import { findMissing, verifyFolder, verifyOne } from './verify.ts'
@@ -99,7 +99,7 @@ async function work(run: JobRun, entry: JobEntry): Promise<void> {
   run.signal.throwIfAborted()
   await markStarted(run.db, run.job.id, entry)
   if (run.job.kind === 'VERIFY') return (entry.state === 'FOLDER' ? verifyFolder : verifyOne)(run, entry)
-  if (run.job.kind === 'RESTORE') return (entry.state === 'FOLDER' ? planDeletions : planRestore)(run, entry)
+  if (run.job.kind === 'RESTORE') return (entry.state === 'FOLDER' ? planChanges : planRestore)(run, entry)
   if (run.job.kind === 'CHECKSUM') return (entry.state === 'FILE' ? checksumFile : checksumSource)(run, entry)
   if (run.job.kind === 'KEEP_COPIES') return keepCopies(run, entry)
   const isDelete = run.job.kind === 'DELETE'
