@@ -1,6 +1,7 @@
 /** Earlier versions over S3: listed in pages, read, and deleted. */
 import { text } from 'node:stream/consumers'
 import {
+  CopyObjectCommand,
   DeleteObjectCommand,
   DeleteObjectsCommand,
   GetObjectCommand,
@@ -65,6 +66,19 @@ t.test('versions over S3', async t => {
   t.same([await text(Body as unknown as AsyncIterable<Buffer>), named], ['1', VersionId])
   t.equal((await s3.send(new HeadObjectCommand({ Bucket, Key: 'a', VersionId: 'null' }))).ContentLength, 3)
   t.equal(await codeOf(s3.send(new GetObjectCommand({ Bucket, Key: 'a-b', VersionId }))), 'NoSuchKey', 'of another key')
+  const CopySource = `${Bucket}/a?versionId=${VersionId}`
+  const { CopySourceVersionId } = await s3.send(new CopyObjectCommand({ Bucket, Key: 'b', CopySource }))
+  t.equal(CopySourceVersionId, VersionId)
+  t.equal((await s3.send(new HeadObjectCommand({ Bucket, Key: 'b' }))).ContentLength, 1)
+  t.equal(
+    await codeOf(
+      s3.send(new CopyObjectCommand({ Bucket, Key: 'b', CopySource: `${Bucket}/a-b?versionId=${VersionId}` })),
+    ),
+    'NoSuchKey',
+  )
+  await s3.send(new CopyObjectCommand({ Bucket, Key: 'new', CopySource }))
+  await s3.send(new CopyObjectCommand({ Bucket, Key: 'new', CopySource: `${Bucket}/a?versionId=${ids['a 2']}` }))
+  t.same((await list({ Prefix: 'new' })).found, ['new 1', 'new 1', 'new 2 latest'], 'what a copy replaces is a version')
   await s3.send(new DeleteObjectCommand({ Bucket, Key: 'a', VersionId }))
   t.same((await list({ Prefix: 'a' })).found, all.slice(1, 5))
   const Objects = [{ Key: 'a-b', VersionId: ids['a-b 1'] }]

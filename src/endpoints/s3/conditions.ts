@@ -67,7 +67,11 @@ export function parseConditions(
 const conditions = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'] as const
 
 /** Evaluates the conditions on the source of a copy, if there are any. @throws PRECONDITION_FAILED, as `authorize`, `Files.stat` */
-export async function requireSource(call: ObjectCall, source: LocationInput): Promise<void> {
+export async function requireSource(
+  call: ObjectCall,
+  source: LocationInput,
+  version?: string | undefined,
+): Promise<void> {
   const { services, request, signal } = call
   authorize(request.viewer, needs.copy, { ...source, toProviderId: call.providerId, toPath: call.path })
   const headers = Object.fromEntries(
@@ -77,6 +81,9 @@ export async function requireSource(call: ObjectCall, source: LocationInput): Pr
     }),
   )
   if (Object.keys(headers).length === 0) return
+  if (version !== undefined) {
+    throw new S3Error('NotImplemented', 'This server copies versions without conditions on the source.')
+  }
   const { etag, modifiedAt } = await services.files
     .stat(request.viewer, source, signal)
     .catch(error => Promise.reject(explainBucket(error, source.providerId)))

@@ -46,7 +46,7 @@ async function sendObject({
 }: ObjectCall): Promise<void> {
   const replaced = parseOverrides(query)
   const version = parseVersion(query.get('versionId'))
-  if (version !== undefined) reply.header('x-amz-version-id', version)
+  if (version !== undefined) reply.header('x-amz-version-id', query.get('versionId'))
   const open = isFolder ? null : openFor(request, null)
   const object = { providerId, path, version }
   let locks = {}

@@ -1,6 +1,7 @@
 /** Lists the objects of a bucket with their versions. The version of an object as it is now is "null". */
 import { isId } from '../../auth/id.ts'
-import type { KeyedVersion } from '../../services/versions/by-key.ts'
+import { afterCurrent, type KeyedVersion } from '../../services/versions/by-key.ts'
+import { formatNativeId, nativeIdOf } from '../../services/versions/native.ts'
 import { emptyTag, listedTag } from './conditions.ts'
 import { S3Error } from './errors.ts'
 import { encoderOf, ownerOf, parseDelimiter, parseLimit } from './list-objects.ts'
@@ -8,8 +9,8 @@ import type { BucketCall, S3Operation } from './operation.ts'
 import { element, result, sendXml, type Xml } from './xml.ts'
 
 const nullVersion = 'null'
-/** Comes after the ids of all versions. */
-const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+/** Begins the id of a version that the back end keeps. The rest is its id there, in base64url. */
+const nativeMark = 'native-'
 
 export const listObjectVersions: S3Operation<BucketCall> = {
   method: 'GET',
@@ -46,15 +47,13 @@ export const listObjectVersions: S3Operation<BucketCall> = {
 function parseMarker(after: string, marker: string | undefined): string | null {
   if (marker === undefined || marker === '') return null
   if (after === '') throw new S3Error('InvalidArgument', '"version-id-marker" needs a "key-marker".')
-  if (marker === nullVersion) return afterAll
-  if (isId(marker)) return marker
-  throw new S3Error('InvalidArgument', '"version-id-marker" is not the ID of a version.')
+  return parseVersion(marker) ?? afterCurrent
 }
 
 function nextMarkers(last: KeyedVersion, encode: (key: string) => string): Xml[] {
   const key = element('NextKeyMarker', encode(last.key))
   if (last.kind === 'group') return [key]
-  return [key, element('NextVersionIdMarker', last.kind === 'earlier' ? last.version.id : nullVersion)]
+  return [key, element('NextVersionIdMarker', last.kind === 'earlier' ? formatVersion(last.version.id) : nullVersion)]
 }
 
 function itemOf(item: KeyedVersion, encode: (key: string) => string, owner: readonly Xml[]): Xml {
@@ -68,7 +67,7 @@ function itemOf(item: KeyedVersion, encode: (key: string) => string, owner: read
   const content = isLatest ? item.entry : item.version
   return element('Version', [
     key,
-    element('VersionId', isLatest ? nullVersion : item.version.id),
+    element('VersionId', isLatest ? nullVersion : formatVersion(item.version.id)),
     element('IsLatest', isLatest),
     element('LastModified', (content?.modifiedAt ?? new Date(0)).toISOString()),
     element('ETag', `"${content ? listedTag(content) : emptyTag}"`),
@@ -81,6 +80,14 @@ function itemOf(item: KeyedVersion, encode: (key: string) => string, owner: read
 /** Returns the id of an earlier version; undefined for the object as it is now. @throws S3Error for a text that is no id */
 export function parseVersion(id: string | undefined): string | undefined {
   if (id === undefined || id === nullVersion) return undefined
+  const native = id.startsWith(nativeMark) ? Buffer.from(id.slice(nativeMark.length), 'base64url').toString() : ''
+  if (native !== '' && formatVersion(formatNativeId(native)) === id) return formatNativeId(native)
   if (!isId(id)) throw new S3Error('InvalidArgument', 'This is not the ID of a version.')
   return id
+}
+
+/** The inverse of `parseVersion`. */
+function formatVersion(id: string): string {
+  const native = nativeIdOf(id)
+  return native === null ? id : nativeMark + Buffer.from(native).toString('base64url')
 }

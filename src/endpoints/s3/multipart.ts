@@ -8,10 +8,11 @@ import { isEndedUpload, maxParts, type UploadName } from '../../services/uploads
 import { objectBody, readXml } from './body.ts'
 import { listedTag, parseConditions, requireSource } from './conditions.ts'
 import { explainBucket, explainUpload, S3Error } from './errors.ts'
+import { parseVersion } from './list-versions.ts'
 import { parseModifiedAt, requireStorable } from './metadata.ts'
 import { formatLock, parseLock, parseStoredLock, requireMayLock } from './object-lock.ts'
 import type { ObjectCall, S3Operation } from './operation.ts'
-import { type ObjectName, parseCopyRange, parseCopySource } from './request.ts'
+import { type CopySource, parseCopyRange, parseCopySource } from './request.ts'
 import { element, result, sendXml } from './xml.ts'
 
 export const createMultipartUpload: S3Operation<ObjectCall> = {
@@ -63,9 +64,12 @@ async function storePart(call: ObjectCall): Promise<unknown> {
   return reply.headers({ ETag: formatTag(md5), ...checksum() }).send()
 }
 
-async function copyPart(call: ObjectCall, from: ObjectName): Promise<unknown> {
+async function copyPart(call: ObjectCall, from: CopySource): Promise<unknown> {
   const { services, request, reply, signal } = call
   const number = partNumber(call)
+  if (parseVersion(from.version) !== undefined) {
+    throw new S3Error('NotImplemented', 'This server copies versions only as a whole, with CopyObject.')
+  }
   const range = parseCopyRange(request.headers)
   const providerId = await services.providers.idOf(request.viewer, from.bucket)
   const source = { providerId, path: from.path }

@@ -8,10 +8,11 @@ import type { FileEntry, LocationInput } from '../../services/files/index.ts'
 import { objectBody } from './body.ts'
 import { emptyTag, listedTag, parseConditions, requireSource } from './conditions.ts'
 import { explainBucket, S3Error } from './errors.ts'
+import { parseVersion } from './list-versions.ts'
 import { parseModifiedAt, requireStorable } from './metadata.ts'
 import { parseLock, requireMayLock } from './object-lock.ts'
 import type { ObjectCall, S3Operation } from './operation.ts'
-import { type ObjectName, parseCopySource } from './request.ts'
+import { type CopySource, parseCopySource } from './request.ts'
 import { element, result, sendXml, type Xml } from './xml.ts'
 
 /** Stores an object from the body or, with `x-amz-copy-source`, from another object. */
@@ -58,7 +59,7 @@ async function makeFolder({ services, request, providerId, path, signal }: Objec
 }
 
 /** Copies an object within the server. The copy keeps the type and, where the back end can store it, the time. */
-async function copyObject(call: ObjectCall, { bucket, ...object }: ObjectName): Promise<unknown> {
+async function copyObject(call: ObjectCall, { bucket, version: named, ...object }: CopySource): Promise<unknown> {
   const { services, request, reply, providerId, path: toPath, isFolder, signal } = call
   const source = { providerId: await services.providers.idOf(request.viewer, bucket), ...object }
   const from = { providerId: source.providerId, path: source.path }
@@ -68,11 +69,13 @@ async function copyObject(call: ObjectCall, { bucket, ...object }: ObjectName): 
     throw new S3Error('InvalidRequest', 'A folder, whose key ends in "/", can be copied only to such a key.')
   }
   if (isFolder) return copyFolder(call, source)
+  const version = parseVersion(named)
   const isSame = source.providerId === providerId && source.path === toPath
-  await requireSource(call, source)
+  await requireSource(call, source, version)
   const { conflict, condition, isConditional } = parseConditions(request.headers)
   if (condition) throw new S3Error('NotImplemented', 'The only condition on the copy is "If-None-Match: *".')
-  const input = { ...from, toProviderId: providerId, toPath, conflict, only: 'file' as const, overLocked: true }
+  const to = { toProviderId: providerId, toPath }
+  const input = { ...from, ...to, conflict, only: 'file' as const, overLocked: true, version }
   const copying = () =>
     settleConditional(services.files.copy(request.viewer, input, signal), isConditional).catch(error =>
       Promise.reject(explain(explainBucket(error, source.providerId), isSame)),
@@ -82,6 +85,7 @@ async function copyObject(call: ObjectCall, { bucket, ...object }: ObjectName): 
   const copy = await services.objectLocks.storing(request.viewer, { providerId, path: toPath }, lock, copying, {
     signal,
   })
+  if (version !== undefined) reply.header('x-amz-copy-source-version-id', named)
   return sendXml(reply, copied(copy.modifiedAt ?? new Date(), listedTag(copy)))
 }
 

@@ -73,19 +73,24 @@ export interface ObjectName extends ObjectPath {
   bucket: string
 }
 
-/** Parses `x-amz-copy-source`, which is `/bucket/key`, percent-encoded. @throws S3Error */
-export function parseCopySource(headers: IncomingHttpHeaders): ObjectName | null {
+/** The source of a copy. */
+export interface CopySource extends ObjectName {
+  /** As the request names it; undefined for the object as it is now. */
+  version: string | undefined
+}
+
+/** Parses `x-amz-copy-source`, which is `/bucket/key`, percent-encoded, and perhaps `?versionId=` with a version. @throws S3Error */
+export function parseCopySource(headers: IncomingHttpHeaders): CopySource | null {
   const header = headers['x-amz-copy-source']
   if (header === undefined) return null
-  const [path = '', version] = String(header).split('?', 2)
-  if (version !== undefined)
-    throw new S3Error('NotImplemented', 'This server copies objects as they are now: restore the version first.')
+  const [path = '', query] = String(header).split('?', 2)
+  const version = query === undefined ? undefined : (new URLSearchParams(query).get('versionId') ?? undefined)
   const [bucket = '', ...segments] = decodeUri(path.replaceAll('+', ' ')).replace(/^\//, '').split('/')
   const key = segments.join('/')
   if (bucket === '' || key === '') {
     throw new S3Error('InvalidArgument', 'x-amz-copy-source must have the form /bucket/key.')
   }
-  return { bucket, ...parseKey(key) }
+  return { bucket, version, ...parseKey(key) }
 }
 
 const rangePattern = /^bytes=(\d{1,15})-(\d{1,15})$/

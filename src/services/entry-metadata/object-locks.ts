@@ -26,6 +26,7 @@ import type { WriteLocation } from '../../storage/write-location.ts'
 import type { Audit } from '../audit/index.ts'
 import { statOrNull } from '../files/conflict.ts'
 import { type FileEntry, type LocationInput, locationOf } from '../files/entry.ts'
+import { nativeIdOf } from '../versions/native.ts'
 import type { EntryGuard } from './change-guard.ts'
 import { parseHoldEnd } from './holds.ts'
 
@@ -93,6 +94,7 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
           else if (!(await lockVersion(tx, object, version))) throw noSuchVersion()
           return work(tx, granted, await findObjectLocks(tx, object), object)
         })
+      if (version !== null && nativeIdOf(version) !== null) throw notLockable()
       if (version !== null && !isId(version)) throw noSuchVersion()
       if (version !== null) return commit()
       const location = await storage.writeAt(authorize(viewer, needs.delete, input)[0])
@@ -191,11 +193,11 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
         if (settings.retention && (days < 1 || days > maxRetentionDays)) {
           throw new AppError('INVALID_INPUT', `A retention has 1 to ${maxRetentionDays} days.`)
         }
-        if ((await storage.versionTraits(await storage.record(granted))).count === 0) {
-          throw new AppError(
-            'PRECONDITION_FAILED',
-            'Object Lock keeps earlier versions: set how many versions the storage keeps first.',
-          )
+        const { count, isNative } = await storage.versionTraits(await storage.record(granted))
+        if (count === 0) {
+          const own = isNative ? ' The back end deletes those that it keeps itself by rules of its own.' : ''
+          const message = `Object Lock keeps earlier versions: set how many versions the storage keeps first.${own}`
+          throw new AppError('PRECONDITION_FAILED', message)
         }
         await recording.commit(tx => setObjectLockSettings(tx, providerId, settings))
       })
@@ -205,6 +207,8 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
     async of(viewer: Viewer | null, input: ObjectInput): Promise<ObjectLock> {
       const { version = null } = input
       const [{ providerId, path }] = authorize(viewer, needs.read, input)
+      // Only versions that Stowage keeps have locks.
+      if (version !== null && nativeIdOf(version) !== null) return { retention: null, isHeld: false }
       if (version !== null && !(isId(version) && (await findVersion(db, version, { providerId, path })))) {
         throw noSuchVersion()
       }
@@ -313,6 +317,11 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
       }
     },
   }
+}
+
+function notLockable(): AppError {
+  const message = 'The back end keeps this version itself and deletes it by its own rules, so it cannot be locked here.'
+  return new AppError('INVALID_INPUT', message)
 }
 
 type ContentFacts = Pick<FileEntry, 'size' | 'etag' | 'fileId'>

@@ -2,7 +2,6 @@
  * The operations on files and folders. Each function takes the viewer and locations as a client sent them, authorizes them, and returns
  * entries, or passes opened content to a callback. A job works on the content of folders.
  */
-import { isId, noSuchVersion } from '../../auth/id.ts'
 import { type Asked, authorize, needs } from '../../auth/needs.ts'
 import { formatPath, parsePath, root } from '../../auth/path.ts'
 import { type Grant, grantBasePaths, requireScope, wayDown } from '../../auth/policy.ts'
@@ -10,19 +9,18 @@ import type { Secrets } from '../../auth/secrets.ts'
 import type { Origin, Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
-import type { ReadLocation } from '../../storage/read-location.ts'
 import type { Audit, Recording } from '../audit/index.ts'
 import type { FolderChanges } from '../catalogue/index.ts'
 import type { EntryMetadata } from '../entry-metadata/properties.ts'
 import { parsePageSize } from '../input.ts'
 import type { Credentials } from '../people/credentials.ts'
 import type { UploadScans } from '../scans/index.ts'
-import { nativeIdOf } from '../versions/native.ts'
 import { Archives, authorizeSelection, type SelectionInput, withSelection } from './archive.ts'
 import { type FolderUsage, type FoundEntries, search, usageOf, type WalkSearch } from './bounded-walk.ts'
 import type { ConflictBehavior, Reservations } from './conflict.ts'
 import { type Download, type OpenFirst, openUnlessOther, type UseArchive, type UseDownload } from './content.ts'
 import { type AskedToRead, entryAt, type FileEntry, type LocationInput, locationOf, unknownFolder } from './entry.ts'
+import { copyVersion, type FindVersion, locationOfVersion } from './file-version.ts'
 import { type KeyPage, type KeyQuery, listKeys } from './keys.ts'
 import {
   type DirectFile,
@@ -81,8 +79,7 @@ export function createFiles(options: {
   entryMetadata: EntryMetadata
   folders: FolderChanges
   scans: UploadScans
-  /** Finds an earlier version by its id and path, where `ReadLocation.version` opens it. */
-  findVersion: (id: string, at: Pick<ReadLocation, 'providerId' | 'path'>) => Promise<{ id: string } | null>
+  findVersion: FindVersion
   /** Bytes. */
   maxUploadBytes: number
   /** The maximum lifetime of direct links to a back end, in seconds; 0 disables them. */
@@ -101,7 +98,8 @@ export function createFiles(options: {
     open: OpenFirst | null,
   ): Promise<Download> {
     const current = await storage.readAt(granted)
-    const location = input.version === undefined ? current : await versionOf(current, input.version)
+    const location =
+      input.version === undefined ? current : await locationOfVersion(options.findVersion, current, input.version)
     const opened = open && (await openUnlessOther(location, signal, open))
     const entry = entryAt(current, opened?.entry ?? (await location.stat(signal)))
     const ended = (bytes: number, error?: unknown) =>
@@ -109,15 +107,6 @@ export function createFiles(options: {
     const name = entry.name || (await storage.record(granted)).name
     const items = (running: AbortSignal) => archives.items(granted.viewer, [{ location, entry, name }], running)
     return { entry, location, opened, name, items, ended }
-  }
-
-  /** Returns the location of an earlier version of the file at a location. @throws NOT_FOUND */
-  async function versionOf(file: ReadLocation, id: string): Promise<ReadLocation> {
-    const native = nativeIdOf(id)
-    if (native !== null) return file.nativeVersion(native)
-    const version = isId(id) ? await options.findVersion(id, file) : null
-    if (!version) throw noSuchVersion()
-    return file.version(version.id)
   }
 
   /**
@@ -303,8 +292,13 @@ export function createFiles(options: {
       transferred(viewer, 'RENAME', input, context => transfer.rename(context, viewer, input, signal)),
     move: (viewer: Viewer | null, input: transfer.TransferInput, signal: AbortSignal) =>
       transferred(viewer, 'MOVE', input, context => transfer.move(context, viewer, input, signal)),
-    copy: (viewer: Viewer | null, input: transfer.CopyInput, signal: AbortSignal) =>
-      transferred(viewer, 'COPY', input, context => transfer.copy(context, viewer, input, signal)),
+    /** @param input.version the id of an earlier version; undefined for the entry as it is now */
+    copy: (viewer: Viewer | null, input: transfer.CopyInput & { version?: string | undefined }, signal: AbortSignal) =>
+      transferred(viewer, 'COPY', input, context => {
+        const { version } = input
+        if (version === undefined) return transfer.copy(context, viewer, input, signal)
+        return copyVersion(options, viewer, { ...input, version }, signal)
+      }),
     upload(viewer: Viewer | null, input: UploadInput, signal: AbortSignal): Promise<FileEntry> {
       const { providerId, conflict } = input
       const facts = { location: { providerId, path: input.path }, details: { conflict } }

@@ -38,7 +38,7 @@ import { entryAt, type FileEntry } from '../files/entry.ts'
 import { openDestinations } from '../files/transfer.ts'
 import { parsePageSize } from '../input.ts'
 import { decodeIdCursor, encodeIdCursor, isIdCursor } from '../paging.ts'
-import { listWithVersions, type VersionKeyQuery } from './by-key.ts'
+import { afterCurrent, listWithVersions, type VersionKeyQuery } from './by-key.ts'
 import { deleteNative, type KeptVersion, listNative, nativeIdOf, nativeStart, restoreNative } from './native.ts'
 import { keepVersionLease, settleVersion, startVersionCollector, type VersionContext } from './settle.ts'
 
@@ -46,8 +46,6 @@ export type { EarlierVersion } from '../../db/file-versions.ts'
 export type { KeptVersion } from './native.ts'
 
 export const maxVersionsPage = 100
-/** The position of the current version, before the earlier ones. */
-const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 /** Milliseconds to find out where a content is after a failure. Later, a server finds out. */
 const settleTimeout = 10_000
 
@@ -112,15 +110,16 @@ export function createVersions(options: VersionServicesOptions) {
         const [own] = await listVersions(db, granted, { limit: 1, before: null })
         const last = items.at(-1)
         // The next page begins with those of Stowage.
-        if (own && last) items[items.length - 1] = { ...last, cursor: encodeIdCursor(afterAll) }
-        if (own && !last) return this.list(viewer, location, { ...page, after: encodeIdCursor(afterAll) }, null, signal)
+        if (own && last) items[items.length - 1] = { ...last, cursor: encodeIdCursor(afterCurrent) }
+        if (own && !last)
+          return this.list(viewer, location, { ...page, after: encodeIdCursor(afterCurrent) }, null, signal)
         return { items, hasNext: own !== undefined }
       }
       const before = after === null ? null : decodeIdCursor(after)
       const found = await listVersions(db, granted, { limit: limit + 1, before })
       const earlier = found.map(version => ({ version, cursor: encodeIdCursor(version.id) }))
       const isFirst = current && before === null
-      const items = isFirst ? [{ version: current, cursor: encodeIdCursor(afterAll) }, ...earlier] : earlier
+      const items = isFirst ? [{ version: current, cursor: encodeIdCursor(afterCurrent) }, ...earlier] : earlier
       return { items: items.slice(0, limit), hasNext: items.length > limit }
     },
 

@@ -3,7 +3,7 @@ import type { Secrets } from '../../auth/secrets.ts'
 import type { EarlierVersion } from '../../db/file-versions.ts'
 import { AppError } from '../../errors.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
-import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import type { CheckedEntry, CheckedVersions } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { statOrNull, type Taken, taken, unlessTaken } from '../files/conflict.ts'
 import { signedCursors } from '../paging.ts'
@@ -15,9 +15,19 @@ export type KeptVersion = Pick<EarlierVersion, 'id' | 'providerId' | 'path' | 's
 
 const prefix = 'native:'
 
+/** Returns the id of a version that a back end knows by this one. */
+export function formatNativeId(id: string): string {
+  return prefix + id
+}
+
 /** Returns the id that a back end knows a version by; null for the id of another version. */
 export function nativeIdOf(id: string): string | null {
   return id.startsWith(prefix) ? id.slice(prefix.length) : null
+}
+
+/** @param location that of the file */
+export function toKept({ providerId, path }: ReadLocation, version: CheckedVersions['versions'][number]): KeptVersion {
+  return { ...version, id: formatNativeId(version.id), providerId, path, userId: null, expiresAt: null }
 }
 
 /** The cursor of the page at the back end, and the number of its versions that were shown. */
@@ -44,7 +54,6 @@ export async function listNative(
   { limit, after }: { limit: number; after: string | null },
   signal: AbortSignal,
 ): Promise<NativePage> {
-  const { providerId, path } = location
   const cursors = cursorsOf(secrets, location)
   const [page, skip]: NativePosition = after === null ? [null, 0] : (cursors.decode(after) as NativePosition)
   const { versions, cursor } = await location.listNativeVersions(signal, { cursor: page, limit: limit + skip + 1 })
@@ -54,7 +63,7 @@ export async function listNative(
     const position: NativePosition =
       isWhole && index === shown.length - 1 && cursor !== null ? [cursor, 0] : [page, skip + index + 1]
     return {
-      version: { ...version, id: prefix + version.id, providerId, path, userId: null, expiresAt: null },
+      version: toKept(location, version),
       cursor: cursors.encode(position),
     }
   })
@@ -76,7 +85,8 @@ export async function restoreNative(
   const existing = await statOrNull(destination, signal)
   if (existing && !overwrite) return taken
   if (existing?.kind === 'directory') throw new AppError('NOT_A_FILE', 'A file does not replace a folder.')
-  if (destination.path === source.path && destination.canRestoreVersions) {
+  const isSame = destination.providerId === source.providerId && destination.path === source.path
+  if (isSame && destination.canRestoreVersions) {
     return destination.restoreVersion(id, size, signal)
   }
   const { body } = await version.read(signal)
