@@ -2,7 +2,7 @@
 import { type ExpressionBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import type { StoragePath } from '../auth/path.ts'
 import type { Change, Database } from './client.ts'
-import { batchedAround, isWithinPath, restoredPath, storedPath } from './entry-paths.ts'
+import { batchedAround, isAtAny, isWithinPath, restoredPath, storedPath } from './entry-paths.ts'
 import type { ProviderRecord } from './providers.ts'
 import { type RightsVersion, toVersion, versionColumns } from './rights.ts'
 import type { ObjectLockKind, RetentionMode, Schema } from './schema.ts'
@@ -177,13 +177,24 @@ export async function lockHold(db: Change, workspaceId: string, id: string): Pro
   return row ? toHold(row) : null
 }
 
-export async function releaseHold(db: Change, id: string): Promise<EntryHold> {
+/** Releases a hold. The lock of an object ends with its copy in a version of which nobody knows yet whether it was kept. */
+export async function releaseHold(db: Change, { id, providerId, path, objectLock }: EntryHold): Promise<EntryHold> {
   const row = await db
     .updateTable('entry_holds')
     .set({ released_at: sql<Date>`now()` })
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirstOrThrow()
+  if (objectLock === null) return toHold(row)
+  await db
+    .updateTable('entry_holds')
+    .set({ released_at: sql<Date>`now()` })
+    .where('provider_id', '=', providerId)
+    .where(isAtAny([storedPath(path)]))
+    .where('released_at', 'is', null)
+    .where('object_lock', '=', objectLock)
+    .where(sql<SqlBool>`created_at = (select created_at from entry_holds where id = ${id})`)
+    .execute()
   return toHold(row)
 }
 

@@ -236,6 +236,19 @@ t.test('Object Lock over S3', async t => {
     await hold(owner, 'OFF', VersionId)
     await owner.send(new DeleteObjectCommand({ Bucket, Key: 'l', VersionId }))
     t.same((await versionsOf('l')).ids, [])
+
+    await hold(owner, 'ON')
+    const { db } = app
+    const { user_id: userId } = await db.selectFrom('entry_holds').select('user_id').limit(1).executeTakeFirstOrThrow()
+    const keeping = { id: nextId(new Date()), providerId, path: 'l' as StoragePath, userId: userId ?? '' }
+    await insertVersion(db, keeping, 30)
+    const locks = async (versionId: string | null) =>
+      (await findObjectLocks(db, { providerId, path: keeping.path, versionId })).map(({ id }) => id)
+    const [[id = ''], copies] = [await locks(null), await locks(keeping.id)]
+    t.equal(copies.length, 1, 'a replacement has begun')
+    await app.ask('mutation ($id: ID!) { releaseHold(id: $id) { id } }', { id }, token)
+    t.same([await locks(null), await locks(keeping.id)], [[], []], 'its copy ends with the lock')
+    await deleteVersionRow(db, keeping.id)
   })
 
   await t.test('new objects get the retention of the bucket, however they are stored', async t => {

@@ -89,7 +89,7 @@ export function createEntryHolds(options: { db: Database; storage: Storage; audi
           recording.add({ location: { providerId, path: formatPath(path) }, details: { holdId: id, reason } })
           if (hold.releasedAt) throw new AppError('NOT_FOUND', 'The hold was released before.')
           if (hold.until) throw new AppError('ON_HOLD', 'A hold with a date ends then, and nobody ends it earlier.')
-          return releaseHold(change, id)
+          return releaseHold(change, hold)
         })
       })
     },
