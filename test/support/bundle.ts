@@ -23,7 +23,12 @@ const sources = [
   'test/faults',
 ]
 /** The command line without the server, and servers with other adapters than the product. */
-const ofTests = ['packages/cli/src/main', 'test/faults/job-server', 'test/faults/trash-server']
+const ofTests = [
+  'packages/cli/src/main',
+  'test/faults/job-server',
+  'test/faults/trash-server',
+  'test/faults/version-server',
+]
 
 let fresh: Promise<void> | undefined
 

@@ -243,11 +243,14 @@ export async function abandonQuotaChange(db: Database, id: string): Promise<void
     .execute()
 }
 
-/** A change waits as long as another one runs that meets it. */
+/** A change waits as long as another one runs that meets it, and until it is clear whether what it has replaced is a version, which counts. */
 const isDue = sql<SqlBool>`waiting.due_at <= now() and not exists (
   select from quota_changes running where running.provider_id = waiting.provider_id and running.id <> waiting.id
     and running.holder is not null and running.due_at > now() and quota_paths_meet(running.path, running.source_path,
-      running.is_tree, waiting.path, waiting.source_path, waiting.is_tree))`
+      running.is_tree, waiting.path, waiting.source_path, waiting.is_tree))
+  and not exists (select from file_versions where file_versions.provider_id = waiting.provider_id
+    and left(file_versions.path, 400) collate "C" = left(waiting.path, 400) and file_versions.path = waiting.path
+    and file_versions.state = 'KEEPING' and file_versions.due_at <= now() + ${lease})`
 
 export function isAnyQuotaChangeDue(db: Database): Promise<boolean> {
   return isAnyDue(db, 'quota_changes', isDue)

@@ -30,7 +30,7 @@ const settleTimeout = 60_000
 /** Milliseconds after which no killed or paused server changes a file any more. */
 const longestChange = 24 * 60 * 60 * 1000
 /** Milliseconds between two searches. */
-const pollInterval = 60_000
+const pollInterval = 20_000
 const versionsAtOnce = 4
 
 export interface VersionContext {
