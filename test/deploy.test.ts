@@ -41,7 +41,13 @@ t.test('the script creates the secrets once, and the compose file gives them to 
   t.match(first.stdout, String(settings.setupCode))
   t.match(settings, { publicUrl: 'http://localhost:8080', metricsAddress: { host: '0.0.0.0', port: 9464 } })
   t.same(settings.trustedProxies, [networks.default.ipam.config[0].subnet])
-  t.same([stowage.ports, postgres.ports], [undefined, undefined], 'only nginx and Prometheus can be reached')
+  t.same(
+    [stowage.ports, postgres.ports],
+    [['127.0.0.1:2022:2022'], undefined],
+    'of the server, only SFTP can be reached',
+  )
+  t.equal(readSettings({ ...environment, STOWAGE_SFTP_ADDRESS: '0.0.0.0:2022' }).sftpAddress?.port, 2022)
+  t.equal(settings.sftpAddress, null)
   for (const { ports } of [nginx, prometheus]) for (const port of ports) t.match(port, /^127\.0\.0\.1:/)
   for (const used of [...stowage.secrets, ...postgres.secrets]) t.ok(secrets[used], `${used} is declared`)
 })

@@ -123,6 +123,25 @@ t.test('the metrics and the Ingress are optional', async t => {
   t.match(notes, 'Stowage serves https://files.example.org/stowage through the Ingress.')
 })
 
+t.test('SFTP has a service of its own', async t => {
+  const { find, pod } = render({ sftp: { enabled: true, annotations: { a: 'b' } } })
+  const service = find('Service', 'files-stowage-sftp')
+  t.match(service.spec, {
+    type: 'LoadBalancer',
+    externalTrafficPolicy: 'Local',
+    ports: [{ port: 22, targetPort: 'sftp' }],
+  })
+  t.same(service.metadata.annotations, { a: 'b' })
+  const [{ env, ports }] = pod.containers
+  const { value } = env.find(({ name }: { name: string }) => name === 'STOWAGE_SFTP_ADDRESS')
+  t.match(ports, [{ name: 'http' }, { name: 'sftp', containerPort: Number(value.split(':')[1]) }])
+  const inside = render({ sftp: { enabled: true, type: 'ClusterIP', externalTrafficPolicy: '' } }).find(
+    'Service',
+    'files-stowage-sftp',
+  )
+  t.notOk(inside.spec.externalTrafficPolicy)
+})
+
 t.test('several replicas need a volume that they can share', async t => {
   t.equal(render().find('Deployment').spec.strategy.type, 'Recreate')
   const shared = { existingClaim: 'nfs', accessModes: ['ReadWriteMany'] }
