@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import ssh2, { type Client, type SFTPWrapper } from 'ssh2'
 import { startSshd } from '../test/servers/sshd.ts'
+import { client } from '../test/support/client.ts'
 import { freePort } from '../test/support/free-port.ts'
 import { growth } from './growth.ts'
 import { install, makeFile, makeTree } from './installation.ts'
@@ -17,6 +18,8 @@ const largeBytes = 1024 * mib
 const smallFiles = 2000
 const smallBytes = 10_000
 const readers = 64
+/** Connections that one key may have. */
+const readersOfKey = 32
 const pieceBytes = 32 * 1024
 /** Milliseconds. */
 const pause = 5000
@@ -44,7 +47,9 @@ export const sftp: Part = {
     }
     await using stack = new AsyncDisposableStack()
     const port = await freePort()
-    const { folder, files, key, stowage } = stack.use(await install({ STOWAGE_SFTP_ADDRESS: `127.0.0.1:${port}` }))
+    const installation = stack.use(await install({ STOWAGE_SFTP_ADDRESS: `127.0.0.1:${port}` }))
+    const { folder, files, key, session, stowage } = installation
+    const more = await client(stowage.url).createKey(session, { name: 'more', scopes: ['read'] })
     const sshd = await startSshd({ teardown: end => stack.defer(end) })
     const keyFile = join(folder, 'key')
     await writeFile(keyFile, sshd.privateKey, { mode: 0o600 })
@@ -88,8 +93,8 @@ export const sftp: Part = {
     await measure('small files, download', 'files/s', smallFiles, root => `get -R ${root}/tree ${folder}/down`)
     await measure('small files, upload', 'files/s', smallFiles, root => `put -R ${folder}/tree ${root}/uptree`)
     say('  memory')
-    await readNothing(port, key, 1)
-    const grown = await growth(stowage, () => readNothing(port, key, readers))
+    await readNothing(port, [key], 1)
+    const grown = await growth(stowage, () => readNothing(port, [key, more.key], readers))
     rows.push({ what: `${readers} readers that read nothing`, figures: [grown], unit: 'MiB' })
     return rows
   },
@@ -111,31 +116,33 @@ async function seconds(folder: string, peer: SshPeer, batch: string): Promise<nu
 }
 
 /** Each connection asks for 2 MiB at once, and then reads nothing. */
-async function readNothing(port: number, key: string, count: number): Promise<void> {
-  const clients = await Promise.all(Array.from({ length: count }, () => open(port, key)))
-  for (const { client, sftp: session, handle } of clients) {
+async function readNothing(port: number, keys: readonly string[], count: number): Promise<void> {
+  const keyOf = (reader: number) => keys[Math.floor(reader / readersOfKey)] ?? ''
+  const clients = await Promise.all(Array.from({ length: count }, (_, reader) => open(port, keyOf(reader))))
+  for (const { ssh, sftp: session, handle } of clients) {
     for (let position = 0; position < 2 * mib; position += pieceBytes) {
       session.read(handle, Buffer.alloc(pieceBytes), 0, pieceBytes, position, () => {})
     }
     // The requests leave first.
-    setImmediate(() => (client as Client & { _sock: Socket })._sock.pause())
+    setImmediate(() => (ssh as Client & { _sock: Socket })._sock.pause())
   }
   await sleep(pause)
-  for (const { client } of clients) (client as Client & { _sock: Socket })._sock.destroy()
+  for (const { ssh } of clients) (ssh as Client & { _sock: Socket })._sock.destroy()
 }
 
-async function open(port: number, key: string): Promise<{ client: Client; sftp: SFTPWrapper; handle: Buffer }> {
-  const client = new ssh2.Client()
+async function open(port: number, key: string): Promise<{ ssh: Client; sftp: SFTPWrapper; handle: Buffer }> {
+  const ssh = new ssh2.Client()
   await new Promise<void>((resolve, reject) => {
-    client.once('ready', resolve).once('error', reject)
-    client.connect({ host: '127.0.0.1', port, username: 'any', password: key })
+    ssh.once('ready', resolve).once('error', reject)
+    ssh.once('close', () => reject(new Error('The server has closed the connection')))
+    ssh.connect({ host: '127.0.0.1', port, username: 'any', password: key })
   })
-  client.on('error', () => {})
+  ssh.on('error', () => {})
   const session = await new Promise<SFTPWrapper>((resolve, reject) =>
-    client.sftp((error, opened) => (error ? reject(error) : resolve(opened))),
+    ssh.sftp((error, opened) => (error ? reject(error) : resolve(opened))),
   )
   const handle = await new Promise<Buffer>((resolve, reject) =>
     session.open('/local/large', 'r', (error, opened) => (error ? reject(error) : resolve(opened))),
   )
-  return { client, sftp: session, handle }
+  return { ssh, sftp: session, handle }
 }

@@ -112,6 +112,7 @@ export async function buildApp(options: {
     catalogueHours: settings.catalogueHours,
     workers: settings.workers,
     dataFolder: settings.dataFolder,
+    processes: settings.processes,
     thumbnailBytes: settings.thumbnailBytes,
     searchPath: settings.searchPath,
     observeJob: traces?.observeJob ?? ((_job, run) => run()),

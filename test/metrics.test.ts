@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { databaseSettings } from './servers/postgres.ts'
 import { findProgram, requirePrograms } from './servers/programs.ts'
+import { connectSsh, RawSftp, SftpClient } from './sftp/server.ts'
 import { client } from './support/client.ts'
 import { atNight } from './support/extent.ts'
 import { freePort } from './support/free-port.ts'
@@ -57,6 +58,25 @@ t.test('requests, bytes, back ends and the state of the server are measured', as
   t.equal((await fetch(`http://${address}/`)).status, 404, 'nothing else is served there')
   t.equal((await api.request('/metrics')).status, 404, 'nor are the metrics on the public port')
   t.notMatch(await scrape(), token)
+  t.equal(await server.stop(), 0)
+})
+
+t.test('connections and requests of SFTP are measured', async t => {
+  const port = await freePort()
+  const { server, data, sample, api } = await startMeasured(t, { STOWAGE_SFTP_ADDRESS: `127.0.0.1:${port}` })
+  const { token } = await api.register('owner@example.org')
+  await api.connectProvider(token, 'local', { root: join(data, 'files') }, 'Files')
+  const { key } = await api.createKey(token, { name: 'sftp', scopes: ['write'] })
+  const endpoint = { host: '127.0.0.1', port, faults: [], close: async () => {} }
+  const sftp = new SftpClient(await RawSftp.start(await connectSsh(t, endpoint, { password: key })))
+  await sftp.put('/files/a.bin', Buffer.alloc(200_000))
+  await t.rejects(sftp.open('/files/missing', 1))
+  for (const name of ['connections', 'sessions']) t.equal(await sample(`stowage_sftp_${name}`), 1)
+  t.ok((await sample('stowage_sftp_bytes_total', /received/)) > 200_000)
+  t.ok((await sample('stowage_sftp_bytes_total', /sent/)) > 500)
+  const count = 'stowage_sftp_request_duration_seconds_count'
+  t.equal(await sample(count, /request="write",status="OK"/), 1)
+  t.equal(await sample(count, /request="open",status="NO_SUCH_FILE"/), 1)
   t.equal(await server.stop(), 0)
 })
 

@@ -114,8 +114,10 @@ export function createServices(options: {
   catalogueHours: number
   /** Jobs that this server runs at once; 0 runs only those that its own requests wait for. */
   workers: number
-  /** The folder of this server, for the cache of thumbnails. */
+  /** The folder of this server, for the cache of thumbnails and for files that are written in any order. */
   dataFolder: string
+  /** The processes of this server, which share the disk of its folder. */
+  processes: number
   /** Bytes of the cache of thumbnails; 0 switches thumbnails off. */
   thumbnailBytes: number
   /** The value of PATH, for programs that some files need. */
@@ -321,7 +323,13 @@ export function createServices(options: {
     providers: createProviders({ db, secrets, storage, audit, uploads }),
     authorization: createAuthorization({ db, secrets, storage, credentials, audit }),
     files,
-    openFiles: createOpenFiles({ files, storage, audit, dataFolder: options.dataFolder }),
+    openFiles: createOpenFiles({
+      files,
+      storage,
+      audit,
+      dataFolder: options.dataFolder,
+      processes: options.processes,
+    }),
     hostKeys: createHostKeys({ db, secrets, redaction: options.redaction }),
     /** Follows the credentials of connections that last. */
     credentialWatch: {

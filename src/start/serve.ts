@@ -1,5 +1,6 @@
 /** Serves HTTP in this process, from connecting to the database to closing everything. */
 import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
 import { buildApp } from '../app.ts'
 import { preparePasswords } from '../auth/passwords.ts'
 import type { Connection } from '../db/client.ts'
@@ -74,7 +75,10 @@ export async function serve(
   }
   await preparePasswords()
   const address = await listen(app.server, settings)
-  if (settings.sftpAddress) cleanup.defer(await listenForSftp(app.services, settings.sftpAddress, settings, log))
+  if (settings.sftpAddress) {
+    const { register } = metrics ?? {}
+    cleanup.defer(await listenForSftp(app.services, settings.sftpAddress, settings, { log, register }))
+  }
   const { installation } = app.services.workspaces
   if (isFirst) {
     cleanup.defer(startBackgroundWork(app.services, previous !== null, log))
@@ -121,15 +125,19 @@ async function listenForSftp(
   services: Services,
   address: { host: string; port: number },
   { connectionLimit, trustedProxies: proxies }: Settings,
-  log: Logger,
+  { log, register }: { log: Logger; register: Registry | undefined },
 ): Promise<() => Promise<void>> {
   const isProxy = trustedProxies(proxies)
+  const metrics = register && (await import('../metrics/sftp.ts')).createSftpMetrics(register)
   const { startSftp } = await import('../endpoints/sftp/index.ts')
   const onFault = (err: Error, requestId: string) => log.error({ err, requestId }, 'A request over SFTP failed')
-  const server = await startSftp({ services, address, connectionLimit, isProxy, onFault }).catch(error => {
+  const observe = metrics?.observeRequest
+  const options = { services, address, connectionLimit, isProxy, onFault, ...(observe && { observe }) }
+  const server = await startSftp(options).catch(error => {
     if (!('syscall' in error)) throw error
     throw new SettingsError(`STOWAGE_SFTP_ADDRESS cannot be used: ${error.message}.`)
   })
+  metrics?.observeLoad(server.load)
   log.info({ address: `${address.host}:${server.port}` }, 'SFTP is served')
   return server.close
 }

@@ -130,6 +130,7 @@ export async function serve(
     catalogueHours: 0,
     workers: 1,
     dataFolder: folder,
+    processes: 1,
     thumbnailBytes: 1024 ** 3,
     searchPath: process.env.PATH ?? '',
     observeJob: (_job, run) => run(),

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { connect as connectSocket, type Socket } from 'node:net'
 import { join } from 'node:path'
-import type { Client } from 'ssh2'
+import ssh2, { type Client } from 'ssh2'
 import t, { type Test } from 'tap'
 import { startApp } from '../support/app.ts'
 import { extent } from '../support/extent.ts'
@@ -88,7 +88,7 @@ t.test('bad input and bounds', async t => {
     const socket = connectSocket(endpoint.port, endpoint.host)
     t.teardown(() => socket.destroy())
     let attempts = 0
-    const client = await import('ssh2').then(({ default: ssh2 }) => new ssh2.Client())
+    const client = new ssh2.Client()
     client.on('error', () => {})
     client.connect({
       sock: socket,
@@ -101,6 +101,22 @@ t.test('bad input and bounds', async t => {
     })
     await once(client, 'close')
     t.ok(attempts <= 7, `${attempts} attempts`)
+  })
+
+  t.test('a key is also the answer to a question', async t => {
+    const connect = (answers: string[]) => {
+      const client = new ssh2.Client()
+      t.teardown(() => client.destroy())
+      client.on('keyboard-interactive', (_name, instructions, _language, prompts, finish) => {
+        t.match([instructions, prompts], [/API key/, [{ prompt: 'Password: ', echo: false }]])
+        finish(answers)
+      })
+      client.connect({ ...endpoint, username: 'x', tryKeyboard: true, authHandler: ['keyboard-interactive'] })
+      return once(client, 'ready')
+    }
+    await connect([key])
+    for (const answers of [['a password'], [], [`stw_${'0'.repeat(40)}`]])
+      await t.rejects(connect(answers), /authentication methods failed/)
   })
 
   t.test('a revoked key loses its connections', async t => {

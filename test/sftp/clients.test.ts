@@ -1,4 +1,4 @@
-/** Real clients of SFTP: OpenSSH's sftp and scp. */
+/** Real clients of SFTP: OpenSSH's sftp and scp, lftp, curl and rclone; by night also paramiko and sshfs. */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { requirePrograms } from '../servers/programs.ts'
 import { startApp } from '../support/app.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { serveSftp } from './server.ts'
 
 const run = promisify(execFile)
@@ -16,9 +17,9 @@ t.setTimeout(300_000)
 t.test('real clients', async t => {
   await requirePrograms({
     who: 'The tests of SFTP',
-    programs: ['sftp', 'scp'],
-    packages: ['openssh-client'],
-    instead: 'put sftp and scp on PATH',
+    programs: ['sftp', 'scp', 'lftp', 'curl', 'rclone'],
+    packages: ['openssh-client', 'lftp', 'curl', 'rclone'],
+    instead: 'put sftp, scp, lftp, curl and rclone on PATH',
   })
   const app = await startApp(t)
   const { token } = await app.register('owner@example.com')
@@ -38,15 +39,16 @@ t.test('real clients', async t => {
     return run('sftp', [...options, '-o', 'BatchMode=no', ...port, '-b', join(work, 'batch'), 'me@127.0.0.1'], {
       cwd: work,
       env,
+      maxBuffer: 64 * 1024 * 1024,
     })
   }
   const files = Array.from(
-    { length: 40 },
+    { length: extent({ gate: 8, nightly: 40 }) },
     (_, n) => [`tree/${n % 2 ? 'ä b' : 'c'}/file ${n}`, randomBytes(n * 100)] as const,
   )
   for (const folder of ['tree/ä b', 'tree/c']) await mkdir(join(work, folder), { recursive: true })
   for (const [name, bytes] of files) await writeFile(join(work, name), bytes)
-  const large = randomBytes(20_000_000)
+  const large = randomBytes(10_000_000)
   await writeFile(join(work, 'large'), large)
 
   await t.test('sftp lists, stores, reads, renames and deletes', async t => {
@@ -90,5 +92,147 @@ t.test('real clients', async t => {
     await t.rejects(ssh('me@127.0.0.1', 'id'), { code: 255 })
     await t.rejects(ssh('-N', '-o', 'ExitOnForwardFailure=yes', '-R', '0:127.0.0.1:1', 'me@127.0.0.1'), { code: 255 })
   })
-  t.same(endpoint.faults, [])
+
+  const start = (program: string, given: readonly string[], more = {}) =>
+    run(program, given, { cwd: work, env: { ...env, ...more } })
+  const isSame = (folder: string) => run('diff', ['-r', 'tree', folder], { cwd: work })
+
+  await t.test('lftp mirrors trees both ways', async t => {
+    const ssh = `ssh -a -x ${options.join(' ')}`
+    const commands = [
+      `set sftp:connect-program "${ssh}"`,
+      `open -u any,${key} sftp://127.0.0.1:${endpoint.port}`,
+      'mirror -R tree files/by-lftp',
+      'mirror files/by-lftp lftp-back',
+      'mv files/by-lftp files/moved-by-lftp',
+      'rm -r files/moved-by-lftp',
+    ]
+    await start('lftp', ['-c', commands.join('; ')])
+    await isSame('lftp-back')
+    t.notOk((await readdir(root)).some(name => name.includes('lftp')))
+  })
+
+  await t.test('curl stores, continues and reads a file', async t => {
+    const url = `sftp://127.0.0.1:${endpoint.port}/files/by-curl`
+    const curl = (...given: string[]) => start('curl', ['-sSf', '--insecure', '-u', `any:${key}`, ...given])
+    await curl('-T', 'large', url)
+    t.ok((await readFile(join(root, 'by-curl'))).equals(large))
+    await writeFile(join(work, 'curl-back'), large.subarray(0, 3_000_001))
+    await curl('-C', '-', '-o', 'curl-back', url)
+    t.ok((await readFile(join(work, 'curl-back'))).equals(large))
+    await curl('-Q', 'rename /files/by-curl /files/renamed-by-curl', '-o', 'list', url.replace('by-curl', ''))
+    t.match(await readFile(join(work, 'list'), 'utf8'), /renamed-by-curl/)
+  })
+
+  await t.test('rclone copies, compares, moves and purges trees', async t => {
+    const { stdout: password } = await start('rclone', ['obscure', key])
+    const remote = {
+      RCLONE_CONFIG_D_TYPE: 'sftp',
+      RCLONE_CONFIG_D_HOST: '127.0.0.1',
+      RCLONE_CONFIG_D_PORT: String(endpoint.port),
+      RCLONE_CONFIG_D_USER: 'any',
+      RCLONE_CONFIG_D_PASS: password.trim(),
+      RCLONE_CONFIG_D_SHELL_TYPE: 'none',
+    }
+    const rclone = (...given: string[]) => start('rclone', given, remote)
+    await rclone('copy', 'tree', 'd:files/by-rclone')
+    await rclone('check', '--download', 'tree', 'd:files/by-rclone')
+    const { stderr } = await rclone('sync', '-v', 'tree', 'd:files/by-rclone')
+    t.notMatch(stderr, /: Copied/, 'kept times show that the files are the same')
+    await rclone('move', 'd:files/by-rclone', 'd:files/moved-by-rclone')
+    await isSame(join(root, 'moved-by-rclone'))
+    await rclone('purge', 'd:files/moved-by-rclone')
+    t.notOk((await readdir(root)).includes('moved-by-rclone'))
+  })
+
+  await atNight(t, 'paramiko reads, writes and changes files', async t => {
+    // Debian's Python, which is not always the one on PATH.
+    const python = '/usr/bin/python3'
+    await requirePrograms({
+      who: 'The test of SFTP with paramiko',
+      programs: [],
+      files: [python, '/usr/lib/python3/dist-packages/paramiko/__init__.py'],
+      packages: ['python3', 'python3-paramiko'],
+      instead: "install paramiko for Debian's python3",
+    })
+    const script = `
+import paramiko
+transport = paramiko.Transport(('127.0.0.1', ${endpoint.port}))
+transport.connect(username='any', password='${key}')
+sftp = paramiko.SFTPClient.from_transport(transport)
+sftp.mkdir('/files/paramiko')
+sftp.put('large', '/files/paramiko/large')
+sftp.get('/files/paramiko/large', 'paramiko-back')
+with sftp.open('/files/paramiko/text', 'w') as file: file.write('one')
+with sftp.open('/files/paramiko/text', 'a') as file: file.write(' two')
+with sftp.open('/files/paramiko/text', 'r+') as file:
+    file.seek(4)
+    file.write('TWO')
+    file.seek(0)
+    content = file.read()
+    assert content == b'one TWO', content
+sftp.posix_rename('/files/paramiko/text', '/files/paramiko/large')
+assert sftp.listdir('/files/paramiko') == ['large'], sftp.listdir('/files/paramiko')
+sftp.utime('/files/paramiko/large', (1000000000, 1000000000))
+assert sftp.stat('/files/paramiko/large').st_mtime == 1000000000
+sftp.truncate('/files/paramiko/large', 3)
+assert sftp.stat('/files/paramiko/large').st_size == 3
+sftp.chdir('/files/paramiko')
+assert sftp.normalize('.') == '/files/paramiko'
+sftp.remove('large')
+sftp.chdir('/')
+sftp.rmdir('/files/paramiko')
+transport.close()
+`
+    await start(python, ['-c', script])
+    t.ok((await readFile(join(work, 'paramiko-back'))).equals(large))
+  })
+
+  await atNight(t, 'sshfs mounts a storage, and programs work in it', async t => {
+    await requirePrograms({
+      who: 'The test of SFTP with sshfs',
+      programs: ['sshfs', 'fusermount3'],
+      files: ['/dev/fuse'],
+      packages: ['sshfs', 'fuse3'],
+      instead: 'put sshfs on PATH',
+    })
+    const mount = join(work, 'mount')
+    await mkdir(mount)
+    const given = [...options, '-p', String(endpoint.port), '-o', 'password_stdin', 'any@127.0.0.1:/files', mount]
+    const mounting = start('sshfs', given)
+    mounting.child.stdin?.end(`${key}\n`)
+    await mounting
+    t.teardown(() => run('fusermount3', ['-uz', mount]))
+    const shell = (script: string) => run('sh', ['-ec', script], { cwd: mount })
+    await shell('cp -r ../tree by-sshfs')
+    await isSame(join(root, 'by-sshfs'))
+    await shell('mv by-sshfs moved-by-sshfs; rm -r moved-by-sshfs')
+    await shell('echo one > text; echo two >> text; mv text renamed; sync -f .')
+    t.equal(await readFile(join(root, 'renamed'), 'utf8'), 'one\ntwo\n')
+    // A program reads what another one is still writing, and the file is renamed and removed meanwhile.
+    const { stdout } = await shell(
+      'exec 3> log; echo first >&3; cat log; mv log log.1; echo second >&3; exec 3>&-; cat log.1',
+    )
+    t.equal(stdout, 'first\nfirst\nsecond\n')
+    await shell('exec 3> gone; echo x >&3; rm gone; echo y >&3; exec 3>&-; sync -f .')
+    t.notOk((await readdir(root)).includes('gone'))
+    // A program that goes back in a file.
+    await shell(
+      'dd if=../large of=patched bs=64k; printf head | dd of=patched conv=notrunc; cp patched copy; cmp patched copy',
+    )
+    t.ok((await readFile(join(root, 'copy'))).equals(Buffer.concat([Buffer.from('head'), large.subarray(4)])))
+  })
+
+  await t.test('a folder with many entries is listed', async t => {
+    const many = extent({ gate: 1500, nightly: 100_000 })
+    await mkdir(join(root, 'many'))
+    for (let n = 0; n < many; n += 500) {
+      const names = Array.from({ length: 500 }, (_, more) => join(root, 'many', `entry-${n + more}`))
+      await Promise.all(names.map(name => writeFile(name, '')))
+    }
+    const { stdout } = await sftp('ls -1 files/many')
+    t.equal(stdout.match(/entry-/g)?.length, many)
+  })
+
+  await t.test('nothing of it is a fault of the server', async t => t.same(endpoint.faults, []))
 })

@@ -7,15 +7,17 @@ import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { withMethods } from '../../adapters/name-rules.ts'
 import { statusOf } from '../../src/endpoints/sftp/errors.ts'
-import { Handles, Turns } from '../../src/endpoints/sftp/handles.ts'
+import { Handles } from '../../src/endpoints/sftp/handles.ts'
+import { Turns } from '../../src/endpoints/sftp/turns.ts'
 import { AppError } from '../../src/errors.ts'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { connectSsh, done, noAttributes, RawSftp, SftpClient, serveSftp, text, uint32, uint64 } from './server.ts'
 
 t.setTimeout(300_000)
 
-const [reads, writes, creates, truncates] = [1, 2, 8, 16]
+const [reads, writes, appends, creates, truncates, isNew] = [1, 2, 4, 8, 16, 32]
 const mebibyte = 1024 * 1024
 const space = 100 * mebibyte
 
@@ -142,6 +144,105 @@ t.test('open files of a session', async t => {
     backEnd.mayStore.resolve()
     t.match(await closed, { status: 0 })
     t.equal(await size, 4)
+  })
+
+  await t.test('what runs ends before the server does', async t => {
+    const other = await serveSftp(t, app)
+    const ssh = await connectSsh(t, other, { password: key })
+    const client = new SftpClient(await RawSftp.start(ssh))
+    const { closed } = await slowStore(client)
+    const late = client.raw.request(14, text('/memory/slow'), noAttributes)
+    const ended = other.close()
+    backEnd.mayStore.resolve()
+    t.match(await closed, { status: 0 })
+    t.not((await late).status, 0)
+    await ended
+    t.equal(await sftp.size('/memory/slow'), 4)
+    t.same(other.faults, [])
+  })
+
+  await atNight(t, 'a client hears of the server while its request runs', async t => {
+    const ssh = await connectSsh(t, endpoint, { password: key })
+    const { closed } = await slowStore(new SftpClient(await RawSftp.start(ssh)))
+    const { _handlers: handlers } = (
+      ssh as unknown as { _protocol: { _handlers: Record<string, (...of: unknown[]) => void> } }
+    )._protocol
+    const { promise: heard, resolve } = Promise.withResolvers<unknown>()
+    handlers.GLOBAL_REQUEST = (_protocol, name) => resolve(name)
+    t.equal(await heard, 'keepalive@openssh.com')
+    backEnd.mayStore.resolve()
+    await closed
+  })
+
+  await t.test('the handles of a session for one file share it', async t => {
+    const [path, letters] = ['/memory/shared', (value: string) => Buffer.from(value)]
+    const writer = await sftp.open(path, writes | creates)
+    await sftp.write(writer, 0, letters('first '))
+    const reader = await sftp.open(path, reads)
+    t.same(await sftp.read(reader, 0, 100), letters('first '))
+    await t.rejects(sftp.write(reader, 0, letters('x')), /not open for writing/)
+    await t.rejects(sftp.open(path, writes | creates | isNew), /ALREADY_EXISTS/)
+    const adding = await sftp.open(path, writes | appends)
+    await sftp.write(adding, 0, letters('second'))
+    t.same(await sftp.read(reader, 0, 100), letters('first second'))
+    t.equal(await sftp.read(reader, 12, 1), null)
+    const other = await start(t)
+    await t.rejects(other.size(path), /NOT_FOUND/)
+    await sftp.close(adding)
+    t.equal(await other.size(path), 12)
+    await sftp.write(writer, 12, letters('!'))
+    await sftp.close(writer)
+    t.equal(await other.size(path), 13)
+    t.same(await sftp.read(reader, 6, 100), letters('second!'), 'after the last writer')
+    await sftp.close(reader)
+    const emptied = await sftp.open(path, writes)
+    await sftp.close(await sftp.open(path, writes | truncates))
+    t.equal(await other.size(path), 0)
+    await sftp.close(emptied)
+  })
+
+  await t.test('an open file is renamed and removed', async t => {
+    const rename = (from: string, to: string) => sftp.raw.request(18, text(from), text(to))
+    const contentOf = async (path: string) => {
+      const handle = await sftp.open(path, reads)
+      const found = await sftp.read(handle, 0, 100)
+      await sftp.close(handle)
+      return String(found)
+    }
+    for (const path of ['/memory/old', '/memory/unsaved']) {
+      const handle = await sftp.open(path, writes | creates)
+      await sftp.write(handle, 0, Buffer.from('one'))
+      if (path.endsWith('old')) await done(sftp.raw.request(200, text('fsync@openssh.com'), handle))
+      await done(rename(path, `${path}.1`))
+      t.equal((await sftp.raw.request(17, text(path))).status, 2)
+      await sftp.write(handle, 3, Buffer.from(' two'))
+      await sftp.close(handle)
+      t.equal(await contentOf(`${path}.1`), 'one two')
+
+      const again = await sftp.open(path, writes | creates)
+      await sftp.write(again, 0, Buffer.from('gone'))
+      if (path.endsWith('old')) await done(sftp.raw.request(200, text('fsync@openssh.com'), again))
+      await done(sftp.raw.request(13, text(path)))
+      t.equal((await sftp.raw.request(17, text(path))).status, 2)
+      await put(path, Buffer.from('another'))
+      await sftp.write(again, 4, Buffer.from('!'))
+      await sftp.close(again)
+      t.equal(await contentOf(path), 'another', 'the removed file does not come back')
+    }
+    const replaced = await sftp.open('/memory/old', writes)
+    await sftp.write(replaced, 0, Buffer.from('lost'))
+    t.match(await rename('/memory/unsaved', '/memory/old'), { status: 4, message: /ALREADY_EXISTS/ })
+    await done(sftp.raw.request(200, text('posix-rename@openssh.com'), text('/memory/old.1'), text('/memory/old')))
+    await sftp.close(replaced)
+    t.equal(await contentOf('/memory/old'), 'one two')
+
+    await done(sftp.raw.request(14, text('/memory/around'), noAttributes))
+    const inside = await sftp.open('/memory/around/file', writes | creates)
+    t.match(await rename('/memory/around', '/memory/elsewhere'), { status: 4, message: /IN_USE/ })
+    t.match(await sftp.raw.request(15, text('/memory/around')), { status: 4, message: /NOT_EMPTY/ })
+    await sftp.close(inside)
+    await done(rename('/memory/around', '/memory/elsewhere'))
+    t.equal(await contentOf('/memory/elsewhere/file'), 'null')
   })
 
   await t.test('the size of an open file is set between its writes', async t => {

@@ -28,10 +28,11 @@ t.test('a public key opens SFTP with the rights of its API key', async t => {
     const input = { name: 'ssh', scopes: ['write'], publicKey, ...more }
     return (await app.ask(create, { input }, token)).createApiKey
   }
-  const open = async (privateKey: string) =>
-    new SftpClient(await RawSftp.start(await connectSsh(t, endpoint, { privateKey })))
-  const refused = (privateKey: string) =>
-    t.rejects(connectSsh(t, endpoint, { privateKey }), /authentication methods failed/)
+  const username = 'Owner@example.com'
+  const open = async (privateKey: string, as = username) =>
+    new SftpClient(await RawSftp.start(await connectSsh(t, endpoint, { privateKey, username: as })))
+  const refused = (privateKey: string, as = username) =>
+    t.rejects(connectSsh(t, endpoint, { privateKey, username: as }), /authentication methods failed/)
 
   await refused(pairs.ed25519.private)
   for (const [name, pair] of Object.entries(pairs)) {
@@ -44,13 +45,24 @@ t.test('a public key opens SFTP with the rights of its API key', async t => {
     await refused(pair.private)
   }
 
+  // Somebody else registers the same public key: the user name says whose rights it gives.
   const { ed25519 } = pairs
+  const other = await app.register('other@example.com')
+  const update = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { role } }'
+  await app.ask(update, { input: { userId: other.id, role: 'EDITOR' } }, token)
+  const theirs = { name: 'ssh', scopes: ['read'], publicKey: ed25519.public }
+  await app.ask(create, { input: theirs }, other.token)
+  await refused(ed25519.private)
+  await refused(ed25519.private, 'anybody')
+  await refused(ed25519.private, 'x'.repeat(2000))
   const limits = { scopes: ['read'], providerAccess: { restrictions: [{ providerId, basePath: '/inside' }] } }
   await register(ed25519.public, limits)
   await mkdir(join(root, 'inside'))
   const limited = await open(ed25519.private)
   await t.rejects(limited.open('/files/inside/x', 2 | 8), /SCOPE_REQUIRED/)
   await t.rejects(limited.open('/files/ed25519', 1), /OUTSIDE_BASE_PATH/)
+  const elsewhere = await open(ed25519.private, 'other@example.com')
+  await t.rejects(elsewhere.open('/files/inside/x', 1), /NOT_FOUND|PROVIDER_NOT_ALLOWED/)
 
   const wrong = {
     'a private key': ed25519.private,
@@ -88,8 +100,9 @@ t.test('a signature of another key is refused', async t => {
       finish?.(undefined, signer?.sign(data))
     }
   }
-  await t.rejects(connectSsh(t, endpoint, { agent: new Forger() } as never), /authentication methods failed/)
-  await connectSsh(t, endpoint, { privateKey: known.private })
+  const username = 'owner@example.com'
+  await t.rejects(connectSsh(t, endpoint, { username, agent: new Forger() } as never), /authentication methods failed/)
+  await connectSsh(t, endpoint, { username, privateKey: known.private })
 })
 
 t.test('every generated key can be parsed', async t => {

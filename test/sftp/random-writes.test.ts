@@ -92,7 +92,6 @@ class Place {
       owner,
       existing,
       isNew: false,
-      appends: false,
       reads: false,
       bounds,
       ...mode,
@@ -175,7 +174,7 @@ t.test('a file that is closed has exactly what was written, and one whose close 
   await fc.assert(
     fc.asyncProperty(cases, async ({ steps, mode, existing, fault }) => {
       const place = new Place(existing && Buffer.from(existing))
-      const writes = place.writes(mode)
+      const writes = place.writes({ reads: mode.reads })
       let expected: Buffer = Buffer.from(existing ?? [])
       let next = 0
       /** The end of what was written without a gap. */
@@ -195,7 +194,7 @@ t.test('a file that is closed has exactly what was written, and one whose close 
         if (step.kind === 'write') {
           const bytes = Buffer.alloc(step.length, index + 1)
           const position = step.at === 'next' ? next : step.at === 'in order' ? inOrder : step.at
-          await attempt(() => writes.write(position, bytes))
+          await attempt(() => writes.write(mode.appends ? 'end' : position, bytes))
           if (bytes.length > 0) expected = written(expected, mode.appends ? expected.length : position, bytes)
           next = position + bytes.length
           if (position === inOrder) inOrder = next
@@ -285,15 +284,37 @@ t.test('a file that somebody else changes after a store is not mixed with theirs
 t.test('the size is that of the file that is loaded, and its time stays until it changes', async t => {
   const place = new Place(Buffer.from('longer'))
   const modifiedAt = new Date(1000)
-  await using writes = place.writes({ existing: { size: null, modifiedAt }, appends: true })
+  await using writes = place.writes({ existing: { size: null, modifiedAt } })
   t.same(writes.entry.modifiedAt, modifiedAt)
   t.notOk(writes.setTime(modifiedAt), 'nothing is sent that could carry a time')
-  await writes.write(0, Buffer.from('!'))
+  await writes.write('end', Buffer.from('!'))
   t.equal(writes.entry.size, 7)
   t.ok(writes.setTime(modifiedAt))
   await writes.store()
   t.notOk(writes.setTime(modifiedAt))
   t.same(place.content, Buffer.from('longer!'))
+})
+
+t.test('a stream is read as far as it has a copy, and goes on in any case', async t => {
+  for (const [size, isRead] of [
+    [40, true],
+    [60, false],
+  ] as const) {
+    const place = new Place(null)
+    await using writes = place.writes({})
+    await writes.write(0, Buffer.alloc(20, 'a'))
+    await writes.write(20, Buffer.alloc(size - 20, 'b'))
+    const target = Buffer.alloc(100)
+    const reading = writes.read(target, 0, 10, 100)
+    if (isRead) {
+      t.equal(await reading, size - 10)
+      t.equal(target.toString('utf8', 0, 12), `${'a'.repeat(10)}bb`)
+      t.equal(await writes.read(target, 0, 50, 10), 0)
+    } else t.match(await failureOf(reading), { reason: 'INVALID_INPUT', message: /too large to be read/ })
+    await writes.write(size, Buffer.from('!'))
+    await writes.store()
+    t.equal(String(place.content), `${'a'.repeat(20)}${'b'.repeat(size - 20)}!`)
+  }
 })
 
 t.test('a file that is discarded while it is staged gives everything back', async t => {

@@ -109,9 +109,10 @@ export class RawSftp {
     return sftp
   }
 
-  async begin(): Promise<Map<string, string>> {
+  /** @param version the latest one that the client knows */
+  async begin(version = 3): Promise<Map<string, string>> {
     const received = this.receive(0)
-    this.send(Buffer.from([1, 0, 0, 0, 3]))
+    this.send(Buffer.from([1, 0, 0, 0, version]))
     const packet = await received
     const extensions = new Map<string, string>()
     for (let at = 5; at < packet.length; ) {

@@ -140,6 +140,12 @@ export function sftpFiles(
         throw error
       }),
 
+    setModifiedAt: (path, modifiedAt, call) =>
+      use(call, async sftp => {
+        const seconds = Math.floor(modifiedAt.getTime() / 1000)
+        await confirmed(done => sftp.setstat(at(path), { atime: seconds, mtime: seconds }, done))
+      }),
+
     list: (path, call) =>
       use(call, sftp =>
         withHandle(

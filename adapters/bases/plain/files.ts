@@ -90,6 +90,8 @@ export interface PlainFiles {
   replace?(path: StoragePath, body: Readable, options: StoreOptions): Promise<void>
   /** Removes a folder with everything below it. */
   removeTree?(path: StoragePath, call: Call): Promise<void>
+  /** Sets the modification time of a file or folder. */
+  setModifiedAt?(path: StoragePath, modifiedAt: Date, call: Call): Promise<void>
   /** Copies a file to a path where there is none. */
   copy?(from: StoragePath, to: StoragePath, call: Call): Promise<void>
   /**

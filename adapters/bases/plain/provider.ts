@@ -45,6 +45,7 @@ class PlainProvider implements StorageProvider {
   readonly traits: Traits
   readonly copy?: NonNullable<StorageProvider['copy']>
   readonly deleteTree?: NonNullable<StorageProvider['deleteTree']>
+  readonly setModifiedAt?: NonNullable<StorageProvider['setModifiedAt']>
   readonly quota?: (call: Call) => Promise<Quota>
   readonly changes?: NonNullable<StorageProvider['changes']>
   readonly resumable?: ResumableWrites
@@ -57,10 +58,17 @@ class PlainProvider implements StorageProvider {
     this.#host = host
     this.#staging = staging
     this.traits = { emptyDirectories: true, listOrder: 'names', ...files.traits }
-    const { changes, copy, quota, removeTree } = files
+    const { changes, copy, quota, removeTree, setModifiedAt } = files
     if (changes) this.changes = (cursor, call) => this.#run(call.signal, () => changes.call(files, cursor, call))
     if (quota) this.quota = call => this.#run(call.signal, () => quota.call(files, call))
     if (copy) this.copy = (from, to, options) => this.#copy(from, to, options)
+    if (setModifiedAt) {
+      this.setModifiedAt = (path, modifiedAt, call) =>
+        this.#run(call.signal, async () => {
+          await this.#entry(path, call)
+          await setModifiedAt.call(files, path, modifiedAt, call)
+        })
+    }
     if (removeTree) this.deleteTree = (path, call) => this.#deleteTree(path, call)
     const resumable =
       files.resumable?.((path, options, store) => this.#commit(path, options, store)) ??

@@ -517,7 +517,7 @@ export interface CreateApiKeyInput {
   ofUser?: string | null
   /** The providers that the key may use. The default is the access of its owner. */
   providerAccess?: ProviderAccessInput | null
-  /** A public key of SSH, such as the line of `id_ed25519.pub`. Its holder opens SFTP with the rights of this key, without the key value. */
+  /** A public key of SSH, such as the line of `id_ed25519.pub`. Its holder opens SFTP with the rights of this key, without the key value. The user name is the email of its owner. */
   publicKey?: string | null
   /** At least one scope. Each scope includes those below it, so the highest is enough. */
   scopes: readonly (Scope)[]

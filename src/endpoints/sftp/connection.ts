@@ -2,15 +2,15 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AuthContext, AuthenticationType, Connection, ServerChannel } from 'ssh2'
-import { isApiKey } from '../../auth/api-key.ts'
+import type { Connection, ServerChannel } from 'ssh2'
 import { type Origin, slotOwners, type Viewer } from '../../auth/viewer.ts'
 import { AppError, toAppError } from '../../errors.ts'
 import { ClientGone } from '../../http/connection/client-abort.ts'
 import { Slots } from '../../lib/slots.ts'
 import type { Services } from '../../services/index.ts'
-import { verifySignature } from '../../services/people/ssh-public-keys.ts'
-import { serveSession } from './session.ts'
+import { isSlug } from '../../services/providers/settings.ts'
+import { authenticate, isOffer, methods, offer } from './authentication.ts'
+import { type ObserveSftpRequest, serveSession } from './session.ts'
 import { Transport } from './transport.ts'
 
 /** Passwords and signatures that a client can try on one connection. */
@@ -20,9 +20,10 @@ const maxAuthentications = 30
 const maxSessions = 4
 /** Milliseconds for a client to take what was sent before the end. */
 const endTime = 2000
-const methods: AuthenticationType[] = ['publickey', 'password']
 /** Milliseconds without a request, and after the end of the last one, after which a connection is closed. */
 const idleTime = 60 * 60 * 1000
+/** Milliseconds between signs of life while a request runs: some clients give up, and some networks forget a connection that is silent. */
+const signTime = 10_000
 /** Milliseconds that a request waits for the rate limit, which allows more within a minute. */
 const maxWait = 60_000
 /** Authenticated connections in this process. */
@@ -37,13 +38,25 @@ export interface ConnectionOptions {
   onReady: () => void
   /** Called for an error of the server. */
   onFault: (error: AppError, requestId: string) => void
+  /** Called for each request. */
+  observe: ObserveSftpRequest
 }
 
-/** Serves a connection whose handshake has begun. Returns a function that ends it. */
-export function serveConnection(client: Connection, options: ConnectionOptions): () => void {
-  const { services, socket, software, onReady } = options
+export interface SftpConnection {
+  /** The sessions that are open. */
+  readonly sessions: number
+  /** Starts no further request. Resolves when those that run have ended, and what was open is closed. */
+  drain(): Promise<void>
+  end(): void
+}
+
+/** Serves a connection whose handshake has begun. */
+export function serveConnection(client: Connection, options: ConnectionOptions): SftpConnection {
+  const { services, socket, software, onReady, observe } = options
   const transport = new Transport(client)
   const ending = new AbortController()
+  const stopping = new AbortController()
+  const serving = new Set<Promise<void>>()
   const origin: Origin = {
     address: socket.remoteAddress ?? '',
     requestId: randomUUID(),
@@ -106,8 +119,12 @@ export function serveConnection(client: Connection, options: ConnectionOptions):
       if (running > 0) idle.refresh()
       else end()
     }, idleTime).unref()
+    const signs = setInterval(() => {
+      if (running > 0) transport.ping()
+    }, signTime).unref()
     ending.signal.addEventListener('abort', () => {
       clearTimeout(idle)
+      clearInterval(signs)
       followed[Symbol.dispose]()
       slot[Symbol.dispose]()
     })
@@ -120,7 +137,7 @@ export function serveConnection(client: Connection, options: ConnectionOptions):
     }
     let sessions = 0
     client.on('session', (accept, reject) => {
-      if (ending.signal.aborted || sessions >= maxSessions) {
+      if (ending.signal.aborted || stopping.signal.aborted || sessions >= maxSessions) {
         reject()
         return
       }
@@ -140,72 +157,58 @@ export function serveConnection(client: Connection, options: ConnectionOptions):
 
   function serve(viewer: Viewer, channel: ServerChannel, onRequest: () => () => void): void {
     transport.boundInput(channel)
-    serveSession({
+    const served = serveSession({
       channel,
       services,
       userId: viewer.member.userId,
-      viewer: signal => currentViewer(services, viewer, signal),
+      viewer: (signal, slug) => currentViewer(services, viewer, { signal, slug }),
       unsent: () => transport.unsent,
       onDrain: resume => transport.onDrain(resume),
       signal: ending.signal,
+      stopping: stopping.signal,
       onRequest,
       onFault: error => options.onFault(error, origin.requestId),
+      observe,
     })
       .then(() => {
         channel.exit(0)
         channel.end()
       })
       .catch(error => options.onFault(toAppError(error), origin.requestId))
+      .finally(() => serving.delete(served))
+    serving.add(served)
   }
 
-  return () => end()
+  return {
+    get sessions() {
+      return serving.size
+    },
+    async drain() {
+      stopping.abort()
+      await Promise.all(serving)
+    },
+    end,
+  }
 }
 
 function tooMany(limit: number): AppError {
   return new AppError('RATE_LIMITED', `${limit} connections are open with this credential or of this member.`)
 }
 
-/** Whether the client only asks if a public key is known. */
-function isOffer(context: AuthContext): boolean {
-  return context.method === 'publickey' && !context.signature
-}
-
-/** Continues an authentication that has tried no credential yet. */
-function offer(context: AuthContext): void {
-  // Says that the public key is known, so that the client signs with it.
-  if (context.method === 'publickey') context.accept()
-  else context.reject(methods)
-}
-
-/** Returns the viewer of a credential; null if the client only asks which methods or keys there are. @throws as `Credentials.authenticate` */
-async function authenticate(
-  { credentials, requestLimits }: Services,
-  context: AuthContext,
-  origin: Origin,
-): Promise<Viewer | null> {
-  if (context.method === 'publickey') {
-    const { key, blob, signature, hashAlgo: algorithm } = context
-    const isSigned = blob && signature && (() => verifySignature(key.data, { blob, signature, algorithm }))
-    return credentials.authenticatePublicKey(key.data, isSigned ?? null, origin)
-  }
-  if (context.method !== 'password') return null
-  if (isApiKey(context.password)) return credentials.authenticate(context.password, origin)
-  requestLimits.countGuess(origin.address)
-  throw new AppError('INVALID_CREDENTIAL', 'Use an API key as the password, and any user name.')
-}
-
 /** Counts a request, and returns the viewer as of now. A client that sends too many waits. @throws as `Credentials.recallViewer`, RATE_LIMITED */
 async function currentViewer(
   { credentials, requestLimits }: Services,
   viewer: Viewer,
-  signal: AbortSignal,
+  { signal, slug }: { signal: AbortSignal; slug: string | null },
 ): Promise<Viewer> {
+  // The check of the credential sees the storage as well, so that opening it takes no query of its own.
+  const provider = slug !== null && isSlug(slug) ? { slug } : null
   const until = performance.now() + maxWait
   for (;;) {
     try {
       requestLimits.countSession(viewer.credentialId)
       requestLimits.countMember(viewer)
-      return await credentials.recallViewer(viewer)
+      return await credentials.recallViewer(viewer, provider)
     } catch (error) {
       if (!(error instanceof AppError) || error.reason !== 'RATE_LIMITED') throw error
       const wait = error.retryAfterMs ?? maxWait

@@ -1,70 +1,36 @@
 /** The files and folders that a session has open. */
 import { AppError } from '../../errors.ts'
 import { Slots } from '../../lib/slots.ts'
-import type { FileReads, FileWrites, FolderReads, RandomWrites } from '../../services/open-files/index.ts'
-import type { WantedAttributes } from './attributes.ts'
+import type { FileReads, FolderReads } from '../../services/open-files/index.ts'
 import type { NamedEntry } from './messages.ts'
-import type { SftpTarget } from './paths.ts'
+import { areRelated, type SftpPath } from './paths.ts'
+import { notOpen, type Turns } from './turns.ts'
+import type { WrittenFile } from './written-file.ts'
 
 export const maxHandles = 256
 /** Open files take descriptors and streams, so their number is bounded for each member and the process, over all sessions. */
 const slots = new Slots<'member'>({ member: 1024, all: 8192 })
 
-export type SftpHandle = { turns: Turns } & (
+export type SftpHandle =
   | {
       kind: 'folder'
+      turns: Turns
       /** Entries that are read and not sent yet. */
       waiting: NamedEntry[]
       /** Null for a folder of no storage. */
       pages: FolderReads | null
     }
-  | { kind: 'reads'; reads: FileReads; sent: number }
+  | { kind: 'reads'; turns: Turns; reads: FileReads; sent: number }
   | {
-      kind: 'writes'
-      file: FileWrites
-      target: SftpTarget
+      kind: 'written'
+      written: WrittenFile
       mayRead: boolean
-      /** A modification time that came after the upload had begun. */
-      lateTime: Date | undefined
+      mayWrite: boolean
+      /** Whether what it writes goes to the end. */
+      appends: boolean
     }
-)
 
-export type WritingHandle = Extract<SftpHandle, { kind: 'writes' }>
-
-/** Keeps the order of operations on one handle. Reads run at the same time. */
-export class Turns {
-  #exclusive: Promise<unknown> = Promise.resolve()
-  readonly #shared = new Set<Promise<unknown>>()
-  #isOver = false
-
-  /** @throws INVALID_INPUT after the last turn has been given */
-  async share<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#isOver) throw notOpen()
-    const result = this.#exclusive.then(work)
-    const settled = result.catch(() => {})
-    this.#shared.add(settled)
-    try {
-      return await result
-    } finally {
-      this.#shared.delete(settled)
-    }
-  }
-
-  /** @throws INVALID_INPUT after the last turn has been given */
-  async exclude<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#isOver) throw notOpen()
-    const result = Promise.all([this.#exclusive, ...this.#shared]).then(work)
-    this.#exclusive = result.catch(() => {})
-    return result
-  }
-
-  /** Closes what the turns are about, after all others. */
-  last<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.exclude(work)
-    this.#isOver = true
-    return result
-  }
-}
+export type WritingHandle = Extract<SftpHandle, { kind: 'written' }>
 
 interface OpenHandle {
   handle: SftpHandle
@@ -147,13 +113,21 @@ export class Handles {
     this.#open.delete(id)
   }
 
-  /** Returns the file at a location that the session is writing; null if there is none. */
-  writing({ providerId, path }: { providerId: string; path: string }): WritingHandle | null {
-    for (const { handle } of this.#open.values()) {
-      if (handle.kind !== 'writes') continue
-      if (handle.target.providerId === providerId && handle.target.path === path) return handle
-    }
-    return null
+  /** Returns the file at a path that the session is writing; undefined if there is none. */
+  writtenAt(path: SftpPath): WrittenFile | undefined {
+    return this.#written().find(({ target }) => target.sftpPath === path)
+  }
+
+  /** Whether the session is writing a file in a folder. */
+  hasWrittenBelow(folder: SftpPath): boolean {
+    return this.#written().some(
+      ({ target: { sftpPath } }) => sftpPath.length > folder.length && areRelated(sftpPath, folder),
+    )
+  }
+
+  #written(): WrittenFile[] {
+    const all = [...this.#open.values()].flatMap(({ handle }) => (handle.kind === 'written' ? handle.written : []))
+    return all.filter(({ isAtPath }) => isAtPath)
   }
 
   /** Closes everything without storing anything, after what runs on the handles. @param reason why the session ends */
@@ -175,42 +149,24 @@ export class Handles {
 }
 
 function discard(handle: SftpHandle, reason: unknown): Promise<void> {
-  return handle.turns.last(async () => {
-    if (handle.kind === 'writes') await handle.file[Symbol.asyncDispose]()
-    else await closeReads(handle, reason)
-  })
+  if (handle.kind === 'written') return handle.written.close(handle.mayWrite)
+  return handle.turns.last(() => closeReads(handle, reason))
 }
 
 /** @param error what interrupted the client */
-export async function closeReads(handle: Exclude<SftpHandle, { kind: 'writes' }>, error?: unknown): Promise<void> {
+export async function closeReads(handle: Exclude<SftpHandle, WritingHandle>, error?: unknown): Promise<void> {
   if (handle.kind === 'folder') await handle.pages?.close()
   else await handle.reads.close(handle.sent, error)
 }
 
-/** @throws the reason why the file may no longer be written */
-export function writesOf({ file }: WritingHandle): RandomWrites {
-  file.signal.throwIfAborted()
-  return file.writes
-}
-
-/** Sets the size and the time of an open file. */
-export function changeOpen(handle: WritingHandle, { size, modifiedAt }: WantedAttributes): Promise<void> {
-  return handle.turns.exclude(async () => {
-    const writes = writesOf(handle)
-    if (size !== undefined) await writes.truncate(size)
-    if (modifiedAt && !writes.setTime(modifiedAt)) handle.lateTime = modifiedAt
-  })
-}
-
-/** @throws INVALID_INPUT if the file is not open for reading */
+/** Returns what reads the file of a handle, in its turn. @throws INVALID_INPUT if the file is not open for reading */
 export function readerOf(handle: SftpHandle): FileReads['read'] {
-  if (handle.kind === 'reads') return handle.reads.read
-  if (handle.kind === 'writes' && handle.mayRead) return async (...args) => writesOf(handle).read(...args)
+  if (handle.kind === 'reads') return (...read) => handle.turns.share(() => handle.reads.read(...read))
+  if (handle.kind === 'written' && handle.mayRead) {
+    const { written } = handle
+    return (...read) => written.turns.exclude(async () => written.writes.read(...read))
+  }
   throw new AppError('INVALID_INPUT', 'The file is not open for reading.')
-}
-
-function notOpen(): AppError {
-  return new AppError('INVALID_INPUT', 'There is no such open file or folder.')
 }
 
 function tooMany(limit: number): AppError {

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Connection } from 'ssh2'
 import ssh2 from 'ssh2'
 import { networkOf } from '../../auth/network.ts'
@@ -11,12 +12,14 @@ import { type AppError, toAppError } from '../../errors.ts'
 import type { IsProxy } from '../../http/connection/proxies.ts'
 import { Slots } from '../../lib/slots.ts'
 import type { Services } from '../../services/index.ts'
-import { serveConnection } from './connection.ts'
+import { type SftpConnection, serveConnection } from './connection.ts'
+import type { ObserveSftpRequest } from './session.ts'
 import { checkInternals, socketOf } from './transport.ts'
 
 const defaultLoginTime = 30_000
-/** Milliseconds for what runs when the server stops. */
-const drainTime = 5000
+/** Milliseconds for what runs when the server stops, and then for what ends. */
+const drainTime = 4000
+const endTime = 2000
 /** Connections that have not authenticated, of one network and of all. Beyond the second, the oldest ends. */
 const unknownOfNetwork = 100
 const unknownOfAll = 1000
@@ -51,13 +54,24 @@ export interface SftpOptions {
   isProxy?: IsProxy
   /** Milliseconds from the connection to a valid credential. Default: half a minute. */
   loginTime?: number
+  observe?: ObserveSftpRequest
 }
 
 export interface SftpServer {
   /** The port that it listens on. */
   port: number
+  load(): SftpLoad
   /** Lets transfers finish for some seconds, and ends all connections. */
   close(): Promise<void>
+}
+
+/** What the clients of a server do. */
+export interface SftpLoad {
+  connections: number
+  sessions: number
+  /** Bytes since the start, those of SSH included. */
+  received: number
+  sent: number
 }
 
 /** @throws Error if the address cannot be used */
@@ -68,6 +82,7 @@ export async function startSftp({
   onFault,
   isProxy = () => false,
   loginTime = defaultLoginTime,
+  observe = () => {},
 }: SftpOptions): Promise<SftpServer> {
   const hostKeys = await services.hostKeys.privateKeys()
   await checkInternals(hostKeys)
@@ -77,8 +92,10 @@ export async function startSftp({
   /** In the order in which they were opened. */
   const unauthenticated = new Set<Socket>()
   const sockets = new Set<Socket>()
-  /** The functions that end the connections. */
-  const ends = new Set<() => void>()
+  /** Those that have begun a handshake. */
+  const connections = new Set<SftpConnection>()
+  /** The bytes of connections that have ended. */
+  const past = { received: 0, sent: 0 }
   /** The functions to call when the clients of the sockets have authenticated. */
   const readyCalls = new WeakMap<Socket, () => void>()
   // `ssh2` takes a fixed list of algorithms, but its types do not allow one that is read-only.
@@ -87,9 +104,9 @@ export async function startSftp({
     const socket = socketOf(client)
     const onReady = readyCalls.get(socket) ?? (() => {})
     const software = header.versions.software.slice(0, maxSoftware)
-    const end = serveConnection(client, { services, socket, software, onReady, onFault })
-    ends.add(end)
-    socket.once('close', () => ends.delete(end))
+    const connection = serveConnection(client, { services, socket, software, onReady, onFault, observe })
+    connections.add(connection)
+    socket.once('close', () => connections.delete(connection))
   })
 
   const server = createServer({ noDelay: true, keepAlive: true }, socket => {
@@ -117,10 +134,13 @@ export async function startSftp({
     }
     socket.once('close', () => {
       sockets.delete(socket)
+      past.received += socket.bytesRead
+      past.sent += socket.bytesWritten
       onReady()
       slot[Symbol.dispose]()
     })
     readyCalls.set(socket, onReady)
+    joinWrites(socket)
     ssh.injectSocket(socket)
     // `ssh2` has paused the socket, so that this begins to read nothing.
     socket.on('data', bound)
@@ -131,14 +151,24 @@ export async function startSftp({
   const bound = server.address()
   return {
     port: typeof bound === 'object' && bound ? bound.port : address.port,
+    load() {
+      const all = [...sockets]
+      return {
+        connections: all.length,
+        sessions: [...connections].reduce((sum, { sessions }) => sum + sessions, 0),
+        received: all.reduce((sum, { bytesRead }) => sum + bytesRead, past.received),
+        sent: all.reduce((sum, { bytesWritten }) => sum + bytesWritten, past.sent),
+      }
+    },
     async close() {
       const closed = new Promise(resolve => server.close(resolve))
-      for (const end of ends) end()
-      const killing = setTimeout(() => {
-        for (const socket of sockets) socket.destroy()
-      }, drainTime)
+      for (const socket of unauthenticated) socket.destroy()
+      const drained = Promise.all([...connections].map(connection => connection.drain()))
+      await Promise.race([drained, sleep(drainTime, undefined, { ref: false })])
+      for (const connection of connections) connection.end()
+      await Promise.race([Promise.all([closed, drained]), sleep(endTime, undefined, { ref: false })])
+      for (const socket of sockets) socket.destroy()
       await closed
-      clearTimeout(killing)
     },
   }
 }
@@ -149,6 +179,18 @@ function endOldest(unauthenticated: Set<Socket>): void {
   if (!oldest || unauthenticated.size <= unknownOfAll) return
   unauthenticated.delete(oldest)
   oldest.destroy()
+}
+
+/** `ssh2` writes each packet in parts: those of one turn of the event loop leave together. */
+function joinWrites(socket: Socket): void {
+  const write: (...parts: [Buffer]) => boolean = socket.write.bind(socket)
+  socket.write = (...parts: unknown[]) => {
+    if (socket.writableCorked === 0) {
+      socket.cork()
+      setImmediate(() => socket.uncork())
+    }
+    return write(...(parts as [Buffer]))
+  }
 }
 
 function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {

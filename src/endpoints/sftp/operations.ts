@@ -9,16 +9,7 @@ import type { Services } from '../../services/index.ts'
 import { plainFolder, type ShownEntry } from './attributes.ts'
 import { status } from './errors.ts'
 import { openListing, SftpTargets, takeNames } from './folders.ts'
-import {
-  changeOpen,
-  closeReads,
-  Handles,
-  maxHandles,
-  readerOf,
-  Turns,
-  type WritingHandle,
-  writesOf,
-} from './handles.ts'
+import { closeReads, Handles, maxHandles, readerOf, type SftpHandle, type WritingHandle } from './handles.ts'
 import {
   attributesResponse,
   dataHeader,
@@ -27,13 +18,16 @@ import {
   limitsResponse,
   nameFields,
   namesResponse,
+  type OpenMode,
   okResponse,
   type SftpOperation,
   spaceResponse,
   statusResponse,
 } from './messages.ts'
 import { PathOrder, type PathUse } from './path-order.ts'
-import { type SftpPath, type SftpTarget, top } from './paths.ts'
+import { type SftpPath, type SftpTarget, splitPath, top } from './paths.ts'
+import { Turns } from './turns.ts'
+import { WrittenFile } from './written-file.ts'
 
 /** Bytes of a step of `copy-data`. */
 export const copyBytes = 256 * 1024
@@ -42,8 +36,11 @@ type OperationOf<Kind extends SftpOperation['kind']> = Extract<SftpOperation, { 
 
 export interface OperationsContext {
   services: Services
-  /** Returns the viewer of the connection as of now. @param signal ends the wait for the rate limit @throws KEY_REVOKED, ... */
-  viewer: (signal: AbortSignal) => Promise<Viewer>
+  /**
+   * Returns the viewer of the connection as of now.
+   * @param signal ends the wait for the rate limit @param slug of the storage that the viewer is about to use @throws KEY_REVOKED, ...
+   */
+  viewer: (signal: AbortSignal, slug: string | null) => Promise<Viewer>
   userId: string
   /** Aborts when the session ends. */
   signal: AbortSignal
@@ -119,7 +116,7 @@ export class Operations {
   }
 
   #ordered(paths: readonly SftpPath[], use: PathUse, work: (viewer: Viewer) => Promise<Buffer>): Promise<Buffer> {
-    return this.#order.run(paths, use, async () => work(await this.#viewer()))
+    return this.#order.run(paths, use, async () => work(await this.#viewer(paths[0])))
   }
 
   async #stat(viewer: Viewer, path: SftpPath): Promise<ShownEntry> {
@@ -130,82 +127,92 @@ export class Operations {
     const { files } = this.#context.services
     const target = await this.#targets.of(viewer, path)
     if (files.wayDown(viewer, target)) return plainFolder
-    const writing = this.#handles.writing(target)
-    if (!writing) return files.stat(viewer, target, this.#context.signal)
+    const written = this.#handles.writtenAt(path)
+    if (!written) return files.stat(viewer, target, this.#context.signal)
     authorize(viewer, needs.read, target)
-    return writing.file.writes.entry
+    return written.writes.entry
   }
 
   async #open(id: number, viewer: Viewer, { path, mode, attributes }: OperationOf<'open'>): Promise<Buffer> {
     const target = await this.#targets.of(viewer, path)
     const { services, signal } = this.#context
-    const handle = await this.#handles.add(async () => {
-      const turns = new Turns()
-      if (!mode.writes) {
-        return { kind: 'reads', reads: await services.openFiles.read(viewer, target, signal), sent: 0, turns }
+    const handle = await this.#handles.add(async (): Promise<SftpHandle> => {
+      const open = this.#handles.writtenAt(path)
+      if (!open && !mode.writes) {
+        const reads = await services.openFiles.read(viewer, target, signal)
+        return { kind: 'reads', reads, sent: 0, turns: new Turns() }
       }
-      if (this.#handles.writing(target)) {
-        throw new AppError('IN_USE', 'This session is writing the file already: close it first.')
+      const written = open ?? new WrittenFile(await services.openFiles.write(viewer, target, mode, signal), target)
+      written.open(mode.writes)
+      try {
+        if (open) await this.#share(viewer, open, mode)
+        else if (attributes.modifiedAt) await written.change({ size: undefined, modifiedAt: attributes.modifiedAt })
+      } catch (error) {
+        await written.close(mode.writes)
+        throw error
       }
-      const file = await services.openFiles.write(viewer, target, mode, signal)
-      if (attributes.modifiedAt) file.writes.setTime(attributes.modifiedAt)
-      return { kind: 'writes', file, target, mayRead: mode.reads, lateTime: undefined, turns }
+      return { kind: 'written', written, mayRead: mode.reads, mayWrite: mode.writes, appends: mode.appends }
     })
     return handleResponse(id, handle)
+  }
+
+  /** Prepares a file that the session is writing for one more handle. @throws ALREADY_EXISTS, as `authorize` and `RandomWrites.truncate` */
+  async #share(viewer: Viewer, written: WrittenFile, mode: OpenMode): Promise<void> {
+    authorize(viewer, mode.writes ? needs.create : needs.read, written.target)
+    if (mode.isNew) throw new AppError('ALREADY_EXISTS', 'This session is writing the file already.')
+    if (mode.writes && mode.truncates) await written.change({ size: 0, modifiedAt: undefined })
   }
 
   async #read(id: number, { handle: name, position, length }: OperationOf<'read'>): Promise<Buffer> {
     const handle = this.#handles.get(name)
     const buffer = Buffer.allocUnsafeSlow(dataHeader + length)
-    const into = readerOf(handle)
-    const read = () => into(buffer, dataHeader, position, length)
-    const bytes = await (handle.kind === 'reads' ? handle.turns.share(read) : handle.turns.exclude(read))
+    const bytes = await readerOf(handle)(buffer, dataHeader, position, length)
     if (handle.kind === 'reads') handle.sent += bytes
     return bytes === 0 && length > 0 ? statusResponse(id, status.endOfFile) : dataResponse(id, buffer, bytes)
   }
 
   async #write(id: number, { handle: name, position, bytes }: OperationOf<'write'>): Promise<Buffer> {
-    const handle = this.#writable(name)
-    await handle.turns.exclude(() => writesOf(handle).write(position, bytes))
+    const { written, appends } = this.#writable(name)
+    await written.write(appends ? 'end' : position, bytes)
     return okResponse(id)
   }
 
   #writable(name: string): WritingHandle {
     const handle = this.#handles.get(name)
-    if (handle.kind !== 'writes') throw new AppError('INVALID_INPUT', 'The file is not open for writing.')
+    if (handle.kind !== 'written' || !handle.mayWrite)
+      throw new AppError('INVALID_INPUT', 'The file is not open for writing.')
     return handle
   }
 
   async #close(id: number, name: string): Promise<Buffer> {
     const handle = this.#handles.take(name)
-    if (handle.kind !== 'writes') {
+    if (handle.kind !== 'written') {
       await handle.turns.last(() => closeReads(handle)).finally(() => this.#handles.remove(name))
       return okResponse(id)
     }
+    const { written, mayWrite } = handle
     // What follows at the path finds the file closed.
-    await this.#order.run([handle.target.sftpPath], 'entry', async () => {
-      const closed = handle.turns.last(async () => {
-        await using _file = handle.file
-        await this.#store(handle)
-      })
-      await closed.finally(() => this.#handles.remove(name))
+    await this.#order.run([written.target.sftpPath], 'entry', async () => {
+      try {
+        if (mayWrite) await written.turns.exclude(() => this.#store(written))
+      } finally {
+        await written.close(mayWrite).finally(() => this.#handles.remove(name))
+      }
     })
     return okResponse(id)
   }
 
   /** Makes the content of a file visible. A credential that has ended stores nothing. */
-  async #store(handle: WritingHandle): Promise<void> {
-    const viewer = await this.#viewer()
-    await writesOf(handle).store()
-    const { lateTime, target } = handle
-    handle.lateTime = undefined
-    if (lateTime) await this.#context.services.openFiles.setTime(viewer, target, lateTime, this.#context.signal)
+  async #store(written: WrittenFile): Promise<void> {
+    const viewer = await this.#viewer(written.target.sftpPath)
+    const { services, signal } = this.#context
+    await written.store((target, time) => services.openFiles.setTime(viewer, target, time, signal))
   }
 
   /** @throws what ends the session, KEY_REVOKED, RATE_LIMITED, ... */
-  async #viewer(): Promise<Viewer> {
+  async #viewer(path: SftpPath = top): Promise<Viewer> {
     const { viewer, signal } = this.#context
-    const present = await viewer(signal)
+    const present = await viewer(signal, splitPath(path)?.slug ?? null)
     signal.throwIfAborted()
     return present
   }
@@ -234,11 +241,8 @@ export class Operations {
 
   async #handleAttributes(id: number, name: string): Promise<Buffer> {
     const handle = this.#handles.get(name)
-    return handle.turns.exclude(async () => {
-      const isWritable = mayWrite(await this.#viewer())
-      const entry = handle.kind === 'reads' ? handle.reads.entry : handle.kind === 'writes' && writesOf(handle).entry
-      return attributesResponse(id, entry || plainFolder, isWritable)
-    })
+    const { turns } = handle.kind === 'written' ? handle.written : handle
+    return turns.exclude(async () => attributesResponse(id, entryOf(handle), mayWrite(await this.#viewer())))
   }
 
   async #setHandleAttributes(id: number, { handle: name, attributes }: OperationOf<'fsetstat'>): Promise<Buffer> {
@@ -247,8 +251,7 @@ export class Operations {
       this.#handles.get(name)
       return okResponse(id)
     }
-    const handle = this.#writable(name)
-    await changeOpen(handle, attributes)
+    await this.#writable(name).written.change(attributes)
     return okResponse(id)
   }
 
@@ -261,9 +264,9 @@ export class Operations {
       return okResponse(id)
     }
     const target = await this.#targets.of(viewer, path)
-    const open = this.#handles.writing(target)
-    if (open) {
-      await changeOpen(open, attributes)
+    const written = this.#handles.writtenAt(path)
+    if (written) {
+      await written.change(attributes)
       return okResponse(id)
     }
     if (size !== undefined) await this.#truncate(viewer, target, size)
@@ -279,9 +282,8 @@ export class Operations {
   }
 
   async #sync(id: number, name: string): Promise<Buffer> {
-    const handle = this.#writable(name)
-    const { target, turns } = handle
-    await this.#order.run([target.sftpPath], 'entry', () => turns.exclude(() => this.#store(handle)))
+    const { written } = this.#writable(name)
+    await this.#order.run([written.target.sftpPath], 'entry', () => written.turns.exclude(() => this.#store(written)))
     return okResponse(id)
   }
 
@@ -297,10 +299,27 @@ export class Operations {
         await services.openFiles.requireFolder(viewer, target, signal)
       await services.files.createFolder(viewer, target, signal)
     } else {
-      const only = kind === 'remove' ? 'file' : 'directory'
-      await services.files.delete(viewer, target, { recursive: false, only }, signal).catch(explainNotEmpty)
+      await this.#delete(viewer, kind, target)
     }
     return okResponse(id)
+  }
+
+  async #delete(viewer: Viewer, kind: 'rmdir' | 'remove', target: SftpTarget): Promise<void> {
+    const { services, signal } = this.#context
+    const only = kind === 'remove' ? 'file' : 'directory'
+    const deleting = () =>
+      services.files.delete(viewer, target, { recursive: false, only }, signal).catch(explainNotEmpty)
+    if (kind === 'rmdir' && this.#handles.hasWrittenBelow(target.sftpPath)) throw isWriting('NOT_EMPTY')
+    const written = kind === 'remove' ? this.#handles.writtenAt(target.sftpPath) : undefined
+    if (!written) {
+      await deleting()
+      return
+    }
+    await written.turns.exclude(async () => {
+      // A new file may not have been stored yet.
+      await deleting().catch(ignoreMissing)
+      written.remove()
+    })
   }
 
   async #rename(id: number, viewer: Viewer, { path, to, replaces }: OperationOf<'rename'>): Promise<Buffer> {
@@ -316,7 +335,20 @@ export class Operations {
     if (path !== to && may(() => authorize(viewer, needs.move, input))) {
       await services.openFiles.requireFolder(viewer, target, signal)
     }
-    await services.files.move(viewer, input, signal)
+    const move = () => services.files.move(viewer, input, signal)
+    const written = this.#handles.writtenAt(path)
+    const replaced = path === to ? undefined : this.#handles.writtenAt(to)
+    if (this.#handles.hasWrittenBelow(path)) throw isWriting('IN_USE')
+    if (replaced && !replaces) throw isWriting('ALREADY_EXISTS')
+    if (written && path !== to) {
+      await written.turns.exclude(async () => {
+        // What has not been stored cannot be renamed.
+        await this.#store(written)
+        const { etag } = await move()
+        written.rename(target, etag)
+      })
+    } else await move()
+    replaced?.remove()
     return okResponse(id)
   }
 
@@ -341,23 +373,30 @@ export class Operations {
   }
 
   async #copyData(id: number, { from, position, length, to, at }: OperationOf<'copy-data'>): Promise<Buffer> {
-    const [source, target] = [this.#handles.get(from), this.#writable(to)]
-    if (source === target) throw new AppError('INVALID_INPUT', 'A file cannot be copied into itself.')
+    const [source, { written }] = [this.#handles.get(from), this.#writable(to)]
+    if (source.kind === 'written' && source.written === written)
+      throw new AppError('INVALID_INPUT', 'A file cannot be copied into itself.')
     const into = readerOf(source)
     // A length of 0 means everything to the end.
     const end = length === 0 ? Number.POSITIVE_INFINITY : position + length
     for (let copied = 0; position + copied < end; ) {
       this.#context.signal.throwIfAborted()
       const buffer = Buffer.allocUnsafe(Math.min(copyBytes, end - position - copied))
-      const bytes = await source.turns.exclude(() => into(buffer, 0, position + copied, buffer.length))
+      const bytes = await into(buffer, 0, position + copied, buffer.length)
       if (bytes === 0) break
       if (source.kind === 'reads') source.sent += bytes
       const start = at + copied
-      await target.turns.exclude(() => writesOf(target).write(start, buffer.subarray(0, bytes)))
+      await written.write(start, buffer.subarray(0, bytes))
       copied += bytes
     }
     return okResponse(id)
   }
+}
+
+function entryOf(handle: SftpHandle): ShownEntry {
+  if (handle.kind === 'folder') return plainFolder
+  if (handle.kind === 'reads') return handle.reads.entry
+  return handle.written.writes.entry
 }
 
 /** Returns whether a change is permitted. The service that is called next refuses any other one, and records it. */
@@ -378,4 +417,12 @@ function mayWrite({ scope }: Viewer): boolean {
 function explainNotEmpty(error: unknown): never {
   if (!(error instanceof AppError) || error.reason !== 'NOT_EMPTY') throw error
   throw new AppError('NOT_EMPTY', 'The folder is not empty: delete what is in it first.')
+}
+
+function isWriting(reason: 'NOT_EMPTY' | 'IN_USE' | 'ALREADY_EXISTS'): AppError {
+  return new AppError(reason, 'This session is writing a file there: close it first.')
+}
+
+function ignoreMissing(error: unknown): void {
+  if (!(error instanceof AppError) || error.reason !== 'NOT_FOUND') throw error
 }

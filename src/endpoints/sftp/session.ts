@@ -5,7 +5,7 @@
 import type { Duplex } from 'node:stream'
 import { type AppError, toAppError } from '../../errors.ts'
 import { ClientGone } from '../../http/connection/client-abort.ts'
-import { statusOf } from './errors.ts'
+import { type Status, status, statusOf } from './errors.ts'
 import { answerInit, readRequest, type SftpOperation, type SftpRequest, statusResponse } from './messages.ts'
 import { copyBytes, Operations, type OperationsContext } from './operations.ts'
 import { MalformedPacket, PacketCutter } from './wire.ts'
@@ -27,21 +27,29 @@ export interface SessionOptions extends Omit<OperationsContext, 'signal'> {
   onDrain: (resume: () => void) => void
   /** Aborts when the connection ends. */
   signal: AbortSignal
+  /** Aborts when no further request may start, because the server stops. */
+  stopping: AbortSignal
   /** Called for each request. Returns a function that is called when it has ended. */
   onRequest: () => () => void
   /** Called for an error of the server. */
   onFault: (error: AppError) => void
+  observe: ObserveSftpRequest
 }
+
+/** Called when a request has ended. @param status of the response, as `status` has it; a response with a result is OK @param time in milliseconds */
+export type ObserveSftpRequest = (request: SftpOperation['kind'], status: Status, time: number) => void
 
 /** Serves a session. Resolves when it has ended and everything that it had open is closed. */
 export async function serveSession(options: SessionOptions): Promise<void> {
-  const { channel, signal } = options
+  const { channel, signal, stopping } = options
   const ended = Promise.withResolvers<unknown>()
   const ending = new AbortController()
   const operations = new Operations({ ...options, signal: ending.signal })
   const session = new SftpSession(options, operations, error => ended.resolve(error))
   const abort = () => ended.resolve(signal.reason)
+  const stop = () => session.drain().then(() => ended.resolve(new ClientGone('The server stops')))
   signal.addEventListener('abort', abort, { once: true })
+  stopping.addEventListener('abort', stop, { once: true })
   channel.on('data', (chunk: Buffer) => session.receive(chunk))
   channel.on('error', error => ended.resolve(error))
   // A client may send all of its requests, and then wait for their end: what it has sent still happens.
@@ -51,6 +59,7 @@ export async function serveSession(options: SessionOptions): Promise<void> {
   session.stop()
   ending.abort(reason ?? new ClientGone('The client has ended the session'))
   signal.removeEventListener('abort', abort)
+  stopping.removeEventListener('abort', stop)
   await operations.close(reason)
 }
 
@@ -63,6 +72,7 @@ class SftpSession {
   #isStopped = false
   readonly #finished = Promise.withResolvers<void>()
   #isFinishing = false
+  #isDraining = false
   #waiting: SftpRequest[] = []
   #running = 0
   #runningBytes = 0
@@ -75,7 +85,7 @@ class SftpSession {
   }
 
   receive(chunk: Buffer): void {
-    if (this.#isStopped) return
+    if (this.#isStopped || this.#isDraining) return
     try {
       for (const packet of this.#cutter.cut(chunk)) {
         if (this.#hasBegun) this.#waiting.push(readRequest(packet))
@@ -97,6 +107,13 @@ class SftpSession {
     const timeout = setTimeout(() => this.#finished.resolve(), finishTime).unref()
     this.#advance()
     return this.#finished.promise.finally(() => clearTimeout(timeout))
+  }
+
+  /** Drops what has not started, and resolves as `finish`. */
+  drain(): Promise<void> {
+    this.#isDraining = true
+    this.#waiting = []
+    return this.finish()
   }
 
   stop(): void {
@@ -139,15 +156,19 @@ class SftpSession {
     const onEnd = this.#options.onRequest()
     this.#running += 1
     this.#runningBytes += weight
+    const start = performance.now()
     let response: Buffer
+    let code: Status = status.ok
     try {
       response = await this.#operations.run(id, operation)
     } catch (thrown) {
       const error = toAppError(thrown)
       // What the end of the session interrupts is no fault.
       if (error.status >= 500 && !this.#isStopped) this.#options.onFault(error)
-      response = statusResponse(id, statusOf(error), `${error.message} (${error.reason})`)
+      code = statusOf(error)
+      response = statusResponse(id, code, `${error.message} (${error.reason})`)
     }
+    this.#options.observe(operation.kind, code, performance.now() - start)
     onEnd()
     this.#running -= 1
     this.#runningBytes -= weight

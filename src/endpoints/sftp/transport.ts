@@ -24,6 +24,7 @@ interface Protocol {
   _kexinit: Buffer | undefined
   _handlers: Record<(typeof answered)[number], Handler>
   channelOpenFail(channel: number, reason: number, text: string): void
+  ping(): void
 }
 
 export class Transport {
@@ -60,6 +61,11 @@ export class Transport {
   onDrain(resume: () => void): void {
     if (this.#protocol._kexinit === undefined) this.#socket.once('drain', resume)
     else this.#client.once('rekey', resume)
+  }
+
+  /** Asks the client for an answer, which says nothing. */
+  ping(): void {
+    if (this.unsent === 0) this.#protocol.ping()
   }
 
   /** Ends the connection if its client sends more than the window of the channel allows. */
@@ -120,6 +126,7 @@ export function internalsOf(client: Connection): { socket: Socket; protocol: Pro
   if (!socket) throw new DifferentInternals('the socket of a connection')
   if (!protocol || !('_kexinit' in protocol)) throw new DifferentInternals('a key exchange that has begun')
   if (typeof protocol.channelOpenFail !== 'function') throw new DifferentInternals('a refusal of a channel')
+  if (typeof protocol.ping !== 'function') throw new DifferentInternals('a sign of life')
   for (const name of answered) {
     if (typeof protocol._handlers?.[name] !== 'function') throw new DifferentInternals(`the handler of ${name}`)
   }

@@ -4,6 +4,7 @@ import { AppError } from '../../errors.ts'
 import { formatTag } from '../../http/content/conditions.ts'
 import { escapeXml } from '../../http/xml.ts'
 import type { LockedChange } from '../../services/entry-metadata/locks.ts'
+import { nullIfNoEntry } from '../../services/files/entry.ts'
 import { davError } from './errors.ts'
 import { headerText, parseToken } from './headers.ts'
 import { type DavRequest, type DavTarget, hrefOf, referencedTarget } from './request.ts'
@@ -79,11 +80,9 @@ export async function requireParent({ viewer, options, signal }: DavRequest, tar
   const kind = await options.services.files.stat(viewer, parent, signal).then(
     entry => entry.kind,
     error => {
-      if (!(error instanceof AppError)) throw error
       // The base path of the credential may be missing itself. Nothing above it can be seen.
-      if (error.reason === 'OUTSIDE_BASE_PATH') return 'directory'
-      if (error.reason === 'NOT_FOUND' || error.reason === 'NOT_A_FOLDER') return null
-      throw error
+      if (error instanceof AppError && error.reason === 'OUTSIDE_BASE_PATH') return 'directory'
+      return nullIfNoEntry(error)
     },
   )
   if (kind !== 'directory') throw davError(409, 'NOT_FOUND', `There is no folder "${parent.path}": create it first.`)
@@ -91,10 +90,7 @@ export async function requireParent({ viewer, options, signal }: DavRequest, tar
 
 /** Returns the entry at a target, or null. */
 export async function entryOrNull({ viewer, options, signal }: DavRequest, target: DavTarget) {
-  return options.services.files.stat(viewer, target, signal).catch(error => {
-    if (error instanceof AppError && (error.reason === 'NOT_FOUND' || error.reason === 'NOT_A_FOLDER')) return null
-    throw error
-  })
+  return options.services.files.stat(viewer, target, signal).catch(nullIfNoEntry)
 }
 
 /** The If header: RFC 4918, section 10.4. */

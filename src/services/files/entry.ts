@@ -2,6 +2,7 @@ import mime from 'mime'
 import type { Asked, Authorized, needs } from '../../auth/needs.ts'
 import { childOf, nameOf, type StoragePath } from '../../auth/path.ts'
 import type { Grant } from '../../auth/policy.ts'
+import { AppError } from '../../errors.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 
@@ -79,4 +80,15 @@ export function catalogueEntry(
 /** Replaces the last segment of a path. The result is unparsed text and may be an invalid path. */
 export function siblingOf(path: string, name: string): string {
   return path.slice(0, path.lastIndexOf('/') + 1) + name
+}
+
+/** Whether an error says that there is no such entry, also because it would be below a file. */
+export function isNoEntry(error: unknown): boolean {
+  return error instanceof AppError && (error.reason === 'NOT_FOUND' || error.reason === 'NOT_A_FOLDER')
+}
+
+/** Returns null for the error of a missing entry. @throws any other error */
+export function nullIfNoEntry(error: unknown): null {
+  if (isNoEntry(error)) return null
+  throw error
 }

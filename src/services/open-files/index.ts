@@ -5,11 +5,12 @@ import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Audit } from '../audit/index.ts'
+import { isNoEntry, nullIfNoEntry } from '../files/entry.ts'
 import type { Download, FileEntry, Files, LocationInput, UploadInput } from '../files/index.ts'
 import { noProvider } from '../providers/index.ts'
 import { type ReadInto, randomReads } from './random-reads.ts'
 import { RandomWrites } from './random-writes.ts'
-import { type StagedContent, StagedFile } from './staged-file.ts'
+import { type StagedContent, StagingFolder } from './staged-file.ts'
 
 export type { RandomWrites } from './random-writes.ts'
 
@@ -26,6 +27,8 @@ export interface FileWrites extends AsyncDisposable {
   writes: RandomWrites
   /** Aborts when the client has gone or may no longer write the file. The reason of the second is an error that `ActiveGrants.run` lists. */
   signal: AbortSignal
+  /** Goes on at another path, where the stored file has been moved. @param etag that of the file there */
+  moveTo(at: LocationInput, etag: string | null): void
 }
 
 /** A folder that is open for listing. */
@@ -42,8 +45,6 @@ export interface WriteMode {
   truncates: boolean
   /** Whether the file must not exist. */
   isNew: boolean
-  /** Whether all bytes go to the end. */
-  appends: boolean
   /** Whether it is also read. */
   reads?: boolean
 }
@@ -58,13 +59,16 @@ export function createOpenFiles({
   storage,
   audit,
   dataFolder,
+  processes,
 }: {
   files: Files
   storage: Storage
   audit: Audit
   dataFolder: string
+  /** The processes of this server, which share its disk. */
+  processes: number
 }) {
-  const stagingFolder = join(dataFolder, 'open-files')
+  const staging = new StagingFolder(join(dataFolder, 'open-files'), processes)
 
   async function load(viewer: Viewer, at: LocationInput, file: StagedContent, signal: AbortSignal) {
     return files.download(viewer, at, signal, {}, async (found, running) => {
@@ -89,7 +93,7 @@ export function createOpenFiles({
   }
 
   async function existingFile(viewer: Viewer, at: LocationInput, signal: AbortSignal): Promise<FileEntry | null> {
-    const entry = await files.stat(viewer, at, signal).catch(nullIfMissing)
+    const entry = await files.stat(viewer, at, signal).catch(nullIfNoEntry)
     if (entry?.kind === 'directory') throw new AppError('NOT_A_FILE', 'This is a folder: choose a name in it.')
     return entry
   }
@@ -102,19 +106,20 @@ export function createOpenFiles({
       entry => entry.kind,
       error => {
         if (!(error instanceof AppError) || error.status >= 500) throw error
-        return error.reason === 'NOT_FOUND' || error.reason === 'NOT_A_FOLDER' ? 'missing' : 'forbidden'
+        // The change says why the folder cannot be seen.
+        return isNoEntry(error) ? null : 'directory'
       },
     )
-    if (kind === 'missing' || kind === 'file')
-      throw new AppError('NOT_FOUND', `There is no folder "${parent}": create it first.`)
+    if (kind !== 'directory') throw new AppError('NOT_FOUND', `There is no folder "${parent}": create it first.`)
   }
 
   async function openToWrite(
     viewer: Viewer,
-    at: LocationInput,
+    first: LocationInput,
     mode: WriteMode,
     requestSignal: AbortSignal,
   ): Promise<FileWrites> {
+    let at = first
     const grants = authorize(viewer, needs.create, at)
     if (at.providerId === noProvider) throw new AppError('NOT_FOUND', 'There is no such storage.')
     const existing = await existingFile(viewer, at, requestSignal)
@@ -127,15 +132,18 @@ export function createOpenFiles({
       owner: viewer.member.userId,
       existing: mode.truncates ? null : existing,
       isNew: mode.isNew,
-      appends: mode.appends,
       reads: mode.reads ?? false,
       upload: (input: Pick<UploadInput, 'body' | 'conflict'>) => files.upload(viewer, { ...at, ...input }, signal),
-      stage: () => StagedFile.create(stagingFolder, viewer.member.userId),
+      stage: () => staging.create(viewer.member.userId),
       load: file => load(viewer, at, file, signal),
     })
     return {
       writes,
       signal,
+      moveTo(next, etag) {
+        at = next
+        writes.moved(etag)
+      },
       async [Symbol.asyncDispose]() {
         using _active = active
         await writes[Symbol.asyncDispose]()
@@ -237,9 +245,4 @@ async function held<T>(
       return done
     },
   }
-}
-
-function nullIfMissing(error: unknown): null {
-  if (error instanceof AppError && (error.reason === 'NOT_FOUND' || error.reason === 'NOT_A_FOLDER')) return null
-  throw error
 }

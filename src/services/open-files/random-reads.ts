@@ -4,6 +4,7 @@
  */
 import type { Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
+import { Limiter } from '../../lib/limiter.ts'
 import type { Download, OpenedFile } from '../files/content.ts'
 import type { FileEntry } from '../files/entry.ts'
 
@@ -124,7 +125,7 @@ class StreamReads {
   #pending = 0
   /** The end of the latest read outside of the stream. */
   #elsewhere = -1
-  #latest: Promise<unknown> = Promise.resolve()
+  readonly #turns = new Limiter(1)
 
   constructor(body: Readable, { etag, size }: FileEntry, open: (range: Range) => Promise<Readable>) {
     this.#open = open
@@ -138,8 +139,7 @@ class StreamReads {
   read(target: Buffer, at: number, position: number, length: number): Promise<number> {
     clearTimeout(this.#idle)
     this.#pending += 1
-    const result = this.#latest.then(() => this.#read(target, at, position, length))
-    this.#latest = result.catch(() => {})
+    const result = this.#turns.run(() => this.#read(target, at, position, length))
     return result.finally(() => {
       this.#pending -= 1
       if (this.#pending === 0) this.#awaitReads()

@@ -6,6 +6,7 @@
  */
 import { Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
+import { Limiter } from '../../lib/limiter.ts'
 import type { FileEntry, UploadInput } from '../files/index.ts'
 import type { StagedContent } from './staged-file.ts'
 import { UploadBody } from './upload-body.ts'
@@ -43,8 +44,6 @@ export interface RandomWritesOptions {
   existing: Pick<FileEntry, 'size' | 'modifiedAt'> | null
   /** Whether the file must be a new one. */
   isNew: boolean
-  /** Whether all bytes go to the end. */
-  appends: boolean
   /** Whether the client also reads the file. It never streams then. */
   reads: boolean
   upload(input: Pick<UploadInput, 'body' | 'size' | 'modifiedAt' | 'condition' | 'conflict'>): Promise<Stored>
@@ -72,7 +71,7 @@ export class RandomWrites implements AsyncDisposable {
   #modifiedAt: Date | undefined
   #failure: unknown
   #isClosed = false
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #turns = new Limiter(1)
 
   constructor(options: RandomWritesOptions) {
     const { existing, isNew, bounds = usualBounds } = options
@@ -90,11 +89,11 @@ export class RandomWrites implements AsyncDisposable {
   }
 
   /** @throws the errors of an upload, also of earlier writes */
-  write(position: number, bytes: Buffer): Promise<void> {
+  write(position: number | 'end', bytes: Buffer): Promise<void> {
     return this.#inTurn(async () => {
       if (bytes.length === 0) return
       if (this.#content.kind === 'stored') await this.#toStaged()
-      const at = this.#options.appends ? (this.#size ?? 0) : position
+      const at = position === 'end' ? (this.#size ?? 0) : position
       const content = this.#content
       const isPlaced = 'bytes' in content && (await this.#place(content, at, bytes))
       if (!isPlaced) await this.#changeStaged(file => file.write(at, bytes))
@@ -103,9 +102,16 @@ export class RandomWrites implements AsyncDisposable {
     })
   }
 
-  /** @throws as `write` */
-  read(target: Buffer, at: number, position: number, length: number): Promise<number> {
-    return this.#inTurn(async () => (await this.#toStaged()).file.read(target, at, position, length))
+  /** @throws as `write`; INVALID_INPUT if too much has been sent to the back end, which is no failure of the file */
+  async read(target: Buffer, at: number, position: number, length: number): Promise<number> {
+    const bytes = await this.#inTurn(async () => {
+      const content = this.#content
+      if (content.kind !== 'stream') return (await this.#toStaged()).file.read(target, at, position, length)
+      const inOrder = Math.max(0, Math.min(length, content.bytes - position))
+      return content.copy ? content.copy.read(target, at, position, inOrder) : null
+    })
+    if (bytes === null) throw new AppError('INVALID_INPUT', 'The file is too large to be read before it is closed.')
+    return bytes
   }
 
   /** @throws as `write` */
@@ -131,13 +137,21 @@ export class RandomWrites implements AsyncDisposable {
     return this.#inTurn(() => this.#store())
   }
 
+  /** Goes on with the stored file under another name. Call it after `store`, before any other change. @param etag that of the file there */
+  moved(etag: string | null): void {
+    const content = this.#content
+    if (content.kind === 'stored') content.etag = etag
+    if (content.kind === 'staged') content.condition = unchanged(etag)
+  }
+
   /** Discards what is not stored, and refuses every later call. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     const interruption = new AppError('INCOMPLETE_BODY', 'The file was not closed.')
     // A write that waits for the back end ends now.
     if (this.#content.kind === 'stream') this.#content.body.destroy(interruption)
-    await this.#turn
+    // What runs has ended then.
+    await this.#turns.run(async () => {})
     const content = this.#content
     this.#content = { kind: 'stored', etag: null }
     this.#ahead.clear()
@@ -152,7 +166,7 @@ export class RandomWrites implements AsyncDisposable {
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#turn.then(async () => {
+    return this.#turns.run(async () => {
       if (this.#failure) throw this.#failure
       if (this.#isClosed) throw new AppError('INVALID_INPUT', 'The file is closed.')
       try {
@@ -162,8 +176,6 @@ export class RandomWrites implements AsyncDisposable {
         throw error
       }
     })
-    this.#turn = result.catch(() => {})
-    return result
   }
 
   /** Adds bytes that are next, or keeps those that are slightly ahead. Returns false for any others. */

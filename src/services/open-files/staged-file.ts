@@ -1,14 +1,19 @@
 /** A file of this machine for content that arrives in any order, until it can be sent to the back end. */
 import { randomUUID } from 'node:crypto'
-import { type FileHandle, mkdir, open, unlink } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, statfs, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
 import { ByteBudget } from '../../lib/byte-budget.ts'
 
 const gibibyte = 1024 ** 3
-/** Bytes of all staged files of this process. */
-const budget = new ByteBudget({ total: 64 * gibibyte, ofOwner: 16 * gibibyte })
+/** Bytes of the staged files of all processes of a server, and of one member in a process. */
+const totalBytes = 64 * gibibyte
+const bytesOfMember = 16 * gibibyte
+/** The part of the disk that stays free for everything else, such as the included PostgreSQL, and the bytes that are enough for it. */
+const usuallyFree = { share: 0.1, bytes: 5 * gibibyte }
+/** Milliseconds for which a look at the disk holds. */
+const lookTime = 1000
 const noSpaceCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EINVAL'])
 /** Bytes of a read. */
 const chunkBytes = 256 * 1024
@@ -19,24 +24,27 @@ export type StagedContent = Pick<
   'size' | 'write' | 'truncate' | 'read' | 'stream' | typeof Symbol.asyncDispose
 >
 
-/** The file has no name, so it goes with its handle, also if the server is killed. */
-export class StagedFile implements AsyncDisposable {
-  readonly #handle: FileHandle
-  readonly #owner: string
-  /** Bytes. */
-  size = 0
-  #taken = 0
-  #isClosed = false
+/** The folder of the staged files of this process, and the room that they have. */
+export class StagingFolder {
+  readonly #path: string
+  readonly #budget: ByteBudget
+  readonly #free: typeof usuallyFree
+  /** Bytes that can be written until the next look at the disk. */
+  #room = 0
+  #lookedAt = Number.NEGATIVE_INFINITY
 
-  private constructor(handle: FileHandle, owner: string) {
-    this.#handle = handle
-    this.#owner = owner
+  /** @param processes of this server @param free what stays free of the disk */
+  constructor(path: string, processes: number, free = usuallyFree) {
+    this.#path = path
+    this.#free = free
+    const total = Math.floor(totalBytes / processes)
+    this.#budget = new ByteBudget({ total, ofOwner: Math.min(total, bytesOfMember) })
   }
 
-  /** @param folder is made if it is missing @param owner the member */
-  static async create(folder: string, owner: string): Promise<StagedFile> {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    const path = join(folder, randomUUID())
+  /** Opens an empty file. @param owner the member */
+  async create(owner: string): Promise<StagedFile> {
+    await mkdir(this.#path, { recursive: true, mode: 0o700 })
+    const path = join(this.#path, randomUUID())
     const handle = await open(path, 'wx+', 0o600)
     try {
       await unlink(path)
@@ -44,12 +52,52 @@ export class StagedFile implements AsyncDisposable {
       await handle.close()
       throw error
     }
-    return new StagedFile(handle, owner)
+    return new StagedFile(this, handle, owner)
+  }
+
+  /** Takes bytes of the budget. @throws QUOTA_EXCEEDED */
+  take(owner: string, bytes: number): void {
+    if (this.#budget.tryTake(owner, bytes) !== null) throw noSpace()
+  }
+
+  release(owner: string, bytes: number): void {
+    this.#budget.release(owner, bytes)
+  }
+
+  /** Requires that the disk has room for bytes that are about to be written. @throws QUOTA_EXCEEDED */
+  async requireRoom(bytes: number): Promise<void> {
+    if (bytes > this.#room || performance.now() - this.#lookedAt > lookTime) await this.#look()
+    if (bytes > this.#room) throw noSpace()
+    this.#room -= bytes
+  }
+
+  async #look(): Promise<void> {
+    const { bsize, blocks, bavail } = await statfs(this.#path)
+    this.#room = bsize * bavail - Math.min(this.#free.bytes, bsize * blocks * this.#free.share)
+    this.#lookedAt = performance.now()
+  }
+}
+
+/** The file has no name, so it goes with its handle, also if the server is killed. */
+export class StagedFile implements AsyncDisposable {
+  readonly #folder: StagingFolder
+  readonly #handle: FileHandle
+  readonly #owner: string
+  /** Bytes. */
+  size = 0
+  #taken = 0
+  #isClosed = false
+
+  constructor(folder: StagingFolder, handle: FileHandle, owner: string) {
+    this.#folder = folder
+    this.#handle = handle
+    this.#owner = owner
   }
 
   /** @throws QUOTA_EXCEEDED if this machine has no room for it */
   async write(position: number, bytes: Buffer): Promise<void> {
     this.#reserve(position + bytes.length)
+    await this.#folder.requireRoom(bytes.length)
     let written = 0
     while (written < bytes.length) {
       const rest = bytes.length - written
@@ -64,7 +112,7 @@ export class StagedFile implements AsyncDisposable {
     this.#reserve(size)
     await this.#handle.truncate(size).catch(noRoom)
     this.size = size
-    budget.release(this.#owner, this.#taken - size)
+    this.#folder.release(this.#owner, this.#taken - size)
     this.#taken = size
   }
 
@@ -96,14 +144,14 @@ export class StagedFile implements AsyncDisposable {
   #reserve(end: number): void {
     if (this.#isClosed) throw new AppError('INCOMPLETE_BODY', 'The file was closed.')
     if (end <= this.#taken) return
-    if (budget.tryTake(this.#owner, end - this.#taken) !== null) throw noSpace()
+    this.#folder.take(this.#owner, end - this.#taken)
     this.#taken = end
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
-    budget.release(this.#owner, this.#taken)
+    this.#folder.release(this.#owner, this.#taken)
     this.#taken = 0
     await this.#handle.close()
   }

@@ -136,7 +136,7 @@ export function createApiKeys({ db, secrets, audit }: { db: Database; secrets: S
             throw new AppError(
               'ALREADY_EXISTS',
               isUniqueViolation(error, 'api_keys_public_key')
-                ? 'An API key has this public key already: revoke that one first, or use another public key.'
+                ? 'An API key of this account has this public key already: revoke that one first, or use another public key.'
                 : 'This key exists already, and may be revoked: use another value.',
             )
           })

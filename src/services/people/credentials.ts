@@ -20,11 +20,21 @@ import type { Database } from '../../db/client.ts'
 import { batchedMembers } from '../../db/members.ts'
 import { prepareSessions, type Session } from '../../db/sessions.ts'
 import type { OwnedShare, ShareRecord } from '../../db/shares/shares.ts'
+import { emailKey } from '../../db/users.ts'
 import { AppError } from '../../errors.ts'
 import type { RequestLimits } from '../limits/requests.ts'
 import type { KeyUsage } from './key-usage.ts'
 import { type RightsMemory, rememberedLookups } from './rights-memory.ts'
 import { createShareLookups, shareViewer, unknownShare } from './share-credentials.ts'
+
+/** The public key of a client of SSH, and the email of the account that it names. */
+export interface PublicKeyLogin {
+  publicKey: Buffer
+  email: string
+}
+
+/** Characters. */
+const maxEmail = 1024
 
 export interface Credentials {
   /**
@@ -47,13 +57,14 @@ export interface Credentials {
     provider: ProviderName | null,
   ): Promise<{ viewer: Viewer; signature: T }>
   /**
-   * Returns the viewer of the API key that has a public key of SSH, and counts a request.
+   * Returns the viewer of the API key of a member that has a public key of SSH, and counts a request. Anybody can register the public key of
+   * somebody else, so the client names the member by their email: it never gets the rights of another one.
    * @param isSigned resolves with whether the client has signed; null if the client only asks whether the key is known: then the result is
    * null, and nothing counts as a use
    * @throws as `authenticate`
    */
   authenticatePublicKey(
-    publicKey: Buffer,
+    login: PublicKeyLogin,
     isSigned: (() => Promise<boolean>) | null,
     origin: Origin,
   ): Promise<Viewer | null>
@@ -74,12 +85,12 @@ export interface Credentials {
    * @throws as `authenticate`
    */
   confirm(viewer: Viewer): Promise<Viewer>
-  /** Authenticates an earlier credential by its id, without counting a request. @throws as `authenticate` */
-  recall(credential: Pick<Viewer, 'kind' | 'credentialId' | 'origin'>): Promise<Viewer>
+  /** Authenticates an earlier credential by its id, without counting a request. @param provider as of `authenticate` @throws as `authenticate` */
+  recall(credential: Pick<Viewer, 'kind' | 'credentialId' | 'origin'>, provider?: ProviderName | null): Promise<Viewer>
   /** Returns a viewer that acts as the member even after their session has ended. @throws INVALID_CREDENTIAL */
   recallMember(of: { workspaceId: string; userId: string; sessionId: string; origin: Origin }): Promise<Viewer>
-  /** Authenticates the credential or the member behind a viewer again. @throws as `authenticate` */
-  recallViewer(viewer: Viewer): Promise<Viewer>
+  /** Authenticates the credential or the member behind a viewer again. @param provider as of `authenticate` @throws as `authenticate` */
+  recallViewer(viewer: Viewer, provider?: ProviderName | null): Promise<Viewer>
 }
 
 export function createCredentials({
@@ -130,8 +141,8 @@ export function createCredentials({
     memory,
     kind: 'key by public key',
     find: findKeysByPublicKey,
-    valueOf: publicKey => Buffer.from(publicKey, 'base64'),
-    textOf: ({ key }) => key.publicKey?.toString('base64') ?? '',
+    valueOf: text => Buffer.from(text.slice(text.indexOf('.') + 1), 'base64'),
+    textOf: ({ key, owner }) => textOfLogin({ publicKey: key.publicKey ?? Buffer.alloc(0), email: owner.email }),
     accessOf: accessOfKey,
   })
   const shares = createShareLookups(db, memory)
@@ -178,11 +189,11 @@ export function createCredentials({
   }
 
   async function byPublicKey(
-    publicKey: Buffer,
+    login: PublicKeyLogin,
     isSigned: (() => Promise<boolean>) | null,
     origin: Origin,
   ): Promise<Viewer | null> {
-    const text = publicKey.toString('base64')
+    const text = textOfLogin(login)
     // A public key is no secret, and clients offer all that they have, so an unknown one is no guess.
     const lookup = await keyByPublicKey(text, null)
     if (!lookup) limits.countAnonymous(origin.address)
@@ -318,9 +329,12 @@ export function createCredentials({
   /** The latest check of each viewer, so that long work checks at most once a second. */
   const latest = new WeakMap<Viewer, Viewer>()
 
-  async function recall({ kind, credentialId, origin }: Parameters<Credentials['recall']>[0]): Promise<Viewer> {
-    if (kind === 'API_KEY') return keyViewer(await keyById(credentialId, null), origin, null)
-    if (kind === 'SESSION') return sessionViewer(await sessionById(credentialId, null), origin, null)
+  async function recall(
+    { kind, credentialId, origin }: Parameters<Credentials['recall']>[0],
+    provider: ProviderName | null = null,
+  ): Promise<Viewer> {
+    if (kind === 'API_KEY') return keyViewer(await keyById(credentialId, provider), origin, provider)
+    if (kind === 'SESSION') return sessionViewer(await sessionById(credentialId, provider), origin, provider)
     return liveViewer(await shares.byId(credentialId), origin)
   }
 
@@ -336,9 +350,9 @@ export function createCredentials({
     return memberViewer(member, sessionId, origin)
   }
 
-  function recallViewer(viewer: Viewer): Promise<Viewer> {
+  function recallViewer(viewer: Viewer, provider: ProviderName | null = null): Promise<Viewer> {
     const { credentialId: sessionId, member, origin } = viewer
-    return viewer.outlivesSession ? recallMember({ ...member, sessionId, origin }) : recall(viewer)
+    return viewer.outlivesSession ? recallMember({ ...member, sessionId, origin }) : recall(viewer, provider)
   }
 
   return {
@@ -377,10 +391,21 @@ function hashOfKey(key: string, connection: ClientConnection | undefined): strin
 
 /** @throws INVALID_CREDENTIAL, KEY_EXPIRED, ACCOUNT_DEACTIVATED */
 function requireUsable(found: OwnedApiKey | null): OwnedApiKey {
-  if (!found) throw new AppError('INVALID_CREDENTIAL', 'This public key is unknown: register it with an API key.')
+  if (!found)
+    throw new AppError(
+      'INVALID_CREDENTIAL',
+      'This public key is unknown: register it with an API key, and give the email of its account as the user name.',
+    )
   requireActive(found.owner)
   requireUnexpired({ ...found.key, kind: 'API_KEY' })
   return found
+}
+
+/** Returns the text of a lookup, without spaces. */
+function textOfLogin({ publicKey, email }: PublicKeyLogin): string {
+  // No account has a longer email.
+  const account = Buffer.from(emailKey(email.slice(0, maxEmail)))
+  return `${account.toString('base64url')}.${publicKey.toString('base64')}`
 }
 
 /** @throws ACCOUNT_DEACTIVATED */

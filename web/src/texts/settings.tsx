@@ -142,8 +142,12 @@ export const texts = {
   publicKey: 'Public key of SSH (optional)',
   publicKeyExample: 'ssh-ed25519 AAAA…',
   publicKeyHelp:
-    'The content of a “.pub” file. Whoever has its private key uses SFTP without the value of the API key.',
-  publicKeyOf: (fingerprint: ReactNode) => <>SSH {fingerprint}</>,
+    'The content of a “.pub” file. Whoever has its private key uses SFTP without the value of the API key. The user name is the email of the account.',
+  publicKeyOf: (fingerprint: ReactNode, userName: ReactNode) => (
+    <>
+      SSH {fingerprint}, user name {userName}
+    </>
+  ),
   keyOnce: 'The key is shown only once. Store it where your script reads it, and nowhere else.',
   copyKey: 'Copy key',
   tryIt: 'Try it',

@@ -68,7 +68,7 @@ export const keysCreate = command({
     },
     'public-key': {
       value: 'file',
-      help: 'A file with a public key of SSH, such as ~/.ssh/id_ed25519.pub, that opens SFTP with the rights of the key.',
+      help: 'A file with a public key of SSH, such as ~/.ssh/id_ed25519.pub, that opens SFTP with the rights of the key. The user name is the email of its owner.',
     },
     expires: { value: 'time', help: 'When the key expires, such as 12h, 30d, 4w or 2027-01-31. The default is never.' },
   },

@@ -134,7 +134,7 @@ const CreateApiKeyInput = builder.inputType('CreateApiKeyInput', {
     }),
     publicKey: t.string({
       description:
-        'A public key of SSH, such as the line of `id_ed25519.pub`. Its holder opens SFTP with the rights of this key, without the key value.',
+        'A public key of SSH, such as the line of `id_ed25519.pub`. Its holder opens SFTP with the rights of this key, without the key value. The user name is the email of its owner.',
     }),
     ofUser: t.id({
       description:

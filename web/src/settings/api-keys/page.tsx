@@ -194,6 +194,7 @@ function Row({ apiKey, onRename, onRevoke }: KeyActions & { apiKey: ApiKey }) {
     revokedAt,
     providerAccess,
     application,
+    owner,
   } = apiKey
   const nameId = `key-${id}`
   // Each scope includes the ones before it, so it is enough to show the last one.
@@ -205,7 +206,9 @@ function Row({ apiKey, onRename, onRevoke }: KeyActions & { apiKey: ApiKey }) {
           {name}
         </div>
         <code>{displayPrefix}…</code>
-        {sshFingerprint && <div className="help">{texts.publicKeyOf(<code>{sshFingerprint}</code>)}</div>}
+        {sshFingerprint && (
+          <div className="help">{texts.publicKeyOf(<code>{sshFingerprint}</code>, <code>{owner.email}</code>)}</div>
+        )}
         {application && <div className="help">{applicationTexts.ofApplication(application.destination)}</div>}
       </td>
       <td data-label={common.permission}>{highestScope?.title}</td>
