@@ -481,6 +481,8 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'HEAD /search': head('/search'),
   'GET /recent': page('/recent'),
   'HEAD /recent': head('/recent'),
+  'GET /starred': page('/starred'),
+  'HEAD /starred': head('/starred'),
   'GET /shares': page('/shares'),
   'HEAD /shares': head('/shares'),
   'GET /jobs': page('/jobs'),
