@@ -97,7 +97,7 @@ export async function requireLinear(
     t.same(wrong, [], what)
   }
   agent.destroy()
-  t.comment(`the slowest: ${slowest.what}, ${slowest.time.toFixed(1)} ms of the thread`)
+  t.comment(`the slowest: ${slowest.what}, ${slowest.time.toFixed(1)} ms of processor time`)
 }
 
 /**
@@ -115,11 +115,11 @@ async function growth(app: TestApp, agent: Agent, short: Sent, long: Sent): Prom
 }
 
 /**
- * Measures the milliseconds of processor time of this thread, which other programs do not lengthen. It includes the client, whose
- * cost is linear.
+ * Measures the milliseconds of processor time of this process, which other programs do not lengthen. It includes the client, whose
+ * cost is linear. The time of a thread alone would be known only to some milliseconds.
  */
 async function cost(app: TestApp, agent: Agent, { method = 'GET', path, headers, body }: Sent): Promise<number> {
-  const begin = process.threadCpuUsage()
+  const begin = process.cpuUsage()
   // A URL object would encode the path again.
   const { hostname: host, port } = new URL(app.url)
   const outgoing = request({ host, port, path, method, agent, ...(headers && { headers }) })
@@ -128,7 +128,7 @@ async function cost(app: TestApp, agent: Agent, { method = 'GET', path, headers,
   if (incoming.statusCode === 431) throw new Error(`Send less than ${path.length} characters: ${path.slice(0, 80)}`)
   incoming.resume()
   await once(incoming, 'close')
-  const { user, system } = process.threadCpuUsage(begin)
+  const { user, system } = process.cpuUsage(begin)
   return (user + system) / 1000
 }
 
