@@ -56,8 +56,8 @@ t.test('API keys', async t => {
       byAll.filter(({ maker }) => judge(maker, { who: 'key manager' }).may === is),
     )
     const cases = [
-      ...sample(may ?? [], extent({ gate: 150, nightly: 1000 })),
-      ...sample(mayNot ?? [], extent({ gate: 40, nightly: 300 })),
+      ...sample(may ?? [], extent({ gate: 80, nightly: 1000 })),
+      ...sample(mayNot ?? [], extent({ gate: 20, nightly: 300 })),
     ]
     let made = 0
     const wrong = await runAll(cases, async ({ maker, wish }) => {
@@ -81,7 +81,7 @@ t.test('API keys', async t => {
       return isCovered(found, limit) ? null : `${where} exceeds its creator: ${JSON.stringify([found, limit])}`
     })
     t.comment(`${cases.length} wishes, ${made} made`)
-    t.ok(made > extent({ gate: 20, nightly: 50 }), `${made} made`)
+    t.ok(made > extent({ gate: 10, nightly: 50 }), `${made} made`)
     t.same(wrong.slice(0, 20), [])
   })
 
@@ -107,7 +107,7 @@ t.test('API keys', async t => {
     const managers = good.filter(({ kind, key }) => kind === 'session' || key?.scopes[0] === 'admin')
     const cases = sample(
       managers.flatMap(actor => [founder, ...people].map(owner => ({ actor, owner }))),
-      extent({ gate: 50, nightly: 600 }),
+      extent({ gate: 30, nightly: 600 }),
     )
     const wrong = await runAll(cases, async ({ actor, owner }) => {
       const isOwn = actor.userId === owner.userId

@@ -65,7 +65,7 @@ t.test('every call gets the response that the model predicts', async t => {
     const hostile = onPaths.flatMap(row =>
       hostileAreas.filter(area => canCarry(row, area)).map(area => makeCell(world, row, world.none, [area])),
     )
-    await runGroups(t, world, schema, [...cells, ...sample(hostile, extent({ gate: 100, nightly: hostile.length }))])
+    await runGroups(t, world, schema, [...cells, ...sample(hostile, extent({ gate: 50, nightly: hostile.length }))])
     const lost = world.invalid.filter(({ faults }) => faults)
     const wrong = await runAll(lost, async holder => {
       const calls = [
@@ -90,7 +90,7 @@ t.test('every call gets the response that the model predicts', async t => {
       t,
       world,
       schema,
-      balance(cells, cell => cell.verdict.may, extent({ gate: 120, nightly: 1800 })),
+      balance(cells, cell => cell.verdict.may, extent({ gate: 70, nightly: 1800 })),
     )
   })
 
@@ -106,7 +106,7 @@ t.test('every call gets the response that the model predicts', async t => {
       t,
       world,
       schema,
-      balance([...everywhere, ...paths], cell => cell.verdict.may, extent({ gate: 60, nightly: 1000 })),
+      balance([...everywhere, ...paths], cell => cell.verdict.may, extent({ gate: 30, nightly: 1000 })),
     )
   })
 
@@ -121,7 +121,7 @@ t.test('every call gets the response that the model predicts', async t => {
       t,
       world,
       schema,
-      balance(cells, cell => cell.verdict.may, extent({ gate: 50, nightly: 700 })),
+      balance(cells, cell => cell.verdict.may, extent({ gate: 30, nightly: 700 })),
     )
   })
 
@@ -142,8 +142,8 @@ t.test('every call gets the response that the model predicts', async t => {
         .filter(area => canCarry(row, area))
         .flatMap(area => holders.map(holder => makeCell(world, row, holder, [areas[0] as Area, area]))),
     )
-    await runGroups(t, world, schema, sample(cells, extent({ gate: 200, nightly: 9000 })))
-    await runGroups(t, world, schema, sample(targets, extent({ gate: 100, nightly: 5000 })))
+    await runGroups(t, world, schema, sample(cells, extent({ gate: 100, nightly: 9000 })))
+    await runGroups(t, world, schema, sample(targets, extent({ gate: 50, nightly: 5000 })))
   })
 
   t.test('both locations of move and copy', async t => {
@@ -158,7 +158,7 @@ t.test('every call gets the response that the model predicts', async t => {
       t,
       world,
       schema,
-      balance(cells, cell => cell.verdict.may, extent({ gate: 50, nightly: 700 })),
+      balance(cells, cell => cell.verdict.may, extent({ gate: 30, nightly: 700 })),
     )
   })
 
@@ -175,7 +175,7 @@ t.test('every call gets the response that the model predicts', async t => {
     ] as const
     const at = (name: string) => areas.find(area => area.name === name) as Area
     const all = withLocation.flatMap(row => pairs.flatMap(pair => restricted.map(holder => ({ row, pair, holder }))))
-    const cases = sample(all, extent({ gate: 100, nightly: all.length }))
+    const cases = sample(all, extent({ gate: 50, nightly: all.length }))
     const wrong = await runAll(cases, async ({ row, pair, holder }) => {
       const [there, missing] = await Promise.all(
         pair.map(async name => {

@@ -26,7 +26,7 @@ t.test('nobody grants rights that they do not have', async t => {
     const cases = balance(
       actors.flatMap(actor => shared.flatMap(target => wishes.map(wish => ({ actor, target, wish })))),
       ({ actor, target, wish }) => judgeUpdate(actor, target, wish).may,
-      extent({ gate: 70, nightly: 600 }),
+      extent({ gate: 40, nightly: 600 }),
     )
     let given = 0
     const wrong = await runAll(cases, async ({ actor, target, wish }) => {
@@ -50,7 +50,7 @@ t.test('nobody grants rights that they do not have', async t => {
     const cases = balance(
       actors.flatMap(actor => shared.map(target => ({ actor, target }))),
       ({ actor, target }) => judgeUpdate(actor, target, target).may,
-      extent({ gate: 50, nightly: 200 }),
+      extent({ gate: 30, nightly: 200 }),
     )
     const wrong = await runAll(cases, async ({ actor, target }) => {
       const verdict = judgeUpdate(actor, target, target)
@@ -82,7 +82,7 @@ t.test('nobody grants rights that they do not have', async t => {
     const cases = balance(
       actors.flatMap(actor => [...world.invites].map(([id, gift]) => ({ actor, id, gift }))),
       ({ actor, gift }) => verdictOf(actor, gift).may,
-      extent({ gate: 50, nightly: 200 }),
+      extent({ gate: 30, nightly: 200 }),
     )
     const wrong = await runAll(cases, async ({ actor, gift, id: standing }) => {
       const verdict = verdictOf(actor, gift)
@@ -111,7 +111,7 @@ t.test('nobody grants rights that they do not have', async t => {
     const cases = balance(
       actors.flatMap(actor => gifts.map(gift => ({ actor, gift }))),
       ({ actor, gift }) => verdictOf(actor, gift).may,
-      extent({ gate: 50, nightly: 400 }),
+      extent({ gate: 30, nightly: 400 }),
     )
     const made: { invite: string; actor: Holder; gift: (typeof gifts)[number] }[] = []
     const wrong = await runAll(cases, async ({ actor, gift }) => {
@@ -144,7 +144,7 @@ t.test('nobody grants rights that they do not have', async t => {
       ...roles.map(role => ({ actor, input: { userId: actor.userId, role } })),
       ...most.map(access => ({ actor, input: { userId: actor.userId, providerAccess: accessInput(access) } })),
     ])
-    const chosen = sample(cases, extent({ gate: 60, nightly: 400 }))
+    const chosen = sample(cases, extent({ gate: 30, nightly: 400 }))
     const wrong = await runAll(chosen, async ({ actor, input }) => {
       const answer = await call(world, schema, actor, 'Mutation.updateMember', { input })
       const reasons = ['OWN_MEMBERSHIP', 'EXCEEDS_OWN_REACH', 'SCOPE_REQUIRED', 'PROVIDER_NOT_ALLOWED']

@@ -53,7 +53,7 @@ t.test('SFTP gives the response that the model predicts', async t => {
   )
 
   t.test('every row, area and key', async t => {
-    const chosen = balance(cells, ({ verdict }) => verdict.may, extent({ gate: 150, nightly: 3000 })).filter(
+    const chosen = balance(cells, ({ verdict }) => verdict.may, extent({ gate: 80, nightly: 3000 })).filter(
       cell => !isDestructive(cell),
     )
     t.ok(chosen.length > 100)
