@@ -30,8 +30,9 @@ function runsOf(operationId: string): number {
   // Uploads by share links are the same code as those of members.
   if (operationId.endsWith('ToShare')) return extent({ gate: 3, nightly: 5 })
   if (isThorough) return 1000
-  // A download has too many kinds of responses for a few requests.
-  return extent({ gate: operationId === 'download' ? 50 : 8, nightly: 50 })
+  // A download has too many kinds of responses for a few requests, and few requests to the others succeed.
+  const gate = { download: 50, appendToUpload: 8, storeConsoleSession: 8 }[operationId] ?? 4
+  return extent({ gate, nightly: 50 })
 }
 const ajv = new Ajv2020({ strict: false })
 formats.default(ajv)
