@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { toShown, toStored } from '../../adapters/backends/google-drive/names.ts'
 import { at, call, get, has, isMissing, listAll, namesIn, put, rejectsWith } from '../../adapters/conformance/kit.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { openWorld } from './google-drive-world.ts'
 
 const keep = { overwrite: false }
@@ -116,7 +116,7 @@ t.test('twins can be two folders, or a folder and a file', async t => {
   t.equal(fake.store.childrenOf(other.id).length, 2)
 })
 
-t.test('twins at the edges of pages have unique names', async t => {
+atNight(t, 'twins at the edges of pages have unique names', async t => {
   const { provider, fake, rootId } = await openWorld(t)
   for (let i = 0; i < 300; i += 1) {
     const name = `file ${String(i % 100).padStart(3, '0')}`

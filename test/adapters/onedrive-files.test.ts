@@ -23,7 +23,7 @@ import {
 import type { StorageErrorCode, StorageProvider } from '../../adapters/contract.ts'
 import { withNameRules } from '../../adapters/name-rules.ts'
 import { startOneDrive } from '../servers/onedrive/index.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { temporaryFolder } from '../support/program.ts'
 import { copiesNeverReplace } from './cloud-cases.ts'
 import { silentHost } from './host.ts'
@@ -261,7 +261,7 @@ t.test('after a failure of any request, a write has stored the whole file or not
   t.ok(failures > extent({ gate: 3, nightly: 10 }), `${failures} writes failed`)
 })
 
-t.test('a body of unknown size waits on the disk without a name, and a wrong size stores nothing', async t => {
+atNight(t, 'a body of unknown size waits on the disk without a name, and a wrong size stores nothing', async t => {
   const { provider, fake } = await openWorld(t)
   const [folder, usual] = [await temporaryFolder(t), process.env.TMPDIR]
   process.env.TMPDIR = folder

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { sql } from 'kysely'
 import t from 'tap'
+import { atNight } from '../support/extent.ts'
 import { randomNumbers } from '../support/random.ts'
 import { until } from '../support/until.ts'
 import { catalogueWorld, converged, treeOf } from './world.ts'
@@ -265,7 +266,7 @@ t.test('a moved folder is found at neither path until the catalogue has the move
   t.equal((await treeOf(store.root)).length, 5)
 })
 
-t.test('the best matches of a frequent word come first, wherever they are', async t => {
+atNight(t, 'the best matches of a frequent word come first, wherever they are', async t => {
   const store = await disk('frequent')
   for (const folder of ['a', 'z']) await mkdir(store.at(folder))
   const names = Array.from({ length: 2300 }, (_, index) => `a/not common ${index}.txt`)

@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { startApp, type TestApp, type TestAppOptions } from '../support/app.ts'
 import { type EventStream, openEvents } from '../support/events.ts'
+import { atNight } from '../support/extent.ts'
 import { faultyAdapter } from '../support/faulty-adapter.ts'
 import { makeShare, sharePath } from '../support/shares.ts'
 import { until } from '../support/until.ts'
@@ -197,7 +198,7 @@ t.test('a request that sends slowly keeps its upload', async t => {
   t.equal((await sending).status, 204)
 })
 
-t.test('all drop links of a member have 400 uploads, and leave those of the member', async t => {
+atNight(t, 'all drop links of a member have 400 uploads, and leave those of the member', async t => {
   const { app, owner, provider } = await setUp(t)
   const links = await Promise.all(
     Array.from({ length: 5 }, () => makeShare(app, owner.token, { providerId: provider, path: '/', kind: 'DROP' })),

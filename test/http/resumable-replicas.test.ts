@@ -8,6 +8,7 @@ import { testDatabase } from '../servers/postgres.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { client } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { startProgram, temporaryFolder } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { digest, metadataHeader, reasonOf, send, type TusTarget, tus, tusPath } from './tus.ts'
@@ -163,7 +164,7 @@ t.test('a member can have at most 100 unfinished uploads', async t => {
   t.equal(await reasonOf(refused), 'TOO_MANY_UPLOADS')
 })
 
-t.test('an upload to S3 keeps bytes that are less than a part, and the sweep removes it', async t => {
+atNight(t, 'an upload to S3 keeps bytes that are less than a part, and the sweep removes it', async t => {
   const s3 = await s3Server(t)
   const Bucket = await s3.newBucket()
   const app = await startApp(t)

@@ -115,7 +115,7 @@ async function fill({ db }: TestApp, name: string, source: string): Promise<void
 }
 
 t.test('a reading of many people searches for no groups of each of them', async t => {
-  const count = extent({ gate: 400, nightly: 50_000 })
+  const count = extent({ gate: 300, nightly: 50_000 })
   const [ofTeam, ofPosix] = [100, 250]
   const uids = Array.from({ length: count }, (_, index) => `p${index}`)
   const teams = Array.from({ length: count / ofTeam }, (_, index) => `Team ${index}`)

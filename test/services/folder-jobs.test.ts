@@ -5,6 +5,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { StorageError, type StoragePath } from '../../adapters/contract.ts'
 import type { TestApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import type { AdapterCall } from '../support/faulty-adapter.ts'
 import { until } from '../support/until.ts'
 import { control, ended, type FaultyWorld, fill, put, startFaultyWorld, stateOf, textAt, tree } from './jobs-world.ts'
@@ -295,7 +296,7 @@ t.test('the audit log has the mutation, and the creation and the end of its job'
   }
 })
 
-t.test('many folders are copied at once', async t => {
+atNight(t, 'many folders are copied at once', async t => {
   const world = await startFaultyWorld(t)
   const { app, token, a, b, rootA, rootB } = world
   await fill(rootA, files)

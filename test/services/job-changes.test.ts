@@ -10,8 +10,8 @@ import { control, ended, runJob, startWorld, tree, type World } from './jobs-wor
 
 t.setTimeout(600_000)
 
-const size = 8_000_000
-const rate = 3_000_000
+const size = 4_000_000
+const rate = 1_500_000
 /** Milliseconds between two changes. A copy takes more than two seconds. */
 const interval = extent({ gate: 300, nightly: 50 })
 
