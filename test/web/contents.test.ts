@@ -197,7 +197,7 @@ if (files) {
     await isGood(t, phone)
   })
 
-  t.test('a preview of a hostile file has a bounded number of elements', async t => {
+  atNight(t, 'a preview of a hostile file has a bounded number of elements', async t => {
     const quotations = '>'.repeat(200_000)
     const files = { 'commas.csv': ','.repeat(512 * 1024 - 1), 'deep.md': quotations, 'long.pdf': longPdf(450) }
     const { page: address } = await store('hostile', files)

@@ -94,7 +94,7 @@ if (files) {
     }
   })
 
-  t.test('the menu of the account has colors that the browser remembers', async t => {
+  atNight(t, 'the menu of the account has colors that the browser remembers', async t => {
     const page = await open(t, { colorScheme: 'light' })
     await page.goto('/files')
     const choose = async (name: string) => {
@@ -140,7 +140,7 @@ if (files) {
     }
   })
 
-  t.test('a phone adds files from any page with its large button', async t => {
+  atNight(t, 'a phone adds files from any page with its large button', async t => {
     const disk = await store('Phone disk')
     const page = await open(t, { viewport: phone })
     await page.goto('/recent')

@@ -70,7 +70,7 @@ if (files) {
     t.equal((await app.graphql('{ me { id } }', {}, token)).status, 401)
   })
 
-  t.test('an administrator gives a member several folders of a storage', async t => {
+  atNight(t, 'an administrator gives a member several folders of a storage', async t => {
     const { id } = await store('shelves', { 'red/a.txt': 'a', 'green/deep/b.txt': 'b', 'blue/c.txt': 'c' })
     for (const viewport of inTurn([wide, phone])) {
       const email = `shelf-${viewport.width}@example.org`
@@ -142,7 +142,7 @@ if (files) {
     }
   })
 
-  t.test('an administrator passes a link on, with which a member sets a new password', async t => {
+  atNight(t, 'an administrator passes a link on, with which a member sets a new password', async t => {
     for (const viewport of inTurn([wide, phone])) {
       const email = `forgetful-${viewport.width}@example.org`
       await join(email, 'EDITOR')

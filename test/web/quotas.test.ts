@@ -1,6 +1,6 @@
 /** The quota of a storage: administrators set it, and everybody sees their own. */
 import t from 'tap'
-import { inTurn } from '../support/extent.ts'
+import { atNight, inTurn } from '../support/extent.ts'
 import { button, dialog, isGood, row, startFiles } from './files.ts'
 
 const files = await startFiles(t)
@@ -36,7 +36,7 @@ if (files) {
     })
   }
 
-  t.test('an administrator sets the quotas of a folder and of a member', async t => {
+  atNight(t, 'an administrator sets the quotas of a folder and of a member', async t => {
     const { page: address } = await store('Team', { 'team/b.bin': 'b'.repeat(1_500_000) })
     const { createInvite } = await app.ask(
       'mutation { createInvite(input: { role: EDITOR, providerAccess: { all: true } }) { invite } }',

@@ -42,7 +42,7 @@ if (files) {
     await page.getByText('Use this folder').waitFor({ state: 'detached' })
   }
 
-  t.test('copies are kept, checked and reported', async t => {
+  atNight(t, 'copies are kept, checked and reported', async t => {
     const [from, to] = [await store('contracts', { 'a.txt': 'a contract' }), await store('vault', { 'a.txt': 'other' })]
     const page = await open(t)
     await page.goto('/settings/schedules')
@@ -307,7 +307,7 @@ if (files) {
   })
 }
 
-t.test('a webhook is created, tested, changed and deleted', async t => {
+atNight(t, 'a webhook is created, tested, changed and deleted', async t => {
   const app = await startApp(t)
   const browser = await startBrowser(t)
   if (!browser) return
