@@ -775,6 +775,8 @@ interface UploadTable {
   has_native_parts: Generated<boolean>
   /** Whether the back end keeps the file in the reserved folder until it was scanned. */
   is_scanned: Generated<boolean>
+  /** Why the file is stored although nothing has scanned it; null if it was scanned, or nobody wanted it. */
+  unscanned: Generated<UnscannedReason | null>
   /** The modification time for the file. */
   modified_at: ColumnType<Date | null, Date | null | undefined, never>
   /** The completion has begun, and its result is unknown. */
@@ -789,6 +791,9 @@ interface UploadTable {
   /** Another request waits for the lease. */
   lease_wanted: Generated<boolean>
 }
+
+/** The scanner did not respond, or the file was too long for it. */
+export type UnscannedReason = 'UNREACHABLE' | 'TOO_LONG'
 
 interface UploadPartTable {
   upload_id: string

@@ -18,6 +18,7 @@ import { memoryAdapter } from '../../adapters/backends/memory/index.ts'
 import { type AdapterDefinition, StorageError, type StorageProvider } from '../../adapters/contract.ts'
 import { ClamdScan, clamdVersion, usualTimeouts } from '../../src/services/scans/clamd.ts'
 import type { ScannerSettings } from '../../src/services/scans/index.ts'
+import { ScanSlots } from '../../src/services/scans/slots.ts'
 import { checkScanner } from '../../src/start/doctor/checks.ts'
 import { metadataHeader, tus, tusPath } from '../http/tus.ts'
 import { eicar, eicarSignature, marker, markerSignature, startClamd } from '../servers/clamd.ts'
@@ -363,6 +364,20 @@ t.test(
         if (name === 'clean') t.ok((await readFile(join(roots.get('lost') ?? '', path))).equals(content))
       }
     }
+    const accepting = await replicaWith({
+      address: { host: '127.0.0.1', port: await freePort() },
+      acceptsUnscanned: true,
+    })
+    kill.after = 'move'
+    const unscanned = await resumable(accepting, base('/unscanned.bin', at), clean)
+    kill.after = ''
+    t.match(unscanned, { status: 503 })
+    const client = { url: replica.url, token: owner.token }
+    const end = { 'upload-offset': `${2 * mib}` }
+    t.equal((await tus(client, 'PATCH', unscanned.address, end, clean.subarray(2 * mib))).status, 204)
+    await replica.app.services.audit.flush()
+    const [stored] = (await events('OK')).filter(({ path }) => path === '/unscanned.bin')
+    t.equal(stored?.details.scan, 'UNREACHABLE', 'the event of the other server says that nothing has scanned the file')
     kill.after = 'complete'
     const left = await resumable(app, base('/left.bin', at), clean)
     kill.after = ''
@@ -527,6 +542,34 @@ t.test('a scanner that hangs fails within its time', async t => {
   }
   await t.rejects(ClamdScan.begin(address, usualTimeouts, stop.signal), { message: 'no longer' })
   await until(() => fake.open() === 0)
+})
+
+t.test('a slow sender gives way to those who find no free slot of the same limit', t => {
+  const slots = new ScanSlots({ credential: 2, links: 2, member: 3, all: 4 })
+  const given: string[] = []
+  const take = (name: string, owners: { credential: string; member: string }, now: number) => {
+    const scan = slots.take(
+      owners,
+      () => {
+        given.push(name)
+        scan[Symbol.dispose]()
+      },
+      now,
+    )
+    return scan
+  }
+  const [own, other] = [
+    { credential: 'key', member: 'ann' },
+    { credential: 'other', member: 'ben' },
+  ]
+  take('slow', own, 0).add(10_000)
+  take('fast', own, 0).add(10_000_000)
+  take('slower', other, 0)
+  t.throws(() => take('early', own, 9000), { message: /^Too many files/ }, 'nobody is slow yet')
+  take('next', own, 20_000)
+  t.same(given, ['slow'], 'and not the slower one of another limit')
+  t.throws(() => take('last', own, 21_000), { message: /^Too many files/ }, 'the others are fast or new')
+  t.end()
 })
 
 t.test('a file that is too long for the scanner is refused for good, or accepted', async t => {

@@ -87,7 +87,15 @@ const chunkBytes = 1024 * 1024
 export type Progress = Partial<
   Pick<
     UploadRecord,
-    'size' | 'received' | 'appended' | 'appendedParts' | 'conflict' | 'sealedState' | 'finishing' | 'storedPath'
+    | 'size'
+    | 'received'
+    | 'appended'
+    | 'appendedParts'
+    | 'conflict'
+    | 'sealedState'
+    | 'finishing'
+    | 'unscanned'
+    | 'storedPath'
   >
 > & {
   /** Bytes to add to `upload_chunks`. Chunks before `appended` are deleted. */
@@ -115,6 +123,7 @@ export async function saveProgress(
         ...(values.conflict !== undefined && { conflict: values.conflict }),
         ...(values.sealedState !== undefined && { state: values.sealedState }),
         ...(values.finishing !== undefined && { finishing: values.finishing }),
+        ...(values.unscanned !== undefined && { unscanned: values.unscanned }),
         ...(values.storedPath != null && { stored_path: values.storedPath, reserves: false, waiting: 0 }),
       })
       .where('id', '=', id)

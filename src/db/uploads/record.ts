@@ -4,7 +4,7 @@ import type { CredentialKind } from '../../auth/viewer.ts'
 import { secondsFromNow } from '../claims.ts'
 import type { Database } from '../client.ts'
 import { lockMember } from '../members.ts'
-import type { Schema } from '../schema.ts'
+import type { Schema, UnscannedReason } from '../schema.ts'
 
 export interface UploadRecord {
   id: string
@@ -31,6 +31,8 @@ export interface UploadRecord {
   hasNativeParts: boolean
   /** Whether the back end keeps the file in the reserved folder until it was scanned. */
   isScanned: boolean
+  /** Why the file is stored although nothing has scanned it; null if it was scanned, or nobody wanted it. */
+  unscanned: UnscannedReason | null
   /** The modification time for the file; null is the time of its completion. */
   modifiedAt: Date | null
   finishing: boolean
@@ -110,6 +112,7 @@ export function toUpload(row: Selectable<Schema['uploads']>): UploadRecord {
     appendedParts: row.appended_parts,
     hasNativeParts: row.has_native_parts,
     isScanned: row.is_scanned,
+    unscanned: row.unscanned,
     modifiedAt: row.modified_at,
     finishing: row.finishing,
     storedPath: row.stored_path,

@@ -1,15 +1,15 @@
 /** Scans uploads for malware with clamd before they become visible. A workspace chooses whose. */
 import { type Readable, Transform } from 'node:stream'
-import { type CredentialKind, type SlotOwners, slotOwners, type Viewer } from '../../auth/viewer.ts'
+import { type CredentialKind, slotOwners, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import type { UploadSource } from '../../db/schema.ts'
+import type { UnscannedReason, UploadSource } from '../../db/schema.ts'
 import { findScannedUploads } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import { settle } from '../../lib/settle.ts'
-import { Slots } from '../../lib/slots.ts'
 import { detach } from '../../storage/body-streams.ts'
 import type { Recording } from '../audit/index.ts'
 import { type ClamdAddress, ClamdScan, type ClamdTimeouts, clamdVersion, ScanFailure, usualTimeouts } from './clamd.ts'
+import { type ScanSlot, ScanSlots, tooSlow } from './slots.ts'
 
 export interface ScannerSettings {
   address: ClamdAddress
@@ -17,7 +17,7 @@ export interface ScannerSettings {
   acceptsUnscanned: boolean
 }
 
-export type ScanResult = 'CLEAN' | 'INFECTED' | 'UNREACHABLE' | 'TOO_LONG'
+export type ScanResult = 'CLEAN' | 'INFECTED' | UnscannedReason
 
 /** The file of the upload will never be stored. */
 export class ScanRefusal extends AppError {}
@@ -28,8 +28,6 @@ const sources: Readonly<Record<CredentialKind, UploadSource>> = {
   SESSION: 'SESSIONS',
 }
 
-/** Scans of this process at once. Each is a connection to clamd, and a slow client occupies it for as long as its upload takes. */
-const limits = { credential: 80, links: 80, member: 120, all: 200 }
 /** Milliseconds between two warnings in the log. */
 const warningInterval = 60_000
 
@@ -48,7 +46,7 @@ export type UploadScans = ReturnType<typeof createUploadScans>
 
 export function createUploadScans(options: ScansOptions) {
   const { db, scanner, timeouts = usualTimeouts, onResult } = options
-  const slots = new Slots<keyof SlotOwners>(limits)
+  const slots = new ScanSlots()
   let warnedAt = Number.NEGATIVE_INFINITY
 
   function onFailure(error: ScanFailure): void {
@@ -71,11 +69,17 @@ export function createUploadScans(options: ScansOptions) {
     /**
      * Returns the scan of an upload, or null if it is not scanned. Nothing is sent to clamd before the first byte.
      * @param recording gets what was found, or why nothing was scanned
+     * @param onUnscanned is awaited before a file goes on that nothing has scanned
      */
-    async open(viewer: Viewer, signal: AbortSignal, recording: Pick<Recording, 'add'>): Promise<UploadScan | null> {
+    async open(
+      viewer: Viewer,
+      signal: AbortSignal,
+      recording: Pick<Recording, 'add'>,
+      onUnscanned: (reason: UnscannedReason) => Promise<void> = async () => {},
+    ): Promise<UploadScan | null> {
       if (!scanner || !(await applies(viewer))) return null
-      const begin = async () => {
-        const slot = slots.take(slotOwners(viewer), tooMany)
+      const begin = async (giveWay: (() => void) | null) => {
+        const slot = slots.take(slotOwners(viewer), giveWay)
         try {
           return { slot, scan: await ClamdScan.begin(scanner.address, timeouts, signal) }
         } catch (error) {
@@ -83,7 +87,8 @@ export function createUploadScans(options: ScansOptions) {
           throw error
         }
       }
-      return new UploadScan({ begin, recording, acceptsUnscanned: scanner.acceptsUnscanned, onFailure, onResult })
+      const { acceptsUnscanned } = scanner
+      return new UploadScan({ begin, recording, acceptsUnscanned, onUnscanned, onFailure, onResult })
     },
 
     /** Returns the version of clamd; null without a scanner. @throws ScanFailure */
@@ -92,23 +97,33 @@ export function createUploadScans(options: ScansOptions) {
 }
 
 interface RunningScan {
-  slot: Disposable
+  slot: ScanSlot
   scan: ClamdScan
 }
 
 interface ScanContext extends Pick<ScansOptions, 'onFailure' | 'onResult'>, Pick<ScannerSettings, 'acceptsUnscanned'> {
-  begin: () => Promise<RunningScan>
+  /** @param giveWay ends the upload; null if nobody sends the file now */
+  begin: (giveWay: (() => void) | null) => Promise<RunningScan>
   recording: Pick<Recording, 'add'>
+  onUnscanned: (reason: UnscannedReason) => Promise<void>
 }
 
 /** The scan of one file. Dispose of it when the upload ends. */
 export class UploadScan implements Disposable {
   readonly #context: ScanContext
   #running: RunningScan | null = null
+  /** Ends the body that passes through. */
+  #giveWay: (() => void) | null = null
   #isOver = false
+  #isClean = false
 
   constructor(context: ScanContext) {
     this.#context = context
+  }
+
+  /** Whether the whole file was scanned, and nothing was found. */
+  get isClean(): boolean {
+    return this.#isClean
   }
 
   /**
@@ -121,6 +136,10 @@ export class UploadScan implements Disposable {
       transform: (chunk: Buffer, _encoding, done) => void settle(this.#add(chunk), error => done(error, chunk)),
       flush: done => void settle(this.#end(), done),
     })
+    this.#giveWay = () => {
+      this[Symbol.dispose]()
+      passing.destroy(tooSlow())
+    }
     return detach(body, passing)
   }
 
@@ -140,12 +159,13 @@ export class UploadScan implements Disposable {
   async #add(chunk: Uint8Array): Promise<void> {
     if (this.#isOver || chunk.length === 0) return
     try {
-      this.#running ??= await this.#context.begin()
+      this.#running ??= await this.#context.begin(this.#giveWay)
+      this.#running.slot.add(chunk.length)
       // The upload may have ended while the connection was being made.
       if (this.#isOver) this[Symbol.dispose]()
       else await this.#running.scan.write(chunk)
     } catch (error) {
-      this.#giveUp(error)
+      await this.#giveUp(error)
     }
   }
 
@@ -161,6 +181,7 @@ export class UploadScan implements Disposable {
     }
     this[Symbol.dispose]()
     onResult(signature === null ? 'CLEAN' : 'INFECTED')
+    this.#isClean = signature === null
     if (signature === null) return
     recording.add({ details: { signature } })
     const message = `The virus scanner has found "${signature}" in the file: it was not stored.`
@@ -168,15 +189,15 @@ export class UploadScan implements Disposable {
   }
 
   /** @throws the error, unless the file is stored without a scan */
-  #giveUp(error: unknown): void {
+  async #giveUp(error: unknown): Promise<void> {
     this[Symbol.dispose]()
     if (!(error instanceof ScanFailure)) throw error
-    const { recording, acceptsUnscanned, onFailure, onResult } = this.#context
+    const { recording, acceptsUnscanned, onUnscanned, onFailure, onResult } = this.#context
     const result = error.isTooLong ? 'TOO_LONG' : 'UNREACHABLE'
     if (!error.isTooLong || error.isGuess) onFailure(error)
     onResult(result)
     recording.add({ details: { scan: result } })
-    if (acceptsUnscanned) return
+    if (acceptsUnscanned) return onUnscanned(result)
     throw refusalOf(error)
   }
 
@@ -197,10 +218,4 @@ function refusalOf(failure: ScanFailure): AppError {
   // The upload stays, so that a client can try again after a restart of the scanner.
   const advice = 'If the scanner was just restarted, try again.'
   return new AppError('TOO_LARGE', `${message} ${advice}`, { cause: failure })
-}
-
-function tooMany(): AppError {
-  return new AppError('UNAVAILABLE', 'Too many files are being scanned: try again in a few seconds.', {
-    retryAfterMs: 1000,
-  })
 }

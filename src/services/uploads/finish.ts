@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { formatPath } from '../../auth/path.ts'
 import { AppError } from '../../errors.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
+import type { Recording } from '../audit/index.ts'
 import { isMissing, isTaken, nameTaken, taken } from '../files/conflict.ts'
 import { copyFile } from '../files/copying.ts'
 import { uploadUnderWay } from '../files/upload.ts'
@@ -27,8 +28,8 @@ export async function finish(
   const { conflict, providerId, size } = lease.record
   const facts = { location: { providerId, path: formatPath(location.path) }, bytes: size, details: { conflict } }
   await audit.recorded(viewer, 'UPLOAD', facts, async recording => {
-    using scan = await upload.scans.open(viewer, work, recording)
-    await makeVisible(upload, gathered, work, { parts, scan }).catch(async error => {
+    using scan = await upload.scans.open(viewer, work, recording, reason => lease.save({ unscanned: reason }))
+    await makeVisible(upload, gathered, work, { parts, scan, recording }).catch(async error => {
       // Until the row is deleted, a client that tries again gets the same error.
       if (error instanceof ScanRefusal && (await free(upload))) await upload.lease.delete()
       throw error
@@ -39,6 +40,7 @@ export async function finish(
 interface FinishOptions {
   parts: readonly NativePart[] | null
   scan: UploadScan | null
+  recording: Pick<Recording, 'add'>
 }
 
 async function makeVisible(
@@ -78,7 +80,9 @@ async function publishOnce(
       if (isKnown && !mayBeDone) await lease.save({ finishing: false })
       throw error
     }
-    // A killed server may have left parts.
+    // A killed server may have stored the file without a scan, and have left parts.
+    const { unscanned } = lease.record
+    if (unscanned) options.recording.add({ details: { scan: unscanned } })
     await free(upload)
     return { size: lease.record.size }
   }
@@ -88,7 +92,7 @@ async function publish(
   upload: ActiveUpload,
   gathered: readonly Buffer[],
   work: AbortSignal,
-  { parts, scan }: FinishOptions,
+  { parts, scan }: Pick<FinishOptions, 'parts' | 'scan'>,
 ): Promise<CheckedEntry> {
   const { db, lease, location } = upload
   const { id, sealedState, size, mimeType, modifiedAt, conflict, isScanned } = lease.record
@@ -138,7 +142,7 @@ async function publishScanned(
   upload: ActiveUpload,
   gathered: readonly Buffer[],
   work: AbortSignal,
-  { parts, scan, size }: FinishOptions & { size: number },
+  { parts, scan, size }: Pick<FinishOptions, 'parts' | 'scan'> & { size: number },
 ): Promise<CheckedEntry> {
   const { lease, location, kept } = upload
   await completeAtBackEnd(upload, gathered, work, { parts, size, overwrite: true }).catch(async error => {
@@ -147,6 +151,7 @@ async function publishScanned(
   })
   const { body, entry } = await kept.read(work)
   await (scan ? scan.read(body) : body.destroy())
+  if (scan?.isClean && lease.record.unscanned) await lease.save({ unscanned: null })
   // The caller counts the file.
   const [source, destination] = [kept.uncounted, location.uncounted]
   const overwrite = lease.record.conflict === 'REPLACE'
