@@ -10,7 +10,7 @@ import { signedIn } from './command-line.ts'
 t.setTimeout(300_000)
 
 t.test('folders and files are made, listed, read, copied and deleted', async t => {
-  const { home, run, output, json, diskFolder } = await signedIn(t)
+  const { home, run, output, json, diskFolder, app, token, disk } = await signedIn(t)
   t.match(await json('mkdir', 'Disk:/a/b', 'Disk:/empty'), {
     status: 0,
     lines: [
@@ -55,6 +55,10 @@ t.test('folders and files are made, listed, read, copied and deleted', async t =
     errors: [{ reason: 'NOT_FOUND', subject: 'Disk:/none' }],
   })
 
+  const hold = 'mutation ($input: CreateHoldInput!) { createHold(input: $input) { id } }'
+  const { createHold } = await app.ask(hold, { input: { providerId: disk, path: '/a', reason: 'Case 7' } }, token)
+  t.match(await output('stat', 'Disk:/a/two.txt'), /^hold: {5}until it is released: Case 7$/m)
+  await app.ask('mutation ($id: ID!) { releaseHold(id: $id) { id } }', { id: createHold.id }, token)
   t.equal(await output('cat', 'Disk:/a/two.txt', 'Disk:/a/b/other.txt'), 'two\ntwo\n')
   t.match(await run(['cat', 'Disk:/a']), { status: 1, stdout: '', stderr: /This is a folder/ })
   await output('cp', 'Disk:/a/one.bin', 'back.bin')

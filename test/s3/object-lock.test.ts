@@ -220,6 +220,11 @@ t.test('Object Lock over S3', async t => {
     t.equal(await codeOf(hold(writer, 'ON')), 'AccessDenied')
     await hold(owner, 'ON')
     t.equal((await owner.send(new HeadObjectCommand({ Bucket, Key: 'l' }))).ObjectLockLegalHoldStatus, 'ON')
+    const entry = 'query ($id: ID!) { file(providerId: $id, path: "/l") { hold { reason until } } }'
+    t.same((await app.ask(entry, { id: providerId }, token)).file.hold, {
+      reason: 'S3 Object Lock: LEGAL_HOLD',
+      until: null,
+    })
     await put(owner, 'l', '2')
     const [VersionId = ''] = (await versionsOf('l')).ids
     t.equal(await status(VersionId), 'ON')

@@ -18,6 +18,7 @@ import { StorageError } from '../../adapters/contract.ts'
 import type { StoragePath } from '../../src/auth/path.ts'
 import { dropQuotaChange, type QuotaRequest, reserveQuota } from '../../src/db/quotas/changes.ts'
 import { metadataHeader, tusPath } from '../http/tus.ts'
+import { connectSsh, done, noAttributes, RawSftp, Refused, serveSftp, text, uint32, uint64 } from '../sftp/server.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import type { Data } from '../support/client.ts'
 import { faultyAdapter } from '../support/faulty-adapter.ts'
@@ -139,6 +140,19 @@ function s3Client(): S3Client {
   return new S3Client({ endpoint, region: 'us-east-1', credentials, forcePathStyle: true, maxAttempts: 1 })
 }
 
+const sftpSessions = new Map<TestApp, Promise<RawSftp>>()
+
+/** Returns a session at a server, which all requests share. */
+function sftpOf(at: TestApp): Promise<RawSftp> {
+  const session =
+    sftpSessions.get(at) ??
+    serveSftp(t, at)
+      .then(endpoint => connectSsh(t, endpoint, { password: s3Key.key }))
+      .then(RawSftp.start)
+  sftpSessions.set(at, session)
+  return session
+}
+
 type Put = (at: TestApp, path: string, size: number) => Promise<string>
 
 /** Ways to store a file, each of which says how it ended. */
@@ -168,6 +182,20 @@ const ways: Record<string, Put> = {
       return (error as Error).name === 'QuotaExceeded' ? 'QUOTA_EXCEEDED' : String(error)
     } finally {
       client.destroy()
+    }
+  },
+  SFTP: async (at, path, size) => {
+    const sftp = await sftpOf(at)
+    let handle: Buffer | null = null
+    try {
+      handle = (await done(sftp.request(3, text(`/${slug}${path}`), uint32(2 | 8 | 16), noAttributes))).rest
+      await done(sftp.request(6, handle, uint64(0), text(bytes(size))))
+      await done(sftp.request(4, handle))
+      return 'OK'
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error
+      if (handle) await sftp.request(4, handle)
+      return /\((\w+)\)$/.exec(error.reply.message)?.[1] ?? error.reply.message
     }
   },
   MCP: async (at, path, size) => {

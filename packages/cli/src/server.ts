@@ -31,20 +31,23 @@ export interface RemoteEntry {
   mimeType: string | null
   etag: string | null
   checksums: readonly { algorithm: string; hex: string }[]
+  /** The lock that holds for the entry, and the hold, such as one of S3 Object Lock. */
+  lock: { holderName: string | null; expiresAt: string } | null
+  hold: { path: string; until: string | null; reason: string } | null
 }
 
 const storagesQuery = '{ providers { id name status type { type } } }'
 
 const entryQuery = `query Entry($providerId: ID!, $path: String!) {
   entry(providerId: $providerId, path: $path) {
-    __typename name path modifiedAt
+    __typename name path modifiedAt lock { holderName expiresAt } hold { path until reason }
     ... on File { size mimeType etag checksums { algorithm hex } }
   }
 }`
 
 /** The fields of files are missing for a folder. */
 type EntryResult = {
-  entry: Pick<RemoteEntry, 'name' | 'path' | 'modifiedAt'> &
+  entry: Pick<RemoteEntry, 'name' | 'path' | 'modifiedAt' | 'lock' | 'hold'> &
     Partial<Pick<RemoteEntry, 'size' | 'mimeType' | 'etag' | 'checksums'>> & { __typename: string }
 }
 
@@ -94,13 +97,15 @@ export class Server {
       name,
       path: found,
       modifiedAt,
+      lock,
+      hold,
       size = null,
       mimeType = null,
       etag = null,
       checksums = [],
     } = entry
     const kind = __typename === 'File' ? 'file' : 'folder'
-    return { kind, name, path: found, size, modifiedAt, mimeType, etag, checksums }
+    return { kind, name, path: found, size, modifiedAt, mimeType, etag, checksums, lock, hold }
   }
 
   /** Returns null if nothing exists at the path. @throws StowageError */

@@ -5,12 +5,12 @@ import { parseRemote } from '../operand.ts'
 import { display, type RemoteEntry } from '../server.ts'
 import { printFile } from '../transfer/streams.ts'
 
-const fields = ['kind', 'name', 'path', 'size', 'modifiedAt', 'mimeType', 'etag', 'checksums'] as const
+const fields = ['kind', 'name', 'path', 'size', 'modifiedAt', 'mimeType', 'etag', 'checksums', 'lock', 'hold'] as const
 
 export const stat = command({
   name: 'stat',
   operands: '<path>...',
-  help: 'Print the size, time, type and checksums of files and folders.',
+  help: 'Print the size, time, type and checksums of files and folders, and what prevents changes of them.',
   options: {},
   json: { entry: fields },
   async run({ output, connect, signal }, { operands }) {
@@ -30,12 +30,12 @@ export const stat = command({
   },
 })
 
-function record({ kind, name, path, size, modifiedAt, mimeType, etag, checksums }: RemoteEntry) {
-  const entry = { kind, name, path, size, modifiedAt, mimeType, etag, checksums }
+function record({ kind, name, path, size, modifiedAt, mimeType, etag, checksums, lock, hold }: RemoteEntry) {
+  const entry = { kind, name, path, size, modifiedAt, mimeType, etag, checksums, lock, hold }
   return entry satisfies Record<(typeof fields)[number], unknown>
 }
 
-function lines(path: string, { kind, size, modifiedAt, mimeType, etag, checksums }: RemoteEntry): string[] {
+function lines(path: string, { kind, size, modifiedAt, mimeType, etag, checksums, lock, hold }: RemoteEntry): string[] {
   const facts: [string, string | number | null][] = [
     ['path', path],
     ['kind', kind],
@@ -44,6 +44,8 @@ function lines(path: string, { kind, size, modifiedAt, mimeType, etag, checksums
     ['type', mimeType],
     ['etag', etag],
     ...checksums.map(({ algorithm, hex }): [string, string] => [algorithm, hex]),
+    ['lock', lock && `until ${lock.expiresAt}, by ${lock.holderName ?? 'another member'}`],
+    ['hold', hold && `${hold.until === null ? 'until it is released' : `until ${hold.until}`}: ${hold.reason}`],
   ]
   return facts.flatMap(([name, value]) => (value === null ? [] : [`${`${name}:`.padEnd(10)}${value}`]))
 }
