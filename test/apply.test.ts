@@ -246,6 +246,34 @@ quotas: ${quotas}
   }
 })
 
+t.test('copies of folders are kept as declared, and those that are not declared stay', async t => {
+  const { folder, apply } = await setUp(t)
+  const yaml = (copies: string) => `
+owner: { email: owner@example.org, passwordFile: ${folder}/password }
+providers:
+  - { name: Team disk, type: local, config: { root: ${folder}/team } }
+  - { name: Archive, type: local, config: { root: ${folder}/team/archive } }
+copies: [${copies}]
+`
+  await mkdir(join(folder, 'team/archive'))
+  const contracts = (more = '') =>
+    `{ name: Contracts, folder: { provider: Team disk, path: /contracts }, copies: [{ provider: Archive, path: /kept/ }], repair: true${more} }`
+  const [, , , created] = await apply(yaml(contracts()))
+  t.equal(created, '+ kept copies "Contracts": of "Team disk:/contracts" in "Archive:/kept/"')
+  t.same(await apply(yaml(contracts()), plan), [])
+  t.same(await apply(yaml(contracts(', cron: 30 2 * * *, timeZone: Europe/Berlin'))), [
+    '~ kept copies "Contracts": cron -> 30 2 * * *, time zone -> Europe/Berlin',
+  ])
+  t.same(await apply(yaml(contracts(', recheckDays: 7')), plan), [
+    '! kept copies "Contracts": has other folders or options: delete it first',
+  ])
+  t.same(await apply(yaml(''), plan), ['! kept copies "Contracts": are not declared'])
+  await t.rejects(apply(yaml(`${contracts()}, ${contracts()}`), plan), {
+    message: /declares the schedule of kept copies/,
+  })
+  await t.rejects(apply(yaml('{ name: x }'), plan), { name: 'StartError', message: /copies\/0/ })
+})
+
 t.test('a file that cannot be applied says why in one sentence', async t => {
   const { folder, run, apply } = await setUp(t)
   const cases: [string, RegExp][] = [

@@ -159,6 +159,7 @@ const mcpTools: Readonly<Record<string, RouteRow>> = {
     target => ({ ...at(target), confirm: at(target).path }),
   ),
   'POST /mcp get_job': tool('get_job', { needs: mcpRead, bounces: true }, ({ ids }) => ({ jobId: ids.job })),
+  'POST /mcp list_kept_copies': tool('list_kept_copies', { needs: mcpRead }, () => ({})),
   'POST /mcp cancel_job': tool('cancel_job', { needs: mcpWrite, spends: 'paused job', bounces: true }, ({ ids }) => ({
     jobId: ids.job,
   })),

@@ -15,6 +15,45 @@ export interface KeptCopies extends Pick<Schedule, 'id' | 'name' | 'cron' | 'tim
   checked: readonly CheckedLocation[]
 }
 
+/** What `copies.create` takes. */
+export interface NewCopies {
+  name: string
+  /** The folder, and then 1 to 4 folders in other storages for its copies. */
+  folders: readonly { providerId: string; path: string }[]
+  /** When copies are made and checked, as a cron pattern. Default: at three o'clock each night. */
+  cron?: string
+  /** Default: UTC. */
+  timeZone?: string
+  /** Whether damaged and missing files are restored from a good copy. Default: false. */
+  repair?: boolean
+  /** Whether the copies of files that were deleted through the server are deleted, too. Default: false. */
+  deleteExtra?: boolean
+  /** The days after which each file is read again. Default: 30. */
+  recheckDays?: number
+}
+
+const createMutation = `mutation KeepCopies($input: CreateScheduleInput!) {
+  createSchedule(input: $input) { schedule { id name nextRunAt } }
+}`
+
+const checkMutation = 'mutation CheckCopies($id: ID!) { runSchedule(id: $id) { id } }'
+
+/** Creates a schedule that keeps copies of a folder. @throws StowageError */
+export async function createCopies(
+  graphql: Graphql,
+  { name, folders, cron = '0 3 * * *', timeZone = 'UTC', ...options }: NewCopies,
+  request?: RequestOptions,
+): Promise<Pick<Schedule, 'id' | 'name' | 'nextRunAt'>> {
+  const input = { name, cron, timeZone, job: { kind: 'KEEP_COPIES', sources: folders, ...options } }
+  type Created = { createSchedule: { schedule: Pick<Schedule, 'id' | 'name' | 'nextRunAt'> } }
+  return (await graphql.run<Created, object>(createMutation, { input }, request)).createSchedule.schedule
+}
+
+/** Starts a check now. Resolves with the id of its job. @throws StowageError */
+export async function checkCopies(graphql: Graphql, id: string, request?: RequestOptions): Promise<string> {
+  return (await graphql.run<{ runSchedule: { id: string } }, object>(checkMutation, { id }, request)).runSchedule.id
+}
+
 const counts = 'providerId path readFiles readBytes copiedFiles copiedBytes damaged missing changed restored'
 
 const listQuery = `query KeptCopies($after: String) {

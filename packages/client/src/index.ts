@@ -4,7 +4,7 @@
  * `upload.ts` and `download.ts` move content. It knows the server by its API alone.
  */
 import { type Approval, decideApproval, followApprovals, listApprovals } from './approvals.ts'
-import { type KeptCopies, listKeptCopies } from './copies.ts'
+import { checkCopies, createCopies, type KeptCopies, listKeptCopies, type NewCopies } from './copies.ts'
 import { type ArchiveOptions, archive, type Download, type DownloadOptions, download } from './download.ts'
 import { type Connection, Graphql, type RequestOptions, type SubscribeOptions, type TypedDocument } from './graphql.ts'
 import { type Job, type WaitOptions, waitForJob } from './jobs.ts'
@@ -38,7 +38,7 @@ import {
 
 export type { Approval } from './approvals.ts'
 export { expandAtOnce, forEachAtOnce } from './concurrency.ts'
-export type { KeptCopies } from './copies.ts'
+export type { KeptCopies, NewCopies } from './copies.ts'
 export type { ArchiveOptions, Download, DownloadOptions, ReadOptions } from './download.ts'
 export { StowageError, type StowageErrorDetails } from './error.ts'
 export type { Connection, RequestOptions, SubscribeOptions, TypedDocument, TypedDocumentNode } from './graphql.ts'
@@ -88,6 +88,10 @@ export class Stowage {
     /** Yields the schedules that keep copies of folders, newest first, each with its latest check. */
     list: (options?: RequestOptions): AsyncGenerator<KeptCopies, void, undefined> =>
       listKeptCopies(this.#graphql, options),
+    /** Keeps copies of a folder in other storages, on a schedule. */
+    create: (input: NewCopies, options?: RequestOptions) => createCopies(this.#graphql, input, options),
+    /** Copies what is new and checks what is due, now. Resolves with the ID of the job, for `jobs.wait`. */
+    check: (id: string, options?: RequestOptions): Promise<string> => checkCopies(this.#graphql, id, options),
     /** Downloads the report of a job of the kind KEEP_COPIES. */
     report: (jobId: string, format: 'json' | 'csv' | 'text' = 'json', init: RequestInit = {}): Promise<Response> =>
       this.#transport.request(this.#transport.urlOf('/api/jobs/report', { id: jobId, format }), init),

@@ -18,6 +18,7 @@ import {
 } from '../../db/schema.ts'
 import { emailKey } from '../../db/users.ts'
 import { StartError } from '../../errors.ts'
+import { maxCopies, recheckDays } from '../../services/jobs/index.ts'
 import { maxMaxAge } from '../../services/people/issuers.ts'
 import { maxTrashDays, maxVersionCount, maxVersionDays } from '../../services/providers/settings.ts'
 import { type WebhookEvent, webhookEvents } from '../../services/webhooks/messages.ts'
@@ -41,6 +42,7 @@ export interface Declaration {
   webhooks?: DeclaredWebhook[]
   issuers?: DeclaredIssuer[]
   quotas?: DeclaredQuota[]
+  copies?: DeclaredCopies[]
 }
 
 export interface DeclaredProvider {
@@ -140,6 +142,25 @@ export interface DeclaredQuota {
   files?: number
 }
 
+export interface DeclaredLocation {
+  provider: string
+  path: string
+}
+
+/** A schedule that keeps copies of a folder in other storages. */
+export interface DeclaredCopies {
+  name: string
+  folder: DeclaredLocation
+  copies: DeclaredLocation[]
+  /** Default: each night at three o'clock, in UTC. */
+  cron?: string
+  timeZone?: string
+  /** Default: false. */
+  repair?: boolean
+  deleteExtra?: boolean
+  recheckDays?: number
+}
+
 /** Bytes. */
 const maxSize = 1024 * 1024
 
@@ -186,7 +207,7 @@ function parseYaml(file: string, text: string): unknown {
 /** Things are found by their names, so two with one name cannot be told apart. */
 function requireUnique(file: string, declaration: Declaration): void {
   const { providers = [], members = [], serviceAccounts = [], groups = [], keys = [] } = declaration
-  const { webhooks = [], issuers = [] } = declaration
+  const { webhooks = [], issuers = [], copies = [] } = declaration
   const lists: [string, string[]][] = [
     ['storage', providers.map(({ name }) => name)],
     ['member', members.map(({ email }) => emailKey(email))],
@@ -194,6 +215,7 @@ function requireUnique(file: string, declaration: Declaration): void {
     ['group', groups.map(({ name }) => groupKey(name))],
     ['key', keys.map(({ owner, name }) => `${name} of ${emailKey(owner)}`)],
     ['webhook', webhooks.map(({ name }) => name)],
+    ['schedule of kept copies', copies.map(({ name }) => name)],
     ['issuer', issuers.map(({ name }) => name)],
     ['address of an issuer', issuers.map(({ issuer }) => issuer)],
   ]
@@ -231,6 +253,8 @@ function object(required: Record<string, object>, optional: Record<string, objec
 function list(items: object) {
   return { type: 'array', items }
 }
+
+const location = object({ provider: text, path: text })
 
 const oneOf = (values: readonly string[]) => ({ enum: [...values] })
 
@@ -282,7 +306,7 @@ const schema = object(
           events: { ...list(oneOf(Object.keys(webhookEvents))), minItems: 1 },
           secretFile: text,
         },
-        { location: object({ provider: text, path: text }) },
+        { location },
       ),
     ),
     issuers: list(
@@ -302,5 +326,17 @@ const schema = object(
       ...limits,
       oneOf: [{ required: ['provider'] }, { required: ['member'], not: { required: ['path'] } }],
     }),
+    copies: list(
+      object(
+        { name: text, folder: location, copies: { ...list(location), minItems: 1, maxItems: maxCopies } },
+        {
+          cron: text,
+          timeZone: text,
+          repair: { type: 'boolean' },
+          deleteExtra: { type: 'boolean' },
+          recheckDays: { type: 'integer', minimum: 0, maximum: recheckDays.max },
+        },
+      ),
+    ),
   },
 )

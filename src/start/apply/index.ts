@@ -14,6 +14,7 @@ import type { Settings } from '../../settings/index.ts'
 import { makeDataFolder, readSecrets, requireSeparateRoots } from '../data-folder.ts'
 import { connectionTo, withServices } from '../offline-app.ts'
 import { type ApplyContext, change, create, type Step } from './context.ts'
+import { planCopies } from './copies.ts'
 import { type Declaration, readDeclaration, readSecretOf } from './declaration.ts'
 import { planGroups, planServiceAccounts } from './groups.ts'
 import { planIssuers } from './issuers.ts'
@@ -110,6 +111,7 @@ export async function plan(context: ApplyContext): Promise<Step[]> {
     ...(await planGroups(context)),
     ...(await planIssuers(context)),
     ...(await planQuotas(context)),
+    ...(await planCopies(context)),
     ...(await planKeys(context)),
     ...(await planWebhooks(context)),
   ]

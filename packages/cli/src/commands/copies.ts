@@ -42,10 +42,6 @@ export const copiesLs = command({
   },
 })
 
-const createMutation = `mutation Create($input: CreateScheduleInput!) {
-  createSchedule(input: $input) { schedule { id name nextRunAt } }
-}`
-
 export const copiesCreate = command({
   name: 'copies create',
   operands: '<folder> <copy>...',
@@ -66,18 +62,17 @@ export const copiesCreate = command({
     if (days !== undefined && !/^\d{1,4}$/.test(days)) throw usageError('--recheck-days must be a whole number.')
     const server = await connect()
     const sources = await Promise.all(remotes.map(operand => server.locate(operand)))
-    const job = {
-      kind: 'KEEP_COPIES',
-      sources: sources.map(({ providerId, path }) => ({ providerId, path })),
+    const { cron, zone, name = operands[0] ?? '' } = options
+    const created = await server.stowage.copies.create({
+      name,
+      folders: sources.map(({ providerId, path }) => ({ providerId, path })),
       repair: options.repair,
       deleteExtra: options.delete,
+      ...(cron !== undefined && { cron }),
+      ...(zone !== undefined && { timeZone: zone }),
       ...(days !== undefined && { recheckDays: Number(days) }),
-    }
-    const { cron = '0 3 * * *', zone = 'UTC', name = operands[0] } = options
-    const input = { name, cron, timeZone: zone, job }
-    type Created = { createSchedule: { schedule: { id: string; name: string; nextRunAt: string | null } } }
-    const { createSchedule } = await server.stowage.graphql<Created, object>(createMutation, { input })
-    const { id, name: given, nextRunAt } = createSchedule.schedule
+    })
+    const { id, name: given, nextRunAt } = created
     await output.summary({ id, name: given, nextRunAt }, `${given} is checked first at ${nextRunAt}: ${id}`)
   },
 })
@@ -92,9 +87,7 @@ export const copiesCheck = command({
     const { output, connect } = context
     const server = await connect()
     const { id } = await find(server, name)
-    const document = 'mutation Run($id: ID!) { runSchedule(id: $id) { id } }'
-    const { runSchedule } = await server.stowage.graphql<{ runSchedule: { id: string } }, object>(document, { id })
-    const jobId = runSchedule.id
+    const jobId = await server.stowage.copies.check(id)
     const job = detach
       ? await findJob(server, jobId, { first: 1, after: null })
       : await followJob({ ...context, server }, jobId)
@@ -112,7 +105,7 @@ export const copiesReport = command({
   },
   async run({ output, connect, signal }, { operands: [name = ''], options }) {
     const server = await connect()
-    const kept = await find(server, name).catch(() => null)
+    const kept = await findIfThere(server, name)
     if (kept && !kept.lastJob) throw new CommandError('There was no check yet.', 'NOT_FOUND', exitCodes.notFound.code)
     const { body } = await server.stowage.copies.report(kept?.lastJob?.id ?? name, options.format ?? 'text', { signal })
     for await (const chunk of body ?? []) await output.content(chunk)
@@ -121,12 +114,18 @@ export const copiesReport = command({
 
 /** Finds a schedule by its ID or its name. @throws CommandError */
 async function find(server: Server, name: string): Promise<KeptCopies> {
+  const found = await findIfThere(server, name)
+  if (found) return found
+  throw new CommandError(`No schedule "${name}" keeps copies.`, 'NOT_FOUND', exitCodes.notFound.code)
+}
+
+/** Returns null if no schedule has the ID or the name. @throws CommandError if several have the name, StowageError */
+async function findIfThere(server: Server, name: string): Promise<KeptCopies | null> {
   const found: KeptCopies[] = []
   for await (const kept of server.stowage.copies.list()) if (kept.id === name || kept.name === name) found.push(kept)
-  const [first, second] = found
-  if (first && !second) return first
-  const message = first ? `Several schedules are named "${name}": give the ID.` : `No schedule "${name}" keeps copies.`
-  throw new CommandError(message, 'NOT_FOUND', exitCodes.notFound.code)
+  const [first = null, second] = found
+  if (!second) return first
+  throw new CommandError(`Several schedules are named "${name}": give the ID.`, 'NOT_FOUND', exitCodes.notFound.code)
 }
 
 function copiesRecord(kept: KeptCopies, storages: readonly Storage[]) {

@@ -1,7 +1,7 @@
 import type { McpTool } from '../tool.ts'
 import { listFolder, listProviders, stat } from './browse.ts'
 import { copy, createFolder, deleteEntry, move, writeFile } from './change.ts'
-import { cancelJob, getJob } from './jobs.ts'
+import { cancelJob, getJob, listKeptCopies } from './jobs.ts'
 import { readFile } from './read.ts'
 import { find, search } from './search.ts'
 import { listVersions, restoreVersion } from './versions.ts'
@@ -16,6 +16,7 @@ export const tools: readonly McpTool[] = [
   readFile,
   listVersions,
   getJob,
+  listKeptCopies,
   writeFile,
   createFolder,
   copy,

@@ -1,5 +1,7 @@
 /** Tools for the jobs that other tools create. */
 import { z } from 'zod'
+import { toChecks } from '../../../services/jobs/copies/report.ts'
+import { maxSchedulesPage } from '../../../services/schedules/index.ts'
 import { defineTool, hints, startedJob, toStartedJob } from '../tool.ts'
 
 /** The maximum number of failures in a result. */
@@ -44,6 +46,68 @@ export const getJob = defineTool({
       totalBytes,
       error: job.error && `${job.error.reason}: ${job.error.message}`,
       failures: items.map(({ failure: { path, reason, message } }) => ({ path, reason, message })),
+    }
+  },
+})
+
+export const listKeptCopies = defineTool({
+  name: 'list_kept_copies',
+  title: 'List kept copies',
+  description:
+    'Lists the schedules that keep copies of a folder in other storages, with what their latest check has found. get_job explains a check.',
+  annotations: hints.reads,
+  needs: [],
+  showsData: true,
+  input: z.strictObject({
+    first: z.int().min(1).max(maxSchedulesPage).default(50),
+    after: z.string().optional().describe('The nextCursor of the page before'),
+  }),
+  output: z.object({
+    schedules: z.array(
+      z.object({
+        name: z.string(),
+        nextRunAt: z.string().nullable().describe('Null if the schedule is disabled'),
+        lastJobId: z.string().nullable(),
+        lastState: z.string().nullable(),
+        checkedAt: z.string().nullable().describe('Null before the end of the first check'),
+        folders: z
+          .array(
+            z.object({
+              providerId: z.string(),
+              path: z.string(),
+              damaged: z.number(),
+              missing: z.number(),
+              changed: z.number().describe('Files of a copy that somebody has changed there'),
+              restored: z.number(),
+            }),
+          )
+          .describe('The folder, and then its copies'),
+      }),
+    ),
+    nextCursor: z.string().nullable().describe('Null on the last page. A page can be empty'),
+  }),
+  async run(page, { services, viewer }) {
+    const { items, hasNext, endCursor } = await services.schedules.list(viewer, page)
+    const kept = items.map(({ schedule }) => schedule).filter(({ job }) => job.kind === 'KEEP_COPIES')
+    return {
+      schedules: kept.map(({ name, nextRunAt, lastJob, job: { sources } }) => ({
+        name,
+        nextRunAt: nextRunAt?.toISOString() ?? null,
+        lastJobId: lastJob?.id ?? null,
+        lastState: lastJob?.state ?? null,
+        checkedAt: lastJob?.endedAt?.toISOString() ?? null,
+        folders: toChecks({ sources, checks: lastJob?.checks ?? null }).map(
+          ({ providerId, path, damaged, missing, changed, restored }) => ({
+            providerId,
+            path,
+            damaged,
+            missing,
+            changed,
+            restored,
+          }),
+        ),
+      })),
+      nextCursor: hasNext ? endCursor : null,
     }
   },
 })
