@@ -5,6 +5,7 @@
 import { attacked } from './attacks/part.ts'
 import { catalogueChanges } from './catalogue-changes.ts'
 import { consoleUploads } from './console-uploads.ts'
+import { contentHashes } from './content-hashes.ts'
 import { folders } from './folders.ts'
 import { jobMemory } from './job-memory.ts'
 import { memory } from './memory.ts'
@@ -32,6 +33,7 @@ const parts: Readonly<Record<string, Part>> = {
   'small-files': smallFiles,
   'small-calls': smallCalls,
   'console-uploads': consoleUploads,
+  'content-hashes': contentHashes,
   observation,
   folders,
   memory,
