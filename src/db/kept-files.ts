@@ -133,16 +133,24 @@ export async function hasKept(db: Database, keptFolders: readonly number[], coun
   return rows.length === count
 }
 
-/** Stores that a file and its copy have the same content now. */
-export async function storeKept(
-  db: Database,
-  { keptFolder, folder, name, original, copy, sha256, checkedAt }: Omit<KeptFile, 'isDeleted'>,
-): Promise<void> {
+export type AgreedFile = Omit<KeptFile, 'isDeleted'>
+
+/** Stores that files and their copies have the same content now. Of several for one file, the last one counts. */
+export async function storeKept(db: Database, files: readonly AgreedFile[]): Promise<void> {
+  const byKey = new Map(files.map(file => [`${file.keptFolder} ${file.folder}/${file.name}`, file]))
+  const values = <T>(of: (file: AgreedFile) => T) => [...byKey.values()].map(of)
   await sql`
     insert into kept_files (kept_folder, folder, name, size, original_modified_at, original_etag, original_content_tag, modified_at,
       etag, content_tag, sha256, checked_at)
-    values (${keptFolder}, ${folder}, ${name}, ${copy.size}, ${original.modifiedAt}, ${original.etag}, ${original.contentTag},
-      ${copy.modifiedAt}, ${copy.etag}, ${copy.contentTag}, ${sha256}, ${checkedAt})
+    select * from unnest(${values(({ keptFolder }) => keptFolder)}::integer[], ${values(({ folder }) => folder)}::text[],
+      ${values(({ name }) => name)}::text[], ${values(({ copy }) => copy.size)}::bigint[],
+      ${values(({ original }) => original.modifiedAt)}::timestamptz[], ${values(({ original }) => original.etag)}::text[],
+      ${values(({ original }) => original.contentTag)}::text[], ${values(({ copy }) => copy.modifiedAt)}::timestamptz[],
+      ${values(({ copy }) => copy.etag)}::text[], ${values(({ copy }) => copy.contentTag)}::text[],
+      ${values(({ sha256 }) => sha256)}::bytea[], ${values(({ checkedAt }) => checkedAt)}::timestamptz[])
+      as f (kept_folder, folder, name, size, original_modified_at, original_etag, original_content_tag, modified_at, etag, content_tag,
+        sha256, checked_at)
+    order by 1, 2, 3
     on conflict (kept_folder, folder, name) do update set size = excluded.size,
       original_modified_at = excluded.original_modified_at, original_etag = excluded.original_etag,
       original_content_tag = excluded.original_content_tag, modified_at = excluded.modified_at, etag = excluded.etag,

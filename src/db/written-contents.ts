@@ -74,6 +74,11 @@ export async function forgetDeletedTree(db: Database, at: FileAt): Promise<void>
   await sql`with noted as (${noteDeletedTree(at)}) ${deletionOfTree(at)}`.execute(db)
 }
 
+/** Notes that a file, or everything in a folder, is about to leave its path through this server. */
+export async function noteGone(db: Database, at: FileAt): Promise<void> {
+  await noteDeletedTree(at).execute(db)
+}
+
 /** Moves the known contents of a file, or of everything in a folder, to a new path. Forgets those that were there. */
 export async function moveTree(db: Database, from: FileAt, to: StoragePath): Promise<void> {
   await db.transaction().execute(async trx => {

@@ -12,6 +12,7 @@ import {
   forgetDeletedFiles,
   forgetDeletedTree,
   moveTree,
+  noteGone,
   storeWritten,
   type WrittenContent,
 } from '../db/written-contents.ts'
@@ -78,7 +79,10 @@ export function createContentTracker({ db, onError }: { db: Database; onError: (
     /** Returns the known content of a file, or null. The file may have changed since. */
     known: (at: FileAt): Promise<KnownContent | null> => find(at),
 
-    /** Forgets a file that is being deleted, or a folder with everything in it. Never rejects. */
+    /** Notes that an entry is about to be moved, with everything in it. If the move fails, the next check corrects it. Never rejects. */
+    leaves: (at: FileAt) => change(at.path, () => noteGone(db, at)),
+
+    /** Forgets a file that is about to be deleted, or a folder with everything in it. Never rejects. */
     deleted: (at: FileAt, { isTree }: { isTree: boolean }) =>
       change(at.path, () => (isTree ? forgetDeletedTree(db, at) : forget(at))),
 

@@ -235,6 +235,8 @@ export class WriteLocation extends VersionedLocation {
         signal,
         async (call, keeping) => {
           const options = { overwrite, ...keeping?.option, ...known(seen), ...call }
+          // Nobody takes it for lost if the server is killed after the move.
+          await this.context.contents.leaves(this)
           const moved = await move(this.path, destination.path, options)
           await this.context.contents.moved(this, destination.path)
           return checkEntry(moved, nameOf(destination.path))
@@ -377,10 +379,15 @@ export class WriteLocation extends VersionedLocation {
     )
   }
 
-  /** Runs a change that takes the entry away, and at the same time forgets the known contents of what goes. */
+  /** Runs a change that takes the entry away. It first notes that what goes is not lost, and forgets its known contents. */
   async #goes<T>(isTree: boolean, change: () => Promise<T>): Promise<T> {
-    const forgotten = this.context.contents.deleted(this, { isTree })
-    return change().finally(() => forgotten)
+    await this.context.contents.deleted(this, { isTree })
+    try {
+      return await change()
+    } finally {
+      // A job that keeps copies may have seen the entry meanwhile.
+      await this.context.contents.deleted(this, { isTree })
+    }
   }
 
   private sharesBackEnd(other: ReadLocation): boolean {

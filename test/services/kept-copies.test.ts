@@ -3,6 +3,7 @@ import { mkdir, open, rename, rm, stat, utimes, writeFile } from 'node:fs/promis
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
+import { type JobRun, RunProgress, Tally } from '../../src/services/jobs/job-run.ts'
 import { startSshd } from '../servers/sshd.ts'
 import type { Data } from '../support/client.ts'
 import { until } from '../support/until.ts'
@@ -299,6 +300,43 @@ t.test('a retry does not bring back what was deleted since', async t => {
   t.same((await reportOf(found.id)).findings, ['a/n/gone MISSING restored', 'b/n/edited CHANGED'])
 })
 
+t.test('if most files are missing, nothing is restored before somebody asks for it', async t => {
+  const names = Array.from({ length: 30 }, (_, index) => `f${index}`)
+  await fill(rootA, Object.fromEntries(names.map(name => [`p/${name}`, `the bytes of ${name}`])))
+  const sources = [a, b].map(providerId => ({ providerId, path: '/p' }))
+  t.match(await keep('/p', { sources }), { state: 'SUCCEEDED' })
+  const gone = names.slice(0, 22)
+  for (const name of gone) await rm(join(rootA, 'p', name))
+  const found = await keep('/p', { sources })
+  t.match(found, { state: 'FAILED', progress: { failed: 22 } })
+  t.match(found.failures.nodes[0], { reason: 'PRECONDITION_FAILED', message: /^Most files of "\/p" are missing/ })
+  t.equal(Object.keys(await tree(join(rootA, 'p'))).length, 8)
+  await writeFile(join(rootA, 'p/f0'), 'of somebody')
+  await control(world, 'retryJob', found.id)
+  t.match(await ended(world, found.id), { state: 'SUCCEEDED' })
+  const restored = Object.fromEntries(names.map(name => [name, `the bytes of ${name}`]))
+  t.same(await tree(join(rootA, 'p')), { ...restored, f0: 'of somebody' })
+  const { findings, locations } = await reportOf(found.id)
+  t.same(findings, ['a/p/f0 CHANGED', ...gone.slice(1).map(name => `a/p/${name} MISSING restored`)].sort())
+  t.match(locations[0], { missing: 21, changed: 1, restored: 21 }, 'the counts are those of the findings')
+})
+
+t.test('a full report counts what it does not list, and a retry looks at all files again', t => {
+  const progress = new RunProgress({ totalFiles: null, totalBytes: null, failed: 0 })
+  progress.room = 1
+  const run = { progress, sources: [{ providerId: a, path: 'q' }] } as unknown as JobRun
+  const tally = new Tally()
+  const at = { state: 'FILE', providerId: a, targetPath: null, depth: 1, isNewTarget: false } as const
+  for (const name of ['one', 'two', 'three'])
+    tally.fail(run, { ...at, path: `/q/${name}`, reason: 'DAMAGED', message: 'x' })
+  t.match(tally.failures, [{ path: '/q/one' }, { path: '/q', state: 'SOURCE', message: /^More than 10000 files/ }])
+  t.equal(tally.failures.length, 2)
+  t.equal(tally.unlisted, 2)
+  tally.fail(run, { ...at, id: '7', path: '/q/known', reason: 'DAMAGED', message: 'x' })
+  t.equal(tally.failures.length, 3, 'what is stored already stays')
+  t.end()
+})
+
 t.test('a lock and a quota keep a file as it is', async t => {
   for (const name of ['locked', 'small']) await app.upload(token, a, `/k/${name}`, `the bytes of ${name}`)
   await keep('/k')
@@ -368,6 +406,8 @@ t.test('it needs the copies in other storages, and rights at all of them', async
 t.test('what was agreed ends with its storage', async t => {
   const { rows } = await sql<{ count: number }>`select count(*)::int as count from kept_files`.execute(app.db)
   t.ok(Number(rows[0]?.count) > 10)
+  await sql`update providers set config = config || '{"connections": 3}' where id = ${a}`.execute(app.db)
+  t.equal((await sql`select from kept_files`.execute(app.db)).rows.length, Number(rows[0]?.count))
   await app.ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: a }, token)
   await until(async () => {
     const { rows } = await sql`select from kept_files`.execute(app.db)

@@ -4,12 +4,14 @@
  */
 import { mkdir, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
+import { PutObjectLockConfigurationCommand, PutObjectRetentionCommand, S3Client } from '@aws-sdk/client-s3'
 import sharp from 'sharp'
 import t from 'tap'
 import { applicationOf } from '../support/applications.ts'
 import { toolCall } from '../support/mcp.ts'
 import { makeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
+import { davClient, lockInfo } from '../webdav/client.ts'
 import { type Visit, visit } from './browser.ts'
 import { button, chooseView, dialog, openNavigation, pick, row, startFiles } from './files.ts'
 
@@ -80,6 +82,8 @@ if (files) {
     ],
   ])
     await app.upload(owner.token, id, '/draft.md', plan(parts), '&conflict=replace')
+  await protectSome(id)
+  await keepCopies(id, album.id)
   const restrictions = ['/Photos', '/Reports'].map(basePath => ({ providerId: id, basePath }))
   const restricted = await app.ask(invite, { input: { role: 'VIEWER', providerAccess: { restrictions } } }, owner.token)
   const reader = await app.register('restricted@example.org', { invite: restricted.createInvite.invite })
@@ -115,6 +119,49 @@ if (files) {
     await page.getByRole('menuitem', { name: 'Versions' }).click()
     await page.locator('.version-content .markdown').waitFor()
   }
+  const openDetails = async (page: Visit, name: string, text: string) => {
+    await row(page, name).getByRole('button', { name: 'Actions' }).click()
+    await page.getByRole('menuitem', { name: 'Details' }).click()
+    await page.getByText(text).first().waitFor()
+  }
+
+  /** Makes a lock, a hold, a retention of S3, and a quota. */
+  async function protectSome(providerId: string): Promise<void> {
+    const hold = 'mutation ($input: CreateHoldInput!) { createHold(input: $input) { id } }'
+    const until = new Date(Date.UTC(2040, 0, 1))
+    await app.ask(hold, { input: { providerId, path: '/archive.zip', reason: 'Contract 4711', until } }, owner.token)
+    const quota = 'mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }'
+    await app.ask(quota, { input: { providerId, bytes: 20_000, files: 30 } }, owner.token)
+    const make =
+      'mutation { createApiKey(input: { name: "s3", scopes: [admin] }) { key s3 { accessKeyId secretAccessKey endpoint } } }'
+    const { key, s3 } = (await app.ask(make, {}, owner.token)).createApiKey
+    const headers = { depth: '0', timeout: 'Second-3600' }
+    await davClient(app, key)('LOCK', '/team-disk/song.mp3', { body: lockInfo(), headers })
+    const client = new S3Client({ ...s3, credentials: s3, region: 'us-east-1', forcePathStyle: true })
+    const Bucket = 'team-disk'
+    const ObjectLockConfiguration = { ObjectLockEnabled: 'Enabled' } as const
+    await client.send(new PutObjectLockConfigurationCommand({ Bucket, ObjectLockConfiguration }))
+    const Retention = { Mode: 'COMPLIANCE', RetainUntilDate: until } as const
+    await client.send(new PutObjectRetentionCommand({ Bucket, Key: 'paper.pdf', Retention }))
+    client.destroy()
+  }
+
+  /** Keeps copies of the reports, and checks them once. */
+  async function keepCopies(from: string, to: string): Promise<void> {
+    const sources = [from, to].map(providerId => ({ providerId, path: '/Reports' }))
+    const job = { kind: 'KEEP_COPIES', sources, repair: true }
+    const create = 'mutation ($input: CreateScheduleInput!) { createSchedule(input: $input) { schedule { id } } }'
+    const input = { name: 'Reports', cron: '0 3 * * *', timeZone: 'UTC', job }
+    const { createSchedule } = await app.ask(create, { input }, owner.token)
+    const run = 'mutation ($id: ID!) { runSchedule(id: $id) { id } }'
+    const { runSchedule } = await app.ask(run, { id: createSchedule.schedule.id }, owner.token)
+    const state = 'query ($id: ID!) { job(id: $id) { state } }'
+    await until(async () => {
+      const { job } = await app.ask(state, { id: runSchedule.id }, owner.token)
+      return job.state === 'SUCCEEDED' || job
+    })
+  }
+
   /** Each page with what to do on it before the picture. */
   const pages: Readonly<Record<string, readonly [path: string, act?: (page: Visit) => Promise<unknown>]>> = {
     home: ['/files', page => page.getByRole('heading', { name: 'What changed' }).waitFor()],
@@ -226,6 +273,8 @@ if (files) {
         await page.getByRole('heading', { name: 'History' }).waitFor()
       },
     ],
+    'details-object-lock': [address, page => openDetails(page, 'paper.pdf', 'S3 Object Lock')],
+    'details-lock': [address, page => openDetails(page, 'song.mp3', 'has locked it')],
     versions: [address, page => openVersions(page, 'draft.md')],
     'versions-changes': [
       address,
@@ -282,7 +331,21 @@ if (files) {
     ],
     'api-keys': ['/settings/api-keys', page => page.getByText('nightly backup').waitFor()],
     jobs: ['/jobs'],
-    schedules: ['/jobs/schedules'],
+    schedules: ['/jobs/schedules', page => page.getByText('nothing found').first().waitFor()],
+    'copies-report': [
+      '/jobs/schedules',
+      async page => {
+        await page.getByRole('button', { name: 'Report' }).first().click()
+        await dialog(page).getByText('Nothing was damaged').waitFor()
+      },
+    ],
+    'copies-new': [
+      '/jobs/schedules',
+      async page => {
+        await page.getByRole('button', { name: 'New kept copies' }).click()
+        await dialog(page).getByText('Folder for copy 1').waitFor()
+      },
+    ],
     'storage-settings': ['/settings/storages'],
     members: ['/settings/members', page => page.getByText('Nina from accounting').waitFor()],
     groups: ['/settings/groups', page => page.getByText('People who write reports').waitFor()],

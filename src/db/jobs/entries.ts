@@ -61,6 +61,8 @@ export interface StepResults {
   skipped: number
   deleted: number
   failures: readonly NewFailure[]
+  /** Failures that only count, because the report of a KEEP_COPIES is full. */
+  unlisted: number
   /** The files that an atomic job has copied. */
   copied: readonly NewJobEntry[]
   /** The counts of a KEEP_COPIES, one for each of its sources; empty for other jobs. */
@@ -199,16 +201,20 @@ export async function commitStep(
   else await commit(db, run, done, { found, changed: { ids: [id], state: 'LISTED', ...flags } })
 }
 
-/** Stores the end of the work on several entries: some have failed or are kept, and the others are done. @throws LeaseLost */
+/**
+ * Stores the end of the work on several entries: some have failed or are kept, and the others are done.
+ * @param results.found what takes the place of some of them
+ * @throws LeaseLost
+ */
 export async function finishEntries(
   db: Database,
   run: RunId,
   ids: readonly string[],
-  { kept, done }: { kept: readonly string[]; done: StepResults },
+  { kept, found = [], done }: { kept: readonly string[]; found?: readonly NewJobEntry[]; done: StepResults },
 ): Promise<void> {
   const isKept = new Set(kept)
   const ended = ids.filter(id => !isKept.has(id))
-  await commit(db, run, done, { ended, changed: { ids: kept, state: 'KEPT' } })
+  await commit(db, run, done, { found, ended, changed: { ids: kept, state: 'KEPT' } })
 }
 
 interface EntryChanges {
@@ -234,7 +240,7 @@ interface EntryChanges {
 async function commit(
   db: Database,
   { job: { id }, lease }: RunId,
-  { files, bytes, skipped, deleted, failures, copied, checks }: StepResults,
+  { files, bytes, skipped, deleted, failures, unlisted, copied, checks }: StepResults,
   { found = [], ended = [], changed = { ids: [] } }: EntryChanges,
 ): Promise<void> {
   const [known, others] = [
@@ -248,7 +254,7 @@ async function commit(
   const query = sql<{ id: string }>`
     with job as (
       update jobs set files = files + ${files}, bytes = bytes + ${bytes}, skipped = skipped + ${skipped},
-        deleted = deleted + ${deleted}, failed = failed + ${failures.length},
+        deleted = deleted + ${deleted}, failed = failed + ${failures.length + unlisted},
         pending_files = greatest(0, pending_files - ${files}), pending_bytes = greatest(0, pending_bytes - ${bytes})
         ${checks.length === 0 ? sql`` : sql`, checks = ${sumOfChecks(checks)}`}
       where id = ${id} and lease_id = ${lease} returning id

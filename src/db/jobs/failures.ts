@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Reason } from '../../errors.ts'
 import type { Database } from '../client.ts'
-import { type JobEntry, toEntry } from './entries.ts'
+import { type JobEntry, type RunId, toEntry } from './entries.ts'
 
 export interface JobFailure {
   id: string
@@ -58,6 +58,49 @@ export async function listFindings(
     .limit(page.limit)
     .execute()
   return rows.map(row => ({ ...toEntry(row), reason: row.reason, message: row.message }))
+}
+
+/** Counts what the report of a KEEP_COPIES lists so far. */
+export async function countFindings(db: Database, jobId: string): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from job_entries
+    where job_id = ${jobId} and (reason is not null or state = 'KEPT')`.execute(db)
+  return rows[0]?.count ?? 0
+}
+
+/**
+ * Fails the files that are to be restored because they are missing in one source, if these are at least `least` and more than half of those
+ * that should be there. A retry restores them.
+ * @param side.keptFolders the pairs whose files should be there
+ * @returns whether it has failed them
+ */
+export async function failRestorations(
+  db: Database,
+  { job, lease }: RunId,
+  { source, keptFolders }: { source: number; keptFolders: readonly number[] },
+  { least, reason, message }: { least: number; reason: Reason; message: string },
+): Promise<boolean> {
+  const { rows } = await sql`
+    with missing as (
+      select id from job_entries
+      where job_id = ${job.id} and state = 'LISTED' and reason is null and not is_started
+        and finding->>'kind' = 'MISSING' and (finding->>'source')::int = ${source}
+    ), counted as (
+      select count(*)::int as missing from missing having count(*) >= ${least}
+    ), job as (
+      update jobs set failed = failed + counted.missing from counted
+      where jobs.id = ${job.id} and jobs.lease_id = ${lease} and counted.missing * 2 > (
+        select max(kept.files) from (
+          select count(*) as files from kept_files
+          where kept_folder = any(${keptFolders}::integer[]) and not is_deleted group by kept_folder
+        ) as kept)
+      returning jobs.id
+    )
+    update job_entries set state = 'KEPT', reason = ${reason}, message = ${message} from job
+    where job_entries.job_id = job.id and job_entries.id in (select id from missing) returning job_entries.id`.execute(
+    db,
+  )
+  return rows.length > 0
 }
 
 /** Counts the files that a VERIFY has found damaged or missing. */

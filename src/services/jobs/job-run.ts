@@ -6,6 +6,7 @@ import { type EntryMove, moveVersions } from '../../db/file-versions.ts'
 import { LeaseLost, type NewFailure, type NewJobEntry, type RunId, type StepResults } from '../../db/jobs/entries.ts'
 import type { JobProgress, JobRecord } from '../../db/jobs/jobs.ts'
 import type { Totals } from '../../db/jobs/leases.ts'
+import type { AgreedFile } from '../../db/kept-files.ts'
 import type { LocationCheck } from '../../db/schema.ts'
 import { AppError, reasons, toAppError } from '../../errors.ts'
 import { type RetrySchedule, withRetries } from '../../lib/retry.ts'
@@ -32,6 +33,8 @@ export interface JobRun extends RunId {
   targetFolders: ReadonlySet<string>
   /** For a KEEP_COPIES, the ids of its pairs in `kept_folders`, in the order of the copies. */
   keptFolders: readonly number[]
+  /** Stores what an original and a copy have agreed on. Files that agree at the same time share a statement. */
+  storeKept(file: AgreedFile): Promise<unknown>
   /** For a SYNC and a KEEP_COPIES, ids of the sources and of the folders that contain them. It never deletes them. */
   sourceFolders: ReadonlySet<string>
   /** Bounds the files that are worked on at once, and the bytes that pass through this server. */
@@ -42,6 +45,8 @@ export interface JobRun extends RunId {
   onError(error: unknown): void
 }
 
+/** The findings that the report of a KEEP_COPIES lists. */
+export const maxFindings = 10_000
 /** Milliseconds to wait before each retry of an entry whose back end is overloaded or down. */
 const entrySchedule: RetrySchedule = { delays: [500, 2000, 8000] }
 /** The maximum of the delay that a back end asks for, in milliseconds. */
@@ -83,6 +88,7 @@ export class Tally implements StepResults {
   skipped = 0
   deleted = 0
   readonly failures: NewFailure[] = []
+  unlisted = 0
   readonly copied: NewJobEntry[] = []
   readonly checks: LocationCheck[] = []
   /** What a MOVE has moved. */
@@ -92,6 +98,15 @@ export class Tally implements StepResults {
   add(size: number | null): void {
     this.files += 1
     this.bytes += size ?? 0
+  }
+
+  /** Lists a failure or, if it is new and the report is full, only counts it. */
+  fail({ progress, sources: [source] }: JobRun, failure: NewFailure): void {
+    progress.hasFailed = true
+    if (failure.id !== undefined || progress.room > 0) this.failures.push(failure)
+    else this.unlisted += 1
+    if (progress.room === 0 && source) this.failures.push(fullReport(source))
+    progress.room -= 1
   }
 
   /**
@@ -113,11 +128,17 @@ export class Tally implements StepResults {
       const { reason, code, message } = toAppError(error)
       // A mutation that waits for the job responds without the cause.
       if (reason === 'INTERNAL' || (run.job.isAtomic && code === 'INTERNAL_SERVER_ERROR')) run.onError(error)
-      this.failures.push({ ...entry, isStarted: true, reason, message })
-      run.progress.hasFailed = true
+      this.fail(run, { ...entry, isStarted: true, reason, message })
       return undefined
     }
   }
+}
+
+/** The failure after which a report lists no others. A retry of it looks at all files again. */
+function fullReport({ providerId, path }: ReadLocation): NewFailure {
+  const message = `More than ${maxFindings} files are not as they should be. The report counts all of them, and lists the first ones.`
+  const at = { providerId, path: formatPath(path), targetPath: null, depth: 0, isNewTarget: false }
+  return { ...at, state: 'SOURCE', isStarted: true, reason: 'TOO_LARGE', message }
 }
 
 /** Runs a step with a tally whose counts others see before it is committed. */
@@ -211,6 +232,8 @@ export class RunProgress {
   #isCountable = true
   /** Something has failed, in this run or in an earlier one. */
   hasFailed: boolean
+  /** The number of findings that the report of a KEEP_COPIES has room for. */
+  room = Number.POSITIVE_INFINITY
 
   /** @param known the progress of earlier runs */
   constructor({ totalFiles, totalBytes, failed }: Pick<JobProgress, 'totalFiles' | 'totalBytes' | 'failed'>) {

@@ -4,9 +4,11 @@ import { authorizeJob } from '../../auth/needs.ts'
 import { changeWithOwnEvents } from '../../db/audit-events.ts'
 import type { Database } from '../../db/client.ts'
 import { LeaseLost } from '../../db/jobs/entries.ts'
+import { countFindings } from '../../db/jobs/failures.ts'
 import type { JobRecord } from '../../db/jobs/jobs.ts'
 import { endRun, hasFailed, renewJob, type Totals } from '../../db/jobs/leases.ts'
-import { openKeptFolders } from '../../db/kept-files.ts'
+import { type AgreedFile, openKeptFolders, storeKept } from '../../db/kept-files.ts'
+import { batched } from '../../db/lookups.ts'
 import type { JobState } from '../../db/schema.ts'
 import { AppError, type Reason, toAppError } from '../../errors.ts'
 import { LeaseKeeper } from '../../lib/lease-keeper.ts'
@@ -19,7 +21,7 @@ import type { TrashBin } from '../files/trash-bin.ts'
 import { children, requireDepth } from '../files/tree.ts'
 import type { Credentials } from '../people/credentials.ts'
 import type { RecordEnd } from './audit.ts'
-import { type JobRun, keepsAllOrNone, RunProgress, retryBackEnd } from './job-run.ts'
+import { type JobRun, keepsAllOrNone, maxFindings, RunProgress, retryBackEnd } from './job-run.ts'
 import { ProviderLimits } from './limits.ts'
 import { settle, walk } from './walk.ts'
 
@@ -162,11 +164,16 @@ async function work(
       turn,
       ...locations,
       keptFolders: job.kind === 'KEEP_COPIES' ? await keptFoldersOf(db, locations.sources) : [],
+      storeKept: batched<AgreedFile, true>(async files => {
+        await storeKept(db, files)
+        return new Map(files.map(file => [file, true]))
+      }),
       limits,
       progress,
       trash,
       onError,
     }
+    if (job.kind === 'KEEP_COPIES') progress.room = maxFindings - (await countFindings(db, job.id))
     const counting = new AbortController()
     const counted = countSources(run, progress, AbortSignal.any([granted, counting.signal]))
     try {

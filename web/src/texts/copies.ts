@@ -11,6 +11,8 @@ export const texts = {
   folder: 'Folder to keep copies of',
   copy: (number: number) => `Folder for copy ${number}`,
   copyHelp: 'Choose a folder in another storage. The content goes directly into that folder.',
+  keepsNothing:
+    'This storage keeps no earlier versions: an edit replaces what the copy had, and damage there is only reported. Set in its settings how many versions it keeps.',
   addCopy: 'Add another copy',
   chooseFolders: 'Choose the folder and the folder for each copy.',
   repair: 'Restore damaged and missing files from a good copy',

@@ -2,7 +2,7 @@
 import { formatPath } from '../../../auth/path.ts'
 import type { ContentVersion } from '../../../db/content-checksums.ts'
 import type { NewJobEntry } from '../../../db/jobs/entries.ts'
-import { findKept, type KeptFile, type KeptPath, keptAt, storeKept } from '../../../db/kept-files.ts'
+import { findKept, type KeptFile, type KeptPath, keptAt } from '../../../db/kept-files.ts'
 import type { CopyFinding, CopyKeeping, FindingKind, LocationCheck } from '../../../db/schema.ts'
 import type { Reason } from '../../../errors.ts'
 import type { ReadLocation } from '../../../storage/read-location.ts'
@@ -180,7 +180,7 @@ export async function agree(
   if (!original.file || !copy.file || keptFolder === undefined) return
   const nothing = { size: -1, modifiedAt: null, etag: null, contentTag: null }
   const versions = { original: isOriginalKnown ? versionOf(original.file) : nothing, copy: versionOf(copy.file) }
-  await storeKept(run.db, { keptFolder, ...path, ...versions, sha256, checkedAt })
+  await run.storeKept({ keptFolder, ...path, ...versions, sha256, checkedAt })
 }
 
 /** Returns the version of a file, without a time that a later write could have, too. */
@@ -216,8 +216,7 @@ export function report(
   const { run, tally, at } = work
   const { kind, reason, message } = found
   countFinding(work, side, kind)
-  tally.failures.push({ ...at, state: 'FILE', finding: findingOf(kind, side.source), isStarted: true, reason, message })
-  run.progress.hasFailed = true
+  tally.fail(run, { ...at, state: 'FILE', finding: findingOf(kind, side.source), isStarted: true, reason, message })
 }
 
 export function countFinding({ run, tally }: FileWork, { source }: Side, kind: FindingKind): void {

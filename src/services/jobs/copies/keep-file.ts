@@ -223,6 +223,10 @@ export async function requireUnchanged(
   { location, file }: Pick<Side, 'location' | 'file'>,
 ): Promise<void> {
   if (!file) return
+  if (file.etag === null && file.modifiedAt === null) {
+    const message = `The storage of "/${location.path}" says neither when a file was changed nor which version it has, so nothing replaces files there: keep the copies in another storage.`
+    throw new AppError('PRECONDITION_FAILED', message)
+  }
   const now = await statOrNull(location, signal)
   if (now && isSameVersion(file, now)) return
   throw new AppError(

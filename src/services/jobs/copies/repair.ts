@@ -1,5 +1,7 @@
 /** Carries out the repairs that a KEEP_COPIES has planned. An interrupted one is recognized by the content at its path. */
-import { finishEntries, type JobEntry } from '../../../db/jobs/entries.ts'
+import { formatPath } from '../../../auth/path.ts'
+import { finishEntries, type JobEntry, type NewJobEntry } from '../../../db/jobs/entries.ts'
+import { failRestorations } from '../../../db/jobs/failures.ts'
 import { markAllStarted, shallowestListed } from '../../../db/jobs/restore-steps.ts'
 import { findKept, type KeptPath } from '../../../db/kept-files.ts'
 import type { CopyFinding } from '../../../db/schema.ts'
@@ -14,15 +16,19 @@ import { copyFile } from '../../files/copying.ts'
 import { type JobRun, passingBytes, sourceAt, type Tally, withTally, writable } from '../job-run.ts'
 import { readWhole } from '../reading.ts'
 import { keepsVersions } from '../remove.ts'
-import { checkOf, locationsAt, providersOf } from './file-work.ts'
+import { checkOf, findingOf, locationsAt, providersOf } from './file-work.ts'
 import { keptPathOf } from './keep.ts'
 import { requireUnchanged } from './keep-file.ts'
 
 /** The number of repairs between two commits. */
 const repairsAtOnce = 20
 
+/** The number of missing files from which on they may be those of a disk that is not mounted. */
+const manyMissing = 20
+
 /** @throws LeaseLost, the reason of the signal or of the end of the turn */
 export async function carryOutRepairs(run: JobRun): Promise<void> {
+  await failIfMostAreMissing(run)
   for (;;) {
     const entries = await shallowestListed(run.db, run.job.id, repairsAtOnce)
     if (entries.length === 0) return
@@ -30,18 +36,44 @@ export async function carryOutRepairs(run: JobRun): Promise<void> {
     await markAllStarted(run.db, run.job.id, ids)
     await withTally(run, async tally => {
       const done: string[] = []
+      const overtaken: NewJobEntry[] = []
       await allDone(
         entries.map(async entry => {
-          if (await tally.attempt(run, entry, isRetry => repair(run, tally, entry, entry.isStarted || isRetry)))
-            done.push(entry.id)
+          const isDone = await tally.attempt(run, entry, isRetry =>
+            repair(run, tally, entry, entry.isStarted || isRetry),
+          )
+          // They stay for the report.
+          if (isDone && run.progress.room > 0) done.push(entry.id)
+          if (isDone) run.progress.room -= 1
+          if (isDone === false) overtaken.push(overtakenBy(run, tally, entry))
         }),
       )
-      // They stay for the report.
-      await finishEntries(run.db, run, ids, { kept: done, done: tally })
+      await finishEntries(run.db, run, ids, { kept: done, found: overtaken, done: tally })
     })
     run.signal.throwIfAborted()
     run.turn.throwIfAborted()
   }
+}
+
+/** Most files of a folder are missing when its disk is not mounted, or when somebody has deleted them. A retry restores them. */
+async function failIfMostAreMissing(run: JobRun): Promise<void> {
+  const { db, keptFolders, progress, sources } = run
+  for (const [source, { path }] of sources.entries()) {
+    const side = { source, keptFolders: source === 0 ? keptFolders : keptFolders.slice(source - 1, source) }
+    const message = `Most files of "${formatPath(path)}" are missing, so nothing was restored: mount its disk, or retry the job to restore them.`
+    const many = { least: manyMissing, reason: 'PRECONDITION_FAILED', message } as const
+    if (await failRestorations(db, run, side, many)) progress.hasFailed = true
+  }
+}
+
+/** Counts a file that somebody has written or deleted since, and returns the entry that says so in the report. */
+function overtakenBy(run: JobRun, tally: Tally, { id: _id, ...entry }: JobEntry): NewJobEntry {
+  const { finding } = entry
+  if (!finding) return entry
+  const counts = checkOf(run, tally, finding.source)
+  counts[finding.kind === 'MISSING' ? 'missing' : 'damaged'] -= 1
+  counts.changed += 1
+  return { ...entry, state: 'KEPT', finding: findingOf('CHANGED', finding.source) }
 }
 
 /** Returns false if somebody has written or deleted the file meanwhile, so that there is nothing to repair. */

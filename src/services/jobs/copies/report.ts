@@ -59,10 +59,16 @@ export function toFinding({ sources }: Pick<ReportedJob, 'sources'>, entry: Repo
     from: finding?.from == null ? null : at(finding.from),
     foundAt: finding ? new Date(finding.at) : null,
     reason,
-    message: message ?? (isRestored ? restored(finding.kind) : isDone ? corrected : 'It is to be restored.'),
+    message:
+      message ?? (isRestored ? restored(finding.kind) : isDone ? settled(finding?.kind) : 'It is to be restored.'),
   }
 }
 
+function settled(kind: FindingKind | undefined): string {
+  return kind === 'CHANGED' ? overtaken : corrected
+}
+
+const overtaken = 'It was damaged or missing, and somebody has written or deleted it before it could be restored.'
 const corrected = 'It had other bytes than were noted, and most copies have the same, so what was noted was corrected.'
 
 function restored(kind: FindingKind): string {

@@ -29,6 +29,10 @@ export function NewCopiesDialog({ onSaved, onClose }: { onSaved: () => Promise<u
   const [recheckDays, setRecheckDays] = useState('30')
   const [times, setTimes] = useState(defaultTimes)
   const [timeZone, setTimeZone] = useState(ownTimeZone)
+  const keepsNothing = (copy: StorageLocation | null) => {
+    const versions = providers.find(({ id }) => id === copy?.providerId)?.versions
+    return versions !== undefined && versions.count === 0 && !versions.isNative
+  }
   const create = useMutation({
     mutationFn: async () => {
       const sources = [folder, ...copies].filter(each => each !== null)
@@ -49,7 +53,7 @@ export function NewCopiesDialog({ onSaved, onClose }: { onSaved: () => Promise<u
           // biome-ignore lint/suspicious/noArrayIndexKey: copies are only added at the end
           key={index}
           label={texts.copy(index + 1)}
-          help={index === 0 && texts.copyHelp}
+          help={keepsNothing(copy) ? texts.keepsNothing : index === 0 && texts.copyHelp}
           providers={providers}
           value={copy}
           onChange={picked => setCopies(copies.with(index, picked))}

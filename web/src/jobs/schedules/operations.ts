@@ -35,7 +35,7 @@ const SchedulesQuery = graphql(
 
 const FolderProvidersQuery = graphql(`
   query FolderProviders {
-    providers { id name basePaths }
+    providers { id name basePaths versions { count isNative } }
   }
 `)
 
