@@ -257,12 +257,13 @@ copies: [${copies}]
 `
   await mkdir(join(folder, 'team/archive'))
   const contracts = (more = '') =>
-    `{ name: Contracts, folder: { provider: Team disk, path: /contracts }, copies: [{ provider: Archive, path: /kept/ }], repair: true${more} }`
+    `{ name: Contracts, folder: { provider: Team disk, path: /contracts }, copies: [{ provider: Archive, path: /kept }], repair: true${more} }`
   const [, , , created] = await apply(yaml(contracts()))
-  t.equal(created, '+ kept copies "Contracts": of "Team disk:/contracts" in "Archive:/kept/"')
+  t.equal(created, '+ kept copies "Contracts": of "Team disk:/contracts" in "Archive:/kept"')
   t.same(await apply(yaml(contracts()), plan), [])
   t.same(await apply(yaml(contracts(', cron: 30 2 * * *, timeZone: Europe/Berlin'))), [
     '~ kept copies "Contracts": cron -> 30 2 * * *, time zone -> Europe/Berlin',
+    'done: kept copies "Contracts"',
   ])
   t.same(await apply(yaml(contracts(', recheckDays: 7')), plan), [
     '! kept copies "Contracts": has other folders or options: delete it first',

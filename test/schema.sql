@@ -770,7 +770,7 @@ CREATE UNIQUE INDEX providers_workspace_slug ON public.providers USING btree (wo
 CREATE TRIGGER count_new_provider AFTER INSERT ON public.providers FOR EACH ROW EXECUTE FUNCTION count_new_provider()
 CREATE TRIGGER providers_catalogue_created AFTER INSERT ON public.providers FOR EACH ROW EXECUTE FUNCTION create_catalogue()
 CREATE TRIGGER providers_catalogue_replaced AFTER UPDATE OF config, status ON public.providers FOR EACH ROW WHEN (((old.config IS DISTINCT FROM new.config) OR ((old.status = ANY (ARRAY['NEEDS_AUTHORIZATION'::text, 'NEEDS_RECONNECT'::text])) AND (new.status = 'CONNECTED'::text)))) EXECUTE FUNCTION replace_catalogue()
-CREATE TRIGGER providers_contents_forgotten AFTER UPDATE OF config ON public.providers FOR EACH ROW WHEN ((old.config IS DISTINCT FROM new.config)) EXECUTE FUNCTION forget_contents()
+CREATE TRIGGER providers_contents_forgotten AFTER UPDATE OF config ON public.providers FOR EACH ROW WHEN (((old.config - '{accessKeyId,clientId,connections,continuesUploads,fingerprint,hostKey,maxBytes}'::text[]) IS DISTINCT FROM (new.config - '{accessKeyId,clientId,connections,continuesUploads,fingerprint,hostKey,maxBytes}'::text[]))) EXECUTE FUNCTION forget_contents()
 CREATE TRIGGER providers_rights_changed AFTER UPDATE OF workspace_id, slug, version ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER providers_rights_deleted AFTER DELETE ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER providers_rights_truncated AFTER TRUNCATE ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
@@ -1157,6 +1157,7 @@ uploads.modified_at timestamp with time zone
 uploads.has_native_parts boolean not null default false
 uploads.waiting bigint not null default 0
 uploads.is_scanned boolean not null default false
+uploads.unscanned text
 uploads: uploads_block_check CHECK ((block > 0))
 uploads: uploads_check CHECK (((appended <= received) AND (received <= COALESCE(size, received))))
 uploads: uploads_conflict_check CHECK ((conflict = ANY (ARRAY['FAIL'::text, 'REPLACE'::text, 'RENAME'::text])))
@@ -1165,6 +1166,7 @@ uploads: uploads_id_length CHECK ((octet_length(id) <= 64)) NOT VALID
 uploads: uploads_pkey PRIMARY KEY (id)
 uploads: uploads_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
 uploads: uploads_size_check CHECK ((size >= 0))
+uploads: uploads_unscanned_check CHECK ((unscanned = ANY (ARRAY['UNREACHABLE'::text, 'TOO_LONG'::text])))
 uploads: uploads_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
 CREATE INDEX uploads_expires_at ON public.uploads USING btree (expires_at)
 CREATE INDEX uploads_owner ON public.uploads USING btree (workspace_id, user_id)

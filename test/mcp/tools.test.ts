@@ -7,9 +7,19 @@ import { until } from '../support/until.ts'
 import { clients, type McpClient, startMcpWorld } from './clients.ts'
 
 /** The bytes of all schemas and descriptions, which every conversation of a model begins with. */
-const maxListBytes = 19_000
+const maxListBytes = 20_000
 
-const readers = ['list_providers', 'list_folder', 'stat', 'search', 'find', 'read_file', 'list_versions', 'get_job']
+const readers = [
+  'list_providers',
+  'list_folder',
+  'stat',
+  'search',
+  'find',
+  'read_file',
+  'list_versions',
+  'get_job',
+  'list_kept_copies',
+]
 const writers = [...readers, 'write_file', 'create_folder', 'copy', 'move', 'restore_version', 'delete', 'cancel_job']
 
 for (const { label, version, connect } of clients) {
@@ -92,6 +102,7 @@ for (const { label, version, connect } of clients) {
     const copied = await call('copy', { ...at('/team/reports'), toPath: '/archive/reports' })
     t.match(copied, { path: null, job: { id: String, state: 'QUEUED' } })
     await untilEnded(client, copied.job.id)
+    t.same((await call('list_kept_copies', {})).copies, [])
     t.match(await call('get_job', { jobId: copied.job.id }), {
       kind: 'COPY',
       state: 'SUCCEEDED',

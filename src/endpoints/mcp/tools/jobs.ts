@@ -54,60 +54,48 @@ export const listKeptCopies = defineTool({
   name: 'list_kept_copies',
   title: 'List kept copies',
   description:
-    'Lists the schedules that keep copies of a folder in other storages, with what their latest check has found. get_job explains a check.',
+    'Lists the newest 100 schedules that keep copies of a folder, with the job of the latest check and what it found.',
   annotations: hints.reads,
   needs: [],
   showsData: true,
-  input: z.strictObject({
-    first: z.int().min(1).max(maxSchedulesPage).default(50),
-    after: z.string().optional().describe('The nextCursor of the page before'),
-  }),
+  input: z.strictObject({}),
   output: z.object({
-    schedules: z.array(
+    copies: z.array(
       z.object({
         name: z.string(),
-        nextRunAt: z.string().nullable().describe('Null if the schedule is disabled'),
-        lastJobId: z.string().nullable(),
-        lastState: z.string().nullable(),
-        checkedAt: z.string().nullable().describe('Null before the end of the first check'),
-        folders: z
-          .array(
-            z.object({
-              providerId: z.string(),
-              path: z.string(),
-              damaged: z.number(),
-              missing: z.number(),
-              changed: z.number().describe('Files of a copy that somebody has changed there'),
-              restored: z.number(),
-            }),
-          )
-          .describe('The folder, and then its copies'),
+        providerId: z.string(),
+        path: z.string(),
+        jobId: z.string().nullable(),
+        state: z.string().nullable(),
+        damaged: z.number(),
+        missing: z.number(),
+        changed: z.number(),
+        restored: z.number(),
       }),
     ),
-    nextCursor: z.string().nullable().describe('Null on the last page. A page can be empty'),
   }),
-  async run(page, { services, viewer }) {
-    const { items, hasNext, endCursor } = await services.schedules.list(viewer, page)
-    const kept = items.map(({ schedule }) => schedule).filter(({ job }) => job.kind === 'KEEP_COPIES')
+  async run(_input, { services, viewer }) {
+    const { items } = await services.schedules.list(viewer, { first: maxSchedulesPage })
     return {
-      schedules: kept.map(({ name, nextRunAt, lastJob, job: { sources } }) => ({
-        name,
-        nextRunAt: nextRunAt?.toISOString() ?? null,
-        lastJobId: lastJob?.id ?? null,
-        lastState: lastJob?.state ?? null,
-        checkedAt: lastJob?.endedAt?.toISOString() ?? null,
-        folders: toChecks({ sources, checks: lastJob?.checks ?? null }).map(
-          ({ providerId, path, damaged, missing, changed, restored }) => ({
-            providerId,
-            path,
-            damaged,
-            missing,
-            changed,
-            restored,
-          }),
-        ),
-      })),
-      nextCursor: hasNext ? endCursor : null,
+      copies: items.flatMap(({ schedule: { name, job, lastJob } }) => {
+        const checks = toChecks({ sources: job.sources, checks: lastJob?.checks ?? null })
+        const [folder] = checks
+        if (job.kind !== 'KEEP_COPIES' || !folder) return []
+        const { providerId, path } = folder
+        const sum = (count: 'damaged' | 'missing' | 'changed' | 'restored') =>
+          checks.reduce((total, check) => total + check[count], 0)
+        return {
+          name,
+          providerId,
+          path,
+          jobId: lastJob?.id ?? null,
+          state: lastJob?.state ?? null,
+          damaged: sum('damaged'),
+          missing: sum('missing'),
+          changed: sum('changed'),
+          restored: sum('restored'),
+        }
+      }),
     }
   },
 })
