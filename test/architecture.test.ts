@@ -287,7 +287,12 @@ t.test('adapters connect to other machines only through host.network', async t =
   // The conformance kit and the templates do not run in a server.
   const own = files.filter(file => /^adapters\/(?!conformance\/|template\/)/.test(file))
   // These import worker_threads. What runs in their threads is checked as all other files are.
-  const threads = ['adapters/backends/local/small-files/thread.ts', 'adapters/backends/local/small-files/threads.ts']
+  const threads = [
+    'adapters/backends/local/small-files/thread.ts',
+    'adapters/backends/local/small-files/threads.ts',
+    'adapters/backends/local/watch-thread.ts',
+    'adapters/backends/local/watcher.ts',
+  ]
   t.ok(own.length > 40)
   const modules =
     /^import (?!type )[^;']*? from '(?:node:)?(?:https?|http2|net|tls|dgram|dns(?:\/promises)?|child_process|worker_threads|undici)'/m

@@ -20,6 +20,7 @@ export const entries = [
   'adapters/conformance/index',
   'adapters/bases/plain/index',
   'adapters/backends/local/small-files/thread',
+  'adapters/backends/local/watch-thread',
 ]
 
 /** Packages with machine code or WebAssembly, among them two that others load only if they are installed, and this package's own metadata. */

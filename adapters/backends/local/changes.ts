@@ -29,6 +29,8 @@ const namesOfList = 16
 const entriesPerLook = 16
 /** Folders that are read at once, as all work shares the thread pool. */
 const readsAtOnce = 2
+/** Milliseconds for which the watches of a tree give way to many listings, in total. */
+const maxHeld = 120_000
 /** The folder of deleted entries, which the host makes and no listing shows. */
 const hostTrash = '.stowage-trash'
 
@@ -49,8 +51,12 @@ export class LocalChanges {
     this.#options = options
   }
 
-  /** @throws UNAVAILABLE where the root is missing, and other errors of the disk */
-  async changes(cursor: string | null, { signal }: Call): Promise<ChangesPage | null> {
+  /**
+   * @param call.isBusy whether many folders are listed at present: then no further folder is watched for a while, because everything is
+   * compared after all folders are watched, and a new catalogue is filled sooner
+   * @throws UNAVAILABLE where the root is missing, and other errors of the disk
+   */
+  async changes(cursor: string | null, { signal, isBusy }: Call & { isBusy: boolean }): Promise<ChangesPage | null> {
     const { root, watches, warn } = this.#options
     if (performance.now() < this.#retryAt) return null
     try {
@@ -74,6 +80,7 @@ export class LocalChanges {
     }
     clearTimeout(this.#idle)
     this.#idle = setTimeout(() => this.close(), idleTime).unref()
+    this.#watching.hold(isBusy)
     return this.#watching.page(cursor)
   }
 
@@ -119,6 +126,9 @@ class TreeWatch {
   /** Everything may have changed before all folders were watched, or while events were lost. */
   #isUnknown = true
   #wasUnknown = false
+  /** Resolves when further folders may be watched; null if they may now. */
+  #held: PromiseWithResolvers<void> | null = null
+  readonly #holdUntil = performance.now() + maxHeld
   failure: { error: unknown } | null = null
 
   constructor(root: Root, watches: FolderWatches) {
@@ -145,6 +155,16 @@ class TreeWatch {
     return { changed, cursor: isSame ? cursor : this.#next(), hasMore: cursor !== null && this.#pending.size > 0 }
   }
 
+  /** Watches no further folders, for a bounded time, or goes on. */
+  hold(isHeld: boolean): void {
+    if (isHeld && performance.now() < this.#holdUntil) {
+      this.#held ??= Promise.withResolvers()
+      return
+    }
+    this.#held?.resolve()
+    this.#held = null
+  }
+
   #takeBack(): void {
     this.#isUnknown ||= this.#wasUnknown
     this.#pending.takeBack()
@@ -152,6 +172,7 @@ class TreeWatch {
 
   close(): void {
     this.#ending.abort()
+    this.hold(false)
     this.#forget()
     this.#drop(top)
   }
@@ -256,6 +277,7 @@ class TreeWatch {
       const atOnce = level.length > 1 ? 1 : readsAtOnce
       await inParallel(level, readsAtOnce, async ({ path, children }) => {
         if (children.length === 0) return
+        await this.#held?.promise
         const found = await this.#inFolder(path, directory => this.#watchChildren(path, directory, children, atOnce))
         for (const folder of found) next.push(folder)
       })

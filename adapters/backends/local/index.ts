@@ -9,10 +9,10 @@ import { type Root, withDirectory } from './open.ts'
 import { LocalProvider } from './provider.ts'
 import { SmallFiles } from './small-files/index.ts'
 import { openStaging } from './staging.ts'
-import { FolderWatches } from './watches.ts'
+import { Watcher } from './watcher.ts'
 
 export function localAdapter(options: LocalOptions): AdapterDefinition<LocalConfig> {
-  const shared = { lists: new NameLists(), smallFiles: new SmallFiles(), watches: new FolderWatches() }
+  const shared = { lists: new NameLists(), smallFiles: new SmallFiles(), watcher: new Watcher() }
   return {
     type: 'local',
     apiVersion: 1,

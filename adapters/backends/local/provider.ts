@@ -19,7 +19,7 @@ import {
   type StorageProvider,
   type Traits,
 } from '../../contract.ts'
-import { changesInterval, LocalChanges } from './changes.ts'
+import { changesInterval } from './changes.ts'
 import { hasErrno, toStorageError, withStorageErrors } from './errors.ts'
 import { listPage, type NameLists, namesAtOnce } from './list.ts'
 import { inside, requireName, requireSegments, self, splitPath, toEntry } from './names.ts'
@@ -33,16 +33,19 @@ import type { SmallFiles } from './small-files/index.ts'
 import { type SmallFile, smallBytes } from './small-files/jobs.ts'
 import { sweepStaging, uniqueTime } from './staging.ts'
 import { copyBytes, moveEntry } from './transfer.ts'
-import type { FolderWatches } from './watches.ts'
+import type { WatchedRoot, Watcher } from './watcher.ts'
 import { type Destination, store, takeWhole, writeAll, writeBody } from './write.ts'
 
 type WriteOptions = Call & Replacing & { modifiedAt?: Date | undefined }
+
+/** Listings between two questions for changes, which the host asks once a second. A catalogue that is filled lists many times as many. */
+const busyListings = 100
 
 /** The resources that all local providers of a process share, so that the bounds hold for the process. */
 export interface SharedByProviders {
   lists: NameLists
   smallFiles: SmallFiles
-  watches: FolderWatches
+  watcher: Watcher
 }
 
 /** Every call opens its path from the root again. Afterwards only the body or handle that it returns stays open. */
@@ -59,16 +62,18 @@ export class LocalProvider implements StorageProvider {
   readonly #host: Host
   readonly #lists: NameLists
   readonly #smallFiles: SmallFiles
-  readonly #changes: LocalChanges
+  readonly #watched: WatchedRoot
+  /** The listings since the last question for changes. */
+  #listings = 0
   readonly #closing = new AbortController()
   readonly #sweeping: Promise<void>
 
-  constructor(root: Root, host: Host, { lists, smallFiles, watches }: SharedByProviders) {
+  constructor(root: Root, host: Host, { lists, smallFiles, watcher }: SharedByProviders) {
     this.#root = root
     this.#host = host
     this.#lists = lists
     this.#smallFiles = smallFiles
-    this.#changes = new LocalChanges({ root, watches, warn: (message, details) => host.warn(message, details) })
+    this.#watched = watcher.watch(root, (message, details) => host.warn(message, details))
     this.resumable = { ...resumableWrites(root), parts: partWrites(root) }
     this.#sweeping = this.#sweep()
   }
@@ -92,6 +97,7 @@ export class LocalProvider implements StorageProvider {
       const example = names[0]?.toString('latin1')
       this.#host.warn('A listing left out names that are not UTF-8', { path, count: names.length, example })
     }
+    this.#listings += 1
     return withStorageErrors(async () => {
       try {
         const segments = requireSegments(path)
@@ -248,12 +254,15 @@ export class LocalProvider implements StorageProvider {
   }
 
   changes(cursor: string | null, call: Call): Promise<ChangesPage | null> {
-    return withStorageErrors(() => this.#changes.changes(cursor, call))
+    // A catalogue that begins is about to list everything.
+    const isBusy = cursor === null || this.#listings > busyListings
+    this.#listings = 0
+    return this.#watched.changes(cursor, { ...call, isBusy })
   }
 
   async close(): Promise<void> {
     this.#closing.abort()
-    this.#changes.close()
+    this.#watched.close()
     await this.#sweeping
   }
 
