@@ -190,6 +190,7 @@ export interface Schema {
   catalogue_folders: CatalogueFolderTable
   catalogue_changes: CatalogueChangeTable
   catalogue_servers: CatalogueServerTable
+  catalogue_expected: CatalogueExpectedTable
   outside_changes: OutsideChangeTable
   content_checksums: ContentChecksumTable
   kept_folders: KeptFolderTable
@@ -1337,6 +1338,13 @@ interface CatalogueTable {
   changes_server: string | null
   /** When a server may ask again after a failure. */
   changes_retry_at: Date | null
+}
+
+/** Where the catalogue is to look at a time, because no event of the audit log says that something has changed. */
+interface CatalogueExpectedTable {
+  due_at: Date
+  catalogue: number
+  path: string
 }
 
 /** The files directly in a folder. Triggers write it. */

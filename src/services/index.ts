@@ -213,6 +213,7 @@ export function createServices(options: {
     trash: trashBin,
     entryMetadata,
     folders: catalogue.folders,
+    expected: catalogue.expected,
     findVersion: (id, at) => findVersion(db, id, at),
     directSeconds: options.directSeconds,
   })
@@ -320,13 +321,14 @@ export function createServices(options: {
     invites: createInvites({ db, audit }),
     passwordResets: createPasswordResets({ db, audit, directory: directorySignIn, notify }),
     workspaces: createWorkspaces({ db, audit, registry, setupCode }),
-    providers: createProviders({ db, secrets, storage, audit, uploads }),
+    providers: createProviders({ db, secrets, storage, audit, uploads, onConnected: catalogue.wake }),
     authorization: createAuthorization({ db, secrets, storage, credentials, audit }),
     files,
     openFiles: createOpenFiles({
       files,
       storage,
       audit,
+      expected: catalogue.expected,
       dataFolder: options.dataFolder,
       processes: options.processes,
     }),

@@ -1,11 +1,14 @@
 /** Links directly to a back end. S3 supports them; a local disk does not. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { sql } from 'kysely'
 import t from 'tap'
+import { isComplete } from '../catalogue/world.ts'
 import { faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { refuseUnsigned } from '../servers/signed-headers.ts'
 import { startApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
 
 t.setTimeout(300_000)
 
@@ -24,7 +27,7 @@ t.test('direct transfer', async t => {
   const proxy = await faultProxy(t, s3.endpoint)
   proxy.fault = refuseUnsigned
   const { endpoint } = proxy
-  const app = await startApp(t)
+  const app = await startApp(t, { settings: { catalogueHours: 24 } })
   const owner = await app.register('owner@example.org')
   const config = { bucket, endpoint, region, accessKeyId, secretAccessKey, forcePathStyle: true }
   const id = await app.connectProvider(owner.token, 's3', config)
@@ -55,6 +58,21 @@ t.test('direct transfer', async t => {
     const { auditEvents } = await app.ask(events, {}, owner.token)
     const actions = auditEvents.nodes.map(({ action }: { action: string }) => action)
     for (const action of ['DIRECT_UPLOAD', 'DIRECT_DOWNLOAD']) t.ok(actions.includes(action), action)
+  })
+
+  await t.test('the search finds a file of which the server has seen nothing', async t => {
+    await until(() => isComplete(app, id), { within: 60_000 })
+    const given = (await upload({ path: '/base/unseen.txt' })).data?.createUploadTicket
+    t.ok((await send(given, 'unseen')).ok)
+    const { rows } =
+      await sql`update catalogue_expected set due_at = now() where path = 'base/unseen.txt' returning 1`.execute(app.db)
+    t.ok(rows.length > 1, 'the catalogue looks soon, and when the link ends')
+    const query = '{ search(input: { text: "unseen" }) { nodes { entry { path } } } }'
+    await until(async () => {
+      const { search } = await app.ask(query, {}, owner.token)
+      return search.nodes.some(({ entry }: { entry: { path: string } }) => entry.path === '/base/unseen.txt')
+    })
+    t.pass('it is found')
   })
 
   await t.test('the back end also makes browsers save unsafe types', async t => {

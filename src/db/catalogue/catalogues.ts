@@ -260,6 +260,7 @@ export async function releaseCatalogue(
 export async function deleteCatalogue(db: Database, catalogue: number): Promise<void> {
   await db.deleteFrom('catalogue_changes').where('catalogue', '=', catalogue).execute()
   await db.deleteFrom('catalogue_contents').where('catalogue', '=', catalogue).execute()
+  await db.deleteFrom('catalogue_expected').where('catalogue', '=', catalogue).execute()
   await db.deleteFrom('catalogues').where('id', '=', catalogue).where('provider_id', 'is', null).execute()
 }
 

@@ -102,3 +102,29 @@ export async function hideFolder(
     where c.mode <> 'OFF' and c.followed_at > now() - interval '10 minutes' and octet_length(x.path) <= 2000
       and coalesce(octet_length(x.to_path), 0) <= 2000`.execute(db)
 }
+
+/**
+ * Notes when to look at an entry that changes, or may change, without an event of the audit log. Does nothing for a provider without a
+ * catalogue.
+ * @param seconds from now, for each look
+ */
+export async function expectChange(
+  db: Database,
+  { providerId, path }: { providerId: string; path: StoragePath },
+  seconds: readonly number[],
+): Promise<void> {
+  await sql`
+    insert into catalogue_expected (due_at, catalogue, path)
+    select now() + make_interval(secs => s.seconds), c.id, p.path
+    from catalogues c cross join (values (${path})) p (path) cross join unnest(${seconds}::float8[]) s (seconds)
+    where c.provider_id = ${providerId} and c.mode <> 'OFF' and octet_length(p.path) between 1 and 2000`.execute(db)
+}
+
+/** Adds the looks that are due as if the back end had reported the changes. */
+export async function addExpected(db: Database): Promise<void> {
+  await sql`
+    with due as (delete from catalogue_expected where due_at <= now() returning catalogue, path)
+    insert into catalogue_changes (catalogue, kind, path, is_outside)
+    select distinct d.catalogue, 'ENTRY', d.path, true from due d join catalogues c on c.id = d.catalogue
+    where c.mode <> 'OFF' and c.provider_id is not null`.execute(db)
+}

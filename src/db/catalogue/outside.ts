@@ -141,7 +141,7 @@ async function ownChanges(
   const ofEvents = (provider: 'provider_id' | 'to_provider_id', path: 'path' | 'to_path') => sql`
     select e.${sql.ref(path)} as path from audit_events e
     where e.workspace_id = ${workspaceId} and e.${sql.ref(provider)} = ${providerId} and e.id >= ${firstIdAt(since)}
-      and e.action in ('UPLOAD', 'FOLDER_CREATE', 'RENAME', 'MOVE', 'COPY', 'DELETE', 'RESTORE')`
+      and e.action in ('UPLOAD', 'FOLDER_CREATE', 'RENAME', 'MOVE', 'COPY', 'DELETE', 'RESTORE', 'PROPERTIES_UPDATE')`
   const isRecent = sql<boolean>`not j.dry_run and (j.state in ('QUEUED', 'RUNNING') or j.ended_at >= ${since})`
   const { rows } = await sql<{ path: string | null }>`
     (${ofEvents('provider_id', 'path')}) union (${ofEvents('to_provider_id', 'to_path')})

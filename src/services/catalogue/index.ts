@@ -9,7 +9,7 @@ import { root, type StoragePath } from '../../auth/path.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { type Catalogue, compareAll, findCatalogues, type RunningChange } from '../../db/catalogue/catalogues.ts'
-import { hideFolder } from '../../db/catalogue/changes.ts'
+import { expectChange, hideFolder } from '../../db/catalogue/changes.ts'
 import { type ContentCounts, countContents } from '../../db/catalogue/contents.ts'
 import type { Database } from '../../db/client.ts'
 import { batched } from '../../db/lookups.ts'
@@ -51,6 +51,17 @@ export interface FolderChanges {
   moved(from: { providerId: string; path: StoragePath }, to: { providerId: string; path: StoragePath }): Promise<void>
 }
 
+/** Tells the catalogue of changes without an event that it follows. */
+export interface ExpectedChanges {
+  /** The entry has changed now. */
+  changed(at: { providerId: string; path: StoragePath }): Promise<void>
+  /** A client may upload the file to the back end itself. @param seconds for how long */
+  uploaded(at: { providerId: string; path: StoragePath }, seconds: number): Promise<void>
+}
+
+/** Seconds after which the catalogue looks for a file that a client may upload by itself, and again when that is no longer possible. */
+const looksAfter = [10, 60, 300]
+
 export function createCatalogue(options: {
   db: Database
   secrets: Secrets
@@ -89,10 +100,21 @@ export function createCatalogue(options: {
     },
   }
 
+  const expected: ExpectedChanges = {
+    async changed(at) {
+      if (hours > 0) await expectChange(db, at, [0]).catch(onError)
+    },
+    async uploaded(at, seconds) {
+      const looks = [...looksAfter.filter(after => after < seconds), seconds]
+      if (hours > 0) await expectChange(db, at, looks).catch(onError)
+    },
+  }
+
   return {
     ...createSearch({ db, secrets }),
     ...createInsight({ db, secrets }),
     folders,
+    expected,
 
     /** Returns the catalogue of a provider that the viewer may access. */
     async statusOf(viewer: Viewer | null, record: ProviderRecord): Promise<CatalogueStatus> {
@@ -113,6 +135,9 @@ export function createCatalogue(options: {
 
     /** Compares all storages soon, because changes may have been lost. */
     compareAll: () => compareAll(db),
+
+    /** Looks for work now. */
+    wake: () => worker?.wake(),
 
     /** Ends the work in the background. */
     async stopWork(): Promise<void> {

@@ -19,7 +19,7 @@ import {
   renewServer,
   takeKilledServers,
 } from '../../db/catalogue/catalogues.ts'
-import { type CatalogueChange, endChanges, listChanges, setNext } from '../../db/catalogue/changes.ts'
+import { addExpected, type CatalogueChange, endChanges, listChanges, setNext } from '../../db/catalogue/changes.ts'
 import { deleteBelow } from '../../db/catalogue/entries.ts'
 import type { Database } from '../../db/client.ts'
 import { findProviders, type ProviderRecord } from '../../db/providers.ts'
@@ -97,6 +97,7 @@ export function startCatalogueWorker(context: WorkerContext): CatalogueWorker {
   async function search(signal: AbortSignal): Promise<void> {
     if (await takeKilledServers(db)) await compareAll(db)
     await confirmFollowing(db)
+    await addExpected(db)
     while (!signal.aborted && working.size < maxAtOnce) {
       const lease = randomUUID()
       const catalogue = await claimCatalogue(db, lease)

@@ -10,7 +10,7 @@ import type { Origin, Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Audit, Recording } from '../audit/index.ts'
-import type { FolderChanges } from '../catalogue/index.ts'
+import type { ExpectedChanges, FolderChanges } from '../catalogue/index.ts'
 import type { EntryMetadata } from '../entry-metadata/properties.ts'
 import { parsePageSize } from '../input.ts'
 import type { Credentials } from '../people/credentials.ts'
@@ -78,6 +78,7 @@ export function createFiles(options: {
   trash: TrashBin
   entryMetadata: EntryMetadata
   folders: FolderChanges
+  expected: Pick<ExpectedChanges, 'uploaded'>
   scans: UploadScans
   findVersion: FindVersion
   /** Bytes. */
@@ -89,7 +90,7 @@ export function createFiles(options: {
   const uploads = { storage, reservations, scans: options.scans, maxBytes: options.maxUploadBytes }
 
   const archives = new Archives()
-  const direct = { ...uploads, audit, directSeconds: options.directSeconds }
+  const direct = { ...uploads, audit, expected: options.expected, directSeconds: options.directSeconds }
 
   async function find(
     granted: Grant<'read'>,

@@ -13,6 +13,7 @@ import type { Storage } from '../../storage/index.ts'
 import type { Presigned } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import type { Audit } from '../audit/index.ts'
+import type { ExpectedChanges } from '../catalogue/index.ts'
 import type { Credentials } from '../people/credentials.ts'
 import type { UploadScans } from '../scans/index.ts'
 import type { SelectionInput } from './archive.ts'
@@ -23,6 +24,7 @@ import { type AskedToRead, type FileEntry, type LocationInput, locationOf } from
 interface DirectContext {
   storage: Storage
   audit: Audit
+  expected: Pick<ExpectedChanges, 'uploaded'>
   /** Nobody scans what goes directly to the back end. */
   scans: Pick<UploadScans, 'applies'>
   /** The maximum lifetime of a link, in seconds; 0 disables direct links. */
@@ -73,7 +75,7 @@ export async function directDownload(
  * @throws as `upload`
  */
 export function directUpload(
-  { storage, audit, scans, directSeconds, maxBytes }: DirectContext,
+  { storage, audit, expected, scans, directSeconds, maxBytes }: DirectContext,
   viewer: Viewer | null,
   input: Asked<typeof needs.create> & { conflict: ConflictBehavior; expiresIn: number },
   signal: AbortSignal,
@@ -93,7 +95,9 @@ export function directUpload(
     const expiresAt = new Date(Date.now() + seconds * 1000)
     const link = await target.presignWrite(signal, seconds)
     recording.add({ location: { providerId, path: formatPath(target.path) }, details: { isDirect: link !== null } })
-    return link && { ...link, path: target.path, expiresAt }
+    if (!link) return null
+    await expected.uploaded(target, seconds)
+    return { ...link, path: target.path, expiresAt }
   })
 }
 

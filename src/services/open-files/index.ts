@@ -5,6 +5,7 @@ import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Audit } from '../audit/index.ts'
+import type { ExpectedChanges } from '../catalogue/index.ts'
 import { isNoEntry, nullIfNoEntry } from '../files/entry.ts'
 import type { Download, FileEntry, Files, LocationInput, UploadInput } from '../files/index.ts'
 import { noProvider } from '../providers/index.ts'
@@ -58,12 +59,14 @@ export function createOpenFiles({
   files,
   storage,
   audit,
+  expected,
   dataFolder,
   processes,
 }: {
   files: Files
   storage: Storage
   audit: Audit
+  expected: Pick<ExpectedChanges, 'changed'>
   dataFolder: string
   /** The processes of this server, which share its disk. */
   processes: number
@@ -196,7 +199,8 @@ export function createOpenFiles({
         const [granted] = authorize(viewer, needs.delete, at)
         const location = await storage.writeAt(granted)
         const isSet = await location.setModifiedAt(signal, modifiedAt)
-        if (!isSet) await location.stat(signal)
+        if (isSet) await expected.changed(granted)
+        else await location.stat(signal)
         recording.add({ details: { modifiedAt, isSet } })
       })
     },

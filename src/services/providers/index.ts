@@ -68,8 +68,10 @@ export function createProviders(options: {
   storage: Storage
   audit: Audit
   uploads: Pick<ResumableUploads, 'abandon'>
+  /** Called after a provider was connected, whose catalogue is to be filled. */
+  onConnected: () => void
 }) {
-  const { db, secrets, storage, audit, uploads } = options
+  const { db, secrets, storage, audit, uploads, onConnected } = options
   const idOfSlug = batchedSlugs(db)
   const tests = createBackEndTests({ db, storage, adapterOf })
 
@@ -210,7 +212,7 @@ export function createProviders(options: {
         const own = { id: null, workspaceId, type: input.type, config: sealed.config, rootId, isEncrypted }
         await requireFreeRoot(db, own, storage)
         recording.add({ location: { providerId: id }, providerName: name })
-        return recording.commit(async change => {
+        const connected = await recording.commit(async change => {
           await requireStillFreeRoot(change, own)
           return await insertWithSlug(
             change,
@@ -228,6 +230,8 @@ export function createProviders(options: {
             slug,
           )
         })
+        onConnected()
+        return connected
       })
     },
 
