@@ -187,10 +187,16 @@ t.test('filters restrict the entries', async t => {
   const found = async (filters: object) => (await everything({ text: 'item', within, ...filters })).toSorted()
   t.same(await found({ kinds: ['FOLDER'] }), ['/item folder'])
   t.same(await found({ kinds: ['FILE'] }), ['/item large', '/item small'])
+  await writeFile(store.at('item.JPG'), 'x')
+  await mkdir(store.at('item.jpg folder.png'))
+  await complete(store.id)
+  t.same(await found({ types: ['IMAGE'] }), ['/item.JPG'])
+  t.same(await found({ types: ['IMAGE', 'VIDEO'], kinds: ['FOLDER'] }), [])
+  t.same(await found({ types: ['VIDEO'] }), [])
   t.same(await found({ minSize: 2 }), ['/item large'])
-  t.same(await found({ maxSize: 2 }), ['/item small'])
+  t.same(await found({ maxSize: 2 }), ['/item small', '/item.JPG'])
   t.same(await found({ modifiedAfter: '2100-01-01T00:00:00Z' }), [])
-  t.same((await found({ modifiedBefore: '2100-01-01T00:00:00Z' })).length, 3)
+  t.same((await found({ modifiedBefore: '2100-01-01T00:00:00Z' })).length, 5)
   const tags = { providerId: within[0]?.providerId, path: '/item small', add: ['Wanted'] }
   await app.ask('mutation ($input: UpdateTagsInput!) { updateTags(input: $input) }', { input: tags }, token)
   t.same(await found({ tag: 'wanted' }), ['/item small'])
@@ -240,6 +246,8 @@ t.test('a key finds nothing outside of its folders', async t => {
     ['/also/open/secret plan also open', '/open/secret plan open'],
     'several folders, of which one is in another',
   )
+  const file = { providerId: store.id, path: '/open/secret plan open' }
+  t.same(await everything({ text: 'secret', within: [file] }), [file.path], 'a file')
   await app.ask('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id }, token)
   t.equal((await app.request('/api/search?text=secret', { token: key })).status, 401)
 })

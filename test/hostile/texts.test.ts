@@ -342,7 +342,7 @@ function restCalls({ ids, links, scim }: World): Record<string, (text: Buffer) =
     'thumbnail size': text => ({ method: 'GET', path: `/api/thumbnail?${at()}&size=${encoded(text)}` }),
     'thumbnail ticket': text => ({ method: 'GET', path: `/api/thumbnail?ticket=${encoded(text)}` }),
     ...Object.fromEntries(
-      'text providerId path kind minSize maxSize modifiedAfter modifiedBefore tag content first after'
+      'text providerId path kind type minSize maxSize modifiedAfter modifiedBefore tag content first after'
         .split(' ')
         .map(name => [
           `search ${name}`,

@@ -93,6 +93,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     args: target => {
       const filters = {
         kinds: null,
+        types: null,
         minSize: null,
         maxSize: null,
         modifiedAfter: null,

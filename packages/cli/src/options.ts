@@ -49,6 +49,16 @@ export function parseNumber(text: string, name: string, max = Number.MAX_SAFE_IN
   throw usageError(`--${name} must be a whole number from 1${limit}, not "${text}".`)
 }
 
+const units = { '': 1, kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12 } as const
+
+/** Parses a number of bytes, such as `50GB`. @throws CommandError */
+export function parseSize(text: string, name: string): number {
+  const [, number = '', unit = ''] = /^(\d{1,16}(?:\.\d{1,9})?)(|[kmgt]b)$/i.exec(text) ?? []
+  const bytes = Math.round(Number(number) * units[unit.toLowerCase() as keyof typeof units])
+  if (number !== '' && Number.isSafeInteger(bytes)) return bytes
+  throw usageError(`--${name} must be a size such as 500MB, 50GB or 1000000, not "${text}".`)
+}
+
 const milliseconds = { h: 3600_000, d: 24 * 3600_000, w: 7 * 24 * 3600_000 } as const
 
 /** Parses `12h`, `30d`, `4w`, or a date such as `2027-01-31` or `2027-01-31T09:00:00Z`. @throws CommandError */
@@ -58,12 +68,21 @@ export function parseExpiry(text: string, now: Date): Date {
   throw usageError(`--expires must be a time such as 12h, 30d, 4w or 2027-01-31, not "${text}".`)
 }
 
+const pastExample = 'a time in the past such as 2h, 3d, 2027-01-31 or 2027-01-31T09:00:00Z'
+
 /** Parses `12h`, `30d`, `4w`, each of them ago, or a date. @throws CommandError */
 export function parsePast(text: string | undefined, now: Date): Date {
-  const date = text === undefined ? null : parseTime(text, now, -1)
+  if (text === undefined) throw usageError(`Give --at: ${pastExample}.`)
+  const date = parseTime(text, now, -1)
   if (date && date < now) return date
-  const example = 'a time in the past such as 2h, 3d, 2027-01-31 or 2027-01-31T09:00:00Z'
-  throw usageError(text === undefined ? `Give --at: ${example}.` : `--at must be ${example}, not "${text}".`)
+  throw usageError(`--at must be ${pastExample}, not "${text}".`)
+}
+
+/** The same, also for times to come. @throws CommandError */
+export function parseTimeFilter(text: string, name: string, now: Date): Date {
+  const date = parseTime(text, now, -1)
+  if (date) return date
+  throw usageError(`--${name} must be ${pastExample}, not "${text}".`)
 }
 
 /** Returns null for another text. @param direction 1 for times from now on, -1 for times ago */

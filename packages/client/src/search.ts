@@ -1,12 +1,17 @@
 import type { Connection, Graphql, RequestOptions } from './graphql.ts'
 import type { Location } from './list.ts'
 
+/** What a file holds. */
+export type FoundFileType = 'image' | 'video' | 'audio' | 'document' | 'spreadsheet' | 'presentation' | 'archive'
+
 export interface SearchOptions extends RequestOptions {
   /** Words that the name or the text of the file contains; words in quotes are one phrase. */
   text: string
   /** The folders to search in. Default: everything that the credential can access. */
   within?: readonly Location[]
   kinds?: readonly ('file' | 'folder')[]
+  /** What the files hold, as the extensions of their names tell. */
+  types?: readonly FoundFileType[]
   /** Bytes. */
   minSize?: number
   maxSize?: number
@@ -75,12 +80,13 @@ interface SearchResult {
 /** Yields the files and folders that a search finds: the best matches first, then the newest. @throws StowageError */
 export async function* search(
   graphql: Graphql,
-  { text, within, kinds, onCoverage, signal, ...filters }: SearchOptions,
+  { text, within, kinds, types, onCoverage, signal, ...filters }: SearchOptions,
 ): AsyncGenerator<FoundEntry, void, undefined> {
   const input = {
     text,
     ...(within && { within: within.map(({ providerId, path }) => ({ providerId, path })) }),
     ...(kinds && { kinds: kinds.map(kind => kind.toUpperCase()) }),
+    ...(types && { types: types.map(type => type.toUpperCase()) }),
     ...filters,
   }
   let isFirst = true

@@ -21,7 +21,7 @@ export interface CatalogueEntry extends EntryFacts {
   name: string
   /** The column, as PostgreSQL writes it. */
   grams: string
-  /** The last of the grams: those of the folders. */
+  /** The grams of the folders that it is at or below. */
   folders: readonly number[]
   /** The text of the file can be read. */
   hasText: boolean
@@ -37,7 +37,8 @@ export async function putEntries(db: Database, catalogue: number, entries: reado
     with stored as (
       ${insertionOf(catalogue, entries)}
       on conflict (catalogue, path) do update set is_folder = excluded.is_folder, size = excluded.size,
-        modified_at = excluded.modified_at, etag = excluded.etag, file_id = excluded.file_id, checksums = excluded.checksums
+        modified_at = excluded.modified_at, etag = excluded.etag, file_id = excluded.file_id, checksums = excluded.checksums,
+        grams = excluded.grams
       where (catalogue_entries.is_folder, catalogue_entries.size, catalogue_entries.modified_at, catalogue_entries.etag,
         catalogue_entries.file_id, catalogue_entries.checksums)
         is distinct from (excluded.is_folder, excluded.size, excluded.modified_at, excluded.etag, excluded.file_id,
@@ -196,6 +197,20 @@ export async function listBelow(
     select ${columns} from catalogue_entries e where e.catalogue = ${catalogue} and ${isBelow(sql`e.path`, folder)}
     order by e.path limit ${limit}`.execute(db)
   return rows.map(toKnown)
+}
+
+/** Returns which of these paths of catalogues are those of files. */
+export async function findFilePaths(
+  db: Database,
+  paths: readonly { catalogue: number; path: StoragePath }[],
+): Promise<{ catalogue: number; path: StoragePath }[]> {
+  if (paths.every(({ path }) => path === '')) return []
+  const { rows } = await sql<{ catalogue: number; path: StoragePath }>`
+    select e.catalogue, e.path
+    from unnest(${paths.map(({ catalogue }) => catalogue)}::integer[], ${paths.map(({ path }) => path)}::text[]) as p (catalogue, path)
+    join catalogue_entries e on e.catalogue = p.catalogue and e.path = p.path
+    where not e.is_folder`.execute(db)
+  return rows
 }
 
 /** Returns the paths of entries with these ids. */

@@ -27,6 +27,8 @@ export interface CatalogueQuery {
   wholeGram: number
   startGram: number
   isFolder: boolean | null
+  /** The extensions that files have, in lower case, which excludes folders; null for any. */
+  extensions: readonly string[] | null
   minSize: number | null
   maxSize: number | null
   modifiedAfter: Date | null
@@ -317,11 +319,18 @@ function contentCandidates({ ranges, terms, ...query }: CatalogueQuery, content:
     where ${allOf(conditions)} limit ${maxContents}`
 }
 
-type Filters = Pick<CatalogueQuery, 'isFolder' | 'minSize' | 'maxSize' | 'modifiedAfter' | 'modifiedBefore' | 'tag'>
+type Filters = Pick<
+  CatalogueQuery,
+  'isFolder' | 'extensions' | 'minSize' | 'maxSize' | 'modifiedAfter' | 'modifiedBefore' | 'tag'
+>
 
-function filtersOf({ isFolder, minSize, maxSize, modifiedAfter, modifiedBefore, tag }: Filters): RawBuilder<boolean>[] {
+function filtersOf(filters: Filters): RawBuilder<boolean>[] {
+  const { isFolder, extensions, minSize, maxSize, modifiedAfter, modifiedBefore, tag } = filters
   return [
     ...(isFolder === null ? [] : [sql<boolean>`e.is_folder = ${isFolder}`]),
+    ...(extensions === null
+      ? []
+      : [sql<boolean>`not e.is_folder and lower(substring(e.path from '[.]([^./]+)$')) = any(${extensions}::text[])`]),
     ...(minSize === null ? [] : [sql<boolean>`e.size >= ${minSize}`]),
     ...(maxSize === null ? [] : [sql<boolean>`e.size <= ${maxSize}`]),
     ...(modifiedAfter === null ? [] : [sql<boolean>`e.modified_at >= ${modifiedAfter}`]),
@@ -363,10 +372,13 @@ function isAfter({ rank, modifiedAt, catalogue, path }: FoundPosition): RawBuild
 }
 
 /** Returns the catalogues in which these ranges contain, or lie in, a folder that has changed and is not in the catalogue yet. */
-export async function findUnsettled(db: Database, ranges: readonly SearchRange[]): Promise<ReadonlySet<number>> {
+export async function findUnsettled(
+  db: Database,
+  ranges: readonly Omit<SearchRange, 'gram'>[],
+): Promise<ReadonlySet<number>> {
   const { rows } = await sql<{ catalogue: number }>`
     select distinct h.catalogue from catalogue_changes h cross join lateral (values (h.path), (h.to_path)) as e (path)
-    where h.kind <> 'ENTRY' and e.path is not null
+    where h.kind not in ('ENTRY', 'CREATED') and e.path is not null
       and exists (
         select from unnest(${ranges.map(({ catalogue }) => catalogue)}::integer[], ${ranges.map(({ path }) => path)}::text[])
           as r (catalogue, path)
@@ -376,7 +388,10 @@ export async function findUnsettled(db: Database, ranges: readonly SearchRange[]
 }
 
 /** Returns the catalogues in which files in these ranges wait to be read. */
-export async function findUnread(db: Database, ranges: readonly SearchRange[]): Promise<ReadonlySet<number>> {
+export async function findUnread(
+  db: Database,
+  ranges: readonly Omit<SearchRange, 'gram'>[],
+): Promise<ReadonlySet<number>> {
   const { rows } = await sql<{ catalogue: number }>`
     select distinct r.catalogue
     from unnest(${ranges.map(({ catalogue }) => catalogue)}::integer[], ${ranges.map(({ path }) => path)}::text[])

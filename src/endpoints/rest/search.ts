@@ -6,6 +6,7 @@ import { AppError } from '../../errors.ts'
 import { requestSignal } from '../../http/connection/client-abort.ts'
 import { bytes, locationParameters, type Operation, text, withCredential } from '../../http/openapi/operation.ts'
 import { parseQuery } from '../../http/url.ts'
+import { type FileType, fileTypes } from '../../services/catalogue/file-types.ts'
 import { maxSearchPage, maxSearchText, type SearchInput } from '../../services/catalogue/search.ts'
 import { maxTagName } from '../../services/entry-metadata/tags.ts'
 import type { Services } from '../../services/index.ts'
@@ -28,6 +29,7 @@ const parameters = {
   providerId: { ...locationParameters.providerId, description: 'The ID of the only storage provider to search in.' },
   path: { ...locationParameters.path, description: 'The folder of that provider to search in. Default: all of it.' },
   kind: { description: 'The only kind of entries to find.', schema: { type: 'string', enum: kinds } },
+  type: { description: 'What the files hold, which excludes folders.', schema: { type: 'string', enum: fileTypes } },
   minSize: { description: 'The minimum size in bytes, which excludes folders.', schema: bytes },
   maxSize: { description: 'The maximum size in bytes, which excludes folders.', schema: bytes },
   modifiedAfter: { description: 'The earliest time of the last change, inclusive.', schema: time },
@@ -150,6 +152,7 @@ function parseSearch(request: FastifyRequest): SearchInput & { first: number; af
     text: query.text,
     within: query.providerId === undefined ? [] : [{ providerId: query.providerId, path: query.path ?? '/' }],
     kinds: query.kind === undefined ? null : [parseKind(query.kind)],
+    types: query.type === undefined ? null : [parseType(query.type)],
     minSize: parseNumber('minSize', query.minSize, sizes),
     maxSize: parseNumber('maxSize', query.maxSize, sizes),
     modifiedAfter: parseTime('modifiedAfter', query.modifiedAfter),
@@ -165,6 +168,13 @@ function parseKind(value: string): (typeof kinds)[number] {
   const kind = kinds.find(each => each === value)
   if (kind) return kind
   throw new AppError('INVALID_INPUT', `"kind" must be ${kinds.join(' or ')}.`)
+}
+
+/** @throws INVALID_INPUT */
+function parseType(value: string): FileType {
+  const type = fileTypes.find(each => each === value)
+  if (type) return type
+  throw new AppError('INVALID_INPUT', `"type" must be one of ${fileTypes.join(', ')}.`)
 }
 
 /** @throws INVALID_INPUT */

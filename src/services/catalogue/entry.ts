@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto'
 import { nameOf, type StoragePath } from '../../auth/path.ts'
 import { type CatalogueEntry, type EntryFacts, type KnownEntry, maxCataloguePath } from '../../db/catalogue/entries.ts'
+import type { OutsideChange } from '../../db/catalogue/outside.ts'
 import { AppError, type Reason } from '../../errors.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { textKindOf } from './content/kinds.ts'
@@ -36,11 +37,13 @@ export function toEntry(catalogue: number, path: StoragePath, facts: EntryFacts)
   const folded = fold(name)
   const folders = gramsOfPath(catalogue, path)
   const hasText = !facts.isFolder && textKindOf(name) !== null
+  // A search at a file looks for what is in its folder. Each file would have a gram that no other entry has.
+  const around = facts.isFolder ? folders : folders.slice(0, -1)
   return {
     ...facts,
     path,
     name: markWords(folded),
-    grams: `{${[...gramsOfName(folded), ...folders].join(',')}}`,
+    grams: `{${[...gramsOfName(folded), ...around].join(',')}}`,
     folders,
     hasText,
   }
@@ -71,6 +74,19 @@ export function isOther(known: KnownEntry | undefined, facts: EntryFacts): boole
   if (known.etag !== null && facts.etag !== null) return known.etag !== facts.etag
   if (known.modifiedAt === null || facts.modifiedAt === null) return false
   return Math.abs(known.modifiedAt.getTime() - facts.modifiedAt.getTime()) > timePrecision
+}
+
+/** Returns what differs from the catalogue. @param known the entries before @param changed what they are now */
+export function differences(
+  known: ReadonlyMap<StoragePath, KnownEntry>,
+  removed: readonly Pick<KnownEntry, 'path'>[],
+  changed: readonly CatalogueEntry[],
+): OutsideChange[] {
+  const others = changed.filter(entry => isOther(known.get(entry.path), entry))
+  return [
+    ...removed.map(({ path }): OutsideChange => ({ kind: 'REMOVED', path })),
+    ...others.map(({ path }): OutsideChange => ({ kind: 'WRITTEN', path })),
+  ]
 }
 
 function sorted(checksums: Readonly<Record<string, string>>): [string, string][] {

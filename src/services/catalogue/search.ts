@@ -1,10 +1,12 @@
 /** Finds files and folders by their names, and files by their text, in all storages or in some folders. */
 import { listBasePaths } from '../../auth/access.ts'
 import { type Asked, authorizeSearch, type needs } from '../../auth/needs.ts'
+import { parentOf } from '../../auth/path.ts'
 import type { SearchGrant } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Catalogue } from '../../db/catalogue/catalogues.ts'
+import { findFilePaths } from '../../db/catalogue/entries.ts'
 import {
   contentRank,
   type FoundPosition,
@@ -23,8 +25,9 @@ import { parsePageSize } from '../input.ts'
 import { signedCursors } from '../paging.ts'
 import { readSnippets } from './content/snippets.ts'
 import { parseContentQuery } from './content/words.ts'
+import { extensionsOf, type FileType } from './file-types.ts'
 import { gramOfFolder, parseQuery } from './names.ts'
-import { isWhole, readScope, throwTooSlow } from './scope.ts'
+import { type CatalogueScope, isWhole, readScope, throwTooSlow } from './scope.ts'
 
 export const maxSearchPage = 200
 /** Characters. */
@@ -36,6 +39,8 @@ export interface SearchFilters {
   text: string
   /** Default: both. */
   kinds?: readonly ('FILE' | 'FOLDER')[] | null | undefined
+  /** Default: all. A filter of types finds only files. */
+  types?: readonly FileType[] | null | undefined
   /** Bytes. Folders have no size, so a filter of sizes finds only files. */
   minSize?: number | null | undefined
   maxSize?: number | null | undefined
@@ -108,8 +113,10 @@ export function createSearch({ db, secrets }: { db: Database; secrets: Secrets }
       const after = page.after == null ? null : cursors.decode(page.after)
       return queue.run(granted.viewer.member.userId, signal, async () => {
         const { providers, catalogues, ranges: folders, providerOf } = await readScope(db, granted)
-        const ranges = folders.map(range => ({ ...range, gram: gramOfFolder(range.catalogue, range.path) }))
-        const coverage = await coverageOf(db, providers, catalogues, ranges)
+        const [ranges, coverage] = await Promise.all([
+          withGrams(db, folders),
+          coverageOf(db, providers, catalogues, folders),
+        ])
         if (ranges.length === 0) return { items: [], hasNext: false, coverage }
         const hasContents = catalogues.some(({ mode }) => mode === 'CONTENT')
         const query = { ...filters, ...names, ranges, content: hasContents && contents ? contents.query : null }
@@ -156,13 +163,14 @@ function parseText(text: string) {
 }
 
 /** @throws INVALID_INPUT */
-function parseFilters({ kinds, minSize, maxSize, modifiedAfter, modifiedBefore, tag }: SearchFilters) {
+function parseFilters({ kinds, types, minSize, maxSize, modifiedAfter, modifiedBefore, tag }: SearchFilters) {
   for (const size of [minSize, maxSize]) {
     if (size != null && size < 0) throw new AppError('INVALID_INPUT', 'A size is 0 or more bytes.')
   }
   const only = new Set(kinds ?? [])
   return {
     isFolder: only.size === 1 ? only.has('FOLDER') : null,
+    extensions: types == null || types.length === 0 ? null : extensionsOf(types),
     minSize: minSize ?? null,
     maxSize: maxSize ?? null,
     modifiedAfter: modifiedAfter ?? null,
@@ -186,12 +194,21 @@ function cursorCodec(secrets: Secrets, { viewer, access }: SearchGrant, search: 
   }
 }
 
+/** Adds the grams of the ranges. A file has only the grams of the folders around it. */
+async function withGrams(db: Database, ranges: CatalogueScope['ranges']): Promise<SearchRange[]> {
+  const files = new Set((await findFilePaths(db, ranges)).map(({ catalogue, path }) => `${catalogue} ${path}`))
+  return ranges.map(({ catalogue, path }) => {
+    const folder = files.has(`${catalogue} ${path}`) ? parentOf(path) : path
+    return { catalogue, path, gram: gramOfFolder(catalogue, folder) }
+  })
+}
+
 /** @param ranges those of the search */
 async function coverageOf(
   db: Database,
   providers: readonly ProviderRecord[],
   catalogues: readonly Catalogue[],
-  ranges: readonly SearchRange[],
+  ranges: CatalogueScope['ranges'],
 ): Promise<Coverage[]> {
   const [unsettled, unread] = await Promise.all([findUnsettled(db, ranges), findUnread(db, ranges)])
   return providers.map(provider => {

@@ -30,7 +30,17 @@ export const texts = {
   // Filters
   filters: 'Filters',
   kind: 'Type',
-  kinds: { file: 'Files', folder: 'Folders' },
+  kinds: {
+    folder: 'Folders',
+    file: 'Files',
+    image: 'Photos and images',
+    video: 'Videos',
+    audio: 'Music',
+    document: 'Documents',
+    spreadsheet: 'Spreadsheets',
+    presentation: 'Presentations',
+    archive: 'Archives',
+  },
   size: 'Size',
   sizes: { small: 'Under 1 MB', medium: '1 to 100 MB', large: '100 MB to 1 GB', huge: 'Over 1 GB' },
   time: 'Modified',

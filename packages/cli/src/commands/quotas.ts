@@ -3,6 +3,7 @@ import type { Connection, Quota } from '../../../client/src/index.ts'
 import { command } from '../command.ts'
 import { CommandError, exitCodes, usageError } from '../errors.ts'
 import { parseRemote } from '../operand.ts'
+import { parseSize } from '../options.ts'
 import type { Server, Storage } from '../server.ts'
 
 /** The fields of a quota that the command line prints. */
@@ -49,7 +50,7 @@ export const quotaSet = command({
   json: { quota: quotaFields },
   async run({ output, connect, signal }, { operands: [text], options }) {
     const { member, remove } = options
-    const bytes = options.bytes === undefined ? null : parseSize(options.bytes)
+    const bytes = options.bytes === undefined ? null : parseSize(options.bytes, 'bytes')
     const files = options.files === undefined ? null : parseCount(options.files)
     if ((text === undefined) === (member === undefined)) throw usageError('Give a path, or --member.')
     if (remove !== (bytes === null && files === null)) throw usageError('Give --bytes or --files, or else --remove.')
@@ -64,16 +65,6 @@ export const quotaSet = command({
     await output.summary(quotaRecord(quota, storages), remove ? 'The quota is removed.' : quotaText(quota, storages))
   },
 })
-
-const units = { '': 1, kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12 } as const
-
-/** Parses a number of bytes, such as `50GB`. @throws CommandError */
-function parseSize(text: string): number {
-  const [, number = '', unit = ''] = /^(\d{1,16}(?:\.\d{1,9})?)(|[kmgt]b)$/i.exec(text) ?? []
-  const bytes = Math.round(Number(number) * units[unit.toLowerCase() as keyof typeof units])
-  if (number !== '' && Number.isSafeInteger(bytes)) return bytes
-  throw usageError(`--bytes must be a size such as 500MB, 50GB or 1000000, not "${text}".`)
-}
 
 /** @throws CommandError */
 function parseCount(text: string): number {

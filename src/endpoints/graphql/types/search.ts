@@ -1,5 +1,6 @@
 import { needs } from '../../../auth/needs.ts'
 import { hitEnd, hitStart } from '../../../services/catalogue/content/snippet.ts'
+import { type FileType, fileTypes } from '../../../services/catalogue/file-types.ts'
 import {
   type Coverage,
   maxSearchPage,
@@ -19,6 +20,24 @@ const EntryKind = builder.enumType('EntryKind', {
   values: { FILE: { description: 'A file.' }, FOLDER: { description: 'A folder.' } },
 })
 
+const fileTypeTexts: Readonly<Record<FileType, string>> = {
+  IMAGE: 'A photo or another image.',
+  VIDEO: 'A video.',
+  AUDIO: 'Music or another recording.',
+  DOCUMENT: 'A text, a PDF document, a book or the document of a word processor.',
+  SPREADSHEET: 'A spreadsheet, also as CSV.',
+  PRESENTATION: 'A presentation.',
+  ARCHIVE: 'An archive or a disk image.',
+}
+
+const FileTypeEnum = builder.enumType('FileType', {
+  description: 'What a file holds, as far as the extension of its name tells.',
+  values: Object.fromEntries(fileTypes.map(type => [type, { description: fileTypeTexts[type] }] as const)) as Record<
+    FileType,
+    { description: string }
+  >,
+})
+
 const SearchInput = builder.inputType('SearchInput', {
   description: 'What to search for. An entry has to match all of the fields.',
   fields: t => ({
@@ -31,6 +50,10 @@ const SearchInput = builder.inputType('SearchInput', {
       description: `The folders to search in, with everything below them; at most ${maxWithin}. Default: everything that you can access.`,
     }),
     kinds: t.field({ type: [EntryKind], description: 'The kinds of entries. Default: all.' }),
+    types: t.field({
+      type: [FileTypeEnum],
+      description: 'What the files hold, which excludes folders. Default: anything.',
+    }),
     minSize: t.field({ type: 'SafeInt', description: 'The minimum size in bytes, which excludes folders.' }),
     maxSize: t.field({ type: 'SafeInt', description: 'The maximum size in bytes, which excludes folders.' }),
     modifiedAfter: t.field({ type: 'DateTime', description: 'The earliest time of the last change, inclusive.' }),
@@ -118,8 +141,8 @@ builder.queryField('search', t =>
     complexity: ({ first }) => connectionCost(first, maxSearchPage),
     resolve: async (_root, args, context): Promise<CoveredPage> => {
       const { input, first, after } = args
-      const { text, kinds, minSize, maxSize, modifiedAfter, modifiedBefore, tag, content } = input
-      const filters = { text, kinds, minSize, maxSize, modifiedAfter, modifiedBefore, tag, content }
+      const { text, kinds, types, minSize, maxSize, modifiedAfter, modifiedBefore, tag, content } = input
+      const filters = { text, kinds, types, minSize, maxSize, modifiedAfter, modifiedBefore, tag, content }
       const asked = { ...filters, ...authorizedBy(context, args, needs.search) }
       const { services, viewer, signal } = context
       const found = await services.catalogue.search(viewer, asked, { first: first ?? 50, after }, signal)

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { needs } from '../../../auth/needs.ts'
 import { hitEnd, hitStart } from '../../../services/catalogue/content/snippet.ts'
+import { fileTypes } from '../../../services/catalogue/file-types.ts'
 import { maxSearchText } from '../../../services/catalogue/search.ts'
 import type { ToolContext } from '../approval.ts'
 import { defineTool, hints, listedByPath, path, providerId, toListedByPath } from '../tool.ts'
@@ -73,6 +74,7 @@ export const find = defineTool({
   input: z.strictObject({
     text: z.string(),
     kinds: z.array(z.enum(['FILE', 'FOLDER'])).optional(),
+    types: z.array(z.enum(fileTypes)).optional(),
     first: z.int().min(1).max(maxFound).default(50),
   }),
   output: z.object({

@@ -1,15 +1,29 @@
 /** The filters of a search, as the address of the page of results has them. */
 import type { StorageLocation } from '../../api/locations.ts'
+import type { SearchInput } from './operations.ts'
 
 export interface SearchFilters {
   text: string
-  kind: 'file' | 'folder' | null
+  kind: keyof typeof kinds | null
   size: keyof typeof sizes | null
   time: keyof typeof times | null
   tag: string | null
   /** The folder to search in; null for all storages. */
   within: StorageLocation | null
 }
+
+/** What is found: a kind of entry, or files of a type. */
+const kinds = {
+  folder: { kinds: ['FOLDER'], types: null },
+  file: { kinds: ['FILE'], types: null },
+  image: { kinds: null, types: ['IMAGE'] },
+  video: { kinds: null, types: ['VIDEO'] },
+  audio: { kinds: null, types: ['AUDIO'] },
+  document: { kinds: null, types: ['DOCUMENT'] },
+  spreadsheet: { kinds: null, types: ['SPREADSHEET'] },
+  presentation: { kinds: null, types: ['PRESENTATION'] },
+  archive: { kinds: null, types: ['ARCHIVE'] },
+} satisfies Record<string, Pick<SearchInput, 'kinds' | 'types'>>
 
 const megabyte = 1_000_000
 /** Bytes. */
@@ -41,7 +55,7 @@ export function filtersOf(params: URLSearchParams): SearchFilters {
   const folder = params.get('folder') ?? '/'
   return {
     text: params.get('text') ?? '',
-    kind: oneOf(params.get('kind'), { file: null, folder: null }),
+    kind: oneOf(params.get('kind'), kinds),
     size: oneOf(params.get('size'), sizes),
     time: oneOf(params.get('time'), times),
     tag: params.get('tag'),
@@ -70,7 +84,8 @@ export function inputOf({ text, kind, size, time, tag, within }: SearchFilters, 
   const at = (days: number | null) => (days === null ? null : new Date(now - days * day).toISOString())
   return {
     text,
-    kinds: kind === null ? null : [kind === 'file' ? ('FILE' as const) : ('FOLDER' as const)],
+    kinds: kind && kinds[kind].kinds,
+    types: kind && kinds[kind].types,
     tag,
     within: within === null ? null : [{ ...within }],
     minSize: size && sizes[size].minSize,
