@@ -81,7 +81,7 @@ export const search: Part = {
   title: 'Search',
   about: `${texts.length} texts, each searched ${searchesOfText} times, one after the other: the milliseconds of 95 percent of the searches, with a session and
 with a key for a twentieth of the files, while the catalogue is filled and afterwards. Files on the disk are empty. ripgrep reads a list of all paths, plocate has
-a database of its own, and rclone lists the folder.`,
+a database of its own of that list, and rclone lists the folder where all files are on the disk.`,
   async measure({ rounds, say, files = maxOnDisk }) {
     await using installation = await install()
     const { folder, stowage, session } = installation
@@ -191,15 +191,13 @@ async function rivals(
   root: string | null,
   list: string,
 ): Promise<Record<string, (text: string) => Promise<unknown>>> {
-  const [rg, plocate, updatedb, rclone] = await Promise.all(
-    ['rg', 'plocate', 'updatedb.plocate', 'rclone'].map(findProgram),
-  )
+  const [rg, plocate, build, rclone] = await Promise.all(['rg', 'plocate', 'plocate-build', 'rclone'].map(findProgram))
   const quiet = (program: string, args: string[]) => run(program, args).catch(() => null)
   const found: Record<string, (text: string) => Promise<unknown>> = {}
   if (rg) found['ripgrep over a list of the paths'] = text => quiet(rg, ['-i', '-F', '-c', '-e', text, list])
-  if (plocate && updatedb && root !== null) {
+  if (plocate && build) {
     const database = join(folder, 'plocate.db')
-    await run(updatedb, ['-l', '0', '-U', root, '-o', database])
+    await run(build, ['-p', list, database])
     found.plocate = text => quiet(plocate, ['-i', '-d', database, '-l', '50', ...text.split(' ')])
   }
   if (rclone && root !== null) {

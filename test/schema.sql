@@ -174,6 +174,11 @@ CREATE UNIQUE INDEX catalogue_entries_pkey ON public.catalogue_entries USING btr
 CREATE TRIGGER catalogue_entries_added AFTER INSERT ON public.catalogue_entries REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_added_files()
 CREATE TRIGGER catalogue_entries_changed AFTER UPDATE ON public.catalogue_entries REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_changed_files()
 CREATE TRIGGER catalogue_entries_removed AFTER DELETE ON public.catalogue_entries REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_removed_files()
+catalogue_expected.due_at timestamp with time zone not null
+catalogue_expected.catalogue integer not null
+catalogue_expected.path text not null
+catalogue_expected: catalogue_expected_path_check CHECK ((octet_length(path) <= 2000))
+CREATE INDEX catalogue_expected_due ON public.catalogue_expected USING btree (due_at)
 catalogue_folders.files bigint not null
 catalogue_folders.bytes bigint not null
 catalogue_folders.catalogue integer not null

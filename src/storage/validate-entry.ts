@@ -54,15 +54,21 @@ export function checkEntry(entry: Entry, name: string): CheckedEntry {
     etag: isFile && typeof etag === 'string' && etagPattern.test(etag) ? etag : null,
     ...(isFile && typeof contentTag === 'string' && etagPattern.test(contentTag) && { contentTag }),
     mimeType: isFile && typeof mimeType === 'string' && mimePattern.test(mimeType) ? mimeType : null,
-    checksums: Object.fromEntries(
-      algorithms.flatMap(algorithm => {
-        const hex = entry.checksums?.[algorithm]
-        return isFile && typeof hex === 'string' && hexPattern.test(hex) ? [[algorithm, hex]] : []
-      }),
-    ),
+    checksums: isFile && entry.checksums ? checkedChecksums(entry.checksums) : noChecksums,
     fileId: typeof fileId === 'string' && fileId !== '' && fileId.length <= maxFileIdLength ? fileId : null,
     isExport: isFile && entry.isExport === true,
   }
+}
+
+const noChecksums: CheckedEntry['checksums'] = Object.freeze({})
+
+function checkedChecksums(checksums: NonNullable<Entry['checksums']>): CheckedEntry['checksums'] {
+  return Object.fromEntries(
+    algorithms.flatMap(algorithm => {
+      const hex = checksums[algorithm]
+      return typeof hex === 'string' && hexPattern.test(hex) ? [[algorithm, hex]] : []
+    }),
+  )
 }
 
 /** @throws BACK_END_FAULT */

@@ -1,8 +1,11 @@
 /** Fills catalogues from storages that had content before. */
+import { execFile } from 'node:child_process'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import t from 'tap'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { catalogued, catalogueWorld, converged, isComplete, treeOf } from './world.ts'
 
@@ -42,6 +45,23 @@ t.test('a catalogue gets everything that a storage contains', async t => {
   t.ok(known.includes('a/b/c/d/e/deep.txt 0'))
   await rm(Buffer.concat([Buffer.from(`${root}/`), Buffer.from([0x66, 0xff, 0xfe])]))
   t.same(known, await treeOf(root), 'and nothing else')
+})
+
+atNight(t, 'a folder of a million entries is listed whole', async t => {
+  t.setTimeout(900_000)
+  const root = join(app.folder, 'wide')
+  await mkdir(root)
+  const make = `seq -f 'file %.0f' 1000000 | xargs -d '\\n' touch`
+  await promisify(execFile)('sh', ['-c', make], { cwd: root })
+  const store = await disk('wide')
+  await until(() => isComplete(app, store.id), { within: 600_000, every: 500 })
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::integer as count from catalogue_entries e join catalogues c on c.id = e.catalogue
+    where c.provider_id = ${store.id}`.execute(app.db)
+  t.equal(rows[0]?.count, 1_000_000)
+  const query = '{ search(input: { text: "file 777777" }) { nodes { entry { path } } } }'
+  t.match((await app.ask(query, {}, token)).search.nodes, [{ entry: { path: '/file 777777' } }])
+  await app.ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: store.id }, token)
 })
 
 t.test('a comparison finds what was changed behind the back of the server', async t => {

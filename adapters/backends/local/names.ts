@@ -87,19 +87,18 @@ export function toEntry(name: string, stats: BigIntStats): Entry | undefined {
   const modifiedAt = new Date(Number(stats.mtimeMs))
   if (stats.isDirectory()) return { ...folderEntry(name, fileId), modifiedAt }
   if (!stats.isFile()) return undefined
-  const [size, etag, contentTag] = [Number(stats.size), etagOf(stats), contentTagOf(stats)]
-  return { name, kind: 'file', size, modifiedAt, etag, contentTag, mimeType: null, fileId }
+  return { name, kind: 'file', size: Number(stats.size), modifiedAt, ...tagsOf(stats), mimeType: null, fileId }
 }
 
 /**
- * Includes `ctimeNs`, which only the clock can set: `cp -p`, `rsync -t` and `touch -r` set an old `mtimeNs` on other bytes.
- * Therefore the etag also changes with a rename or a chmod.
+ * `etag` includes `ctimeNs`, which only the clock can set: `cp -p`, `rsync -t` and `touch -r` set an old `mtimeNs` on other bytes.
+ * Therefore it also changes with a rename or a chmod. The time in `contentTag` is rounded to milliseconds, because programs that restore
+ * the time of a file keep no smaller unit.
  */
-function etagOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
-  return [ino, size, mtimeNs, ctimeNs].map(part => part.toString(36)).join('-')
-}
-
-/** The time is rounded to milliseconds, because programs that restore the time of a file keep no smaller unit. */
-function contentTagOf({ ino, size, mtimeNs }: BigIntStats): string {
-  return [ino, size, (mtimeNs + 500_000n) / 1_000_000n].map(part => part.toString(36)).join('-')
+function tagsOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): { etag: string; contentTag: string } {
+  const file = `${ino.toString(36)}-${size.toString(36)}`
+  return {
+    etag: `${file}-${mtimeNs.toString(36)}-${ctimeNs.toString(36)}`,
+    contentTag: `${file}-${((mtimeNs + 500_000n) / 1_000_000n).toString(36)}`,
+  }
 }

@@ -968,6 +968,9 @@ export interface File {
 /** An order of files. */
 export type FileRank = 'LARGEST' | 'NEWEST' | 'OLDEST'
 
+/** What a file holds, as far as the extension of its name tells. */
+export type FileType = 'ARCHIVE' | 'AUDIO' | 'DOCUMENT' | 'IMAGE' | 'PRESENTATION' | 'SPREADSHEET' | 'VIDEO'
+
 /** A folder. */
 export interface Folder {
   __typename: 'Folder'
@@ -1905,6 +1908,8 @@ export interface SearchInput {
   tag?: string | null
   /** Words that the name or the text of the file contains, in any order, case and accents, of at most 200 characters; words in quotes are one phrase. A word of one or two letters is the beginning of a word of the name, except in scripts without spaces. */
   text: string
+  /** What the files hold, which excludes folders. Default: anything. */
+  types?: readonly (FileType)[] | null
   /** The folders to search in, with everything below them; at most 50. Default: everything that you can access. */
   within?: readonly (LocationInput)[] | null
 }

@@ -77,22 +77,19 @@ function codesOf(text: string): number[] {
   return codes
 }
 
-/** Returns whether a character begins a word, which depends on the one before it alone. */
-function beginsWord(before: number | undefined, code: number): boolean {
-  const own = classOf(code)
-  if (own === 'SPACE') return false
-  const previous = before === undefined ? 'SPACE' : classOf(before)
-  return previous === 'SPACE' || previous === 'OTHER' || own !== previous
+/** Returns whether a character begins a word, which depends on the one before it alone. @param before SPACE at the beginning */
+function beginsWord(before: CharacterClass, own: CharacterClass): boolean {
+  return own !== 'SPACE' && (before === 'SPACE' || before === 'OTHER' || own !== before)
 }
 
 /** Puts a mark before each character that begins a word. @param text a folded text */
 export function markWords(text: string): string {
   let marked = ''
-  let before: number | undefined
+  let before: CharacterClass = 'SPACE'
   for (const character of text) {
-    const code = character.codePointAt(0) ?? 0
-    marked += beginsWord(before, code) ? wordMark + character : character
-    before = code
+    const own = classOf(character.codePointAt(0) ?? 0)
+    marked += beginsWord(before, own) ? wordMark + character : character
+    before = own
   }
   return marked
 }
@@ -136,20 +133,21 @@ export function gramsOfName(name: string): number[] {
     start = add(start, code)
     found.add(end(start))
   }
-  let before: number | undefined
+  const [part, wordStart] = [begin(kinds.part), begin(kinds.wordStart)]
+  let before: CharacterClass = 'SPACE'
   for (let index = 0; index < codes.length; index++) {
-    const [code = 0, next, afterNext] = [codes[index], codes[index + 1], codes[index + 2]]
-    if (next !== undefined && afterNext !== undefined) {
-      found.add(end(add(add(add(begin(kinds.part), code), next), afterNext)))
-    }
-    const isWordStart = beginsWord(before, code)
-    before = code
-    if (isWordStart) {
-      const one = add(begin(kinds.wordStart), code)
+    const code = codes[index] ?? 0
+    const next = codes[index + 1]
+    const afterNext = codes[index + 2]
+    if (next !== undefined && afterNext !== undefined) found.add(end(add(add(add(part, code), next), afterNext)))
+    const own = classOf(code)
+    if (beginsWord(before, own)) {
+      const one = add(wordStart, code)
       found.add(end(one))
       if (next !== undefined) found.add(end(add(one, next)))
     }
-    if (classOf(code) !== 'UNSPACED') continue
+    before = own
+    if (own !== 'UNSPACED') continue
     const one = add(begin(kinds.unspaced), code)
     found.add(end(one))
     if (next !== undefined && classOf(next) === 'UNSPACED') found.add(end(add(one, next)))

@@ -3,6 +3,7 @@
  * transaction together with its position, so another server continues it after a kill.
  */
 import { createHash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { StoragePath } from '../../auth/path.ts'
 import {
   type Catalogue,
@@ -24,7 +25,7 @@ import {
   listFolders,
   putEntries,
 } from '../../db/catalogue/entries.ts'
-import { addOutside, type OutsideChange } from '../../db/catalogue/outside.ts'
+import { addOutside } from '../../db/catalogue/outside.ts'
 import type { Database } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import { allDone } from '../../lib/limiter.ts'
@@ -33,7 +34,7 @@ import { maxPageSize } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { compareNames } from '../files/list.ts'
 import { CursorCheck } from '../files/tree.ts'
-import { factsOf, fits, isGone, isHidden, isOther, isOwnFault, isSame, toEntry } from './entry.ts'
+import { differences, factsOf, fits, isGone, isHidden, isOwnFault, isSame, toEntry } from './entry.ts'
 import { FolderQueue } from './folder-queue.ts'
 
 /** Pages of one folder in one step. A larger folder takes several steps. */
@@ -53,7 +54,7 @@ interface Listed {
   folder: StoragePath
   /** Without those that the catalogue cannot hold. */
   entries: Map<StoragePath, CheckedEntry>
-  /** The rows of the entries if the walk is the first one. They are made while the folders before are stored. */
+  /** The rows of the entries if the walk is the first one. They are made while folders before are stored and others are listed. */
   rows: CatalogueEntry[]
   /** Null once the folder is listed to its end. */
   cursor: string | null
@@ -190,6 +191,7 @@ export class Walk {
   #listNext({ atOnce, isFast }: StepOptions, signal: AbortSignal): Listings {
     const folders: StoragePath[] = []
     const found: Listed[] = []
+    const converted: Promise<void>[] = []
     const ending = new AbortController()
     const either = AbortSignal.any([signal, ending.signal])
     const most = isFast ? foldersPerStep : atOnce
@@ -202,9 +204,13 @@ export class Walk {
         const listed = await this.#list(folder, null, new CursorCheck(), either)
         found.push(listed)
         entries += listed.entries.size
+        // The back end lists further folders meanwhile.
+        converted.push(nextTurn().then(() => this.#makeRows(listed)))
       }
     }
-    const listed = allDone(Array.from({ length: atOnce }, list)).then(() => found)
+    const listed = allDone(Array.from({ length: atOnce }, list))
+      .then(() => allDone(converted))
+      .then(() => found)
     // The next step waits for it, if there is one.
     listed.catch(() => {})
     return { folders, listed, end: () => ending.abort() }
@@ -212,6 +218,7 @@ export class Walk {
 
   async #stepOpen(open: OpenFolder, signal: AbortSignal) {
     const listed = await this.#list(open.folder, open.cursor, open.cursors, signal)
+    this.#makeRows(listed)
     for (const path of listed.entries.keys()) open.paths.add(hashOf(path))
     if (listed.cursor === null) {
       if (!this.#options.isFirst) await this.#removeUnlisted(open)
@@ -237,8 +244,7 @@ export class Walk {
         if (cursor === null) break
       }
       const isWhole = cursor === null && from === null
-      const rows = this.#options.isFirst ? this.#rowsOf(entries) : []
-      return { folder, entries, rows, cursor, cursors, isWhole, isGone: false, hasGaps, isQueued: false }
+      return { folder, entries, rows: [], cursor, cursors, isWhole, isGone: false, hasGaps, isQueued: false }
     } catch (error) {
       signal.throwIfAborted()
       // The root of a provider that is away, as a disk that is not mounted, is no reason to forget everything.
@@ -250,8 +256,9 @@ export class Walk {
     }
   }
 
-  #rowsOf(entries: ReadonlyMap<StoragePath, CheckedEntry>): CatalogueEntry[] {
-    return Array.from(entries, ([path, entry]) => toEntry(this.#context.catalogue, path, factsOf(entry)))
+  #makeRows(listed: Listed): void {
+    if (!this.#options.isFirst) return
+    listed.rows = Array.from(listed.entries, ([path, entry]) => toEntry(this.#context.catalogue, path, factsOf(entry)))
   }
 
   /** @param onFound called when the queue has the folders that were found, before these are stored */
@@ -358,19 +365,6 @@ export class Walk {
 
 function foldersOf(entries: ReadonlyMap<StoragePath, CheckedEntry>): StoragePath[] {
   return [...entries].flatMap(([path, { kind }]) => (kind === 'directory' ? path : []))
-}
-
-/** @param known the entries before @param changed what they are now */
-function differences(
-  known: ReadonlyMap<StoragePath, KnownEntry>,
-  removed: readonly Removed[],
-  changed: readonly CatalogueEntry[],
-): OutsideChange[] {
-  const others = changed.filter(entry => isOther(known.get(entry.path), entry))
-  return [
-    ...removed.map(({ path }): OutsideChange => ({ kind: 'REMOVED', path })),
-    ...others.map(({ path }): OutsideChange => ({ kind: 'WRITTEN', path })),
-  ]
 }
 
 /** Removes entries with everything below them. */
