@@ -109,10 +109,10 @@ export async function signIn(app: TestApp, email: string): Promise<string> {
 let looks = 0
 
 /**
- * Checks the accessibility of a page. axe takes most of the time of these tests, so `npm test` runs it on every eighth page.
+ * Checks the accessibility of a page. axe takes most of the time of these tests, so `npm test` runs it on every sixteenth page.
  */
 export async function isAccessible(t: Test, page: Page, what: string): Promise<void> {
-  if (extent({ gate: looks++ % 8 === 0, nightly: true })) t.same(await axeViolations(page), [], `axe: ${what}`)
+  if (extent({ gate: looks++ % 16 === 0, nightly: true })) t.same(await axeViolations(page), [], `axe: ${what}`)
 }
 
 /** Returns the accessibility violations that axe finds, one line for each element. */

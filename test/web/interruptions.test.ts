@@ -217,7 +217,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('a storage whose folder is gone says so, and what administrators and members can do', async t => {
+  atNight(t, 'a storage whose folder is gone says so, and what administrators and members can do', async t => {
     const to = await store('disk', { 'a.txt': 'a' })
     const root = dirname(to.at('a.txt'))
     const invite = 'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite } }'

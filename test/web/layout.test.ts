@@ -1,7 +1,7 @@
 /** The controls that can be reached in windows of different sizes. */
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import t from 'tap'
-import { inTurn } from '../support/extent.ts'
+import { atNight, inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { button, chooseView, dialog, names, pick, row, startFiles, startFolder } from './files.ts'
 
@@ -71,7 +71,7 @@ if (files) {
   }
 
   for (const name of inTurn(['zoomed', 'phone held sideways'] as const)) {
-    t.test(`the page scrolls in a low window: ${name}`, async t => {
+    atNight(t, `the page scrolls in a low window: ${name}`, async t => {
       const page = await open(t, windows[name])
       await page.goto(address)
       await row(page, 'file 000.txt').waitFor()
@@ -94,7 +94,7 @@ if (files) {
   }
 
   for (const name of inTurn(['desktop', 'phone', 'zoomed'] as const)) {
-    t.test(`a message covers no panel: ${name}`, async t => {
+    atNight(t, `a message covers no panel: ${name}`, async t => {
       const { page: address } = await store(`disk of the ${name}`, { 'a/b.txt': 'x', 'c.txt': 'x' })
       const page = await open(t, windows[name])
       await page.goto(address)

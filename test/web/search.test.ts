@@ -229,7 +229,7 @@ if (files) {
     t.equal(await field(page).inputValue(), 'notes')
   })
 
-  t.test('the words around a hit in the text of a file are shown', async t => {
+  atNight(t, 'the words around a hit in the text of a file are shown', async t => {
     const letters = await store('Letters', { 'letter.txt': 'Dear Ada, the umbrella is in the hall.' })
     const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }'
     await app.ask(update, { input: { id: letters.id, catalogueMode: 'CONTENT' } }, owner.token)

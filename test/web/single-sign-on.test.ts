@@ -1,7 +1,7 @@
 /** Tests the sign-in page and the profile with an OpenID Connect issuer. */
 import t from 'tap'
 import { startIssuer } from '../servers/oidc.ts'
-import { inTurn } from '../support/extent.ts'
+import { atNight, inTurn } from '../support/extent.ts'
 import { button, dialog, isGood, signOut, startFiles } from './files.ts'
 
 const wide = { width: 1280, height: 800 }
@@ -65,7 +65,7 @@ if (files) {
     }
   })
 
-  t.test('an administrator invites a member, who links an account and signs in with it', async t => {
+  atNight(t, 'an administrator invites a member, who links an account and signs in with it', async t => {
     const invited = await app.register('invited@example.org')
     for (const viewport of inTurn([wide, phone])) {
       issuer.person = { id: `invited ${viewport.width}`, claims: { email: `other-${viewport.width}@id.example.org` } }

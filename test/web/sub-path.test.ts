@@ -28,7 +28,7 @@ const variants: [string, (url: string) => string][] = [
   ['removes the path', url => `${url}/`],
   ['keeps the path', url => url],
 ]
-for (const [what, proxyPass] of variants) {
+for (const [what, proxyPass] of inTurn(variants)) {
   t.test(`clients work behind a proxy that ${what}`, async t => {
     const { app, publicUrl } = await setUp(t, proxyPass)
     const api = client(publicUrl)
