@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
-import { type HttpResponse, RequestFailure } from '../../bases/cloud/client.ts'
+import { bodyOfLength, type HttpResponse, RequestFailure } from '../../bases/cloud/client.ts'
 import type { ReadOptions } from '../../bases/cloud/provider.ts'
 import { changed, positionsOf, rangeHeader } from '../../bases/errors.ts'
-import { type ByteRange, nameOf, type ReadResult, StorageError, type StoragePath } from '../../contract.ts'
+import { type ByteRange, nameOf, type ReadResult, type StoragePath } from '../../contract.ts'
 import type { FileMetadata } from './api.ts'
 import { toEntry } from './entry.ts'
 import { isRefusedFor } from './errors.ts'
@@ -39,19 +39,16 @@ export async function readRevision(
 
 /** @throws PRECONDITION_FAILED; UNAVAILABLE for another part than the requested one */
 function bodyOf(
-  { result, headers, body = Readable.from([]) }: HttpResponse & { result: FileMetadata },
+  response: HttpResponse & { result: FileMetadata },
   { range, ifMatch }: Pick<ReadOptions, 'range' | 'ifMatch'>,
 ): Readable {
+  const { result, body } = response
   try {
     if (ifMatch !== undefined && ifMatch !== result.rev) throw changed()
     const { start, end } = positionsOf(result.size, range)
-    const length = headers.get('content-length')
-    if (length !== null && Number(length) !== end - start) {
-      throw new StorageError('UNAVAILABLE', 'Dropbox sent another part of the file than requested: try again.')
-    }
-    return body
+    return bodyOfLength(response, end - start, 'Dropbox')
   } catch (error) {
-    body.destroy()
+    body?.destroy()
     throw error
   }
 }

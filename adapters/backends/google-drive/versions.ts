@@ -2,8 +2,8 @@
  * The revisions that Google Drive keeps of files with content: for 30 days, and at most 100 of a file. Documents have none that can be
  * downloaded. https://developers.google.com/workspace/drive/api/reference/rest/v3/revisions
  */
-import { Readable } from 'node:stream'
 import type { drive_v3 } from '@googleapis/drive'
+import { bodyOfLength } from '../../bases/cloud/client.ts'
 import { hasCode, noVersion, positionsOf, rangeHeader } from '../../bases/errors.ts'
 import {
   type ByteRange,
@@ -12,7 +12,6 @@ import {
   type NativeVersion,
   type NativeVersions,
   nameOf,
-  StorageError,
   type StoragePath,
   segmentsOf,
 } from '../../contract.ts'
@@ -94,17 +93,8 @@ export function fileVersions({ files, ids }: Tree): NativeVersions {
       const entry = entryOf(path, revision)
       const { start, end } = positionsOf(entry.size ?? 0, range)
       const headers = range ? { range: rangeHeader(range) } : {}
-      const { body = Readable.from([]), headers: received } = await send({
-        url,
-        query: { alt: 'media' },
-        headers,
-        stream: true,
-        signal,
-      })
-      const length = received.get('content-length')
-      if (length === null || Number(length) === end - start) return { body, entry }
-      body.destroy()
-      throw new StorageError('UNAVAILABLE', 'Google Drive sent another part of the file than requested: try again.')
+      const response = await send({ url, query: { alt: 'media' }, headers, stream: true, signal })
+      return { body: bodyOfLength(response, end - start, 'Google Drive'), entry }
     },
 
     async remove(path, id, { signal }) {

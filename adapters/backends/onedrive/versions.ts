@@ -3,6 +3,7 @@
  * themselves. https://learn.microsoft.com/graph/api/driveitem-list-versions
  */
 import { Readable } from 'node:stream'
+import { bodyOfLength } from '../../bases/cloud/client.ts'
 import { notFound, noVersion, positionsOf } from '../../bases/errors.ts'
 import {
   type Call,
@@ -10,7 +11,6 @@ import {
   type NativeVersion,
   type NativeVersions,
   nameOf,
-  StorageError,
   type StoragePath,
 } from '../../contract.ts'
 import { isFolder, toEntry } from './entry.ts'
@@ -80,15 +80,12 @@ export function fileVersions(items: DriveItems): NativeVersions {
       const { start, end } = positionsOf(entry.size ?? 0, range)
       if (end === start) return { body: Readable.from([], { objectMode: false }), entry }
       const headers = range ? { range: `bytes=${start}-${end - 1}` } : {}
-      const { body = Readable.from([]), headers: received } = await items.http
+      const response = await items.http
         .request({ url: `${address}/content`, headers, stream: true, signal })
         .catch(error => {
           throw isRefused(error, 404) ? noVersion() : error
         })
-      const length = received.get('content-length')
-      if (length === null || Number(length) === end - start) return { body, entry }
-      body.destroy()
-      throw new StorageError('UNAVAILABLE', 'OneDrive sent another part of the file than requested: try again.')
+      return { body: bodyOfLength(response, end - start, 'OneDrive'), entry }
     },
 
     async restore(path, id, { signal }: Call) {

@@ -41,6 +41,18 @@ export interface HttpResponse {
   body: Readable | undefined
 }
 
+/** Returns the body of a read that has the length which was requested, and destroys any other one. @throws UNAVAILABLE */
+export function bodyOfLength(
+  { headers, body = Readable.from([]) }: Pick<HttpResponse, 'headers' | 'body'>,
+  bytes: number,
+  vendor: string,
+): Readable {
+  const length = headers.get('content-length')
+  if (length === null || Number(length) === bytes) return body
+  body.destroy()
+  throw new StorageError('UNAVAILABLE', `${vendor} sent another part of the file than requested: try again.`)
+}
+
 /** A request that failed for good. It carries details of the response that a StorageError cannot. */
 export class RequestFailure extends Error {
   readonly failure: Failure
