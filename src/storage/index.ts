@@ -30,6 +30,8 @@ export interface TryOutOptions {
   encryption: Encryption | null
   /** Whether the provider is new, so that the encryption must decrypt what is there. */
   isNew?: boolean
+  /** The access token to use instead of the stored tokens of the provider. */
+  accessToken?: string
 }
 
 export interface Storage {
@@ -216,11 +218,11 @@ export function createStorage(options: StorageOptions): Storage {
       trashTraits((await cache.get(record)).provider, { own: record.trashDays, usual: trashDays }),
     versionTraits: async record => versions.traitsOf((await cache.get(record)).provider, record),
     ask: (signal, call) => opener.ask(signal, call),
-    async tryOut(adapter, settings, use, { record = null, encryption, isNew }) {
+    async tryOut(adapter, settings, use, { record = null, encryption, isNew, accessToken }) {
       const inConfig = Object.values(adapter.rules.split(settings).secret)
-      using _redaction = redaction.hold(...inConfig, ...secretsOf(encryption))
+      using _redaction = redaction.hold(...inConfig, ...secretsOf(encryption), ...(accessToken ? [accessToken] : []))
       try {
-        const { provider, close } = await opener.open(adapter, settings, { record, encryption, isNew })
+        const { provider, close } = await opener.open(adapter, settings, { record, encryption, isNew, accessToken })
         try {
           return await use(provider)
         } finally {

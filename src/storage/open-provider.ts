@@ -26,6 +26,7 @@ export interface ProviderOpener {
    * @param options.record null for a provider that is not stored yet, so has no tokens
    * @param options.encryption null if nothing is encrypted
    * @param options.isNew the encryption must decrypt what is there
+   * @param options.accessToken replaces the stored tokens of the record
    * @param options.follow receives the provider of the adapter, and returns it with its calls followed
    */
   open(
@@ -35,6 +36,7 @@ export interface ProviderOpener {
       record: ProviderRecord | null
       encryption: Encryption | null
       isNew?: boolean | undefined
+      accessToken?: string | undefined
       follow?: (provider: StorageProvider) => StorageProvider
     },
   ): Promise<OpenedProvider>
@@ -68,7 +70,11 @@ export function createProviderOpener(options: {
   function hostFor(
     { definition }: Adapter,
     config: Config,
-    { record, signal }: { record: ProviderRecord | null; signal: AbortSignal },
+    {
+      record,
+      accessToken: given,
+      signal,
+    }: { record: ProviderRecord | null; accessToken: string | undefined; signal: AbortSignal },
   ): Host {
     const { oauth, type } = definition
     return {
@@ -77,6 +83,10 @@ export function createProviderOpener(options: {
       exclusively,
       pool: createPool,
       async accessToken(options) {
+        if (given !== undefined) {
+          if (options?.rejected !== given) return given
+          throw new StorageError('NEEDS_RECONNECT', 'The storage refuses the consent that somebody has just given.')
+        }
         if (!oauth || !record) throw new StorageError('NEEDS_RECONNECT', 'Nobody has authorized this provider.')
         try {
           return await tokens.accessToken(record, token => oauth.refresh(config, token, network), options)
@@ -120,9 +130,9 @@ export function createProviderOpener(options: {
   return {
     ask,
     exclusively,
-    async open(adapter, config, { record, encryption, isNew = false, follow = provider => provider }) {
+    async open(adapter, config, { record, encryption, isNew = false, accessToken, follow = provider => provider }) {
       const ending = new AbortController()
-      const host = hostFor(adapter, config, { record, signal: ending.signal })
+      const host = hostFor(adapter, config, { record, accessToken, signal: ending.signal })
       const open = async () => checkProvider(await adapter.definition.open(config, host))
       try {
         const backEnd = follow(await ask(null, open, late => late.close?.()))

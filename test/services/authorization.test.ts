@@ -261,6 +261,29 @@ t.test('a provider can be renamed or disconnected during its consent', async t =
   t.match(late.text, /changed meanwhile/)
 })
 
+t.test('a consent that leads to the folder of another storage, or to files in clear text, is refused', async t => {
+  const { fake, app, owner, connectDrive } = await start(t)
+  const { clientId, clientSecret } = fake.oauth
+  t.equal((await consent((await connectDrive()).authorizationUrl)).status, 200)
+  const encryptIn = async (rootFolderId: string) => {
+    const config = { clientId, clientSecret, rootFolderId }
+    const input = { type: 'google-drive', name: 'Vault', config, encryption: { password: 'correct horse' } }
+    const { authorizationUrl, provider } = (await app.ask(connect, { input }, owner.token)).connectProvider
+    const { status: answer, text } = await consent(authorizationUrl)
+    return { answer, text, ...(await app.ask(status, { id: provider.id }, owner.token)).provider }
+  }
+  t.match(await encryptIn(fake.rootId), {
+    answer: 400,
+    text: /an encrypted storage needs a folder of its own/,
+    status: 'NEEDS_AUTHORIZATION',
+  })
+  const [empty, used] = [fake.addFolder(fake.rootId, 'empty').id, fake.addFolder(fake.rootId, 'used').id]
+  fake.addFile(used, 'letter.txt', 'clear text')
+  t.match(await encryptIn(used), { answer: 400, text: /does not decrypt what is in it/, status: 'NEEDS_AUTHORIZATION' })
+  t.match(await encryptIn(empty), { answer: 200, status: 'CONNECTED' })
+  t.match(await encryptIn(empty).catch(String), /needs a folder of its own/, 'at once, for the same configuration')
+})
+
 t.test('a vendor that does not respond occupies no connection to the database', async t => {
   const { fake, app, owner, connectDrive } = await start(t)
   const ids: string[] = []

@@ -57,7 +57,18 @@ async function rcloneFor(root: string, { names, encoding, encryptFolderNames }: 
   return (...given: string[]) => run('rclone', given, { env, maxBuffer: 64 * kib * kib })
 }
 
-const borders = [0, 1, 64 * kib - 1, 64 * kib, 64 * kib + 1, 128 * kib, 192 * kib + 16, 1024 * kib + 17]
+const borders = [
+  0,
+  1,
+  64 * kib - 1,
+  64 * kib,
+  64 * kib + 1,
+  128 * kib - 1,
+  128 * kib,
+  128 * kib + 1,
+  192 * kib + 16,
+  1024 * kib + 17,
+]
 const random = Array.from({ length: 20 }, () => randomBytes(3).readUIntBE(0, 3) % (3 * 1024 * kib))
 const sizes = extent({ gate: borders, nightly: [...borders, ...random] })
 const names = ['plain.txt', 'ünï 日本語', 'a-v2001-02-03-040506-123.txt', '.hidden', 'x'.repeat(120)]
@@ -152,6 +163,9 @@ t.test('nothing else is connected where an encrypted storage is', async t => {
   const move = (id: string, folder: string) =>
     app.graphql(update, { input: { id, config: { root: join(app.folder, folder) } } }, token)
   t.match((await move(plain.id, 'own')).errors, refusal)
+  await mkdir(join(app.folder, 'used'))
+  await writeFile(join(app.folder, 'used/letter'), 'clear text')
+  t.match((await move(provider.id, 'used')).errors, [{ message: /does not decrypt what is in it/ }])
   t.match((await move(provider.id, 'plain/inside')).errors, refusal)
   const input = { password, names: 'OFF' }
   const both = await Promise.all(['race', 'race/below'].map(folder => connect(input, folder)))

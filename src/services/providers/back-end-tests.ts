@@ -11,15 +11,15 @@ import type { Adapter } from '../../storage/registry.ts'
 import { checkPage } from '../../storage/validate-entry.ts'
 import { isCompared, rootIdOf } from './roots.ts'
 
-export function createBackEndTests({
-  db,
-  storage,
-  adapterOf,
-}: {
-  db: Database
-  storage: Storage
-  adapterOf: (type: string) => Adapter
-}) {
+/** @throws INVALID_INPUT */
+export function requireAdapter({ adapters }: Pick<Storage, 'adapters'>, type: string): Adapter {
+  const adapter = adapters.find(type)
+  if (adapter) return adapter
+  const known = adapters.list().map(({ definition }) => definition.type)
+  throw new AppError('INVALID_INPUT', `There is no provider type "${type}"; this server has ${known.join(', ')}.`)
+}
+
+export function createBackEndTests({ db, storage }: { db: Database; storage: Storage }) {
   /** Checks a back end by listing its root. */
   async function testRoot(provider: StorageProvider): Promise<void> {
     const asked = { cursor: null, limit: 1 }
@@ -32,7 +32,7 @@ export function createBackEndTests({
    */
   async function reopen(record: ProviderRecord): Promise<void> {
     const options = { record, encryption: storage.encryption(record) }
-    await storage.tryOut(adapterOf(record.type), storage.config(record), testRoot, options)
+    await storage.tryOut(requireAdapter(storage, record.type), storage.config(record), testRoot, options)
     await storage
       .provider(record)
       .then(testRoot)

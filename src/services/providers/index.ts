@@ -38,7 +38,7 @@ import { cut } from '../audit/event.ts'
 import type { Audit } from '../audit/index.ts'
 import { parseName } from '../input.ts'
 import type { ResumableUploads } from '../uploads/index.ts'
-import { createBackEndTests } from './back-end-tests.ts'
+import { createBackEndTests, requireAdapter } from './back-end-tests.ts'
 import { type EncryptionInput, parseEncryption, settingsOf } from './encryption.ts'
 import { requireFreeRoot, requireStillFreeRoot } from './roots.ts'
 import {
@@ -73,14 +73,9 @@ export function createProviders(options: {
 }) {
   const { db, secrets, storage, audit, uploads, onConnected } = options
   const idOfSlug = batchedSlugs(db)
-  const tests = createBackEndTests({ db, storage, adapterOf })
+  const tests = createBackEndTests({ db, storage })
 
-  function adapterOf(type: string): Adapter {
-    const adapter = storage.adapters.find(type)
-    if (adapter) return adapter
-    const known = storage.adapters.list().map(({ definition }) => definition.type)
-    throw new AppError('INVALID_INPUT', `There is no provider type "${type}"; this server has ${known.join(', ')}.`)
-  }
+  const adapterOf = (type: string) => requireAdapter(storage, type)
 
   function sealEncryption(id: string, encryption: Encryption) {
     const { password, salt } = encryption
@@ -301,7 +296,12 @@ export function createProviders(options: {
         const awaitsConsent =
           needsAuthorization(adapter.definition.oauth, config) && (isMoved || record.status !== 'CONNECTED')
         // Only a test shows whether the consent covers the new configuration.
-        const options = { record: isMoved ? undefined : record, encryption: storage.encryption(record) }
+        const isElsewhere = !isDeepStrictEqual(adapter.rules.split(stored).open, adapter.rules.split(config).open)
+        const options = {
+          record: isMoved ? undefined : record,
+          encryption: storage.encryption(record),
+          isNew: isElsewhere,
+        }
         const rootId = awaitsConsent
           ? await tests.checkConfig(adapter, config).then(() => record.rootId)
           : await tests.tryOut(adapter, config, options)

@@ -24,6 +24,8 @@ import type { Storage } from '../../storage/index.ts'
 import { checkTokens, needsAuthorization, withVendorTimeout } from '../../storage/tokens.ts'
 import type { Audit } from '../audit/index.ts'
 import type { Credentials } from '../people/credentials.ts'
+import { createBackEndTests, requireAdapter } from './back-end-tests.ts'
+import { isCompared, requireFreeRoot, requireStillFreeRoot } from './roots.ts'
 
 /** The parameters of the vendor's redirect (RFC 6749, section 4.1.2); null if absent. */
 export interface Callback {
@@ -68,6 +70,7 @@ export function createAuthorization(options: {
   audit: Audit
 }) {
   const { db, secrets, storage, credentials, audit } = options
+  const tests = createBackEndTests({ db, storage })
 
   function flowOf(record: ProviderRecord): { flow: OAuthFlow<Config>; config: Config } {
     const flow = storage.adapters.find(record.type)?.definition.oauth
@@ -126,6 +129,21 @@ export function createAuthorization(options: {
     return { record, viewer: granted.viewer }
   }
 
+  /** Returns the root that the consent opens, which nobody could look at before. @throws INVALID_CONFIG, UNAVAILABLE and others */
+  async function rootWith(accessToken: string, record: ProviderRecord) {
+    const isEncrypted = record.encryption !== null
+    const own = { ...record, rootId: undefined, isEncrypted }
+    if (!(await isCompared(db, record.type, isEncrypted))) return own
+    const isNew = record.status === 'NEEDS_AUTHORIZATION'
+    const options = { record, encryption: storage.encryption(record), isNew, accessToken }
+    const opened = {
+      ...own,
+      rootId: await tests.tryOut(requireAdapter(storage, record.type), storage.config(record), options),
+    }
+    await requireFreeRoot(db, opened, storage)
+    return opened
+  }
+
   return {
     /**
      * Returns the URL of the page on this server where a person starts the consent. `baseUrl` is the public URL.
@@ -159,7 +177,8 @@ export function createAuthorization(options: {
     /**
      * Completes a consent. Its credential must still be valid and manage the provider. Each state works once, in one browser.
      * @param browserKey null if the browser sent none
-     * @throws INVALID_STATE, AUTHORIZATION_REFUSED, KEY_REVOKED, SESSION_ENDED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND, UNAVAILABLE, ...
+     * @throws INVALID_STATE, AUTHORIZATION_REFUSED, INVALID_CONFIG, KEY_REVOKED, SESSION_ENDED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED, NOT_FOUND,
+     * UNAVAILABLE, ...
      */
     async complete(
       { code, state, error }: Callback,
@@ -188,13 +207,19 @@ export function createAuthorization(options: {
             throw fromAdapter(cause)
           },
         )
+        const root = await rootWith(tokens.accessToken, record)
         // The vendor may have been slow, so check the credential again.
         await credentials
           .recall({ ...by, origin })
           .then(viewer => authorize(viewer, needs.manageProvider, { id: taken.providerId }))
         return recording.commit(async trx => {
+          await requireStillFreeRoot(trx, root)
           // This increases the version, so that back ends opened with an earlier consent are not reused.
-          const connected = await updateProvider(trx, record, { status: 'CONNECTED', statusReason: null })
+          const connected = await updateProvider(trx, record, {
+            status: 'CONNECTED',
+            statusReason: null,
+            ...(root.rootId !== undefined && { rootId: root.rootId }),
+          })
           if (!connected) throw changedMeanwhile()
           await storage.tokens.put(trx, record.id, tokens)
           return connected

@@ -68,6 +68,8 @@ export async function requireStillFreeRoot(change: Change, own: NewRoot): Promis
 }
 
 async function openedRoot(other: ProviderRecord, own: NewRoot, storage: Storage): Promise<string | null> {
+  // Its root is compared when somebody gives consent.
+  if (other.status === 'NEEDS_AUTHORIZATION') return null
   try {
     return await rootIdOf(await storage.provider(other), storage)
   } catch (cause) {

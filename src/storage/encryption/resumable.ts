@@ -14,7 +14,7 @@ import { otherOffset, uploadNotFound } from './errors.ts'
 
 /** Parts of the back end for each append: more than one, because a back end may cut the last bytes of a file into two parts. */
 const partsPerAppend = 1.01
-/** Bytes. The largest `partMultiple` of a back end for which the state holds the bytes between two appends: that of OneDrive. */
+/** Bytes. The largest `partMultiple` of a back end for which the state holds the bytes between two appends. Google Drive has 256 KiB. */
 const maxMultiple = 320 * 1024
 /** Bytes of a state without its `tail`: those of the state of the back end, and of a path of which JSON may escape each byte. */
 const usualStateBytes = 64 * 1024
