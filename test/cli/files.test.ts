@@ -310,9 +310,19 @@ atNight(t, 'storages are found by name and ID, and an unclear name fails', async
   t.match(await run(['cp', 'f.txt', 'g.txt']), { status: 2, stderr: /Both paths are local/ })
   await output('cp', 'Disk:/', '-r', './a:c')
   t.ok((await stat(join(home, 'a:c'))).isDirectory())
+  const connect = 'mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { provider { id } } }'
+  const vault = { type: 'local', name: 'Vault', config: await folder('v'), encryption: { password: 'correct horse' } }
+  await app.ask(connect, { input: vault }, token)
   const { lines } = await json('ls')
   t.same(
-    lines.map(({ kind, name, type, status }) => [kind, name, type, status]),
-    ['Disk', 'Team disk', 'a:b', 'x/y', 'Twin', 'Twin'].map(name => ['storage', name, 'local', 'CONNECTED']),
+    lines.map(({ kind, name, type, status, isEncrypted }) => [kind, name, type, status, isEncrypted]),
+    ['Disk', 'Team disk', 'a:b', 'x/y', 'Twin', 'Twin', 'Vault'].map(name => [
+      'storage',
+      name,
+      'local',
+      'CONNECTED',
+      name === 'Vault',
+    ]),
   )
+  t.match(await output('ls', '--long'), /CONNECTED +encrypted +Vault:/)
 })

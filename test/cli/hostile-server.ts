@@ -40,7 +40,9 @@ export async function hostileServer(
     }
     if (answer) return reply(answer)
     if (query.includes('providers')) {
-      return reply({ providers: [{ id: 'p1', name: storage, status: 'CONNECTED', type: { type: 'local' } }] })
+      return reply({
+        providers: [{ id: 'p1', name: storage, status: 'CONNECTED', type: { type: 'local' }, encryption: null }],
+      })
     }
     if (query.includes('query Entry')) {
       return reply({ entry: { __typename: 'Folder', name: 'top', path: '/top', modifiedAt: null } })

@@ -46,7 +46,7 @@ for (const { label, version, connect } of clients) {
 
     t.match(await call('list_providers', {}), {
       notice: /untrusted/,
-      providers: [{ id: providerId, name: 'memory', type: 'memory', topFolders: ['/'] }],
+      providers: [{ id: providerId, name: 'memory', type: 'memory', isEncrypted: false, topFolders: ['/'] }],
     })
     t.same(await call('create_folder', at('/team/reports')), { path: '/team/reports' })
     const written = await call('write_file', { ...at('/team/reports/a.txt'), content: 'Grüße 👋' })

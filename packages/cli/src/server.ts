@@ -10,6 +10,8 @@ export interface Storage {
   name: string
   status: string
   type: { type: string }
+  /** Null if it is not encrypted. */
+  encryption: { names: string } | null
 }
 
 /** A path of a storage that exists; the path itself may be free. */
@@ -36,7 +38,7 @@ export interface RemoteEntry {
   hold: { path: string; until: string | null; reason: string } | null
 }
 
-const storagesQuery = '{ providers { id name status type { type } } }'
+const storagesQuery = '{ providers { id name status type { type } encryption { names } } }'
 
 const entryQuery = `query Entry($providerId: ID!, $path: String!) {
   entry(providerId: $providerId, path: $path) {

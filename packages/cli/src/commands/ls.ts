@@ -13,10 +13,10 @@ export const ls = command({
   operands: '[path]',
   help: 'List a folder of a storage, or the storages if there is no path.',
   options: {
-    long: { short: 'l', help: 'Print sizes and times, too; for storages their type, status and ID.' },
+    long: { short: 'l', help: 'Print sizes and times, too; for storages their type, status, encryption and ID.' },
     recursive: { short: 'r', help: 'List everything below the folder, in no particular order.' },
   },
-  json: { storage: ['kind', 'id', 'name', 'type', 'status'], entry: entryFields },
+  json: { storage: ['kind', 'id', 'name', 'type', 'status', 'isEncrypted'], entry: entryFields },
   async run({ output, connect, signal }, { operands: [text], options }) {
     const server = await connect()
     if (text === undefined) return listStorages(server, output, options.long)
@@ -62,8 +62,10 @@ function relative(folder: string, path: string): string {
 }
 
 async function listStorages(server: Server, output: Output, isLong: boolean): Promise<void> {
-  for (const { id, name, status, type } of await server.storages()) {
-    const text = isLong ? `${id}  ${type.type.padEnd(12)}  ${status.padEnd(19)}  ${name}:` : `${name}:`
-    await output.result({ kind: 'storage', id, name, type: type.type, status }, text)
+  for (const { id, name, status, type, encryption } of await server.storages()) {
+    const isEncrypted = encryption !== null
+    const facts = [id, type.type.padEnd(12), status.padEnd(19), (isEncrypted ? 'encrypted' : '-').padEnd(9)]
+    const text = isLong ? [...facts, `${name}:`].join('  ') : `${name}:`
+    await output.result({ kind: 'storage', id, name, type: type.type, status, isEncrypted }, text)
   }
 }

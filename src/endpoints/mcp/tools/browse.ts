@@ -10,21 +10,29 @@ const maxEntries = 200
 export const listProviders = defineTool({
   name: 'list_providers',
   title: 'List providers',
-  description: 'Lists the storages that this key may use, each with the topmost folders that it may use there.',
+  description:
+    'Lists the storages that this key may use, each with the topmost folders that it may use there, and whether its back end sees only encrypted files.',
   annotations: hints.reads,
   needs: [],
   showsData: true,
   input: z.strictObject({}),
   output: z.object({
     providers: z.array(
-      z.object({ id: z.string(), name: z.string(), type: z.string(), topFolders: z.array(z.string()) }),
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        type: z.string(),
+        isEncrypted: z.boolean(),
+        topFolders: z.array(z.string()),
+      }),
     ),
   }),
   async run(_input, { services, viewer }) {
     const records = await services.providers.list(viewer)
     return {
-      providers: records.map(({ id, name, type }) => {
-        return { id, name, type, topFolders: services.files.tops(viewer, id).map(top => formatPath(top.path)) }
+      providers: records.map(({ id, name, type, encryption }) => {
+        const topFolders = services.files.tops(viewer, id).map(top => formatPath(top.path))
+        return { id, name, type, isEncrypted: encryption !== null, topFolders }
       }),
     }
   },
