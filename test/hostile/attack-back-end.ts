@@ -19,10 +19,10 @@ interface Options {
 }
 
 /**
- * The back ends that share the values in `npm test`, one for each way to store names: each tries every twelfth. The
+ * The back ends that share the values in `npm test`, one for each way to store names: each tries every fourteenth. The
  * memory back end tries every fourth. The others are in `test/nightly/hostile/`.
  */
-const sharing = ['local disk', 'S3', 'SFTP', 'WebDAV', 'a Windows share', 'Google Drive']
+const sharing = ['local disk', 'S3', 'SFTP', 'WebDAV', 'a Windows share', 'Google Drive', 'an encrypted storage']
 
 function sampleOf(title: string): Sample {
   const turn = sharing.indexOf(title)

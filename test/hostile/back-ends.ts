@@ -40,6 +40,8 @@ export interface BackEnd {
   type: string
   /** True where names are not case-sensitive. */
   foldsCase?: boolean
+  /** How the provider encrypts. Default: not at all. */
+  encryption?: object
   /** The adapters of the server. @param folder an empty folder on disk */
   adapters(folder: string): readonly AdapterDefinition[]
   /** @param below a path below the provider's root, for a provider whose root is there: some back ends make that folder */

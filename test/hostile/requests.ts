@@ -51,7 +51,9 @@ export async function attack(t: Test, backEnd: BackEnd): Promise<Attack> {
   const { token } = await app.register('owner@example.org')
   const config = await backEnd.config(app.folder)
   await seed(backEnd)
-  const providerId = await app.connectProvider(token, backEnd.type, config)
+  const connect = 'mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { provider { id } } }'
+  const input = { type: backEnd.type, name: backEnd.type, config, encryption: backEnd.encryption ?? null }
+  const providerId: string = (await app.ask(connect, { input }, token)).connectProvider.provider.id
   // The id is also the name of the bucket.
   const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { slug } }'
   await app.ask(update, { input: { id: providerId, slug: providerId } }, token)
