@@ -6,6 +6,7 @@ import { attacked } from './attacks/part.ts'
 import { catalogueChanges } from './catalogue-changes.ts'
 import { consoleUploads } from './console-uploads.ts'
 import { contentHashes } from './content-hashes.ts'
+import { encryption } from './encryption.ts'
 import { folders } from './folders.ts'
 import { jobMemory } from './job-memory.ts'
 import { memory } from './memory.ts'
@@ -43,6 +44,7 @@ const parts: Readonly<Record<string, Part>> = {
   's3-small-files': s3SmallFiles,
   webdav,
   sftp,
+  encryption,
   'remote-storages': remoteStorages,
   's3-endpoint': s3Endpoint,
   thumbnails,

@@ -106,11 +106,15 @@ export async function startStowage(folder: string, settings: Readonly<Record<str
   return startPeer(process.execPath, [script('../dist/src/main.js')], { port, path: '/readyz', environment })
 }
 
-/** Starts rclone, which serves the folder and accepts PUT. */
-export async function startRclone(program: string, folder: string): Promise<Peer> {
+/** Starts rclone, which serves the folder and accepts PUT. @param folder may be that of a remote which `environment` describes */
+export async function startRclone(
+  program: string,
+  folder: string,
+  environment: Record<string, string> = {},
+): Promise<Peer> {
   const port = await freePort()
   const args = ['serve', 'webdav', folder, '--addr', `127.0.0.1:${port}`, '--config', '', '--log-level', 'ERROR']
-  return startPeer(program, args, { port })
+  return startPeer(program, args, { port, environment })
 }
 
 /** Starts nginx, which serves the folder and accepts PUT. It has one worker process, like the other servers. */
