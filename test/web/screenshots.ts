@@ -13,6 +13,7 @@ import { makeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 import { davClient, lockInfo } from '../webdav/client.ts'
 import { type Visit, visit } from './browser.ts'
+import { encryptionPages } from './encryption-pages.ts'
 import { button, chooseView, dialog, openNavigation, pick, row, startFiles } from './files.ts'
 
 const folder = process.env.SCREENSHOTS ?? 'screenshots'
@@ -313,6 +314,7 @@ if (files) {
     'preview-table': [`${address}/Reports?file=numbers.csv`, page => page.getByRole('table').waitFor()],
     'preview-none': [`${address}?file=archive.zip`, page => page.getByText('No preview').waitFor()],
     connect: ['/connect'],
+    ...encryptionPages,
     profile: ['/settings/profile', page => page.getByRole('table', { name: 'Sessions' }).waitFor()],
     security: ['/settings/security', page => page.getByText('Passkeys').first().waitFor()],
     approvals: [

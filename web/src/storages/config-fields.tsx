@@ -1,4 +1,4 @@
-import { useId, useMemo, useState } from 'react'
+import { type ReactNode, useId, useMemo, useState } from 'react'
 import { Disclosure, DisclosurePanel, Heading, Button as PlainButton } from 'react-aria-components'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/storages.tsx'
@@ -26,9 +26,7 @@ export function ConfigFields(props: {
   secrets?: 'new' | 'kept' | 'again'
 }) {
   const { fields, problems } = props
-  const summaryId = useId()
   const advanced = fields.filter(field => field.isAdvanced)
-  const needsAttention = advanced.some(({ name }) => problems[name] !== undefined)
   return (
     <>
       {fields
@@ -37,24 +35,47 @@ export function ConfigFields(props: {
           <Field key={field.name} {...props} field={field} />
         ))}
       {advanced.length > 0 && (
-        <Disclosure key={String(needsAttention)} className="advanced" defaultExpanded={needsAttention}>
-          <Heading level={2}>
-            <PlainButton slot="trigger" className="advanced-trigger" aria-describedby={summaryId}>
-              <span className="advanced-mark" aria-hidden="true" />
-              {texts.advanced}
-            </PlainButton>
-          </Heading>
-          <p id={summaryId} className="help advanced-summary">
-            {advanced.map(({ title }) => title).join(', ')}
-          </p>
-          <DisclosurePanel className="advanced-panel">
-            {advanced.map(field => (
-              <Field key={field.name} {...props} field={field} />
-            ))}
-          </DisclosurePanel>
-        </Disclosure>
+        <Folded
+          title={texts.advanced}
+          summary={advanced.map(({ title }) => title).join(', ')}
+          needsAttention={advanced.some(({ name }) => problems[name] !== undefined)}
+        >
+          {advanced.map(field => (
+            <Field key={field.name} {...props} field={field} />
+          ))}
+        </Folded>
       )}
     </>
+  )
+}
+
+/** Fields that few people change. */
+export function Folded({
+  title,
+  summary,
+  needsAttention = false,
+  children,
+}: {
+  title: string
+  /** Says what is inside. */
+  summary: string
+  needsAttention?: boolean
+  children: ReactNode
+}) {
+  const summaryId = useId()
+  return (
+    <Disclosure key={String(needsAttention)} className="advanced" defaultExpanded={needsAttention}>
+      <Heading level={2}>
+        <PlainButton slot="trigger" className="advanced-trigger" aria-describedby={summaryId}>
+          <span className="advanced-mark" aria-hidden="true" />
+          {title}
+        </PlainButton>
+      </Heading>
+      <p id={summaryId} className="help advanced-summary">
+        {summary}
+      </p>
+      <DisclosurePanel className="advanced-panel">{children}</DisclosurePanel>
+    </Disclosure>
   )
 }
 

@@ -19,7 +19,10 @@ import { notify } from '../ui/toasts.tsx'
 import { ConfigFields, problemsOf, suggestionsOf, useConfigForm } from './config-fields.tsx'
 import { toConfig } from './config-schema.ts'
 import { Consent } from './consent.tsx'
+import { chosenEncryption, noEncryption } from './encryption.ts'
+import { EncryptionFields } from './encryption-fields.tsx'
 import { type ConnectedProvider, ConnectMutation, type ProviderType, ProviderTypesQuery } from './operations.ts'
+import { RecoveryDialog } from './recovery-dialog.tsx'
 
 export function ConnectPage() {
   const { isUnrestricted } = usePermissions()
@@ -116,7 +119,10 @@ function Connecting() {
   )
 }
 
-/** Connects a storage. The server tests it first, and stores nothing if the test fails. */
+/**
+ * Connects a storage. The server tests it first, and stores nothing if the test fails. An encrypted storage is connected once
+ * somebody has kept its recovery sheet.
+ */
 function ConnectForm({
   type,
   onConnected,
@@ -126,37 +132,67 @@ function ConnectForm({
 }) {
   const { fields, values, change } = useConfigForm(type.configSchema)
   const [name, setName] = useState(type.title.split(' (', 1)[0] ?? '')
+  const [encryptionValues, setEncryption] = useState(noEncryption)
+  const encryption = chosenEncryption(encryptionValues)
+  const [isKeeping, setKeeping] = useState(false)
+  /** The encryption whose sheet somebody has kept. */
+  const [kept, setKept] = useState<string | null>(null)
   const connect = useMutation({
-    mutationFn: () => ask(ConnectMutation, { input: { type: type.type, name, config: toConfig(fields, values) } }),
+    mutationFn: () =>
+      ask(ConnectMutation, { input: { type: type.type, name, config: toConfig(fields, values), encryption } }),
     onSuccess: ({ connectProvider: { provider, authorizationUrl } }) =>
       onConnected({ id: provider.id, name: provider.name, authorizationUrl: authorizationUrl ?? null }),
   })
   const problems = problemsOf(connect.error)
+  const submit = () => {
+    if (encryption === null || kept === JSON.stringify(encryption)) connect.mutate()
+    else setKeeping(true)
+  }
   return (
-    <Form className="card connect-form" validationErrors={problems} onSubmit={submitting(() => connect.mutate())}>
-      <NameField description={texts.nameHelp} value={name} onChange={setName} />
-      {type.needsAuthorization && <RedirectAddress />}
-      <ConfigFields
-        fields={fields}
-        values={values}
-        onChange={change}
-        problems={problems}
-        suggestions={suggestionsOf(connect.error)}
-        onAccept={(name, value) => {
-          change(name, value)
-          connect.reset()
-        }}
-      />
-      {connect.error && <ErrorBox error={connect.error} />}
-      <div className="inline-row">
-        <Button type="submit" variant="primary" isPending={connect.isPending}>
-          {connect.isPending ? texts.testing : texts.connect}
-        </Button>
-        <span className="help" role="status">
-          {connect.isPending && texts.testingHelp}
-        </span>
-      </div>
-    </Form>
+    <>
+      <Form className="card connect-form" validationErrors={problems} onSubmit={submitting(submit)}>
+        <NameField description={texts.nameHelp} value={name} onChange={setName} />
+        {type.needsAuthorization && <RedirectAddress />}
+        <ConfigFields
+          fields={fields}
+          values={values}
+          onChange={change}
+          problems={problems}
+          suggestions={suggestionsOf(connect.error)}
+          onAccept={(name, value) => {
+            change(name, value)
+            connect.reset()
+          }}
+        />
+        <EncryptionFields
+          values={encryptionValues}
+          onChange={changes => setEncryption({ ...encryptionValues, ...changes })}
+        />
+        {connect.error && <ErrorBox error={connect.error} />}
+        <div className="inline-row">
+          <Button type="submit" variant="primary" isPending={connect.isPending}>
+            {connect.isPending ? texts.testing : texts.connect}
+          </Button>
+          <span className="help" role="status">
+            {connect.isPending && texts.testingHelp}
+          </span>
+        </div>
+      </Form>
+      {/* Outside of the form, which would take the submission of the one in the dialog for its own. */}
+      {encryption && isKeeping && (
+        <RecoveryDialog
+          encryption={encryption}
+          name={name}
+          type={type.title}
+          onKept={() => {
+            setKept(JSON.stringify(encryption))
+            setKeeping(false)
+            connect.mutate()
+          }}
+          onClose={() => setKeeping(false)}
+        />
+      )}
+    </>
   )
 }
 

@@ -44,6 +44,7 @@ export const ManagedProvidersQuery = graphql(`
       jobLimits { filesAtOnce bytesPerSecond }
       trashDays versionCount versionDays
       catalogue { mode }
+      encryption { names }
     }
   }
 `)

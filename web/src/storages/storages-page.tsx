@@ -6,6 +6,7 @@ import { ask } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions } from '../api/session.ts'
 import { common } from '../texts/common.ts'
+import { texts as encryptionTexts } from '../texts/encryption.ts'
 import { formatBytes } from '../texts/format.ts'
 import { texts as quotaTexts } from '../texts/quotas.ts'
 import { texts } from '../texts/storages.tsx'
@@ -173,7 +174,7 @@ type StorageAction = 'edit' | 'quota' | 'authorize' | 'disconnect'
 function StorageCard({ provider, onAction }: { provider: ManagedProvider; onAction: (action: StorageAction) => void }) {
   const client = useQueryClient()
   const { isUnrestricted } = usePermissions()
-  const { id, name, type, status, createdAt } = provider
+  const { id, name, type, status, createdAt, encryption } = provider
   const { title, badge, consentLabel } = providerStatuses[status]
   const help = statusHelp(provider)
   const test = useMutation({
@@ -192,9 +193,11 @@ function StorageCard({ provider, onAction }: { provider: ManagedProvider; onActi
           <Link to={`/files/${id}`}>{name}</Link>
         </h2>
         <span className={`badge ${badge}`}>{title}</span>
+        {encryption && <span className="badge">{encryptionTexts.encrypted}</span>}
         <span className="help">{texts.connectedAgo(type.title, <Time at={createdAt} as="distance" />)}</span>
       </div>
       {help && <p>{help}</p>}
+      {encryption && <p className="help">{encryptionTexts.encryptedAs[encryption.names]}</p>}
       {status === 'UNAVAILABLE' && <p className="help">{texts.unavailableHelp}</p>}
       {status === 'CONNECTED' && <SpaceState providerId={id} isDisk={type.type === 'local'} />}
       <IndexState providerId={id} isDetailed />
