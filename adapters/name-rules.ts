@@ -154,10 +154,10 @@ export function nameRules(traits: Traits): FaultOf | null {
       last = character
     }
     if (atEnd.has(last)) return `This storage cannot have names that end with ${shown(last)}`
-    const whole = folded(name)
-    if (reserved.has(whole)) return `This storage reserves the name "${name}"`
+    const foldedName = folded(name)
+    if (reserved.has(foldedName)) return `This storage reserves the name "${name}"`
     // Windows ignores spaces between such a name and its extension.
-    const stem = (whole.split('.', 1)[0] ?? '').trimEnd()
+    const stem = (foldedName.split('.', 1)[0] ?? '').trimEnd()
     return reserved.has(`${stem}.*`) ? `This storage reserves the name "${stem}", with any extension` : null
   }
 }

@@ -98,11 +98,11 @@ async function publishStaged(
   }
   const body = Buffer.from(blockList(ids))
   const joined = await container.call({ method: 'PUT', key, query: { comp: 'blocklist' }, headers, body, isSlow: true })
-  const whole = storedBlob(joined, file, size, md5)
-  const copied = await copyTo(container, { key, blob: whole }, destination)
+  const wholeFile = storedBlob(joined, file, size, md5)
+  const copied = await copyTo(container, { key, blob: wholeFile }, destination)
   // The file is stored, so a failure to free the parts does not fail the call.
   await removeJoined(container, key, joined.headers['x-ms-version-id']?.toString()).catch(onError)
-  return fileEntry(destination.name, container.fileId(destination.key), { ...whole, ...copied })
+  return fileEntry(destination.name, container.fileId(destination.key), { ...wholeFile, ...copied })
 }
 
 /** @param version the only version of the blob, where the account keeps versions */
@@ -168,8 +168,8 @@ export function fileStore(
           const sent = await sendParts(body, reader, options, limits, (part, late) =>
             putBlock(container, staged, blockId(part.number), part, late),
           )
-          const whole = { file, ids: blockIds(sent.count), size: sent.bytes, md5: hash.digest('base64') }
-          return await publishStaged(container, staged, destination, whole, error => {
+          const wholeFile = { file, ids: blockIds(sent.count), size: sent.bytes, md5: hash.digest('base64') }
+          return await publishStaged(container, staged, destination, wholeFile, error => {
             isFreed = false
             onUnfreed(error)
           })
@@ -238,8 +238,8 @@ export function uploadDriver(container: Container, keys: Keys, onUnfreed: (error
       if (stored !== size) {
         throw new StorageError('UNAVAILABLE', `Azure has ${stored} of ${size} bytes: send the file again.`)
       }
-      const whole = { file, ids: blockIds(count), size, md5: null }
-      return await publishStaged(container, staged, destination, whole, onUnfreed)
+      const wholeFile = { file, ids: blockIds(count), size, md5: null }
+      return await publishStaged(container, staged, destination, wholeFile, onUnfreed)
     },
 
     free: upload => freeStaged(container, stagedOf(upload)).catch(onUnfreed),
@@ -283,8 +283,8 @@ export function uploadDriver(container: Container, keys: Keys, onUnfreed: (error
         await freeStaged(container, staged).catch(onUnfreed)
         return entry
       }
-      const whole = { file, ids: blocks.map(({ id }) => id), size, md5: null }
-      return await publishStaged(container, staged, destination, whole, onUnfreed)
+      const wholeFile = { file, ids: blocks.map(({ id }) => id), size, md5: null }
+      return await publishStaged(container, staged, destination, wholeFile, onUnfreed)
     },
   }
 }

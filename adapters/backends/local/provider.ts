@@ -128,10 +128,10 @@ export class LocalProvider implements StorageProvider {
     { signal, range, ifMatch }: Call & { range?: ByteRange; ifMatch?: string },
   ): Promise<ReadResult> {
     return withStorageErrors(async () => {
-      const small = await this.#readSmall(path, signal)
-      if (small && (ifMatch === undefined || small.entry.etag === ifMatch)) {
-        const { start, end } = positionsOf(small.bytes.length, range)
-        return { body: new BytesBody(small.bytes.subarray(start, end), signal), entry: small.entry }
+      const smallFile = await this.#readSmall(path, signal)
+      if (smallFile && (ifMatch === undefined || smallFile.entry.etag === ifMatch)) {
+        const { start, end } = positionsOf(smallFile.bytes.length, range)
+        return { body: new BytesBody(smallFile.bytes.subarray(start, end), signal), entry: smallFile.entry }
       }
       const { handle, entry } = await this.#open(path, signal, ifMatch)
       try {

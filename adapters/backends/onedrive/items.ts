@@ -26,10 +26,10 @@ export class DriveItems {
   /** Returns the address of a path, or of something below it, such as `children`. @throws INVALID_PATH */
   addressOf(path: StoragePath, below = ''): string {
     requireStorable(path, this.#root)
-    const whole = path === '' ? this.#root : `${this.#root}/${path}`
+    const fullPath = path === '' ? this.#root : `${this.#root}/${path}`
     const suffix = below === '' ? '' : `/${below}`
-    if (whole === '') return `${this.drive}/root${suffix}`
-    const encoded = whole.split('/').map(encodeURIComponent).join('/')
+    if (fullPath === '') return `${this.drive}/root${suffix}`
+    const encoded = fullPath.split('/').map(encodeURIComponent).join('/')
     return `${this.drive}/root:${encoded}${suffix === '' ? '' : `:${suffix}`}`
   }
 

@@ -122,10 +122,10 @@ export function webdavFiles(settings: WebdavSettings, features: Features, client
     const { signal } = options
     const { body, size, headers } = await prepareBody(source, options)
     const time = timeHeader(modifiedAt)
-    const whole = { signal, headers: { ...headers, ...time }, body }
-    if (!uploads) await client.run('PUT', at(path), whole)
+    const request = { signal, headers: { ...headers, ...time }, body }
+    if (!uploads) await client.run('PUT', at(path), request)
     else if (Buffer.isBuffer(body) || (size !== undefined && size <= chunkSize))
-      await putHashed(client, at(path), whole)
+      await putHashed(client, at(path), request)
     else await writeInChunks(uploads, { body, size }, { signal, path, headers: time, unfinished })
   }
 

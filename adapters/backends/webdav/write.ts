@@ -24,9 +24,9 @@ export async function prepareBody(body: Readable, { signal, size }: Call & { siz
   while (bytes <= smallBytes) {
     const { done, value } = await orAborted(chunks.next(), signal)
     if (done) {
-      const whole = Buffer.concat(gathered)
-      const headers = { 'oc-checksum': `SHA1:${createHash('sha1').update(whole).digest('hex')}` }
-      return { headers, body: whole, size: whole.length }
+      const content = Buffer.concat(gathered)
+      const headers = { 'oc-checksum': `SHA1:${createHash('sha1').update(content).digest('hex')}` }
+      return { headers, body: content, size: content.length }
     }
     gathered.push(value)
     bytes += value.length

@@ -38,8 +38,8 @@ export async function openFile(
   signal: AbortSignal,
   { range, isLookup = false }: { range?: ByteRange | undefined; isLookup?: boolean } = {},
 ): Promise<OpenedFile> {
-  const small = await location.readSmall(signal, smallBytes)
-  if (small) return { kind: 'bytes', ...small, [Symbol.asyncDispose]: async () => {} }
+  const smallFile = await location.readSmall(signal, smallBytes)
+  if (smallFile) return { kind: 'bytes', ...smallFile, [Symbol.asyncDispose]: async () => {} }
   const file = await location.openFile(signal, { isLookup })
   if (file) return { kind: 'file', ...file, [Symbol.asyncDispose]: () => file.handle.close() }
   const { body, entry } = await location.read(signal, { isLookup, ...(range && { range }) })

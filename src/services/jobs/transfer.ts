@@ -232,10 +232,10 @@ interface Batch {
 function startBatchCopies(run: JobRun, { from, to, names }: BatchFolders, entries: readonly CheckedEntry[]): Batch[] {
   const { job } = run
   if (job.kind === 'MOVE' || job.dryRun || !to.canCopySmallFrom(from)) return []
-  const small = entries.filter(({ name, size }) => size !== null && size <= smallBytes && names.isFree(name))
+  const smallFiles = entries.filter(({ name, size }) => size !== null && size <= smallBytes && names.isFree(name))
   const batches: Batch[] = []
-  for (let start = 0; start < small.length; start += filesPerBatch) {
-    const files = small.slice(start, start + filesPerBatch)
+  for (let start = 0; start < smallFiles.length; start += filesPerBatch) {
+    const files = smallFiles.slice(start, start + filesPerBatch)
     const copies = copyTogether(
       run,
       from,

@@ -9,7 +9,7 @@ import { JobRef } from '../refs.ts'
 import { Location } from './job.ts'
 import { definePage, toPage } from './page.ts'
 
-const kinds: Record<FindingKind, { description: string }> = {
+const findingKinds: Record<FindingKind, { description: string }> = {
   DAMAGED: { description: 'The file has other bytes than were stored, and nothing has changed it since.' },
   MISSING: { description: 'The file is gone, and was not deleted through this server.' },
   CHANGED: { description: 'Somebody has changed the file in a copy, where it stays.' },
@@ -18,7 +18,7 @@ const kinds: Record<FindingKind, { description: string }> = {
 }
 const CopyFindingKindEnum = builder.enumType('CopyFindingKind', {
   description: 'What a KEEP_COPIES has found.',
-  values: kinds,
+  values: findingKinds,
 })
 
 const CheckedLocationType = builder.objectRef<CheckedLocation>('CheckedLocation').implement({

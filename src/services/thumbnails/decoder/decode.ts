@@ -34,8 +34,10 @@ function open(picture: Picture): Sharp {
 
 /** Turns the image as its EXIF orientation says, and removes all metadata, such as the place where it was taken. */
 function render(image: Sharp, { pixels, format }: ThumbnailTask): Promise<Uint8Array> {
-  const small = image.autoOrient().resize({ width: pixels, height: pixels, fit: 'inside', withoutEnlargement: true })
+  const thumbnail = image
+    .autoOrient()
+    .resize({ width: pixels, height: pixels, fit: 'inside', withoutEnlargement: true })
   return (
-    format === 'avif' ? small.avif({ quality: 55, effort: 2 }) : small.webp({ quality: 78, effort: 2 })
+    format === 'avif' ? thumbnail.avif({ quality: 55, effort: 2 }) : thumbnail.webp({ quality: 78, effort: 2 })
   ).toBuffer()
 }
