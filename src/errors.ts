@@ -143,6 +143,11 @@ export const reasons = {
     404,
     'The file has no thumbnail: its type has none, or its content is damaged or too large.',
   ),
+  NO_RENDITION: reason(
+    'BAD_USER_INPUT',
+    404,
+    'The file cannot be had as PDF: its type is no office document, its content is damaged or too large, or LibreOffice is missing.',
+  ),
   NOT_TEXT: reason('BAD_USER_INPUT', 415, 'The file was requested as text, and is not text in UTF-8.'),
   INCOMPLETE_BODY: reason('BAD_USER_INPUT', 400, 'The body ended before it was complete.', true),
   METHOD_NOT_ALLOWED: reason('BAD_USER_INPUT', 405, 'The URL does not accept this HTTP method.'),

@@ -14,6 +14,7 @@ export const entries = [
   'src/index',
   'src/start/server-process',
   'src/services/catalogue/content/extractor/process',
+  'src/services/renditions/converter/process',
   'src/services/thumbnails/decoder/process',
   'src/storage/encryption/thread',
   'adapters/contract',

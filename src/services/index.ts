@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import type { Secrets } from '../auth/secrets.ts'
 import type { Viewer } from '../auth/viewer.ts'
 import type { Database } from '../db/client.ts'
@@ -12,6 +13,7 @@ import { createApprovals } from './approvals/index.ts'
 import { createAudit } from './audit/index.ts'
 import type { LostEvents } from './audit/queue.ts'
 import { createCatalogue } from './catalogue/index.ts'
+import { DecodedCache } from './decoding/cache.ts'
 import { createEntryHolds } from './entry-metadata/holds.ts'
 import { createEntryLocks } from './entry-metadata/locks.ts'
 import { createObjectLocks } from './entry-metadata/object-locks.ts'
@@ -65,6 +67,7 @@ import { createProviders } from './providers/index.ts'
 import { createAuthorization } from './providers/oauth-consent.ts'
 import { createRotation } from './providers/secret-rotation.ts'
 import { createQuotas } from './quotas/index.ts'
+import { createRenditions } from './renditions/index.ts'
 import { createUploadScans, type ScannerSettings, type ScanResult } from './scans/index.ts'
 import { createSchedules, startScheduler } from './schedules/index.ts'
 import { createShares } from './shares/index.ts'
@@ -114,11 +117,11 @@ export function createServices(options: {
   catalogueHours: number
   /** Jobs that this server runs at once; 0 runs only those that its own requests wait for. */
   workers: number
-  /** The folder of this server, for the cache of thumbnails and for files that are written in any order. */
+  /** The folder of this server, for the cache of thumbnails and renditions, and for files that are written in any order. */
   dataFolder: string
   /** The processes of this server, which share the disk of its folder. */
   processes: number
-  /** Bytes of the cache of thumbnails; 0 switches thumbnails off. */
+  /** Bytes of the cache of thumbnails and renditions; 0 switches them off. */
   thumbnailBytes: number
   /** The value of PATH, for programs that some files need. */
   searchPath: string
@@ -217,16 +220,20 @@ export function createServices(options: {
     findVersion: (id, at) => findVersion(db, id, at),
     directSeconds: options.directSeconds,
   })
+  const cache = new DecodedCache({
+    folder: join(options.dataFolder, 'thumbnails'),
+    maxBytes: options.thumbnailBytes,
+    onError,
+  })
   const thumbnails = createThumbnails({
     storage,
     secrets,
     credentials,
     audit,
-    dataFolder: options.dataFolder,
-    maxCacheBytes: options.thumbnailBytes,
+    cache,
     searchPath: options.searchPath,
-    onError,
   })
+  const renditions = createRenditions({ storage, audit, cache, searchPath: options.searchPath })
   const unlocking = createUnlocking({ secrets, audit, limits: limits.signIns })
   const counts = createDownloadCounts(db, onError)
   const sender = { db, secrets, audit, credentials, fetch: options.fetch, onError }
@@ -340,10 +347,21 @@ export function createServices(options: {
         authentication.activeGrants.registerViewer({ viewer, confirmed: () => {} }, signal),
     },
     thumbnails,
+    renditions,
     scans,
     uploads,
     shares: createShares({ db, secrets, audit, storage, limits: limits.invitations, sendsEmail: mail !== null }),
-    sharedFiles: createSharedFiles({ db, storage, credentials, unlocking, counts, files, uploads, thumbnails }),
+    sharedFiles: createSharedFiles({
+      db,
+      storage,
+      credentials,
+      unlocking,
+      counts,
+      files,
+      uploads,
+      thumbnails,
+      renditions,
+    }),
     multipart: createMultipartUploads(sharedUploads),
     jobs,
     copyReports: createCopyReports(db, jobs.get),
@@ -366,7 +384,9 @@ export function createServices(options: {
     /** Writes all data that is still queued. Do not use the services afterwards. */
     async close() {
       await stopJobs()
-      await Promise.all([authentication.close(), audit.close(), counts.close(), thumbnails.close()])
+      thumbnails.close()
+      renditions.close()
+      await Promise.all([authentication.close(), audit.close(), counts.close(), cache.close()])
       await catalogue.leave()
     },
   }

@@ -248,7 +248,7 @@ export const definitions = {
     '2',
   ),
   STOWAGE_THUMBNAIL_BYTES: define(
-    'Maximum size of the cache of [thumbnails](thumbnails.md) in `<data>/thumbnails`, in bytes; `0` switches thumbnails off',
+    'Maximum size of the cache of [thumbnails and renditions](thumbnails.md) in `<data>/thumbnails`, in bytes; `0` switches both off',
     wholeNumber(0, Number.MAX_SAFE_INTEGER),
     '1073741824',
   ),

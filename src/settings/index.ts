@@ -96,7 +96,7 @@ export interface Settings {
   readonly processes: number
   /** Jobs that this server runs at once; 0 runs only those that its own requests wait for. */
   readonly workers: number
-  /** Bytes of the cache of thumbnails; 0 switches thumbnails off. */
+  /** Bytes of the cache of thumbnails and renditions; 0 switches them off. */
   readonly thumbnailBytes: number
   /** The folders of programs, as in PATH. */
   readonly searchPath: string

@@ -32,6 +32,7 @@ import {
   json,
   objectForm,
   redeem,
+  rendition,
   thumbnail,
   tool,
   tryCall,
@@ -105,6 +106,7 @@ export async function tryPath(on: Attack, path: string, n: number): Promise<void
   await download(on, path)
   await download(on, path, '&disposition=inline', 'HEAD')
   await thumbnail(on, path)
+  await rendition(on, path)
   await archive(on, [path])
   await archive(on, [`${base}/seed.txt`, path])
   const ticket = json(await graphql(on, archiveTicket, { input: { providerId, paths: [path] } })).data?.archiveTicket
@@ -238,7 +240,8 @@ async function tryRawPath(on: Attack, raw: string): Promise<void> {
   const query = `?providerId=${on.providerId}&path=${raw.replace('%s', base)}`
   const headers = { 'content-type': 'application/octet-stream' }
   for (const method of ['GET', 'HEAD']) await tryCall(on, raw, { method, path: `/api/download/proxy${query}` })
-  await tryCall(on, raw, { method: 'GET', path: `/api/thumbnail${query}` })
+  for (const route of ['thumbnail', 'rendition'])
+    await tryCall(on, raw, { method: 'GET', path: `/api/${route}${query}` })
   const davPath = `/dav/${on.providerId}${raw.replace('%s', base)}`
   for (const method of ['GET', 'PROPFIND', 'MKCOL'])
     await tryCall(on, raw, { method, path: davPath, headers: { depth: '0' } })

@@ -136,6 +136,11 @@ export function thumbnail(on: Attack, path: string): Promise<Answer> {
   return tryCall(on, `thumbnail ${JSON.stringify(path.slice(0, 100))}`, call)
 }
 
+export function rendition(on: Attack, path: string): Promise<Answer> {
+  const call = { method: 'GET', path: `/api/rendition${address(on, path)}` }
+  return tryCall(on, `rendition ${JSON.stringify(path.slice(0, 100))}`, call)
+}
+
 /** Downloads an archive of these paths. */
 export async function archive(on: Attack, paths: readonly string[]): Promise<Answer> {
   const body = JSON.stringify({ providerId: on.providerId, paths })

@@ -340,6 +340,14 @@ function restCalls({ ids, links, scim }: World): Record<string, (text: Buffer) =
       path: `/api/thumbnail?providerId=${ids.provider}&path=${encoded(text)}`,
     }),
     'thumbnail size': text => ({ method: 'GET', path: `/api/thumbnail?${at()}&size=${encoded(text)}` }),
+    'rendition providerId': text => ({
+      method: 'GET',
+      path: `/api/rendition?path=/folder&providerId=${encoded(text)}`,
+    }),
+    'rendition path': text => ({
+      method: 'GET',
+      path: `/api/rendition?providerId=${ids.provider}&path=${encoded(text)}`,
+    }),
     'thumbnail ticket': text => ({ method: 'GET', path: `/api/thumbnail?ticket=${encoded(text)}` }),
     ...Object.fromEntries(
       'text providerId path kind type minSize maxSize modifiedAfter modifiedBefore tag content first after'

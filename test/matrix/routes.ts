@@ -388,7 +388,7 @@ const unknownShare = (method: string, endpoint: string): RouteRow => ({
 const shareRoutes = Object.fromEntries(
   [
     ...['GET', 'HEAD'].flatMap(method =>
-      ['', '/entries', '/content', '/thumbnail'].map(endpoint => [method, endpoint]),
+      ['', '/entries', '/content', '/thumbnail', '/rendition'].map(endpoint => [method, endpoint]),
     ),
     ['POST', '/unlock'],
     ['POST', '/archive'],
@@ -661,6 +661,19 @@ export const routes: Readonly<Record<string, RouteRow>> = {
     takes: ['file'],
     bounces: true,
     call: target => ({ method: 'HEAD', path: query('/api/thumbnail', target) }),
+  },
+  // Nor are they office documents. `test/thumbnails/` and `test/nightly/` have some.
+  'GET /api/rendition': {
+    needs: readPaths,
+    takes: ['file'],
+    bounces: true,
+    call: target => ({ method: 'GET', path: query('/api/rendition', target) }),
+  },
+  'HEAD /api/rendition': {
+    needs: readPaths,
+    takes: ['file'],
+    bounces: true,
+    call: target => ({ method: 'HEAD', path: query('/api/rendition', target) }),
   },
   'POST /api/download/archive': {
     needs: readPaths,

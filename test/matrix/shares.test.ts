@@ -19,8 +19,8 @@ interface Shared {
   maker: Holder
 }
 
-type Row = 'list' | 'read' | 'head' | 'thumbnail' | 'archive' | 'drop' | 'resumable drop'
-const rows: readonly Row[] = ['list', 'read', 'head', 'thumbnail', 'archive', 'drop', 'resumable drop']
+type Row = 'list' | 'read' | 'head' | 'thumbnail' | 'rendition' | 'archive' | 'drop' | 'resumable drop'
+const rows: readonly Row[] = ['list', 'read', 'head', 'thumbnail', 'rendition', 'archive', 'drop', 'resumable drop']
 
 interface Cell extends Pick<Shared, 'link'> {
   share: Shared
@@ -35,7 +35,7 @@ function callOf({ link, row, path, n }: Cell): Call {
   if (row === 'list') return { method: 'GET', path: at('entries') }
   if (row === 'read') return { method: 'GET', path: at('content') }
   if (row === 'head') return { method: 'HEAD', path: at('content') }
-  if (row === 'thumbnail') return { method: 'GET', path: at('thumbnail') }
+  if (row === 'thumbnail' || row === 'rendition') return { method: 'GET', path: at(row) }
   if (row === 'archive')
     return { method: 'POST', path: sharePath(link, 'archive'), body: JSON.stringify({ paths: [path] }) }
   if (row === 'drop') return { method: 'POST', path: at('files'), body: `dropped by ${n}` }

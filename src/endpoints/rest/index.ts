@@ -10,6 +10,7 @@ import { oauthCallbackRoute, oauthStartRoute } from './consent.ts'
 import { downloadRoute } from './download.ts'
 import { issuerLogoutRoutes } from './issuer-logout.ts'
 import { jobReportRoute } from './job-report.ts'
+import { renditionRoute } from './rendition.ts'
 import { searchRoute } from './search.ts'
 import { registerShares } from './shares.ts'
 import { singleSignOnRoutes } from './single-sign-on.ts'
@@ -33,6 +34,7 @@ export async function registerRest(
   downloadRoute(app, services, sendfile)
   archiveRoute(app, services)
   thumbnailRoute(app, services)
+  renditionRoute(app, services)
   searchRoute(app, services)
   jobReportRoute(app, services)
   await app.register(scope => uploadRoute(scope, services))

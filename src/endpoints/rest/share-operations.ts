@@ -15,6 +15,7 @@ import {
 import { sharePasswordParameter, shareTokenParameter } from '../../http/share-link.ts'
 import { archive, selectedPaths } from './archive.ts'
 import { dispositions, download } from './download-operation.ts'
+import { documentConditions, documentResponses } from './rendition.ts'
 import { imageConditions, imageResponses, sizeParameter } from './thumbnail-operations.ts'
 
 const tag = 'Share links'
@@ -45,6 +46,8 @@ export const contentParameters = {
     schema: { type: 'string', enum: dispositions },
   },
 } satisfies RequestParameters
+
+export const sharedRenditionParameters = { path } satisfies RequestParameters
 
 export const sharedThumbnailParameters = { path, ...sizeParameter } satisfies RequestParameters
 
@@ -242,4 +245,15 @@ export const thumbnailOfShared: Operation = {
   headers: { ...common.headers, ...imageConditions },
   responses: imageResponses,
   reasons: [...reasonsAtPaths, ...reasons, 'NO_THUMBNAIL'],
+}
+
+export const renditionOfShared: Operation = {
+  ...common,
+  id: 'renditionOfShared',
+  summary: 'Returns an office document of a share as PDF.',
+  description: 'A link with a limit of downloads has none.',
+  query: sharedRenditionParameters,
+  headers: { ...common.headers, ...documentConditions },
+  responses: documentResponses,
+  reasons: [...reasonsAtPaths, ...reasons, 'NO_RENDITION'],
 }

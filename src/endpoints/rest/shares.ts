@@ -14,6 +14,7 @@ import type { Services } from '../../services/index.ts'
 import type { Sendfile } from '../../settings/index.ts'
 import { isForm, isListOfTexts, maxArchiveBody, parseObject } from './archive.ts'
 import { parseDisposition } from './download.ts'
+import { isKnownDocument, sendDocument } from './rendition.ts'
 import {
   archiveShared,
   contentParameters,
@@ -25,6 +26,8 @@ import {
   listParameters,
   listShare,
   maxEntries,
+  renditionOfShared,
+  sharedRenditionParameters,
   sharedThumbnailParameters,
   thumbnailOfShared,
   unlockShare,
@@ -57,6 +60,7 @@ export function registerShares(
   contentRoute(routes, sendfile)
   archiveRoute(routes)
   sharedThumbnailRoute(routes)
+  sharedRenditionRoute(routes)
   dropRoute(routes)
 }
 
@@ -120,6 +124,22 @@ function sharedThumbnailRoute({ app, services, authenticate }: ShareRoutes): voi
     const wanted = thumbnailRequest(request, size)
     const thumbnail = await services.sharedFiles.thumbnail(openedShare(request), path, wanted, requestSignal(request))
     return sendThumbnail(reply, thumbnail, wanted.format)
+  })
+}
+
+/** Serves `GET ?path=`, an office document as PDF. */
+function sharedRenditionRoute({ app, services, authenticate }: ShareRoutes): void {
+  const config = { authenticate, operations: { GET: renditionOfShared } }
+  app.get(`${sharePath}/rendition`, { config }, async (request, reply) => {
+    const { path = '/' } = parseQuery(request.raw.url ?? '', sharedRenditionParameters)
+    const { sharedFiles } = services
+    const found = await sharedFiles.rendition(
+      openedShare(request),
+      path,
+      isKnownDocument(request),
+      requestSignal(request),
+    )
+    return sendDocument(reply, found)
   })
 }
 

@@ -19,6 +19,7 @@ import {
   type UseDownload,
 } from '../files/index.ts'
 import type { Credentials } from '../people/credentials.ts'
+import type { Rendition, Renditions } from '../renditions/index.ts'
 import type { Thumbnail, ThumbnailRequest, Thumbnails } from '../thumbnails/index.ts'
 import type { ResumableUploads } from '../uploads/index.ts'
 import { createDrops } from './drops.ts'
@@ -75,6 +76,7 @@ export function createSharedFiles(options: {
   files: Files
   uploads: ResumableUploads
   thumbnails: Thumbnails
+  renditions: Renditions
 }) {
   const { db, storage, credentials, unlocking, counts, files } = options
 
@@ -192,6 +194,24 @@ export function createSharedFiles(options: {
       const pixels = share.maxDownloads === null ? request.pixels : Math.min(request.pixels, maxUncountedPixels)
       const location = { providerId: share.providerId, path: formatPath(real) }
       return options.thumbnails.read(viewer, location, { ...request, pixels }, signal)
+    },
+
+    /**
+     * Returns an office document as PDF. A link with a limit of downloads has none, because it could replace a download.
+     * @throws as `Renditions.read`
+     */
+    async rendition(
+      { viewer, share }: OpenedShare,
+      path: string,
+      isKnown: (etag: string) => boolean,
+      signal: AbortSignal,
+    ): Promise<Rendition> {
+      const real = realPath(share, path)
+      if (real === null) throw new AppError('NOT_A_FILE')
+      const location = { providerId: share.providerId, path: formatPath(real) }
+      if (share.maxDownloads === null) return options.renditions.read(viewer, location, isKnown, signal)
+      await files.stat(viewer, location, signal)
+      throw new AppError('NO_RENDITION')
     },
 
     /**

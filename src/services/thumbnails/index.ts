@@ -2,11 +2,8 @@
  * Thumbnails of files. A request names a file; the answer is a small image, from the cache or made by a decoder process from the bytes
  * of the original that it needs. Rights are checked as for a download, on each use.
  */
-import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
 import { authorize, needs } from '../../auth/needs.ts'
-import { formatPath } from '../../auth/path.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Origin, Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
@@ -15,12 +12,13 @@ import type { Storage } from '../../storage/index.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import type { Audit } from '../audit/index.ts'
+import type { DecodedCache } from '../decoding/cache.ts'
 import { Undecodable } from '../decoding/processes.ts'
 import { programFinder } from '../decoding/programs.ts'
+import { keyOf, originalOf } from '../decoding/stored-original.ts'
 import type { AskedToRead, LocationInput } from '../files/entry.ts'
 import { openThumbnailLink, recallCreator, sealThumbnailLink } from '../files/links.ts'
 import type { Credentials } from '../people/credentials.ts'
-import { ThumbnailCache } from './cache.ts'
 import type { DecoderName, ThumbnailFormat } from './decoder/protocol.ts'
 import { createDecoders, decoderFor } from './decoders.ts'
 
@@ -35,9 +33,6 @@ const recordedFrom = 512
 
 /** Decoder processes of a server process. */
 const decoderProcesses = Math.min(4, availableParallelism())
-
-/** Part of each cache key. Increase it when decoders make other images of the same files. */
-const version = 1
 
 export interface ThumbnailRequest {
   /** The longest side in pixels, from `minPixels` to `maxPixels`. */
@@ -61,16 +56,12 @@ export function createThumbnails(options: {
   secrets: Secrets
   credentials: Credentials
   audit: Audit
-  /** The folder of this server. */
-  dataFolder: string
-  /** Bytes; 0 switches thumbnails off. */
-  maxCacheBytes: number
+  /** A cache that keeps nothing switches thumbnails off. */
+  cache: DecodedCache
   /** The value of PATH. */
   searchPath: string
-  onError: (error: unknown) => void
 }) {
-  const { storage, secrets, credentials, audit, maxCacheBytes, onError } = options
-  const cache = new ThumbnailCache({ folder: join(options.dataFolder, 'thumbnails'), maxBytes: maxCacheBytes, onError })
+  const { storage, secrets, credentials, audit, cache } = options
   const decoders = createDecoders()
   const queue = new FairQueue({
     running: decoderProcesses,
@@ -85,7 +76,7 @@ export function createThumbnails(options: {
 
   /** Returns the decoder for a file of this name; null if it has no thumbnail here. */
   async function usableDecoder(name: string): Promise<DecoderName | null> {
-    const decoder = maxCacheBytes === 0 ? null : decoderFor(name)
+    const decoder = cache.isOff ? null : decoderFor(name)
     return decoder === 'video' && (await findFfmpeg()) === null ? null : decoder
   }
 
@@ -173,33 +164,8 @@ export function createThumbnails(options: {
     },
 
     /** Ends all decoder processes. */
-    async close(): Promise<void> {
+    close(): void {
       decoders.close()
-      await cache.close()
     },
   }
-}
-
-/** Reads a part of a file, of the version that was looked up. */
-async function* originalOf(
-  location: ReadLocation,
-  entry: CheckedEntry,
-  { offset, length }: { offset: number; length: number },
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  const isWhole = offset === 0 && length === entry.size
-  const { body } = await location.read(signal, {
-    seen: entry,
-    ...(entry.etag !== null && { ifMatch: entry.etag }),
-    ...(!isWhole && { range: { offset, length } }),
-  })
-  yield* body
-}
-
-/** The path is part of the key, because some back ends use an etag for several files. */
-function keyOf({ providerId, path }: ReadLocation, entry: CheckedEntry, kind: readonly unknown[]): string {
-  const content = [entry.etag, entry.size, entry.modifiedAt?.getTime() ?? null]
-  return createHash('sha256')
-    .update(JSON.stringify([version, providerId, formatPath(path), content, kind]))
-    .digest('hex')
 }

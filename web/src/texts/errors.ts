@@ -97,6 +97,7 @@ export const wordsByReason: Readonly<Record<string, Words>> = {
   TOO_MANY_SUBSCRIPTIONS: later('Too many pages are open.'),
   RATE_LIMITED: later('There were too many requests.'),
 
+  NO_RENDITION: 'The server cannot show this document.',
   NO_THUMBNAIL: 'No preview can be made of this file.',
   NOT_FOUND: detailed('This no longer exists. Reload the page.'),
 

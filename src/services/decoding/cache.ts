@@ -1,6 +1,6 @@
 /**
- * The cache of thumbnails: a folder that all processes of a machine share, with one file for each thumbnail, and an empty file for each
- * failure. The least recently used files are removed when the folder has more than its bound.
+ * The cache of thumbnails and renditions: a folder that all processes of a machine share, with one file for each of them, and an empty
+ * file for each failure. The least recently used files are removed when the folder has more than its bound.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
@@ -17,7 +17,7 @@ const writtenPart = 1 / 16
 const blockBytes = 4096
 const statsAtOnce = 16
 
-export class ThumbnailCache {
+export class DecodedCache {
   readonly #folder: string
   readonly #maxBytes: number
   readonly #onError: (error: unknown) => void
@@ -30,11 +30,15 @@ export class ThumbnailCache {
     this.#folder = options.folder
     this.#maxBytes = options.maxBytes
     this.#onError = options.onError
-    // The first thumbnail that is written sweeps what an earlier process left.
+    // The first file that is written sweeps what an earlier process left.
     this.#written = options.maxBytes
   }
 
-  /** Returns a thumbnail; an empty buffer for a failure; null if neither is kept. */
+  get isOff(): boolean {
+    return this.#maxBytes === 0
+  }
+
+  /** Returns what is kept; an empty buffer for a failure; null if neither is kept. */
   async read(key: string): Promise<Buffer | null> {
     if (this.#maxBytes === 0) return null
     const path = this.#path(key)
@@ -43,7 +47,7 @@ export class ThumbnailCache {
     return bytes
   }
 
-  /** Keeps a thumbnail, or a failure with no bytes. A full disk costs only the cache. */
+  /** Keeps bytes, or a failure with no bytes. A full disk costs only the cache. */
   async write(key: string, bytes: Uint8Array): Promise<void> {
     if (this.#maxBytes === 0) return
     const path = this.#path(key)
