@@ -198,6 +198,7 @@ t.test('imports follow the order of the layers', async t => {
 const openers = [
   'src/http/content/file-content.ts',
   'src/http/content/serve-download.ts',
+  'src/services/decoding/stored-original.ts',
   'src/services/files/content.ts',
   'src/services/files/copying.ts',
   'src/services/files/links.ts',
@@ -205,7 +206,6 @@ const openers = [
   'src/services/jobs/reading.ts',
   'src/services/jobs/transfer-file.ts',
   'src/services/open-files/random-reads.ts',
-  'src/services/thumbnails/index.ts',
   'src/services/trash/moves.ts',
   // Reads only what the same upload may have stored, and sends nothing.
   'src/services/uploads/finish.ts',

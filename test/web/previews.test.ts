@@ -1,7 +1,7 @@
 /** The parsers of previews. They run on the main thread of the console, so hostile files must not occupy it. */
 import t from 'tap'
-import { parseMarkdown } from '../../web/src/files/preview/parse-markdown.ts'
-import { parseTable } from '../../web/src/files/preview/parse-table.ts'
+import { parseMarkdown } from '../../web/src/files/preview/viewers/parse-markdown.ts'
+import { parseTable } from '../../web/src/files/preview/viewers/parse-table.ts'
 
 t.test('a table has a bounded number of columns and cells', async t => {
   const small = parseTable('name;quote\n"a;b";"c ""d"""\ne;', 10)

@@ -73,11 +73,16 @@ if (files) {
       t.ok(table && page && table.width > page.width * 0.9, 'the table is as wide as the page')
       t.ok(table && page && table.y + table.height <= page.height, 'only the table scrolls')
       await isGood(t, visitor)
+      await visitor.getByRole('link', { name: 'a.txt' }).click()
+      await visitor.locator('pre').getByText('content of a').waitFor()
+      const viewer = visitor.getByRole('dialog')
+      await isGood(t, visitor)
       const [download] = await Promise.all([
         visitor.waitForEvent('download'),
-        visitor.getByRole('link', { name: 'a.txt' }).click(),
+        viewer.getByRole('button', { name: 'Download' }).click(),
       ])
       t.equal(await readFile(await download.path(), 'utf8'), 'content of a')
+      await viewer.getByRole('button', { name: 'Close' }).click()
       if (width === 'desktop') {
         await pick(visitor, 'a.txt')
         await pick(visitor, 'pictures')

@@ -31,5 +31,6 @@ export function kindOf(entry: TypedEntry): FileKind {
   const kind = previewKind(entry)
   if (kind === 'table') return 'sheet'
   if (kind === 'text') return plainText.test(name) || plainTextName.test(name) ? 'text' : 'code'
+  if (kind === 'office') return 'document'
   return kind ?? (entry.mimeType?.startsWith('image/') ? 'image' : 'other')
 }

@@ -111,6 +111,7 @@ type Attached = 'lock' | 'hold' | 'isStarred' | 'tags'
 type Bare<Any> = Any extends unknown ? Omit<Any, Attached> : never
 /** An entry of any folder. */
 export type LocatedEntry = Entry & { providerId: string; path: string; storage: string; note?: ReactNode }
+export type FileEntry = Entry & { __typename: 'File' }
 export interface Page {
   entries: readonly Entry[]
   isLast: boolean

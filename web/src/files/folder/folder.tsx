@@ -18,7 +18,7 @@ import { type DroppedEntries, useDragging } from '../dragging.ts'
 import { FileTable } from '../file-table.tsx'
 import { entryKey, useListing } from '../listing.ts'
 import { useToggleStar } from '../marks/operations.ts'
-import type { Entry, Provider } from '../operations.ts'
+import type { Entry, FileEntry, Provider } from '../operations.ts'
 import { type FolderPosition, rememberPosition, useSelection } from '../selection.ts'
 import { galleryOrder, type SortColumn, useSorted, useSortOrder } from '../sort.ts'
 import { rememberRecentFile } from '../tree/recent-files.ts'
@@ -257,9 +257,9 @@ export function Folder({
 function usePreviewed({ providerId, path }: StorageLocation, entries: readonly Entry[]) {
   const [search, setSearch] = useSearchParams()
   const name = search.get('file')
-  const found = entries.find(entry => entry.__typename === 'File' && entry.name === name)
+  const found = entries.find((entry): entry is FileEntry => entry.__typename === 'File' && entry.name === name)
   // A file that somebody deletes or renames stays open, because the person may be editing it.
-  const [lastPreviewed, setLastPreviewed] = useState<Entry | null>(null)
+  const [lastPreviewed, setLastPreviewed] = useState<FileEntry | null>(null)
   if (found && found !== lastPreviewed) setLastPreviewed(found)
   const entry = found ?? (lastPreviewed?.name === name ? lastPreviewed : undefined)
   const { id: userId } = useSession().viewer.user
@@ -267,10 +267,11 @@ function usePreviewed({ providerId, path }: StorageLocation, entries: readonly E
   useEffect(() => {
     if (previewedName !== null) rememberRecentFile(userId, { providerId, path: childPath(path, previewedName) })
   }, [userId, providerId, path, previewedName])
+  const show = useCallback((file: string) => setSearch({ file }, { replace: true }), [setSearch])
   return {
     name,
     entry,
-    show: (file: string) => setSearch({ file }, { replace: true }),
+    show,
     close: () => setSearch({}, { replace: true }),
   }
 }

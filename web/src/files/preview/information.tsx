@@ -1,31 +1,26 @@
-import { childPath, type StorageLocation } from '../../api/locations.ts'
-import { texts } from '../../texts/files.tsx'
+import { Suspense } from 'react'
+import { lazyPart } from '../../lib/load-part.ts'
 import { formatBytes, formatMinute } from '../../texts/format.ts'
-import type { Entry } from '../operations.ts'
+import { texts } from '../../texts/viewers.ts'
+import { Facts } from './facts.tsx'
+import type { ViewedFile } from './viewer.ts'
 
-/** Shows the facts of a file that its listing contains. */
-export function Information({ folder, entry }: { folder: StorageLocation; entry: Entry }) {
-  const file = entry.__typename === 'File' ? entry : null
+const PhotoInformation = lazyPart(async () => (await import('./photo/photo-information.tsx')).PhotoInformation)
+
+/** Shows the facts of a file: those that its listing contains, and for a photo those that the camera has stored in it. */
+export function Information({ file, path }: { file: ViewedFile; path: string }) {
+  const { name, modifiedAt, size, mimeType } = file
   const facts: [string, string | null][] = [
-    [texts.name, entry.name],
-    [texts.path, childPath(folder.path, entry.name)],
-    [texts.modified, entry.modifiedAt && formatMinute(entry.modifiedAt)],
-    [texts.size, file?.size == null ? null : texts.exactSize(formatBytes(file.size), file.size)],
-    [texts.type, file?.mimeType ?? null],
+    [texts.name, name],
+    [texts.path, path],
+    [texts.modified, modifiedAt && formatMinute(modifiedAt)],
+    [texts.size, size === null ? null : texts.exactSize(formatBytes(size), size)],
+    [texts.type, mimeType],
   ]
   return (
-    <aside className="preview-info" aria-label={texts.information}>
-      <dl>
-        {facts.map(
-          ([title, text]) =>
-            text !== null && (
-              <div key={title}>
-                <dt>{title}</dt>
-                <dd>{text}</dd>
-              </div>
-            ),
-        )}
-      </dl>
-    </aside>
+    <>
+      <Facts facts={facts} />
+      <Suspense>{file.kind === 'image' && <PhotoInformation file={file} />}</Suspense>
+    </>
   )
 }

@@ -1,29 +1,31 @@
-import { useEffect, useEffectEvent, useState } from 'react'
-import type { Entry } from '../operations.ts'
-import { previewKind } from './file-types.ts'
+import { useEffect, useEffectEvent, useMemo, useState } from 'react'
+import { viewerKind } from './file-types.ts'
+import type { NamedFile } from './viewer.ts'
 
 /** Milliseconds for each image. */
 const showTime = 4000
 
+const isImage = (file: NamedFile) => viewerKind(file) === 'image'
+
 /** Shows one image after the other, and begins again after the last one. */
 export function useSlideshow({
   files,
-  entry,
+  file,
   onShow,
 }: {
-  files: readonly Entry[]
-  entry: Entry
+  files: readonly NamedFile[]
+  file: NamedFile
   onShow: (name: string) => void
 }) {
   const [isRunning, setRunning] = useState(false)
-  const isImage = previewKind(entry) === 'image'
-  const images = files.filter(file => previewKind(file) === 'image')
+  const isOnImage = isImage(file)
+  const images = useMemo(() => (isOnImage ? files.filter(isImage) : []), [files, isOnImage])
   const showNext = useEffectEvent(() => {
-    const at = images.findIndex(({ name }) => name === entry.name)
+    const at = images.findIndex(({ name }) => name === file.name)
     const next = images[(at + 1) % images.length]
     if (next) onShow(next.name)
   })
-  const { name } = entry
+  const { name } = file
   // biome-ignore lint/correctness/useExhaustiveDependencies: each image has its own time
   useEffect(() => {
     if (!isRunning) return
@@ -31,8 +33,8 @@ export function useSlideshow({
     return () => clearTimeout(timer)
   }, [isRunning, name])
   return {
-    isPossible: isImage && images.length > 1,
-    isRunning: isRunning && isImage,
+    isPossible: isOnImage && images.length > 1,
+    isRunning: isRunning && isOnImage,
     toggle: () => setRunning(!isRunning),
   }
 }

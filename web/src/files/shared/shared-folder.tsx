@@ -17,14 +17,14 @@ import type { EntryAction } from '../actions.ts'
 import { maxSelected, saveByForm } from '../download/archive-download.ts'
 import { FileTable } from '../file-table.tsx'
 import '../files.css'
-import { Dialog, DialogEnd } from '../../ui/dialog.tsx'
 import { entryKey } from '../listing.ts'
-import type { Entry } from '../operations.ts'
-import { previewKind } from '../preview/file-types.ts'
-import { Media } from '../preview/media.tsx'
+import type { Entry, FileEntry } from '../operations.ts'
+import { viewerKind } from '../preview/file-types.ts'
+import type { ViewedFile } from '../preview/viewer.ts'
 import { useSelection } from '../selection.ts'
 import { useSorted, useSortOrder } from '../sort.ts'
 
+const ViewerFrame = lazyPart(async () => (await import('../preview/frame.tsx')).ViewerFrame<FileEntry>)
 const EntryMenu = lazyPart(async () => (await import('../entry-menu.tsx')).EntryMenu)
 
 /** One folder of a share, with the table of the console. */
@@ -47,8 +47,10 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
   const { selectedEntries, selectedKeys, pick } = selection
   const [menu, setMenu] = useState<{ x: number; y: number } | null>(null)
   const isLimited = facts.downloadsLeft !== null
-  const previewed = entries.find(({ name }) => name === search.get('file'))
-  const media = previewed && mediaOf(previewed, isLimited)
+  // Showing a file would count as a download.
+  const viewable = useMemo(() => (isLimited ? [] : sorted.filter(isViewable)), [sorted, isLimited])
+  const previewed = viewable.find(({ name }) => name === search.get('file'))
+  const viewedOf = useCallback((file: FileEntry) => sharedFile(link, childPath(path, file.name), file), [link, path])
 
   const hrefTo = useCallback(
     (at: string, file?: string) => {
@@ -75,7 +77,7 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
   )
   const open = useCallback(
     (entry: Entry) => {
-      if (entry.__typename === 'Folder' || mediaOf(entry, isLimited)) void navigate(hrefOf(entry))
+      if (entry.__typename === 'Folder' || (!isLimited && isViewable(entry))) void navigate(hrefOf(entry))
       else download([entry])
     },
     [navigate, hrefOf, download, isLimited],
@@ -105,6 +107,10 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
     if (path !== '/') void navigate(hrefTo(parentPath(path)))
   }
   const close = () => setSearch(path === '/' ? {} : { path }, { replace: true })
+  const show = useCallback(
+    (file: string) => setSearch({ ...(path !== '/' && { path }), file }, { replace: true }),
+    [path, setSearch],
+  )
   const trail = [{ name: facts.name ?? texts.pageOf(null), path: '/' }, ...ancestors(path, '/')]
 
   return (
@@ -148,7 +154,7 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
       {sorted.length > 0 && (
         <FileTable
           key={path}
-          isCovered={menu !== null || media !== undefined}
+          isCovered={menu !== null || previewed !== undefined}
           label={fileTexts.filesIn(trail.at(-1)?.name ?? '/')}
           entries={sorted}
           view="list"
@@ -172,20 +178,27 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
           <EntryMenu at={menu} actions={actions} onClose={() => setMenu(null)} />
         </Suspense>
       )}
-      {previewed && media && (
-        <SharedPreview
-          kind={media}
-          name={previewed.name}
-          url={link.contentUrl(childPath(path, previewed.name), { inline: true })}
-          onDownload={() => download([previewed])}
-          onClose={close}
-        />
-      )}
+      <Suspense>
+        {previewed && (
+          <ViewerFrame
+            file={previewed}
+            files={viewable}
+            viewedOf={viewedOf}
+            onShow={show}
+            onDownload={() => download([previewed])}
+            onClose={close}
+          />
+        )}
+      </Suspense>
     </main>
   )
 }
 
 function nothing(): void {}
+
+function isViewable(entry: Entry): entry is FileEntry {
+  return entry.__typename === 'File' && viewerKind(entry) !== null
+}
 
 /** Returns whether entries are downloaded as a ZIP archive: one folder, or several entries. */
 function isArchive([first, ...others]: readonly Entry[]): boolean {
@@ -196,42 +209,22 @@ function asEntry({ kind, name, path, size, mimeType, modifiedAt }: SharedEntry, 
   const at = modifiedAt?.toISOString() ?? null
   if (kind === 'folder') return { __typename: 'Folder', name, modifiedAt: at }
   const file = { __typename: 'File', name, modifiedAt: at, size, mimeType, thumbnailUrl: null } as const
-  return previewKind(file) === 'image' ? { ...file, thumbnailUrl: link.thumbnailUrl(path) } : file
+  return viewerKind(file) === 'image' ? { ...file, thumbnailUrl: link.thumbnailUrl(path) } : file
 }
 
-/** Returns how a file is shown in the page; undefined if it is downloaded. Showing it would count as a download. */
-function mediaOf(entry: Entry, isLimited: boolean): MediaKind | undefined {
-  const kind = isLimited ? null : previewKind(entry)
-  return kind === 'image' || kind === 'video' || kind === 'audio' ? kind : undefined
-}
-
-type MediaKind = 'image' | 'video' | 'audio'
-
-/** Shows an image, a video or a sound of a share. */
-function SharedPreview({
-  kind,
-  name,
-  url,
-  onDownload,
-  onClose,
-}: {
-  kind: MediaKind
-  name: string
-  url: string
-  onDownload: () => void
-  onClose: () => void
-}) {
-  return (
-    <Dialog title={name} onClose={onClose} size="large">
-      <div className="shared-media">
-        <Media kind={kind} link={url} name={name} />
-      </div>
-      <DialogEnd onClose={onClose}>
-        <Button onPress={onDownload}>
-          <Icon name="download" />
-          {fileTexts.download}
-        </Button>
-      </DialogEnd>
-    </Dialog>
-  )
+/** Returns a file as viewers read it through the link. */
+function sharedFile(link: ShareLink, path: string, entry: FileEntry): ViewedFile {
+  const { name, mimeType, size, modifiedAt } = entry
+  return {
+    name,
+    kind: viewerKind(entry),
+    mimeType,
+    size,
+    modifiedAt,
+    id: path,
+    read: (range, signal) => link.download(path, { signal, ...(range && { range }) }),
+    link: async () => link.contentUrl(path, { inline: true }),
+    picture: pixels => (entry.thumbnailUrl === null ? null : link.thumbnailUrl(path, pixels)),
+    rendition: null,
+  }
 }

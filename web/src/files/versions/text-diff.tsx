@@ -9,7 +9,8 @@ import { Choices } from '../../ui/choices.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { useIsWide } from '../../ui/window-size.ts'
-import { type ContentLocation, loadBeginning } from '../preview/load-text.ts'
+import { type ContentLocation, readerOf } from '../preview/source.ts'
+import { loadBeginning } from '../preview/viewers/load-text.ts'
 import { type DiffHunk, type DiffLine, maxLines, sideBySide, type TextDiff } from './diff.ts'
 
 /** Bytes of each text. */
@@ -36,7 +37,7 @@ interface Comparison {
 }
 
 async function compare(older: ContentLocation, newer: ContentLocation, signal: AbortSignal): Promise<Comparison> {
-  const [before, after] = await Promise.all([older, newer].map(at => loadBeginning(at, maxSize, signal)))
+  const [before, after] = await Promise.all([older, newer].map(at => loadBeginning(readerOf(at), maxSize, signal)))
   const none = { isTooLarge: false, isGuess: false, isSame: false, diff: null }
   if (!before?.isAll || !after?.isAll) return { ...none, isTooLarge: true }
   const found = { ...none, isGuess: before.isGuess || after.isGuess, isSame: before.text === after.text }

@@ -16,9 +16,9 @@ import { Select } from '../../ui/select.tsx'
 import { Time } from '../../ui/time.tsx'
 import { notify } from '../../ui/toasts.tsx'
 import { onThisOrigin } from '../operations.ts'
-import { ContentView, NoPreview, needsLink } from '../preview/content-view.tsx'
-import { type PreviewKind, previewKind } from '../preview/file-types.ts'
-import type { ContentLocation } from '../preview/load-text.ts'
+import { ContentView } from '../preview/content-view.tsx'
+import { viewerKind } from '../preview/file-types.ts'
+import { type ContentLocation, earlierFile } from '../preview/source.ts'
 import { deleteVersion, type FileVersion, restoreVersion, useVersionTraits } from './operations.ts'
 import type { ComparedText } from './text-diff.tsx'
 import { nameOfVersion, Replaced } from './version-list.tsx'
@@ -44,7 +44,7 @@ export function VersionView({
   const [shown, setShown] = useState<'content' | 'changes'>('content')
   const [otherId, setOtherId] = useState<string | null>(null)
   const name = nameOfPath(file.path)
-  const kind = previewKind({ __typename: 'File', name, mimeType: version.mimeType })
+  const kind = viewerKind({ name, mimeType: version.mimeType })
   const others = versions.filter(({ id }) => id !== version.id)
   // An earlier version is compared with the content now, and that with the version before.
   const other = others.find(({ id }) => id === otherId) ?? others[0]
@@ -95,11 +95,7 @@ export function VersionView({
         </>
       ) : (
         <div className="version-content">
-          {kind === null ? (
-            <NoPreview onDownload={download} />
-          ) : (
-            <VersionContent key={version.id + version.modifiedAt} file={file} version={version} kind={kind} />
-          )}
+          <VersionContent key={version.id + version.modifiedAt} file={file} version={version} onDownload={download} />
         </div>
       )}
       {action === 'restore' && (
@@ -131,18 +127,18 @@ export function VersionView({
   )
 }
 
-function VersionContent({ file, version, kind }: { file: StorageLocation; version: FileVersion; kind: PreviewKind }) {
+function VersionContent({
+  file,
+  version,
+  onDownload,
+}: {
+  file: StorageLocation
+  version: FileVersion
+  onDownload: () => void
+}) {
   // Each reading of the list brings another link, which would load the content again.
-  const [link] = useState(() => (needsLink(kind, version) ? onThisOrigin(version.downloadUrl) : null))
-  const { mimeType, size } = version
-  return (
-    <ContentView
-      at={contentOf(file, version)}
-      file={{ name: nameOfPath(file.path), mimeType, size }}
-      kind={kind}
-      link={link}
-    />
-  )
+  const [viewed] = useState(() => earlierFile(contentOf(file, version), version))
+  return <ContentView file={viewed} neighbors={null} editing={null} onDownload={onDownload} />
 }
 
 function Facts({ version, isDeleted }: { version: FileVersion; isDeleted: boolean }) {

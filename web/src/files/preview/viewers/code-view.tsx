@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { memo } from 'react'
-import { runInWorker } from '../../lib/worker-task.ts'
+import { runInWorker } from '../../../lib/worker-task.ts'
 import type { Code } from './highlight-worker.ts'
 import { type Language, loadLanguage, type Token } from './languages.ts'
 

@@ -1,11 +1,5 @@
-import { StowageError, stowage } from '../../api/client.ts'
-import type { StorageLocation } from '../../api/locations.ts'
-
-/** The content of a file now, or that of an earlier version. */
-export interface ContentLocation extends StorageLocation {
-  /** The id of the version. */
-  version?: string
-}
+import { StowageError } from '../../../api/client.ts'
+import type { ViewedFile } from '../viewer.ts'
 
 export interface Beginning {
   text: string
@@ -19,11 +13,14 @@ export interface Beginning {
 }
 
 /** Loads the first bytes of a text. @throws StowageError */
-export async function loadBeginning(at: ContentLocation, maxBytes: number, signal: AbortSignal): Promise<Beginning> {
-  const range = { start: 0, end: maxBytes - 1 }
-  const { body, fileSize, etag } = await stowage.files.download({ ...at, range, signal }).catch(error => {
+export async function loadBeginning(
+  read: ViewedFile['read'],
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<Beginning> {
+  const { body, fileSize, etag } = await read({ start: 0, end: maxBytes - 1 }, signal).catch(error => {
     // An empty file has no satisfiable range.
-    if (error instanceof StowageError && error.status === 416) return stowage.files.download({ ...at, signal })
+    if (error instanceof StowageError && error.status === 416) return read(null, signal)
     throw error
   })
   const bytes = new Uint8Array(await new Response(body).arrayBuffer())

@@ -1,18 +1,19 @@
 import { useMemo } from 'react'
-import { common } from '../../texts/common.ts'
-import { texts } from '../../texts/files.tsx'
-import { formatNumber } from '../../texts/format.ts'
-import { ErrorBox } from '../../ui/error-box.tsx'
-import { Loading } from '../../ui/loading.tsx'
-import type { ContentLocation } from './load-text.ts'
+import { common } from '../../../texts/common.ts'
+import { formatNumber } from '../../../texts/format.ts'
+import { texts } from '../../../texts/viewers.ts'
+import { ErrorBox } from '../../../ui/error-box.tsx'
+import { Loading } from '../../../ui/loading.tsx'
+import type { ViewerProps } from '../viewer.ts'
 import { parseTable } from './parse-table.ts'
 import { useBeginning } from './text.tsx'
+import './text.css'
 
 const maxRows = 1000
 
 /** Shows the beginning of comma-separated values as a table, with the first row as its head. */
-export function TableView({ at, name }: { at: ContentLocation; name: string }) {
-  const { data, error, refetch } = useBeginning(at)
+export function TableViewer({ file }: ViewerProps) {
+  const { data, error, refetch } = useBeginning(file)
   const table = useMemo(() => (data ? parseTable(data.text, maxRows + 1) : null), [data])
   if (error) return <ErrorBox error={error} retry={refetch} />
   if (!data || !table) return <Loading label={common.loading} />
@@ -22,7 +23,7 @@ export function TableView({ at, name }: { at: ContentLocation; name: string }) {
       {!(data.isAll && table.isAll) && <p className="notice">{texts.firstRows(formatNumber(body.length))}</p>}
       {table.hiddenColumns > 0 && <p className="notice">{texts.hiddenColumns(table.hiddenColumns)}</p>}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the table scrolls */}
-      <section className="preview-table" tabIndex={0} aria-label={name}>
+      <section className="preview-table" tabIndex={0} aria-label={file.name}>
         <table className="table">
           <thead>
             <tr>

@@ -1,27 +1,28 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, Suspense, useState } from 'react'
-import { parentPath } from '../../api/locations.ts'
-import { queryKeys } from '../../api/query-keys.ts'
-import { usePermissions } from '../../api/session.ts'
-import { lazyPart } from '../../lib/load-part.ts'
-import { common } from '../../texts/common.ts'
-import { texts } from '../../texts/files.tsx'
-import { formatBytes } from '../../texts/format.ts'
-import { Button } from '../../ui/button.tsx'
-import { ErrorBox } from '../../ui/error-box.tsx'
-import { Icon } from '../../ui/icons.tsx'
-import { Loading } from '../../ui/loading.tsx'
-import { languageOf } from './file-types.ts'
-import { type Beginning, type ContentLocation, loadBeginning } from './load-text.ts'
+import { parentPath } from '../../../api/locations.ts'
+import { queryKeys } from '../../../api/query-keys.ts'
+import { lazyPart } from '../../../lib/load-part.ts'
+import { common } from '../../../texts/common.ts'
+import { formatBytes } from '../../../texts/format.ts'
+import { texts } from '../../../texts/viewers.ts'
+import { Button } from '../../../ui/button.tsx'
+import { ErrorBox } from '../../../ui/error-box.tsx'
+import { Icon } from '../../../ui/icons.tsx'
+import { Loading } from '../../../ui/loading.tsx'
+import type { ViewedFile, ViewerProps } from '../viewer.ts'
+import { languageOf } from './languages.ts'
+import { type Beginning, loadBeginning } from './load-text.ts'
+import './text.css'
 
 /** Bytes. */
 const maxShown = 512 * 1024
 
 /** Loads the beginning of a text file. */
-export function useBeginning(at: ContentLocation) {
+export function useBeginning({ id, read }: ViewedFile) {
   return useQuery({
-    queryKey: ['text', at],
-    queryFn: ({ signal }) => loadBeginning(at, maxShown, signal),
+    queryKey: ['text', id],
+    queryFn: ({ signal }) => loadBeginning(read, maxShown, signal),
     gcTime: 0,
     // A reload would replace what the person has seen and may edit.
     staleTime: Number.POSITIVE_INFINITY,
@@ -30,38 +31,30 @@ export function useBeginning(at: ContentLocation) {
 
 const TextEditor = lazyPart(async () => (await import('./text-editor.tsx')).TextEditor)
 
-interface TextFile {
-  at: ContentLocation
-  name: string
-  type: string | null
-  /** Undefined for a text that cannot be edited. */
-  onDirty: ((isDirty: boolean) => void) | undefined
-}
-
 /** Shows the beginning of a text file with `children`, and lets people edit a small one. */
-function TextView({ at, name, type, onDirty, children }: TextFile & { children: (beginning: Beginning) => ReactNode }) {
-  const { canWrite } = usePermissions()
+function TextView({ file, editing, children }: ViewerProps & { children: (beginning: Beginning) => ReactNode }) {
   const client = useQueryClient()
-  const { data, error, refetch } = useBeginning(at)
+  const { data, error, refetch } = useBeginning(file)
   const [isEditing, setEditing] = useState(false)
   if (error) return <ErrorBox error={error} retry={refetch} />
   if (!data) return <Loading label={common.loading} />
   const reload = async () => {
     setEditing(false)
     await refetch()
-    const folder = { ...at, path: parentPath(at.path) }
-    await client.invalidateQueries({ queryKey: queryKeys.listing(folder) })
+    if (!editing) return
+    const { providerId, path } = editing.location
+    await client.invalidateQueries({ queryKey: queryKeys.listing({ providerId, path: parentPath(path) }) })
   }
-  if (isEditing && onDirty && data.etag !== null) {
+  if (isEditing && editing && data.etag !== null) {
     return (
       <Suspense fallback={<Loading label={common.loading} />}>
         <TextEditor
-          file={at}
-          name={name}
+          file={editing.location}
+          name={file.name}
           original={data.text}
           etag={data.etag}
-          type={type}
-          onDirty={onDirty}
+          type={file.mimeType}
+          onDirty={editing.onDirty}
           onSaved={() => void reload()}
           onDiscard={() => void reload()}
         />
@@ -72,7 +65,7 @@ function TextView({ at, name, type, onDirty, children }: TextFile & { children: 
     <div className="preview-text">
       {!data.isAll && <p className="notice">{texts.onlyFirst(formatBytes(maxShown))}</p>}
       {data.isGuess && <p className="notice">{texts.notUtf8}</p>}
-      {canWrite && onDirty && data.isAll && data.isPlain && data.etag !== null && (
+      {editing && data.isAll && data.isPlain && data.etag !== null && (
         <div className="editor-bar">
           <Button onPress={() => setEditing(true)}>
             <Icon name="pencil" />
@@ -96,12 +89,12 @@ const MarkdownView = lazyPart(async () => (await import('./markdown.tsx')).Markd
 const CodeView = lazyPart(async () => (await import('./code-view.tsx')).CodeView)
 
 /** Shows Markdown as a document, program code in colors, and other texts as they are. */
-export function DocumentView(file: TextFile) {
-  const { name } = file
+export function TextViewer(props: ViewerProps) {
+  const { name } = props.file
   const language = languageOf(name)
   if (/\.(?:md|markdown)$/i.test(name)) {
     return (
-      <TextView {...file}>
+      <TextView {...props}>
         {({ text }) => (
           <Suspense fallback={<PlainText text={text} />}>
             <MarkdownView text={text} name={name} />
@@ -110,9 +103,9 @@ export function DocumentView(file: TextFile) {
       </TextView>
     )
   }
-  if (language === null) return <TextView {...file}>{({ text }) => <PlainText text={text} />}</TextView>
+  if (language === null) return <TextView {...props}>{({ text }) => <PlainText text={text} />}</TextView>
   return (
-    <TextView {...file}>
+    <TextView {...props}>
       {({ text }) => (
         <Suspense fallback={<PlainText text={text} />}>
           <CodeView text={text} language={language} />

@@ -1,6 +1,6 @@
 import createSanitizer from 'dompurify'
 import { useLayoutEffect, useMemo, useRef } from 'react'
-import { texts } from '../../texts/files.tsx'
+import { texts } from '../../../texts/viewers.ts'
 import { parseMarkdown } from './parse-markdown.ts'
 
 const blocks = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'p', 'div', 'hr', 'pre', 'blockquote', 'details', 'summary']
