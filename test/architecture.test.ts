@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { dirname, join, normalize } from 'node:path'
+import { dirname, join, normalize, relative } from 'node:path'
 import t from 'tap'
 import { entries } from '../scripts/build/server.ts'
 
@@ -235,6 +235,21 @@ t.test('imports form no cycle', async t => {
   }
   for (const file of files) visit(file, [])
   t.same(cycles, [])
+})
+
+t.test('a file that only one other file needs has more than 24 lines, or is loaded later than that file', async t => {
+  const importers = Map.groupBy(imports, ({ to }) => to)
+  const wrong: string[] = []
+  for (const file of [...serverFiles, ...packageFiles]) {
+    const [importer, ...others] = new Set(importers.get(file)?.map(({ from }) => from))
+    // The first file of a folder says what the folder is for.
+    if (importer === undefined || others.length > 0 || file.endsWith('/index.ts')) continue
+    const lines = (await readFile(join(root, file), 'utf8')).split('\n').length - 1
+    const path = relative(dirname(importer), file)
+    const isLoadedLater = (await readFile(join(root, importer), 'utf8')).includes(`import('./${path}')`)
+    if (lines < 25 && !isLoadedLater) wrong.push(`${file} with ${lines} lines belongs into ${importer}`)
+  }
+  t.same(wrong, [])
 })
 
 t.test('decisions know no protocol', async t => {

@@ -1,5 +1,5 @@
 /** The commands for jobs of the server. */
-import type { Connection } from '../../../client/src/index.ts'
+import { type Connection, sourcesOfJobs } from '../../../client/src/index.ts'
 import { type Command, command } from '../command.ts'
 import {
   findJob,
@@ -10,8 +10,10 @@ import {
   jobText,
   type ListedJob,
   requireSuccess,
+  runJob,
 } from '../jobs/run-job.ts'
-import { parseNumber } from '../options.ts'
+import { parseRemote } from '../operand.ts'
+import { detachOption, parseNumber } from '../options.ts'
 
 const listQuery = `query Jobs($first: Int!, $after: String, $state: JobState) {
   jobs(first: $first, after: $after, state: $state) {
@@ -110,3 +112,19 @@ export const jobsPause = changeCommand('pause', 'Pause a job within a second.')
 export const jobsResume = changeCommand('resume', 'Continue a paused job.')
 export const jobsCancel = changeCommand('cancel', 'Cancel a job within a second. Its finished work stays.')
 export const jobsRetry = changeCommand('retry', 'Start an ended job again for what failed.')
+
+export const verify = command({
+  name: 'verify',
+  operands: '<path>...',
+  help: 'Read files and folders in a storage again, in a job, and list what is damaged, and what is gone without having been deleted through the server.',
+  options: { ...detachOption },
+  json: { job: jobFields },
+  async run(context, { operands, options: { detach } }) {
+    const remotes = operands.map(parseRemote)
+    const server = await context.connect()
+    const paths = await Promise.all(remotes.map(operand => server.locate(operand)))
+    for (const sources of sourcesOfJobs(paths.map(({ providerId, path }) => ({ providerId, path })))) {
+      await runJob({ ...context, server }, { kind: 'VERIFY', sources }, detach)
+    }
+  },
+})
