@@ -38,6 +38,9 @@ export async function listVersionKeys(
   if (prefix.includes('\0')) return []
   const [after = ''] = query.after.split('\0')
   const top = `/${prefix}`
+  // What is in a folder has been read for its common prefix. "0" is the character after "/".
+  const isGroup = groups && after !== prefix && after.startsWith(prefix) && after.endsWith('/')
+  const start = `/${isGroup ? `${after.slice(0, -1)}0` : after}`
   const isWithin = sql.join(
     within.map(path => isWithinPath(storedPath(path))),
     sql` or `,
@@ -53,7 +56,7 @@ export async function listVersionKeys(
         where provider_id = ${providerId} and state = 'KEPT' and (${isWithin}) and starts_with(path, ${top})
           and left(path, 400) collate "C" between left(${top}::text, 400) and left(${top}::text, 400) || ${lastCharacter}::text
           -- Keys before the page are not read again.
-          and left(path, 400) collate "C" >= left(${`/${after}`}::text, 400)
+          and left(path, 400) collate "C" >= left(${start}::text, 400)
       ) as versions
       where starts_with(object_key, ${prefix})
     ) as items
