@@ -164,7 +164,9 @@ t.test('a RESTORE and S3 use the versions of the bucket', async t => {
   t.same(await files(), { a: '333', same: 's', new: 'n' }, 'a dry run changes nothing')
   t.match(await restore({}), { state: 'SUCCEEDED', progress: { files: 3, failed: 0 } })
   t.same(await files(), { a: '1', gone: 'g', 'sub/b': 'b', same: 's', new: 'n' })
-  t.match(await restore({}), { state: 'SUCCEEDED', progress: { files: 0 } }, 'everything is back')
+  const again = await restore({ deleteExtra: true })
+  t.match(again, { state: 'SUCCEEDED', progress: { files: 0, deleted: 1 } }, 'everything is back')
+  t.equal((await files()).new, undefined, 'the bucket keeps what was deleted')
 
   const create = `mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { s3 { accessKeyId secretAccessKey } } }`
   const key = { input: { name: 's3', scopes: ['admin'] } }

@@ -274,7 +274,7 @@ async function restoreVersion(run: JobRun, location: WriteLocation, step: Restor
   }
   const version = location.inTrash(step.id)
   const content = await version.stat(signal)
-  if (existing && !(await keepsVersions(location))) {
+  if (existing && !location.hasNativeVersions && !(await keepsVersions(location))) {
     const put = await run.trash.put(location, existing, { jobId: run.job.id, signal })
     if (put === 'OFF') throw nothingKeeps(location.path)
   }
@@ -288,7 +288,8 @@ async function deleteNew(run: JobRun, tally: Tally, location: WriteLocation, see
     tally.skipped += 1
     return
   }
-  if (!(await run.trash.isOn(location)) && !(await keepsVersions(location))) {
+  const isKept = location.findsDeleted || (await run.trash.isOn(location)) || (await keepsVersions(location))
+  if (!isKept) {
     const message = `"${formatPath(location.path)}" was created since that time, and stays: its storage has neither a trash nor versions.`
     throw new AppError('PRECONDITION_FAILED', message)
   }

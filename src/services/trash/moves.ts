@@ -202,8 +202,8 @@ async function restoreOver(
   location: WriteLocation,
   signal: AbortSignal,
 ): Promise<void> {
-  const { count } = await location.versionTraits()
-  const keep = count > 0 ? undefined : (replaced: WriteLocation) => putReplaced(context, replaced, signal)
+  const { count, isNative } = await location.versionTraits()
+  const keep = count > 0 || isNative ? undefined : (replaced: WriteLocation) => putReplaced(context, replaced, signal)
   const existing = item.kind === 'directory' ? await statOrNull(location, signal) : null
   if (existing?.kind === 'directory' && item.nativeId === null) {
     await setRestoredTo(context.db, item.id, formatPath(location.path))
