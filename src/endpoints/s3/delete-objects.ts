@@ -112,7 +112,7 @@ export const deleteObjects: S3Operation<BucketCall> = {
         )
         if (call.signal.aborted) return
         if (failure instanceof S3Error && failure.s3Code === 'NoSuchBucket') throw failure
-        if (failure) results.push(failed(key.name, failure))
+        if (failure) results.push(failed(key, failure))
         else if (!isQuiet) results.push(element('Deleted', [element('Key', key.name), ...versionIn(key)]))
       }
     }
@@ -137,9 +137,10 @@ function versionIn({ version }: DeletedKey): Xml[] {
   return version === undefined ? [] : [element('VersionId', version)]
 }
 
-function failed(key: string, error: AppError): Xml {
+function failed(key: DeletedKey, error: AppError): Xml {
   return element('Error', [
-    element('Key', key),
+    element('Key', key.name),
+    ...versionIn(key),
     element('Code', codeOf(error)),
     element('Message', error.message),
     element('Reason', error.reason),

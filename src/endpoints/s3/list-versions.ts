@@ -77,6 +77,11 @@ function itemOf(item: KeyedVersion, encode: (key: string) => string, owner: read
   ])
 }
 
+/** Returns the header that names the version of a new object, for buckets whose versioning is enabled. */
+export function versionHeader({ isVersioned }: { isVersioned: boolean }): Record<string, string> {
+  return isVersioned ? { 'x-amz-version-id': nullVersion } : {}
+}
+
 /** Returns the id of an earlier version; undefined for the object as it is now. @throws S3Error for a text that is no id */
 export function parseVersion(id: string | undefined): string | undefined {
   if (id === undefined || id === nullVersion) return undefined

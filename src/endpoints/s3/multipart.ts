@@ -8,7 +8,7 @@ import { isEndedUpload, maxParts, type UploadName } from '../../services/uploads
 import { objectBody, readXml } from './body.ts'
 import { listedTag, parseConditions, requireSource } from './conditions.ts'
 import { explainBucket, explainUpload, S3Error } from './errors.ts'
-import { parseVersion } from './list-versions.ts'
+import { parseVersion, versionHeader } from './list-versions.ts'
 import { parseModifiedAt, requireStorable } from './metadata.ts'
 import { formatLock, parseLock, parseStoredLock, requireMayLock } from './object-lock.ts'
 import type { ObjectCall, S3Operation } from './operation.ts'
@@ -106,6 +106,7 @@ export const completeMultipartUpload: S3Operation<ObjectCall> = {
       })
       .catch(error => explainUpload(error, call.providerId))
     const stored = await asTransfer(request.server, settleConditional(completing, isConditional))
+    reply.headers(versionHeader(stored))
     return sendXml(
       reply,
       result('CompleteMultipartUploadResult', [

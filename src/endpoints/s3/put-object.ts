@@ -8,7 +8,7 @@ import type { FileEntry, LocationInput } from '../../services/files/index.ts'
 import { objectBody } from './body.ts'
 import { emptyTag, listedTag, parseConditions, requireSource } from './conditions.ts'
 import { explainBucket, S3Error } from './errors.ts'
-import { parseVersion } from './list-versions.ts'
+import { parseVersion, versionHeader } from './list-versions.ts'
 import { parseModifiedAt, requireStorable } from './metadata.ts'
 import { parseLock, requireMayLock } from './object-lock.ts'
 import type { ObjectCall, S3Operation } from './operation.ts'
@@ -45,7 +45,7 @@ async function storeObject(call: ObjectCall): Promise<unknown> {
   const storing = () => services.files.upload(viewer, { ...input, ...conditions, overLocked: true }, signal)
   const store = () => settleConditional(storing(), isConditional)
   const stored = await services.objectLocks.storing(viewer, { providerId, path }, lock, store, { signal })
-  return reply.headers({ ETag: formatTag(listedTag(stored)), ...checksum() }).send()
+  return reply.headers({ ETag: formatTag(listedTag(stored)), ...versionHeader(stored), ...checksum() }).send()
 }
 
 /** Creates a folder, unless it exists. */
@@ -85,6 +85,7 @@ async function copyObject(call: ObjectCall, { bucket, version: named, ...object 
   const copy = await services.objectLocks.storing(request.viewer, { providerId, path: toPath }, lock, copying, {
     signal,
   })
+  reply.headers(versionHeader(copy))
   if (version !== undefined) reply.header('x-amz-copy-source-version-id', named)
   return sendXml(reply, copied(copy.modifiedAt ?? new Date(), listedTag(copy)))
 }

@@ -45,6 +45,12 @@ export interface ObjectLock {
   isHeld: boolean
 }
 
+/** A new object. */
+export type StoredObject = FileEntry & {
+  /** Whether its bucket has Object Lock, so that clients expect the id of its version. */
+  isVersioned: boolean
+}
+
 export interface ObjectInput extends LocationInput {
   /** The id of an earlier version; undefined for the object as it is now. */
   version?: string | undefined
@@ -275,13 +281,14 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
       asked: ObjectLock | null,
       store: () => Promise<FileEntry>,
       { signal, isRepeated = false }: { signal: AbortSignal; isRepeated?: boolean },
-    ): Promise<FileEntry> {
+    ): Promise<StoredObject> {
       if (asked) {
         authorize(viewer, needs.hold, input)
         await requireSettings(input.providerId)
       }
-      const stored = await store()
+      const entry = await store()
       const settings = await guard.objectLockSettings(input.providerId)
+      const stored = { ...entry, isVersioned: settings !== null }
       if (!settings) return stored
       // The retention of an upload in parts may be over before its end.
       const isOver = asked?.retention && asked.retention.until <= new Date()
