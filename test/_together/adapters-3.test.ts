@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['faults'])
+await together(['adapters'], 2, 3)
