@@ -92,7 +92,7 @@ t.test('folders and files are made, listed, read, copied and deleted', async t =
   t.equal(await output('ls', 'Disk:/'), '')
 })
 
-t.test('what is deleted can be listed, restored and deleted for good', async t => {
+atNight(t, 'what is deleted can be listed, restored and deleted for good', async t => {
   const { run, output, json, diskFolder } = await signedIn(t, { settings: { trashDays: 30 } })
   await mkdir(join(diskFolder, 'sub'))
   for (const name of ['a.txt', 'sub/b.txt', 'c.txt']) await writeFile(join(diskFolder, name), name)
@@ -127,7 +127,7 @@ t.test('what is deleted can be listed, restored and deleted for good', async t =
   t.equal(await output('ls', 'Disk:/'), 'a (1).txt\na.txt\n')
 })
 
-t.test('earlier versions can be listed, downloaded, restored and deleted', async t => {
+atNight(t, 'earlier versions can be listed, downloaded, restored and deleted', async t => {
   const { run, output, json, home, diskFolder } = await signedIn(t, { settings: { versionCount: 20, versionDays: 30 } })
   await run(['cp', '-', 'Disk:/a.txt'], { input: 'one' })
   for (const input of ['second', 'three'])

@@ -13,7 +13,7 @@ import { extent } from '../support/extent.ts'
 import { type Program, startProgram, temporaryFolder } from '../support/program.ts'
 import { randomNumbers } from '../support/random.ts'
 
-const changesCount = Number(process.env.RIGHTS_CHANGES) || extent({ gate: 24, nightly: 10_000 })
+const changesCount = Number(process.env.RIGHTS_CHANGES) || extent({ gate: 12, nightly: 10_000 })
 /** Changes that run at the same time. */
 const atOnce = 8
 /** Milliseconds that a server is paused, at most: longer than a lease. */
