@@ -39,7 +39,7 @@ import {
 import { oddNames } from '../../adapters/conformance/names.ts'
 import type { KeepReplaced, StorageProvider } from '../../adapters/contract.ts'
 import { builtInAdapters } from '../../adapters/index.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { faults, runConformance } from './conformance.ts'
 import { silentHost } from './host.ts'
@@ -208,7 +208,7 @@ t.test('a file that is replaced or deleted is still read whole', async t => {
   t.ok((await buffer(body)).equals(bytes))
 })
 
-t.test('a tree 800 folders deep and one 1,000 files wide are deleted', async t => {
+atNight(t, 'a tree 800 folders deep and one 1,000 files wide are deleted', async t => {
   const { provider, root } = await openTemporary(t)
   await makeDeep(provider)
   await mkdir(join(root, 'tree/wide'))

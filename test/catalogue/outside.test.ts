@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
 import t from 'tap'
 import { type EventStream, openEvents } from '../support/events.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { randomNumbers } from '../support/random.ts'
 import { until } from '../support/until.ts'
 import { catalogueWorld, converged, type Disk, isComplete } from './world.ts'
@@ -106,7 +106,7 @@ t.test('a change through the server is not told as one of others', async t => {
   )
 })
 
-t.test('a change through the server is looked at once, and a folder that it creates is not listed', async t => {
+atNight(t, 'a change through the server is looked at once, and a folder that it creates is not listed', async t => {
   const store = await disk('once')
   await isWatched(store)
   const count = 40
@@ -130,7 +130,7 @@ t.test('a change through the server is looked at once, and a folder that it crea
   t.ok(added < 2 * count + 20, `${added} changes to look at`)
 })
 
-t.test('a change through the server that takes long is not told as one of others', async t => {
+atNight(t, 'a change through the server that takes long is not told as one of others', async t => {
   const store = await disk('slow')
   await isWatched(store)
   const stream = await openEvents(app.url, token, follow, { providerId: store.id, path: '/' })

@@ -125,7 +125,7 @@ atNight(t, 'a sync between storages is a job', async t => {
   t.same(await namesIn(join(archiveFolder, 'whole')), ['photos'])
 })
 
-t.test('copies are kept, checked and reported', async t => {
+atNight(t, 'copies are kept, checked and reported', async t => {
   const { run, json, archiveFolder } = await withArchive(t)
   const created = await json('copies', 'create', '--repair', '--name', 'photos', 'Disk:/photos', 'Archive:/kept')
   t.match(created, { status: 0, lines: [{ name: 'photos', nextRunAt: String }] })

@@ -24,7 +24,7 @@ async function writeTree(folder: string, files: Record<string, string>): Promise
   }
 }
 
-t.test('a thousand small files go up and come down again', async t => {
+atNight(t, 'a thousand small files go up and come down again', async t => {
   const count = extent({ gate: 80, nightly: 1000 })
   const { home, run, json, diskFolder } = await signedIn(t)
   const names = Array.from({ length: count }, (_, n) => `${n % 10}/${n % 7}/file ${n} ü.txt`)

@@ -132,7 +132,7 @@ t.test('memory does not grow with the size of files', async t => {
   )
 })
 
-t.test('64 slow readers and 64 slow writers of 1 GB use bounded memory, on disk', async t => {
+atNight(t, '64 slow readers and 64 slow writers of 1 GB use bounded memory, on disk', async t => {
   const server = await startProcess(t)
   await writeFile(join(server.folder, 'large'), '')
   await truncate(join(server.folder, 'large'), 1_000_000_000)

@@ -35,7 +35,7 @@ t.test('all files of a run share one server', async t => {
   for (const file of files) t.equal(await file.end(), 0)
 })
 
-t.test('a killed run leaves no server and no folder', async t => {
+atNight(t, 'a killed run leaves no server and no folder', async t => {
   const file = databaseUser(t)
   await file.answer
   const run = await identityOf(file.child.pid ?? 0)

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { processesIn, recordedPostmaster } from '../../../src/db/embedded/processes.ts'
-import { extent } from '../../support/extent.ts'
+import { atNight, extent } from '../../support/extent.ts'
 import { until } from '../../support/until.ts'
 import {
   cluster,
@@ -21,7 +21,10 @@ function moment(round: number, most: number): number {
 }
 
 export function crashTests(t: Test, useWatchdog: boolean): void {
-  t.test('a kill during writes keeps committed rows and leaves no process or socket', async t => {
+  // By day, one case shows the watchdog.
+  const test = (name: string, run: (t: Test) => Promise<void>) =>
+    useWatchdog ? atNight(t, name, run) : t.test(name, run)
+  test('a kill during writes keeps committed rows and leaves no process or socket', async t => {
     const dataFolder = await preparedFolder(t)
     const committed: number[] = []
     for (let round = 1; round <= extent({ gate: 2, nightly: 4 }); round++) {
@@ -50,7 +53,7 @@ export function crashTests(t: Test, useWatchdog: boolean): void {
     await keepsAll(t, dataFolder, committed)
   })
 
-  t.test('a kill at any moment of the first start can be repaired by the next start', async t => {
+  test('a kill at any moment of the first start can be repaired by the next start', async t => {
     const dataFolder = await temporaryFolder(t)
     for (let round = 1; round <= extent({ gate: 2, nightly: 3 }); round++) {
       const server = serverProcess(t, { dataFolder, useWatchdog })
