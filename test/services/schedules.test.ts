@@ -227,7 +227,7 @@ t.test('a run that is due starts once, even if it was missed many times', async 
 })
 
 /** Runs that are due at once. */
-const dueRuns = extent({ gate: 30, nightly: 100 })
+const dueRuns = extent({ gate: 12, nightly: 100 })
 
 t.test(`two servers start each of ${dueRuns} due runs once`, async t => {
   const world = await startWorld(t)
