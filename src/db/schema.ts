@@ -10,6 +10,8 @@ import type { Reason } from '../errors.ts'
 export const registrations = ['OPEN', 'INVITE', 'CLOSED'] as const
 export type Registration = (typeof registrations)[number]
 
+export type LogoType = 'image/png' | 'image/jpeg' | 'image/webp'
+
 export const providerStatuses = ['CONNECTED', 'NEEDS_AUTHORIZATION', 'NEEDS_RECONNECT', 'UNAVAILABLE'] as const
 export type ProviderStatus = (typeof providerStatuses)[number]
 
@@ -128,6 +130,7 @@ export type AuditResult = 'OK' | 'CUT' | Reason
 
 export interface Schema {
   workspaces: WorkspaceTable
+  workspace_logos: WorkspaceLogoTable
   users: UserTable
   members: MemberTable
   groups: GroupTable
@@ -234,7 +237,18 @@ interface WorkspaceTable {
   scanned_uploads: Generated<UploadSource[]>
   /** The owners who may use passwords; null if everybody may. */
   password_owners: ColumnType<string[] | null, string[] | null | undefined, string[] | null>
+  /** "#" and six hexadecimal digits. */
+  brand_color: Generated<string | null>
+  brand_text: Generated<string>
+  /** Changes with the logo; null without one. */
+  logo_version: Generated<string | null>
   created_at: CreatedAt
+}
+
+interface WorkspaceLogoTable {
+  workspace_id: string
+  type: LogoType
+  image: Buffer
 }
 
 interface UserTable {

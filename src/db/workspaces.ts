@@ -1,7 +1,22 @@
 import { type Selectable, sql } from 'kysely'
 import type { Role } from '../auth/scopes.ts'
 import type { Change, Database } from './client.ts'
-import type { ApprovalKind, Registration, Schema, UploadSource } from './schema.ts'
+import type { ApprovalKind, LogoType, Registration, Schema, UploadSource } from './schema.ts'
+
+/** How a workspace looks on pages for people without an account. */
+export interface Branding {
+  /** "#" and six hexadecimal digits; null for that of the product. */
+  color: string | null
+  /** A line of text; may be empty. */
+  text: string
+  /** Changes with the logo; null without one. */
+  logoVersion: string | null
+}
+
+export interface Logo {
+  type: LogoType
+  image: Buffer
+}
 
 export interface Workspace {
   id: string
@@ -15,6 +30,7 @@ export interface Workspace {
   scannedUploads: readonly UploadSource[]
   /** The owners who may sign in with a password while all others need single sign-on; null if everybody may. */
   passwordOwners: string[] | null
+  branding: Branding
   createdAt: Date
 }
 
@@ -40,21 +56,46 @@ export interface WorkspaceChanges {
   approvals?: ApprovalKind[]
   scannedUploads?: UploadSource[]
   passwordOwners?: string[] | null
+  brandColor?: string | null
+  brandText?: string
+  /** Null removes the logo. */
+  logo?: (Logo & { version: string }) | null
 }
 
 export async function updateWorkspace(
   db: Change,
   id: string,
-  { secondFactorRoles, scannedUploads, passwordOwners, ...values }: WorkspaceChanges,
+  { secondFactorRoles, scannedUploads, passwordOwners, brandColor, brandText, logo, ...values }: WorkspaceChanges,
 ): Promise<Workspace> {
   const set = {
     ...values,
     ...(secondFactorRoles && { second_factor_roles: secondFactorRoles }),
     ...(scannedUploads && { scanned_uploads: scannedUploads }),
     ...(passwordOwners !== undefined && { password_owners: passwordOwners }),
+    ...(brandColor !== undefined && { brand_color: brandColor }),
+    ...(brandText !== undefined && { brand_text: brandText }),
+    ...(logo !== undefined && { logo_version: logo?.version ?? null }),
+  }
+  if (logo !== undefined) {
+    await db.deleteFrom('workspace_logos').where('workspace_id', '=', id).execute()
+    if (logo) {
+      await db.insertInto('workspace_logos').values({ workspace_id: id, type: logo.type, image: logo.image }).execute()
+    }
   }
   const query = db.updateTable('workspaces').set(set).where('id', '=', id).returningAll()
   return toWorkspace(await query.executeTakeFirstOrThrow())
+}
+
+/** Returns the logo of the installation's only workspace. */
+export async function findLogo(db: Database): Promise<Logo | null> {
+  const row = await db
+    .selectFrom('workspace_logos')
+    .innerJoin('workspaces', 'workspaces.id', 'workspace_logos.workspace_id')
+    .select(['type', 'image'])
+    .orderBy('workspaces.created_at')
+    .limit(1)
+    .executeTakeFirst()
+  return row ?? null
 }
 
 /** Returns whose uploads are scanned. */
@@ -113,6 +154,7 @@ function toWorkspace(row: Selectable<Schema['workspaces']>): Workspace {
     approvals: row.approvals,
     scannedUploads: row.scanned_uploads,
     passwordOwners: row.password_owners,
+    branding: { color: row.brand_color, text: row.brand_text, logoVersion: row.logo_version },
     createdAt: row.created_at,
   }
 }

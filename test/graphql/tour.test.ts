@@ -185,7 +185,7 @@ t.test('every field of the schema works in typical use', async t => {
 
   t.same(
     await ask(
-      '{ installation { hasOwner needsSetupCode registration hasDirectory singleSignOn { id name url } singleSignOnOnly } }',
+      '{ installation { hasOwner needsSetupCode registration hasDirectory singleSignOn { id name url } singleSignOnOnly branding { color text logoUrl } } }',
     ),
     {
       installation: {
@@ -195,6 +195,7 @@ t.test('every field of the schema works in typical use', async t => {
         hasDirectory: false,
         singleSignOn: [],
         singleSignOnOnly: false,
+        branding: { color: null, text: '', logoUrl: null },
       },
     },
   )
@@ -236,17 +237,37 @@ t.test('every field of the schema works in typical use', async t => {
       },
     },
   )
+  const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
   const { updateWorkspace } = await ask(
-    'mutation { updateWorkspace(input: { name: "Team", registration: INVITE, secondFactorRoles: [], singleSignOnOnly: false, passwordOwners: null }) { id name registration secondFactorRoles passwordOwners approvals scannedUploads hasScanner sendsEmail createdAt } }',
+    `mutation { updateWorkspace(input: { name: "Team", registration: INVITE, secondFactorRoles: [], singleSignOnOnly: false, passwordOwners: null, brandColor: "#2F55D4", brandText: "We share", logo: "${pixel}" }) { id name registration secondFactorRoles passwordOwners approvals scannedUploads hasScanner sendsEmail branding { color text logoUrl } createdAt } }`,
   )
   t.same(
     await ask(
-      '{ workspace { id name registration secondFactorRoles passwordOwners approvals scannedUploads hasScanner sendsEmail createdAt } }',
+      '{ workspace { id name registration secondFactorRoles passwordOwners approvals scannedUploads hasScanner sendsEmail branding { color text logoUrl } createdAt } }',
     ),
     {
       workspace: updateWorkspace,
     },
   )
+
+  t.match(updateWorkspace.branding, { color: '#2f55d4', text: 'We share' })
+  const logo = await fetch(updateWorkspace.branding.logoUrl)
+  t.equal(Buffer.from(await logo.arrayBuffer()).toString('base64'), pixel)
+  t.match(Object.fromEntries(logo.headers), {
+    'content-type': 'image/png',
+    'content-security-policy': "default-src 'none'; sandbox",
+    'x-content-type-options': 'nosniff',
+  })
+  for (const [field, value] of [
+    ['brandColor', 'red'],
+    ['brandText', 'two\nlines'],
+    ['logo', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>').toString('base64')],
+    ['logo', 'no base64!'],
+  ] as const) {
+    const query = `mutation ($value: String!) { updateWorkspace(input: { ${field}: $value }) { id } }`
+    const { errors } = await app.graphql(query, { value }, token)
+    t.equal(errors[0]?.extensions.reason, 'INVALID_INPUT', `${field}: ${value}`)
+  }
 
   const { providerTypes } = await ask('{ providerTypes { type title configSchema needsAuthorization builtIn } }')
   t.match(

@@ -613,8 +613,11 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Mutation.updateWorkspace': {
     needs: workspaceAdmin,
     args: () => {
-      const none = { singleSignOnOnly: null, passwordOwners: null, scannedUploads: null }
-      return { input: { name: 'Stowage', registration: 'OPEN', secondFactorRoles: [], approvals: [], ...none } }
+      const none = { singleSignOnOnly: null, passwordOwners: null, scannedUploads: null, logo: null }
+      const branding = { brandColor: '#2f55d4', brandText: 'Matrix' }
+      return {
+        input: { name: 'Stowage', registration: 'OPEN', secondFactorRoles: [], approvals: [], ...branding, ...none },
+      }
     },
   },
 }
@@ -636,6 +639,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     hasDirectory: own,
     singleSignOn: own,
     singleSignOnOnly: own,
+    branding: own,
   },
   SingleSignOnIssuer: { id: own, name: own, url: own },
   Issuer: {
@@ -885,8 +889,10 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     hasScanner: own,
     passwordOwners: own,
     sendsEmail: own,
+    branding: own,
     createdAt: own,
   },
+  Branding: { color: own, text: own, logoUrl: own },
   ApiKey: {
     id: own,
     name: own,

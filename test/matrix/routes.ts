@@ -598,6 +598,9 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'PATCH /api/upload/resumable/:id': unknownUpload('PATCH'),
   'DELETE /api/upload/resumable/:id': unknownUpload('DELETE'),
   'POST /api/upload/resumable/:id': unknownUpload('POST', { 'x-http-method-override': 'DELETE' }),
+  // The workspace of the matrix has no logo.
+  'GET /api/logo': { ...page('/api/logo'), bounces: true },
+  'HEAD /api/logo': { ...head('/api/logo'), bounces: true },
   'GET /api/search': {
     needs: readPaths,
     takes: ['entry'],

@@ -48,6 +48,8 @@ if (files) {
     await button(page, 'Create link').click()
     const link = await linkIn(page)
     t.match(link, /^\/s\/stw_share_/)
+    await dialog(page).getByText('QR code').click()
+    await dialog(page).getByRole('img', { name: 'The link as a QR code' }).waitFor()
     await isGood(t, page)
     await button(page, 'Done').click()
     const emails = await app.db.selectFrom('share_emails').select('recipient').orderBy('recipient').execute()
@@ -143,6 +145,42 @@ if (files) {
     t.same(page.faults, [])
   })
 
+  t.test('one file is a card, and a folder of photos a gallery, in the look of the workspace', async t => {
+    const from = await store('look', {
+      'plan.txt': 'The plan of the year',
+      'photos/1.png': png,
+      'photos/2.png': png,
+      'photos/3.png': png,
+    })
+    const admin = await open(t)
+    await admin.goto('/settings/workspace')
+    await admin.getByLabel('Logo (optional)').setInputFiles({ name: 'logo.png', mimeType: 'image/png', buffer: png })
+    await admin.getByRole('checkbox', { name: 'Use a color of your own' }).check()
+    await admin.getByLabel('Color', { exact: true }).fill('#b3261e')
+    await admin.getByLabel('Line of text (optional)').fill('Files of Example & Sons')
+    await isGood(t, admin)
+    await admin.getByRole('button', { name: 'Save' }).last().click()
+    await admin.getByText('Saved').first().waitFor()
+    const share = (path: string) => makeShare(app, owner.token, { providerId: from.id, path, note: 'Please read it' })
+    const [file, folder] = [await share('/plan.txt'), await share('/photos')]
+    for (const [width, options] of inTurn(Object.entries({ desktop: {}, phone }))) {
+      const visitor = await stranger(t, options)
+      await visitor.goto(`/s/${file.link}`)
+      await visitor.getByRole('heading', { name: 'plan.txt' }).waitFor()
+      await visitor.getByText('Files of Example & Sons').waitFor()
+      await visitor.locator('.brand-logo').waitFor()
+      await isGood(t, visitor)
+      const [download] = await Promise.all([
+        visitor.waitForEvent('download'),
+        visitor.getByRole('link', { name: 'Download' }).click(),
+      ])
+      t.equal(await readFile(await download.path(), 'utf8'), 'The plan of the year')
+      await visitor.goto(`/s/${folder.link}`)
+      await visitor.locator('.photo').nth(2).waitFor()
+      await isGood(t, visitor)
+    }
+  })
+
   t.test('a folder receives files from people without an account', async t => {
     const to = await store('drop', { 'inbox/taken.txt': 'old' })
     const page = await open(t)
@@ -165,6 +203,7 @@ if (files) {
       await visitor.getByLabel('Files to upload').setInputFiles([taken, { ...taken, name: `${width}.exe` }])
       await visitor.getByText('accepts only files of these types').waitFor()
       await until(async () => (await to.names('inbox')).length === (width === 'desktop' ? 2 : 3))
+      await visitor.getByText('Thank you! 1 file has arrived.').waitFor()
       await isGood(t, visitor)
       t.notMatch(await visitor.content(), /stw_share_.*localStorage/)
       const kept = await visitor.evaluate(() => JSON.stringify({ ...localStorage }))

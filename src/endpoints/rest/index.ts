@@ -10,6 +10,7 @@ import { oauthCallbackRoute, oauthStartRoute } from './consent.ts'
 import { downloadRoute } from './download.ts'
 import { issuerLogoutRoutes } from './issuer-logout.ts'
 import { jobReportRoute } from './job-report.ts'
+import { logoRoute } from './logo.ts'
 import { renditionRoute } from './rendition.ts'
 import { searchRoute } from './search.ts'
 import { registerShares } from './shares.ts'
@@ -36,6 +37,7 @@ export async function registerRest(
   thumbnailRoute(app, services)
   renditionRoute(app, services)
   searchRoute(app, services)
+  logoRoute(app, services)
   jobReportRoute(app, services)
   await app.register(scope => uploadRoute(scope, services))
   registerShares(app, { services, sendfile, basePath })

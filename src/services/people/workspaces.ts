@@ -9,10 +9,20 @@ import {
   type UploadSource,
   uploadSources,
 } from '../../db/schema.ts'
-import { findTheWorkspace, findWorkspace, lockWorkspace, updateWorkspace, type Workspace } from '../../db/workspaces.ts'
+import {
+  type Branding,
+  findLogo,
+  findTheWorkspace,
+  findWorkspace,
+  type Logo,
+  lockWorkspace,
+  updateWorkspace,
+  type Workspace,
+} from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
 import { parseName } from '../input.ts'
+import { type BrandingInput, parseBranding } from './branding.ts'
 import type { IssuerRegistry } from './issuer-registry.ts'
 import { enforcePasswordOwners, parsePasswordOwners } from './password-policy.ts'
 
@@ -23,6 +33,7 @@ export interface Installation {
   registration: Registration
   /** Whether passwords are for some owners only. */
   singleSignOnOnly: boolean
+  branding: Branding
 }
 
 export function createWorkspaces(options: {
@@ -41,7 +52,15 @@ export function createWorkspaces(options: {
         needsSetupCode: workspace === null && setupCode !== null,
         registration: workspace?.registration ?? 'OPEN',
         singleSignOnOnly: workspace !== null && workspace.passwordOwners !== null,
+        branding: workspace?.branding ?? { color: null, text: '', logoVersion: null },
       }
+    },
+
+    /** Returns the logo, which everybody may see. @throws NOT_FOUND */
+    async logo(): Promise<Logo> {
+      const logo = await findLogo(db)
+      if (!logo) throw new AppError('NOT_FOUND', 'The workspace has no logo.')
+      return logo
     },
 
     /** Returns the workspace of the credential. @throws CREDENTIAL_REQUIRED */
@@ -71,7 +90,7 @@ export function createWorkspaces(options: {
         scannedUploads?: readonly UploadSource[] | null | undefined
         singleSignOnOnly?: boolean | null | undefined
         passwordOwners?: readonly string[] | null | undefined
-      },
+      } & BrandingInput,
     ): Promise<Workspace> {
       return audit.recorded(viewer, 'WORKSPACE_UPDATE', {}, async recording => {
         const admin = requireWorkspaceAdmin(viewer)
@@ -86,18 +105,23 @@ export function createWorkspaces(options: {
           ...(input.approvals != null && { approvals: approvalKinds.filter(kind => input.approvals?.includes(kind)) }),
           ...(scanned != null && { scannedUploads: uploadSources.filter(source => scanned.includes(source)) }),
           ...(singleSignOnOnly != null && { passwordOwners: owners }),
+          ...parseBranding(input),
         }
         if (Object.keys(values).length === 0) {
           throw new AppError(
             'INVALID_INPUT',
-            'Give a name, a registration, roles, approvals, scanned uploads or "singleSignOnOnly" to change.',
+            'Give a name, a registration, roles, approvals, scanned uploads, "singleSignOnOnly" or the branding to change.',
           )
         }
         if (input.passwordOwners != null && !singleSignOnOnly) {
           throw new AppError('INVALID_INPUT', '"passwordOwners" needs "singleSignOnOnly: true".')
         }
         const { workspaceId } = admin.member
-        recording.add({ subject: { kind: 'WORKSPACE', id: workspaceId }, details: values })
+        const { logo, ...described } = values
+        recording.add({
+          subject: { kind: 'WORKSPACE', id: workspaceId },
+          details: { ...described, ...(logo !== undefined && { hasLogo: logo !== null }) },
+        })
         return recording.commit(async change => {
           await lockWorkspace(change, workspaceId)
           const updated = await updateWorkspace(change, workspaceId, values)

@@ -13,13 +13,16 @@ const ViewerQuery = graphql(`
       providerAccess { all }
       user { id email name role: effectiveRole groups { id name } }
     }
-    workspace { id name registration secondFactorRoles approvals scannedUploads hasScanner sendsEmail }
+    workspace { id name registration secondFactorRoles approvals scannedUploads hasScanner sendsEmail branding { color text logoUrl } }
   }
 `)
 
 const InstallationQuery = graphql(`
   query Installation {
-    installation { hasOwner needsSetupCode registration hasDirectory singleSignOn { id name url } singleSignOnOnly }
+    installation {
+      hasOwner needsSetupCode registration hasDirectory singleSignOn { id name url } singleSignOnOnly
+      branding { color text logoUrl }
+    }
   }
 `)
 

@@ -1,10 +1,11 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { Suspense, useState } from 'react'
 import { ask } from '../api/client.ts'
 import { graphql, type ResultOf } from '../api/graphql.ts'
 import { childPath, type StorageLocation } from '../api/locations.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions, useSession } from '../api/session.ts'
+import { lazyPart } from '../lib/load-part.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/shares.tsx'
 import { Choices } from '../ui/choices.tsx'
@@ -109,7 +110,10 @@ function ShareForm({
   )
 }
 
+const QrCode = lazyPart(async () => (await import('../ui/qr-code.tsx')).QrCode)
+
 function ReadyLink({ url, onClose }: { url: string; onClose: () => void }) {
+  const [isShown, setShown] = useState(false)
   return (
     <Dialog title={texts.ready} onClose={onClose} size="large">
       <p>{texts.readyHelp}</p>
@@ -122,6 +126,10 @@ function ReadyLink({ url, onClose }: { url: string; onClose: () => void }) {
           {texts.openLink}
         </a>
       </div>
+      <details className="share-limits" onToggle={({ currentTarget }) => setShown(currentTarget.open)}>
+        <summary>{texts.qrCode}</summary>
+        <Suspense>{isShown && <QrCode text={url} label={texts.qrCodeOf} />}</Suspense>
+      </details>
       <DialogEnd label={common.done} onClose={onClose} />
     </Dialog>
   )

@@ -33,7 +33,7 @@ function compareBy({ column, descending }: SortOrder): Compare {
 }
 
 /** Returns whether a gallery shows an entry. */
-function isPhoto(entry: Entry): boolean {
+export function isPhoto(entry: Entry): boolean {
   return entry.__typename === 'File' && /^(?:image|video)\//.test(entry.mimeType ?? '')
 }
 

@@ -15,6 +15,7 @@ import { ErrorBox } from '../ui/error-box.tsx'
 import { NameField, submitting } from '../ui/field.tsx'
 import { AdminOnly, PageTitle } from '../ui/page.tsx'
 import { notify } from '../ui/toasts.tsx'
+import { BrandingForm } from './branding.tsx'
 
 const UpdateWorkspaceMutation = graphql(`
   mutation UpdateWorkspace($input: UpdateWorkspaceInput!) {
@@ -38,6 +39,7 @@ export function WorkspacePage() {
       <PageTitle>{texts.workspace}</PageTitle>
       <h1>{texts.workspace}</h1>
       <WorkspaceForm />
+      <BrandingForm />
     </AdminOnly>
   )
 }

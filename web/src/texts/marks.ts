@@ -10,7 +10,7 @@ export const texts = {
   isStarred: 'starred',
   noStars: 'Nothing has a star yet',
   noStarsHelp:
-    'Give a star to the files and folders that you need often: they are listed here. Only you see your stars.',
+    'Give a star to the files and folders that you need often: they are listed here. Others see only their own.',
 
   tags: 'Tags',
   tag: 'Tag',

@@ -22,6 +22,16 @@ export const texts = {
     SESSIONS: 'Uploads of people who are signed in',
   },
   scannedHelp: 'A scanned file appears only after the scan. Links for uploads directly to a storage are then not made.',
+  branding: 'Public pages',
+  brandingHelp: 'The look of share links and of the sign-in page.',
+  brandingSample: 'Your color',
+  logo: 'Logo (optional)',
+  logoHelp: 'A PNG, JPEG or WebP file of at most 100 KB.',
+  logoTooLarge: 'This file is larger than 100 KB.',
+  removeLogo: 'Remove the logo',
+  useColor: 'Use a color of your own',
+  color: 'Color',
+  brandText: 'Line of text (optional)',
   whoRegisters: 'Who can register',
   registrations: {
     OPEN: {

@@ -35,6 +35,8 @@ export const texts = {
   readyHelp: 'Anyone with this link can use it. You can find it again under “Shared by me”.',
   copyLink: 'Copy link',
   openLink: 'Open link',
+  qrCode: 'QR code',
+  qrCodeOf: 'The link as a QR code',
 
   // The list
   shares: 'Shared by me',
@@ -81,4 +83,10 @@ export const texts = {
   onlyTypes: (types: readonly string[]) => `Only ${types.map(type => `.${type}`).join(', ')} files.`,
   chooseFiles: 'Choose files',
   chooseFolder: 'Choose a folder',
+  camera: 'Take a photo',
+  thanks: (count: number) => `Thank you! ${formatCount(count, 'file has', 'files have')} arrived.`,
+  askedBy: (name: string) => `${name} asks you for files`,
+  download: 'Download',
+  view: 'View',
+  fileGone: 'The file was deleted or moved. Ask the person who sent you the link.',
 } as const

@@ -1,4 +1,6 @@
 import type { ApprovalKind, Registration, UploadSource } from '../../../db/schema.ts'
+import type { Branding } from '../../../db/workspaces.ts'
+import { maxBrandText, maxLogo } from '../../../services/people/branding.ts'
 import { maxIssuers } from '../../../services/people/issuers.ts'
 import { maxPasswordOwners } from '../../../services/people/password-policy.ts'
 import type { Installation } from '../../../services/people/workspaces.ts'
@@ -38,6 +40,23 @@ export const UploadSourceEnum = builder.enumType('UploadSource', {
   values: uploadSources,
 })
 
+const BrandingType = builder.objectRef<Branding>('Branding').implement({
+  description: 'How the workspace looks on pages that people see without an account.',
+  fields: t => ({
+    color: t.exposeString('color', {
+      nullable: true,
+      description: 'A color, such as #2f55d4, or null for that of the product.',
+    }),
+    text: t.exposeString('text', { description: 'A line of text; empty without one.' }),
+    logoUrl: t.string({
+      nullable: true,
+      description: 'The address of the logo, which needs no credential, or null without one.',
+      authScopes: { public: true },
+      resolve: ({ logoVersion }, _args, { baseUrl }) => logoVersion && `${baseUrl}/api/logo?version=${logoVersion}`,
+    }),
+  }),
+})
+
 WorkspaceRef.implement({
   description: 'The workspace that members, API keys and providers belong to.',
   fields: t => ({
@@ -74,6 +93,7 @@ WorkspaceRef.implement({
       authScopes: { public: true },
       resolve: (_workspace, _args, { services }) => services.shares.sendsEmail,
     }),
+    branding: t.expose('branding', { type: BrandingType, description: 'The look of the public pages.' }),
     createdAt: t.expose('createdAt', {
       type: 'DateTime',
       description: 'The time at which the first person registered.',
@@ -104,6 +124,15 @@ const UpdateWorkspaceInput = builder.inputType('UpdateWorkspaceInput', {
     singleSignOnOnly: t.boolean({
       description:
         'Whether only `passwordOwners` may sign in with a password or a passkey, which only an owner can decide, in a session. Sessions of others that began with one end.',
+    }),
+    brandColor: t.string({
+      description: 'The color of the public pages, such as #2f55d4. An empty text returns to that of the product.',
+    }),
+    brandText: t.string({
+      description: `A line of text on the public pages, of at most ${maxBrandText} characters; may be empty.`,
+    }),
+    logo: t.string({
+      description: `The logo on the public pages: a PNG, JPEG or WebP file of at most ${maxLogo / 1024} KiB, in base64. An empty text removes it.`,
     }),
     passwordOwners: t.idList({
       description: `The user IDs of the owners, at most ${maxPasswordOwners}, who are the way back in. One of them needs access to all providers and a password.`,
@@ -168,6 +197,11 @@ const InstallationRef = builder.objectRef<Installation>('Installation').implemen
     }),
     singleSignOnOnly: t.exposeBoolean('singleSignOnOnly', {
       description: 'Whether passwords and passkeys work for some owners only.',
+      authScopes: { public: true },
+    }),
+    branding: t.expose('branding', {
+      type: BrandingType,
+      description: 'The look of the public pages.',
       authScopes: { public: true },
     }),
     singleSignOn: t.field({

@@ -1,14 +1,16 @@
 /** The page of a share link: a folder to look at, or a page to send files to. */
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { type ReactNode, Suspense, useMemo, useState } from 'react'
-import { useParams } from 'react-router'
+import { type ReactNode, Suspense, useMemo, useRef, useState } from 'react'
+import { useParams, useSearchParams } from 'react-router'
 import { type SharedFacts, type ShareLink, StowageError, shareLinkOf } from '../../api/client.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/shares.tsx'
+import { Brand, useBrandStyle } from '../../ui/brand.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { PageTitle } from '../../ui/page.tsx'
-import { Brand, Welcome } from '../../ui/welcome.tsx'
+import { Welcome } from '../../ui/welcome.tsx'
+import { SharedFile } from './shared-file.tsx'
 import { SharedFolder } from './shared-folder.tsx'
 import '../../ui/parts.css'
 import './shared.css'
@@ -17,7 +19,9 @@ import { lazyPart } from '../../lib/load-part.ts'
 import { Button } from '../../ui/button.tsx'
 import { submitting, TextField } from '../../ui/field.tsx'
 import '../../ui/dock.css'
-import { DropArea, type FileSelection, UploadButtons } from '../upload/choose-files.tsx'
+import { Avatar } from '../../ui/avatar.tsx'
+import { Icon } from '../../ui/icons.tsx'
+import { DropArea, type FileSelection, takeFiles, UploadButtons } from '../upload/choose-files.tsx'
 import type { UploadTarget } from '../upload/target.ts'
 import { uploadFiles, useUploadRequested } from '../upload/waiting-uploads.ts'
 
@@ -29,7 +33,8 @@ export function SharedPage() {
     queryKey: ['share', token],
     queryFn: ({ signal }) => link.describe({ signal }),
   })
-  if (data) return <Frame facts={data}>{contentOf(token, link, data)}</Frame>
+  const isViewing = useSearchParams()[0].has('file')
+  if (data) return <Frame facts={data}>{contentOf(token, link, data, isViewing)}</Frame>
   if (!error) return <Loading label={common.loading} />
   const reason = error instanceof StowageError ? error.reason : null
   if (reason === 'SHARE_PASSWORD_REQUIRED') return <UnlockForm token={token} onUnlocked={() => void refetch()} />
@@ -42,19 +47,27 @@ export function SharedPage() {
   )
 }
 
-function contentOf(token: string, link: ShareLink, facts: SharedFacts): ReactNode {
+function contentOf(token: string, link: ShareLink, facts: SharedFacts, isViewing: boolean): ReactNode {
   if (facts.kind === 'DROP') return <DropPage token={token} link={link} facts={facts} />
+  const isOneFile = !facts.isFolder && facts.name !== null
+  if (isOneFile && !isViewing) return <SharedFile token={token} link={link} facts={facts} />
   return <SharedFolder token={token} link={link} facts={facts} />
 }
 
 function Frame({ facts, children }: { facts: SharedFacts; children: ReactNode }) {
   const { name, sharedBy, note, expiresAt } = facts
+  const style = useBrandStyle()
   return (
-    <div className="shared-page">
+    <div className="shared-page" style={style}>
       <PageTitle>{texts.pageOf(name)}</PageTitle>
       <header className="shared-head">
         <Brand />
-        {sharedBy !== null && <p>{texts.sharedBy(sharedBy)}</p>}
+        {sharedBy !== null && (
+          <p className="shared-by">
+            <Avatar name={sharedBy} />
+            {facts.kind === 'DROP' ? texts.askedBy(sharedBy) : texts.sharedBy(sharedBy)}
+          </p>
+        )}
         {note !== '' && <p className="shared-note">{note}</p>}
         {expiresAt !== null && <p className="help">{texts.expiresAt(expiresAt)}</p>}
       </header>
@@ -100,19 +113,42 @@ const UploadPanel = lazyPart(async () => (await import('../upload/panel.tsx')).U
 
 /** Sends files through a drop link, with the upload queue of the console. */
 function DropPage({ token, link, facts }: { token: string; link: ShareLink; facts: SharedFacts }) {
-  const target = useMemo(() => targetOf(link), [link])
+  const [arrived, setArrived] = useState(0)
+  const target = useMemo(() => targetOf(link, () => setArrived(count => count + 1)), [link])
+  const camera = useRef<HTMLInputElement>(null)
   const wasRequested = useUploadRequested()
   const name = facts.name ?? texts.pageOf(null)
   const upload = (selection: FileSelection) => uploadFiles({ selection, providerId: '', folder: '/' })
   return (
     <DropArea isDisabled={false} folderName={name} onFiles={upload}>
       <main className="shared-drop">
+        <span className="shared-drop-icon">
+          <Icon name={arrived > 0 ? 'check' : 'upload'} />
+        </span>
         <h1>{texts.sendTo(name)}</h1>
+        <div role="status">{arrived > 0 && <p className="shared-thanks">{texts.thanks(arrived)}</p>}</div>
         <p>{texts.dropHelp}</p>
         {facts.fileTypes.length > 0 && <p className="help">{texts.onlyTypes(facts.fileTypes)}</p>}
         {facts.bytesLeft !== null && <p className="help">{texts.bytesLeft(facts.bytesLeft)}</p>}
         <div className="actions">
           <UploadButtons filesText={texts.chooseFiles} folderText={texts.chooseFolder} onFiles={upload} />
+          {takesPhotos(facts.fileTypes) && (
+            <>
+              <Button className="use-camera" onPress={() => camera.current?.click()}>
+                <Icon name="camera" />
+                {texts.camera}
+              </Button>
+              <input
+                ref={camera}
+                type="file"
+                hidden
+                accept="image/*"
+                capture="environment"
+                aria-label={texts.camera}
+                onChange={({ currentTarget }) => takeFiles(currentTarget, upload)}
+              />
+            </>
+          )}
         </div>
       </main>
       <Suspense>{wasRequested && <UploadPanel key={token} userId="" target={target} />}</Suspense>
@@ -120,11 +156,23 @@ function DropPage({ token, link, facts }: { token: string; link: ShareLink; fact
   )
 }
 
-/** The addresses of uploads contain the link, so the browser does not remember them. */
-function targetOf(link: ShareLink): UploadTarget {
+/** Returns whether a link accepts the pictures of a camera. */
+function takesPhotos(fileTypes: readonly string[]): boolean {
+  return fileTypes.length === 0 || ['jpg', 'jpeg', 'heic', 'png'].some(type => fileTypes.includes(type))
+}
+
+/**
+ * The addresses of uploads contain the link, so the browser does not remember them.
+ * @param onArrived called for each file that the server has stored
+ */
+function targetOf(link: ShareLink, onArrived: () => void): UploadTarget {
   return {
     isRemembered: false,
-    upload: ({ path, ...options }) => link.upload(path, options),
+    upload: async ({ path, ...options }) => {
+      const stored = await link.upload(path, options)
+      onArrived()
+      return stored
+    },
     discard: url => link.discardUpload(url),
     // A file whose name is taken gets a number.
     takeOver: async () => {},

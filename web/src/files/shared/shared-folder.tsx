@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Suspense, useCallback, useMemo, useState } from 'react'
 import { Link, useNavigate, useSearchParams } from 'react-router'
 import type { SharedEntry, SharedFacts, ShareLink } from '../../api/client.ts'
-import { ancestors, childPath, parentPath } from '../../api/locations.ts'
+import { ancestors, childPath, nameOfPath, parentPath } from '../../api/locations.ts'
 import { lazyPart } from '../../lib/load-part.ts'
 import { save } from '../../lib/save-file.ts'
 import { texts as downloadTexts } from '../../texts/downloads.ts'
@@ -22,8 +22,9 @@ import type { Entry, FileEntry } from '../operations.ts'
 import { viewerKind } from '../preview/file-types.ts'
 import type { ViewedFile } from '../preview/viewer.ts'
 import { useSelection } from '../selection.ts'
-import { useSorted, useSortOrder } from '../sort.ts'
+import { galleryOrder, isPhoto, useSorted, useSortOrder } from '../sort.ts'
 
+const Gallery = lazyPart(async () => (await import('../gallery/gallery.tsx')).Gallery)
 const ViewerFrame = lazyPart(async () => (await import('../preview/frame.tsx')).ViewerFrame<FileEntry>)
 const EntryMenu = lazyPart(async () => (await import('../entry-menu.tsx')).EntryMenu)
 
@@ -43,7 +44,9 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
   const entries = useMemo(() => data ?? [], [data])
   const [order, setOrder] = useSortOrder()
   const sorted = useSorted(entries, data !== undefined, order)
-  const selection = useSelection(sorted)
+  const isGallery = useMemo(() => isAllPhotos(entries), [entries])
+  const shown = useMemo(() => (isGallery ? galleryOrder(sorted) : sorted), [isGallery, sorted])
+  const selection = useSelection(shown)
   const { selectedEntries, selectedKeys, pick } = selection
   const [menu, setMenu] = useState<{ x: number; y: number } | null>(null)
   const isLimited = facts.downloadsLeft !== null
@@ -84,12 +87,12 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
   )
   const onMenu = useCallback(
     (index: number, at: { x: number; y: number }) => {
-      const entry = sorted[index]
+      const entry = shown[index]
       if (!entry) return
       if (!selectedKeys.has(entryKey(entry))) pick(index, 'only')
       setMenu(at)
     },
-    [sorted, selectedKeys, pick],
+    [shown, selectedKeys, pick],
   )
   const [single] = selectedEntries
   const actions: EntryAction[] = [
@@ -111,6 +114,17 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
     (file: string) => setSearch({ ...(path !== '/' && { path }), file }, { replace: true }),
     [path, setSearch],
   )
+  const viewProps = {
+    isCovered: menu !== null || previewed !== undefined,
+    label: fileTexts.filesIn(nameOfPath(path) || (facts.name ?? texts.pageOf(null))),
+    entries: shown,
+    hrefOf,
+    selection,
+    onMenu,
+    startPosition: null,
+    onLeave: nothing,
+    keys: { onOpen: open, onUp: up, onRename: nothing, onDelete: nothing, onDetails: nothing, onHelp: nothing },
+  }
   const trail = [{ name: facts.name ?? texts.pageOf(null), path: '/' }, ...ancestors(path, '/')]
 
   return (
@@ -151,22 +165,19 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
           <p className="empty-title">{fileTexts.empty}</p>
         </div>
       )}
-      {sorted.length > 0 && (
+      {isGallery && (
+        <Suspense fallback={<Loading label={fileTexts.loadingFolder} />}>
+          <Gallery key={path} {...viewProps} folder={{ providerId: token, path }} />
+        </Suspense>
+      )}
+      {sorted.length > 0 && !isGallery && (
         <FileTable
           key={path}
-          isCovered={menu !== null || previewed !== undefined}
-          label={fileTexts.filesIn(trail.at(-1)?.name ?? '/')}
-          entries={sorted}
+          {...viewProps}
           view="list"
-          hrefOf={hrefOf}
-          selection={selection}
           order={order}
           onSort={column => setOrder({ column, descending: order.column === column && !order.descending })}
-          onMenu={onMenu}
-          startPosition={null}
-          onLeave={nothing}
           dragging={null}
-          keys={{ onOpen: open, onUp: up, onRename: nothing, onDelete: nothing, onDetails: nothing, onHelp: nothing }}
         />
       )}
       <p className="folder-status" role="status">
@@ -198,6 +209,14 @@ function nothing(): void {}
 
 function isViewable(entry: Entry): entry is FileEntry {
   return entry.__typename === 'File' && viewerKind(entry) !== null
+}
+
+/** The number of photos from which a folder without other files is a gallery. */
+const fewPhotos = 3
+
+function isAllPhotos(entries: readonly Entry[]): boolean {
+  const photos = entries.filter(isPhoto)
+  return photos.length >= fewPhotos && entries.every(entry => entry.__typename === 'Folder' || isPhoto(entry))
 }
 
 /** Returns whether entries are downloaded as a ZIP archive: one folder, or several entries. */
