@@ -1237,6 +1237,14 @@ webhooks: webhooks_pkey PRIMARY KEY (id)
 webhooks: webhooks_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
 CREATE INDEX webhooks_workspace ON public.webhooks USING btree (workspace_id, id)
 CREATE UNIQUE INDEX webhooks_pkey ON public.webhooks USING btree (id)
+workspace_logos.workspace_id uuid not null
+workspace_logos.type text not null
+workspace_logos.image bytea not null
+workspace_logos: workspace_logos_image_check CHECK ((octet_length(image) <= 102400))
+workspace_logos: workspace_logos_pkey PRIMARY KEY (workspace_id)
+workspace_logos: workspace_logos_type_check CHECK ((type = ANY (ARRAY['image/png'::text, 'image/jpeg'::text, 'image/webp'::text])))
+workspace_logos: workspace_logos_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE UNIQUE INDEX workspace_logos_pkey ON public.workspace_logos USING btree (workspace_id)
 workspaces.id uuid not null default gen_random_uuid()
 workspaces.name text not null
 workspaces.registration text not null default 'OPEN'::text
@@ -1245,7 +1253,12 @@ workspaces.second_factor_roles text[] not null default '{}'::text[]
 workspaces.password_owners uuid[]
 workspaces.approvals text[] not null default '{}'::text[]
 workspaces.scanned_uploads text[] not null default '{DROP_LINKS}'::text[]
+workspaces.brand_color text
+workspaces.brand_text text not null default ''::text
+workspaces.logo_version text
 workspaces: workspaces_approvals_check CHECK ((approvals <@ '{DELETION,OVERWRITE}'::text[]))
+workspaces: workspaces_brand_color_check CHECK ((octet_length(brand_color) = 7))
+workspaces: workspaces_logo_version_check CHECK ((octet_length(logo_version) <= 64))
 workspaces: workspaces_pkey PRIMARY KEY (id)
 workspaces: workspaces_registration_check CHECK ((registration = ANY (ARRAY['OPEN'::text, 'INVITE'::text, 'CLOSED'::text])))
 workspaces: workspaces_scanned_uploads_check CHECK ((scanned_uploads <@ '{DROP_LINKS,API_KEYS,SESSIONS}'::text[]))

@@ -217,8 +217,8 @@ t.test('tags have limits, and no two that differ only in case', async t => {
 })
 
 t.test('they end with the storage', async t => {
-  await put('a.txt')
-  await mark('/a.txt')
+  await put('end.txt')
+  await mark('/end.txt')
   await app.ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: disk }, owner.token)
   const { rows } = await sql`select from entry_stars union all select from entry_tags`.execute(app.db)
   t.equal(rows.length, 0)

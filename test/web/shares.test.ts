@@ -163,7 +163,7 @@ if (files) {
     await admin.getByText('Saved').first().waitFor()
     const share = (path: string) => makeShare(app, owner.token, { providerId: from.id, path, note: 'Please read it' })
     const [file, folder] = [await share('/plan.txt'), await share('/photos')]
-    for (const [width, options] of inTurn(Object.entries({ desktop: {}, phone }))) {
+    for (const options of inTurn([{}, phone])) {
       const visitor = await stranger(t, options)
       await visitor.goto(`/s/${file.link}`)
       await visitor.getByRole('heading', { name: 'plan.txt' }).waitFor()

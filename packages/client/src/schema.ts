@@ -269,6 +269,17 @@ export interface AuthorizeProviderPayload {
   authorizationUrl: string
 }
 
+/** How the workspace looks on pages that people see without an account. */
+export interface Branding {
+  __typename: 'Branding'
+  /** A color, such as #2f55d4, or null for that of the product. */
+  color: string | null
+  /** The address of the logo, which needs no credential, or null without one. */
+  logoUrl: string | null
+  /** A line of text; empty without one. */
+  text: string
+}
+
 /** The state of the catalogue of a provider: the entries that the server keeps for the search. */
 export interface Catalogue {
   __typename: 'Catalogue'
@@ -941,7 +952,7 @@ export interface File {
   hold: Hold | null
   /** An opaque ID. It does not change while the path stays the same. */
   id: string
-  /** Whether you have given the entry a star. Nobody else sees your stars. Requires the scope `read` at the path of this entry. */
+  /** Whether you have given the entry a star. Other members see only their own. Requires the scope `read` at the path of this entry. */
   isStarred: boolean
   /** The lock that holds for the entry, or null. Of several shared locks, one of them. Requires the scope `read` at the path of this entry. */
   lock: EntryLock | null
@@ -982,7 +993,7 @@ export interface Folder {
   hold: Hold | null
   /** An opaque ID. It does not change while the path stays the same. */
   id: string
-  /** Whether you have given the entry a star. Nobody else sees your stars. Requires the scope `read` at the path of this entry. */
+  /** Whether you have given the entry a star. Other members see only their own. Requires the scope `read` at the path of this entry. */
   isStarred: boolean
   /** The lock that holds for the entry, or null. Of several shared locks, one of them. Requires the scope `read` at the path of this entry. */
   lock: EntryLock | null
@@ -1118,6 +1129,8 @@ export interface Identity {
 /** Facts that a visitor needs before signing in. */
 export interface Installation {
   __typename: 'Installation'
+  /** The look of the public pages. */
+  branding: Branding
   /** Whether people also sign in with a name and their password of an LDAP directory. */
   hasDirectory: boolean
   /** False until the first person registers. That person owns the workspace. */
@@ -2406,6 +2419,12 @@ export interface UpdateWebhookInput {
 export interface UpdateWorkspaceInput {
   /** What a person has to approve from now on if an agent does it through MCP; an empty list for nothing. */
   approvals?: readonly (ApprovalKind)[] | null
+  /** The color of the public pages, such as #2f55d4. An empty text returns to that of the product. */
+  brandColor?: string | null
+  /** A line of text on the public pages, of at most 200 characters; may be empty. */
+  brandText?: string | null
+  /** The logo on the public pages: a PNG, JPEG or WebP file of at most 100 KiB, in base64. An empty text removes it. */
+  logo?: string | null
   /** The new name, with 1 to 200 characters. */
   name?: string | null
   /** The user IDs of the owners, at most 20, who are the way back in. One of them needs access to all providers and a password. */
@@ -2658,6 +2677,8 @@ export interface Workspace {
   __typename: 'Workspace'
   /** What a person has to approve if an agent does it through MCP. */
   approvals: readonly (ApprovalKind)[]
+  /** The look of the public pages. */
+  branding: Branding
   /** The time at which the first person registered. */
   createdAt: string
   /** Whether the server has a virus scanner. */

@@ -18,7 +18,7 @@ import { definePage, toPage } from './page.ts'
 
 builder.interfaceFields(EntryRef, t => ({
   isStarred: t.boolean({
-    description: 'Whether you have given the entry a star. Nobody else sees your stars.',
+    description: 'Whether you have given the entry a star. Other members see only their own.',
     authScopes: atEntry,
     resolve: (_entry, args, context) =>
       context.services.entryStars.has(context.viewer, authorizedBy(context, args, needs.read)),
@@ -118,7 +118,7 @@ const UpdateTagsInput = builder.inputType('UpdateTagsInput', {
 builder.mutationFields(t => ({
   addStar: t.boolean({
     description:
-      'Gives a file or folder a star, which only you see. It follows the entry when that is moved or renamed through Stowage, also to the trash and back. Returns true.',
+      'Gives a file or folder a star of yours, which no list shows to others. It follows the entry when that is moved or renamed through Stowage, also to the trash and back. Returns true.',
     authScopes: at(needs.read),
     audit: 'STAR_ADD',
     complexity: backEndCost,
