@@ -11,9 +11,9 @@ const mib = 1024 * 1024
 /** The bytes of a file, and how many of them curl sends one after the other. */
 const kinds: Readonly<Record<string, { bytes: number; files: number }>> = {
   '1 GiB': { bytes: 1024 * mib, files: 1 },
-  '100 MiB': { bytes: 100 * mib, files: 5 },
-  '8 MiB': { bytes: 8 * mib, files: 40 },
-  '100 KB': { bytes: 100_000, files: 200 },
+  '100 MiB': { bytes: 100 * mib, files: 3 },
+  '30 MiB': { bytes: 30 * mib, files: 6 },
+  '1 MiB': { bytes: mib, files: 40 },
 }
 
 export const contentHashes: Part = {

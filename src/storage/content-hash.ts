@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { LruMap } from '../lib/lru-map.ts'
 
 /** The first bytes of a file, which are hashed even if that makes the write slower. */
-const freeBytes = 128 * 1024 * 1024
+const freeBytes = 32 * 1024 * 1024
 /** The part of the time of a write that hashing may take beyond these bytes. */
 const maxShare = 0.1
 /** Milliseconds of a pause between two chunks that count as time of the write. */
