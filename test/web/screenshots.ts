@@ -1,14 +1,17 @@
 /**
- * Takes pictures of all pages of the console, in four sizes, in light and dark: `SCREENSHOTS=<folder> npx tap test/web/screenshots.ts`.
+ * Takes pictures of all pages of the console, in five sizes, in light and dark: `SCREENSHOTS=<folder> npx tap test/web/screenshots.ts`.
  * `PAGES='trash|share'` takes only those whose names match, and `SIZES='wide|phone'` only these sizes.
  */
-import { mkdir, utimes } from 'node:fs/promises'
+import { mkdir, readFile, utimes } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { PutObjectLockConfigurationCommand, PutObjectRetentionCommand, S3Client } from '@aws-sdk/client-s3'
 import sharp from 'sharp'
 import t from 'tap'
 import { applicationOf } from '../support/applications.ts'
+import { pdf, zipOf } from '../support/documents.ts'
 import { toolCall } from '../support/mcp.ts'
+import { songWithCover } from '../support/media.ts'
 import { makeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 import { davClient, lockInfo } from '../webdav/client.ts'
@@ -39,6 +42,7 @@ if (files) {
     'paper.pdf': 'x',
     'archive.zip': 'x',
   })
+  const viewers = await store('Library', await library())
   const { page: empty } = await store('Empty disk')
   const album = await store('Album', await photos())
   await Promise.all(
@@ -312,7 +316,31 @@ if (files) {
     'preview-code': [`${address}?file=script.ts`, page => page.locator('pre[data-language]').waitFor()],
     'preview-markdown': [`${address}/Reports?file=plan.md`, page => page.locator('pre, article').first().waitFor()],
     'preview-table': [`${address}/Reports?file=numbers.csv`, page => page.getByRole('table').waitFor()],
-    'preview-none': [`${address}?file=archive.zip`, page => page.getByText('No preview').waitFor()],
+    'preview-none': [`${viewers.page}?file=model.blend`, page => page.getByText('No preview').waitFor()],
+    'preview-photo': [
+      `${viewers.page}?file=harbor.jpg`,
+      async page => {
+        await page.locator('.image-frame img').waitFor()
+        await button(page, 'Information').click()
+        await page.getByText('Acme Alpha 7').waitFor()
+      },
+    ],
+    'preview-pdf': [
+      `${viewers.page}?file=report.pdf`,
+      async page => {
+        await page.locator('.pdf-text').getByText('Chapter 1').waitFor()
+        await page.getByLabel('Search the document').fill('harbor')
+        await page.getByText('1 of 12', { exact: true }).waitFor()
+      },
+    ],
+    'preview-music': [`${viewers.page}?file=01 Waves.mp3`, page => page.locator('.audio-player img').waitFor()],
+    'preview-archive': [`${viewers.page}?file=project.zip`, page => page.getByText('files,').waitFor()],
+    'preview-book': [`${viewers.page}?file=sea.epub`, page => page.locator('iframe').waitFor()],
+    'preview-font': [`${viewers.page}?file=sans.ttf`, page => page.locator('.font-sample').first().waitFor()],
+    'preview-office': [
+      `${viewers.page}?file=letter.rtf`,
+      page => page.locator('.pdf-text, .file-card').first().waitFor({ timeout: 120_000 }),
+    ],
     connect: ['/connect'],
     ...encryptionPages,
     profile: ['/settings/profile', page => page.getByRole('table', { name: 'Sessions' }).waitFor()],
@@ -405,6 +433,7 @@ if (files) {
 
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const [size, viewport] of Object.entries({
+      large: { width: 1920, height: 1080 },
       wide: { width: 1280, height: 800 },
       phone: { width: 390, height: 844 },
       // A window of 1280 × 800 at a zoom of 200 %.
@@ -455,6 +484,73 @@ async function photos(): Promise<Record<string, Buffer>> {
     return [photoName(index), await sharp(Buffer.from(svg)).jpeg().toBuffer()] as const
   })
   return Object.fromEntries(await Promise.all(made))
+}
+
+/** Files for each viewer. */
+async function library(): Promise<Record<string, string | Buffer>> {
+  const picture = (from: string, to: string) =>
+    sharp(
+      Buffer.from(
+        `<svg xmlns="http://www.w3.org/2000/svg" width="1800" height="1200"><defs><linearGradient id="g" x2="0" y2="1"><stop stop-color="${from}"/><stop offset="1" stop-color="${to}"/></linearGradient></defs><rect width="100%" height="100%" fill="url(#g)"/><circle cx="70%" cy="30%" r="9%" fill="#fff3c4"/><path d="M0 900 500 500l420 340 300-220 580 380v200H0z" fill="${to}"/></svg>`,
+      ),
+    )
+  const photo = await picture('#8ec5fc', '#2f3e75')
+    .withExif({
+      IFD0: { Make: 'Acme', Model: 'Alpha 7' },
+      IFD2: {
+        FNumber: '28/10',
+        ExposureTime: '1/250',
+        ISOSpeedRatings: '200',
+        DateTimeOriginal: '2026:07:01 12:30:00',
+      },
+      IFD3: {
+        GPSLatitudeRef: 'N',
+        GPSLatitude: '52/1 31/1 12/1',
+        GPSLongitudeRef: 'E',
+        GPSLongitude: '13/1 24/1 18/1',
+      },
+    })
+    .jpeg()
+    .toBuffer()
+  const cover = (from: string, to: string) => picture(from, to).resize(400, 400).png().toBuffer()
+  const lines = (chapter: number) => [
+    `Chapter ${chapter}`,
+    '',
+    ...Array.from(
+      { length: 40 },
+      (_, line) => `Line ${line + 1} of the report${line === 12 ? ' about the harbor' : ''}.`,
+    ),
+  ]
+  const xhtml = (body: string) =>
+    `<html xmlns="http://www.w3.org/1999/xhtml"><head><title>x</title></head><body>${body}</body></html>`
+  return {
+    'harbor.jpg': photo,
+    'harbor 2.jpg': await picture('#f6d365', '#a2543f').jpeg().toBuffer(),
+    'report.pdf': pdf(Array.from({ length: 12 }, (_, index) => lines(index + 1))),
+    '01 Waves.mp3': songWithCover(await cover('#a18cd1', '#3a3f8f')),
+    '02 Tide.mp3': songWithCover(await cover('#84fab0', '#1d6f7a')),
+    '03 Wind.mp3': songWithCover(await cover('#fbc2eb', '#8a3f77')),
+    'project.zip': zipOf({
+      'README.md': '# Project',
+      'src/index.ts': 'export {}',
+      'src/app.ts': 'export {}',
+      'pictures/plan.png': 'x',
+    }),
+    'sea.epub': zipOf({
+      'META-INF/container.xml':
+        '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles><rootfile full-path="book.opf"/></rootfiles></container>',
+      'book.opf':
+        '<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>The sea</dc:title><dc:creator>Mona</dc:creator></metadata><manifest><item id="a" href="a.xhtml" media-type="application/xhtml+xml"/></manifest><spine><itemref idref="a"/></spine></package>',
+      'a.xhtml': xhtml(
+        `<h1>The harbor</h1>${'<p>The boats left the harbor before the sun had risen, and the wind was with them.</p>'.repeat(12)}`,
+      ),
+    }),
+    'sans.ttf': await readFile(
+      createRequire(import.meta.url).resolve('pdfjs-dist/standard_fonts/LiberationSans-Regular.ttf'),
+    ),
+    'letter.rtf': '{\\rtf1\\ansi {\\b Dear harbor office}\\par Thank you for the letter of May.\\par}',
+    'model.blend': 'x'.repeat(4000),
+  }
 }
 
 /** Waits until the texts of the page stay the same. A folder follows its changes with a request that does not end. */

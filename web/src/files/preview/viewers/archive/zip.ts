@@ -15,7 +15,8 @@ export async function* entriesOf(file: ViewedFile, signal: AbortSignal): AsyncGe
       path: pathOf(filename),
       isFolder: directory,
       size: uncompressedSize,
-      modifiedAt: Number.isNaN(lastModDate.getTime()) ? null : lastModDate,
+      // Programs that know no time write the first one that the format has.
+      modifiedAt: lastModDate.getFullYear() > 1980 ? lastModDate : null,
       isEncrypted: encrypted,
     }
   }
