@@ -6,7 +6,7 @@ import { openFor, serveDownload } from '../../http/content/serve-download.ts'
 import { contentType, type FileEntry } from '../../services/files/index.ts'
 import { emptyTag, tagOf } from './conditions.ts'
 import { noSuchKey, S3Error } from './errors.ts'
-import { parseVersion } from './list-versions.ts'
+import { parseVersion, versionHeader } from './list-versions.ts'
 import { timeMetadata } from './metadata.ts'
 import { lockHeaders } from './object-lock.ts'
 import type { ObjectCall, S3Operation } from './operation.ts'
@@ -52,9 +52,10 @@ async function sendObject({
   let locks = {}
   await serveDownload(request, reply, {
     withDownload: use =>
-      services.files.download(request.viewer, object, signal, open, async (found, running) => {
-        locks = lockHeaders(await services.objectLocks.of(request.viewer, object))
-        return use(found, running)
+      services.files.download(request.viewer, object, signal, open, async (download, running) => {
+        const found = await services.objectLocks.of(request.viewer, object)
+        locks = { ...lockHeaders(found), ...(version === undefined && versionHeader(found)) }
+        return use(download, running)
       }),
     present({ entry }) {
       if (isFolder) throw noSuchKey()

@@ -59,6 +59,7 @@ export interface ObjectInput extends LocationInput {
 export const maxRetentionDays = 36_500
 const day = 24 * 60 * 60 * 1000
 const retentionModes: readonly RetentionMode[] = ['COMPLIANCE', 'GOVERNANCE']
+const unlocked = { retention: null, isHeld: false, isVersioned: false }
 const allKinds: readonly ObjectLockKind[] = [...retentionModes, 'LEGAL_HOLD']
 /** Milliseconds to give an object its retention again. */
 const undoTimeout = 30_000
@@ -210,22 +211,22 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
     },
 
     /** Returns the locks of an object, whether there is something at its path or not. @throws NOT_FOUND for a version, as `authorize` */
-    async of(viewer: Viewer | null, input: ObjectInput): Promise<ObjectLock> {
+    async of(viewer: Viewer | null, input: ObjectInput): Promise<ObjectLock & { isVersioned: boolean }> {
       const { version = null } = input
       const [{ providerId, path }] = authorize(viewer, needs.read, input)
       // Only versions that Stowage keeps have locks.
-      if (version !== null && nativeIdOf(version) !== null) return { retention: null, isHeld: false }
+      if (version !== null && nativeIdOf(version) !== null) return unlocked
       if (version !== null && !(isId(version) && (await findVersion(db, version, { providerId, path })))) {
         throw noSuchVersion()
       }
-      if (!(await guard.objectLockSettings(providerId))) return { retention: null, isHeld: false }
+      if (!(await guard.objectLockSettings(providerId))) return unlocked
       const locks = await findObjectLocks(db, { providerId, path, versionId: version })
       const retentions = locks.flatMap(({ objectLock, until }) =>
         objectLock === 'LEGAL_HOLD' || objectLock === null || until === null ? [] : [{ mode: objectLock, until }],
       )
       // Uploads that meet can leave several: the one that lasts longest counts for people, and all of them hold.
       const [retention = null] = retentions.toSorted((a, b) => b.until.getTime() - a.until.getTime())
-      return { retention, isHeld: locks.some(({ objectLock }) => objectLock === 'LEGAL_HOLD') }
+      return { retention, isHeld: locks.some(({ objectLock }) => objectLock === 'LEGAL_HOLD'), isVersioned: true }
     },
 
     retain,
