@@ -9,7 +9,8 @@ import type { Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
 import { ActiveGrants, type Work } from '../storage/active-grants.ts'
 import type { FindRecord } from '../storage/provider-cache.ts'
-import { type Credentials, requireUnexpired } from './people/credentials.ts'
+import type { Credentials } from './people/credentials.ts'
+import { requireUnexpired } from './people/usable-credentials.ts'
 
 /** Milliseconds between two polls. With the query, work is canceled within a second of losing its grant. */
 const interval = 400

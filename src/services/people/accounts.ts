@@ -25,8 +25,8 @@ import type { Audit, Recording } from '../audit/index.ts'
 import { parseKnownEmail, parseName } from '../input.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
 import type { Notify } from '../mail/notices.ts'
-import { requireActive } from './credentials.ts'
 import { requirePasswordAllowed } from './password-policy.ts'
+import { requireActive } from './usable-credentials.ts'
 
 /** The maximum number of sessions in a list. Scripts that sign in on every run can create any number of sessions. */
 const maxSessions = 200

@@ -1,14 +1,11 @@
-import { noProviders } from '../../auth/access.ts'
 import { type Audience, isAccessToken, openAccessToken } from '../../auth/access-tokens.ts'
 import { apiKeyIdOf, hashToken, isApiKey, secretAccessKeys } from '../../auth/api-key.ts'
-import { hasSecondFactor } from '../../auth/factors.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import { isShareToken, type SessionTokens } from '../../auth/tokens.ts'
 import {
   type ClientConnection,
   freshness,
   keyPermissions,
-  type Member,
   memberPermissions,
   memberViewer,
   type Origin,
@@ -18,7 +15,7 @@ import {
 import { type OwnedApiKey, prepareOwnedApiKeys } from '../../db/api-keys.ts'
 import type { Database } from '../../db/client.ts'
 import { batchedMembers } from '../../db/members.ts'
-import { prepareSessions, type Session } from '../../db/sessions.ts'
+import { prepareSessions } from '../../db/sessions.ts'
 import type { OwnedShare, ShareRecord } from '../../db/shares/shares.ts'
 import { emailKey } from '../../db/users.ts'
 import { AppError } from '../../errors.ts'
@@ -26,6 +23,7 @@ import type { RequestLimits } from '../limits/requests.ts'
 import type { KeyUsage } from './key-usage.ts'
 import { type RightsMemory, rememberedLookups } from './rights-memory.ts'
 import { createShareLookups, shareViewer, unknownShare } from './share-credentials.ts'
+import { keyRevoked, requireActive, requireUnexpired, requireUsable, sessionViewer } from './usable-credentials.ts'
 
 /** The public key of a client of SSH, and the email of the account that it names. */
 export interface PublicKeyLogin {
@@ -153,9 +151,7 @@ export function createCredentials({
     const { key, owner, seenProvider } = found
     const now = new Date()
     const { isConnection } = key
-    if (key.revokedAt) {
-      throw new AppError('KEY_REVOKED', `This ${nameOf(isConnection)} was revoked: ${advice(isConnection)}.`)
-    }
+    if (key.revokedAt) throw keyRevoked(isConnection)
     requireActive(owner)
     const viewer: Viewer = {
       kind: 'API_KEY',
@@ -389,18 +385,6 @@ function hashOfKey(key: string, connection: ClientConnection | undefined): strin
   return hash
 }
 
-/** @throws INVALID_CREDENTIAL, KEY_EXPIRED, ACCOUNT_DEACTIVATED */
-function requireUsable(found: OwnedApiKey | null): OwnedApiKey {
-  if (!found)
-    throw new AppError(
-      'INVALID_CREDENTIAL',
-      'This public key is unknown: register it with an API key, and give the email of its account as the user name.',
-    )
-  requireActive(found.owner)
-  requireUnexpired({ ...found.key, kind: 'API_KEY' })
-  return found
-}
-
 /** Returns the text of a lookup, without spaces. */
 function textOfLogin({ publicKey, email }: PublicKeyLogin): string {
   // No account has a longer email.
@@ -408,58 +392,6 @@ function textOfLogin({ publicKey, email }: PublicKeyLogin): string {
   return `${account.toString('base64url')}.${publicKey.toString('base64')}`
 }
 
-/** @throws ACCOUNT_DEACTIVATED */
-export function requireActive({ deactivatedAt }: Pick<Member, 'deactivatedAt'>): void {
-  if (deactivatedAt) throw new AppError('ACCOUNT_DEACTIVATED')
-}
-
 function unknownAccessKey(): AppError {
   return new AppError('INVALID_CREDENTIAL', 'This access key ID is unknown: use the one shown with the API key.')
-}
-
-/** @throws KEY_EXPIRED, SESSION_ENDED, SHARE_ENDED */
-export function requireUnexpired(
-  { kind, expiresAt, isConnection }: Pick<Viewer, 'kind' | 'expiresAt' | 'isConnection'>,
-  now = new Date(),
-): void {
-  if (!expiresAt || expiresAt > now) return
-  if (kind === 'SESSION') throw sessionEnded()
-  if (kind === 'SHARE') throw new AppError('SHARE_ENDED', 'This share link has expired: ask for a new one.')
-  throw new AppError('KEY_EXPIRED', `This ${nameOf(isConnection)} has expired: ${advice(isConnection)}.`)
-}
-
-function nameOf(isConnection = false): string {
-  return isConnection ? 'connection of an application' : 'API key'
-}
-
-function advice(isConnection = false): string {
-  return isConnection ? 'connect the application again' : 'create a new one'
-}
-
-function sessionViewer(session: Session | null, origin: Origin, namedProvider: ProviderName | null): Viewer {
-  if (!session || session.revokedAt) throw sessionEnded()
-  requireActive(session.member)
-  const lacksSecondFactor = session.needsSecondFactor && !hasSecondFactor(session.factors)
-  const viewer: Viewer = {
-    kind: 'SESSION',
-    credentialId: session.id,
-    outlivesSession: false,
-    displayPrefix: null,
-    shared: null,
-    member: session.member,
-    expiresAt: session.expiresAt,
-    verifiedAt: session.verifiedAt,
-    lacksSecondFactor,
-    confirmedAt: performance.now(),
-    namedProvider,
-    seenProvider: session.seenProvider,
-    origin,
-    ...(lacksSecondFactor ? { scope: null, access: noProviders } : memberPermissions(session.member)),
-  }
-  requireUnexpired(viewer)
-  return viewer
-}
-
-function sessionEnded(): AppError {
-  return new AppError('SESSION_ENDED', 'This session has ended: sign in again.')
 }

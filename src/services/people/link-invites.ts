@@ -15,11 +15,11 @@ import { lockWorkspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
 import type { Notify } from '../mail/notices.ts'
-import { requireActive } from './credentials.ts'
 import type { IssuerRegistry } from './issuer-registry.ts'
 import { insertLinked } from './linked-identities.ts'
 import { memberOfLink } from './member-links.ts'
 import { createTickets, type LinkStart, type LinkTicket, linkerOf, signInLifetime } from './tickets.ts'
+import { requireActive } from './usable-credentials.ts'
 
 /** Milliseconds: three days. */
 const lifetime = 3 * 24 * 60 * 60 * 1000
