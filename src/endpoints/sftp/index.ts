@@ -139,8 +139,10 @@ export async function startSftp({
       onReady()
       slot[Symbol.dispose]()
     })
-    readyCalls.set(socket, onReady)
-    joinWrites(socket)
+    readyCalls.set(socket, () => {
+      onReady()
+      joinWrites(socket)
+    })
     ssh.injectSocket(socket)
     // `ssh2` has paused the socket, so that this begins to read nothing.
     socket.on('data', bound)
@@ -181,7 +183,10 @@ function endOldest(unauthenticated: Set<Socket>): void {
   oldest.destroy()
 }
 
-/** `ssh2` writes each packet in parts: those of one turn of the event loop leave together. */
+/**
+ * `ssh2` writes each packet in parts: those of one turn of the event loop leave together. This begins after the login, because a client
+ * whose handshake fails would never get the last packets before the socket is destroyed.
+ */
 function joinWrites(socket: Socket): void {
   const write: (...parts: [Buffer]) => boolean = socket.write.bind(socket)
   socket.write = (...parts: unknown[]) => {
