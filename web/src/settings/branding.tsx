@@ -92,7 +92,7 @@ export function BrandingForm() {
       {save.error && <ErrorBox error={save.error} />}
       <div className="inline-row">
         <Button type="submit" variant="primary" isPending={save.isPending} isDisabled={isTooLarge}>
-          {common.save}
+          {texts.saveBranding}
         </Button>
       </div>
     </Form>
