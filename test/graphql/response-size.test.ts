@@ -132,6 +132,12 @@ async function fill(app: TestApp, token: string, folder: string): Promise<string
     from generate_series(1, 300) n, members m where m.role = 'OWNER'`.execute(app.db)
   await sql`insert into sessions (workspace_id, user_id, expires_at) select m.workspace_id, m.user_id, now() + interval '1 day'
     from generate_series(1, 300) n, members m where m.role = 'OWNER'`.execute(app.db)
+  await sql`insert into entry_stars (id, workspace_id, user_id, provider_id, path, is_folder)
+    select gen_random_uuid(), workspace_id, user_id, ${providerId}, ${`${folder}/`} || n || '/', false
+    from generate_series(0, 300) n, members where role = 'OWNER'`.execute(app.db)
+  await sql`insert into entry_tags (id, workspace_id, provider_id, path, name, name_key, is_folder)
+    select gen_random_uuid(), id, ${providerId}, ${`${folder}/`} || n || '/', 'x' || tag, 'x' || tag, false
+    from generate_series(0, 300) n, generate_series(1, 20) tag, workspaces`.execute(app.db)
   const at = { providerId, path: folder }
   await sql`insert into jobs (id, workspace_id, user_id, credential_kind, credential_id, address, request_id, kind, state,
       sources, target, conflict)
@@ -214,6 +220,7 @@ t.test('no list of the schema produces a response above the limit', async t => {
     id: JSON.stringify(providerId),
     userId: JSON.stringify(userId),
     input: '{ text: "1" }',
+    tag: '"x1"',
     rank: 'LARGEST',
   }
   const ways = waysToLists()

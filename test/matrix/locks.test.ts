@@ -18,6 +18,7 @@ const rows: Readonly<Record<string, Row>> = { ...fields, ...routes, ...sftpRows 
 const without: Readonly<Record<string, string>> = {
   'Mutation.takeOverUpload': 'ends the unfinished upload of somebody',
   'Mutation.endLock': 'ends a lock, here an unknown one',
+  'Mutation.updateTags': 'changes tags, which describe an entry',
   'Mutation.createHold': 'protects an entry',
   'Mutation.createJob': 'creates a job, which lists what is locked as a failure',
   'Mutation.createSchedule': 'creates a schedule of such jobs',

@@ -6,7 +6,7 @@ import { fieldsOf, isLeaf, named, operation, readSchema, sendAs, walks } from '.
 import { argumentsFor, makeCell, prepare, runAll, sample } from './cells.ts'
 import { fields, nestedFields, workspaceAdmin } from './fields.ts'
 import { basesIn, hasScope, judge, judgeGift, owns, reaches } from './model.ts'
-import { canaryFile, createWorld, folders, type Holder, privateBase, type World } from './world.ts'
+import { base, canaryFile, createWorld, folders, type Holder, privateBase, type World } from './world.ts'
 
 /** A text that only some credentials may see. */
 interface Canary {
@@ -137,6 +137,10 @@ t.test('no nested field reveals data outside the access of a credential', async 
     const isRead = search.coverage.every(({ isContentComplete }: { isContentComplete: boolean }) => isContentComplete)
     return (isRead && search.nodes.every(({ snippet }: { snippet: string }) => snippet.includes('content'))) || search
   })
+  const mark = `mutation ($at: LocationInput!, $tagged: UpdateTagsInput!) { addStar(input: $at) updateTags(input: $tagged) }`
+  const at = { providerId: world.providers.main, path: base }
+  const marked = { at, tagged: { ...at, add: ['marked'], remove: [] } }
+  await world.app.ask(mark, marked, world.founder.header?.slice('Bearer '.length))
   const set = 'mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }'
   const limits = { bytes: 1e15, files: 1e12 }
   for (const subject of [{ providerId: world.providers.main }, { userId: world.founder.userId }])

@@ -278,6 +278,7 @@ t.test('every binary column is listed as encrypted or not', async t => {
     'upload_parts.md5',
     'passkeys.credential_id',
     'passkeys.public_key',
+    'workspace_logos.image',
   ]
   const others = [...hashes, ...contents, 'oauth_states.state_hash', 'rate_limits.key']
   t.same(names.sort(), [...others, ...sealedColumns].sort(), 'list an encrypted column in db/sealed.ts')

@@ -49,7 +49,7 @@ if (files) {
         .click()
       await page.getByRole('option', { name: email }).click()
       await isGood(t, page)
-      await button(page, 'Add').click()
+      await dialog(page).getByRole('button', { name: 'Add', exact: true }).click()
       await dialog(page).getByRole('listitem').filter({ hasText: email }).waitFor()
       await isGood(t, page)
       await button(page, 'Done').click()
