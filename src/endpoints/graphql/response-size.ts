@@ -90,10 +90,16 @@ function countFieldsOf(type: GraphQLObjectType): void {
     field.resolve = (source, args, context: CountedContext, info) => {
       // An error for each of many thousand fields would itself be large.
       if (context.response.refusal && isNullable) return null
-      const value: unknown = resolve(source, args, context, info)
-      return value instanceof Promise
-        ? value.then(settled => inTurn(context, settled, info))
-        : inTurn(context, value, info)
+      // A list that meets an error at once leaves the promises of its earlier items without a handler (GraphQL.js 16), and the
+      // rejection of one of them would end the process. Therefore no field throws.
+      try {
+        const value: unknown = resolve(source, args, context, info)
+        return value instanceof Promise
+          ? value.then(settled => inTurn(context, settled, info))
+          : inTurn(context, value, info)
+      } catch (error) {
+        return Promise.reject(error)
+      }
     }
   }
 }
