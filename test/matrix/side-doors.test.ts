@@ -139,7 +139,7 @@ t.test('no nested field reveals data outside the access of a credential', async 
   })
   const mark = `mutation ($at: LocationInput!, $tagged: UpdateTagsInput!) { addStar(input: $at) updateTags(input: $tagged) }`
   const at = { providerId: world.providers.main, path: base }
-  const marked = { at, tagged: { ...at, add: ['marked'], remove: [] } }
+  const marked = { at, tagged: { ...at, add: ['matrix'], remove: [] } }
   await world.app.ask(mark, marked, world.founder.header?.slice('Bearer '.length))
   const set = 'mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }'
   const limits = { bytes: 1e15, files: 1e12 }

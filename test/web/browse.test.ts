@@ -190,7 +190,14 @@ if (files) {
     t.equal(await page.getByRole('button', { name: wanted }).count(), 0)
     await row(page, 'plan.txt').getByRole('button', { name: 'Actions' }).click()
     await page.getByRole('menuitem', { name: 'Preview' }).waitFor()
-    t.same(await page.getByRole('menuitem').allTextContents(), ['Preview', 'Download', 'Share…', 'Add star', 'Versions', 'Details'])
+    t.same(await page.getByRole('menuitem').allTextContents(), [
+      'Preview',
+      'Download',
+      'Share…',
+      'Add star',
+      'Versions',
+      'Details',
+    ])
     await isGood(t, page)
     await page.keyboard.press('Escape')
     await page.keyboard.press('Delete')

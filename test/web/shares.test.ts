@@ -159,7 +159,7 @@ if (files) {
     await admin.getByLabel('Color', { exact: true }).fill('#b3261e')
     await admin.getByLabel('Line of text (optional)').fill('Files of Example & Sons')
     await isGood(t, admin)
-    await admin.getByRole('button', { name: 'Save' }).last().click()
+    await admin.getByRole('button', { name: 'Apply the look' }).click()
     await admin.getByText('Saved').first().waitFor()
     const share = (path: string) => makeShare(app, owner.token, { providerId: from.id, path, note: 'Please read it' })
     const [file, folder] = [await share('/plan.txt'), await share('/photos')]

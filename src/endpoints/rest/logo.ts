@@ -15,7 +15,9 @@ const logo: Operation = {
   description: 'It needs no credential.',
   security: [],
   query: parameters,
-  responses: { 200: { description: 'The picture.', content: { 'image/*': { type: 'string', format: 'binary' } } } },
+  responses: {
+    200: { description: 'The picture.', content: { 'image/png': null, 'image/jpeg': null, 'image/webp': null } },
+  },
   reasons: ['NOT_FOUND'],
 }
 

@@ -24,7 +24,7 @@ export const texts = {
   scannedHelp: 'A scanned file appears only after the scan. Links for uploads directly to a storage are then not made.',
   branding: 'Public pages',
   brandingHelp: 'The look of share links and of the sign-in page.',
-  saveBranding: 'Save the look',
+  saveBranding: 'Apply the look',
   brandingSample: 'Your color',
   logo: 'Logo (optional)',
   logoHelp: 'A PNG, JPEG or WebP file of at most 100 KB.',
