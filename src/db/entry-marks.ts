@@ -81,7 +81,8 @@ export function isMarkVisible(access: ProviderAccess): RawBuilder<SqlBool> {
   const folders = [...listBasePaths(access)]
   const ids = folders.map(([providerId]) => providerId)
   const paths = folders.map(([, path]) => storedPath(path))
+  // Within the subquery, a name without a table means a column of the base paths first, so none of these has a name of the marks.
   return sql<SqlBool>`(${isPresent} and exists (
-    select from unnest(${ids}::text[], ${paths}::text[]) as base (provider_id, base_path)
-    where base.provider_id = provider_id::text and starts_with(path, base.base_path)))`
+    select from unnest(${ids}::text[], ${paths}::text[]) as base (base_provider_id, base_path)
+    where base_provider_id = provider_id::text and starts_with(path, base_path)))`
 }

@@ -160,8 +160,10 @@ t.test('a copy begins without them, and a replaced file keeps them', async t => 
 t.test('stars belong to a member, and tags to the workspace', async t => {
   const reader = await joined('reader@example.org', 'VIEWER')
   await put('inside/a.txt', 'inside-not/b.txt')
+  await app.ask(change('createFolder', 'CreateFolderInput'), { input: at('/inside', memory) }, owner.token)
   for (const path of ['/inside/a.txt', '/inside-not/b.txt']) await mark(path)
-  t.same(await marked(reader.token), { stars: [], tagged: ['/inside-not/b.txt', '/inside/a.txt'] })
+  await mark('/inside', memory)
+  t.same(await marked(reader.token), { stars: [], tagged: ['/inside', '/inside-not/b.txt', '/inside/a.txt'] })
   await star('/inside/a.txt', reader.token)
   t.same((await marked(reader.token)).stars, ['/inside/a.txt'])
   const tagging = { ...at('/inside/a.txt'), add: ['Mine'] }
@@ -177,7 +179,7 @@ t.test('stars belong to a member, and tags to the workspace', async t => {
     { input: keyInput },
     owner.token,
   )
-  t.same(await marked(createApiKey.key), both('/inside/a.txt'))
+  t.same(await marked(createApiKey.key), both('/inside/a.txt'), 'and nothing at the same path of another storage')
   t.same((await app.ask('{ tags { name count } }', {}, createApiKey.key)).tags, [{ name: 'Marked', count: 1 }])
   for (const name of ['addStar', 'removeStar']) {
     t.equal(await refused(name, 'LocationInput', at('/inside-not/b.txt'), createApiKey.key), 'OUTSIDE_BASE_PATH')
