@@ -303,6 +303,7 @@ function candidatesOf(query: CatalogueQuery, { grams, condition, rangeGrams }: T
   ]
   return sql`select ${candidateColumns} from catalogue_entries e where ${allOf(conditions)} limit ${maxCandidates}`
 }
+
 /** Files whose content matches, and whose name does not. The text of another version of a file is not searched. */
 function contentCandidates({ ranges, terms, ...query }: CatalogueQuery, content: string): RawBuilder<unknown> {
   const conditions = [
@@ -369,35 +370,4 @@ function isAfter({ rank, modifiedAt, catalogue, path }: FoundPosition): RawBuild
       ? sql<boolean>`r.modified_at is null and ${isLater}`
       : sql<boolean>`r.modified_at is null or r.modified_at < ${modifiedAt} or (r.modified_at = ${modifiedAt} and ${isLater})`
   return sql<boolean>`(r.rank > ${rank} or (r.rank = ${rank} and (${isOlder})))`
-}
-
-/** Returns the catalogues in which these ranges contain, or lie in, a folder that has changed and is not in the catalogue yet. */
-export async function findUnsettled(
-  db: Database,
-  ranges: readonly Omit<SearchRange, 'gram'>[],
-): Promise<ReadonlySet<number>> {
-  const { rows } = await sql<{ catalogue: number }>`
-    select distinct h.catalogue from catalogue_changes h cross join lateral (values (h.path), (h.to_path)) as e (path)
-    where h.kind not in ('ENTRY', 'CREATED') and e.path is not null
-      and exists (
-        select from unnest(${ranges.map(({ catalogue }) => catalogue)}::integer[], ${ranges.map(({ path }) => path)}::text[])
-          as r (catalogue, path)
-        where r.catalogue = h.catalogue and (r.path = '' or e.path = r.path or starts_with(e.path, r.path || '/')
-          or starts_with(r.path, e.path || '/')))`.execute(db)
-  return new Set(rows.map(({ catalogue }) => catalogue))
-}
-
-/** Returns the catalogues in which files in these ranges wait to be read. */
-export async function findUnread(
-  db: Database,
-  ranges: readonly Omit<SearchRange, 'gram'>[],
-): Promise<ReadonlySet<number>> {
-  const { rows } = await sql<{ catalogue: number }>`
-    select distinct r.catalogue
-    from unnest(${ranges.map(({ catalogue }) => catalogue)}::integer[], ${ranges.map(({ path }) => path)}::text[])
-      as r (catalogue, path)
-    where exists (select from catalogue_contents c where c.catalogue = r.catalogue and c.state = 'WAITING'
-      and case when r.path = '' then true else c.path >= r.path and c.path < r.path || '0'
-        and (c.path = r.path or starts_with(c.path, r.path || '/')) end)`.execute(db)
-  return new Set(rows.map(({ catalogue }) => catalogue))
 }

@@ -6,15 +6,9 @@ import type { SearchGrant } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Catalogue } from '../../db/catalogue/catalogues.ts'
+import { findUnread, findUnsettled } from '../../db/catalogue/coverage.ts'
 import { findFilePaths } from '../../db/catalogue/entries.ts'
-import {
-  contentRank,
-  type FoundPosition,
-  findUnread,
-  findUnsettled,
-  type SearchRange,
-  searchCatalogues,
-} from '../../db/catalogue/search.ts'
+import { contentRank, type FoundPosition, type SearchRange, searchCatalogues } from '../../db/catalogue/search.ts'
 import type { Database } from '../../db/client.ts'
 import type { ProviderRecord } from '../../db/providers.ts'
 import { AppError } from '../../errors.ts'
