@@ -78,11 +78,11 @@ export function parsePast(text: string | undefined, now: Date): Date {
   throw usageError(`--at must be ${pastExample}, not "${text}".`)
 }
 
-/** The same, also for times to come. @throws CommandError */
+/** Parses the same, and dates to come, which a filter of times may name. @throws CommandError */
 export function parseTimeFilter(text: string, name: string, now: Date): Date {
   const date = parseTime(text, now, -1)
   if (date) return date
-  throw usageError(`--${name} must be ${pastExample}, not "${text}".`)
+  throw usageError(`--${name} must be a time such as 2h, 3d (ago), 2027-01-31 or 2027-01-31T09:00:00Z, not "${text}".`)
 }
 
 /** Returns null for another text. @param direction 1 for times from now on, -1 for times ago */

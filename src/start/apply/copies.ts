@@ -16,8 +16,8 @@ export async function planCopies(context: ApplyContext): Promise<Step[]> {
     const subject = subjectOf(name)
     const present = onlyNamed('schedules', found, name)
     if (!present) {
-      const places = copies.copies.map(nameOf).join(', ')
-      return create(subject, `of ${nameOf(copies.folder)} in ${places}`, () =>
+      const targets = copies.copies.map(nameOf).join(', ')
+      return create(subject, `of ${nameOf(copies.folder)} in ${targets}`, () =>
         services.schedules.create(viewer, { name, cron, timeZone, job: jobOf(context, copies) }),
       )
     }
@@ -69,10 +69,10 @@ function jobOf(context: ApplyContext, { folder, copies, ...options }: DeclaredCo
 
 function isSameJob(context: ApplyContext, { job }: Schedule, declared: DeclaredCopies): boolean {
   const wanted = jobOf(context, declared)
-  const placesOf = (sources: readonly { providerId: string; path: string }[]) =>
+  const locationsOf = (sources: readonly { providerId: string; path: string }[]) =>
     sources.map(({ providerId, path }) => `${providerId}:${formatPath(parsePath(path))}`)
   return (
-    isDeepStrictEqual(placesOf(job.sources), placesOf(wanted.sources)) &&
+    isDeepStrictEqual(locationsOf(job.sources), locationsOf(wanted.sources)) &&
     job.deleteExtra === wanted.deleteExtra &&
     job.keeping?.repair === wanted.keeping.repair &&
     job.keeping.recheckDays === wanted.keeping.recheckDays

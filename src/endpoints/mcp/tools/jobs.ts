@@ -54,7 +54,7 @@ export const listKeptCopies = defineTool({
   name: 'list_kept_copies',
   title: 'List kept copies',
   description:
-    'Lists the newest 100 schedules that keep copies of a folder, with the job of the latest check and what it found.',
+    'Lists those of the newest 100 schedules that keep copies of a folder, with the job of the latest check and what it found.',
   annotations: hints.reads,
   needs: [],
   showsData: true,
