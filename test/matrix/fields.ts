@@ -1054,6 +1054,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   TaggedEntryEdge: { node: own, cursor: own },
   Hold: {
     id: own,
+    isObjectLock: own,
     providerId: own,
     path: own,
     reason: own,

@@ -1070,6 +1070,8 @@ export interface Hold {
   createdBy: User | null
   /** The permanent ID of the hold. */
   id: string
+  /** Whether it is a lock of one object, as S3 Object Lock sets it. Programs that use S3 may then replace and delete the object, whose content stays as a version. */
+  isObjectLock: boolean
   /** The path of the file or folder. */
   path: string
   /** The ID of the provider. */

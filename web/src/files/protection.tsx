@@ -45,6 +45,8 @@ interface Hold {
   path: string
   until: string | null
   reason: string
+  /** Whether only the content of the file is held, as with S3 Object Lock. */
+  isObjectLock: boolean
 }
 
 interface Protected {
@@ -99,7 +101,9 @@ export function Protection({ location, lock, hold, onChange }: Protected) {
             {hold ? (
               <>
                 <span>
-                  {texts.heldUntil(hold.until && formatMinute(hold.until), folderOf(hold))}{' '}
+                  {hold.isObjectLock
+                    ? texts.lockedObject(hold.until && formatMinute(hold.until))
+                    : texts.heldUntil(hold.until && formatMinute(hold.until), folderOf(hold))}{' '}
                   {texts.holdReason(hold.reason)}
                 </span>
                 {mayRelease && (

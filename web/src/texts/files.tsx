@@ -139,6 +139,8 @@ export const texts = {
   onHold: 'On hold',
   heldUntil: (until: string | null, folder: string | null) =>
     `${folder === null ? 'On hold' : `The folder ${folder} is on hold`} until ${until ?? 'an owner releases it'}. Nobody can change, move or delete it.`,
+  lockedObject: (until: string | null) =>
+    `On hold until ${until ?? 'an owner releases it'}. Only programs that use S3 can replace or delete it, and its content then stays as a version.`,
   holdReason: (reason: string) => `Reason: ${reason}`,
   newHold: 'Hold…',
   createHold: 'Hold',

@@ -34,6 +34,11 @@ const Hold = builder.objectRef<EntryHold>('Hold').implement({
       nullable: true,
       description: 'The time at which an owner released it, or null.',
     }),
+    isObjectLock: t.boolean({
+      description:
+        'Whether it is a lock of one object, as S3 Object Lock sets it. Programs that use S3 may then replace and delete the object, whose content stays as a version.',
+      resolve: ({ objectLock }) => objectLock !== null,
+    }),
   }),
 })
 

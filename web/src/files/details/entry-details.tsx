@@ -194,7 +194,7 @@ const DetailsQuery = graphql(`
       __typename
       modifiedAt
       lock { id path holderName holder { id } expiresAt }
-      hold { id path until reason }
+      hold { id path until reason isObjectLock }
       isStarred
       tags
       ... on File { size mimeType etag checksums { algorithm hex } }
