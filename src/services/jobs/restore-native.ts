@@ -12,7 +12,7 @@ import type { WriteLocation } from '../../storage/write-location.ts'
 import { statOrNull } from '../files/conflict.ts'
 import { requireReplaceable } from '../files/transfer.ts'
 import { restoreNative } from '../versions/native.ts'
-import { type JobRun, sourceAt, type Tally, writable } from './job-run.ts'
+import { type JobRun, passingBytes, sourceAt, type Tally, writable } from './job-run.ts'
 import { contentOf, countPlanned, isContent, seenOf, stepAt, timeOf } from './restore-step.ts'
 
 /** The number of versions, and of deleted files, in one call. */
@@ -73,7 +73,8 @@ export async function carryOutNative(
   const existing = await statOrNull(location, signal)
   if (existing && isContent(existing, contentOf(step))) return
   if (existing) await requireReplaceable('file', location, existing, signal)
-  await restoreNative(step.id, location, location, { overwrite: true, signal })
+  const options = { overwrite: true, signal, onBytes: passingBytes(run, location) }
+  await restoreNative(step.id, location, location, options)
 }
 
 /** Returns the cursor with which a search for deleted files begins; null where the back end does not find them. */

@@ -2,6 +2,7 @@
 import type { Secrets } from '../../auth/secrets.ts'
 import type { EarlierVersion } from '../../db/file-versions.ts'
 import { AppError } from '../../errors.ts'
+import { exactBody } from '../../storage/body-streams.ts'
 import type { ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry, CheckedVersions } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
@@ -72,13 +73,18 @@ export async function listNative(
 
 /**
  * Brings a version back, at the back end if it can do that at this path.
+ * @param options.onBytes is called for every chunk that passes through this server, with its length in bytes. A promise delays the chunk
  * @throws NOT_FOUND, NOT_A_FILE, as `WriteLocation.write`
  */
 export async function restoreNative(
   id: string,
   source: ReadLocation,
   destination: WriteLocation,
-  { overwrite, signal }: { overwrite: boolean; signal: AbortSignal },
+  {
+    overwrite,
+    signal,
+    onBytes,
+  }: { overwrite: boolean; signal: AbortSignal; onBytes?: (bytes: number) => Promise<unknown> | undefined },
 ): Promise<CheckedEntry | Taken> {
   const version = source.nativeVersion(id)
   const { size, mimeType } = await version.stat(signal)
@@ -91,7 +97,8 @@ export async function restoreNative(
   }
   const { body } = await version.read(signal)
   const facts = { ...(size !== null && { size }), ...(mimeType !== null && { mimeType }) }
-  return unlessTaken(() => destination.write(signal, body, { overwrite, ...facts }))
+  const passing = exactBody(body, size, ({ length }) => onBytes?.(length))
+  return unlessTaken(() => destination.write(signal, passing, { overwrite, ...facts }))
 }
 
 /** @throws INVALID_INPUT where only the back end deletes versions, LOCKED, ON_HOLD */
