@@ -79,8 +79,11 @@ export async function markTrashed(db: Database, item: TrashItem): Promise<TrashI
     )
     .returningAll()
     .executeTakeFirstOrThrow()
-  const from = { providerId: item.providerId, path: parsePath(item.path) }
-  await moveMarks(db, [{ from, to: trashedMarks(item) }], item.deletedAt)
+  // The marks of an item whose restore has failed are in the trash already, and another entry may be at its path by now.
+  if (item.state === 'TRASHING') {
+    const from = { providerId: item.providerId, path: parsePath(item.path) }
+    await moveMarks(db, [{ from, to: trashedMarks(item) }], item.deletedAt)
+  }
   return toItem(row)
 }
 

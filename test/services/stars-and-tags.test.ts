@@ -140,6 +140,19 @@ t.test('they follow to the trash and back, and end with what is deleted', async 
   t.same(await marked(), both())
 })
 
+t.test('a restore that fails takes none from the entry that is at its path by now', async t => {
+  await put('first.txt', 'second.txt')
+  await mark('/second.txt')
+  const remove = change('delete', 'DeleteInput', '{ trashItem { id } }')
+  const { delete: deleted } = await app.ask(remove, { input: at('/first.txt') }, owner.token)
+  await app.ask(change('rename', 'RenameInput'), { input: { ...at('/second.txt'), name: 'first.txt' } }, owner.token)
+  const input = { id: deleted.trashItem.id, conflict: 'FAIL' }
+  const { errors } = await app.graphql(change('restore', 'RestoreInput'), { input }, owner.token)
+  t.equal(errors[0]?.extensions.reason, 'ALREADY_EXISTS')
+  t.same(await marked(), both('/first.txt'))
+  await forget()
+})
+
 t.test('a copy begins without them, and a replaced file keeps them', async t => {
   await put('a.txt')
   await mark('/a.txt')
