@@ -567,9 +567,10 @@ t.test('a slow sender gives way to those who find no free slot of the same limit
   take('fast', own, 0).add(10_000_000)
   take('slower', other, 0)
   t.throws(() => take('early', own, 9000), { message: /^Too many files/ }, 'nobody is slow yet')
-  take('next', own, 20_000)
+  take('next', own, 20_000).complete()
   t.same(given, ['slow'], 'and not the slower one of another limit')
   t.throws(() => take('last', own, 21_000), { message: /^Too many files/ }, 'the others are fast or new')
+  t.throws(() => take('later', own, 90_000), { message: /^Too many files/ }, 'nobody sends a file that has arrived')
   t.end()
 })
 

@@ -173,6 +173,7 @@ export class UploadScan implements Disposable {
     // An empty file has nothing to scan.
     if (this.#isOver || !this.#running) return
     const { recording, onResult } = this.#context
+    this.#running.slot.complete()
     let signature: string | null
     try {
       signature = await this.#running.scan.finish()

@@ -63,6 +63,7 @@ export class ScanSlot implements Disposable {
   readonly #since: number
   readonly #free: () => void
   #bytes = 0
+  #isComplete = false
 
   constructor(
     { owners, giveWay, since }: { owners: SlotOwners; giveWay: (() => void) | null; since: number },
@@ -79,13 +80,18 @@ export class ScanSlot implements Disposable {
     this.#bytes += bytes
   }
 
+  /** Call it after the last byte. What takes time from then on is the scanner, and not the sender. */
+  complete(): void {
+    this.#isComplete = true
+  }
+
   /** Returns bytes per second. */
   rate(now: number): number {
     return (this.#bytes * 1000) / (now - this.#since)
   }
 
   isSlow(now: number): boolean {
-    return now - this.#since >= firstTime && this.rate(now) < leastRate
+    return !this.#isComplete && now - this.#since >= firstTime && this.rate(now) < leastRate
   }
 
   [Symbol.dispose](): void {
