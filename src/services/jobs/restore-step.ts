@@ -1,4 +1,4 @@
-/** What the steps of a RESTORE say about an entry. */
+/** The steps of a RESTORE, and how it compares them with the entries that are there. */
 import { formatPath, type StoragePath, segmentsOf } from '../../auth/path.ts'
 import type { NewJobEntry } from '../../db/jobs/entries.ts'
 import type { Restorable } from '../../db/restorable.ts'

@@ -130,7 +130,7 @@ interface Restoration {
   to: WriteLocation
   /** The damaged file as it was seen; null if there was none. */
   existing: CheckedEntry | null
-  /** Of the good content. */
+  /** The SHA-256 of the good content. */
   sha256: Buffer
 }
 
