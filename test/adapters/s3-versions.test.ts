@@ -184,7 +184,10 @@ t.test('a RESTORE and S3 use the versions of the bucket', async t => {
       markers = { KeyMarker: page.NextKeyMarker, VersionIdMarker: page.NextVersionIdMarker }
     }
   }
+  const makeFolder = 'mutation ($input: CreateFolderInput!) { createFolder(input: $input) { path } }'
+  await app.ask(makeFolder, { input: { providerId, path: '/d/empty' } }, token)
   const all = await listed(1000)
+  t.ok(all.some(({ Key }) => Key === 'd/empty/'))
   const ofA = all.filter(({ Key }) => Key === 'd/a')
   t.same(
     ofA.map(({ Size }) => Size),

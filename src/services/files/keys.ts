@@ -1,5 +1,5 @@
 /** Lists the files of a provider as keys, such as `a/b.txt`, in one order for all back ends. */
-import { maxPathBytes, parsePath, root } from '../../auth/path.ts'
+import { maxPathBytes, parsePath, root, type StoragePath } from '../../auth/path.ts'
 import { type BaseGrants, type Grant, grantBasePaths } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import { AppError } from '../../errors.ts'
@@ -121,8 +121,14 @@ function locationOf(top: ReadLocation, key: string): ReadLocation | null {
   if (key === '') return top
   // The path of the root.
   if (key === '/') return null
+  const path = pathOfKey(key.slice(0, -1))
+  return path === null ? null : top.at(path)
+}
+
+/** Returns the path of the file with a key; null if no file can have it. */
+export function pathOfKey(key: string): StoragePath | null {
   try {
-    return top.at(parsePath(`/${key.slice(0, -1)}`))
+    return parsePath(`/${key}`)
   } catch (error) {
     if (error instanceof AppError && error.reason === 'INVALID_PATH') return null
     throw error

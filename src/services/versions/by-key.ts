@@ -1,5 +1,5 @@
 /** Lists the files of a provider with their earlier versions as keys, as S3 does. */
-import { isWithin, parsePath } from '../../auth/path.ts'
+import { isWithin } from '../../auth/path.ts'
 import { type BaseGrants, grantBasePaths } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
@@ -9,7 +9,7 @@ import type { Storage } from '../../storage/index.ts'
 import { maxPageSize } from '../../storage/read-location.ts'
 import type { CheckedVersions } from '../../storage/validate-entry.ts'
 import type { FileEntry } from '../files/entry.ts'
-import { type KeyPage, type KeyQuery, listKeys } from '../files/keys.ts'
+import { type KeyPage, type KeyQuery, listKeys, pathOfKey } from '../files/keys.ts'
 import { compareNames } from '../files/list.ts'
 import { type KeptVersion, nativeIdOf, toKept } from './native.ts'
 
@@ -92,7 +92,9 @@ async function nativeVersionsOf(
   { key, after, limit }: { key: string; after: string | null; limit: number },
   signal: AbortSignal,
 ): Promise<KeyedVersion[]> {
-  const path = parsePath(`/${key}`)
+  // A page can continue at the key of an empty folder, and at whatever a client names.
+  const path = pathOfKey(key)
+  if (path === null) return []
   const base = granted.find(each => isWithin(path, each.path))
   if (!base) return []
   const location = (await storage.readAt(base)).at(path)
