@@ -23,9 +23,15 @@ export interface TrashBin {
    * Moves an item back to where it was, for a job. A file replaces the one that is there, and a folder is added to the one that is there.
    * Files that are replaced become versions or, without these, go to the trash.
    * @param options.isRepeated whether an earlier attempt of the job may have begun
+   * @param options.turn aborts when the job is to let another one work
+   * @returns false if the turn ended before all files of a folder were added. Another call continues
    * @throws NOT_FOUND if it is not in the trash any more; PRECONDITION_FAILED if nothing would keep what it replaces; and as the back ends
    */
-  restore(id: string, location: WriteLocation, options: { isRepeated: boolean; signal: AbortSignal }): Promise<void>
+  restore(
+    id: string,
+    location: WriteLocation,
+    options: { isRepeated: boolean; signal: AbortSignal; turn: AbortSignal },
+  ): Promise<boolean>
   /** Returns the item of a job with one source; null if it has none. */
   itemOfJob(jobId: string): Promise<TrashItem | null>
 }

@@ -206,31 +206,41 @@ export async function carryOutSteps(run: JobRun): Promise<void> {
     const ids = entries.map(({ id }) => id)
     await markAllStarted(run.db, run.job.id, ids)
     await withTally(run, async tally => {
-      if (!run.job.dryRun) await allDone(entries.map(entry => attemptStep(run, tally, entry)))
+      const left = new Set<string>()
+      const carryOut = async (entry: JobEntry) => {
+        if ((await attemptStep(run, tally, entry)) === false) left.add(entry.id)
+      }
+      if (!run.job.dryRun) await allDone(entries.map(carryOut))
+      const ended = ids.filter(id => !left.has(id))
       // A retry of a dry run shows the same steps again.
-      await finishEntries(run.db, run, ids, { kept: run.job.dryRun ? ids : [], done: tally })
+      await finishEntries(run.db, run, ended, { kept: run.job.dryRun ? ids : [], done: tally })
     })
     run.signal.throwIfAborted()
     run.turn.throwIfAborted()
   }
 }
 
-async function attemptStep(run: JobRun, tally: Tally, entry: JobEntry): Promise<void> {
-  await tally.attempt(run, entry, isRetry =>
+/** Returns false if the turn ended before the step was done, and undefined if it has failed. */
+function attemptStep(run: JobRun, tally: Tally, entry: JobEntry): Promise<boolean | undefined> {
+  return tally.attempt(run, entry, isRetry =>
     run.limits.run([entry.providerId], async () => {
       run.signal.throwIfAborted()
       const location = writable(sourceAt(run, entry))
       const isRepeated = entry.isStarted || isRetry
       const { restores } = entry
-      if (!restores?.content) await deleteNew(run, tally, location, restores)
-      else {
-        const { id, source } = restores.content
-        await requireSeen(run, location, restores, { isRepeated })
-        if (source === 'TRASH') await run.trash.restore(id, location, { isRepeated, signal: run.signal })
-        else if (source === 'NATIVE') await carryOutNative(run, location, { ...restores, id })
-        else await restoreVersion(run, location, { ...restores, id })
-        tally.add(restores.size)
+      if (!restores?.content) {
+        await deleteNew(run, tally, location, restores)
+        return true
       }
+      const { id, source } = restores.content
+      await requireSeen(run, location, restores, { isRepeated })
+      if (source === 'TRASH') {
+        const { signal, turn } = run
+        if (!(await run.trash.restore(id, location, { isRepeated, signal, turn }))) return false
+      } else if (source === 'NATIVE') await carryOutNative(run, location, { ...restores, id })
+      else await restoreVersion(run, location, { ...restores, id })
+      tally.add(restores.size)
+      return true
     }),
   )
 }

@@ -174,43 +174,47 @@ export async function restoreForJob(
   context: TrashChangeContext,
   id: string,
   location: WriteLocation,
-  { isRepeated, signal }: { isRepeated: boolean; signal: AbortSignal },
-): Promise<void> {
+  { isRepeated, signal, turn }: { isRepeated: boolean; signal: AbortSignal; turn: AbortSignal },
+): Promise<boolean> {
   const { db } = context
   const at = { id, providerId: location.providerId, path: formatPath(location.path) }
   const item = await takeForRestore(db, at, { isRepeated })
   if (!item) {
-    if (isRepeated && (await statOrNull(location, signal))) return
+    if (isRepeated && (await statOrNull(location, signal))) return true
     throw notInTrash()
   }
   using _lease = keepLease(db, item)
   try {
-    await restoreOver(context, item, location, signal)
+    if (!(await restoreOver(context, item, location, { signal, turn }))) return false
     await deleteTrashItem(db, item, location.path)
+    return true
   } catch (error) {
     // An interrupted job continues with the item.
     if (signal.aborted) throw error
     await settleAfterFailure(context, item, true)
     if (!isMissing(error)) throw error
     if (!isRepeated || !(await statOrNull(location, signal))) throw notInTrash()
+    return true
   }
 }
 
+/** Returns false if the turn ended before. */
 async function restoreOver(
   context: TrashChangeContext,
   item: TrashItem,
   location: WriteLocation,
-  signal: AbortSignal,
-): Promise<void> {
+  { signal, turn }: { signal: AbortSignal; turn: AbortSignal },
+): Promise<boolean> {
   const { count, isNative } = await location.versionTraits()
   const keep = count > 0 || isNative ? undefined : (replaced: WriteLocation) => putReplaced(context, replaced, signal)
   const existing = item.kind === 'directory' ? await statOrNull(location, signal) : null
   if (existing?.kind === 'directory' && item.nativeId === null) {
     await setRestoredTo(context.db, item.id, formatPath(location.path))
-    return moveTree(location.inTrash(item.id), location, { overwrite: true, keep, signal })
+    return moveTree(location.inTrash(item.id), location, { overwrite: true, keep, signal, turn })
   }
   const restored = await restoreTo(context, item, location, { overwrite: true, keep, signal })
   if (restored === taken) throw nameTaken(location.path)
+  return true
 }
 
 /** Moves the file that is about to be replaced to the trash, if there is one. @throws PRECONDITION_FAILED */
@@ -286,19 +290,26 @@ const filesAtOnce = 16
  * Adds the content of a folder to another one, which it creates if it is missing, and deletes the folder. An interrupted call
  * leaves each file at one of both paths, and another call continues with the rest.
  * @param options.overwrite whether files replace those of the other folder
+ * @param options.turn ends the call after some files if it aborts, so that each call moves at least one. Default: the call moves all
+ * @returns false if the turn ended before all files were moved
  * @throws ALREADY_EXISTS for another file of that name; NOT_EMPTY if an entry was added meanwhile
  */
-function moveTree(from: WriteLocation, to: WriteLocation, options: RestoreOptions): Promise<void> {
+function moveTree(
+  from: WriteLocation,
+  to: WriteLocation,
+  options: RestoreOptions & { turn?: AbortSignal },
+): Promise<boolean> {
   return moveFolder(from, to, { limiter: new Limiter(filesAtOnce), ...options }, 0)
 }
 
 interface TreeMove extends RestoreOptions {
   limiter: Limiter
+  turn?: AbortSignal
 }
 
-async function moveFolder(from: WriteLocation, to: WriteLocation, move: TreeMove, depth: number): Promise<void> {
+async function moveFolder(from: WriteLocation, to: WriteLocation, move: TreeMove, depth: number): Promise<boolean> {
   requireDepth(depth)
-  const { limiter, signal } = move
+  const { limiter, signal, turn } = move
   await to.mkdir(signal, { exclusive: false })
   const cursors = new CursorCheck()
   let cursor: string | null = null
@@ -311,11 +322,15 @@ async function moveFolder(from: WriteLocation, to: WriteLocation, move: TreeMove
         limiter.run(() => moveFile(from.child(entry.name), entry, to.child(entry.name), move)),
       ),
     )
+    if (turn?.aborted && files && files.length > 0) return false
     // One after the other, so that the number of open listings stays small.
-    for (const { name } of folders ?? []) await moveFolder(from.child(name), to.child(name), move, depth + 1)
+    for (const { name } of folders ?? []) {
+      if (!(await moveFolder(from.child(name), to.child(name), move, depth + 1))) return false
+    }
     cursor = page.cursor
   } while (cursor !== null)
   await from.delete(signal)
+  return true
 }
 
 async function moveFile(
