@@ -219,8 +219,11 @@ export function createOpenFiles({
           return page.done ? null : page.value
         },
         async close() {
-          await value.return?.()
-          await release()
+          try {
+            await value.return?.()
+          } finally {
+            await release()
+          }
         },
       }
     },
