@@ -218,7 +218,8 @@ export function createAuthorization(options: {
           const connected = await updateProvider(trx, record, {
             status: 'CONNECTED',
             statusReason: null,
-            ...(root.rootId !== undefined && { rootId: root.rootId }),
+            // An earlier root may be that of another account.
+            rootId: root.rootId ?? null,
           })
           if (!connected) throw changedMeanwhile()
           await storage.tokens.put(trx, record.id, tokens)
