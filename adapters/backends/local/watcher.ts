@@ -47,7 +47,7 @@ export class Watcher {
       changes: async (cursor, { signal, isBusy }) => {
         signal.throwIfAborted()
         this.#watched.set(provider, warn)
-        return await orAborted(this.#ask({ provider, root, cursor, isBusy }), signal)
+        return await this.#ask({ provider, root, cursor, isBusy }, signal)
       },
       close: () => {
         if (!this.#watched.delete(provider)) return
@@ -57,7 +57,10 @@ export class Watcher {
     }
   }
 
-  #ask(question: Omit<Extract<WatchRequest, { kind: 'changes' }>, 'kind' | 'id'>): Promise<ChangesPage | null> {
+  async #ask(
+    question: Omit<Extract<WatchRequest, { kind: 'changes' }>, 'kind' | 'id'>,
+    signal: AbortSignal,
+  ): Promise<ChangesPage | null> {
     const answer = Promise.withResolvers<ChangesPage | null>()
     // The caller may not wait any more.
     answer.promise.catch(() => {})
@@ -67,7 +70,13 @@ export class Watcher {
     this.#worker.ref()
     this.#waiting.set(id, answer)
     this.#worker.postMessage({ kind: 'changes', id, ...question } satisfies WatchRequest)
-    return answer.promise
+    try {
+      return await orAborted(answer.promise, signal)
+    } finally {
+      // The thread may never respond, because a disk hangs.
+      this.#waiting.delete(id)
+      if (this.#waiting.size === 0) this.#worker?.unref()
+    }
   }
 
   #start(): Worker {
@@ -91,8 +100,6 @@ export class Watcher {
       return
     }
     const answer = this.#waiting.get(response.id)
-    this.#waiting.delete(response.id)
-    if (this.#waiting.size === 0) this.#worker?.unref()
     if (response.kind === 'page') answer?.resolve(pageNow(response.page, response.now))
     else answer?.reject(new StorageError(response.code, response.message, { cause: response.cause }))
   }
