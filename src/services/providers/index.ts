@@ -31,9 +31,7 @@ import type { Encryption } from '../../storage/encryption/index.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Adapter } from '../../storage/registry.ts'
 import { needsAuthorization } from '../../storage/tokens.ts'
-import type { TrashTraits } from '../../storage/trash.ts'
 import { checkQuota } from '../../storage/validate-entry.ts'
-import type { VersionTraits } from '../../storage/versions.ts'
 import { cut } from '../audit/event.ts'
 import type { Audit } from '../audit/index.ts'
 import { parseName } from '../input.ts'
@@ -43,7 +41,6 @@ import { type EncryptionInput, parseEncryption, settingsOf } from './encryption.
 import { requireFreeRoot, requireStillFreeRoot } from './roots.ts'
 import {
   awaitingConsent,
-  type Capabilities,
   insertWithSlug,
   isSlug,
   mergeConfig,
@@ -57,6 +54,7 @@ import {
   slugTaken,
   type VersionInput,
 } from './settings.ts'
+import { createTraits } from './traits.ts'
 
 export type { TrashTraits } from '../../storage/trash.ts'
 export type { VersionTraits } from '../../storage/versions.ts'
@@ -133,35 +131,7 @@ export function createProviders(options: {
     visibleStatusReason: (viewer: Viewer | null, record: ProviderRecord): string | null =>
       manages(viewer, record) ? record.statusReason : null,
 
-    /** Returns what the provider supports; no capabilities if it cannot be opened now. */
-    async capabilities(record: ProviderRecord): Promise<Capabilities> {
-      const provider = await storage.provider(record).catch(() => null)
-      return {
-        serverSideCopy: provider?.copy !== undefined,
-        serverSideMove: provider?.move !== undefined,
-        emptyFolders: provider?.traits.emptyDirectories ?? false,
-        resumableUpload: provider?.resumable !== undefined,
-        maxFileSize: provider?.traits.maxFileSize ?? null,
-      }
-    },
-
-    /** Returns how deleting works at the provider; without days if it cannot be opened now. */
-    async trash(record: ProviderRecord): Promise<TrashTraits> {
-      return storage
-        .trashTraits(record)
-        .catch(() => ({ days: record.trashDays ?? 0, isNative: false, isOneStep: false }))
-    },
-
-    /** Returns how the provider keeps versions; none if it cannot be opened now. */
-    async versions(record: ProviderRecord): Promise<VersionTraits> {
-      const closed = {
-        count: record.versionCount ?? 0,
-        days: record.versionDays ?? 0,
-        isOneStep: false,
-        isNative: false,
-      }
-      return storage.versionTraits(record).catch(() => closed)
-    },
+    ...createTraits(storage),
 
     /** Returns null if the back end reports no quota, or if the viewer may access only a part of it. @throws UNAVAILABLE, ... */
     async quota(viewer: Viewer | null, record: ProviderRecord, signal: AbortSignal): Promise<Quota | null> {
