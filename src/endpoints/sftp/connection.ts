@@ -108,7 +108,7 @@ export function serveConnection(client: Connection, options: ConnectionOptions):
     )
   })
 
-  /** Takes the place of the connection, and follows its credential. @throws RATE_LIMITED, what has ended the connection */
+  /** Takes a slot for the connection, and follows its credential. @throws RATE_LIMITED, what has ended the connection */
   function begin(viewer: Viewer): void {
     ending.signal.throwIfAborted()
     const slot = slots.take(slotOwners(viewer), (_level, limit) => tooMany(limit))

@@ -1,4 +1,5 @@
 /** The files and folders that a session has open. */
+import { randomUUID } from 'node:crypto'
 import { AppError } from '../../errors.ts'
 import { Slots } from '../../lib/slots.ts'
 import type { FileReads, FolderReads } from '../../services/open-files/index.ts'
@@ -8,8 +9,8 @@ import { notOpen, type Turns } from './turns.ts'
 import type { WrittenFile } from './written-file.ts'
 
 export const maxHandles = 256
-/** Open files take descriptors and streams, so their number is bounded for each member and the process, over all sessions. */
-const slots = new Slots<'member'>({ member: 1024, all: 8192 })
+/** Open files take descriptors and streams, so their number is bounded for each session, each member and the process. */
+const slots = new Slots<'session' | 'member'>({ session: maxHandles, member: 1024, all: 8192 })
 
 export type SftpHandle =
   | {
@@ -39,41 +40,22 @@ interface OpenHandle {
 }
 
 export class Handles {
-  readonly #places = new Slots<never>({ all: maxHandles })
   readonly #open = new Map<string, OpenHandle>()
-  readonly #member: string
+  readonly #owners: { session: string; member: string }
   #next = 1
   /** Why the session has ended. */
   #end: { reason: unknown } | null = null
 
   constructor(member: string) {
-    this.#member = member
-  }
-
-  /** @throws TOO_MANY_UPLOADS */
-  #reserve(): Disposable {
-    const refusal = (_level: unknown, limit: number) => tooMany(limit)
-    const place = this.#places.take({}, refusal)
-    try {
-      const slot = slots.take({ member: this.#member }, refusal)
-      return {
-        [Symbol.dispose]() {
-          place[Symbol.dispose]()
-          slot[Symbol.dispose]()
-        },
-      }
-    } catch (error) {
-      place[Symbol.dispose]()
-      throw error
-    }
+    this.#owners = { session: randomUUID(), member }
   }
 
   /**
-   * Takes a place for a handle, and then opens it. Returns its id.
+   * Takes a slot for a handle, and then opens it. Returns its id.
    * @throws TOO_MANY_UPLOADS, what `open` throws, the reason for the end of the session, which has not waited for the handle
    */
   async add(open: () => Promise<SftpHandle>): Promise<string> {
-    const slot = this.#reserve()
+    const slot = slots.take(this.#owners, (_level, limit) => tooMany(limit))
     try {
       const handle = await open()
       if (this.#end) {
@@ -95,7 +77,7 @@ export class Handles {
     return this.#find(id).handle
   }
 
-  /** Returns a handle that is about to be closed. It has its place until `remove`, but no further operations. @throws INVALID_INPUT */
+  /** Returns a handle that is about to be closed. It keeps its slot until `remove`, but has no further operations. @throws INVALID_INPUT */
   take(id: string): SftpHandle {
     const found = this.#find(id)
     found.isClosing = true
