@@ -7,6 +7,7 @@ import { AppError } from '../../errors.ts'
 import type { FileEntry } from '../../services/files/index.ts'
 import type { Services } from '../../services/index.ts'
 import { plainFolder, type ShownEntry } from './attributes.ts'
+import { EntryChanges } from './entry-changes.ts'
 import { status } from './errors.ts'
 import { openListing, SftpTargets, takeNames } from './folders.ts'
 import { closeReads, Handles, maxHandles, readerOf, type SftpHandle, type WritingHandle } from './handles.ts'
@@ -51,11 +52,13 @@ export class Operations {
   readonly #handles: Handles
   readonly #order = new PathOrder()
   readonly #targets: SftpTargets
+  readonly #changes: EntryChanges
 
   constructor(context: OperationsContext) {
     this.#context = context
     this.#handles = new Handles(context.userId)
     this.#targets = new SftpTargets(context.services.providers)
+    this.#changes = new EntryChanges(context, this.#handles, this.#targets, written => this.#store(written))
   }
 
   /** Returns the response to a request. @throws AppError */
@@ -90,9 +93,15 @@ export class Operations {
       case 'mkdir':
       case 'rmdir':
       case 'remove':
-        return this.#ordered([operation.path], 'tree', viewer => this.#change(id, viewer, operation))
+        return this.#ordered([operation.path], 'tree', async viewer => {
+          await this.#changes.change(viewer, operation)
+          return okResponse(id)
+        })
       case 'rename':
-        return this.#ordered([operation.path, operation.to], 'tree', viewer => this.#rename(id, viewer, operation))
+        return this.#ordered([operation.path, operation.to], 'tree', async viewer => {
+          await this.#changes.rename(viewer, operation)
+          return okResponse(id)
+        })
       case 'realpath':
         return Promise.resolve(namesResponse(id, [nameFields({ ...plainFolder, name: operation.path }, false)]))
       case 'statvfs':
@@ -275,7 +284,7 @@ export class Operations {
   }
 
   async #truncate(viewer: Viewer, target: SftpTarget, size: number): Promise<void> {
-    const mode = { creates: false, truncates: size === 0, isNew: false, appends: false }
+    const mode = { creates: false, truncates: size === 0, isNew: false }
     await using file = await this.#context.services.openFiles.write(viewer, target, mode, this.#context.signal)
     await file.writes.truncate(size)
     await file.writes.store()
@@ -284,71 +293,6 @@ export class Operations {
   async #sync(id: number, name: string): Promise<Buffer> {
     const { written } = this.#writable(name)
     await this.#order.run([written.target.sftpPath], 'entry', () => written.turns.exclude(() => this.#store(written)))
-    return okResponse(id)
-  }
-
-  async #change(
-    id: number,
-    viewer: Viewer,
-    { kind, path }: Extract<SftpOperation, { kind: 'mkdir' | 'rmdir' | 'remove' }>,
-  ): Promise<Buffer> {
-    const { services, signal } = this.#context
-    const target = await this.#targets.of(viewer, path)
-    if (kind === 'mkdir') {
-      if (may(() => authorize(viewer, needs.create, target)))
-        await services.openFiles.requireFolder(viewer, target, signal)
-      await services.files.createFolder(viewer, target, signal)
-    } else {
-      await this.#delete(viewer, kind, target)
-    }
-    return okResponse(id)
-  }
-
-  async #delete(viewer: Viewer, kind: 'rmdir' | 'remove', target: SftpTarget): Promise<void> {
-    const { services, signal } = this.#context
-    const only = kind === 'remove' ? 'file' : 'directory'
-    const deleting = () =>
-      services.files.delete(viewer, target, { recursive: false, only }, signal).catch(explainNotEmpty)
-    if (kind === 'rmdir' && this.#handles.hasWrittenBelow(target.sftpPath)) throw isWriting('NOT_EMPTY')
-    const written = kind === 'remove' ? this.#handles.writtenAt(target.sftpPath) : undefined
-    if (!written) {
-      await deleting()
-      return
-    }
-    await written.turns.exclude(async () => {
-      // A new file may not have been stored yet.
-      await deleting().catch(ignoreMissing)
-      written.remove()
-    })
-  }
-
-  async #rename(id: number, viewer: Viewer, { path, to, replaces }: OperationOf<'rename'>): Promise<Buffer> {
-    const { services, signal } = this.#context
-    const [from, target] = [await this.#targets.of(viewer, path), await this.#targets.of(viewer, to)]
-    const input = {
-      providerId: from.providerId,
-      path: from.path,
-      toProviderId: target.providerId,
-      toPath: target.path,
-      conflict: replaces ? ('REPLACE' as const) : ('FAIL' as const),
-    }
-    if (path !== to && may(() => authorize(viewer, needs.move, input))) {
-      await services.openFiles.requireFolder(viewer, target, signal)
-    }
-    const move = () => services.files.move(viewer, input, signal)
-    const written = this.#handles.writtenAt(path)
-    const replaced = path === to ? undefined : this.#handles.writtenAt(to)
-    if (this.#handles.hasWrittenBelow(path)) throw isWriting('IN_USE')
-    if (replaced && !replaces) throw isWriting('ALREADY_EXISTS')
-    if (written && path !== to) {
-      await written.turns.exclude(async () => {
-        // What has not been stored cannot be renamed.
-        await this.#store(written)
-        const { etag } = await move()
-        written.rename(target, etag)
-      })
-    } else await move()
-    replaced?.remove()
     return okResponse(id)
   }
 
@@ -373,20 +317,19 @@ export class Operations {
   }
 
   async #copyData(id: number, { from, position, length, to, at }: OperationOf<'copy-data'>): Promise<Buffer> {
-    const [source, { written }] = [this.#handles.get(from), this.#writable(to)]
+    const [source, { written, appends }] = [this.#handles.get(from), this.#writable(to)]
     if (source.kind === 'written' && source.written === written)
       throw new AppError('INVALID_INPUT', 'A file cannot be copied into itself.')
-    const into = readerOf(source)
+    const read = readerOf(source)
     // A length of 0 means everything to the end.
     const end = length === 0 ? Number.POSITIVE_INFINITY : position + length
     for (let copied = 0; position + copied < end; ) {
       this.#context.signal.throwIfAborted()
       const buffer = Buffer.allocUnsafe(Math.min(copyBytes, end - position - copied))
-      const bytes = await into(buffer, 0, position + copied, buffer.length)
+      const bytes = await read(buffer, 0, position + copied, buffer.length)
       if (bytes === 0) break
       if (source.kind === 'reads') source.sent += bytes
-      const start = at + copied
-      await written.write(start, buffer.subarray(0, bytes))
+      await written.write(appends ? 'end' : at + copied, buffer.subarray(0, bytes))
       copied += bytes
     }
     return okResponse(id)
@@ -399,30 +342,6 @@ function entryOf(handle: SftpHandle): ShownEntry {
   return handle.written.writes.entry
 }
 
-/** Returns whether a change is permitted. The service that is called next refuses any other one, and records it. */
-function may(authorizeChange: () => unknown): boolean {
-  try {
-    authorizeChange()
-    return true
-  } catch (error) {
-    if (error instanceof AppError) return false
-    throw error
-  }
-}
-
 function mayWrite({ scope }: Viewer): boolean {
   return includesScope(scope, 'write')
-}
-
-function explainNotEmpty(error: unknown): never {
-  if (!(error instanceof AppError) || error.reason !== 'NOT_EMPTY') throw error
-  throw new AppError('NOT_EMPTY', 'The folder is not empty: delete what is in it first.')
-}
-
-function isWriting(reason: 'NOT_EMPTY' | 'IN_USE' | 'ALREADY_EXISTS'): AppError {
-  return new AppError(reason, 'This session is writing a file there: close it first.')
-}
-
-function ignoreMissing(error: unknown): void {
-  if (!(error instanceof AppError) || error.reason !== 'NOT_FOUND') throw error
 }
