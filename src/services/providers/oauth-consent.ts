@@ -134,12 +134,14 @@ export function createAuthorization(options: {
     const isEncrypted = record.encryption !== null
     const own = { ...record, rootId: undefined, isEncrypted }
     if (!(await isCompared(db, record.type, isEncrypted))) return own
-    const isNew = record.status === 'NEEDS_AUTHORIZATION'
-    const options = { record, encryption: storage.encryption(record), isNew, accessToken }
-    const opened = {
-      ...own,
-      rootId: await tests.tryOut(requireAdapter(storage, record.type), storage.config(record), options),
+    const tryOut = (isNew: boolean) => {
+      const options = { record, encryption: storage.encryption(record), isNew, accessToken }
+      return tests.tryOut(requireAdapter(storage, record.type), storage.config(record), options)
     }
+    const isFirst = record.status === 'NEEDS_AUTHORIZATION'
+    const opened = { ...own, rootId: await tryOut(isFirst) }
+    // Another account may have given consent. A damaged file in the same root does not prevent that somebody renews the consent.
+    if (isEncrypted && !isFirst && opened.rootId !== record.rootId) await tryOut(true)
     await requireFreeRoot(db, opened, storage)
     return opened
   }
