@@ -102,7 +102,7 @@ function isReserved(path: StoragePath): boolean {
   return segmentsOf(path).some(isReservedName)
 }
 
-/** What tells one version of a file from another. */
+/** The facts that tell one version of a file from another. */
 interface FileFacts {
   size: number | null
   modifiedAt: Date | null

@@ -16,7 +16,7 @@ const usualTimeout = 60_000
 /** Milliseconds without a renewal after which a lock counts as lost: fewer than its lease. */
 const lossTimeout = 25_000
 
-/** What the work of a caller knows about its lock. */
+/** A lock as the work of its caller sees it. */
 export interface HeldLock {
   /** Aborts when another replica may have the lock. */
   readonly lost: AbortSignal

@@ -1,11 +1,11 @@
-/** What storage asks about quotas. The services decide, and keep what counts against them. */
+/** The questions of the storage about quotas. The services decide, and keep what counts against them. */
 import { type Readable, Transform } from 'node:stream'
 import type { StoragePath } from '../auth/path.ts'
 import type { Grant } from '../auth/policy.ts'
 import { settle } from '../lib/settle.ts'
 import { detach } from './body-streams.ts'
 
-/** What the body of a file calls while it passes. Both reject with QUOTA_EXCEEDED. */
+/** The functions that the body of a file calls while it passes. Both reject with QUOTA_EXCEEDED. */
 export interface BodyMeter {
   /** Reserves what a file of this many bytes needs; null if the size is known, and reserved. */
   reach: ((total: number) => Promise<void>) | null

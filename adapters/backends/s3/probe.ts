@@ -1,4 +1,4 @@
-/** What a server supports, found out with test objects. */
+/** Finds out with test objects what a server supports. */
 import { randomUUID } from 'node:crypto'
 import { LruMap } from '../../bases/limits.ts'
 import { allConditions, type Bucket, type Conditions, noConditions } from './client.ts'

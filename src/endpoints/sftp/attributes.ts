@@ -40,7 +40,7 @@ export function readAttributes(packet: PacketReader): WantedAttributes {
   return { size, modifiedAt }
 }
 
-/** What SFTP shows of an entry. */
+/** The part of an entry that SFTP shows. */
 export type ShownEntry = Pick<FileEntry, 'kind' | 'size' | 'modifiedAt'>
 
 /** A folder about which nothing is known, such as the list of storages. */

@@ -65,7 +65,7 @@ export interface SftpServer {
   close(): Promise<void>
 }
 
-/** What the clients of a server do. */
+/** The load from the clients of a server. */
 export interface SftpLoad {
   connections: number
   sessions: number

@@ -50,7 +50,7 @@ export interface OpenMode {
   isNew: boolean
 }
 
-/** What a client asks for, without its id. */
+/** A request of a client, without its id. */
 export type SftpOperation =
   | { kind: 'open'; path: SftpPath; mode: OpenMode; attributes: WantedAttributes }
   | { kind: 'close' | 'fstat' | 'readdir' | 'fsync'; handle: string }
@@ -87,7 +87,7 @@ const maxExtension = 256
 /** Reads the first packet of a session, and returns the response to it. @throws MalformedPacket */
 export function answerInit(packet: Buffer): Buffer {
   const reader = new PacketReader(packet)
-  // What follows the version is extensions of the client, none of which matters here.
+  // The extensions of the client follow the version. None of them matters here.
   if (reader.byte() !== types.init || reader.uint32() < version)
     throw new MalformedPacket('The session begins without INIT 3')
   const response = new PacketWriter().byte(types.version).uint32(version)
@@ -261,7 +261,7 @@ export function limitsResponse(id: number, maxHandles: number): Buffer {
 
 const blockBytes = 4096
 const maxNameBytes = 255
-/** What a file system without an end reports: 8 EiB. */
+/** The size that a file system without an end reports: 8 EiB. */
 const endless = 2 ** 51
 
 /** `statvfs@openssh.com`, from the space that a quota or the back end reports; null if neither does. */

@@ -1,7 +1,7 @@
 /** Keeps operations in the order in which a client has sent them, where the order makes a difference. */
 import { areRelated, type SftpPath } from './paths.ts'
 
-/** What an operation does with its paths: it looks at entries, changes one entry alone, or changes which entries there are. */
+/** The effect of an operation at its paths: it looks at entries, changes one entry alone, or changes which entries there are. */
 export type PathUse = 'look' | 'entry' | 'tree'
 
 interface Running {

@@ -32,7 +32,7 @@ type WriteState =
       condition: UploadInput['condition']
     }
 
-/** What an upload returns. */
+/** The result of an upload. */
 type Stored = Pick<FileEntry, 'etag'>
 
 type StateOf<Kind extends WriteState['kind']> = Extract<WriteState, { kind: Kind }>

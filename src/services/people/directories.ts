@@ -1,4 +1,4 @@
-/** What administrators see of the directories from which accounts and memberships come. */
+/** The facts that administrators see of the directories from which accounts and memberships come. */
 import { isUnrestricted, requireWorkspaceAdmin } from '../../auth/policy.ts'
 import type { Member, Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'

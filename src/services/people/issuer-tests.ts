@@ -31,7 +31,7 @@ export interface IssuerTestInput extends Partial<{ [Key in keyof IssuerInput]: I
   id?: string | null | undefined
 }
 
-/** What a test needs, which is stored encrypted. */
+/** The state of a test, which is stored encrypted. */
 interface IssuerTest {
   /** Tells the tests of one credential apart. */
   nonce: string

@@ -181,7 +181,7 @@ function noMember(): AppError {
   return new AppError('NOT_FOUND', 'There is no such member.')
 }
 
-/** What the owner of an account recognizes an identity by. */
+/** The name by which the owner of an account recognizes an identity. */
 function nameOf({ issuer, email }: Identity): string {
   const host = URL.parse(issuer)?.host ?? issuer
   return email === null ? host : `${email} (${host})`

@@ -1,4 +1,4 @@
-/** What an issuer says in its tokens: who a person is, and whose sessions end. */
+/** The claims of an issuer in its tokens: who a person is, and whose sessions end. */
 import { AppError } from '../../errors.ts'
 
 /** A person, as the issuer describes them. */

@@ -1,4 +1,4 @@
-/** What went wrong with an issuer: an error for the person who signs in, and an explanation for the administrator who tests it. */
+/** The failures of an issuer: an error for the person who signs in, and an explanation for the administrator who tests it. */
 import { AppError } from '../../errors.ts'
 import { isClosedAddress } from '../../storage/network/index.ts'
 import { cut } from '../audit/event.ts'

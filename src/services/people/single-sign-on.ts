@@ -29,7 +29,7 @@ const maxWaiting = { network: 20, issuer: 40, all: 120 }
 /** Characters of an invite, which a cookie has to hold. */
 const maxInvite = 100
 
-/** What happens when a person is back from the issuer. */
+/** The purpose of a sign-in, which decides what happens when the person is back from the issuer. */
 type SignInPurpose =
   /** `next` is the page of the console to open. With `invite`, a person without an account gets one. */
   | { kind: 'SIGN_IN'; next: string; invite: string | null }

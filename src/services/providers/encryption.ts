@@ -15,7 +15,7 @@ export interface EncryptionInput {
 /** Characters of a password and of a salt. */
 export const maxSecretLength = 1024
 export const usualSuffix = '.bin'
-/** What rclone's configuration calls no suffix. */
+/** The word of rclone's configuration for no suffix. */
 const noSuffix = 'none'
 const suffixPattern = /^\.[^/\p{C}]{1,31}$/u
 

@@ -67,7 +67,7 @@ export interface BlockJob {
   bytes: Uint8Array
 }
 
-/** What the cipher writes in front of a result, and later overwrites. */
+/** Bytes that the cipher writes in front of a result, and later overwrites. */
 const sealLead = 16
 const openLead = 48
 

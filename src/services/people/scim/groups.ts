@@ -34,7 +34,7 @@ import { parseText } from './users.ts'
 /** A change of the members of a group. They are ids of users. */
 export type MembersChange = { kind: 'add' | 'remove' | 'set'; userIds: readonly string[] }
 
-/** What a client wants to change. Undefined properties stay. */
+/** The changes that a client wants. Undefined properties stay. */
 export interface ScimGroupChange {
   name?: string | undefined
   externalId?: string | null | undefined

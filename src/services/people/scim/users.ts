@@ -22,7 +22,7 @@ import type { Audit, Recording } from '../../audit/index.ts'
 import { parseEmail, parseName } from '../../input.ts'
 import { recordScim, type ScimClient } from './tokens.ts'
 
-/** What a client says about a user. */
+/** The facts that a client states about a user. */
 export interface ScimUserValues {
   userName: string
   externalId: string | null
