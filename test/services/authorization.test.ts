@@ -284,6 +284,33 @@ t.test('a consent that leads to the folder of another storage, or to files in cl
   t.match(await encryptIn(empty).catch(String), /needs a folder of its own/, 'at once, for the same configuration')
 })
 
+t.test('a renewed consent may be that of another account', async t => {
+  const { fake, app, owner, connectDrive } = await start(t)
+  const { clientId, clientSecret } = fake.oauth
+  const rootFolderId = fake.addFolder(fake.rootId, 'vault').id
+  const config = { clientId, clientSecret, rootFolderId }
+  const input = { type: 'google-drive', name: 'Vault', config, encryption: { password: 'correct horse' } }
+  const vault = (await app.ask(connect, { input }, owner.token)).connectProvider
+  t.equal((await consent(vault.authorizationUrl)).status, 200)
+  const drive = await connectDrive()
+  t.equal((await consent(drive.authorizationUrl)).status, 200)
+  const renew = async (id: string) =>
+    consent((await app.ask(authorize, { id }, owner.token)).authorizeProvider.authorizationUrl)
+  const rootOf = async (id: string) =>
+    (await app.db.selectFrom('providers').select('root_id').where('id', '=', id).executeTakeFirstOrThrow()).root_id
+
+  fake.addFile(rootFolderId, 'letter.txt', 'clear text')
+  t.equal((await renew(vault.provider.id)).status, 200, 'the same root need not decrypt')
+  const elsewhere = { root_id: 'of another account' }
+  await app.db.updateTable('providers').set(elsewhere).where('id', '=', vault.provider.id).execute()
+  t.match(await renew(vault.provider.id), { status: 400, text: /does not decrypt what is in it/ })
+
+  t.type(await rootOf(drive.provider.id), 'string')
+  await app.ask('mutation ($id: ID!) { disconnectProvider(id: $id) }', { id: vault.provider.id }, owner.token)
+  t.equal((await renew(drive.provider.id)).status, 200)
+  t.equal(await rootOf(drive.provider.id), null, 'nobody has looked at the present root')
+})
+
 t.test('a vendor that does not respond occupies no connection to the database', async t => {
   const { fake, app, owner, connectDrive } = await start(t)
   const ids: string[] = []
