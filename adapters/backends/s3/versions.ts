@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { noVersion, rangeHeader } from '../../bases/errors.ts'
 import type { ObjectVersions } from '../../bases/objects/driver.ts'
 import { sizeOf } from '../../bases/objects/read.ts'
-import type { NativeVersion } from '../../contract.ts'
+import { type NativeVersion, StorageError } from '../../contract.ts'
 import type { Bucket } from './client.ts'
 import { copyObject } from './copy.ts'
 import { decodeKey, etagOf, fileEntry, type Head } from './entry.ts'
@@ -11,6 +11,8 @@ import { statusOf } from './errors.ts'
 
 /** Milliseconds. */
 const probeTimeout = 5_000
+/** The maximum length of a cursor. */
+const maxCursor = 1024
 
 /** Returns whether the bucket keeps what is replaced. False where the server does not know or does not say. */
 export async function keepsVersions(bucket: Bucket): Promise<boolean> {
@@ -83,11 +85,12 @@ export function objectVersions(bucket: Bucket): ObjectVersions<Head> {
         ),
       )
       const latest = (page.DeleteMarkers ?? []).filter(({ IsLatest }) => IsLatest)
-      const last = page.IsTruncated ? decodeKey(page.NextKeyMarker ?? '') : undefined
-      return {
-        keys: latest.flatMap(({ Key }) => decodeKey(Key ?? '') ?? []),
-        ...(last !== undefined && { cursor: `${page.NextVersionIdMarker ?? 'null'} ${last.slice(prefix.length)}` }),
-      }
+      const keys = latest.flatMap(({ Key }) => decodeKey(Key ?? '') ?? [])
+      if (!page.IsTruncated) return { keys }
+      const last = decodeKey(page.NextKeyMarker ?? '')
+      const following = last && `${page.NextVersionIdMarker ?? 'null'} ${last.slice(prefix.length)}`
+      if (following && following.length <= maxCursor) return { keys, cursor: following }
+      throw new StorageError('UNAVAILABLE', 'The list cannot continue, because a name is too long or is not UTF-8.')
     },
   }
 }
