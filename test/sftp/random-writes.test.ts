@@ -251,6 +251,23 @@ t.test('bytes that wait ahead stay where bytes in order overlap them', async t =
   t.same(place.content, Buffer.concat([Buffer.alloc(150, 'a'), Buffer.alloc(50, 'b')]))
 })
 
+t.test('single bytes in any order make one file', async t => {
+  const content = Buffer.from(Array.from({ length: 1000 }, (_, position) => position % 251))
+  const inOrder = [...content.keys()]
+  const oddFirst = inOrder.toSorted((a, b) => (b % 2) - (a % 2))
+  for (const [positions, isStaged] of [
+    [inOrder, false],
+    [oddFirst, true],
+  ] as const) {
+    const place = new Place(null)
+    await using writes = place.writes({ bounds: { ...bounds, small: 1024, window: 1024, memory: usualMemory() } })
+    for (const position of positions) await writes.write(position, content.subarray(position, position + 1))
+    t.equal(place.open, isStaged ? 1 : 0, 'so many pieces do not wait in memory')
+    await writes.store()
+    t.same(place.content, content)
+  }
+})
+
 t.test('a stream whose client goes back is sent again, and fails beyond the copy', async t => {
   for (const [size, isStored] of [
     [40, true],

@@ -12,6 +12,10 @@ import type { StagedContent } from './staged-file.ts'
 import { UploadBody } from './upload-body.ts'
 import { type MemoryUse, usualBounds, type WriteBounds } from './write-bounds.ts'
 
+/** Pieces of a file in memory. Each takes some hundred bytes more than it has, so a client must not send single bytes without a bound. */
+const maxAhead = 256
+const maxChunks = 64
+
 type WriteState =
   /** The entry at the path has the whole content. `etag` is that of the content that this object has stored, if there is one. */
   | { kind: 'stored'; etag: string | null }
@@ -188,7 +192,7 @@ export class RandomWrites implements AsyncDisposable {
 
   #putAhead(at: number, bytes: Buffer, next: number): boolean {
     const end = at + bytes.length
-    if (at < next || end > next + this.#bounds.window) return false
+    if (at < next || end > next + this.#bounds.window || this.#ahead.size >= maxAhead) return false
     for (const [other, { length }] of this.#ahead) if (other < end && at < other + length) return false
     if (!this.#take('ahead', bytes.length)) return false
     this.#ahead.set(at, bytes)
@@ -239,6 +243,7 @@ export class RandomWrites implements AsyncDisposable {
     if (content.kind !== 'memory') return
     const at = content.bytes
     if (at + bytes.length <= this.#bounds.small && this.#take('small', bytes.length)) {
+      if (content.chunks.length >= maxChunks) content.chunks = [Buffer.concat(content.chunks)]
       content.chunks.push(bytes)
       content.bytes += bytes.length
     } else if (this.#options.reads) await this.#changeStaged(file => file.write(at, bytes))
