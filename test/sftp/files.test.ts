@@ -180,6 +180,12 @@ t.test('files of a storage', async t => {
     await sftp.close(from)
     await sftp.close(to)
     t.equal(await sftp.size('/memory/copied'), 6)
+    const again = await sftp.open('/files/source', reads)
+    const adding = await sftp.open('/memory/copied', writes | appends)
+    await done(sftp.raw.request(200, text('copy-data'), again, uint64(0), uint64(0), adding, uint64(0)))
+    await sftp.close(again)
+    await sftp.close(adding)
+    t.equal(await sftp.size('/memory/copied'), 16, 'a handle that appends writes at the end')
   })
 
   t.test('changes that are sent without waiting happen in their order', async t => {
