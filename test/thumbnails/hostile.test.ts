@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { deflateSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
-import { Undecodable } from '../../src/services/decoding/processes.ts'
+import { type DecoderBounds, Undecodable } from '../../src/services/decoding/processes.ts'
 import type { ThumbnailTask } from '../../src/services/thumbnails/decoder/protocol.ts'
 import { createDecoders } from '../../src/services/thumbnails/decoders.ts'
 import { startApp } from '../support/app.ts'
@@ -169,7 +169,7 @@ t.test('bounds of a decoder process', async t => {
   }
   const bounds = { workTime: 10_000, memory: 1024 ** 3, read: 1024 ** 3, idle: 60_000 }
   const signal = AbortSignal.timeout(60_000)
-  const of = (more: Partial<typeof bounds>) => {
+  const of = (more: Partial<DecoderBounds>) => {
     const decoders = createDecoders({ ...bounds, ...more })
     t.teardown(() => decoders.close())
     return decoders
@@ -191,6 +191,14 @@ t.test('bounds of a decoder process', async t => {
     { message: 'the back end is down' },
     'a failure of the back end is not one of the file',
   )
+  const gone = new AbortController()
+  const ending = of({ endsWithSignal: true })
+  const leave = async function* () {
+    gone.abort(new Error('the client is gone'))
+    yield picture
+  }
+  await t.rejects(ending.run(task, leave, gone.signal), { message: 'the client is gone' }, 'the signal')
+  t.ok((await ending.run(task, read, signal)).length > 0, 'the next file gets no process that was just killed')
   const decoders = of({ idle: 500 })
   t.ok((await decoders.run(task, read, signal)).length > 0)
   const before = await decoderProcesses()

@@ -16,6 +16,8 @@ export interface DecoderBounds {
   read: number
   /** Milliseconds until an idle process ends. */
   idle: number
+  /** Whether a task ends with its signal, and its process too. Worth it where a task takes longer than the start of a process. */
+  endsWithSignal?: boolean
 }
 
 /** Milliseconds between two looks at the memory of a process. */
@@ -49,7 +51,7 @@ export class DecoderProcesses<Task, Result> {
    */
   async run(task: Task, read: ReadOriginal, signal: AbortSignal): Promise<Result> {
     signal.throwIfAborted()
-    const decoder = this.#idle.pop() ?? this.#start()
+    const decoder = this.#takeIdle() ?? this.#start()
     try {
       return await decoder.run(task, read, signal)
     } finally {
@@ -59,6 +61,13 @@ export class DecoderProcesses<Task, Result> {
 
   close(): void {
     for (const decoder of this.#all) decoder.kill()
+  }
+
+  /** One that was just killed stays in the list until the system reports its end. */
+  #takeIdle(): DecoderProcess<Task, Result> | undefined {
+    let decoder = this.#idle.pop()
+    while (decoder && !decoder.isReady) decoder = this.#idle.pop()
+    return decoder
   }
 
   #start(): DecoderProcess<Task, Result> {
@@ -88,6 +97,7 @@ class DecoderProcess<Task, Result> {
   #onEnd: ((error: Error) => void) | null = null
   #idleTimer: NodeJS.Timeout | undefined
   #hasEnded = false
+  #isKilled = false
 
   constructor(file: string, bounds: DecoderBounds, onEnd: () => void) {
     this.#bounds = bounds
@@ -122,10 +132,11 @@ class DecoderProcess<Task, Result> {
 
   /** Whether it can take another task. */
   get isReady(): boolean {
-    return !this.#hasEnded && this.#child.connected && this.#onMessage === null
+    return !this.#hasEnded && !this.#isKilled && this.#child.connected && this.#onMessage === null
   }
 
   kill(): void {
+    this.#isKilled = true
     if (this.#hasEnded || this.#child.pid === undefined) return
     try {
       process.kill(-this.#child.pid, 'SIGKILL')
@@ -140,15 +151,21 @@ class DecoderProcess<Task, Result> {
 
   async run(task: Task, read: ReadOriginal, signal: AbortSignal): Promise<Result> {
     clearTimeout(this.#idleTimer)
-    const { workTime, memory } = this.#bounds
+    const { workTime, memory, endsWithSignal = false } = this.#bounds
     const result = Promise.withResolvers<Result>()
+    // It can fail before the task is sent and the result awaited.
+    result.promise.catch(() => {})
     const fail = (error: unknown) => {
       result.reject(error)
       this.kill()
     }
+    const onAbort = () => fail(signal.reason)
+    if (endsWithSignal) signal.addEventListener('abort', onAbort)
     let timer: NodeJS.Timeout | undefined
+    let isOver = false
     const allowWork = () => {
       clearTimeout(timer)
+      if (isOver) return
       timer = setTimeout(() => fail(new Undecodable('The decoder took too long.')), workTime)
     }
     const memoryTimer = setInterval(async () => {
@@ -187,8 +204,10 @@ class DecoderProcess<Task, Result> {
       await this.#send({ task })
       return await result.promise
     } finally {
+      isOver = true
       clearTimeout(timer)
       clearInterval(memoryTimer)
+      signal.removeEventListener('abort', onAbort)
       this.#onMessage = null
       this.#onEnd = null
     }
