@@ -29,6 +29,7 @@ const defaultBounds: DecoderBounds = {
   memory: 512 * 1024 * 1024,
   read: maxOriginal,
   idle: 10_000,
+  endsWithSignal: true,
 }
 
 export interface Rendition {
@@ -66,24 +67,21 @@ export function createRenditions(options: {
     task: Pick<ConvertTask, 'extension' | 'soffice'>,
     signal: AbortSignal,
   ): Promise<Uint8Array> {
-    const { viewer } = location.grant
-    const owner = viewer.kind === 'SHARE' ? `links ${viewer.member.userId}` : viewer.member.userId
-    return queue.run(owner, signal, async () => {
-      // The process may be killed, so the server removes what it leaves.
-      const folder = await mkdtemp(join(tmpdir(), 'stowage-rendition-'))
-      try {
-        const unshare = await findUnshare()
-        const found = await converters.run(
-          { ...task, size: entry.size, folder, unshare },
-          range => originalOf(location, entry, range, signal),
-          signal,
-        )
-        if (isDocument(found)) return found
-        throw new Undecodable('The result of the process is no document.')
-      } finally {
-        await rm(folder, { recursive: true, force: true })
-      }
-    })
+    // The process may be killed, so the server removes what it leaves.
+    const folder = await mkdtemp(join(tmpdir(), 'stowage-rendition-'))
+    try {
+      const unshare = await findUnshare()
+      const found = await converters.run(
+        { ...task, size: entry.size, folder, unshare },
+        range => originalOf(location, entry, range, signal),
+        signal,
+      )
+      if (isDocument(found)) return found
+      throw new Undecodable('The result of the process is no document.')
+    } finally {
+      // A process that is being killed may still write.
+      await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+    }
   }
 
   async function readAt(
@@ -99,18 +97,25 @@ export function createRenditions(options: {
     const key = keyOf(location, entry, ['pdf', extension])
     const etag = key.slice(0, 32)
     if (isKnown(etag)) return { etag, document: null }
-    const kept = await cache.read(key)
-    if (kept?.length === 0) throw new AppError('NO_RENDITION')
-    if (kept) return { etag, document: kept }
-    try {
-      const document = await make(location, entry, { extension, soffice }, signal)
-      await cache.write(key, document)
-      return { etag, document }
-    } catch (error) {
-      if (!(error instanceof Undecodable)) throw error
-      await cache.write(key, new Uint8Array())
-      throw new AppError('NO_RENDITION', undefined, { cause: error })
+    const { viewer } = location.grant
+    const owner = viewer.kind === 'SHARE' ? `links ${viewer.member.userId}` : viewer.member.userId
+    const makeAndKeep = async () => {
+      try {
+        const document = await make(location, entry, { extension, soffice }, signal)
+        await cache.write(key, document)
+        return document
+      } catch (error) {
+        if (!(error instanceof Undecodable)) throw error
+        await cache.write(key, new Uint8Array())
+        throw new AppError('NO_RENDITION', undefined, { cause: error })
+      }
     }
+    const document =
+      (await cache.read(key)) ??
+      // Another request may have made the document while this one waited.
+      (await queue.run(owner, signal, async () => (await cache.read(key)) ?? makeAndKeep()))
+    if (document.length === 0) throw new AppError('NO_RENDITION')
+    return { etag, document }
   }
 
   return {
@@ -148,6 +153,6 @@ function isDocument(result: unknown): result is Uint8Array {
   return (
     result instanceof Uint8Array &&
     result.length <= maxRendition &&
-    Buffer.from(result.buffer, result.byteOffset, 5).toString('latin1') === '%PDF-'
+    Buffer.from(result.subarray(0, 5)).toString('latin1') === '%PDF-'
   )
 }
