@@ -1,5 +1,6 @@
 /** A chapter as a page that runs, loads and links nothing. */
 import createSanitizer from 'dompurify'
+import { TooLarge } from '../bytes.ts'
 import { type Book, type Chapter, pictureBudget } from './open.ts'
 
 const blocks = 'h1 h2 h3 h4 h5 h6 p div section article header footer hr pre blockquote figure figcaption aside nav'
@@ -16,14 +17,18 @@ const allowed = {
 }
 
 const maxPictures = 200
+/** The page waits while they are cleaned. */
+const maxElements = 100_000
 const sanitizer = createSanitizer(window)
 
-/** @param colors CSS for the page @throws Error if the chapter is damaged; StowageError */
-export async function pageOf(book: Book, chapter: Chapter, colors: string): Promise<string> {
+/** @param colors CSS for the page @throws Error if the chapter is damaged or too large; StowageError */
+export async function pageOf(book: Book, chapter: Chapter, colors: string, signal: AbortSignal): Promise<string> {
   const source = await book.document(chapter)
+  if (source.getElementsByTagName('*').length > maxElements) throw new TooLarge()
   const budget = pictureBudget()
   const pictures = [...source.querySelectorAll('img, image')].slice(0, maxPictures)
   for (const picture of pictures) {
+    signal.throwIfAborted()
     const address = picture.getAttribute('src') ?? picture.getAttribute('href') ?? picture.getAttribute('xlink:href')
     const found = address === null ? null : await book.picture(chapter, address, budget)
     const shown = document.createElement('img')

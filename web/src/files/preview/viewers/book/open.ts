@@ -1,8 +1,11 @@
 /** Reads electronic books (EPUB 3.3, W3C): a ZIP archive of XHTML documents. Ranges of the file are read, as far as they are shown. */
 import { type Entry, type FileEntry, ZipReader } from '@zip.js/zip.js/index-native.js'
+import { StowageError } from '../../../../api/client.ts'
 import type { ViewedFile } from '../../viewer.ts'
 import { RangeReader } from '../archive/zip.ts'
 import { TooLarge } from '../bytes.ts'
+
+const entity = /<!ENTITY/i
 
 /** Bytes that are read of a book while it is open. */
 const maxRead = 128 * 1024 * 1024
@@ -14,6 +17,9 @@ const maxPicture = 8 * 1024 * 1024
 /** Bytes of the pictures of a document. */
 const maxPictures = 32 * 1024 * 1024
 const maxChapters = 2000
+/** Characters of the titles of all chapters, and of one of them. */
+const maxTitles = 1024 * 1024
+const maxTitle = 200
 
 export interface Chapter {
   /** The path in the archive. */
@@ -25,9 +31,9 @@ export interface Book {
   title: string | null
   author: string | null
   chapters: readonly Chapter[]
-  /** Returns the document of a chapter. @throws Error if it is damaged */
+  /** Returns the document of a chapter. @throws Error if it is damaged; StowageError */
   document: (chapter: Chapter) => Promise<Document>
-  /** Returns a picture as a data URL, and null for what is no picture or too much. @param path relative to the document */
+  /** Returns a picture as a data URL, and null for what is no picture, damaged or too much. @param path relative to the document @throws StowageError */
   picture: (chapter: Chapter, path: string, budget: { bytes: number }) => Promise<string | null>
 }
 
@@ -41,7 +47,7 @@ const pictureTypes: Readonly<Record<string, string>> = {
   webp: 'image/webp',
 }
 
-/** @throws StowageError; any other error if the file is no book */
+/** @param signal ends all reading of the book, also that of its chapters @throws StowageError; any other error if the file is no book */
 export async function openBook(file: ViewedFile, signal: AbortSignal): Promise<Book> {
   const archive = new ZipReader(new RangeReader(file, signal, maxRead), { useWebWorkers: false })
   const entries = new Map<string, FileEntry>()
@@ -58,19 +64,20 @@ export async function openBook(file: ViewedFile, signal: AbortSignal): Promise<B
   const packagePath = container.getElementsByTagNameNS('*', 'rootfile')[0]?.getAttribute('full-path')
   if (!packagePath) throw new Error('The book has no package.')
   const description = await xml(packagePath, maxPackage)
-  const textOf = (name: string) => description.getElementsByTagNameNS('*', name)[0]?.textContent?.trim() || null
-  const items = [...description.getElementsByTagNameNS('*', 'item')].map(item => ({
+  const textOf = (name: string) => titleOf(description.getElementsByTagNameNS('*', name)[0]?.textContent) || null
+  const items = [...description.getElementsByTagNameNS('*', 'item')].slice(0, maxEntries).map(item => ({
     id: item.getAttribute('id'),
     path: resolve(packagePath, item.getAttribute('href') ?? ''),
     isContents: /\bnav\b/.test(item.getAttribute('properties') ?? ''),
     isOldContents: item.getAttribute('media-type') === 'application/x-dtbncx+xml',
   }))
   const contents = items.find(({ isContents }) => isContents) ?? items.find(({ isOldContents }) => isOldContents)
+  const pathOf = new Map(items.map(({ id, path }) => [id, path]))
   // Without a table of contents, the chapters have numbers.
   const titles = contents ? await titlesOf(contents.path, xml).catch(() => new Map<string, string>()) : new Map()
   const chapters = [...description.getElementsByTagNameNS('*', 'itemref')].slice(0, maxChapters).flatMap(reference => {
-    const item = items.find(({ id }) => id === reference.getAttribute('idref'))
-    return item ? [{ path: item.path, title: titles.get(item.path) ?? null }] : []
+    const path = pathOf.get(reference.getAttribute('idref'))
+    return path === undefined ? [] : [{ path, title: titles.get(path) ?? null }]
   })
   if (chapters.length === 0) throw new Error('The book has no chapters.')
   return {
@@ -81,6 +88,8 @@ export async function openBook(file: ViewedFile, signal: AbortSignal): Promise<B
       const content = new TextDecoder().decode(await read(path, maxDocument))
       // A browser reports the handlers of events in a document, although they never run in this one.
       const text = content.replace(/\son(?=[a-z]{1,30}\s?=)/gi, ' data-on')
+      // Entities of XML can grow without bound, and HTML has none of its own.
+      if (entity.test(text)) return new DOMParser().parseFromString(text, 'text/html')
       const strict = new DOMParser().parseFromString(text, 'application/xhtml+xml')
       return strict.getElementsByTagName('parsererror').length === 0
         ? strict
@@ -96,8 +105,8 @@ export async function openBook(file: ViewedFile, signal: AbortSignal): Promise<B
         return await dataUrl(new Blob([bytes], { type }))
       } catch (error) {
         signal.throwIfAborted()
-        if (error instanceof TooLarge || !entries.has(target)) return null
-        throw error
+        if (error instanceof StowageError) throw error
+        return null
       }
     },
   }
@@ -107,17 +116,34 @@ export async function openBook(file: ViewedFile, signal: AbortSignal): Promise<B
 async function titlesOf(path: string, xml: (path: string, limit: number) => Promise<Document>) {
   const contents = await xml(path, maxPackage)
   const titles = new Map<string, string>()
+  let left = maxTitles
   const add = (address: string | null | undefined, title: string | null | undefined) => {
+    left -= title?.length ?? 0
     const target = address ? resolve(path, address) : ''
-    const text = title?.trim().replace(/\s+/g, ' ')
-    if (text && !titles.has(target)) titles.set(target, text.slice(0, 200))
+    const text = titleOf(title)
+    if (text && !titles.has(target)) titles.set(target, text)
   }
-  for (const link of contents.getElementsByTagNameNS('*', 'a')) add(link.getAttribute('href'), link.textContent)
+  for (const link of contents.getElementsByTagNameNS('*', 'a')) {
+    // Links within links repeat their text.
+    if (left < 0) break
+    add(link.getAttribute('href'), link.textContent)
+  }
   for (const point of contents.getElementsByTagNameNS('*', 'navPoint')) {
-    const content = point.getElementsByTagNameNS('*', 'content')[0]
-    add(content?.getAttribute('src'), point.getElementsByTagNameNS('*', 'text')[0]?.textContent)
+    if (left < 0) break
+    // A point contains those below it, so only its own children are searched.
+    const child = (name: string) => [...point.children].find(({ localName }) => localName === name)
+    add(child('content')?.getAttribute('src'), child('navLabel')?.textContent)
   }
   return titles
+}
+
+/** Returns the beginning of a title as one line. */
+function titleOf(text: string | null | undefined): string {
+  return (text ?? '')
+    .slice(0, 2 * maxTitle)
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, maxTitle)
 }
 
 /** Returns the path of an address that a document of the archive contains. */
@@ -151,7 +177,7 @@ async function bytesOf(entry: FileEntry | undefined, limit: number): Promise<Uin
 /** @throws Error if the document is not well-formed, or has a document type with entities */
 function parseXml(bytes: Uint8Array): Document {
   const text = new TextDecoder().decode(bytes)
-  if (/<!ENTITY/i.test(text)) throw new Error('The book has entities.')
+  if (entity.test(text)) throw new Error('The book has entities.')
   const parsed = new DOMParser().parseFromString(text, 'application/xml')
   if (parsed.getElementsByTagName('parsererror').length > 0) throw new Error('A part of the book is damaged.')
   return parsed

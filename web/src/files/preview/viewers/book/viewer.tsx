@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useEffect, useEffectEvent, useState } from 'react'
 import { StowageError } from '../../../../api/client.ts'
 import { common } from '../../../../texts/common.ts'
 import { texts } from '../../../../texts/viewers.ts'
@@ -14,27 +14,48 @@ import { type Book, openBook } from './open.ts'
 import './book.css'
 
 /** Shows an electronic book, one chapter at a time. Each is a page of its own, in which nothing can run. */
-export function BookViewer({ file, onDownload }: ViewerProps) {
-  const { data, error, refetch } = useQuery({
-    queryKey: ['book', ...contentKey(file)],
-    // Its chapters are read later, when the signal of this query has ended.
-    queryFn: () => openBook(file, new AbortController().signal),
-    gcTime: 0,
-    retry: false,
-    staleTime: Number.POSITIVE_INFINITY,
-  })
-  if (error instanceof StowageError) return <ErrorBox error={error} retry={refetch} />
-  if (error) return <FileCard file={file} note={texts.bookFailed} onDownload={onDownload} />
-  return data ? <Chapters book={data} id={file.id} name={file.name} /> : <Loading label={common.loading} />
+export function BookViewer(props: ViewerProps) {
+  return <OpenedBook key={contentKey(props.file).join()} {...props} />
+}
+
+function OpenedBook({ file, onDownload }: ViewerProps) {
+  const [book, setBook] = useState<Book | null>(null)
+  const [error, setError] = useState<unknown>(null)
+  const [attempt, setAttempt] = useState(0)
+  const open = useEffectEvent((signal: AbortSignal) => openBook(file, signal))
+  // Chapters are read while the book is shown, which is longer than a query lasts, so the end of the viewer ends all reading.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each attempt opens the book again
+  useEffect(() => {
+    const gone = new AbortController()
+    open(gone.signal).then(
+      opened => {
+        if (!gone.signal.aborted) setBook(opened)
+      },
+      failure => {
+        if (!gone.signal.aborted) setError(failure)
+      },
+    )
+    return () => {
+      gone.abort()
+      setBook(null)
+    }
+  }, [attempt])
+  const retry = () => {
+    setError(null)
+    setAttempt(attempt + 1)
+  }
+  if (error instanceof StowageError) return <ErrorBox error={error} retry={retry} />
+  if (error !== null) return <FileCard file={file} note={texts.bookFailed} onDownload={onDownload} />
+  return book ? <Chapters book={book} id={file.id} name={file.name} /> : <Loading label={common.loading} />
 }
 
 function Chapters({ book, id, name }: { book: Book; id: string; name: string }) {
   const { chapters, title, author } = book
   const [index, setIndex] = useState(0)
   const chapter = chapters[index]
-  const { data, error } = useQuery({
+  const { data, error, refetch } = useQuery({
     queryKey: ['chapter', id, chapter?.path],
-    queryFn: () => (chapter ? pageOf(book, chapter, colorsOfPage()) : ''),
+    queryFn: ({ signal }) => (chapter ? pageOf(book, chapter, colorsOfPage(), signal) : ''),
     gcTime: 0,
     retry: false,
     staleTime: Number.POSITIVE_INFINITY,
@@ -71,7 +92,9 @@ function Chapters({ book, id, name }: { book: Book; id: string; name: string }) 
           <Icon name="down" />
         </Button>
       </div>
-      {error ? (
+      {error instanceof StowageError ? (
+        <ErrorBox error={error} retry={refetch} />
+      ) : error ? (
         <p className="preview-note">{texts.chapterFailed}</p>
       ) : data === undefined ? (
         <Loading label={common.loading} />
