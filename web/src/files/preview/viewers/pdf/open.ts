@@ -19,7 +19,7 @@ const maxAtOnce = 2 * 1024 * 1024
 /** Bytes. The worker has room for the whole file. */
 export const maxPdf = 512 * 1024 * 1024
 /** Bytes of a document whose size the back end does not report. */
-const maxUnknown = 100 * 1024 * 1024
+export const maxUnknown = 100 * 1024 * 1024
 /** Bytes of one request. */
 const rangeSize = 512 * 1024
 

@@ -1,10 +1,10 @@
-import { type PDFDocumentProxy, TextLayer } from 'pdfjs-dist/legacy/build/pdf.mjs'
+import { type PageViewport, type PDFDocumentProxy, type PDFPageProxy, TextLayer } from 'pdfjs-dist/legacy/build/pdf.mjs'
 import { type RefObject, useEffect, useRef, useState } from 'react'
 import { texts } from '../../../../texts/viewers.ts'
 import { type Match, rangeIn } from './search.ts'
 
 /** Pixels. Larger canvases fail on phones. */
-const maxWidth = 2400
+const [maxWidth, maxHeight] = [2400, 8000]
 /** Pages within this distance of the visible part are drawn. */
 const drawnMargin = '100% 0px'
 /** Height by width of a page before it is known: that of A4. */
@@ -18,19 +18,17 @@ if (marks) {
   CSS.highlights.set('pdf-current-match', marks.current)
 }
 
-/** Returns whether an element has come near the visible part of what scrolls it, and how wide it is. */
+/** Returns whether an element is near the visible part of what scrolls it, and how wide it is. */
 function useFrame(frame: RefObject<HTMLElement | null>) {
   const [isNear, setNear] = useState(false)
   const [width, setWidth] = useState(0)
   useEffect(() => {
     const element = frame.current
     if (!element) return
-    const nearness = new IntersectionObserver(
-      entries => {
-        if (entries.some(({ isIntersecting }) => isIntersecting)) setNear(true)
-      },
-      { root: element.closest('[data-scrolls]'), rootMargin: drawnMargin },
-    )
+    const nearness = new IntersectionObserver(entries => setNear(entries.at(-1)?.isIntersecting ?? false), {
+      root: element.closest('[data-scrolls]'),
+      rootMargin: drawnMargin,
+    })
     const size = new ResizeObserver(() => setWidth(Math.round(element.clientWidth)))
     nearness.observe(element)
     size.observe(element)
@@ -42,7 +40,23 @@ function useFrame(frame: RefObject<HTMLElement | null>) {
   return { isNear, width }
 }
 
-/** One page, which is drawn when it comes near. Its text can be selected. */
+/** Sizes a canvas for a page, and returns how the page fills it. @param width pixels */
+function fit(canvas: HTMLCanvasElement, page: PDFPageProxy, width: number): PageViewport {
+  const { width: pageWidth, height: pageHeight } = page.getViewport({ scale: 1 })
+  const viewport = page.getViewport({ scale: Math.min(width / pageWidth, maxHeight / pageHeight) })
+  canvas.width = viewport.width
+  canvas.height = viewport.height
+  return viewport
+}
+
+/** Frees the memory of a drawing. A document can have hundreds of them, and the memory of phones has room for a few. */
+function clear(canvas: HTMLCanvasElement | null): void {
+  if (!canvas) return
+  canvas.width = 0
+  canvas.height = 0
+}
+
+/** One page, which is drawn while it is near. Its text can be selected. */
 export function Page({
   file,
   number,
@@ -64,7 +78,7 @@ export function Page({
   /** Counts the layers of text that were made. */
   const [layers, setLayers] = useState(0)
   useEffect(() => {
-    if (!isNear || width === 0) return
+    if (!isNear || width === 0) return clear(canvas.current)
     let stop = () => {}
     let isGone = false
     const draw = async () => {
@@ -73,10 +87,7 @@ export function Page({
       const [target, container] = [canvas.current, layer.current]
       if (isGone || !target || !container) return
       setRatio(size.height / size.width)
-      const drawnWidth = Math.min(maxWidth, width * devicePixelRatio)
-      const viewport = page.getViewport({ scale: drawnWidth / size.width })
-      target.width = viewport.width
-      target.height = viewport.height
+      const viewport = fit(target, page, Math.min(maxWidth, width * devicePixelRatio))
       const task = page.render({ canvas: target, viewport })
       const text = new TextLayer({
         textContentSource: page.streamTextContent(),
@@ -144,7 +155,7 @@ export function PageButton({
   const { isNear, width } = useFrame(frame)
   const [ratio, setRatio] = useState(usualRatio)
   useEffect(() => {
-    if (!isNear || width === 0) return
+    if (!isNear || width === 0) return clear(canvas.current)
     let stop = () => {}
     let isGone = false
     const draw = async () => {
@@ -153,9 +164,7 @@ export function PageButton({
       const target = canvas.current
       if (isGone || !target) return
       setRatio(size.height / size.width)
-      const viewport = page.getViewport({ scale: (width * devicePixelRatio) / size.width })
-      target.width = viewport.width
-      target.height = viewport.height
+      const viewport = fit(target, page, width * devicePixelRatio)
       const task = page.render({ canvas: target, viewport })
       stop = () => task.cancel()
       await task.promise

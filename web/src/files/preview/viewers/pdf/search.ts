@@ -82,7 +82,12 @@ async function textOf(file: PDFDocumentProxy, number: number): Promise<PageText>
 
 function matchesIn({ text, lineEnds }: PageText, wanted: string, page: number): Match[] {
   const searched = lower(text)
-  const inLayer = (at: number) => at - lineEnds.filter(end => end < at).length
+  let passed = 0
+  // The positions ascend, so each end of a line is passed once.
+  const inLayer = (at: number) => {
+    while ((lineEnds[passed] ?? at) < at) passed += 1
+    return at - passed
+  }
   const matches: Match[] = []
   for (let at = searched.indexOf(wanted); at >= 0 && matches.length < maxMatches; ) {
     const end = at + wanted.length

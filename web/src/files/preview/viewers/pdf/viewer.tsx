@@ -10,7 +10,7 @@ import { FileCard } from '../../file-card.tsx'
 import { contentKey, type ViewedFile, type ViewerProps } from '../../viewer.ts'
 import { TooLarge } from '../bytes.ts'
 import { PdfDocument } from './document.tsx'
-import { maxPdf, openPdf } from './open.ts'
+import { maxPdf, maxUnknown, openPdf } from './open.ts'
 
 export function PdfViewer({ file, onDownload }: ViewerProps) {
   if (file.size !== null && file.size > maxPdf) {
@@ -34,10 +34,12 @@ export function PdfView({
 }) {
   const [shown, setShown] = useState<PDFDocumentProxy | null>(null)
   const [error, setError] = useState<unknown>(null)
+  const [attempt, setAttempt] = useState(0)
   // Another content has another key.
   const start = useEffectEvent((signal: AbortSignal, onFailed: (error: unknown) => void) =>
     openPdf({ size, read }, signal, onFailed),
   )
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each attempt opens the document again
   useEffect(() => {
     const gone = new AbortController()
     const { signal } = gone
@@ -56,14 +58,20 @@ export function PdfView({
     return () => {
       gone.abort()
       close()
+      setShown(null)
     }
-  }, [])
+  }, [attempt])
+  const retry = () => {
+    setError(null)
+    setAttempt(attempt + 1)
+  }
   if (error instanceof StowageError) {
     if (error.reason === 'NO_RENDITION') return <FileCard file={file} onDownload={onDownload} />
-    return <ErrorBox error={error} />
+    return <ErrorBox error={error} retry={retry} />
   }
   if (error !== null) {
-    const note = error instanceof TooLarge ? texts.pdfTooLarge(formatBytes(maxPdf)) : texts.pdfFailed
+    const note =
+      error instanceof TooLarge ? texts.pdfTooLarge(formatBytes(size === null ? maxUnknown : maxPdf)) : texts.pdfFailed
     return <FileCard file={file} note={note} onDownload={onDownload} />
   }
   return shown ? <PdfDocument file={shown} name={file.name} /> : <Loading label={label} />
