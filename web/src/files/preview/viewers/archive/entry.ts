@@ -9,12 +9,12 @@ export interface ArchivedEntry {
   isEncrypted: boolean
 }
 
-/** Characters of a name in an archive, which can be as long as the archive. */
-const maxName = 4096
+/** Characters of a name in an archive, which can be as long as the archive, and the folders in it. */
+const [maxName, maxDepth] = [4096, 100]
 
 export function pathOf(name: string): string[] {
   return name
     .slice(0, maxName)
-    .split('/')
+    .split('/', maxDepth)
     .filter(part => part !== '' && part !== '.')
 }

@@ -11,16 +11,14 @@ const maxContent = 512 * 1024 * 1024
 export async function* entriesOf(file: ViewedFile, signal: AbortSignal): AsyncGenerator<ArchivedEntry | 'cut'> {
   const end = new AbortController()
   const { body } = await file.read(null, AbortSignal.any([signal, end.signal]))
+  const isCompressed = /gz$/i.test(file.name)
   const read = new Bound(maxRead)
   const content = new Bound(maxContent)
-  const raw = /gz$/i.test(file.name)
-    ? body.pipeThrough(read.counting()).pipeThrough(new DecompressionStream('gzip'))
-    : body
+  const raw = isCompressed ? body.pipeThrough(read.counting()).pipeThrough(new DecompressionStream('gzip')) : body
   const reader = raw
     .pipeThrough(content.counting())
     .pipeThrough(createTarDecoder({ strict: true }))
     .getReader()
-  const bound = /gz$/i.test(file.name) ? [read, content] : [content]
   try {
     for (;;) {
       const { done, value } = await reader.read()
@@ -29,14 +27,15 @@ export async function* entriesOf(file: ViewedFile, signal: AbortSignal): AsyncGe
       yield {
         path: pathOf(name),
         isFolder: type === 'directory',
-        size: type === 'file' ? size : null,
-        modifiedAt: mtime ?? null,
+        size: type === 'file' && size >= 0 ? size : null,
+        // A time that no date can have would stop the page.
+        modifiedAt: mtime && !Number.isNaN(mtime.getTime()) ? mtime : null,
         isEncrypted: false,
       }
       await value.body.cancel()
     }
   } catch (error) {
-    if (!bound.some(({ isPassed }) => isPassed)) throw error
+    if (!read.isPassed && !content.isPassed) throw error
     yield 'cut'
   } finally {
     end.abort()
