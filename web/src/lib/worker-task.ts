@@ -4,6 +4,7 @@
  */
 export function runInWorker<Result>(worker: Worker, task: unknown, signal: AbortSignal): Promise<Result> {
   return new Promise<Result>((resolve, reject) => {
+    signal.throwIfAborted()
     signal.addEventListener('abort', () => reject(signal.reason))
     worker.addEventListener('error', reject)
     worker.addEventListener('message', ({ data }: MessageEvent<Result>) => resolve(data))
