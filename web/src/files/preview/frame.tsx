@@ -2,7 +2,7 @@
  * The frame of all viewers: a file over the whole page, the way to the files beside it, and what can be done with it. The files of a
  * folder and those of a share link are shown in it.
  */
-import { type KeyboardEvent, type ReactNode, useMemo, useRef, useState } from 'react'
+import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useState } from 'react'
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { useBlocker } from 'react-router'
 import type { StorageLocation } from '../../api/locations.ts'
@@ -30,10 +30,15 @@ export interface FileAction {
 /** The files before and after the present one that a viewer can list. */
 const knownNeighbors = 100
 
-function toggleFullScreen(element: HTMLElement | null): void {
-  if (document.fullscreenElement) void document.exitFullscreen()
+/** The whole page fills the screen, because the dialogs above the frame lie beside it. */
+function toggleFullScreen(): void {
+  if (document.fullscreenElement) leaveFullScreen()
   // A browser can refuse, and the frame covers its window then.
-  else element?.requestFullscreen().catch(() => {})
+  else document.documentElement.requestFullscreen().catch(() => {})
+}
+
+function leaveFullScreen(): void {
+  if (document.fullscreenElement) document.exitFullscreen().catch(() => {})
 }
 
 export function ViewerFrame<File extends NamedFile>({
@@ -73,7 +78,7 @@ export function ViewerFrame<File extends NamedFile>({
   const [isDirty, setDirty] = useState(false)
   // Any way out of the frame is a navigation, also that with the Back button.
   const blocker = useBlocker(isDirty)
-  const frame = useRef<HTMLDivElement>(null)
+  useEffect(() => leaveFullScreen, [])
   const slideshow = useSlideshow({ files, file, onShow })
   const viewed = useMemo(() => viewedOf(file), [file, viewedOf])
   const beside = useMemo(() => [next, previous].map(each => each && viewedOf(each)), [next, previous, viewedOf])
@@ -89,13 +94,13 @@ export function ViewerFrame<File extends NamedFile>({
   }
   const swipe = useSwipe(step)
   const onKeyDown = ({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent) => {
-    // Media players seek with the arrow keys, texts scroll sideways, and fields move the cursor.
+    // Media players seek with the arrow keys, texts scroll sideways, and fields move the cursor or choose.
     if (isDirty || ctrlKey || metaKey || altKey || target instanceof HTMLMediaElement) return
-    if (target instanceof HTMLElement && ['PRE', 'TEXTAREA', 'INPUT'].includes(target.tagName)) return
+    if (target instanceof HTMLElement && ['PRE', 'TEXTAREA', 'INPUT', 'SELECT'].includes(target.tagName)) return
     if (key === 'ArrowLeft') step(-1)
     if (key === 'ArrowRight') step(1)
     if (key === 'i' && information !== null) setShowsInfo(!showsInfo)
-    if (key === 'f') toggleFullScreen(frame.current)
+    if (key === 'f') toggleFullScreen()
     if (key === 'Delete') actions.find(({ isDanger }) => isDanger)?.run()
   }
   const stepButton = (direction: 1 | -1, label: string, icon: IconName) => (
@@ -121,7 +126,7 @@ export function ViewerFrame<File extends NamedFile>({
       <Modal className="preview">
         <Dialog className="preview-dialog">
           {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys repeat what the buttons do */}
-          <div ref={frame} className="preview-frame" tabIndex={-1} onKeyDown={onKeyDown}>
+          <div className="preview-frame" tabIndex={-1} onKeyDown={onKeyDown}>
             <div className="preview-head">
               <KindIcon kind={kindOf({ __typename: 'File', ...file })} />
               <Heading slot="title">{file.name}</Heading>
@@ -143,7 +148,7 @@ export function ViewerFrame<File extends NamedFile>({
                     variant="quiet"
                     className="full-screen"
                     aria-label={texts.fullScreen}
-                    onPress={() => toggleFullScreen(frame.current)}
+                    onPress={toggleFullScreen}
                   >
                     <Icon name="expand" />
                   </Button>

@@ -71,7 +71,8 @@ export function useZoom(frame: RefObject<HTMLElement | null>) {
     scaleBy(wheelStep ** -event.deltaY, fromMiddle({ x: event.clientX, y: event.clientY }))
   })
   const onKeyDown = useEffectEvent((event: KeyboardEvent) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return
+    const isTyped = event.target instanceof Element && event.target.matches('input, textarea, select')
+    if (isTyped || event.ctrlKey || event.metaKey || event.altKey) return
     if (event.key === '+' || event.key === '=') scaleBy(step)
     else if (event.key === '-') scaleBy(1 / step)
     else if (event.key === '0') setZoom(fitted)
