@@ -118,6 +118,12 @@ export class ShareLink {
     return this.#urlOf('/thumbnail', { path, size: String(size) })
   }
 
+  /** Returns an office document as PDF, where the server makes such documents. */
+  async rendition(path: string, { signal }: { signal?: AbortSignal } = {}): Promise<ReadableStream<Uint8Array>> {
+    const { body } = await this.#transport.request(this.#urlOf('/rendition', { path }), signal ? { signal } : {})
+    return body ?? new ReadableStream()
+  }
+
   /** Returns the address of a file, or of a ZIP archive of a folder, for pages that are unlocked or have no password. */
   contentUrl(path: string, { inline = false }: { inline?: boolean } = {}): string {
     return this.#urlOf('/content', { path, ...(inline && { disposition: 'inline' }) })

@@ -240,10 +240,11 @@ function sharedFile(link: ShareLink, path: string, entry: FileEntry): ViewedFile
     mimeType,
     size,
     modifiedAt,
-    id: path,
+    // Another link can have a file of the same path.
+    id: link.contentUrl(path),
     read: (range, signal) => link.download(path, { signal, ...(range && { range }) }),
     link: async () => link.contentUrl(path, { inline: true }),
     picture: pixels => (entry.thumbnailUrl === null ? null : link.thumbnailUrl(path, pixels)),
-    rendition: null,
+    rendition: async signal => ({ body: await link.rendition(path, { signal }), fileSize: null, etag: null }),
   }
 }
