@@ -42,7 +42,13 @@ export function TagsDialog({
   const shown = [...before.values()].filter(({ name }) => !removed.has(keyOf(name)))
   const names = [...shown.map(({ name }) => name), ...added]
   const typed = text.trim()
-  const problem = typed.length > maxLength ? texts.tagTooLong : names.length > maxTags ? texts.tooManyTags : null
+  const given = [...added, ...(typed === '' ? [] : [typed])].map(keyOf)
+  // The bound is that of each entry, and several entries have more tags together.
+  const hasTooMany = ({ tags }: Entry) => {
+    const kept = (tags ?? []).map(keyOf).filter(tag => !removed.has(tag))
+    return new Set([...kept, ...given]).size > maxTags
+  }
+  const problem = typed.length > maxLength ? texts.tagTooLong : chosen.some(hasTooMany) ? texts.tooManyTags : null
 
   const add = (tag: string) => {
     const name = tag.trim()
