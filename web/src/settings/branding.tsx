@@ -40,8 +40,8 @@ export function BrandingForm() {
       const input = {
         brandColor: hasColor ? color : '',
         brandText: text,
-        ...(logo && { logo: await base64Of(logo) }),
         ...(removesLogo && { logo: '' }),
+        ...(logo && { logo: await base64Of(logo) }),
       }
       await ask(UpdateBrandingMutation, { input })
       await client.invalidateQueries({ queryKey: queryKeys.session })
