@@ -33,7 +33,11 @@ export interface Book {
   chapters: readonly Chapter[]
   /** Returns the document of a chapter. @throws Error if it is damaged; StowageError */
   document: (chapter: Chapter) => Promise<Document>
-  /** Returns a picture as a data URL, and null for what is no picture, damaged or too much. @param path relative to the document @throws StowageError */
+  /**
+   * Returns a picture as a data URL, and null for what is no picture, damaged or too much.
+   * @param path relative to the document
+   * @throws StowageError
+   */
   picture: (chapter: Chapter, path: string, budget: { bytes: number }) => Promise<string | null>
 }
 
@@ -47,7 +51,10 @@ const pictureTypes: Readonly<Record<string, string>> = {
   webp: 'image/webp',
 }
 
-/** @param signal ends all reading of the book, also that of its chapters @throws StowageError; any other error if the file is no book */
+/**
+ * @param signal ends all reading of the book, also that of its chapters
+ * @throws StowageError; any other error if the file is no book
+ */
 export async function openBook(file: ViewedFile, signal: AbortSignal): Promise<Book> {
   const archive = new ZipReader(new RangeReader(file, signal, maxRead), { useWebWorkers: false })
   const entries = new Map<string, FileEntry>()
