@@ -52,6 +52,35 @@ const hostileChapter = `<h1>The harbor</h1><p onclick="document.title='ran'">Boa
 <iframe src="https://example.org"></iframe><form action="https://example.org"><input name="x"/></form>
 <style>@import url(https://example.org/style.css)</style><a href="javascript:parent.document.title='ran'">a link</a>`
 
+/** A block of a tape archive before the content of an entry (POSIX.1-2017, ustar). */
+function tapeHeader(name: string, type: string, size: number): Buffer {
+  const block = Buffer.alloc(512)
+  const octal = (value: number, length: number) => value.toString(8).padStart(length, '0')
+  const fields: [number, string][] = [
+    [0, name],
+    [100, `${octal(0o644, 7)}\0${octal(0, 7)}\0${octal(0, 7)}\0${octal(size, 11)} ${octal(0, 11)} `],
+    [148, `        ${type}`],
+    [257, 'ustar\x0000'],
+  ]
+  for (const [at, text] of fields) block.write(text, at, 'latin1')
+  const sum = block.reduce((total, byte) => total + byte, 0)
+  block.write(`${octal(sum, 6)}\0 `, 148, 'latin1')
+  return block
+}
+
+/** A tape archive with an empty file whose time no date can have. */
+function timelessTape(): Buffer {
+  const facts = `30 mtime=${'9'.repeat(20)}\n`
+  const records = Buffer.alloc(512)
+  records.write(facts)
+  return Buffer.concat([
+    tapeHeader('facts', 'x', facts.length),
+    records,
+    tapeHeader('timeless.txt', '0', 0),
+    Buffer.alloc(1024),
+  ])
+}
+
 const files = await startFiles(t)
 if (files) {
   const { app, owner, open, store } = files
@@ -164,7 +193,8 @@ if (files) {
         '<nav><a href="text/one.xhtml">At the harbor</a><a href="text/two.xhtml">At sea</a></nav>',
       ),
       'OPS/text/one.xhtml': xhtml(hostileChapter),
-      'OPS/text/two.xhtml': xhtml('<p>Waves</p>'),
+      'OPS/text/two.xhtml': `<!DOCTYPE html [<!ENTITY boat "Boats">]>${xhtml('<p>Waves and &boat;</p>')}`,
+      'timeless.tar': timelessTape(),
       'OPS/dot.png': await twoColors(8, 8).png().toBuffer(),
       'sans.ttf': font,
       'bad.zip': 'PK no archive',
@@ -196,6 +226,9 @@ if (files) {
         await isGood(t, page)
       }
 
+      await page.goto(`${address}?file=timeless.tar`)
+      await page.getByText('timeless.txt').waitFor()
+
       await page.goto(`${address}?file=sea.epub`)
       await page.getByText('The sea').waitFor()
       const chapter = page.frameLocator('iframe')
@@ -204,7 +237,7 @@ if (files) {
       t.equal(await chapter.locator('img[src^="data:image/png"]').count(), 1)
       t.equal(await chapter.locator('script, iframe, form, input, a[href], [onclick], img[src^="http"]').count(), 0)
       await page.getByLabel('Chapter', { exact: true }).selectOption({ label: 'At sea' })
-      await chapter.getByText('Waves').waitFor()
+      await chapter.getByText('Waves and &boat;').waitFor()
       t.notMatch(await page.title(), /ran/)
       await isGood(t, page)
 
