@@ -91,7 +91,17 @@ t.test('each result is one line, whatever the names contain', async t => {
         pageInfo: noFailures.pageInfo,
       },
     },
-    'query Entry': { entry: { __typename: 'File', name: 'a', path: attack, modifiedAt: null, mimeType: attack, lock: null, hold: null } },
+    'query Entry': {
+      entry: {
+        __typename: 'File',
+        name: 'a',
+        path: attack,
+        modifiedAt: null,
+        mimeType: attack,
+        lock: null,
+        hold: null,
+      },
+    },
     'job(id': { job: { ...job, error: { reason: 'X', message: attack }, failures: noFailures } },
   }
   const name = 'a\nimportant.txt'
