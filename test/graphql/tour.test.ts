@@ -417,12 +417,19 @@ t.test('every field of the schema works in typical use', async t => {
       endLock: { lock: null },
     },
   )
-  const hold = 'id providerId path reason until createdAt createdBy { id } releasedAt'
+  const hold = 'id providerId path reason until isObjectLock createdAt createdBy { id } releasedAt'
   const { createHold: held } = await change('createHold', 'CreateHoldInput', `{ ${hold} }`, {
     path: '/team/a.txt',
     reason: 'Litigation',
   })
-  t.match(held, { providerId, path: '/team/a.txt', until: null, createdBy: { id: owner.id }, releasedAt: null })
+  t.match(held, {
+    providerId,
+    path: '/team/a.txt',
+    until: null,
+    isObjectLock: false,
+    createdBy: { id: owner.id },
+    releasedAt: null,
+  })
   isTime(held.createdAt, 'createdAt')
   const holding = await ask(
     `query ($id: ID!) {

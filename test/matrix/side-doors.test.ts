@@ -66,6 +66,7 @@ const unanswered = [
   'Hold.createdAt',
   'Hold.createdBy',
   'Hold.id',
+  'Hold.isObjectLock',
   'Hold.path',
   'Hold.providerId',
   'Hold.reason',
