@@ -9,7 +9,7 @@ import type { SftpOperation } from './messages.ts'
 import type { SftpTarget } from './paths.ts'
 import type { WrittenFile } from './written-file.ts'
 
-export class EntryChanges {
+export class SftpChanges {
   readonly #services: Services
   readonly #signal: AbortSignal
   readonly #handles: Handles

@@ -7,7 +7,7 @@ import { AppError } from '../../errors.ts'
 import type { FileEntry } from '../../services/files/index.ts'
 import type { Services } from '../../services/index.ts'
 import { plainFolder, type ShownEntry } from './attributes.ts'
-import { EntryChanges } from './entry-changes.ts'
+import { SftpChanges } from './entry-changes.ts'
 import { status } from './errors.ts'
 import { openListing, SftpTargets, takeNames } from './folders.ts'
 import { closeReads, Handles, maxHandles, readerOf, type SftpHandle, type WritingHandle } from './handles.ts'
@@ -52,13 +52,13 @@ export class Operations {
   readonly #handles: Handles
   readonly #order = new PathOrder()
   readonly #targets: SftpTargets
-  readonly #changes: EntryChanges
+  readonly #changes: SftpChanges
 
   constructor(context: OperationsContext) {
     this.#context = context
     this.#handles = new Handles(context.userId)
     this.#targets = new SftpTargets(context.services.providers)
-    this.#changes = new EntryChanges(context, this.#handles, this.#targets, written => this.#store(written))
+    this.#changes = new SftpChanges(context, this.#handles, this.#targets, written => this.#store(written))
   }
 
   /** Returns the response to a request. @throws AppError */
