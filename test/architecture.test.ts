@@ -87,7 +87,13 @@ const composers = [
   'src/index.ts',
 ]
 /** The folders that adapters and the server share. */
-const contract = ['adapters/contract.ts', 'adapters/name-rules.ts', 'adapters/pool.ts', 'adapters/relay.ts']
+const contract = [
+  'adapters/contract.ts',
+  'adapters/join-writes.ts',
+  'adapters/name-rules.ts',
+  'adapters/pool.ts',
+  'adapters/relay.ts',
+]
 
 /** Front ends see rows through the services, so they import only types of `db`. */
 const typesOnly = [

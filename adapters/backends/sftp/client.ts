@@ -3,6 +3,7 @@ import ssh2, { type AnyAuthMethod, type Client, type SFTPWrapper } from 'ssh2'
 import { unreachable } from '../../bases/errors.ts'
 import { closeOnAbort } from '../../bases/plain/connect.ts'
 import { type Host, orAborted, StorageError, type StorageErrorCode } from '../../contract.ts'
+import { joinWrites } from '../../join-writes.ts'
 import type { SftpSettings } from './config.ts'
 
 /** Milliseconds. */
@@ -46,6 +47,7 @@ export async function connect(
       },
     })
     await orAborted(promise, signal)
+    joinWrites(sock)
     const sftp = await new Promise<SFTPWrapper>((resolve, reject) => {
       const message = 'The server does not offer SFTP to this user: ask its administrator.'
       client.sftp((cause, sftp) =>

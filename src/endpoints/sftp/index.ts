@@ -7,6 +7,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Connection } from 'ssh2'
 import ssh2 from 'ssh2'
+import { joinWrites } from '../../../adapters/join-writes.ts'
 import { networkOf } from '../../auth/network.ts'
 import { type AppError, toAppError } from '../../errors.ts'
 import type { IsProxy } from '../../http/connection/proxies.ts'
@@ -181,21 +182,6 @@ function endOldest(unauthenticated: Set<Socket>): void {
   if (!oldest || unauthenticated.size <= unknownOfAll) return
   unauthenticated.delete(oldest)
   oldest.destroy()
-}
-
-/**
- * `ssh2` writes each packet in parts: those of one turn of the event loop leave together. This begins after the login, because a client
- * whose handshake fails would never get the last packets before the socket is destroyed.
- */
-function joinWrites(socket: Socket): void {
-  const write: (...parts: [Buffer]) => boolean = socket.write.bind(socket)
-  socket.write = (...parts: unknown[]) => {
-    if (socket.writableCorked === 0) {
-      socket.cork()
-      setImmediate(() => socket.uncork())
-    }
-    return write(...(parts as [Buffer]))
-  }
 }
 
 function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
