@@ -4,7 +4,7 @@
  * read. No other code reads a body into memory.
  */
 import type { IncomingMessage } from 'node:http'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../auth/viewer.ts'
 import { AppError } from '../errors.ts'
 import { FairQueue, type QueueSlot } from '../lib/fair-queue.ts'
@@ -82,8 +82,9 @@ export function admitRequests(app: FastifyInstance): void {
   app.decorateRequest('memory', null)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage, done) => {
-    if (!isParsed(request)) return done(null, undefined)
-    readBody(payload, request.routeOptions.bodyLimit, app.bodyTimeout, (error, body) => {
+    const { config, bodyLimit } = request.routeOptions
+    if (!isParsed(request, config)) return done(null, undefined)
+    readBody(payload, bodyLimit, app.bodyTimeout, (error, body) => {
       if (body) request.memory?.keepBody(body.length)
       done(error, body)
     })
@@ -102,11 +103,11 @@ export function admitRequests(app: FastifyInstance): void {
   })
   app.addHook('preParsing', (request, _reply, payload, done) => {
     const { config, bodyLimit } = request.routeOptions
-    if (config?.unlimited || isFile(request)) return done(null, payload)
+    if (config?.unlimited || isFile(request, config)) return done(null, payload)
     try {
       request.slot = queue.enter(ownerOf(request.viewer, request.ip))
       exchangeOf(request.raw).atEnd(() => releaseSlot(request))
-      if (isParsed(request)) memoryOf(request).takeBody(Math.min(bodyLength(request), bodyLimit))
+      if (isParsed(request, config)) memoryOf(request).takeBody(Math.min(bodyLength(request, bodyLimit), bodyLimit))
     } catch (error) {
       return done(error as Error)
     }
@@ -165,20 +166,26 @@ function releaseSlot(request: FastifyRequest): void {
   request.slot = null
 }
 
-/** Returns whether the route reads a file from the body of the request. */
-export function isFile(request: FastifyRequest): boolean {
-  const rule = request.routeOptions.config?.body
+/**
+ * Returns whether the route reads a file from the body of the request.
+ * @param config that of the route. Each use of `routeOptions` makes a new object, so callers read it once.
+ */
+export function isFile(
+  request: FastifyRequest,
+  config: FastifyContextConfig | undefined = request.routeOptions.config,
+): boolean {
+  const rule = config?.body
   return rule?.kind === 'file' || rule?.isFile?.(request) === true
 }
 
 /** Returns whether the route reads the body of the request into memory. */
-export function isParsed(request: FastifyRequest): boolean {
-  return request.routeOptions.config?.body?.kind === 'parsed' && !isFile(request)
+function isParsed(request: FastifyRequest, config: FastifyContextConfig | undefined): boolean {
+  return config?.body?.kind === 'parsed' && !isFile(request, config)
 }
 
 /** Returns the bytes of the body, or the largest number that it can have if it comes in chunks. */
-export function bodyLength({ raw: { headers }, routeOptions }: FastifyRequest): number {
-  if (headers['transfer-encoding'] !== undefined) return routeOptions.bodyLimit
+export function bodyLength({ raw: { headers } }: FastifyRequest, bodyLimit: number): number {
+  if (headers['transfer-encoding'] !== undefined) return bodyLimit
   return Number(headers['content-length'] ?? 0)
 }
 

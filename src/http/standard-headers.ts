@@ -1,12 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-/** The headers of every response. A route that serves pages or files to a browser sets its own policy. */
+/**
+ * The headers of every response. A route that serves pages or files to a browser sets its own policy. The names are in lowercase, so that
+ * Fastify does not have to convert them.
+ */
 const standard = {
-  'Cache-Control': 'no-store',
-  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'Referrer-Policy': 'no-referrer',
-  'X-Content-Type-Options': 'nosniff',
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
 }
 
 export function sendStandardHeaders(app: FastifyInstance): void {
@@ -17,5 +20,5 @@ export function sendStandardHeaders(app: FastifyInstance): void {
 }
 
 export function setStandardHeaders(request: FastifyRequest, reply: FastifyReply): void {
-  reply.headers(standard).header('X-Request-Id', request.id)
+  reply.headers(standard).header('x-request-id', request.id)
 }

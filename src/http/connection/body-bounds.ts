@@ -71,7 +71,7 @@ export function boundBodies(app: FastifyInstance, timeout: number): void {
 export function refuseLongBodies(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const { bodyLimit } = request.routeOptions
-    const length = bodyLength(request)
+    const length = bodyLength(request, bodyLimit)
     if (length <= bodyLimit || isFile(request)) done()
     else done(new AppError('TOO_LARGE', `The body has ${length} bytes; this endpoint accepts at most ${bodyLimit}.`))
   })

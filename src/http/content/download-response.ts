@@ -106,13 +106,17 @@ export async function sendResponse(
   hijack(reply)
   try {
     response.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>)
+    let sent: number
     if (content?.bytes && body.kind === 'one' && body.span) {
-      await end(response, content.bytes.subarray(body.span.first, body.span.last + 1), signal)
+      const part = content.bytes.subarray(body.span.first, body.span.last + 1)
+      await end(response, part, signal)
+      sent = part.length
     } else {
       if (content) await sendBody(response, body, content, signal)
       response.end()
+      sent = bytesWritten(response)
     }
-    if (isDownload) ended(bytesWritten(response))
+    if (isDownload) ended(sent)
   } catch (error) {
     if (isDownload) ended(bytesWritten(response), signal.aborted ? signal.reason : error)
     cutResponse(reply, error, signal)

@@ -132,15 +132,11 @@ export function end(response: ServerResponse, chunk: Uint8Array, signal: AbortSi
       reject(signal.reason)
       return
     }
-    const isSent = () => {
-      sentBytes.set(response, bytesWritten(response) + chunk.length)
-      resolve()
-    }
     response.end(chunk)
     // The kernel has mostly taken a small response at once, and then nothing more can happen to it.
     const { socket } = response
     if (socket && socket.writableLength === 0 && !socket.destroyed) {
-      isSent()
+      resolve()
       return
     }
     const settle = (settled: () => void) => () => {
@@ -150,7 +146,7 @@ export function end(response: ServerResponse, chunk: Uint8Array, signal: AbortSi
     }
     const onAbort = settle(() => reject(signal.reason))
     const onClose = settle(() => reject(new ClientGone('The connection broke')))
-    const onFinish = settle(isSent)
+    const onFinish = settle(resolve)
     signal.addEventListener('abort', onAbort, { once: true })
     response.once('close', onClose).once('finish', onFinish)
   })
