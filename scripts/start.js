@@ -12,7 +12,7 @@ const consoleFolder = join(root, 'web/dist')
 const [shared, forServer, forConsole] = [
   ['package-lock.json', 'scripts/build', 'packages/client/src'],
   ['src', 'adapters', 'migrations', 'packages/cli/src'],
-  ['web/src', 'web/public', 'web/index.html', 'web/vite.config.ts'],
+  ['web/src', 'web/public', 'web/languages', 'web/index.html', 'web/vite.config.ts', 'scripts/languages'],
 ]
 
 /**

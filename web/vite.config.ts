@@ -1,10 +1,11 @@
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
+import { languagesPlugin } from '../scripts/languages/compile.ts'
 
 export default defineConfig({
   // The server writes the path in front of the assets: see src/endpoints/console/pages.ts.
   base: './',
-  plugins: [react()],
+  plugins: [react(), languagesPlugin(import.meta.dirname)],
   // The test tools install another version of React. Only one may be bundled.
   resolve: { dedupe: ['react', 'react-dom'] },
   build: {

@@ -39,11 +39,13 @@ export async function packStowage(folder: string): Promise<string> {
     'packages/cli/src',
     'packages/client/src',
     'scripts/build',
+    'scripts/languages',
     'web/index.html',
     'web/package.json',
     'web/vite.config.ts',
     'web/public',
     'web/src',
+    'web/languages',
   ]) {
     await cp(join(root, name), join(copy, name), { recursive: true })
   }

@@ -1,6 +1,7 @@
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { App } from './app/app.tsx'
+import { direction, language } from './texts/languages.ts'
 import { applyTheme } from './ui/theme.ts'
 import './ui/tokens.css'
 import './ui/base.css'
@@ -8,6 +9,9 @@ import './ui/controls.css'
 import './ui/overlays.css'
 
 applyTheme()
+// The browser chooses fonts, voices and quotation marks by the language.
+document.documentElement.lang = language
+document.documentElement.dir = direction
 const root = document.getElementById('root')
 if (root) {
   createRoot(root).render(

@@ -4,12 +4,13 @@
  */
 import { QueryCache, QueryClient, QueryClientProvider, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import { RouterProvider as AriaRouter } from 'react-aria-components'
+import { RouterProvider as AriaRouter, I18nProvider } from 'react-aria-components'
 import { createBrowserRouter, Outlet, RouterProvider, useHref, useNavigate } from 'react-router'
 import { basePath, StowageError } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { onSignInElsewhere } from '../api/session.ts'
 import { texts } from '../texts/app.tsx'
+import { locale } from '../texts/languages.ts'
 import { Toasts } from '../ui/toasts.tsx'
 import { ErrorPage, routes } from './routes.tsx'
 
@@ -86,11 +87,13 @@ onSignInElsewhere(() => void client.invalidateQueries({ queryKey: queryKeys.sess
 function Root() {
   const navigate = useNavigate()
   return (
-    <AriaRouter navigate={(path, options) => void navigate(path, options)} useHref={useHref}>
-      <Outlet />
-      <ConnectionBanner />
-      <Toasts />
-    </AriaRouter>
+    <I18nProvider locale={locale}>
+      <AriaRouter navigate={(path, options) => void navigate(path, options)} useHref={useHref}>
+        <Outlet />
+        <ConnectionBanner />
+        <Toasts />
+      </AriaRouter>
+    </I18nProvider>
   )
 }
 

@@ -8,7 +8,7 @@ export function KeyboardHelp({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title={texts.keyboardHelp} onClose={onClose}>
       <dl className="key-list">
-        {texts.keys.map(([keys, meaning]) => (
+        {Object.values<readonly [keys: string, meaning: string]>(texts.keys).map(([keys, meaning]) => (
           <div key={keys}>
             <dt>
               <kbd>{keys}</kbd>

@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useMemo, useState } from 'react'
 import { recall, remember } from '../lib/local-storage.ts'
 import { texts } from '../texts/files.tsx'
+import { compareNames } from '../texts/format.ts'
 import type { Entry } from './operations.ts'
 
 export type SortColumn = 'name' | 'size' | 'modified'
@@ -11,12 +12,11 @@ export interface SortOrder {
 
 type Compare = (a: Entry, b: Entry) => number
 
-const collator = new Intl.Collator(undefined, { numeric: true })
 const sizeOf = (entry: Entry) => (entry.__typename === 'File' ? (entry.size ?? -1) : -1)
 /** All times are ISO 8601 in UTC with the same length, so comparing the texts compares the times. */
 const timeOf = (entry: Entry) => entry.modifiedAt ?? ''
 
-const byName: Compare = (a, b) => collator.compare(a.name, b.name) || (a.name < b.name ? -1 : 1)
+const byName: Compare = (a, b) => compareNames(a.name, b.name) || (a.name < b.name ? -1 : 1)
 const columns: Record<SortColumn, Compare> = {
   name: byName,
   size: (a, b) => sizeOf(a) - sizeOf(b),

@@ -16,6 +16,7 @@ import { Button } from '../ui/button.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { NewPasswordField, submitting, TextField } from '../ui/field.tsx'
+import { LanguageSelect } from '../ui/language-select.tsx'
 import { LoadState } from '../ui/loading.tsx'
 import { PageTitle } from '../ui/page.tsx'
 import { QuotaBars } from '../ui/quota-bars.tsx'
@@ -50,6 +51,7 @@ export function Profile() {
       <OwnQuota />
       {user.role === 'NONE' && <p className="notice">{texts.noRole}</p>}
       <NameForm name={user.name} />
+      <LanguageSelect />
       <h2>{texts.password}</h2>
       <PasswordForm email={user.email} />
       <Identities />

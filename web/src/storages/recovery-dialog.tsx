@@ -31,7 +31,8 @@ export function RecoveryDialog({
 }) {
   const [isKept, setKept] = useState(false)
   const content = sheetContent(encryption, `${name === type ? name : `${name} (${type})`}, ${location.origin}`)
-  const text = texts.sheet(content)
+  const facts = content.facts.map(([what, value]) => `${what}: ${value}`).join('\n')
+  const text = texts.sheet(content.storage, content.date, facts, content.commands.join('\n'))
   // One dialog for both steps, so that the focus never leaves it.
   return (
     <Dialog title={isKept ? texts.checkTitle : texts.sheetTitle} size={isKept ? 'small' : 'large'} onClose={onClose}>

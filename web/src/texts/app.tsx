@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react'
+import { catalog } from './catalog.ts'
 
 /** The frame of every page, the message of a page that fails, and the pages for people who are not signed in. */
-export const texts = {
+export const texts = catalog('app', {
   skip: 'Skip to content',
   home: (workspace: string) => `${workspace}: home`,
   mainNavigation: 'Main',
@@ -16,6 +17,7 @@ export const texts = {
   settings: 'Settings',
   account: 'Account',
   yourSettings: 'Your settings',
+  language: 'Language…',
   theme: 'Colors',
   themes: { light: 'Light', dark: 'Dark', system: 'As the system' },
   signOutTitle: 'Sign out now?',
@@ -52,4 +54,4 @@ export const texts = {
   resetWithoutToken:
     'This link is incomplete. Copy all of it into the address bar, or ask an administrator for a new one.',
   hasAccount: (link: (text: string) => ReactNode) => <>Already have an account? {link('Sign in')}</>,
-}
+})

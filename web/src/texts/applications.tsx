@@ -1,9 +1,10 @@
 import type { ReactNode } from 'react'
+import { catalog } from './catalog.ts'
 
 const loopback = new Set(['127.0.0.1', '[::1]', 'localhost'])
 
 /** Connected applications: the page on which a person consents, and the list in the profile. */
-export const texts = {
+export const texts = catalog('applications', {
   connectTitle: (name: string) => `Connect ${name}?`,
   loadingRequest: 'Loading the request',
   asks: (name: ReactNode) => <>{name} asks for access to your files.</>,
@@ -13,7 +14,7 @@ export const texts = {
   undescribed:
     'Nobody vouches for this name. Continue only if you have just added Stowage to this application yourself.',
   destination: 'Returns to',
-  place: (destination: string) => (loopback.has(destination) ? 'this computer' : destination),
+  thisComputer: 'this computer',
   endpoints: 'Can use',
   audiences: { SERVER: 'All endpoints of this server', MCP: 'The MCP endpoint for agents' },
   storagesHelp: 'The application can never do more than you can.',
@@ -33,4 +34,9 @@ export const texts = {
   unfinished: 'The application has not completed the connection.',
   revokeHelp: 'The application loses access immediately. You can connect it again.',
   ofApplication: (destination: string) => `Application at ${destination}`,
-} as const
+})
+
+/** The name of the machine to which the browser returns. */
+export function placeOf(destination: string): string {
+  return loopback.has(destination) ? texts.thisComputer : destination
+}

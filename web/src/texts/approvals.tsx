@@ -1,8 +1,9 @@
 import type { ReactNode } from 'react'
+import { catalog } from './catalog.ts'
 import { formatNumber } from './format.ts'
 
 /** Approvals: what agents may do only after a person has agreed. */
-export const texts = {
+export const texts = catalog('approvals', {
   approvals: 'Approvals',
   waiting: (count: number) => (count === 1 ? '1 approval' : `${formatNumber(count)} approvals`),
   help: 'What agents want to delete or replace, and waits until you decide. If you do not decide within an hour, nothing happens.',
@@ -29,4 +30,4 @@ export const texts = {
   required: 'Agents need approval to',
   kinds: { DELETION: 'Delete files and folders', OVERWRITE: 'Replace files and folders' },
   requiredHelp: 'A call through MCP then waits until the person who connected the agent approves it in the console.',
-} as const
+})

@@ -1,7 +1,8 @@
+import { catalog } from './catalog.ts'
 import { formatNumber } from './format.ts'
 
 /** The page of the audit log. */
-export const texts = {
+export const texts = catalog('audit', {
   auditLog: 'Audit log',
   auditHelp: 'Each event records who did what, with which credential, from which address, and with which result.',
   loadingEvents: 'Loading the audit log',
@@ -146,4 +147,4 @@ export const texts = {
     SHARE: 'Share link',
     ISSUER: 'Issuer',
   },
-} as const
+})

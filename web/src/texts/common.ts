@@ -1,5 +1,7 @@
+import { catalog } from './catalog.ts'
+
 /** The texts that people read, a file for each part of the console. These words are shared by several parts. */
-export const common = {
+export const common = catalog('common', {
   product: 'Stowage',
   pageTitle: (page: string) => `${page} · Stowage`,
   cancel: 'Cancel',
@@ -44,4 +46,4 @@ export const common = {
   optional: (label: string) => `${label} (optional)`,
   /** A button that acts on one thing, for screen readers: "Pause: report.pdf". */
   actionOn: (action: string, name: string) => `${action}: ${name}`,
-} as const
+})

@@ -1,7 +1,8 @@
+import { catalog } from './catalog.ts'
 import { formatBytes, formatCount } from './format.ts'
 
 /** Kept copies: their schedules, their last check and its report. */
-export const texts = {
+export const texts = catalog('copies', {
   copies: 'Kept copies',
   copiesHelp:
     'Copies of a folder in other storages. Each check copies what is new or changed, reads files again, and finds what is damaged or missing.',
@@ -45,4 +46,4 @@ export const texts = {
   restoredFile: (kind: string) => `${kind}, restored`,
   downloadText: 'Download as text',
   downloadTable: 'Download as table',
-} as const
+})

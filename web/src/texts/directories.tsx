@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react'
+import { catalog } from './catalog.ts'
 
-export const texts = {
+export const texts = catalog('directories', {
   directories: 'Directories',
   help: 'A directory, such as Microsoft Entra, Okta or LDAP, can manage people and the members of groups.',
   from: (name: string | null, kind: 'LDAP' | 'SCIM') => (kind === 'LDAP' ? 'From LDAP' : `From ${name} (SCIM)`),
@@ -33,4 +34,4 @@ export const texts = {
   revokeTitle: (name: string) => `Revoke ${name}?`,
   revokeHelp: 'The directory can change nothing from now on. Its people and groups stay.',
   managed: 'Managed by a directory or issuer',
-} as const
+})

@@ -1,5 +1,7 @@
+import { catalog } from './catalog.ts'
+
 /** Storages that encrypt what they hold. */
-export const texts = {
+export const texts = catalog('encryption', {
   encrypt: 'Encrypt the storage',
   encryptHelp:
     'Stowage encrypts everything before it gets there, so whoever runs the back end can read neither contents nor names. The format is that of rclone crypt. It cannot change later.',
@@ -59,25 +61,25 @@ export const texts = {
   showAgain: 'Show the sheet again',
   fileName: (storage: string) => `Recovery sheet of ${storage}.txt`,
   /** The text of the file. */
-  sheet: ({ storage, date, facts, commands }: SheetContent) => `Recovery sheet of an encrypted storage
+  sheet: (storage: string, date: string, facts: string, commands: string) => `Recovery sheet of an encrypted storage
 
 Whoever has this sheet can read the files. Without it, nobody can once the server is lost.
 
 Storage: ${storage}
 Written on: ${date}
 
-${facts.map(([what, value]) => `${what}: ${value}`).join('\n')}
+${facts}
 
 To read the files without Stowage, install rclone (https://rclone.org), add the storage
 to it as a remote, and put that remote with the folder in place of "remote:folder":
 
-${commands.join('\n')}
+${commands}
 `,
 
   // Storages that are connected
   encrypted: 'Encrypted',
   encryptedAs: { STANDARD: 'Contents and names are encrypted.', OFF: 'Contents are encrypted. Names are readable.' },
-}
+})
 
 export interface SheetContent {
   storage: string

@@ -1,3 +1,4 @@
+import { catalog, isEnglish, reworded } from './catalog.ts'
 import { formatBytes, formatDuration } from './format.ts'
 
 /** An error of the server: of a request, or of a job. */
@@ -29,19 +30,35 @@ export function plainText<Text extends string | null>(message: string, general: 
   return usesApiTerms(message) ? general : message
 }
 
-/** The server often knows more than the reason, such as a name or a limit. */
+/** The server often knows more than the reason, such as a name or a limit, and says it in English. */
 function detailed(general: string): Words {
-  return ({ message }) => plainText(message, general)
+  return reworded(
+    general,
+    text =>
+      ({ message }) =>
+        isEnglish ? plainText(message, text) : text,
+  )
 }
+
+const parts = catalog('errorParts', {
+  unknown: detailed('This failed. Reload the page, then try again.'),
+  later: (what: string) => `${what} Try again later.`,
+  tooLarge: (bytes: number) => `The file is too large. Files here can have up to ${formatBytes(bytes)}.`,
+  after: (what: string, seconds: number) => `${what} Try again in ${formatDuration(seconds)}.`,
+})
 
 /** Ends with the time to wait, if the server says it. */
 function later(what: string): Words {
-  return ({ retryAfterMs }) =>
-    retryAfterMs ? `${what} Try again in ${formatDuration(retryAfterMs / 1000)}.` : `${what} Try again later.`
+  return reworded(
+    what,
+    text =>
+      ({ retryAfterMs }) =>
+        retryAfterMs ? parts.after(text, retryAfterMs / 1000) : parts.later(text),
+  )
 }
 
 /** The words of each reason of the server: what happened, and what the person can do. */
-export const wordsByReason: Readonly<Record<string, Words>> = {
+export const wordsByReason: Readonly<Record<string, Words>> = catalog('errors', {
   CREDENTIAL_REQUIRED: 'Sign in to continue.',
   INVALID_CREDENTIAL: 'You are no longer signed in. Sign in again.',
   KEY_EXPIRED: 'The API key has expired. Create a new one.',
@@ -129,12 +146,10 @@ export const wordsByReason: Readonly<Record<string, Words>> = {
   PART_TOO_SMALL: 'A part of the upload is too small for the storage. Start the upload again.',
   OFFSET_MISMATCH: 'The upload was interrupted. Resume it.',
   PRECONDITION_FAILED: detailed('Somebody else has changed this. Reload the page, then try again.'),
-  TOO_LARGE: failure => {
+  TOO_LARGE: reworded('The file is too large.', text => failure => {
     const most = failure.extensions?.maxBytes
-    return typeof most === 'number'
-      ? `The file is too large. Files here can have up to ${formatBytes(most)}.`
-      : plainText(failure.message, 'The file is too large.')
-  },
+    return typeof most === 'number' ? parts.tooLarge(most) : wordsOf(detailed(text), failure)
+  }),
   UNSUPPORTED_MEDIA_TYPE: 'The server does not accept this type of content.',
   FILE_TYPE_NOT_ALLOWED: detailed('This link does not accept files of this type.'),
   RANGE_NOT_SATISFIABLE: 'The file has changed. Reload the page.',
@@ -157,9 +172,12 @@ export const wordsByReason: Readonly<Record<string, Words>> = {
   BACK_END_FAULT: 'The storage failed. Try again; if it fails again, tell an administrator.',
   BACK_END_CREDENTIALS: "The storage rejects Stowage's credentials. Ask an administrator to enter new ones.",
   NEEDS_RECONNECT: 'The authorization of this storage has ended. Ask an administrator to connect it again.',
-  UNAVAILABLE: failure => plainText(failure.message, null) ?? wordsOf(later('The storage is not available.'), failure),
+  UNAVAILABLE: reworded(
+    'The storage is not available.',
+    text => failure => (isEnglish ? plainText(failure.message, null) : null) ?? wordsOf(later(text), failure),
+  ),
   BACK_END_RATE_LIMITED: later('The storage accepts no more requests for now.'),
-}
+})
 
 function wordsOf(words: Words, failure: ErrorFacts): string {
   return typeof words === 'string' ? words : words(failure)
@@ -167,5 +185,5 @@ function wordsOf(words: Words, failure: ErrorFacts): string {
 
 /** Returns the text of a server's error for people. A newer server, or the client itself, can have other reasons. */
 export function errorText(failure: ErrorFacts): string {
-  return wordsOf(wordsByReason[failure.reason] ?? detailed('This failed. Reload the page, then try again.'), failure)
+  return wordsOf(wordsByReason[failure.reason] ?? parts.unknown, failure)
 }

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { catalog } from './catalog.ts'
 import { formatBytes, formatCount, formatNumber } from './format.ts'
 
 interface FolderUsage {
@@ -10,7 +11,7 @@ interface FolderUsage {
 }
 
 /** The pages of files. */
-export const texts = {
+export const texts = catalog('files', {
   // The storages
   files: 'Files',
   home: 'Home',
@@ -212,20 +213,20 @@ export const texts = {
 
   // The keyboard
   keyboardHelp: 'Keyboard',
-  keys: [
-    ['↑ ↓ Home End', 'Move the focus'],
-    ['Shift + ↑ ↓', 'Select a range'],
-    ['Space', 'Select or deselect'],
-    ['Ctrl + A', 'Select all'],
-    ['Escape', 'Clear the selection'],
-    ['Enter', 'Open'],
-    ['Alt + Enter', 'Show details'],
-    ['Backspace', 'Go to the folder above'],
-    ['A to Z', 'Go to the next name that starts with the letters'],
-    ['F2', 'Rename'],
-    ['Delete', 'Delete'],
-    ['Shift + F10', 'Open the menu'],
-    ['/', 'Search all storages'],
-    ['?', 'Show this help'],
-  ] as readonly (readonly [keys: string, meaning: string])[],
-}
+  keys: {
+    focus: ['↑ ↓ Home End', 'Move the focus'],
+    range: ['Shift + ↑ ↓', 'Select a range'],
+    select: ['Space', 'Select or deselect'],
+    all: ['Ctrl + A', 'Select all'],
+    clear: ['Escape', 'Clear the selection'],
+    open: ['Enter', 'Open'],
+    details: ['Alt + Enter', 'Show details'],
+    parent: ['Backspace', 'Go to the folder above'],
+    letters: ['A to Z', 'Go to the next name that starts with the letters'],
+    rename: ['F2', 'Rename'],
+    delete: ['Delete', 'Delete'],
+    menu: ['Shift + F10', 'Open the menu'],
+    search: ['/', 'Search all storages'],
+    help: ['?', 'Show this help'],
+  },
+})

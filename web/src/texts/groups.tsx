@@ -1,5 +1,7 @@
+import { catalog } from './catalog.ts'
+
 /** Groups and service accounts. */
-export const texts = {
+export const texts = catalog('groups', {
   groups: 'Groups',
   group: 'Group',
   groupsHelp:
@@ -39,4 +41,4 @@ export const texts = {
   removeAccountHelp: 'Its API keys stop working immediately, and its shares and schedules end. This cannot be undone.',
   keysOfAccount: 'API keys of this service account let a program use Stowage with the rights of the account.',
   allOfAccount: 'Every storage that the service account can access, including those added later.',
-} as const
+})

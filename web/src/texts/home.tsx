@@ -1,8 +1,9 @@
 import type { ReactNode } from 'react'
+import { catalog } from './catalog.ts'
 import { formatCount } from './format.ts'
 
 /** The first page, and the page of recent files. */
-export const texts = {
+export const texts = catalog('home', {
   home: 'Home',
   greeting: (name: string) => `Welcome back, ${name}`,
   greetingWithoutName: 'Welcome back',
@@ -56,4 +57,4 @@ export const texts = {
   uploadHelp: 'Drop them anywhere on this page, or choose them.',
   uploadLater: 'You can do this as soon as there is a storage.',
   open: (storage: string) => `Open ${storage}`,
-} as const
+})

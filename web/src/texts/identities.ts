@@ -1,5 +1,7 @@
+import { catalog } from './catalog.ts'
+
 /** Single sign-on: the button of the sign-in page, and the accounts in the profile. */
-export const texts = {
+export const texts = catalog('identities', {
   signInWith: (issuer: string) => `Sign in with ${issuer}`,
   withPassword: 'Owners: sign in with a password',
   stillSignedIn: (issuer: string) => `You are signed out of Stowage. You may still be signed in at ${issuer}.`,
@@ -26,4 +28,4 @@ export const texts = {
     `Whoever signs in as ${identity} can then use Stowage as ${account}. Continue only if both are yours.`,
   removeTitle: (account: string) => `Remove ${account}?`,
   removeHelp: 'You can no longer sign in with it, and the sessions that began with it end.',
-} as const
+})

@@ -1,7 +1,8 @@
+import { catalog } from './catalog.ts'
 import { formatBytes, formatCount, formatNumber } from './format.ts'
 
 /** The page that says what takes up space. */
-export const texts = {
+export const texts = catalog('insight', {
   insight: 'Insight',
   title: (name: string) => `What takes up space in ${name}`,
   allStorages: 'All storages',
@@ -37,4 +38,4 @@ export const texts = {
   sameSize: (count: number, bytes: number) =>
     `${formatNumber(count)} files of exactly ${formatBytes(bytes)}, not compared`,
   show: 'What takes up space',
-}
+})

@@ -1,5 +1,7 @@
+import { catalog } from './catalog.ts'
+
 /** The settings of single sign-on. */
-export const texts = {
+export const texts = catalog('issuers', {
   singleSignOn: 'Single sign-on',
   help: 'People sign in with their accounts at these OpenID Connect issuers. They link an existing account in their profile, or get a new one with an invite. An email address never finds an account.',
   ownersOnly: 'Only owners add, change and remove issuers.',
@@ -36,12 +38,12 @@ export const texts = {
   groupsClaimHelp:
     'For example, “groups”. People then join the groups of this workspace that the issuer names, and such a group gives new people an account.',
   prompt: 'What people who are already signed in at the issuer do',
-  prompts: [
-    { value: 'DEFAULT', title: 'The issuer decides' },
-    { value: 'LOGIN', title: 'Sign in again' },
-    { value: 'SELECT_ACCOUNT', title: 'Choose an account' },
-    { value: 'CONSENT', title: 'Consent to the sign-in' },
-  ],
+  prompts: {
+    DEFAULT: 'The issuer decides',
+    LOGIN: 'Sign in again',
+    SELECT_ACCOUNT: 'Choose an account',
+    CONSENT: 'Consent to the sign-in',
+  },
   maxAge: 'Minutes until the issuer has to ask again',
   maxAgeHelp: 'After this time, the issuer has to ask people again who they are. Empty for no limit.',
   domains: 'Domains of email addresses',
@@ -71,4 +73,4 @@ export const texts = {
   frontChannelLogout: 'Front-channel logout',
   afterLogout: 'Redirect URI after a logout',
   copy: (title: string) => `Copy: ${title}`,
-} as const
+})

@@ -1,7 +1,8 @@
+import { catalog } from './catalog.ts'
 import { formatBytes, formatCount, formatDuration, formatNumber } from './format.ts'
 
 /** The jobs and their schedules. */
-export const texts = {
+export const texts = catalog('jobs', {
   jobs: 'Jobs',
   history: 'History',
   jobsHelp:
@@ -114,4 +115,4 @@ export const texts = {
   everyWeek: (weekday: string, time: string) => `Every ${weekday} at ${time}`,
   everyMonth: (day: string, time: string) => `On day ${day} of each month at ${time}`,
   cron: (pattern: string) => `Cron: ${pattern}`,
-} as const
+})

@@ -1,7 +1,8 @@
+import { catalog } from './catalog.ts'
 import { formatCount } from './format.ts'
 
 /** Stars and tags. */
-export const texts = {
+export const texts = catalog('marks', {
   starred: 'Starred',
   allStarred: 'All starred items',
   loadingStarred: 'Loading the starred items',
@@ -33,4 +34,4 @@ export const texts = {
   tagTooLong: 'A tag has at most 50 characters.',
   tooManyTags: 'An item has at most 20 tags.',
   changedSome: (done: number, total: number) => `The tags of ${done} of ${formatCount(total, 'item')} were changed.`,
-}
+})

@@ -1,4 +1,6 @@
-export const texts = {
+import { catalog } from './catalog.ts'
+
+export const texts = catalog('quotas', {
   quota: 'Quota',
   ownQuota: 'Your quota',
   quotaOfFiles: 'Quota of files',
@@ -17,4 +19,4 @@ export const texts = {
   noLimit: 'Empty for no limit.',
   wrongNumber: 'Enter a number, such as 50 or 0.5.',
   wrongCount: 'Enter a whole number.',
-}
+})

@@ -1,7 +1,8 @@
+import { catalog } from './catalog.ts'
 import { formatCount } from './format.ts'
 
 /** Restoring a folder as it was at a time. */
-export const texts = {
+export const texts = catalog('restore', {
   restoreStorage: 'Restore earlier state…',
   title: (name: string) => `Restore “${name}” as it was`,
   titleAt: (name: string, time: string) => `“${name}” as it was on ${time}`,
@@ -15,14 +16,9 @@ export const texts = {
   restore: 'Restore',
   steps: 'Changes',
   nothing: 'Nothing would change: everything is as it was, or nothing is kept from that time.',
-  counts: (restored: number, deleted: number) =>
-    [
-      restored > 0 ? formatCount(restored, 'item comes back', 'items come back') : '',
-      deleted > 0 ? formatCount(deleted, 'file is deleted', 'files are deleted') : '',
-    ]
-      .filter(part => part !== '')
-      .join(', '),
+  comeBack: (count: number) => formatCount(count, 'item comes back', 'items come back'),
+  areDeleted: (count: number) => formatCount(count, 'file is deleted', 'files are deleted'),
   failed: (count: number) => `${formatCount(count, 'item')} cannot be restored: the list of jobs says why.`,
   actions: { CREATE: 'Comes back', REPLACE: 'Gets its earlier content', DELETE: 'Is deleted' },
   goneAt: (time: string) => `changed ${time}`,
-}
+})

@@ -1,8 +1,9 @@
 import type { ReactNode } from 'react'
+import { catalog } from './catalog.ts'
 import { formatCount } from './format.ts'
 
 /** The search field, and the page of its results. */
-export const texts = {
+export const texts = catalog('search', {
   search: 'Search all storages',
   placeholder: 'Search',
   /** The key that goes to the field. */
@@ -83,4 +84,4 @@ export const texts = {
   mode: 'Search',
   modeHelp: 'Switching the search off removes the index of this storage.',
   modes: { OFF: 'Off', NAMES: 'Names of files and folders', CONTENT: 'Names and the text of files' },
-}
+})

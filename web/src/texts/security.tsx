@@ -1,7 +1,9 @@
+import { catalog } from './catalog.ts'
+
 /** Sign-in security: passkeys, authenticator apps, recovery codes, and the confirmation before sensitive changes. */
 import { formatCount } from './format.ts'
 
-export const texts = {
+export const texts = catalog('security', {
   security: 'Security',
   loading: 'Loading the second factors',
   required: 'Your workspace requires a second factor. Set one up to continue, or confirm with the one you have.',
@@ -92,4 +94,4 @@ export const texts = {
   factorsRemoved: 'The second factors are removed.',
   requiredOf: 'Second factor required of',
   requiredOfHelp: 'Members with these roles can do nothing before they have set one up. API keys are not affected.',
-} as const
+})

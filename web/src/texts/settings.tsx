@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react'
+import { catalog } from './catalog.ts'
 
 /** The pages of settings. */
-export const texts = {
+export const texts = catalog('settings', {
   settings: 'Settings',
   profile: 'Profile',
   apiKeys: 'API keys',
@@ -307,4 +308,4 @@ export const texts = {
     </>
   ),
   sendAgain: 'Send again',
-} as const
+})

@@ -1,8 +1,9 @@
 import type { ReactNode } from 'react'
+import { catalog } from './catalog.ts'
 import { formatBytes, formatCount, formatMinute, formatNumber } from './format.ts'
 
 /** Share links: the dialog, the list, and the page for people without an account. */
-export const texts = {
+export const texts = catalog('shares', {
   // The dialog
   title: (names: readonly string[]) =>
     names.length === 1 ? `Share “${names[0]}”` : `Share ${formatCount(names.length, 'item')}`,
@@ -80,7 +81,7 @@ export const texts = {
   downloadAll: 'Download all as ZIP',
   dropHelp: 'Drop files here, or choose them. Other people with this link cannot see your files.',
   bytesLeft: (bytes: number) => `Up to ${formatBytes(bytes)} in total.`,
-  onlyTypes: (types: readonly string[]) => `Only ${types.map(type => `.${type}`).join(', ')} files.`,
+  onlyTypes: (types: string) => `Only ${types} files.`,
   chooseFiles: 'Choose files',
   chooseFolder: 'Choose a folder',
   camera: 'Take a photo',
@@ -89,4 +90,4 @@ export const texts = {
   download: 'Download',
   view: 'View',
   fileGone: 'The file was deleted or moved. Ask the person who sent you the link.',
-} as const
+})

@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react'
+import { catalog } from './catalog.ts'
 
 /** The pages of storages. */
-export const texts = {
+export const texts = catalog('storages', {
   storages: 'Storages',
   storagesHelp: 'The storages that hold the files of this workspace.',
   addStorage: 'Add storage',
@@ -91,4 +92,4 @@ export const texts = {
   speed: 'Speed in MB per second (optional)',
   speedHelp: 'Only bytes that pass through the server count. Leave blank for no limit.',
   wrongSpeed: 'Enter at least 0.07, or leave this blank.',
-}
+})

@@ -1,8 +1,9 @@
 import type { ReactNode } from 'react'
+import { catalog } from './catalog.ts'
 import { formatCount } from './format.ts'
 
 /** Undoing a change, and the trash of a storage. */
-export const texts = {
+export const texts = catalog('trash', {
   undo: 'Undo',
   undone: 'Undone',
   renamed: (name: string) => `Renamed to “${name}”`,
@@ -41,4 +42,4 @@ export const texts = {
   costs:
     'This storage copies every file that is deleted. Deleting takes as long as copying, and the storage may charge for the copies.',
   wrongNumber: (min: number, max: number) => `Enter a number from ${min} to ${max}, or leave this blank.`,
-}
+})

@@ -1,7 +1,8 @@
+import { catalog } from './catalog.ts'
 import { formatNumber } from './format.ts'
 
 /** The shared components. */
-export const texts = {
+export const texts = catalog('ui', {
   adminOnly: 'Only administrators can see this page.',
   unrestrictedOnly: 'Only administrators with access to all storages can see this page.',
   copy: 'Copy',
@@ -27,6 +28,9 @@ export const texts = {
   moreFolders: (count: number) => `and ${formatNumber(count)} more. Filter by name to find them.`,
   dismiss: 'Dismiss',
   notifications: 'Notifications',
+  language: 'Language',
+  browserLanguage: 'As the browser',
+  languageHelp: 'Applies to this browser. The page is loaded again.',
   collapse: 'Collapse',
   expand: 'Expand',
   /** The status of a storage. */
@@ -39,4 +43,4 @@ export const texts = {
   reconnect: 'Reconnect',
   unavailable: 'Unavailable',
   unavailableHelp: 'This storage did not work when it was last used.',
-} as const
+})

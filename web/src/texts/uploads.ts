@@ -1,7 +1,8 @@
+import { catalog } from './catalog.ts'
 import { formatBytes, formatCount, formatDistance, formatDuration, formatNumber } from './format.ts'
 
 /** The panel of uploads. */
-export const texts = {
+export const texts = catalog('uploads', {
   uploads: 'Uploads',
   allUploads: 'All uploads',
   files: 'Files',
@@ -55,4 +56,4 @@ export const texts = {
   differentFile: 'This is a different file.',
   chooseFile: 'Choose file',
   fileFor: (name: string) => `File for ${name}`,
-}
+})

@@ -1,8 +1,9 @@
 import type { ReactNode } from 'react'
+import { catalog } from './catalog.ts'
 import { formatCount, formatNumber } from './format.ts'
 
 /** The versions of a file. */
-export const texts = {
+export const texts = catalog('versions', {
   versions: 'Versions',
   versionsOf: (name: string) => `Versions of ${name}`,
   loading: 'Loading the versions',
@@ -79,4 +80,4 @@ export const texts = {
   newerLine: 'Line of the newer text',
   added: 'added',
   removed: 'removed',
-}
+})

@@ -1,7 +1,8 @@
+import { catalog } from './catalog.ts'
 import { formatCount, formatNumber } from './format.ts'
 
 /** The viewers of files. */
-export const texts = {
+export const texts = catalog('viewers', {
   // The frame
   download: 'Download',
   share: 'Share…',
@@ -106,4 +107,4 @@ export const texts = {
 
   // Sounds
   queue: 'Queue',
-}
+})

@@ -3,6 +3,7 @@ import { ask } from '../api/client.ts'
 import { graphql } from '../api/graphql.ts'
 import type { StorageLocation } from '../api/locations.ts'
 import { queryKeys } from '../api/query-keys.ts'
+import { compareNames } from '../texts/format.ts'
 
 const SubfoldersQuery = graphql(`
   query Subfolders($providerId: ID!, $path: String!, $after: String) {
@@ -15,8 +16,6 @@ const SubfoldersQuery = graphql(`
   }
 `)
 
-const collator = new Intl.Collator(undefined, { numeric: true })
-
 /** Returns the sorted names of the folders in a folder. @throws StowageError */
 async function listSubfolders(folder: StorageLocation, signal: AbortSignal): Promise<string[]> {
   const pageAfter = async (after: string | null) =>
@@ -28,7 +27,7 @@ async function listSubfolders(folder: StorageLocation, signal: AbortSignal): Pro
     after = pageInfo.endCursor
     isLast = !pageInfo.hasNextPage
   }
-  return names.sort(collator.compare)
+  return names.sort(compareNames)
 }
 
 /** Reads the sorted names of the folders in a folder. @param staleTime milliseconds in which they are not read again */

@@ -8,6 +8,7 @@ import { Avatar } from '../../ui/avatar.tsx'
 import { setTheme, type Theme, useTheme } from '../../ui/theme.ts'
 
 const ActionMenu = lazyPart(async () => (await import('../../ui/menu.tsx')).ActionMenu)
+const LanguageDialog = lazyPart(async () => (await import('../../ui/language-select.tsx')).LanguageDialog)
 
 const themes: readonly { id: Theme; icon: 'light' | 'dark' | 'system' }[] = [
   { id: 'light', icon: 'light' },
@@ -21,6 +22,7 @@ export function AccountMenu({ onSignOut }: { onSignOut: () => void }) {
   const navigate = useNavigate()
   const theme = useTheme()
   const [isOpen, setOpen] = useState(false)
+  const [isLanguageOpen, setLanguageOpen] = useState(false)
   const button = useRef<HTMLButtonElement>(null)
   const name = user.name ?? user.email
   return (
@@ -61,6 +63,7 @@ export function AccountMenu({ onSignOut }: { onSignOut: () => void }) {
                     icon: 'settings',
                     run: () => void navigate('/settings/profile'),
                   },
+                  { id: 'language', label: texts.language, icon: 'language', run: () => setLanguageOpen(true) },
                 ],
               },
               {
@@ -77,6 +80,11 @@ export function AccountMenu({ onSignOut }: { onSignOut: () => void }) {
             ]}
             onClose={() => setOpen(false)}
           />
+        </Suspense>
+      )}
+      {isLanguageOpen && (
+        <Suspense>
+          <LanguageDialog onClose={() => setLanguageOpen(false)} />
         </Suspense>
       )}
     </>

@@ -9,7 +9,7 @@ import { queryKeys } from '../../api/query-keys.ts'
 import { noteJob } from '../../api/started-jobs.ts'
 import { common } from '../../texts/common.ts'
 import { errorText } from '../../texts/errors.ts'
-import { formatBytes, formatMinute } from '../../texts/format.ts'
+import { formatBytes, formatList, formatMinute } from '../../texts/format.ts'
 import { texts } from '../../texts/restore.ts'
 import { Button } from '../../ui/button.tsx'
 import { Checkbox } from '../../ui/choices.tsx'
@@ -186,7 +186,7 @@ function Steps({
       <LoadState query={query} label={common.loading} />
       {job && (
         <p>
-          {job.error === null && (isNothing ? texts.nothing : texts.counts(job.progress.files, job.progress.deleted))}
+          {job.error === null && (isNothing ? texts.nothing : changesOf(job.progress))}
           {job.progress.failed > 0 && ` ${texts.failed(job.progress.failed)}`}
         </p>
       )}
@@ -229,4 +229,12 @@ function Step({
       </span>
     </li>
   )
+}
+
+/** How many items come back and are deleted. */
+function changesOf({ files, deleted }: { files: number; deleted: number }): string {
+  return formatList([
+    ...(files > 0 ? [texts.comeBack(files)] : []),
+    ...(deleted > 0 ? [texts.areDeleted(deleted)] : []),
+  ])
 }

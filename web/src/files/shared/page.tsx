@@ -4,6 +4,7 @@ import { type ReactNode, Suspense, useMemo, useRef, useState } from 'react'
 import { useParams, useSearchParams } from 'react-router'
 import { type SharedFacts, type ShareLink, StowageError, shareLinkOf } from '../../api/client.ts'
 import { common } from '../../texts/common.ts'
+import { formatList } from '../../texts/format.ts'
 import { texts } from '../../texts/shares.tsx'
 import { Brand, useBrandStyle } from '../../ui/brand.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
@@ -128,7 +129,9 @@ function DropPage({ token, link, facts }: { token: string; link: ShareLink; fact
         <h1>{texts.sendTo(name)}</h1>
         <div role="status">{arrived > 0 && <p className="shared-thanks">{texts.thanks(arrived)}</p>}</div>
         <p>{texts.dropHelp}</p>
-        {facts.fileTypes.length > 0 && <p className="help">{texts.onlyTypes(facts.fileTypes)}</p>}
+        {facts.fileTypes.length > 0 && (
+          <p className="help">{texts.onlyTypes(formatList(facts.fileTypes.map(type => `.${type}`)))}</p>
+        )}
         {facts.bytesLeft !== null && <p className="help">{texts.bytesLeft(facts.bytesLeft)}</p>}
         <div className="actions">
           <UploadButtons filesText={texts.chooseFiles} folderText={texts.chooseFolder} onFiles={upload} />

@@ -1,4 +1,5 @@
 import { texts } from '../../texts/jobs.ts'
+import { locale } from '../../texts/languages.ts'
 
 /** The times of a schedule: cron patterns, and the choices of the dialog that stand for them. */
 
@@ -53,8 +54,8 @@ export function describeTimes(pattern: string): string {
   return texts.cron(cron)
 }
 
-const weekdayFormat = new Intl.DateTimeFormat(undefined, { weekday: 'long', timeZone: 'UTC' })
-const clockFormat = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', timeZone: 'UTC' })
+const weekdayFormat = new Intl.DateTimeFormat(locale, { weekday: 'long', timeZone: 'UTC' })
+const clockFormat = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', timeZone: 'UTC' })
 
 /** From Sunday, as in a pattern. The first of January 2023 is a Sunday. */
 export const weekdayNames = Array.from({ length: 7 }, (_, day) => weekdayFormat.format(Date.UTC(2023, 0, 1 + day)))

@@ -6,7 +6,7 @@ import { useLocation } from 'react-router'
 import { ask, StowageError } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { usePermissions } from '../../api/session.ts'
-import { texts } from '../../texts/applications.tsx'
+import { placeOf, texts } from '../../texts/applications.tsx'
 import { texts as settingsTexts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
@@ -64,7 +64,7 @@ function InvalidRequest({ error }: { error: Error }) {
     <>
       <ErrorBox error={error} />
       {typeof returnUrl === 'string' && typeof destination === 'string' && (
-        <Button onPress={() => location.assign(returnUrl)}>{texts.returnTo(texts.place(destination))}</Button>
+        <Button onPress={() => location.assign(returnUrl)}>{texts.returnTo(placeOf(destination))}</Button>
       )}
     </>
   )
@@ -72,7 +72,7 @@ function InvalidRequest({ error }: { error: Error }) {
 
 function Consent({ query, request }: { query: string; request: ConsentRequest }) {
   const { name, host, isOnMachine, audience, scopes, refusalUrl } = request
-  const destination = texts.place(request.destination)
+  const destination = placeOf(request.destination)
   const { canRead, canWrite } = usePermissions()
   const [scope, setScope] = useState<Scope>('read')
   const [access, setAccess] = useState({ ...fullAccess, all: false })

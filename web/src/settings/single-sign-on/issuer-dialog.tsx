@@ -13,6 +13,11 @@ import { Select } from '../../ui/select.tsx'
 import { type ConfiguredIssuer, CreateIssuerMutation, GroupNamesQuery, UpdateIssuerMutation } from './operations.ts'
 import { TestButton } from './test-button.tsx'
 
+const promptOptions = (['DEFAULT', 'LOGIN', 'SELECT_ACCOUNT', 'CONSENT'] as const).map(value => ({
+  value,
+  title: texts.prompts[value],
+}))
+
 /** Adds an issuer, or changes one. @param props.issuer null for a new one */
 export function IssuerDialog({
   issuer,
@@ -81,7 +86,7 @@ export function IssuerDialog({
         maxLength={200}
         autoComplete="off"
       />
-      <Select label={texts.prompt} options={texts.prompts} value={draft.prompt} onChange={prompt => set({ prompt })} />
+      <Select label={texts.prompt} options={promptOptions} value={draft.prompt} onChange={prompt => set({ prompt })} />
       <TextField
         label={common.optional(texts.maxAge)}
         description={texts.maxAgeHelp}

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import { StowageError } from '../../../../api/client.ts'
 import { common } from '../../../../texts/common.ts'
-import { formatBytes, formatMinute, formatNumber } from '../../../../texts/format.ts'
+import { compareNames, formatBytes, formatMinute, formatNumber } from '../../../../texts/format.ts'
 import { texts } from '../../../../texts/viewers.ts'
 import { Button } from '../../../../ui/button.tsx'
 import { ErrorBox } from '../../../../ui/error-box.tsx'
@@ -116,7 +116,6 @@ function rowsOf(entries: readonly ArchivedEntry[], folder: readonly string[]): R
     if (entry.isFolder && path.length === folder.length + 1) row.modifiedAt = entry.modifiedAt
     if (!entry.isFolder) row.count += 1
   }
-  const { compare } = new Intl.Collator(undefined, { numeric: true })
-  const byName = (rows: Row[]) => rows.sort((a, b) => compare(a.name, b.name))
+  const byName = (rows: Row[]) => rows.sort((a, b) => compareNames(a.name, b.name))
   return [...byName([...folders.values()]), ...byName(found)]
 }

@@ -1,0 +1,54 @@
+// oxlint-disable-next-line typescript/triple-slash-reference -- modules of languages exist only in the build
+/// <reference path="./compiled.d.ts" />
+
+/** The languages of the console by their tags (BCP 47), with their own names. Each but English is loaded on demand. */
+export const languages = {
+  en: { name: 'English', load: null },
+  de: { name: 'Deutsch', load: () => import('language:de') },
+  fr: { name: 'Français', load: () => import('language:fr') },
+} as const
+
+export type Language = keyof typeof languages
+
+/** The key of the choice in the storage of the browser. */
+export const languageKey = 'stowage.language'
+const isPage = 'document' in globalThis
+const rightToLeft: ReadonlySet<string> = new Set(['ar', 'he'])
+
+/** The tag of the best language that the console has for a tag of a browser; null if it has none or the tag is not valid. */
+export function matchLanguage(tag: string): Language | null {
+  // Some systems give their browsers names that are no tags, such as "en-US@posix".
+  if (!/^[a-z]{2,3}(?:-[a-z0-9]{2,8})*$/i.test(tag)) return null
+  const { language, region, script } = new Intl.Locale(tag)
+  const isTraditional = script === 'Hant' || (script === undefined && ['TW', 'HK', 'MO'].includes(region ?? ''))
+  const wanted = language === 'zh' ? (isTraditional ? 'zh-Hant' : 'zh-Hans') : language
+  return isLanguage(wanted) ? wanted : null
+}
+
+function isLanguage(tag: string | null): tag is Language {
+  return tag !== null && Object.hasOwn(languages, tag)
+}
+
+/** The languages of the browser, in the order of the person. Programs that have no page read English. */
+function browserTags(): readonly string[] {
+  return isPage ? navigator.languages : ['en']
+}
+
+/** The language that the person has chosen in this browser; null for the language of the browser. */
+export function chosenLanguage(): Language | null {
+  try {
+    const stored = isPage ? localStorage.getItem(languageKey) : null
+    return isLanguage(stored) ? stored : null
+  } catch {
+    return null
+  }
+}
+
+/** The language of this page, until it is loaded again. */
+export const language: Language = chosenLanguage() ?? browserTags().map(matchLanguage).find(isLanguage) ?? 'en'
+
+/** The tag for dates, numbers and sorting: with the region of the browser, if it reads this language. */
+export const locale: string = browserTags().find(tag => matchLanguage(tag) === language) ?? language
+
+/** The direction of the text. */
+export const direction = rightToLeft.has(language) ? 'rtl' : 'ltr'
