@@ -5,6 +5,7 @@
 export const languages = {
   en: { name: 'English', load: null },
   de: { name: 'Deutsch', load: () => import('language:de') },
+  es: { name: 'Español', load: () => import('language:es') },
   fr: { name: 'Français', load: () => import('language:fr') },
 } as const
 
