@@ -10,6 +10,7 @@ import {
   useState,
 } from 'react'
 import { texts } from '../texts/files.tsx'
+import { nextKey, previousKey } from '../texts/languages.ts'
 import { Icon } from '../ui/icons.tsx'
 import { useIsLow } from '../ui/window-size.ts'
 import type { RowDragging } from './dragging.ts'
@@ -125,7 +126,7 @@ export function FileTable({
     ArrowUp: -perLine,
     PageDown: pageLines * perLine,
     PageUp: -pageLines * perLine,
-    ...(view === 'tiles' && { ArrowRight: 1, ArrowLeft: -1 }),
+    ...(view === 'tiles' && { [nextKey]: 1, [previousKey]: -1 }),
   }
   const onKeyDown = (event: KeyboardEvent) => {
     // The column headings are buttons and handle their keys themselves.

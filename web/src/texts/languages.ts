@@ -53,3 +53,6 @@ export const locale: string = browserTags().find(tag => matchLanguage(tag) === l
 
 /** The direction of the text. */
 export const direction = rightToLeft.has(language) ? 'rtl' : 'ltr'
+
+/** The keys that lead to the next item of a line and to the one before it. */
+export const [nextKey, previousKey] = direction === 'rtl' ? ['ArrowLeft', 'ArrowRight'] : ['ArrowRight', 'ArrowLeft']

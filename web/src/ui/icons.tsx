@@ -110,9 +110,12 @@ const shapes = {
 
 export type IconName = keyof typeof shapes
 
+/** The icons that point along the line of text, which begins at the right in some languages. */
+const mirrored: ReadonlySet<IconName> = new Set(['left', 'right', 'sign-out'])
+
 export function Icon({ name }: { name: IconName }) {
   return (
-    <svg className="icon" viewBox="0 0 24 24" aria-hidden="true">
+    <svg className={mirrored.has(name) ? 'icon mirrored' : 'icon'} viewBox="0 0 24 24" aria-hidden="true">
       {shapes[name].map(([tag, attributes], index) => createElement(tag, { key: index, ...attributes }))}
     </svg>
   )

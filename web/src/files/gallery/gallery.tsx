@@ -12,6 +12,7 @@ import {
 } from 'react'
 import type { StorageLocation } from '../../api/locations.ts'
 import { texts } from '../../texts/files.tsx'
+import { nextKey, previousKey } from '../../texts/languages.ts'
 import { useIsLow } from '../../ui/window-size.ts'
 import { entryKey } from '../listing.ts'
 import type { Entry } from '../operations.ts'
@@ -82,8 +83,8 @@ export function Gallery({
     if (line >= 0) virtualizer.scrollToIndex(line)
   }
   const stepOf = (key: string): number | undefined => {
-    if (key === 'ArrowRight') return 1
-    if (key === 'ArrowLeft') return -1
+    if (key === nextKey) return 1
+    if (key === previousKey) return -1
     if (key === 'ArrowDown') return stepOfLine(lines, focusedIndex, 1)
     if (key === 'ArrowUp') return stepOfLine(lines, focusedIndex, -1)
     const pageLines = key === 'PageDown' ? 1 : key === 'PageUp' ? -1 : null

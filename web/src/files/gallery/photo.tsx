@@ -49,7 +49,7 @@ export const Photo = memo(function Photo(props: PhotoProps) {
       tabIndex={-1}
       aria-selected={isSelected}
       className={`photo${isFolder ? ' photo-folder' : ''}${isFocused ? ' focused' : ''}`}
-      style={{ left, width, height }}
+      style={{ insetInlineStart: left, width, height }}
       {...longPress}
       onContextMenu={event => {
         if (isTouch(event)) longPress.onContextMenu(event)

@@ -7,6 +7,7 @@ import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { useBlocker } from 'react-router'
 import type { StorageLocation } from '../../api/locations.ts'
 import { common } from '../../texts/common.ts'
+import { nextKey, previousKey } from '../../texts/languages.ts'
 import { texts } from '../../texts/viewers.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
@@ -97,8 +98,8 @@ export function ViewerFrame<File extends NamedFile>({
     // Media players seek with the arrow keys, texts scroll sideways, and fields move the cursor or choose.
     if (isDirty || ctrlKey || metaKey || altKey || target instanceof HTMLMediaElement) return
     if (target instanceof HTMLElement && ['PRE', 'TEXTAREA', 'INPUT', 'SELECT'].includes(target.tagName)) return
-    if (key === 'ArrowLeft') step(-1)
-    if (key === 'ArrowRight') step(1)
+    if (key === previousKey) step(-1)
+    if (key === nextKey) step(1)
     if (key === 'i' && information !== null) setShowsInfo(!showsInfo)
     if (key === 'f') toggleFullScreen()
     if (key === 'Delete') actions.find(({ isDanger }) => isDanger)?.run()
