@@ -7,6 +7,7 @@ export const languages = {
   de: { name: 'Deutsch', load: () => import('language:de') },
   es: { name: 'Español', load: () => import('language:es') },
   fr: { name: 'Français', load: () => import('language:fr') },
+  it: { name: 'Italiano', load: () => import('language:it') },
 } as const
 
 export type Language = keyof typeof languages
