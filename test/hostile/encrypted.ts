@@ -7,11 +7,10 @@ import { memoryAdapter } from '../../adapters/backends/memory/index.ts'
 import { get, listAll, put } from '../../adapters/conformance/kit.ts'
 import type { AdapterDefinition, StorageProvider } from '../../adapters/contract.ts'
 import { isName } from '../../src/auth/path.ts'
-import { nonceBytes } from '../../src/storage/encryption/blocks.ts'
 import { ContentCipher } from '../../src/storage/encryption/content.ts'
 import { deriveKeys } from '../../src/storage/encryption/keys.ts'
 import { NameCipher } from '../../src/storage/encryption/names.ts'
-import { BlockThreads } from '../../src/storage/encryption/threads.ts'
+import { loadSecretbox, nonceBytes } from '../../src/storage/encryption/secretbox.ts'
 import type { BackEnd, Item } from './back-ends.ts'
 
 const encryption = { password: 'correct horse', salt: 'battery staple' }
@@ -29,7 +28,7 @@ export async function encryptedMemory(): Promise<EncryptedBackEnd> {
   const stored = await memoryAdapter.open({ maxBytes: 64 * 1024 * 1024 }, undefined as never)
   const keys = await deriveKeys(encryption)
   const names = new NameCipher(keys, settings)
-  const content = new ContentCipher(keys.content, new BlockThreads())
+  const content = new ContentCipher(keys.content, await loadSecretbox())
 
   const foreign = new Set<string>()
 
@@ -41,7 +40,7 @@ export async function encryptedMemory(): Promise<EncryptedBackEnd> {
       assert(plainName !== null, `${storedPath} is stored under a name that is not encrypted`)
       const at = [...plain, plainName]
       if (kind === 'directory') return [{ at, is: 'folder' }, ...(await walk(storedPath, at))]
-      const bytes = await content.openBytes(await get(stored, storedPath))
+      const bytes = content.openBytes(await get(stored, storedPath))
       assert(bytes, `the content of ${storedPath} is not encrypted`)
       return [{ at, is: Buffer.from(bytes).toString() }]
     })

@@ -1,6 +1,6 @@
 /** Encrypted storages in front of a local disk: the contract holds, ranges read little, and damage never becomes content. */
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -16,7 +16,7 @@ import { Eme } from '../../src/storage/encryption/eme.ts'
 import { type Encryption, requireDecryptable, withEncryption } from '../../src/storage/encryption/index.ts'
 import { deriveKeys } from '../../src/storage/encryption/keys.ts'
 import { NameCipher } from '../../src/storage/encryption/names.ts'
-import { BlockThreads } from '../../src/storage/encryption/threads.ts'
+import { nativeSecretbox, nonceBytes, portableSecretbox, tagBytes } from '../../src/storage/encryption/secretbox.ts'
 import { faults, runConformance } from '../adapters/conformance.ts'
 import { silentHost } from '../adapters/host.ts'
 import { openTemporary } from '../adapters/temporary.ts'
@@ -344,13 +344,31 @@ async function continues(t: Test, partSize: number, partMultiple: number): Promi
   )
 }
 
-t.test('without threads, large files are encrypted nevertheless', async t => {
-  const threads = new BlockThreads(new URL('data:text/javascript,throw new Error("broken")'))
-  const bytes = new Uint8Array(4 * blockBytes)
-  const job = { key: randomBytes(32), nonce: randomBytes(24), first: 0 }
-  const sealed = await threads.run({ ...job, kind: 'seal', bytes })
-  const opened = sealed && (await threads.run({ ...job, kind: 'open', bytes: sealed }))
-  t.ok(opened && Buffer.from(opened).equals(Buffer.alloc(4 * blockBytes)))
+t.test('libsodium and the portable cipher give the same bytes, and refuse damaged ones', async t => {
+  const ciphers = [await nativeSecretbox(), await portableSecretbox()] as const
+  const [key, nonce] = [randomBytes(32), randomBytes(nonceBytes)]
+  for (const size of [1, 15, 16, 17, 63, 64, 65, 1000, blockBytes - 1, blockBytes]) {
+    const content = randomBytes(size)
+    const [sealed, same] = ciphers.map(cipher => {
+      const bytes = Buffer.concat([Buffer.alloc(tagBytes), content])
+      cipher.seal(bytes, nonce, key)
+      return bytes
+    })
+    assert(sealed && same)
+    t.ok(sealed.equals(same), `${size} bytes`)
+    for (const cipher of ciphers) {
+      const apart = Buffer.alloc(size)
+      t.ok(cipher.open(sealed, apart, nonce, key) && apart.equals(content))
+      // Each block of several moves to the end of the one before.
+      const moved = Buffer.concat([Buffer.alloc(tagBytes), sealed])
+      t.ok(cipher.open(moved.subarray(tagBytes), moved.subarray(0, size), nonce, key))
+      t.ok(moved.subarray(0, size).equals(content))
+      const damaged = Buffer.from(sealed)
+      const at = randomInt(damaged.length)
+      damaged.writeUInt8(damaged.readUInt8(at) ^ 1, at)
+      t.notOk(cipher.open(damaged, damaged.subarray(tagBytes), nonce, key), `byte ${at} of ${size}`)
+    }
+  }
 })
 
 t.test('a slow body is passed on block by block', async t => {

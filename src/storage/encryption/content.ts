@@ -1,13 +1,11 @@
-/** Encrypts and decrypts the content of files as it streams, several blocks at once in other threads. */
+/** Encrypts and decrypts the content of files as it streams, block by block. */
 import { Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
-import { type BlockJob, blockBytes, headerBytes, headerOf, nonceIn, storedBlockBytes } from './blocks.ts'
-import type { BlockThreads } from './threads.ts'
+import { blockBytes, headerBytes, headerOf, nonceIn, nonceOfBlock, storedBlockBytes } from './blocks.ts'
+import { type Secretbox, tagBytes } from './secretbox.ts'
 
-/** Blocks in the largest job, which has 1 MiB. The first job has one block, so that a reader gets the first bytes soon. */
-const maxBlocks = 16
-/** Jobs of one stream that are under way. With the bytes around them, they bound the memory of a transfer. */
-const depth = 3
+/** Blocks that are passed on together, except for the first one, so that a reader gets the first bytes soon. */
+const maxBlocks = 4
 
 /** Where a stream begins in its file. */
 export interface StreamPosition {
@@ -23,12 +21,12 @@ export function damaged(name: string, detail: string): AppError {
 }
 
 export class ContentCipher {
-  readonly #key: Uint8Array
-  readonly #threads: BlockThreads
+  readonly #key: Buffer
+  readonly #box: Secretbox
 
-  constructor(key: Uint8Array, threads: BlockThreads) {
+  constructor(key: Buffer, box: Secretbox) {
     this.#key = key
-    this.#threads = threads
+    this.#box = box
   }
 
   /**
@@ -36,16 +34,16 @@ export class ContentCipher {
    * @param before bytes in front of the blocks
    */
   sealed(body: Readable, position: StreamPosition, before: Uint8Array = headerOf(position.nonce)): Readable {
-    const blocks = this.#blocks('', 'seal', body.iterator({ destroyOnReturn: true }), position)
+    const blocks = this.#sealed(body.iterator({ destroyOnReturn: true }), position)
     return new DerivedBody(body, following([before], blocks))
   }
 
   /** Decrypts a small stored file. Returns null for one that is damaged. */
-  async openBytes(stored: Uint8Array): Promise<Uint8Array | null> {
+  openBytes(stored: Uint8Array): Buffer | null {
     const nonce = nonceIn(stored)
-    const bytes = Uint8Array.from(stored.subarray(headerBytes))
-    if (!nonce || bytes.length === 0) return nonce && bytes
-    return await this.#threads.run({ kind: 'open', key: this.#key, nonce, first: 0, bytes })
+    if (!nonce) return null
+    const bytes = Buffer.from(stored.subarray(headerBytes))
+    return bytes.length === 0 ? bytes : this.#open(bytes, nonce, 0)
   }
 
   /**
@@ -65,8 +63,7 @@ export class ContentCipher {
       const source = body.iterator({ destroyOnReturn: true })
       const [nonce, rest] = position ? [position.nonce, [] as Uint8Array[]] : await readHeader(name, source)
       const chunks = following(rest, source)
-      const opening = this.#blocks(name, 'open', chunks, { nonce, first: position?.first ?? 0 })
-      const blocks = opening[Symbol.asyncIterator]()
+      const blocks = this.#opened(name, chunks, { nonce, first: position?.first ?? 0 })
       const { value: first } = await blocks.next()
       if (skip > 0 && (first?.length ?? 0) <= skip) {
         body.destroy()
@@ -79,27 +76,43 @@ export class ContentCipher {
     }
   }
 
-  #blocks(
-    name: string,
-    kind: BlockJob['kind'],
-    chunks: AsyncIterable<Uint8Array>,
-    { nonce, first }: StreamPosition,
-  ): AsyncGenerator<Uint8Array> {
-    const unit = kind === 'seal' ? blockBytes : storedBlockBytes
-    let next = first
-    return inOrder(gathered(chunks, unit), async bytes => {
-      const job: BlockJob = { kind, key: this.#key, nonce, first: next, bytes }
-      next += Math.ceil(bytes.length / unit)
-      return await this.#run(name, job)
-    })
+  async *#sealed(chunks: AsyncIterable<Uint8Array>, { nonce, first }: StreamPosition): AsyncGenerator<Uint8Array> {
+    let number = first
+    for await (const blocks of gathered(chunks, { room: tagBytes, size: blockBytes })) {
+      for (let start = 0; start < blocks.length; start += storedBlockBytes) {
+        this.#box.seal(blocks.subarray(start, start + storedBlockBytes), nonceOfBlock(nonce, number), this.#key)
+        number += 1
+      }
+      yield blocks
+    }
   }
 
   /** @throws DAMAGED */
-  async #run(name: string, job: BlockJob): Promise<Uint8Array> {
-    const { first } = job
-    const result = await this.#threads.run(job)
-    if (result) return result
-    throw damaged(name, `It cannot be decrypted at block ${first} or one of the next.`)
+  async *#opened(
+    name: string,
+    chunks: AsyncIterable<Uint8Array>,
+    { nonce, first }: StreamPosition,
+  ): AsyncGenerator<Uint8Array> {
+    let number = first
+    for await (const stored of gathered(chunks, { room: 0, size: storedBlockBytes })) {
+      const blocks = this.#open(stored, nonce, number)
+      if (!blocks) throw damaged(name, `It cannot be decrypted at block ${number} or one of the next.`)
+      number += Math.ceil(stored.length / storedBlockBytes)
+      yield blocks
+    }
+  }
+
+  /** Decrypts blocks in their own memory. Returns null if one is damaged. */
+  #open(stored: Buffer, nonce: Uint8Array, first: number): Buffer | null {
+    let end = tagBytes
+    for (let start = 0, number = first; start < stored.length; start += storedBlockBytes, number += 1) {
+      const block = stored.subarray(start, start + storedBlockBytes)
+      if (block.length <= tagBytes) return null
+      const content = stored.subarray(end, end + block.length - tagBytes)
+      if (!this.#box.open(block, content, nonceOfBlock(nonce, number), this.#key)) return null
+      end += content.length
+    }
+    return stored.subarray(tagBytes, end)
   }
 }
 
@@ -124,59 +137,32 @@ async function* following(first: readonly Uint8Array[], rest: AsyncIterable<Uint
   yield* rest
 }
 
-/** Gathers chunks to whole units, of which only the last may be shorter: one at first, then more, each in a buffer of its own. */
-async function* gathered(chunks: AsyncIterable<Uint8Array>, unit: number): AsyncGenerator<Uint8Array> {
-  let units = 1
-  let buffer = new Uint8Array(unit)
+/**
+ * Gathers chunks to one block, and then to several blocks at once. Only the last block of all may be shorter.
+ * @param room bytes in front of each block for others
+ * @param size the bytes of a block
+ */
+async function* gathered(
+  chunks: AsyncIterable<Uint8Array>,
+  { room, size }: { room: number; size: number },
+): AsyncGenerator<Buffer> {
+  const step = room + size
+  let buffer = Buffer.allocUnsafeSlow(step)
   let length = 0
   for await (const chunk of chunks) {
     for (let start = 0; start < chunk.length; ) {
-      const part = chunk.subarray(start, start + buffer.length - length)
+      if (length % step === 0) length += room
+      const part = chunk.subarray(start, start + step - (length % step))
       buffer.set(part, length)
       length += part.length
       start += part.length
       if (length < buffer.length) continue
       yield buffer
-      units = Math.min(maxBlocks, units * 2)
-      buffer = new Uint8Array(units * unit)
+      buffer = Buffer.allocUnsafeSlow(maxBlocks * step)
       length = 0
     }
   }
-  if (length > 0) yield buffer.slice(0, length)
-}
-
-/** Yields the results in the order of the inputs, while others are under way. Whatever is ready first comes first. */
-async function* inOrder<Input, Result>(
-  inputs: AsyncGenerator<Input>,
-  work: (input: Input) => Promise<Result>,
-): AsyncGenerator<Result> {
-  const running: Promise<Result>[] = []
-  const advance = () => {
-    const input = inputs.next().then(result => ({ input: result }))
-    input.catch(() => {})
-    return input
-  }
-  try {
-    let next: ReturnType<typeof advance> | null = advance()
-    while (next !== null || running.length > 0) {
-      const [oldest] = running
-      const output = oldest?.then(result => ({ output: result }))
-      const input = running.length < depth ? next : null
-      const event = await Promise.race([input, output].filter(each => each != null))
-      if ('output' in event) {
-        running.shift()
-        yield event.output
-      } else if (event.input.done) next = null
-      else {
-        const result = work(event.input.value)
-        result.catch(() => {})
-        running.push(result)
-        next = advance()
-      }
-    }
-  } finally {
-    void inputs.return(undefined).catch(() => {})
-  }
+  if (length > 0) yield buffer.subarray(0, length)
 }
 
 /** @param first the first block, or undefined if there is none */

@@ -5,14 +5,12 @@ import type { EncryptionSettings } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
 import { deriveKeys, type EncryptionSecrets } from './keys.ts'
 import { encryptedProvider } from './provider.ts'
-import { BlockThreads } from './threads.ts'
+import { loadSecretbox } from './secretbox.ts'
 
 export type { EncryptionSecrets } from './keys.ts'
 
 /** Settings and secrets. */
 export type Encryption = EncryptionSettings & EncryptionSecrets
-
-const threads = new BlockThreads()
 
 /** Returns a provider that stores everything encrypted at the given one. */
 export async function withEncryption(
@@ -20,7 +18,8 @@ export async function withEncryption(
   { password, salt, ...settings }: Encryption,
   warn: (message: string) => void,
 ): Promise<StorageProvider> {
-  return encryptedProvider(backEnd, { keys: await deriveKeys({ password, salt }), settings, threads, warn })
+  const [keys, box] = await Promise.all([deriveKeys({ password, salt }), loadSecretbox()])
+  return encryptedProvider(backEnd, { keys, settings, box, warn })
 }
 
 /** Entries of the root that are looked at. */

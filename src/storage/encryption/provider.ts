@@ -13,7 +13,7 @@ import {
 } from '../../../adapters/contract.ts'
 import { withNameRules } from '../../../adapters/name-rules.ts'
 import type { EncryptionSettings } from '../../db/schema.ts'
-import { largestContent, nonceBytes, storedSize } from './blocks.ts'
+import { largestContent, storedSize } from './blocks.ts'
 import { ContentCipher } from './content.ts'
 import { StoredEntries } from './entries.ts'
 import { hasCode, notAFolder, nullIfMissing } from './errors.ts'
@@ -21,7 +21,7 @@ import type { EncryptionKeys } from './keys.ts'
 import { type EntryKind, NameCipher } from './names.ts'
 import { EncryptedReads } from './reads.ts'
 import { encryptedUploads, unfinishedOf } from './resumable.ts'
-import type { BlockThreads } from './threads.ts'
+import { nonceBytes, type Secretbox } from './secretbox.ts'
 
 /**
  * @param backEnd as the adapter has opened it
@@ -32,7 +32,7 @@ export function encryptedProvider(
   options: {
     keys: EncryptionKeys
     settings: EncryptionSettings
-    threads: BlockThreads
+    box: Secretbox
     warn: (message: string) => void
   },
 ): StorageProvider {
@@ -41,7 +41,7 @@ export function encryptedProvider(
   const inner = withNameRules(backEnd, warn)
   const names = new NameCipher(keys, settings)
   const entries = new StoredEntries(inner, names)
-  const content = new ContentCipher(keys.content, options.threads)
+  const content = new ContentCipher(keys.content, options.box)
   const reads = new EncryptedReads(inner, entries, content)
   const { copy, copySmall, move, deleteTree, readSmall, quota, rootId, changes, resumable, trash } = inner
   const uploads = resumable && encryptedUploads(resumable, { entries, content })
@@ -114,7 +114,7 @@ export function encryptedProvider(
       async readSmall(path, { maxBytes, signal }) {
         const stored = names.toStored(path, 'file')
         const file = await readSmall.call(inner, stored, { signal, maxBytes: storedSize(maxBytes) })
-        const bytes = file && (await content.openBytes(file.bytes))
+        const bytes = file && content.openBytes(file.bytes)
         return file && bytes && { entry: entries.plain(file.entry, nameOf(path)), bytes }
       },
     }),

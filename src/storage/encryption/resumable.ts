@@ -7,10 +7,11 @@ import { randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { nameOf, type ResumableWrites, type StoragePath, type Unfinished } from '../../../adapters/contract.ts'
 import { type LargeStates, stateLimit } from '../resumable-write.ts'
-import { blockBytes, headerBytes, headerOf, nonceBytes, storedSize } from './blocks.ts'
+import { blockBytes, headerBytes, headerOf, storedSize } from './blocks.ts'
 import { type ContentCipher, DerivedBody } from './content.ts'
 import type { StoredEntries } from './entries.ts'
 import { otherOffset, uploadNotFound } from './errors.ts'
+import { nonceBytes } from './secretbox.ts'
 
 /** Parts of the back end for each append: more than one, because a back end may cut the last bytes of a file into two parts. */
 const partsPerAppend = 1.01
