@@ -1,5 +1,7 @@
-import { type CompiledQuery, Kysely, PostgresDialect, type RawBuilder } from 'kysely'
+import { finished } from 'node:stream/promises'
+import { CompiledQuery, Kysely, PostgresDialect, type RawBuilder } from 'kysely'
 import pg from 'pg'
+import { from as copyFrom } from 'pg-copy-streams'
 import type { Schema } from './schema.ts'
 
 export type Database = Kysely<Schema>
@@ -104,6 +106,19 @@ export function prepared<Query extends CompiledQuery<unknown>>(query: Query): Qu
   return query
 }
 
+const copyStatements = new Set<string>()
+
+/**
+ * Adds rows, which takes PostgreSQL and the server less time than INSERT.
+ * @param into a table and its columns, as SQL that never varies
+ * @param rows in the text format of COPY
+ */
+export async function copyInto(db: Database, into: string, rows: string): Promise<void> {
+  const statement = `copy ${into} from stdin`
+  copyStatements.add(statement)
+  await db.executeQuery(CompiledQuery.raw(statement, [rows]))
+}
+
 /** The errors of a pooler that passes connections on, and of a table that was changed meanwhile: Appendix A. */
 const unprepared: ReadonlySet<unknown> = new Set(['26000', '42P05', '0A000'])
 
@@ -115,17 +130,27 @@ function clientWithTimeout(timeout: number | null): typeof pg.Client {
   if (timeout === null) return pg.Client
   return class extends pg.Client {
     override query(...args: unknown[]): never {
-      const [text, values] = args
-      const name = preparedNames.get(text as string)
-      const result: unknown =
-        name === undefined
-          ? super.query(...(args as Parameters<pg.Client['query']>))
-          : this.#queryPrepared({ name, text: text as string, values: values as unknown[] })
+      const result = this.#start(args)
       if (result instanceof Promise) {
         const timer = setTimeout(() => void this.end().catch(() => {}), timeout).unref()
         result.catch(() => {}).finally(() => clearTimeout(timer))
       }
       return result as never
+    }
+
+    #start(args: unknown[]): unknown {
+      const [text, values] = args as [string, unknown[]]
+      const name = preparedNames.get(text)
+      if (name !== undefined) return this.#queryPrepared({ name, text, values })
+      if (copyStatements.has(text)) return this.#copy(text, String(values[0]))
+      return super.query(...(args as Parameters<pg.Client['query']>))
+    }
+
+    async #copy(statement: string, rows: string): Promise<Pick<pg.QueryResult, 'command' | 'rowCount' | 'rows'>> {
+      const stream = super.query(copyFrom(statement))
+      stream.end(rows)
+      await finished(stream)
+      return { command: 'COPY', rowCount: stream.rowCount, rows: [] }
     }
 
     async #queryPrepared(query: { name: string; text: string; values: unknown[] }): Promise<pg.QueryResult> {

@@ -5,6 +5,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import t from 'tap'
+import type { StoragePath } from '../../adapters/contract.ts'
+import { addEntries, copyLineOf, deleteEntries, findEntries } from '../../src/db/catalogue/entries.ts'
+import { toEntry } from '../../src/services/catalogue/entry.ts'
 import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { catalogued, catalogueWorld, converged, isComplete, treeOf } from './world.ts'
@@ -150,4 +153,29 @@ t.test('disconnecting a storage waits for a change of its catalogue', async t =>
     return { ended }
   })
   t.match(await disconnected.ended, { data: { disconnectProvider: true } })
+})
+
+t.test('a first fill stores each text and time as it is', async t => {
+  const catalogue = 1_000_000
+  const odd = ['plain', '\\N', 'a\\tb', 'tab\there', 'line\nbreak', 'return\r', '{"a",b}', 'ünïcödé 日本']
+  const times = [null, new Date('2026-11-27T01:02:03.456Z'), new Date('0000-03-01T00:00:00Z'), new Date(-63e12)]
+  const entries = odd.map((name, index) =>
+    toEntry(catalogue, `folder/${name}` as StoragePath, {
+      isFolder: false,
+      size: index,
+      modifiedAt: times[index % times.length] ?? null,
+      etag: index % 2 === 0 ? null : name,
+      fileId: index % 3 === 0 ? null : '-9223372036854775808',
+      checksums: index % 2 === 0 ? {} : { md5: name },
+    }),
+  )
+  const paths = entries.map(({ path }) => path)
+  await app.db.transaction().execute(async trx => {
+    t.equal(await addEntries(trx, catalogue, entries, entries.map(copyLineOf).join('')), odd.length)
+    const found = await findEntries(trx, catalogue, paths)
+    for (const entry of found) t.match(entries, { [paths.indexOf(entry.path)]: entry }, JSON.stringify(entry.path))
+    t.equal(found.length, odd.length)
+    t.equal(await addEntries(trx, catalogue, entries, entries.map(copyLineOf).join('')), 0, 'they are there already')
+    await deleteEntries(trx, catalogue, paths)
+  })
 })

@@ -1,7 +1,7 @@
 /** The entries of catalogues. Paths are without a leading "/" and in the order of their bytes. */
 import { type RawBuilder, sql } from 'kysely'
 import type { StoragePath } from '../../auth/path.ts'
-import { type Database, isUniqueViolation } from '../client.ts'
+import { copyInto, type Database, isUniqueViolation } from '../client.ts'
 import { queueContents } from './contents.ts'
 
 /** What the catalogue knows of an entry besides its name. */
@@ -16,6 +16,7 @@ export interface EntryFacts {
 }
 
 export interface CatalogueEntry extends EntryFacts {
+  catalogue: number
   path: StoragePath
   /** See the column. */
   name: string
@@ -50,12 +51,20 @@ export async function putEntries(db: Database, catalogue: number, entries: reado
   return Number(rows[0]?.added ?? 0)
 }
 
-/** The same for entries that the catalogue hardly ever has, in a transaction. */
-export async function addEntries(db: Database, catalogue: number, entries: readonly CatalogueEntry[]): Promise<number> {
+/**
+ * The same for entries that the catalogue hardly ever has, in a transaction.
+ * @param lines the same entries: see `copyLineOf`
+ */
+export async function addEntries(
+  db: Database,
+  catalogue: number,
+  entries: readonly CatalogueEntry[],
+  lines: string,
+): Promise<number> {
   if (entries.length === 0) return 0
   await sql`savepoint before_entries`.execute(db)
   try {
-    await sql`${insertionOf(catalogue, entries)}`.execute(db)
+    await copyInto(db, copiedColumns, lines)
   } catch (error) {
     if (!isUniqueViolation(error)) throw error
     await sql`rollback to savepoint before_entries`.execute(db)
@@ -63,6 +72,35 @@ export async function addEntries(db: Database, catalogue: number, entries: reado
   }
   await queueTexts(db, catalogue, entries)
   return entries.length
+}
+
+const copiedColumns =
+  'catalogue_entries (catalogue, path, name, is_folder, size, modified_at, etag, file_id, checksums, grams)'
+
+/** Returns an entry as a line of COPY. */
+export function copyLineOf(entry: CatalogueEntry): string {
+  const { catalogue, path, name, isFolder, size, modifiedAt, etag, fileId, checksums, grams } = entry
+  const time = modifiedAt === null ? nothing : timeOf(modifiedAt)
+  const tag = etag === null ? nothing : escaped(etag)
+  const sums = jsonOf(checksums)
+  const values = [catalogue, escaped(path), escaped(name), isFolder, size ?? nothing, time, tag, fileId ?? nothing]
+  return `${values.join('\t')}\t${sums === null ? nothing : escaped(sums)}\t${grams}\n`
+}
+
+const nothing = '\\N'
+const special = /[\\\t\n\r]/
+const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' }
+
+function escaped(text: string): string {
+  return special.test(text) ? text.replace(/[\\\t\n\r]/g, character => escapes[character] ?? character) : text
+}
+
+/** ISO 8601 has a year 0, which PostgreSQL calls 1 BC. */
+function timeOf(time: Date): string {
+  const year = time.getUTCFullYear()
+  if (year > 0) return time.toISOString()
+  const rest = time.toISOString().slice(year < 0 ? '-000000'.length : '0000'.length)
+  return `${String(1 - year).padStart(4, '0')}${rest} BC`
 }
 
 function insertionOf(catalogue: number, entries: readonly CatalogueEntry[]): RawBuilder<unknown> {

@@ -41,6 +41,7 @@ export function toEntry(catalogue: number, path: StoragePath, facts: EntryFacts)
   const around = facts.isFolder ? folders : folders.slice(0, -1)
   return {
     ...facts,
+    catalogue,
     path,
     name: markWords(folded),
     grams: `{${[...gramsOfName(folded), ...around].join(',')}}`,

@@ -15,6 +15,7 @@ import { addTrees } from '../../db/catalogue/changes.ts'
 import {
   addEntries,
   type CatalogueEntry,
+  copyLineOf,
   deleteBelow,
   deleteEntries,
   findEntries,
@@ -54,8 +55,9 @@ interface Listed {
   folder: StoragePath
   /** Without those that the catalogue cannot hold. */
   entries: Map<StoragePath, CheckedEntry>
-  /** The rows of the entries if the walk is the first one. They are made while folders before are stored and others are listed. */
+  /** The rows of the entries if the walk is the first one. They and their lines of COPY are made while others are stored. */
   rows: CatalogueEntry[]
+  lines: string
   /** Null once the folder is listed to its end. */
   cursor: string | null
   cursors: CursorCheck
@@ -244,12 +246,12 @@ export class Walk {
         if (cursor === null) break
       }
       const isWhole = cursor === null && from === null
-      return { folder, entries, rows: [], cursor, cursors, isWhole, isGone: false, hasGaps, isQueued: false }
+      return { folder, entries, rows: [], lines: '', cursor, cursors, isWhole, isGone: false, hasGaps, isQueued: false }
     } catch (error) {
       signal.throwIfAborted()
       // The root of a provider that is away, as a disk that is not mounted, is no reason to forget everything.
       if (isHidden(error) && folder === '') throw new AppError('UNAVAILABLE', undefined, { cause: error })
-      const none = { folder, entries: new Map(), rows: [], cursor: null, cursors, isQueued: false }
+      const none = { folder, entries: new Map(), rows: [], lines: '', cursor: null, cursors, isQueued: false }
       if (isHidden(error)) return { ...none, isWhole: true, isGone: isGone(error), hasGaps: false }
       if (isOwnFault(error)) return { ...none, isWhole: false, isGone: false, hasGaps: true }
       throw error
@@ -259,6 +261,7 @@ export class Walk {
   #makeRows(listed: Listed): void {
     if (!this.#options.isFirst) return
     listed.rows = Array.from(listed.entries, ([path, entry]) => toEntry(this.#context.catalogue, path, factsOf(entry)))
+    listed.lines = listed.rows.map(copyLineOf).join('')
   }
 
   /** @param onFound called when the queue has the folders that were found, before these are stored */
@@ -291,6 +294,7 @@ export class Walk {
           const [before, facts] = [known.get(path), factsOf(entry)]
           return before && isSame(before, facts) ? [] : toEntry(catalogue, path, facts)
         })
+    const lines = gone.length === 0 ? listings.map(({ lines }) => lines) : changed.map(copyLineOf)
     const outside = this.#options.isOutside ? differences(known, removed, changed) : []
     if (!this.#options.isShallow) this.#queueFound(listings)
     const next = this.#next()
@@ -301,7 +305,9 @@ export class Walk {
         catalogue,
         removed.map(({ path }) => path),
       )
-      const added = await (this.#options.isFirst ? addEntries : putEntries)(trx, catalogue, changed)
+      const added = this.#options.isFirst
+        ? await addEntries(trx, catalogue, changed, lines.join(''))
+        : await putEntries(trx, catalogue, changed)
       const isNew = (path: StoragePath) => !known.has(path)
       if (this.#options.isShallow) await addTrees(trx, catalogue, folders.filter(isNew), this.#options.isOutside)
       await addOutside(trx, catalogue, outside)
