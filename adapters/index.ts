@@ -1,3 +1,8 @@
+/**
+ * The code for back ends. A configuration and a host enter, and a `StorageProvider` of `contract.ts` leaves. Nothing here imports
+ * the server. `backends/` has a folder for each type, `bases/` has the code that several types share, and `conformance/` has the
+ * cases that every adapter must pass.
+ */
 import { azureBlobAdapter } from './backends/azure-blob/index.ts'
 import { dropboxAdapter } from './backends/dropbox/index.ts'
 import { ftpAdapter } from './backends/ftp/index.ts'

@@ -1,4 +1,10 @@
-/** Errors that adapters report in the same words, and why a server cannot be reached. */
+/**
+ * The code that several adapters share: errors, limits, retries, HTTP with streams, and the state of uploads. The requests of a
+ * back end enter, and results in the terms of the contract leave. `cloud/`, `objects/` and `plain/` make whole providers of such
+ * requests.
+ *
+ * This file has the errors that adapters report in the same words, and finds out why a server cannot be reached.
+ */
 import { type ByteRange, type Entry, StorageError, type StorageErrorCode } from '../contract.ts'
 
 /** Not by `instanceof`, as two copies of the contract may be loaded. */

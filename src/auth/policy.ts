@@ -1,6 +1,9 @@
 /**
- * Decides who may do what. Only this file does. It takes parsed values and decides before any lookup, so a response never
- * reveals whether an entry outside the viewer's access exists. The layers below require the `Grant` that it returns:
+ * This folder decides without I/O: credentials, parsed paths and rows about members enter, and a `Viewer`, a `Grant` or an error
+ * leaves.
+ *
+ * This file decides who may do what, and no other one does. It takes parsed values and decides before any lookup, so a response
+ * never reveals whether an entry outside the viewer's access exists. The layers below require the `Grant` that it returns:
  * without one, no code can access a provider.
  */
 import { AppError } from '../errors.ts'

@@ -1,3 +1,9 @@
+/**
+ * The queries of the server, in a file for each table. Parsed values and a `Database` or a `Change` enter, and typed rows leave.
+ * Services decide who may see them. `embedded/` runs the included PostgreSQL.
+ *
+ * This file connects to the database.
+ */
 import { finished } from 'node:stream/promises'
 import { CompiledQuery, Kysely, PostgresDialect, type RawBuilder } from 'kysely'
 import pg from 'pg'

@@ -1,4 +1,9 @@
 /**
+ * Mechanisms that all layers use, one of each kind: bounds on concurrent work and on memory, retries, polling, leases and
+ * timeouts. They know nothing of files. Pieces of work and values enter, and their results leave.
+ */
+
+/**
  * Runs at most `limit` pieces of work at once, in the order of the calls, for one owner or for one task: any number waits. `Slots`
  * refuses instead of waiting, and `FairQueue` lets owners take turns.
  */

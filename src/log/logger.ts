@@ -1,3 +1,6 @@
+/**
+ * The log of the server. Messages and errors enter, and lines of JSON leave, from which `redaction.ts` has removed the secrets.
+ */
 import pino, { type DestinationStream, type Logger } from 'pino'
 import type { LogLevel } from '../settings/index.ts'
 

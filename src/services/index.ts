@@ -1,3 +1,9 @@
+/**
+ * Everything that can be done, in a folder for each subject. A `Viewer` and parsed values enter. A service authorizes the viewer
+ * before it looks anything up, and a result or an `AppError` leaves.
+ *
+ * This file makes the services of a server.
+ */
 import { join } from 'node:path'
 import type { Secrets } from '../auth/secrets.ts'
 import type { Viewer } from '../auth/viewer.ts'

@@ -1,4 +1,8 @@
-/** Starts everything, waits for a signal, and stops everything in the opposite order. */
+/**
+ * The start of a server, and the commands of its operator. A command line and settings enter, and an exit status leaves.
+ *
+ * This file starts everything, waits for a signal, and stops everything in the opposite order.
+ */
 import type { Logger } from 'pino'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../db/embedded/index.ts'
 import { openDatabase } from '../db/migrate.ts'

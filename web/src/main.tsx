@@ -1,3 +1,7 @@
+/**
+ * The console. It uses the server through the client in `api/` alone: the address of a page enters, and the page leaves. `app/`
+ * composes its parts.
+ */
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { App } from './app/app.tsx'

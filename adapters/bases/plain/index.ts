@@ -1,4 +1,7 @@
-/** Published as `stowage/adapter/plain`. */
+/**
+ * The base of adapters for servers with files and folders, published as `stowage/adapter/plain`. The commands of a back end enter as
+ * `PlainFiles`, and a provider leaves that stages writes and continues uploads.
+ */
 export { unreachable } from '../errors.ts'
 export {
   connectionsProperty,

@@ -1,4 +1,9 @@
-/** Jobs as people see and control them, and as subscribers follow them. */
+/**
+ * The tables of jobs. New jobs, their progress and the results of their entries enter. Jobs leave to people, and under a lease
+ * (`leases.ts`) to the server that runs them.
+ *
+ * This file has jobs as people see and control them, and as subscribers follow them.
+ */
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { Reason } from '../../errors.ts'
 import type { Change, Database } from '../client.ts'

@@ -1,4 +1,9 @@
-/** The limits of quotas. Triggers keep their sums, so nothing else changes those. */
+/**
+ * The tables of quotas. The bytes and files of changes enter (`changes.ts`), and so do the counts of a back end (`counts.ts`).
+ * The use of each quota leaves, or a refusal of the change.
+ *
+ * This file has the limits. Triggers keep their sums, so nothing else changes those.
+ */
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { StoragePath } from '../../auth/path.ts'
 import type { Change, Database } from '../client.ts'

@@ -1,4 +1,9 @@
-/** Shares as people see and change them, and as credentials. */
+/**
+ * The tables of shares. Shares, the uploads and downloads that count against their limits (`claims.ts`), and emails (`emails.ts`)
+ * enter. Shares leave to their creators, and credentials leave to those who open a link.
+ *
+ * This file has shares as people see and change them, and as credentials.
+ */
 import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import { type ProviderAccess, restoreAccess } from '../../auth/access.ts'
 import type { StoragePath } from '../../auth/path.ts'

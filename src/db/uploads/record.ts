@@ -1,4 +1,10 @@
-/** The row of an upload, and the limits for all unfinished uploads of one member, with what all queries of the table share. */
+/**
+ * The tables of uploads. New uploads enter (`uploads.ts`), and so do their parts (`parts.ts`) and their progress, which only the
+ * holder of a lease stores (`leases.ts`). Uploads leave to those who continue them, and to the sweep.
+ *
+ * This file has the row of an upload, the limits for all unfinished uploads of one member, and what all queries of the table
+ * share.
+ */
 import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import type { CredentialKind } from '../../auth/viewer.ts'
 import { secondsFromNow } from '../claims.ts'

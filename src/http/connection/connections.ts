@@ -1,4 +1,8 @@
-/** Bounds the number of connections and of requests in them, and closes the unused ones when the server stops. */
+/**
+ * Connections, below the requests that they carry. Sockets enter, and requests leave whose time, size and number are bounded.
+ *
+ * This file bounds the number of connections and of requests in them, and closes the unused ones when the server stops.
+ */
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { networkOf } from '../../auth/network.ts'

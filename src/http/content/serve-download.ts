@@ -1,5 +1,8 @@
 /**
- * Sends a file as the response to a request: through this server, or by the proxy in front of it (`X-Accel-Redirect`,
+ * Files in the messages of HTTP, for all endpoints. The download of a service enters, and a response leaves. The body of a
+ * request enters, and the content of a file leaves to a service.
+ *
+ * This file sends a file as the response to a request: through this server, or by the proxy in front of it (`X-Accel-Redirect`,
  * `X-Sendfile`). Stowage decides who may read the file; the proxy opens the path again.
  */
 import { lstat, readlink } from 'node:fs/promises'

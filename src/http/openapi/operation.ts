@@ -1,6 +1,8 @@
 /**
- * The description of a REST endpoint in `/openapi.json`. A route states it in its `config`, from the same names, lists and
- * patterns that its parsers use, so that the document cannot differ from what the server accepts.
+ * The document `/openapi.json`. The operations that routes state enter, and one document for all of them leaves.
+ *
+ * This file has the description of a REST endpoint in `/openapi.json`. A route states it in its `config`, from the same names,
+ * lists and patterns that its parsers use, so that the document cannot differ from what the server accepts.
  */
 
 import { maxPathBytes } from '../../auth/path.ts'

@@ -1,6 +1,10 @@
 /**
- * Finds what prevents a change although the viewer has the rights for it: the lock of another member, and a hold. Storage asks the guard
- * before each change of a back end, whichever endpoint or job makes it, and learns how the provider keeps versions.
+ * Facts about entries that their back ends do not store: locks, holds, properties, stars and tags. Paths and a viewer enter. The
+ * facts leave to people, and refusals of changes leave to storage.
+ *
+ * This file finds what prevents a change although the viewer has the rights for it: the lock of another member, and a hold.
+ * Storage asks the guard before each change of a back end, whichever endpoint or job makes it, and learns how the provider keeps
+ * versions.
  */
 import { isId } from '../../auth/id.ts'
 import { formatPath, isWithin, parentOf, root, type StoragePath } from '../../auth/path.ts'

@@ -1,3 +1,7 @@
+/**
+ * Providers, as administrators connect, change and disconnect them. A type, a configuration and settings enter. They are tested
+ * at the back end and stored encrypted, and providers without their secrets leave.
+ */
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { ConfigSchema, Quota } from '../../../adapters/contract.ts'

@@ -1,4 +1,7 @@
-/** Opens encrypted storages. */
+/**
+ * Encrypted storages, in the format of rclone's crypt. The provider of a back end enters with settings and secrets, and a provider
+ * leaves that encrypts what is written through it, and decrypts what is read.
+ */
 import type { Call, StorageProvider } from '../../../adapters/contract.ts'
 import { root } from '../../auth/path.ts'
 import type { EncryptionSettings } from '../../db/schema.ts'

@@ -1,4 +1,7 @@
-/** The pages for people who are not signed in: sign-in, registration, and setting a new password. */
+/**
+ * The pages for people who are not signed in: sign-in, registration, and setting a new password. A password, a passkey or the
+ * answer of an issuer enters, and a session leaves.
+ */
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Form } from 'react-aria-components'

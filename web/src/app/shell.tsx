@@ -9,8 +9,9 @@ import { hasActiveUploads } from '../files/upload/waiting-uploads.ts'
 import { JobDock } from '../jobs/dock.tsx'
 import type { AnnounceEnd } from '../jobs/panel.tsx'
 import { lazyPart, loadPart } from '../lib/load-part.ts'
-import { ApprovalsLink } from '../settings/approvals/link.tsx'
+import { useLiveApprovals } from '../settings/approvals/approvals.ts'
 import { texts } from '../texts/app.tsx'
+import { texts as approvalTexts } from '../texts/approvals.tsx'
 import { common } from '../texts/common.ts'
 import { Logo } from '../ui/brand.tsx'
 import { Dock } from '../ui/dock.tsx'
@@ -132,5 +133,19 @@ export function Shell() {
         </Suspense>
       )}
     </SessionContext>
+  )
+}
+
+/** Leads to the calls that wait for the viewer, if there are any. */
+function ApprovalsLink() {
+  const { data = [] } = useLiveApprovals()
+  return (
+    <span role="status">
+      {data.length > 0 && (
+        <NavLink to="/settings/approvals" className="badge warn">
+          {approvalTexts.waiting(data.length)}
+        </NavLink>
+      )}
+    </span>
   )
 }

@@ -1,4 +1,9 @@
-/** The GraphQL operations of the file pages. */
+/**
+ * Everything that people do with files, in a folder for each part. The path of a folder or a file enters with the address of the
+ * page. Views of it leave to the frame of the page, and changes leave to the server.
+ *
+ * This file has the GraphQL operations that the parts share.
+ */
 import type { ReactNode } from 'react'
 import { ask } from '../api/client.ts'
 import { graphql, type ResultOf } from '../api/graphql.ts'

@@ -1,3 +1,9 @@
+/**
+ * The types of the schema, in a file for each subject. The arguments of a field enter, parsed by their scalars. A field
+ * authorizes them with `authScopes` and calls a service, and the result leaves as an object of the schema.
+ *
+ * This file has files and folders.
+ */
 import { needs } from '../../../auth/needs.ts'
 import { formatPath } from '../../../auth/path.ts'
 import { AppError } from '../../../errors.ts'

@@ -1,3 +1,7 @@
+/**
+ * The tools that agents call, in files by subject. The arguments of a call enter, parsed by the schema of the tool. The tool
+ * calls a service, and text for the agent leaves.
+ */
 import type { McpTool } from '../tool.ts'
 import { listFolder, listProviders, stat } from './browse.ts'
 import { copy, createFolder, deleteEntry, move, writeFile } from './change.ts'

@@ -1,6 +1,8 @@
 /**
- * Sends files and folders as a ZIP archive, which is written while it is sent. A list at its end names the files that the
- * archive lacks.
+ * Archives of several files. The items of a service enter, and the bytes of a ZIP archive leave.
+ *
+ * This file sends files and folders as a ZIP archive, which is written while it is sent. A list at its end names the files that
+ * the archive lacks.
  */
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'

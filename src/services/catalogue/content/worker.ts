@@ -1,6 +1,10 @@
 /**
- * Reads the text of files, for catalogues with the mode CONTENT: one server on each, under a lease. A file that cannot be read costs one
- * attempt, which is remembered until the file changes. A failure of the back end ends the turn, and is tried again later.
+ * The text of files, for searches. Files of a catalogue enter a process of `extractor/`. Their words leave to the database, and
+ * the words around a hit (`snippet.ts`) leave to people.
+ *
+ * This file reads the text of files, for catalogues with the mode CONTENT: one server on each, under a lease. A file that cannot
+ * be read costs one attempt, which is remembered until the file changes. A failure of the back end ends the turn, and is tried
+ * again later.
  */
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'

@@ -1,6 +1,9 @@
 /**
- * KEEP_COPIES: keeps copies of a folder in other storages. It walks the original, and then looks for files of it that are gone. What it
- * repairs, it stores as an entry of the job first, so that a report names it even if the server is killed in the middle.
+ * Copies of a folder that jobs keep in other storages. The folder and its copies enter, and the copies leave complete, with a
+ * report of each difference.
+ *
+ * This file runs KEEP_COPIES. It walks the original, and then looks for files of it that are gone. It stores each repair as an
+ * entry of the job first, so that a report names it even if the server is killed in the middle.
  */
 import { formatPath, isWithin, nameOf, parentOf, parsePath, root, type StoragePath } from '../../../auth/path.ts'
 import { commitStep, type JobEntry, type NewJobEntry } from '../../../db/jobs/entries.ts'

@@ -1,4 +1,9 @@
-/** People and groups of an LDAP directory. */
+/**
+ * People of an LDAP directory. A name and a password enter at a sign-in (`sign-in.ts`), and the whole directory enters at an
+ * interval (`sync.ts`). Members and their groups leave.
+ *
+ * This file reads people and groups of a directory.
+ */
 import type { SearchOptions } from 'ldapts'
 import type { Network } from '../../../../adapters/contract.ts'
 import { AppError } from '../../../errors.ts'

@@ -1,4 +1,9 @@
-/** Users of SCIM (RFC 7643, section 4.1): members whose account a directory manages. */
+/**
+ * People whose accounts a directory manages over SCIM. The parsed resources of a request enter, and members and groups of the
+ * workspace leave as resources.
+ *
+ * This file has users (RFC 7643, section 4.1): members whose account a directory manages.
+ */
 import { allProviders } from '../../../auth/access.ts'
 import { isId } from '../../../auth/id.ts'
 import { type Change, type Database, isUniqueViolation } from '../../../db/client.ts'

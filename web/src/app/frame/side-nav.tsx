@@ -1,4 +1,9 @@
-/** The navigation at the side of every page: the storages with their folders, and the pages that are about all of them. */
+/**
+ * The frame of every page: its navigation, the menu of the account, and confirmations. The open page enters, and the frame leaves
+ * around it.
+ *
+ * This file has the navigation at the side: the storages with their folders, and the pages that are about all of them.
+ */
 import type { ReactNode } from 'react'
 import { NavLink } from 'react-router'
 import { usePermissions } from '../../api/session.ts'

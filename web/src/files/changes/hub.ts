@@ -1,4 +1,8 @@
-/** One subscription to the folders of all pages of this browser, because HTTP/1.1 has six connections to a server. */
+/**
+ * Changes that others make. Pages say which folder they show, and the changes of that folder leave to them.
+ *
+ * This file has one subscription to the folders of all pages of this browser, because HTTP/1.1 has six connections to a server.
+ */
 import type { StorageLocation } from '../../api/locations.ts'
 import { StowageError, sessionClient } from '../../api/server.ts'
 import { type Follow, followInterval, type Notice } from './messages.ts'

@@ -1,3 +1,6 @@
+/**
+ * New folders and files from the large button of phones. The open folder enters (`offer.ts`), and uploads and new folders leave.
+ */
 import { type ChangeEvent, Suspense, useRef, useState } from 'react'
 import { useNavigate } from 'react-router'
 import { usePermissions } from '../../api/session.ts'

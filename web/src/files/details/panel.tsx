@@ -1,3 +1,7 @@
+/**
+ * Details of an entry, beside the list or in a dialog. The selected entries enter, and their facts leave with the forms that
+ * change them.
+ */
 import { type ComponentProps, useState } from 'react'
 import { childPath } from '../../api/locations.ts'
 import { texts } from '../../texts/files.tsx'

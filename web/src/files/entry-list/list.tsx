@@ -1,3 +1,7 @@
+/**
+ * Lists of entries of different folders, such as those with a star. The entries enter, and the list leaves with the actions for
+ * each.
+ */
 import { type KeyboardEvent, memo, type ReactNode, Suspense, useCallback, useState } from 'react'
 import { Link, useNavigate } from 'react-router'
 import { isWithin, nameOfPath, parentPath, type StorageLocation, storageAt } from '../../api/locations.ts'

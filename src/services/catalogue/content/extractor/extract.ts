@@ -1,4 +1,8 @@
-/** Extracts the text of an original: a reader finds it, and the rest prepares it for the database. */
+/**
+ * These files run in processes apart from the server. The bytes of a file enter, and its text leaves.
+ *
+ * This file extracts the text of an original: a reader finds it, and the rest prepares it for the database.
+ */
 import type { Original } from '../../../decoding/original.ts'
 import { vectorOf, wordsOf } from '../words.ts'
 import { type Extracted, type ExtractTask, maxContent, maxText, type TextKind } from './protocol.ts'

@@ -1,4 +1,7 @@
-/** What a camera has stored in a photo (Exif 3.0, CIPA DC-008). */
+/**
+ * Facts about photos. The first bytes of a photo enter, and the facts that a camera has stored there (Exif 3.0, CIPA DC-008)
+ * leave.
+ */
 
 export interface PhotoFacts {
   /** The time of the camera, which knows no time zone. */

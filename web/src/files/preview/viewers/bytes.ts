@@ -1,3 +1,7 @@
+/**
+ * The viewers of files, one for each kind of content. A `Content` enters from the frame, and the elements that show it leave.
+ * `../viewers.tsx` loads a viewer with the first file that needs it.
+ */
 import type { Content } from '../viewer.ts'
 
 /** The content is longer than a viewer reads. */

@@ -1,3 +1,7 @@
+/**
+ * The viewer of archives. The file enters, and its entries leave as a list by folder. Only the directory at the end of a ZIP file
+ * is read. A tape archive has none, so it is read from its start.
+ */
 import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import { StowageError } from '../../../../api/client.ts'
@@ -10,11 +14,18 @@ import { Icon } from '../../../../ui/icons.tsx'
 import { Loading } from '../../../../ui/loading.tsx'
 import { EntryIcon } from '../../../entry-icon.tsx'
 import { FileCard } from '../../file-card.tsx'
-import { contentKey, type ViewerProps } from '../../viewer.ts'
+import { contentKey, type ViewedFile, type ViewerProps } from '../../viewer.ts'
 import type { ArchivedEntry } from './entry.ts'
-import { type ArchiveListing, listArchive } from './list.ts'
 import './archive.css'
 
+interface ArchiveListing {
+  entries: readonly ArchivedEntry[]
+  /** Whether the whole archive was listed. */
+  isAll: boolean
+}
+
+/** The maximum number of entries that are listed. */
+const maxListed = 20_000
 /** Each row is an element. */
 const maxRows = 1000
 
@@ -118,4 +129,16 @@ function rowsOf(entries: readonly ArchivedEntry[], folder: readonly string[]): R
   }
   const byName = (rows: Row[]) => rows.sort((a, b) => compareNames(a.name, b.name))
   return [...byName([...folders.values()]), ...byName(found)]
+}
+
+/** @throws StowageError; any other error if the file is damaged, or no archive of this kind */
+async function listArchive(file: ViewedFile, signal: AbortSignal): Promise<ArchiveListing> {
+  const isTape = /\.(?:tar|tgz|tar\.gz)$/i.test(file.name)
+  const { entriesOf } = isTape ? await import('./tape.ts') : await import('./zip.ts')
+  const entries: ArchivedEntry[] = []
+  for await (const entry of entriesOf(file, signal)) {
+    if (entry === 'cut' || entries.length === maxListed) return { entries, isAll: false }
+    if (entry.path.length > 0) entries.push(entry)
+  }
+  return { entries, isAll: true }
 }
