@@ -55,7 +55,7 @@ async function killed(t: Test, copies: boolean): Promise<void> {
   await until(async () => (await quota()).isExact)
 
   const histories = new Map<string, History>()
-  const all = rounds(extent({ gate: 2, nightly: 20 }))
+  const all = rounds(extent({ gate: 1, nightly: 20 }))
   for (let round = 0; round < all; round++) {
     const steps = 20 + below(random, 80)
     t.comment(`killed at step ${steps}`)

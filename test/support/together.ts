@@ -36,6 +36,8 @@ export const alone: Readonly<Record<string, readonly string[]>> = {
   catalogue: [],
   cli: [],
   client: ['events', 'package'],
+  db: [],
+  'db/embedded': [],
   faults: ['attacks', 'floods', 'jobs'],
   graphql: ['abuse', 'response-size'],
   hostile: ['local'],
@@ -55,8 +57,9 @@ export const alone: Readonly<Record<string, readonly string[]>> = {
   webdav: ['memory'],
 }
 
-/** Returns the paths of those files of a folder that run together, in their order. */
+/** Returns the paths of those files of a folder that run together, in their order; for the name of a file, its path. */
 export async function filesTogether(folder: string): Promise<string[]> {
+  if (folder.endsWith('.test.ts')) return [join(root, folder)]
   const own = new Set(alone[folder]?.map(name => `${name}.test.ts`))
   const names = await readdir(join(root, folder))
   return names
@@ -87,7 +90,7 @@ registerHooks({
 })
 
 /**
- * Runs every `of`-th file of the folders, beginning with the one of number `part`, from 0. Odd parts run theirs from the end, so
+ * Runs every `of`-th file of the folders, and of files that run alone otherwise, beginning with the one of number `part`, from 0. Odd parts run theirs from the end, so
  * that parts that run at once are not all busy with the same folder.
  */
 export async function together(folders: readonly string[], part = 0, of = 1): Promise<void> {
