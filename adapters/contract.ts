@@ -132,7 +132,7 @@ export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Pr
   }
 }
 
-/** What a call does with a file that has its path. */
+/** The treatment of a file that already has the path of a call. */
 export interface Replacing {
   /** False to reject with ALREADY_EXISTS. */
   overwrite: boolean

@@ -1,4 +1,4 @@
-/** What the kit needs from a test, and how it watches the calls of a case. */
+/** The harness that a test gives to the kit, and the watch on the calls of a case. */
 import type { StorageProvider } from '../contract.ts'
 import { withNameRules } from '../name-rules.ts'
 

@@ -34,9 +34,9 @@ export function pattern(size: number, seed = 0): Buffer {
 
 /** Returns a body in chunks of `chunkSize` bytes. */
 export function bodyOf(bytes: Buffer | string, chunkSize = 64 * 1024): Readable {
-  const whole = Buffer.from(bytes)
+  const content = Buffer.from(bytes)
   function* pieces() {
-    for (let start = 0; start < whole.length; start += chunkSize) yield whole.subarray(start, start + chunkSize)
+    for (let start = 0; start < content.length; start += chunkSize) yield content.subarray(start, start + chunkSize)
   }
   return Readable.from(pieces(), { objectMode: false })
 }

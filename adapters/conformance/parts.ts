@@ -19,11 +19,11 @@ export const partCases: Case[] = [
       // Numbers can have gaps, and 10,000 is the highest.
       const parts = await Promise.all([upload.put(10_000, last), upload.put(3, second), upload.put(1, first)])
       assert.deepEqual(await namesIn(provider, ''), [], 'an unfinished upload is visible')
-      const whole = Buffer.concat([first, second, last])
-      const entry = await upload.complete(parts.toReversed(), whole.length)
-      assert.equal(entry.size, whole.length)
+      const content = Buffer.concat([first, second, last])
+      const entry = await upload.complete(parts.toReversed(), content.length)
+      assert.equal(entry.size, content.length)
       assert.deepEqual(entry, await provider.stat(at('made/up/file'), call()))
-      await has(provider, 'made/up/file', whole)
+      await has(provider, 'made/up/file', content)
     },
   },
   {

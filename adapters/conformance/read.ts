@@ -144,14 +144,14 @@ export const rangeCases: Case[] = [
     async run(provider) {
       const bytes = pattern(size)
       await put(provider, 'file', bytes)
-      const whole = await provider.stat(at('file'), call())
+      const stored = await provider.stat(at('file'), call())
       for (const offset of offsets) {
         for (const length of lengths) {
           const range = length === undefined ? { offset } : { offset, length }
           const { body, entry } = await provider.read(at('file'), { ...call(), range })
           const expected = bytes.subarray(offset, length === undefined ? size : offset + length)
           assertSameBytes(await buffer(body), expected, `offset ${offset}, length ${length}`)
-          assert.deepEqual(entry, whole, 'the entry must describe the whole file')
+          assert.deepEqual(entry, stored, 'the entry must describe the whole file')
         }
       }
     },

@@ -1,5 +1,5 @@
 /**
- * What connected applications hold. An access token names its connection, and this server has signed it. A refresh token is random,
+ * The credentials of connected applications. An access token names its connection, and this server has signed it. A refresh token is random,
  * and signed so that one that was used before is known without a list of them. A code is random.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'

@@ -16,7 +16,7 @@ export function relyingPartyOf(baseUrl: string): RelyingParty {
   return { id: hostname, origin }
 }
 
-/** What browsers pass to `navigator.credentials`, in JSON. */
+/** The options that browsers pass to `navigator.credentials`, in JSON. */
 export type PasskeyOptions = object
 
 interface KnownPasskey {

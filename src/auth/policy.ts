@@ -109,7 +109,7 @@ function listPaths(paths: BasePaths): string {
 /** Returns the path at which the access of the viewer begins, at or above the path of the grant. */
 export function topOf({ viewer, providerId, path }: Grant): StoragePath {
   const tops = [...(viewer.shared?.paths ?? []), ...(basePathsIn(viewer.access, providerId) ?? [])]
-  // Of two top folders that contain the path, one contains the other.
+  // If two top folders contain the path, one contains the other.
   return tops.reduce((lowest, top) => (isWithin(path, top) && isWithin(top, lowest) ? top : lowest), root)
 }
 

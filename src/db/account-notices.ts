@@ -42,9 +42,9 @@ export function isAnyNoticeDue(db: Database): Promise<boolean> {
 
 /** Claims the message that has been due for the longest time. */
 export async function claimNotice(db: Database, claimId: string): Promise<WaitingNotice | null> {
-  const due = dueRows('account_notices', { isDue, orderBy: sql`waiting.next_attempt_at` })
+  const dueKeys = dueRows('account_notices', { isDue, orderBy: sql`waiting.next_attempt_at` })
   const set = sql`claim_id = ${claimId}, next_attempt_at = ${secondsFromNow(claimSeconds)}`
-  const [claimed] = await claimRows(db, 'account_notices', { due, set })
+  const [claimed] = await claimRows(db, 'account_notices', { dueKeys, set })
   if (!claimed) return null
   const user = await db.selectFrom('users').select('email').where('id', '=', claimed.user_id).executeTakeFirst()
   // Messages are deleted with their user.

@@ -42,18 +42,18 @@ export function dueRows(
 
 /**
  * Claims rows. Concurrent calls get different ones.
- * @param claim.due selects the columns of the key, as `dueRows` does
+ * @param claim.dueKeys selects the columns of the key, as `dueRows` does
  * @param claim.set what the claim changes
  */
 export async function claimRows<Name extends Table>(
   db: Database,
   table: Name,
-  claim: { due: RawBuilder<unknown>; set: RawBuilder<unknown>; key?: readonly string[] },
+  claim: { dueKeys: RawBuilder<unknown>; set: RawBuilder<unknown>; key?: readonly string[] },
 ): Promise<Selectable<Schema[Name]>[]> {
   const claimed = sql.table(table)
   const isSame = (claim.key ?? ['id']).map(column => sql`${claimed}.${sql.ref(column)} = due.${sql.ref(column)}`)
   const { rows } = await sql<Selectable<Schema[Name]>>`
-    with due as materialized (${claim.due})
+    with due as materialized (${claim.dueKeys})
     update ${claimed} set ${claim.set} from due where ${sql.join(isSame, sql` and `)} returning ${claimed}.*`.execute(
     db,
   )

@@ -8,7 +8,7 @@ export interface FileAt {
   path: StoragePath
 }
 
-/** What tells one version of a file from another. */
+/** The facts that tell one version of a file from another. */
 export interface ContentVersion {
   size: number
   modifiedAt: Date | null

@@ -122,12 +122,12 @@ export function isAnySyncDue(db: Database, source: string): Promise<boolean> {
 
 /** Returns false if it is not due, or another server reads the directory. */
 export async function claimSync(db: Database, source: string, claimId: string): Promise<boolean> {
-  const due = dueRows('directory_syncs', {
+  const dueKeys = dueRows('directory_syncs', {
     isDue: sql<SqlBool>`waiting.id = ${source} and ${isDue}`,
     orderBy: sql`waiting.due_at`,
   })
   const set = sql`claim_id = ${claimId}, claimed_until = ${secondsFromNow(syncClaimSeconds)}`
-  return (await claimRows(db, 'directory_syncs', { due, set })).length > 0
+  return (await claimRows(db, 'directory_syncs', { dueKeys, set })).length > 0
 }
 
 /** Returns false if another server has the claim. */

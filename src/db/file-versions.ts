@@ -349,11 +349,11 @@ export function isAnyVersionDue(db: Database): Promise<boolean> {
  * hold. One that was removed while somebody locked it is KEPT again.
  */
 export async function claimVersion(db: Database): Promise<EarlierVersion | null> {
-  const due = dueRows('file_versions', { isDue, orderBy: sql`waiting.due_at` })
+  const dueKeys = dueRows('file_versions', { isDue, orderBy: sql`waiting.due_at` })
   const set = sql`due_at = ${leaseEnd},
     state = case when file_versions.state = 'KEPT' and not ${isHeld} then 'REMOVING'
       when file_versions.state = 'REMOVING' and ${isLocked} then 'KEPT' else file_versions.state end`
-  const [row] = await claimRows(db, 'file_versions', { due, set })
+  const [row] = await claimRows(db, 'file_versions', { dueKeys, set })
   return row ? toVersion(row) : null
 }
 

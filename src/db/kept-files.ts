@@ -1,4 +1,4 @@
-/** What kept copies agreed on with their originals: see `services/jobs/copies`. Paths below the kept folder are without a leading "/". */
+/** The contents on which kept copies and their originals agreed: see `services/jobs/copies`. Paths below the kept folder are without a leading "/". */
 import { createHash } from 'node:crypto'
 import { type RawBuilder, sql } from 'kysely'
 import type { StoragePath } from '../auth/path.ts'
@@ -135,7 +135,7 @@ export async function hasKept(db: Database, keptFolders: readonly number[], coun
 
 export type AgreedFile = Omit<KeptFile, 'isDeleted'>
 
-/** Stores that files and their copies have the same content now. Of several for one file, the last one counts. */
+/** Stores that files and their copies have the same content now. If there are several for one file, the last one counts. */
 export async function storeKept(db: Database, files: readonly AgreedFile[]): Promise<void> {
   const byKey = new Map(files.map(file => [`${file.keptFolder} ${file.folder}/${file.name}`, file]))
   const values = <T>(of: (file: AgreedFile) => T) => [...byKey.values()].map(of)

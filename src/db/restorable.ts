@@ -1,4 +1,4 @@
-/** What was at the paths of a folder at a time, as far as earlier versions and the trash show it. */
+/** Finds the entries of a folder at an earlier time, as far as versions and the trash show them. */
 import { type SqlBool, sql } from 'kysely'
 import { ancestorsOf, type StoragePath } from '../auth/path.ts'
 import type { Database } from './client.ts'

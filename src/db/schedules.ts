@@ -152,9 +152,9 @@ export interface DueSchedule extends ScheduleRecord {
 
 /** Claims the schedule whose run has been due for the longest time. */
 export async function claimSchedule(db: Database, claimId: string): Promise<DueSchedule | null> {
-  const due = dueRows('schedules', { isDue, orderBy: sql`waiting.next_run_at` })
+  const dueKeys = dueRows('schedules', { isDue, orderBy: sql`waiting.next_run_at` })
   const set = sql`claim_id = ${claimId}, claimed_until = ${secondsFromNow(claimSeconds)}`
-  const [row] = await claimRows(db, 'schedules', { due, set })
+  const [row] = await claimRows(db, 'schedules', { dueKeys, set })
   if (!row) return null
   const now = new Date(Number(row.claimed_until) - claimSeconds * 1000)
   return { ...toSchedule(row), claimId, now }

@@ -231,7 +231,7 @@ interface WorkspaceTable {
   registration: Generated<Registration>
   /** Members with one of these roles need a second factor. */
   second_factor_roles: Generated<Role[]>
-  /** What a person has to approve if an agent does it. */
+  /** The actions of agents that a person has to approve. */
   approvals: Generated<ApprovalKind[]>
   /** Whose uploads are scanned for malware, if the server has a scanner. */
   scanned_uploads: Generated<UploadSource[]>
@@ -377,7 +377,7 @@ interface LoginChallengeTable {
 }
 
 export const issuerPrompts = ['DEFAULT', 'LOGIN', 'SELECT_ACCOUNT', 'CONSENT'] as const
-/** What an issuer asks of people who are signed in there: OpenID Connect Core, section 3.1.2.1. */
+/** The prompt of an issuer for people who are signed in there: OpenID Connect Core, section 3.1.2.1. */
 export type IssuerPrompt = (typeof issuerPrompts)[number]
 
 interface IssuerTable {
@@ -535,7 +535,7 @@ export type ApprovalKind = (typeof approvalKinds)[number]
 /** DONE: the call that it permitted has begun. */
 export type ApprovalState = 'PENDING' | 'APPROVED' | 'REFUSED' | 'DONE'
 
-/** What a person sees of a call. */
+/** The facts about a call that a person sees. */
 export interface ApprovalDetails {
   entryKind: 'FILE' | 'FOLDER'
   /** Bytes of the entry that is there. */
@@ -573,7 +573,7 @@ interface ApprovalTable {
   decided_by: string | null
 }
 
-/** What the application of a connection holds. */
+/** The credentials of the application of a connection. */
 interface ConnectionTable {
   /** The API key with the rights of the connection. */
   key_id: string
@@ -669,7 +669,7 @@ export interface EncryptionSettings {
   names: NameEncryption
   encoding: NameEncoding
   encryptFolderNames: boolean
-  /** What the name of a file ends with if names are not encrypted. May be empty. */
+  /** The end of the name of a file if names are not encrypted. May be empty. */
   suffix: string
 }
 
@@ -889,7 +889,7 @@ interface JobTable extends CreatorColumns {
   restore_at: ColumnType<Date | null, Date | null, never>
   /** Null unless the kind is KEEP_COPIES. */
   keeping: ColumnType<CopyKeeping | null, string | null, never>
-  /** What a KEEP_COPIES has done at each of its sources, in their order; null before its first step. Only the database changes it. */
+  /** The results of a KEEP_COPIES at each of its sources, in their order; null before its first step. Only the database changes it. */
   checks: ColumnType<LocationCheck[] | null, never, null>
   /** A DELETE or a SYNC deletes for good, without the trash. True for jobs of versions without a trash. */
   permanent: Generated<boolean>
@@ -946,7 +946,7 @@ export interface RestoreStep {
   modifiedAt: number | null
   /** Until when it was at the path; null for DELETE. */
   until: number | null
-  /** What it replaces; null for nothing. Missing if another step changes that first, and for DELETE. */
+  /** The content that it replaces; null for nothing. Missing if another step changes that first, and for DELETE. */
   seen?: SeenEntry | null
 }
 
@@ -981,7 +981,7 @@ export interface LocationCheck {
 export const findingKinds = ['DAMAGED', 'MISSING', 'CHANGED', 'UNCLEAR', 'FAILED'] as const
 export type FindingKind = (typeof findingKinds)[number]
 
-/** What a KEEP_COPIES has found. Times are in milliseconds since 1970. */
+/** A finding of a KEEP_COPIES. Times are in milliseconds since 1970. */
 export interface CopyFinding {
   kind: FindingKind
   /** The number of the source in which it is, and the number of the one with the content that it gets back; null if it gets none. */
@@ -1494,7 +1494,7 @@ interface KeptFileTable {
 interface CatalogueServerTable {
   id: string
   renewed_at: Date
-  /** What the server changes at present and has written no event of: see `RunningChange`. */
+  /** Changes that run at present, without an event yet: see `RunningChange`. */
   running: ColumnType<unknown, string | undefined, string>
 }
 

@@ -225,10 +225,10 @@ export function isAnyItemDue(db: Database): Promise<boolean> {
 
 /** Claims an item that has expired or whose change was interrupted, as it is from now on: an expired one is REMOVING. */
 export async function claimItem(db: Database): Promise<TrashItem | null> {
-  const due = dueRows('trash_items', { isDue, orderBy: sql`waiting.due_at` })
+  const dueKeys = dueRows('trash_items', { isDue, orderBy: sql`waiting.due_at` })
   const set = sql`due_at = ${leaseEnd},
     state = case when trash_items.state = 'TRASHED' and trash_items.expires_at <= now() then 'REMOVING' else trash_items.state end`
-  const [row] = await claimRows(db, 'trash_items', { due, set })
+  const [row] = await claimRows(db, 'trash_items', { dueKeys, set })
   return row ? toItem(row) : null
 }
 

@@ -38,7 +38,7 @@ export async function listVersionKeys(
   if (prefix.includes('\0')) return []
   const [after = ''] = query.after.split('\0')
   const top = `/${prefix}`
-  // What is in a folder has been read for its common prefix. "0" is the character after "/".
+  // The content of a folder has been read for its common prefix. "0" is the character after "/".
   const isGroup = groups && after !== prefix && after.startsWith(prefix) && after.endsWith('/')
   const start = `/${isGroup ? `${after.slice(0, -1)}0` : after}`
   const isWithin = sql.join(

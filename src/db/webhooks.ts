@@ -300,7 +300,7 @@ export async function claimDeliveries(
   const ids = of.allowances.map(({ webhookId }) => webhookId)
   const limits = of.allowances.map(({ limit }) => limit)
   // The inner order is that of the index of the pending deliveries, so other webhooks with many of them cost nothing.
-  const due = sql`
+  const dueKeys = sql`
     select pending.webhook_id, pending.id from webhooks
     left join unnest(${ids}::uuid[], ${limits}::int[]) with ordinality as known (id, most, rank)
       on known.id = webhooks.id
@@ -312,7 +312,7 @@ export async function claimDeliveries(
     where webhooks.is_enabled and coalesce(known.most, ${of.others}::int) > 0
     order by known.rank nulls first, pending.id limit ${of.limit}`
   const set = sql`claim_id = ${claim}, next_attempt_at = ${secondsFromNow(claimSeconds)}`
-  const rows = await claimRows(db, 'webhook_deliveries', { due, set, key: ['webhook_id', 'id'] })
+  const rows = await claimRows(db, 'webhook_deliveries', { dueKeys, set, key: ['webhook_id', 'id'] })
   return rows.map(toDelivery)
 }
 

@@ -24,7 +24,7 @@ export interface Workspace {
   registration: Registration
   /** Members with one of these roles need a second factor. */
   secondFactorRoles: readonly Role[]
-  /** What a person has to approve if an agent does it through MCP. */
+  /** The actions of agents through MCP that a person has to approve. */
   approvals: readonly ApprovalKind[]
   /** Whose uploads are scanned for malware, if the server has a scanner. */
   scannedUploads: readonly UploadSource[]

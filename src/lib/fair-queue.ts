@@ -43,7 +43,7 @@ interface QueueOwner {
 
 /**
  * Runs a bounded number of pieces of work at once, and lets the owners of the rest take turns, so that one owner delays another by
- * at most one piece. What waits is bounded, too: each request has a slot, and each owner a number of them. When all slots are
+ * at most one piece. Waiting requests are bounded, too: each request has a slot, and each owner a number of them. When all slots are
  * taken, a new owner takes the latest slot of the owner with the most. `Limiter` has no owners, and with `Slots` nothing waits.
  */
 export class FairQueue {

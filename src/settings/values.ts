@@ -110,7 +110,7 @@ export function issuerUrl(text: string): string {
 const issuerPrompts = ['DEFAULT', 'LOGIN', 'SELECT_ACCOUNT', 'CONSENT'] as const
 export type IssuerQuestion = (typeof issuerPrompts)[number]
 
-/** What an issuer asks: OpenID Connect Core, section 3.1.2.1. */
+/** The prompt of an issuer: OpenID Connect Core, section 3.1.2.1. */
 export function issuerQuestion(text: string): IssuerQuestion {
   const found = issuerPrompts.find(prompt => prompt.toLowerCase() === text)
   if (!found) throw new Error(`be one of ${issuerPrompts.map(each => each.toLowerCase()).join(', ')}, not "${text}"`)
@@ -154,7 +154,7 @@ export function clamdServer(text: string): ClamdServer {
   return { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port) }
 }
 
-/** What happens to uploads that cannot be scanned. */
+/** The treatment of uploads that cannot be scanned. */
 export function unscanned(text: string): 'refuse' | 'accept' {
   if (text !== 'refuse' && text !== 'accept') throw new Error(`be refuse or accept, not "${text}"`)
   return text

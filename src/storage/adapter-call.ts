@@ -51,7 +51,7 @@ export async function callAdapterForChange<T>(signal: AbortSignal, work: () => P
   try {
     return await Promise.race([working, late.promise])
   } catch (error) {
-    // What the adapter itself reports in this time counts, unless it is the abort.
+    // An error that the adapter itself reports in this time counts, unless it is the abort.
     throw fromAdapter(isLate || error === signal.reason ? error : fromAdapter(error), signal)
   } finally {
     signal.removeEventListener('abort', onAbort)

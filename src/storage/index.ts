@@ -181,8 +181,8 @@ export function createStorage(options: StorageOptions): Storage {
   }
 
   /**
-   * Opens the provider of a grant. The database is asked for the current record, unless the version was read together with the
-   * credential, no longer ago than a check of the credential stays valid.
+   * Opens the provider of a grant. It reads the current record from the database, unless the check of the
+   * credential has read the version and is still valid.
    */
   async function contextOf(grant: Grant): Promise<ProviderContext> {
     const seen = recentlySeen(grant.viewer, grant.providerId)

@@ -9,7 +9,7 @@ import { detach } from './body-streams.ts'
 export interface BodyMeter {
   /** Reserves what a file of this many bytes needs; null if the size is known, and reserved. */
   reach: ((total: number) => Promise<void>) | null
-  /** Call this before the last bytes are passed on. What the file replaces may be gone meanwhile. */
+  /** Call this before the last bytes are passed on. The file that it replaces may be gone meanwhile. */
   confirm(total: number): Promise<void>
 }
 

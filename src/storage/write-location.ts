@@ -198,7 +198,7 @@ export class WriteLocation extends VersionedLocation {
   deleteTree(requestSignal: AbortSignal): Promise<void> | null {
     const { provider } = this.context
     if (!provider.deleteTree) return null
-    // What refuses the change before it begins leaves nothing to count.
+    // A refusal before the change begins leaves nothing to count.
     return this.runChange([this.grant], { isTree: true }, requestSignal, granted =>
       this.context.quotas.remove(this.grant, this.path, true, () =>
         this.#goes(true, () =>

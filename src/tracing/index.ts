@@ -63,7 +63,7 @@ export function startTraces(options: TraceOptions) {
       })
     },
 
-    /** Runs a GraphQL operation in a span such as `query me, providers`. The operation is valid, so its fields are ours. */
+    /** Runs a GraphQL operation in a span such as `query me, providers`. The operation is valid, so its fields are in the schema. */
     observeOperation<T>({ operation, selectionSet }: OperationDefinitionNode, execute: () => T): T {
       const fields = selectionSet.selections.map(selection =>
         selection.kind === 'Field' ? selection.name.value : '...',
@@ -92,7 +92,7 @@ export interface TraceOptions {
 const maxQueueSize = 2048
 /** Milliseconds between two exports, unless a batch is full. */
 const exportInterval = 1000
-/** Milliseconds for one export with its retries. What then has not arrived is lost. */
+/** Milliseconds for one export with its retries. Spans that have not arrived then are lost. */
 const exportTimeout = 5000
 /** Milliseconds that a stop waits for the last exports. */
 const closeTimeout = 2000

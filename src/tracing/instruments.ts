@@ -1,4 +1,4 @@
-/** What is traced: requests, jobs, queries and requests to back ends, each in a span. */
+/** Traces requests, jobs, queries and requests to back ends, each in a span. */
 import { channel } from 'node:diagnostics_channel'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import {

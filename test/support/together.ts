@@ -1,5 +1,5 @@
 /**
- * Runs several test files in one process, because each process takes a second of processor time to load the server. Each file
+ * Runs several test files in one process, because each process takes two seconds of processor time to load the server. Each file
  * is a subtest with its own timeout and teardown.
  *
  * tap runs files in the order of their paths. Those in `test/_together/` come first, because they take longest and mostly wait: the

@@ -128,7 +128,7 @@ async function listVersions(
   let marker: string | undefined
   do {
     const { items, next } = await pageOf(container, key, { limit: pageSize, marker }, signal)
-    // Of all names with the prefix, the name itself comes first.
+    // The name itself is the first of all names with the prefix.
     const own = items.filter(item => item.key === key && !item.facts.isFolder)
     current = own.find(({ isCurrent }) => isCurrent) ?? current
     const earlier = own.flatMap(item => {

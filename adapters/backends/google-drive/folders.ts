@@ -80,7 +80,7 @@ export class Folders {
     return folder
   }
 
-  /** Finds or creates a folder. Of two that were created at the same time, the older one stays. */
+  /** Finds or creates a folder. If two were created at the same time, the older one stays. */
   async #enter(parent: string, name: string, signal: AbortSignal): Promise<{ folder: DriveFile; isNew: boolean }> {
     return await this.#locks.run(`${parent}/${name}`, signal, async () => {
       const found = await this.#ids.lookUp(parent, name, signal)

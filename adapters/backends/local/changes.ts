@@ -155,7 +155,7 @@ class TreeWatch {
     return { changed, cursor: isSame ? cursor : this.#next(), hasMore: cursor !== null && this.#pending.size > 0 }
   }
 
-  /** Watches no further folders, for a bounded time, or goes on. */
+  /** Stops the watching of more folders until the next call with `false`, for a bounded time at most. */
   hold(isHeld: boolean): void {
     if (isHeld && performance.now() < this.#holdUntil) {
       this.#held ??= Promise.withResolvers()

@@ -49,11 +49,11 @@ export function partWrites(root: Root): PartWrites {
         if (listed.reduce((sum, part) => sum + part.size, 0) !== size) throw partMissing()
         return await withUploadFolder(root, state, signal, async (staging, parent) => {
           const destination = { root, ...splitPath(state.path), overwrite, keep: keeperOf(root, options), signal }
-          const entry = await withWhole(staging, state, listed, signal, async whole => {
-            const published = await endPublished(whole, destination.name)
+          const entry = await withAssembled(staging, state, listed, signal, async assembled => {
+            const published = await endPublished(assembled, destination.name)
             if (published) return published
-            await endFile(whole.handle, size, state)
-            return await publishAt(whole, destination, undefined)
+            await endFile(assembled.handle, size, state)
+            return await publishAt(assembled, destination, undefined)
           })
           // The file is stored, and a later call can free the rest.
           await removeUpload(staging, parent, state).catch(() => {})
@@ -202,12 +202,12 @@ const wholeFile = 'whole'
 const claimPattern = /^\d{1,5}$/
 
 /** Joins the parts to one file for `use`. If that fails, the upload can continue. @throws NOT_FOUND, PRECONDITION_FAILED */
-async function withWhole<T>(
+async function withAssembled<T>(
   staging: FileHandle,
   state: UploadState,
   parts: readonly Part[],
   signal: AbortSignal,
-  use: (whole: Staged) => Promise<T>,
+  use: (assembled: Staged) => Promise<T>,
 ): Promise<T> {
   const [slots, kept] = [state.name, partsFolder(state)]
   const folder = await openChild(staging, kept).catch(failMissing)
@@ -248,7 +248,7 @@ async function withCopied<T>(
   slots: FileHandle,
   parts: readonly Part[],
   signal: AbortSignal,
-  use: (whole: Staged) => Promise<T>,
+  use: (assembled: Staged) => Promise<T>,
 ): Promise<T> {
   const name = randomUUID()
   const handle = await open(inside(folder, name), 'wx+', 0o666)

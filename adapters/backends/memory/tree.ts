@@ -129,15 +129,15 @@ function usableMemory(): number {
 /** Counts bytes in use up to a limit. A budget can be part of a larger one. */
 export class Budget {
   readonly limit: number
-  readonly #whole: Budget | undefined
+  readonly #total: Budget | undefined
   readonly #refusal: string
   #used = 0
 
   /** @param refusal the message of the error for a write that does not fit */
-  constructor(limit: number, refusal: string, whole?: Budget) {
+  constructor(limit: number, refusal: string, total?: Budget) {
     this.limit = limit
     this.#refusal = refusal
-    this.#whole = whole
+    this.#total = total
   }
 
   get used(): number {
@@ -146,18 +146,18 @@ export class Budget {
 
   /** The number of bytes that are free. */
   get left(): number {
-    return Math.min(this.limit - this.#used, this.#whole?.left ?? Number.POSITIVE_INFINITY)
+    return Math.min(this.limit - this.#used, this.#total?.left ?? Number.POSITIVE_INFINITY)
   }
 
   /** @throws QUOTA_EXCEEDED */
   take(bytes: number): void {
     if (this.#used + bytes > this.limit) throw new StorageError('QUOTA_EXCEEDED', this.#refusal)
-    this.#whole?.take(bytes)
+    this.#total?.take(bytes)
     this.#used += bytes
   }
 
   giveBack(bytes: number): void {
-    this.#whole?.giveBack(bytes)
+    this.#total?.giveBack(bytes)
     this.#used -= bytes
   }
 }

@@ -101,7 +101,7 @@ function isUnknown(error: unknown): boolean {
 }
 
 /**
- * Lists with one request. Of all keys with the prefix, the key itself comes first. The cursor is the time at which the next version was
+ * Lists with one request. The key itself is the first of all keys with the prefix. The cursor is the time at which the next version was
  * replaced, and the id after which the page begins.
  */
 async function listVersions(

@@ -11,11 +11,11 @@ export interface KeptCopies extends Pick<Schedule, 'id' | 'name' | 'cron' | 'tim
   recheckDays: number
   /** The latest check; null before the first one. */
   lastJob: Pick<Job, 'id' | 'state' | 'startedAt' | 'endedAt'> | null
-  /** What the latest check has done: in the folder, and then in its copies. */
+  /** The results of the latest check: in the folder, and then in its copies. */
   checked: readonly CheckedLocation[]
 }
 
-/** What `copies.create` takes. */
+/** The options of `copies.create`. */
 export interface NewCopies {
   name: string
   /** The folder, and then 1 to 4 folders in other storages for its copies. */

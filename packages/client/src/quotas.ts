@@ -14,7 +14,7 @@ export interface Quota {
   files: number | null
   usedBytes: number
   usedFiles: number
-  /** What running changes have reserved until they end. */
+  /** The reservations of running changes. */
   reservedBytes: number
   reservedFiles: number
   /** Whether the server has counted everything that existed before the quota. */

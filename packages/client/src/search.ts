@@ -1,7 +1,7 @@
 import type { Connection, Graphql, RequestOptions } from './graphql.ts'
 import type { Location } from './list.ts'
 
-/** What a file holds. */
+/** The content of a file. */
 export type FoundFileType = 'image' | 'video' | 'audio' | 'document' | 'spreadsheet' | 'presentation' | 'archive'
 
 export interface SearchOptions extends RequestOptions {
@@ -10,7 +10,7 @@ export interface SearchOptions extends RequestOptions {
   /** The folders to search in. Default: everything that the credential can access. */
   within?: readonly Location[]
   kinds?: readonly ('file' | 'folder')[]
-  /** What the files hold, as the extensions of their names tell. */
+  /** The content of the files, as the extensions of their names tell it. */
   types?: readonly FoundFileType[]
   /** Bytes. */
   minSize?: number

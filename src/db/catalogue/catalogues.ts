@@ -171,7 +171,7 @@ export interface CatalogueLease {
 /** Another server works on the catalogue, or its provider is disconnected or has another mode. */
 export class CatalogueLeaseLost extends Error {}
 
-/** What to store of a catalogue. Absent properties stay as they are. */
+/** Columns of a catalogue to change. Absent properties stay as they are. */
 export type CatalogueProgress = Partial<{
   /** The number of entries that were added, negative for removed ones. */
   added: number

@@ -1,4 +1,4 @@
-/** What the catalogues do not know yet in the folders that a search looks in. */
+/** Finds what the catalogues do not know yet in the folders of a search. */
 import { sql } from 'kysely'
 import type { Database } from '../client.ts'
 import type { SearchRange } from './search.ts'

@@ -4,7 +4,7 @@ import type { StoragePath } from '../../auth/path.ts'
 import { copyInto, type Database, isUniqueViolation } from '../client.ts'
 import { queueContents } from './contents.ts'
 
-/** What the catalogue knows of an entry besides its name. */
+/** The facts in the catalogue about an entry, besides its name. */
 export interface EntryFacts {
   isFolder: boolean
   size: number | null

@@ -1,5 +1,5 @@
 /**
- * What back ends report about changes. One server asks each back end, as long as it renews its row in `catalogue_servers`: some back
+ * The reports of back ends about changes. One server asks each back end, as long as it renews its row in `catalogue_servers`: some back
  * ends tell the same process only. A server that has lost that right stores nothing.
  */
 import { type RawBuilder, sql } from 'kysely'

@@ -135,7 +135,7 @@ function toFile({ size, checksums, ...row }: FileRow): InsightFile {
 export type FileRank = 'LARGEST' | 'OLDEST' | 'NEWEST'
 
 /**
- * The condition and the order of each rank, in one range and in all of them. A file with a time in the future would stay the newest
+ * The condition and the order of each list of files, for one range of paths and for all ranges together. A file with a time in the future would stay the newest
  * one for years, so those of more than a day are left out. Clocks differ by less.
  */
 const ranks: Readonly<

@@ -1,4 +1,4 @@
-/** Finds entries in the catalogues. What the viewer cannot access is excluded by the predicate itself, as ranges of paths. */
+/** Finds entries in the catalogues. The predicate itself excludes everything that the viewer cannot access, as ranges of paths. */
 import { type RawBuilder, sql } from 'kysely'
 import type { StoragePath } from '../../auth/path.ts'
 import type { Database } from '../client.ts'
@@ -23,7 +23,7 @@ export interface CatalogueQuery {
   /** At least one. */
   ranges: readonly SearchRange[]
   terms: readonly [SearchTerm, ...SearchTerm[]]
-  whole: string
+  fullName: string
   wholeGram: number
   startGram: number
   isFolder: boolean | null
@@ -35,7 +35,7 @@ export interface CatalogueQuery {
   modifiedBefore: Date | null
   /** In lower case; null for any. */
   tag: string | null
-  /** What contents contain: a tsquery. Null to search only names. */
+  /** The words that contents contain, as a tsquery; null to search only names. */
   content: string | null
 }
 
@@ -131,7 +131,7 @@ interface Tier {
   part: number
   /** The number of entries that are expected to match. */
   expected: number
-  /** What they satisfy besides the query. */
+  /** Conditions besides the query. */
   condition: RawBuilder<boolean>
   /** The grams of the ranges; null if those would exclude little. */
   rangeGrams: readonly number[] | null
@@ -139,7 +139,7 @@ interface Tier {
 
 /** Returns all that match, those whose names begin with the text, and those whose names equal it. */
 function tiersOf(
-  { terms, ranges, whole, wholeGram, startGram }: CatalogueQuery,
+  { terms, ranges, fullName, wholeGram, startGram }: CatalogueQuery,
   { entries, parts }: Statistics,
 ): [all: Tier, start: Tier, whole: Tier] {
   const partOf = (gram: number) => parts.get(gram) ?? 0
@@ -158,7 +158,7 @@ function tiersOf(
     tier([first ?? [], ...others], sql<boolean>`true`),
     tier(start, sql<boolean>`starts_with(e.name, ${terms[0].startNeedle})`),
     // Few other names have the gram of a whole name, unless a frequent one is the same by chance.
-    tier(partOf(wholeGram) < rare ? [[wholeGram]] : [[wholeGram], ...start], sql<boolean>`e.name = ${whole}`),
+    tier(partOf(wholeGram) < rare ? [[wholeGram]] : [[wholeGram], ...start], sql<boolean>`e.name = ${fullName}`),
   ]
 }
 
@@ -175,7 +175,7 @@ function chosen(sorted: readonly (readonly number[])[], parts: ReadonlyMap<numbe
       const part = gram === undefined ? 1 : (parts.get(gram) ?? 0)
       if (gram === undefined || (part >= rare && left <= compared)) continue
       found.add(gram)
-      // What the statistics do not show may have become frequent since.
+      // Values that the statistics do not show may have become frequent since.
       if (index === 0 && part > 0) left *= part
     }
   }
@@ -238,7 +238,7 @@ async function rank(
     with candidates as (${candidates}),
     ranked as (
       select c.catalogue, c.path, c.is_folder, c.size, c.modified_at, c.etag, c.checksums, case
-        when c.name = ${query.whole} then 0
+        when c.name = ${query.fullName} then 0
         when starts_with(c.name, ${query.terms[0].startNeedle}) then 1
         when ${allOf(query.terms.map(({ startNeedle }) => contains(sql`c.name`, startNeedle)))} then 2
         else 3 end as rank

@@ -37,7 +37,7 @@ export async function retryEntries(db: Database, jobId: string): Promise<void> {
     where job_id = ${jobId} and (reason is not null or (state = 'KEPT' and finding is null))`.execute(db)
 }
 
-/** What a KEEP_COPIES has found. */
+/** A finding of a KEEP_COPIES. */
 export interface ReportedEntry extends JobEntry {
   /** Null for what is restored, or would be. */
   reason: Reason | null

@@ -43,7 +43,7 @@ export interface JobRecord extends Creator {
   restoreAt: Date | null
   /** Null unless the kind is KEEP_COPIES, whose first source is the original. */
   keeping: CopyKeeping | null
-  /** What a KEEP_COPIES has done at each source; null before its first step. */
+  /** The results of a KEEP_COPIES at each source; null before its first step. */
   checks: readonly LocationCheck[] | null
   /** A mutation waits for the job. It stops at the first failure, and then undoes what it has copied. */
   isAtomic: boolean

@@ -82,7 +82,7 @@ export async function takeJob(
   const set = sql`lease_id = ${lease}, lease_until = ${leaseEnd}, state = 'RUNNING',
     files = ${countedFiles}, bytes = ${countedBytes}, pending_files = 0, pending_bytes = 0,
     started_at = coalesce(started_at, now()), taken_at = now()`
-  const [row] = await claimRows(db, 'jobs', { due: dueRows('jobs', { isDue, orderBy }), set })
+  const [row] = await claimRows(db, 'jobs', { dueKeys: dueRows('jobs', { isDue, orderBy }), set })
   return row ? toJob(row) : null
 }
 

@@ -44,7 +44,7 @@ export interface QuotaChange extends QuotaTarget {
   isTree: boolean
 }
 
-/** What a change needs. A request for a change that exists makes its reservation larger. */
+/** The bytes and files that a change needs. A request for a change that exists makes its reservation larger. */
 export interface QuotaRequest extends QuotaChange {
   bytes: number
   /** Whether `bytes` are added to those of the change. Otherwise the change has at least these. */
@@ -263,7 +263,7 @@ export interface DoubtfulChange extends QuotaChange {
 
 export async function claimQuotaChange(db: Database): Promise<DoubtfulChange | null> {
   const [row] = await claimRows(db, 'quota_changes', {
-    due: dueRows('quota_changes', { isDue, orderBy: sql`waiting.due_at` }),
+    dueKeys: dueRows('quota_changes', { isDue, orderBy: sql`waiting.due_at` }),
     set: sql`holder = null, due_at = ${secondsFromNow(retrySeconds)}`,
   })
   return row ? toChange(row) : null

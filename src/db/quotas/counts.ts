@@ -10,7 +10,7 @@ const leaseSeconds = 120
 /** Rows that one statement deletes. */
 const batch = 5000
 const isDue = sql<SqlBool>`waiting.due_at <= now()`
-/** What makes the sums of a provider inexact. */
+/** The reason why the sums of a provider are inexact. */
 const wantedCount = {
   counted_at: null,
   wanted_at: sql<Date>`clock_timestamp()`,
@@ -24,7 +24,7 @@ export function isAnyCountDue(db: Database): Promise<boolean> {
 /** Returns the id of a provider. */
 export async function claimCount(db: Database, lease: string): Promise<string | null> {
   const [row] = await claimRows(db, 'quota_counts', {
-    due: dueRows('quota_counts', { isDue, orderBy: sql`waiting.due_at` }),
+    dueKeys: dueRows('quota_counts', { isDue, orderBy: sql`waiting.due_at` }),
     set: sql`lease_id = ${lease}, due_at = ${secondsFromNow(leaseSeconds)}`,
   })
   return row?.id ?? null

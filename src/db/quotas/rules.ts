@@ -11,7 +11,7 @@ import { batchedAround, restoredPath, storedPath } from '../entry-paths.ts'
 import { type RightsVersion, toVersion, versionColumns } from '../rights.ts'
 import type { Schema } from '../schema.ts'
 
-/** What a quota is of: a folder of a provider with everything below it, or a member. */
+/** The subject of a quota: a folder of a provider with everything below it, or a member. */
 export type QuotaSubject =
   | { providerId: string; path: StoragePath; userId: null }
   | { providerId: null; path: null; userId: string }
@@ -29,7 +29,7 @@ export type QuotaRule = QuotaSubject &
     workspaceId: string
     usedBytes: number
     usedFiles: number
-    /** What running changes may still store. */
+    /** The bytes and files that running changes may still store. */
     reservedBytes: number
     reservedFiles: number
     /** Whether everything that existed before the quota was counted. */

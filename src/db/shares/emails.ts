@@ -39,9 +39,9 @@ export function isAnyEmailDue(db: Database): Promise<boolean> {
 
 /** Claims the message that has been due for the longest time. */
 export async function claimEmail(db: Database, claimId: string): Promise<ShareEmail | null> {
-  const due = dueRows('share_emails', { isDue, orderBy: sql`waiting.next_attempt_at` })
+  const dueKeys = dueRows('share_emails', { isDue, orderBy: sql`waiting.next_attempt_at` })
   const set = sql`claim_id = ${claimId}, next_attempt_at = ${secondsFromNow(claimSeconds)}`
-  const [claimed] = await claimRows(db, 'share_emails', { due, set })
+  const [claimed] = await claimRows(db, 'share_emails', { dueKeys, set })
   if (!claimed) return null
   const row = await db
     .selectFrom('shares')

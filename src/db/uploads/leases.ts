@@ -235,7 +235,7 @@ export async function claimAbandonedUpload(
   const isDue = sql<SqlBool>`${isUnleased} and waiting.id <> all(${except})
     and ${providerId === undefined ? isAbandoned : sql`waiting.provider_id = ${providerId}`}`
   const [row] = await claimRows(db, 'uploads', {
-    due: dueRows('uploads', { isDue, orderBy: sql`waiting.expires_at` }),
+    dueKeys: dueRows('uploads', { isDue, orderBy: sql`waiting.expires_at` }),
     set: sql`lease_id = ${lease}, lease_until = ${leaseEnd}, lease_wanted = false`,
   })
   return row ? toUpload(row) : null

@@ -63,7 +63,7 @@ interface ToolDefinition<N extends readonly Need[], Input extends z.ZodType<Inpu
   scope?: Scope
   /** The action that the audit log records if the tool is refused. Default: READ. */
   audit?: AuditAction
-  /** What a workspace can require a person's approval for. */
+  /** The action for which a workspace can require the approval of a person. */
   approval?: ApprovalRule<z.infer<Input>>
   /** Whether the result contains names or content from a storage. */
   showsData?: true

@@ -8,7 +8,7 @@ interface ReportFormat {
   write(report: CopyReportContent): AsyncGenerator<string, void, undefined>
 }
 
-/** What all formats say of a finding. */
+/** The facts about a finding that all formats have. */
 function rowOf(
   { kind, isRestored, providerId, path, from, foundAt, reason, message }: ReportFinding,
   names: CopyReportContent['names'],

@@ -11,7 +11,7 @@ import { maxSearchPage, maxSearchText, type SearchInput } from '../../services/c
 import { maxTagName } from '../../services/entry-metadata/tags.ts'
 import type { Services } from '../../services/index.ts'
 
-const kinds = ['FILE', 'FOLDER'] as const
+const entryKinds = ['FILE', 'FOLDER'] as const
 const defaultPage = 50
 const sizes = { from: 0, to: Number.MAX_SAFE_INTEGER }
 const wholeNumber = /^\d+$/
@@ -28,7 +28,7 @@ const parameters = {
   },
   providerId: { ...locationParameters.providerId, description: 'The ID of the only storage provider to search in.' },
   path: { ...locationParameters.path, description: 'The folder of that provider to search in. Default: all of it.' },
-  kind: { description: 'The only kind of entries to find.', schema: { type: 'string', enum: kinds } },
+  kind: { description: 'The only kind of entries to find.', schema: { type: 'string', enum: entryKinds } },
   type: { description: 'What the files hold, which excludes folders.', schema: { type: 'string', enum: fileTypes } },
   minSize: { description: 'The minimum size in bytes, which excludes folders.', schema: bytes },
   maxSize: { description: 'The maximum size in bytes, which excludes folders.', schema: bytes },
@@ -71,7 +71,7 @@ const search: Operation = {
                   providerId: text,
                   path: text,
                   name: text,
-                  kind: { type: 'string', enum: kinds },
+                  kind: { type: 'string', enum: entryKinds },
                   size: { ...bytes, type: ['integer', 'null'] },
                   modifiedAt: timeOrNull,
                   etag: { type: ['string', 'null'] },
@@ -164,10 +164,10 @@ function parseSearch(request: FastifyRequest): SearchInput & { first: number; af
   }
 }
 
-function parseKind(value: string): (typeof kinds)[number] {
-  const kind = kinds.find(each => each === value)
+function parseKind(value: string): (typeof entryKinds)[number] {
+  const kind = entryKinds.find(each => each === value)
   if (kind) return kind
-  throw new AppError('INVALID_INPUT', `"kind" must be ${kinds.join(' or ')}.`)
+  throw new AppError('INVALID_INPUT', `"kind" must be ${entryKinds.join(' or ')}.`)
 }
 
 /** @throws INVALID_INPUT */

@@ -1,4 +1,4 @@
-/** What this server can do (RFC 7643, sections 5 to 7). Directories read it when somebody connects them. */
+/** The capabilities of this server (RFC 7643, sections 5 to 7). Directories read them when somebody connects them. */
 import { maxScimPage } from '../../services/people/scim/users.ts'
 import { groupSchema } from './group.ts'
 import { userSchema } from './user.ts'

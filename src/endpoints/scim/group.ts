@@ -74,7 +74,7 @@ export function patchGroup(operations: readonly PatchOperation[]): ScimGroupChan
   return { name, externalId, members }
 }
 
-/** Returns what an operation changes. What it cannot select is refused, since all members are never what it means. @throws INVALID_INPUT */
+/** Returns what an operation changes. A filter that cannot be applied is refused, because it never means all members. @throws INVALID_INPUT */
 function changeOf({ selector, part }: ScimPath, kind: PatchOperation['kind'], value: unknown): MembersChange {
   if (part !== null) throw invalidPath('An operation changes members as a whole.')
   if (selector !== null) {

@@ -84,7 +84,7 @@ export class SftpChanges {
     if (replaced && !replaces) throw isWriting('ALREADY_EXISTS')
     if (written && path !== to) {
       await written.turns.exclude(async () => {
-        // What has not been stored cannot be renamed.
+        // A file that has not been stored cannot be renamed.
         await this.#store(written)
         const { etag } = await move()
         written.rename(target, etag)

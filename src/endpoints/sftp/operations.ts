@@ -200,7 +200,7 @@ export class Operations {
       return okResponse(id)
     }
     const { written, mayWrite } = handle
-    // What follows at the path finds the file closed.
+    // The next operation at the path finds the file closed.
     await this.#order.run([written.target.sftpPath], 'entry', async () => {
       try {
         if (mayWrite) await written.turns.exclude(() => this.#store(written))

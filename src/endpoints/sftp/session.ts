@@ -163,7 +163,7 @@ class SftpSession {
       response = await this.#operations.run(id, operation)
     } catch (thrown) {
       const error = toAppError(thrown)
-      // What the end of the session interrupts is no fault.
+      // An operation that the end of the session interrupts is no fault.
       if (error.status >= 500 && !this.#isStopped) this.#options.onFault(error)
       code = statusOf(error)
       response = statusResponse(id, code, `${error.message} (${error.reason})`)

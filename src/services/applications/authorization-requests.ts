@@ -1,4 +1,4 @@
-/** What an application asks for in the address that it opens in a browser: RFC 6749, section 4.1.1, as OAuth 2.1 changes it. */
+/** Parses the request of an application in the address that it opens in a browser: RFC 6749, section 4.1.1, as OAuth 2.1 changes it. */
 import type { Audience } from '../../auth/access-tokens.ts'
 import { includedScopes, type Scope, scopes } from '../../auth/scopes.ts'
 import { OAuthError, type OAuthErrorCode, parseParameters, required } from './oauth-error.ts'
@@ -13,11 +13,11 @@ export interface OpenedRequest {
   parameters: ReadonlyMap<string, string>
 }
 
-/** What a verified application asks for. */
+/** The request of a verified application. */
 export interface RequestedAccess {
   codeChallenge: string
   audience: Audience
-  /** What the person can choose from, from the lowest. */
+  /** The scopes from which the person can choose, from the lowest. */
   scopes: Scope[]
 }
 

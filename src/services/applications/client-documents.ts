@@ -21,7 +21,7 @@ const lifetime = 5 * 60_000
 const failureLifetime = 10_000
 const maxKept = 500
 
-/** What a document says, and the host that serves it. */
+/** The content of a document, and the host that serves it. */
 export interface ClientDocument extends ClientMetadata {
   host: string
 }

@@ -23,7 +23,7 @@ export const maxConnections = 50
 /** Seconds for which a code works. */
 const codeLifetime = 60
 
-/** What a person decides about. */
+/** The request about which a person decides. */
 export interface ConsentRequest {
   clientName: string
   /** The host that vouches for the application; null if nobody does. */
@@ -33,7 +33,7 @@ export interface ConsentRequest {
   /** Whether that is a program on the machine of the person. The host cannot vouch that it is the application. */
   isOnMachine: boolean
   audience: Audience
-  /** What the person can choose from. */
+  /** The scopes from which the person can choose. */
   scopes: readonly Scope[]
   /** The address that tells the application that the person refuses. */
   refusalUrl: string

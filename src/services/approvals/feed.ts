@@ -8,7 +8,7 @@ import { createListener, OpenSubscriptions, Subscription, stopping } from '../su
 
 type List = (viewer: Viewer) => Promise<ApprovalRecord[]>
 
-/** What waits for a person, as of now. */
+/** The calls that wait for a person now. */
 export interface ApprovalEvent {
   approvals: readonly ApprovalRecord[]
   viewer: Viewer

@@ -51,7 +51,7 @@ export interface ApprovalCall {
   kind: ApprovalKind
   tool: string
   args: object
-  /** What is there now. */
+  /** The entry that is there now. */
   entry: FileEntry
 }
 

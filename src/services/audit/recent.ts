@@ -14,7 +14,7 @@ const ofEntry: ReadonlySet<AuditAction> = new Set(['UPLOAD', 'FOLDER_CREATE'])
 const ofTree: ReadonlySet<AuditAction> = new Set(['RENAME', 'MOVE', 'DELETE', 'RESTORE'])
 const ofTarget: ReadonlySet<AuditAction> = new Set(['RENAME', 'MOVE', 'COPY'])
 
-/** What a back end reports. */
+/** The report of a back end. */
 export interface ReportedChange {
   providerId: string
   path: StoragePath

@@ -48,7 +48,7 @@ interface FeedContext {
   storage: Pick<Storage, 'reader'>
   /** The id of this server in `catalogue_servers`. */
   server: string
-  /** What was changed through this server, which is looked at anyway. */
+  /** Changes through this server, which are looked at anyway. */
   recentChanges: Pick<RecentChanges, 'covers'>
   /** Called when there is something to look at. */
   onReport: () => void

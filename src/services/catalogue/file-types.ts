@@ -1,4 +1,4 @@
-/** What a file holds, as far as the extension of its name tells. The console has the same kinds in `files/kinds.ts`. */
+/** The kind of content of a file, as far as the extension of its name tells it. The console has the same kinds in `files/kinds.ts`. */
 const extensions = {
   IMAGE:
     'jpg jpeg png gif webp avif bmp ico svg heic heif tif tiff raw dng cr2 cr3 nef nrw arw orf raf rw2 pef srw jxl',

@@ -162,7 +162,7 @@ export async function followMove(context: FollowContext, change: CatalogueChange
   const { id, path: from, toPath: to } = change
   if (to !== null && context.isComplete(from)) {
     if (change.next === null) {
-      // What the folder has replaced.
+      // The entry that the folder has replaced.
       await removeAll(context, [{ path: to, isFolder: true }])
       await changeCatalogue(db, context, async trx => {
         await setNext(trx, context.catalogue, id, to)

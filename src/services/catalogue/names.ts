@@ -94,8 +94,8 @@ export function markWords(text: string): string {
   return marked
 }
 
-/** What a gram consists of. Grams of different kinds differ, even with the same characters. */
-const kinds = { part: 1, wordStart: 2, unspaced: 3, nameStart: 4, name: 5, folder: 6, catalogue: 7 } as const
+/** The text that a gram consists of. Grams of different kinds differ, even with the same characters. */
+const gramKinds = { part: 1, wordStart: 2, unspaced: 3, nameStart: 4, name: 5, folder: 6, catalogue: 7 } as const
 
 /** FNV-1a with 32 bits. */
 const prime = 0x01000193
@@ -127,13 +127,13 @@ const maxStart = 3
 /** Returns the grams of a folded name. */
 export function gramsOfName(name: string): number[] {
   const codes = codesOf(name)
-  const found = new Set<number>([gram(kinds.name, codes)])
-  let start = begin(kinds.nameStart)
+  const found = new Set<number>([gram(gramKinds.name, codes)])
+  let start = begin(gramKinds.nameStart)
   for (const code of codes.slice(0, maxStart)) {
     start = add(start, code)
     found.add(end(start))
   }
-  const [part, wordStart] = [begin(kinds.part), begin(kinds.wordStart)]
+  const [part, wordStart] = [begin(gramKinds.part), begin(gramKinds.wordStart)]
   let before: CharacterClass = 'SPACE'
   for (let index = 0; index < codes.length; index++) {
     const code = codes[index] ?? 0
@@ -148,7 +148,7 @@ export function gramsOfName(name: string): number[] {
     }
     before = own
     if (own !== 'UNSPACED') continue
-    const one = add(begin(kinds.unspaced), code)
+    const one = add(begin(gramKinds.unspaced), code)
     found.add(end(one))
     if (next !== undefined && classOf(next) === 'UNSPACED') found.add(end(add(one, next)))
   }
@@ -159,9 +159,9 @@ const slash = 0x2f
 
 /** Returns the grams of the folders that an entry is at or below: of the whole catalogue first, and of the entry itself last. */
 export function gramsOfPath(catalogue: number, path: StoragePath): number[] {
-  const found = [gram(kinds.catalogue, [catalogue])]
+  const found = [gram(gramKinds.catalogue, [catalogue])]
   if (path === root) return found
-  let hash = begin(kinds.folder)
+  let hash = begin(gramKinds.folder)
   for (let index = 0; index < path.length; index++) {
     const code = path.charCodeAt(index)
     if (code === slash) found.push(end(hash))
@@ -188,7 +188,7 @@ export interface Term {
 export interface NameQuery {
   terms: readonly [Term, ...Term[]]
   /** The whole text, as a marked name that equals it. */
-  whole: string
+  fullName: string
   wholeGram: number
   /** The gram of the names that begin with the first term. */
   startGram: number
@@ -213,12 +213,12 @@ export function parseQuery(text: string): NameQuery | null {
   const found = partsOf(text)
   const [first, ...others] = found
   if (first === undefined) return null
-  const whole = found.join(' ')
+  const name = found.join(' ')
   return {
     terms: [termOf(first), ...others.map(termOf)],
-    whole: markWords(whole),
-    wholeGram: gram(kinds.name, codesOf(whole)),
-    startGram: gram(kinds.nameStart, codesOf(first).slice(0, maxStart)),
+    fullName: markWords(name),
+    wholeGram: gram(gramKinds.name, codesOf(name)),
+    startGram: gram(gramKinds.nameStart, codesOf(first).slice(0, maxStart)),
   }
 }
 
@@ -232,10 +232,10 @@ function termOf(text: string): Term {
     const step = Math.ceil((codes.length - maxShort) / maxGrams)
     const grams = [...starts]
       .filter(start => start % step === 0)
-      .map(start => gram(kinds.part, codes.slice(start, start + 3)))
+      .map(start => gram(gramKinds.part, codes.slice(start, start + 3)))
     return { needle, startNeedle, grams }
   }
   const isUnspaced = codes.every(code => classOf(code) === 'UNSPACED')
-  if (isUnspaced) return { needle, startNeedle, grams: [gram(kinds.unspaced, codes)] }
-  return { needle: startNeedle, startNeedle, grams: [gram(kinds.wordStart, codes)] }
+  if (isUnspaced) return { needle, startNeedle, grams: [gram(gramKinds.unspaced, codes)] }
+  return { needle: startNeedle, startNeedle, grams: [gram(gramKinds.wordStart, codes)] }
 }

@@ -1,5 +1,5 @@
 /**
- * What a decoder process runs. It works on files that anybody may have made, so it runs apart from the server, which bounds its time
+ * The main loop of a decoder process. It works on files that anybody may have made, so it runs apart from the server, which bounds its time
  * and memory and ends it if it exceeds them. It opens no network connection and knows no secret. It asks the server for the bytes of
  * the original that it needs.
  */

@@ -130,7 +130,7 @@ interface MetadataLocation {
 export interface EntryMetadata {
   /** @param options.isPermanent whether nothing of the entry is kept, so that its versions go, too */
   deleted(at: MetadataLocation, options: { isPermanent: boolean; since?: Date | null }): Promise<void>
-  /** What a job has moved is gone. Its steps have moved the versions, the stars and the tags. */
+  /** The entries that a job has moved are gone. Its steps have moved the versions, the stars and the tags. */
   emptied(at: MetadataLocation): Promise<void>
   copied(from: MetadataLocation, to: MetadataLocation): Promise<void>
   moved(from: MetadataLocation, to: MetadataLocation, options?: { since: Date | null }): Promise<void>

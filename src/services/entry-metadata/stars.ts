@@ -1,4 +1,4 @@
-/** Stars, which members give to files and folders for themselves. Whoever may read an entry may give it one. */
+/** Stars, which members give to files and folders for themselves. Members who may read an entry may give it one. */
 import { timeOrderedIds } from '../../auth/id.ts'
 import { type Asked, authorize, needs } from '../../auth/needs.ts'
 import { requireAccount, requireScope } from '../../auth/policy.ts'

@@ -1,4 +1,4 @@
-/** Tags of files and folders. Whoever may read an entry sees its tags, and whoever may change it changes them. */
+/** Tags of files and folders. Members who may read an entry see its tags, and members who may change it change them. */
 import { timeOrderedIds } from '../../auth/id.ts'
 import { type Asked, authorize, needs } from '../../auth/needs.ts'
 import { requireAccount, requireScope } from '../../auth/policy.ts'

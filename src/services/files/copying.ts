@@ -223,7 +223,7 @@ interface CopiedFile {
   seen: CheckedEntry
   /** The entry of the copy. */
   copy: CheckedEntry
-  /** Of the bytes that passed; null if it was not computed. */
+  /** The checksum of the bytes that passed; null if it was not computed. */
   sha256: Buffer | null
 }
 

@@ -76,7 +76,7 @@ const historyDays = 30
 const reportDays = 100
 /** Days without a job after which what an original and its copies agreed on is forgotten. */
 const keptDays = 400
-/** What is forgotten in one statement. */
+/** The number of rows that one statement forgets. */
 const keptSweepSize = 10_000
 /** The maximum number of copies of a folder. */
 export const maxCopies = 4

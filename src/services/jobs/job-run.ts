@@ -91,7 +91,7 @@ export class Tally implements StepResults {
   unlisted = 0
   readonly copied: NewJobEntry[] = []
   readonly checks: LocationCheck[] = []
-  /** What a MOVE has moved. */
+  /** The entries that a MOVE has moved. */
   readonly moved: EntryMove[] = []
 
   /** Counts a file that is done. */

@@ -115,7 +115,7 @@ export async function planDeleted(run: JobRun, tally: Tally, entry: JobEntry, cu
   return next
 }
 
-/** Leaves out what versions of Stowage or the trash bring back. What was in a folder that is in the trash comes back with it first. */
+/** Leaves out what versions of Stowage or the trash bring back. The entries of a folder in the trash come back with the folder first. */
 async function withoutKnown(run: JobRun, providerId: string, paths: readonly StoragePath[]) {
   const { db } = run
   const past = { providerId, at: timeOf(run) }

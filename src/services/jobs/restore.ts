@@ -97,7 +97,7 @@ async function stepOf(run: JobRun, location: WriteLocation, past: Restorable): P
   }
 }
 
-// What was created since the time.
+// Entries that were created since the time.
 
 /** Returns what a file that was created or replaced since needs, or the folder in which such files are looked for. */
 async function changesAt(
@@ -198,7 +198,7 @@ function deletionOf({ size, etag, modifiedAt }: CheckedEntry): RestoreStep {
 
 // Carries out the steps.
 
-/** What is in a folder waits for the folder. @throws LeaseLost, the reason of the signal or of the end of the turn */
+/** Entries in a folder wait for the folder. @throws LeaseLost, the reason of the signal or of the end of the turn */
 export async function carryOutSteps(run: JobRun): Promise<void> {
   for (;;) {
     const entries = await shallowestListed(run.db, run.job.id, stepsAtOnce)

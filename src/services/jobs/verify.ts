@@ -152,7 +152,7 @@ async function findMissingIn(run: JobRun, entry: JobEntry): Promise<void> {
       await commitStep(db, run, entry, { next, found: [], done: tally })
       return missing
     })
-    // What is forgotten is recorded as a failure already.
+    // A forgotten file is recorded as a failure already.
     await forgetFiles(
       db,
       gone.map(path => ({ providerId: source.providerId, path })),

@@ -38,7 +38,7 @@ export function randomReads(
   )
 }
 
-/** What has been read may still be here after the right to it has ended. */
+/** Bytes that were read may still be here after the right to them has ended. */
 function whileAllowed(signal: AbortSignal, readInto: ReadInto, close = () => {}): RandomReads {
   return {
     async read(...read) {
@@ -125,7 +125,7 @@ class StreamReads {
   #pending = 0
   /** The end of the latest read outside of the stream. */
   #elsewhere = -1
-  readonly #turns = new Limiter(1)
+  readonly #reading = new Limiter(1)
 
   constructor(body: Readable, { etag, size }: FileEntry, open: (range: Range) => Promise<Readable>) {
     this.#open = open
@@ -139,7 +139,7 @@ class StreamReads {
   read(target: Buffer, at: number, position: number, length: number): Promise<number> {
     clearTimeout(this.#idle)
     this.#pending += 1
-    const result = this.#turns.run(() => this.#read(target, at, position, length))
+    const result = this.#reading.run(() => this.#read(target, at, position, length))
     return result.finally(() => {
       this.#pending -= 1
       if (this.#pending === 0) this.#awaitReads()
@@ -156,7 +156,7 @@ class StreamReads {
     this.#release()
   }
 
-  /** What is kept of the stream stays. */
+  /** The kept bytes of the stream stay. */
   #release(): void {
     this.#body?.destroy()
     this.#body = null

@@ -75,7 +75,7 @@ export class RandomWrites implements AsyncDisposable {
   #modifiedAt: Date | undefined
   #failure: unknown
   #isClosed = false
-  readonly #turns = new Limiter(1)
+  readonly #changes = new Limiter(1)
 
   constructor(options: RandomWritesOptions) {
     const { existing, isNew, bounds = usualBounds } = options
@@ -154,8 +154,8 @@ export class RandomWrites implements AsyncDisposable {
     const interruption = new AppError('INCOMPLETE_BODY', 'The file was not closed.')
     // A write that waits for the back end ends now.
     if (this.#content.kind === 'stream') this.#content.body.destroy(interruption)
-    // What runs has ended then.
-    await this.#turns.run(async () => {})
+    // All running work has ended then.
+    await this.#changes.run(async () => {})
     const content = this.#content
     this.#content = { kind: 'stored', etag: null }
     this.#ahead.clear()
@@ -170,7 +170,7 @@ export class RandomWrites implements AsyncDisposable {
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    return this.#turns.run(async () => {
+    return this.#changes.run(async () => {
       if (this.#failure) throw this.#failure
       if (this.#isClosed) throw new AppError('INVALID_INPUT', 'The file is closed.')
       try {
@@ -344,7 +344,7 @@ export class RandomWrites implements AsyncDisposable {
     return condition
   }
 
-  /** What a stream has sent cannot change any more, so the upload ends without storing anything, and the copy replaces it. */
+  /** Bytes that a stream has sent cannot change any more, so the upload ends without storing anything, and the copy replaces it. */
   async #stopStream({ body, sending, copy }: StateOf<'stream'>): Promise<StateOf<'staged'>> {
     if (!copy) {
       throw new AppError(

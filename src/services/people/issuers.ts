@@ -252,7 +252,7 @@ export function createIssuers({
       try {
         return registry.secretOf(record) === secret
       } catch (error) {
-        // Whoever has the secret can store it again.
+        // The holder of the secret can store it again.
         if (error instanceof AppError && error.reason === 'UNAVAILABLE') return false
         throw error
       }

@@ -98,7 +98,7 @@ export function createLinkInvites(options: {
     },
 
     /**
-     * Links the identity of a ticket with the member of an invite, which works once. Whoever has the ticket alone cannot: otherwise,
+     * Links the identity of a ticket with the member of an invite, which works once. The ticket alone is not enough: otherwise,
      * a link of somebody else would sign them in to the account of that person.
      * @throws INVALID_INVITE, INVALID_STATE, ACCOUNT_DEACTIVATED; as `insertLinked`
      */

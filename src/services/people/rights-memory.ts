@@ -34,7 +34,7 @@ interface MemoryLease {
 
 export interface RightsMemory {
   /**
-   * Returns `find` with a memory. What `find` does not find, or finds incomplete, is never kept.
+   * Returns `find` with a memory. A value that `find` does not find, or finds incomplete, is never kept.
    * @param kind separates the keys of one function from those of another
    */
   remembering<Found extends Versioned>(

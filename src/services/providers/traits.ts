@@ -1,4 +1,4 @@
-/** What the back ends of providers support. */
+/** The features that the back ends of providers support. */
 import type { ProviderRecord } from '../../db/providers.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { TrashTraits } from '../../storage/trash.ts'

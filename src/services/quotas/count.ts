@@ -189,7 +189,7 @@ class CountingWalk {
     this.#waiting.push(folder)
   }
 
-  /** Counts the trash. What a folder in the trash of the back end itself contains is known only if Stowage has moved it there. */
+  /** Counts the trash. The content of a folder in the trash of the back end itself is known only if Stowage has moved it there. */
   async #trash(): Promise<void> {
     let after: string | null = null
     do {

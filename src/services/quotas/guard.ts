@@ -82,7 +82,7 @@ export function createQuotaKeeper(options: { db: Database; memory: RightsMemory;
 
   /** Ends a change that failed. */
   async function fail({ id, isTree }: QuotaChange, error: unknown): Promise<void> {
-    // What the back end itself refuses has changed nothing, unless it has deleted a part of a folder.
+    // A change that the back end itself refuses has changed nothing, unless it has deleted a part of a folder.
     const isRefused = error instanceof AppError && error.code !== 'INTERNAL_SERVER_ERROR' && isStorageError(error.cause)
     const hasChangedNothing = isRefused && !isTree
     await (hasChangedNothing ? dropQuotaChange(db, id) : abandonQuotaChange(db, id)).catch(onError)

@@ -28,7 +28,7 @@ const longestWait = 24 * 60 * 60 * 1000
 const changesAtOnce = 4
 const isLook = { isLook: true }
 
-/** What is at a path; null if nothing is there. The size of a file in the trash of a back end is unknown. */
+/** The entry at a path; null if nothing is there. The size of a file in the trash of a back end is unknown. */
 type Seen = { kind: 'file' | 'directory'; size: number | null } | null
 
 export function startOutcomes(options: {

@@ -80,7 +80,7 @@ export class ScanSlot implements Disposable {
     this.#bytes += bytes
   }
 
-  /** Call it after the last byte. What takes time from then on is the scanner, and not the sender. */
+  /** Call it after the last byte. From then on the scanner takes the time, and not the sender. */
   complete(): void {
     this.#isComplete = true
   }

@@ -133,8 +133,8 @@ export function createLeases(db: Database) {
     },
 
     /**
-     * Asks the current holder to release the lease, and waits for it. A holder on this server whose body ends at `offset` is not
-     * asked, because the client sends the next bytes before it has the response to the ones before.
+     * Asks the current holder to release the lease, and waits for it. It does not ask a holder on this server
+     * whose body ends at `offset`: the client sends the next bytes without waiting for the response to that body.
      * @param find runs before each attempt, and throws if the upload is missing
      * @throws UPLOAD_LOCKED
      */

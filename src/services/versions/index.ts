@@ -156,7 +156,7 @@ export function createVersions(options: VersionServicesOptions) {
         const version = await find(db, input.id, granted)
         recording.add({ bytes: version.size, details: { replacedAt: version.replacedAt.toISOString() } })
         await recording.commit(async change => {
-          // Whoever locks the version does it before or after this.
+          // A member who locks the version does it before or after this.
           const object = { ...granted, versionId: version.id }
           if (!(await lockVersion(change, object, version.id))) throw noSuchVersion()
           if (input.bypassesGovernance) await endGovernance(change, viewer, object)
@@ -256,7 +256,7 @@ async function restoreTo(
 ): Promise<CheckedEntry | Taken> {
   const source = destination.inTrash(id)
   if (isLocked) {
-    // What S3 Object Lock keeps stays a version.
+    // A content that S3 Object Lock keeps stays a version.
     const copied = await copyFile(source, await source.stat(signal), destination, { overwrite, signal })
     return copied === taken ? taken : copied.copy
   }

@@ -4,7 +4,7 @@ import { type EncryptionInput, parseEncryption, settingsOf } from '../../service
 import { type ApplyContext, change, create, drift, onlyNamed, type Step } from './context.ts'
 import { type DeclaredProvider, readSecretOf } from './declaration.ts'
 
-/** What a provider keeps of deleted and replaced files. */
+/** The settings for deleted and replaced files of a provider. */
 const keptNames = ['trashDays', 'versionCount', 'versionDays'] as const
 type KeptSettings = Pick<DeclaredProvider, (typeof keptNames)[number]>
 

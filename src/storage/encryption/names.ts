@@ -62,7 +62,7 @@ export class NameCipher {
   plainName(stored: string, kind: EntryKind): string | null {
     const name = this.#plainName(stored, kind)
     if (name === null || !isName(name)) return null
-    // What looks like a version only after it is decrypted would be stored under another name.
+    // A name that looks like a version only after it is decrypted would be stored under another name.
     return versionPattern.test(splitExtension(name)[0]) && this.storedName(name, kind) !== stored ? null : name
   }
 

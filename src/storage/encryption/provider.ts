@@ -1,6 +1,6 @@
 /**
  * An encrypted storage: a provider in front of another one, which stores what this one is given in the format of rclone's crypt. The back
- * end sees neither contents nor, usually, names. Whoever has the password can use rclone instead of this server.
+ * end sees neither contents nor, usually, names. The holder of the password can use rclone instead of this server.
  */
 import { randomBytes } from 'node:crypto'
 import {
@@ -139,7 +139,7 @@ export function encryptedProvider(
 
     ...(copySmall && {
       async copySmall(from, to, given, call) {
-        // Of these names, a folder could have one without the back end knowing.
+        // A folder could have one of these names without the back end knowing.
         const isPlain = (name: string) => names.storedName(name, 'file') === names.storedName(name, 'directory')
         const chosen = given.filter(isPlain)
         if (chosen.length === 0) return given.map(() => null)
@@ -199,7 +199,7 @@ function traitsOf({
   return { ...traits, ...(maxFileSize !== undefined && { maxFileSize: largestContent(maxFileSize) }) }
 }
 
-/** A change is reported under the path of a file if that can be one. What is not of this storage is left out. */
+/** A change is reported under the path of a file if that can be one. Files of other storages are left out. */
 function plainChange(names: NameCipher, { path: stored, ...change }: ChangedEntry): ChangedEntry[] {
   const path = stored && (names.fromStored(stored, 'file') ?? names.fromStored(stored, 'directory'))
   if (path === null || path === undefined) return change.fileId === undefined ? [] : [change]

@@ -1,4 +1,4 @@
-/** What prevents changes of an entry, as part of its details: a lock and a hold, and the form for a new hold. */
+/** The protection of an entry, as part of its details: its lock and its hold, and the form for a new hold. */
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Form } from 'react-aria-components'

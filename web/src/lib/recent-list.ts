@@ -1,7 +1,7 @@
 import { recall, remember } from './local-storage.ts'
 import { Notifier, useNotified } from './notifier.ts'
 
-/** What a person used last in this browser: at most `max` items, the last one first. */
+/** The items that a person used last in this browser: at most `max` items, the last one first. */
 export class RecentList<Item> {
   readonly #key: string
   readonly #max: number

@@ -1,4 +1,4 @@
-/** What a storage keeps of deleted and replaced files, and what that costs. */
+/** The settings for deleted and replaced files of a storage, with what they cost. */
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { ask } from '../api/client.ts'

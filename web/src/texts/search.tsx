@@ -61,7 +61,7 @@ export const texts = catalog('search', {
 
   oneStorage: 'Select items of one storage only to work with them.',
 
-  // What the catalogues do not have
+  // Entries that the catalogues do not have
   coverage: {
     off: (names: string) => `Not searched, because the search is off there: ${names}.`,
     indexing: (names: string) => `Still being indexed, so something may be missing: ${names}.`,

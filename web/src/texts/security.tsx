@@ -8,7 +8,7 @@ export const texts = catalog('security', {
   loading: 'Loading the second factors',
   required: 'Your workspace requires a second factor. Set one up to continue, or confirm with the one you have.',
 
-  /** What a session was proved with. */
+  /** The factors with which a session was confirmed. */
   factors: {
     PASSWORD: 'Password',
     TOTP: 'Authenticator app',

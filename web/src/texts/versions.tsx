@@ -15,7 +15,7 @@ export const texts = catalog('versions', {
       {person !== null && ` by ${person}`}
     </>
   ),
-  /** Of a file that does not exist any more: nobody knows which of both it was. */
+  /** The file does not exist any more: nobody knows which of both it was. */
   replacedOrDeleted: (time: ReactNode, person: string | null) => (
     <>
       Replaced or deleted {time}

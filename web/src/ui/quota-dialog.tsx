@@ -16,7 +16,7 @@ const SetQuotaMutation = graphql(`
 
 const gigabyte = 1_000_000_000
 
-/** What a quota is of: a storage or one of its folders, or a member. */
+/** The subject of a quota: a storage or one of its folders, or a member. */
 export type QuotaSubject = { providerId: string; path?: string } | { userId: string }
 
 /** Sets a quota. Without any limit, it is removed. */

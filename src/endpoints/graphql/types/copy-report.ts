@@ -1,4 +1,4 @@
-/** What jobs of the kind KEEP_COPIES have done and found. */
+/** The results and findings of jobs of the kind KEEP_COPIES. */
 import type { JobRecord } from '../../../db/jobs/jobs.ts'
 import type { FindingKind } from '../../../db/schema.ts'
 import { type CheckedLocation, type ReportFinding, toChecks } from '../../../services/jobs/copies/report.ts'

@@ -20,16 +20,16 @@ export interface Side {
   source: number
   location: ReadLocation
   file: CheckedEntry | null
-  /** What was written or read last at the path, through this server. */
+  /** The content that this server wrote or read last at the path. */
   known: ContentRecord | null
-  /** What the original and this copy agreed on; null for the original. */
+  /** The content on which the original and this copy agreed; null for the original. */
   row: KeptFile | null
 }
 
 export interface FileWork {
   run: JobRun
   tally: Tally
-  /** What failures and repairs of the file are entries of the job as. */
+  /** The entry of the job to which failures and repairs of the file belong. */
   at: Omit<NewJobEntry, 'state'>
   path: KeptPath
   original: Side
@@ -190,7 +190,7 @@ function versionOf(file: CheckedEntry): ContentVersion {
   return { size: size ?? 0, modifiedAt: isSettled ? modifiedAt : null, etag, contentTag }
 }
 
-// What a job notes.
+// The notes of a job.
 
 /** Returns the counts of a source. */
 export function checkOf(run: JobRun, tally: Tally, source: number): LocationCheck {

@@ -11,9 +11,9 @@ export interface ContentRecord {
 /** A file as its storage shows it, without its bytes. */
 export interface SeenFile {
   file: { size: number | null; modifiedAt: Date | null; etag: string | null; contentTag?: string | null }
-  /** What was written or read last, through this server. */
+  /** The content that this server wrote or read last. */
   known: ContentRecord | null
-  /** What the original and the copy agreed on. */
+  /** The content on which the original and the copy agreed. */
   kept: ContentRecord | null
 }
 

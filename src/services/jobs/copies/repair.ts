@@ -134,7 +134,7 @@ interface Restoration {
   sha256: Buffer
 }
 
-/** Writes the good content. What it replaces becomes a version. Returns null if a file has appeared meanwhile. */
+/** Writes the good content. The replaced content becomes a version. Returns null if a file has appeared meanwhile. */
 async function restore(run: JobRun, { from, to, existing, sha256 }: Restoration): Promise<CheckedEntry | null> {
   const { signal } = run
   const good = await from.stat(signal)

@@ -117,7 +117,7 @@ export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
           await insertIdentity(change, { workspaceId, userId, issuer, subject: externalId, email }).catch(toTaken)
         }
         const user = await require(change, client, userId)
-        // What follows is part of the creation.
+        // The next step is part of the creation.
         if (!values.isActive) {
           await deactivateIssuedMember(change, user.member, scimSource(client.token.directory))
           recording.add({ details: { active: false } })

@@ -52,7 +52,7 @@ export interface NewMultipartUpload extends LocationInput {
   mimeType: string | null
   /** The modification time for the file, which is ignored where the back end cannot store it. */
   modifiedAt: Date | null
-  /** What the endpoint wants to know at the end of the upload. */
+  /** The facts that the endpoint needs at the end of the upload. */
   metadata: string
 }
 

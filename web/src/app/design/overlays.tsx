@@ -6,7 +6,7 @@ import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { ActionMenu } from '../../ui/menu.tsx'
 
-/** What opens above a page. */
+/** Components that open above a page. */
 export function Overlays() {
   const anchor = useRef<HTMLSpanElement>(null)
   const [open, setOpen] = useState<'menu' | 'dialog' | null>(null)

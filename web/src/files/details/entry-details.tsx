@@ -21,7 +21,7 @@ import './details.css'
 import { ask } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 
-/** What is known about an entry. The dialog and the panel show it. */
+/** The known facts about an entry. The dialog and the panel show it. */
 export function EntryDetails({
   folder,
   entry,

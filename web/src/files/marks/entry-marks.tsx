@@ -18,7 +18,7 @@ export function Marks({
 }: {
   folder: StorageLocation
   entry: Entry
-  /** What the details have read. */
+  /** The marks that the details have read. */
   marks: { isStarred: boolean; tags: readonly string[] }
 }) {
   const { canWrite } = usePermissions()

@@ -1,4 +1,4 @@
-/** What the person has given a star, or what has the tag that the address names. */
+/** The page of entries to which the person has given a star, or that have the tag in the address. */
 import { Link, useSearchParams } from 'react-router'
 import { texts } from '../../texts/marks.ts'
 import { ErrorBox } from '../../ui/error-box.tsx'

@@ -19,7 +19,7 @@ const textType =
 const textFileName = /^(?:readme|licen[cs]e|makefile|dockerfile|changelog)$/
 
 /** The viewers, in the order in which they are asked whether they show a file. */
-const kinds = [
+const previewKinds = [
   [
     'image',
     ({ name, type }) =>
@@ -41,12 +41,12 @@ const kinds = [
   ['font', ({ name }) => /\.(?:ttf|otf|woff2?)$/.test(name)],
 ] as const satisfies readonly (readonly [kind: string, shows: (file: TypedFile) => boolean])[]
 
-export type PreviewKind = (typeof kinds)[number][0]
+export type PreviewKind = (typeof previewKinds)[number][0]
 
 /** Returns the kind of the viewer of a file; null if it has none. */
 export function viewerKind({ name, mimeType }: { name: string; mimeType: string | null }): PreviewKind | null {
   const file = { name: name.toLowerCase(), type: mimeType?.toLowerCase() ?? '' }
-  return kinds.find(([, shows]) => shows(file))?.[0] ?? null
+  return previewKinds.find(([, shows]) => shows(file))?.[0] ?? null
 }
 
 /** Returns how an entry can be viewed; null if it cannot. */

@@ -61,9 +61,9 @@ export function ViewerFrame<File extends NamedFile>({
   viewedOf: (file: File) => ViewedFile
   /** The file as far as this page may change its text. */
   location?: StorageLocation | null
-  /** What can be done with the file besides its download. */
+  /** The actions for the file besides its download. */
   actions?: readonly FileAction[]
-  /** What the panel of information shows. */
+  /** The content of the panel of information. */
   information?: ReactNode
   onShow: (name: string) => void
   onDownload: () => void

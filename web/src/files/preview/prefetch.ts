@@ -3,7 +3,7 @@ import { viewerKind } from './file-types.ts'
 import type { ViewedFile } from './viewer.ts'
 import { viewers } from './viewers.tsx'
 
-/** Pixels. The same as the viewer of images asks for first. */
+/** Pixels. The viewer of images asks for this size first. */
 const renditionPixels = 1024
 /** Milliseconds. A person who leafs through the files does not load what they pass. */
 const delay = 250

@@ -1,4 +1,4 @@
-/** What a viewer is given. It does not know whether a session, an earlier version or a share link opens the file. */
+/** The properties of a viewer. It does not know whether a session, an earlier version or a share link opens the file. */
 import { useQuery } from '@tanstack/react-query'
 import type { ComponentType } from 'react'
 import type { StorageLocation } from '../../api/locations.ts'
@@ -35,7 +35,7 @@ export interface ViewedFile extends NamedFile {
   rendition: ((signal: AbortSignal) => Promise<Content>) | null
 }
 
-/** What lies around the file, for viewers that go on to the next one. */
+/** The files beside the file, for viewers that go on to the next one. */
 export interface Neighbors {
   files: readonly ViewedFile[]
   show: (name: string) => void

@@ -43,7 +43,7 @@ export function RecentPage() {
   )
 }
 
-/** What the person opened last in this browser. */
+/** The files that the person opened last in this browser. */
 function OpenedFiles() {
   const { user } = useSession().viewer
   const { data: providers = [] } = useProviders()

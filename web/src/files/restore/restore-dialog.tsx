@@ -165,7 +165,7 @@ function localMinute(time: Date): string {
 
 const icons = { CREATE: 'plus', REPLACE: 'history', DELETE: 'trash' } as const
 
-/** What a job would do, and whether it has something to do. */
+/** The steps that a job would take, and whether there are any. */
 function Steps({
   jobId,
   folder,

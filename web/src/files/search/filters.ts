@@ -4,7 +4,7 @@ import type { SearchInput } from './operations.ts'
 
 export interface SearchFilters {
   text: string
-  kind: keyof typeof kinds | null
+  kind: keyof typeof filterKinds | null
   size: keyof typeof sizes | null
   time: keyof typeof times | null
   tag: string | null
@@ -12,8 +12,8 @@ export interface SearchFilters {
   within: StorageLocation | null
 }
 
-/** What is found: a kind of entry, or files of a type. */
-const kinds = {
+/** The results that a search is limited to: a kind of entry, or files of a type. */
+const filterKinds = {
   folder: { kinds: ['FOLDER'], types: null },
   file: { kinds: ['FILE'], types: null },
   image: { kinds: null, types: ['IMAGE'] },
@@ -55,7 +55,7 @@ export function filtersOf(params: URLSearchParams): SearchFilters {
   const folder = params.get('folder') ?? '/'
   return {
     text: params.get('text') ?? '',
-    kind: oneOf(params.get('kind'), kinds),
+    kind: oneOf(params.get('kind'), filterKinds),
     size: oneOf(params.get('size'), sizes),
     time: oneOf(params.get('time'), times),
     tag: params.get('tag'),
@@ -84,8 +84,8 @@ export function inputOf({ text, kind, size, time, tag, within }: SearchFilters, 
   const at = (days: number | null) => (days === null ? null : new Date(now - days * day).toISOString())
   return {
     text,
-    kinds: kind && kinds[kind].kinds,
-    types: kind && kinds[kind].types,
+    kinds: kind && filterKinds[kind].kinds,
+    types: kind && filterKinds[kind].types,
     tag,
     within: within === null ? null : [{ ...within }],
     minSize: size && sizes[size].minSize,

@@ -15,7 +15,7 @@ import { Highlighted, Snippet } from './highlight.tsx'
 import { type Found, search } from './operations.ts'
 import { recentSearches } from './recent-searches.ts'
 
-/** What the keys of the search field do with the suggestions. */
+/** The keys of the search field for its suggestions. */
 export interface SuggestionKeys {
   move: (by: 1 | -1) => void
   choose: () => void

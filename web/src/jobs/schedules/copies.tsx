@@ -1,4 +1,4 @@
-/** What the last check of kept copies has found, and its report. */
+/** The findings of the last check of kept copies, and its report. */
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask, stowage } from '../../api/client.ts'

@@ -1,4 +1,4 @@
-/** What a key, an invite or a member may access: the form's state, its fields, and its summary in tables. */
+/** The access of a key, an invite or a member: the form's state, its fields, and its summary in tables. */
 import { texts } from '../../texts/settings.tsx'
 import type { Choice } from '../../ui/choices.tsx'
 

@@ -7,7 +7,7 @@ import { type ExtractTask, maxContent } from './protocol.ts'
 const maxPages = 5000
 /** Pages after which the document is opened again, because the library keeps every page in memory. */
 const pagesAtOnce = 50
-/** Milliseconds. What was found until then is kept. */
+/** Milliseconds. The text that was found until then is kept. */
 const readingTime = 30_000
 const maxScans = 20
 /** Pixels of the longer side of a page that is recognized: about 200 for each inch of a page of paper. */

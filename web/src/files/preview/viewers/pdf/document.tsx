@@ -39,7 +39,7 @@ export function PdfDocument({ file, name }: { file: PDFDocumentProxy; name: stri
     const middle = (top + bottom) / 2
     const all = [...element.querySelectorAll<HTMLElement>('.pdf-page')]
     const present = all[current - 1]
-    // Of several pages in the window, the one that was chosen stays the present one.
+    // If several pages are in the window, the one that was chosen stays the present one.
     if (present && present.offsetTop >= top && present.offsetTop + present.offsetHeight <= bottom) return
     const at = all.findLastIndex(({ offsetTop }) => offsetTop <= middle)
     setCurrent(Math.max(0, at) + 1)
@@ -124,7 +124,7 @@ export function PdfDocument({ file, name }: { file: PDFDocumentProxy; name: stri
   )
 }
 
-/** What a person searches, and which of the matches they look at. */
+/** The text that a person searches, and the match that they look at. */
 function useMatches(file: PDFDocumentProxy) {
   const [query, setQuery] = useState('')
   const [index, setIndex] = useState(0)
