@@ -4,10 +4,10 @@
  */
 import { execFile } from 'node:child_process'
 import { copyFile, cp, mkdir, realpath, symlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { requirePrograms } from '../servers/programs.ts'
+import { findProgram, requirePrograms } from '../servers/programs.ts'
 import { client } from '../support/client.ts'
 import { freePort } from '../support/free-port.ts'
 import { npmEnvironment } from '../support/npm.ts'
@@ -113,7 +113,9 @@ async function makeBase(folder: string, program: Run): Promise<{ folder: string;
   await copyFile(await realpath(process.execPath), join(folder, 'usr/local/bin/node'))
   const modules = join(folder, 'usr/local/lib/node_modules')
   await mkdir(modules, { recursive: true })
-  await cp(join(await program('npm', 'root', '--global'), 'npm'), join(modules, 'npm'), { recursive: true })
+  // The program of npm is a link to npm/bin/npm-cli.js.
+  const npm = await realpath((await findProgram('npm')) ?? 'npm')
+  await cp(dirname(dirname(npm)), join(modules, 'npm'), { recursive: true })
   await symlink('../lib/node_modules/npm/bin/npm-cli.js', join(folder, 'usr/local/bin/npm'))
   await program('chroot', folder, 'useradd', '--create-home', '--uid', '1000', 'node')
   const variables: Record<string, string> = { npm_config_registry: await program('npm', 'config', 'get', 'registry') }
