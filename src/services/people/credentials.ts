@@ -1,9 +1,4 @@
-/**
- * People, and how they prove who they are: accounts, members, groups, sign-ins, second factors, issuers, directories and API
- * keys. Credentials and parsed input enter. Viewers, sessions and the facts that administrators see leave.
- *
- * This file finds the viewer of a credential.
- */
+/** People: accounts, groups, sign-ins, issuers and keys. Credentials and parsed input enter, and viewers and sessions leave. */
 import { type Audience, isAccessToken, openAccessToken } from '../../auth/access-tokens.ts'
 import { apiKeyIdOf, hashToken, isApiKey, secretAccessKeys } from '../../auth/api-key.ts'
 import type { Secrets } from '../../auth/secrets.ts'
