@@ -36,8 +36,6 @@ export const alone: Readonly<Record<string, readonly string[]>> = {
   catalogue: [],
   cli: [],
   client: ['events', 'package'],
-  db: [],
-  'db/embedded': [],
   faults: ['attacks', 'floods', 'jobs'],
   graphql: ['abuse', 'response-size'],
   hostile: ['local'],
