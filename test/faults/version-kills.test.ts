@@ -57,7 +57,7 @@ async function killed(t: Test, copies: boolean): Promise<void> {
   const histories = new Map<string, History>()
   const all = rounds(extent({ gate: 1, nightly: 20 }))
   for (let round = 0; round < all; round++) {
-    const steps = 20 + below(random, 80)
+    const steps = 20 + below(random, extent({ gate: 20, nightly: 80 }))
     t.comment(`killed at step ${steps}`)
     const configuration = { secret, connectionString: app.connectionString, folder: app.folder, copies, steps }
     const program = await startProgram(t, {
