@@ -3,6 +3,7 @@ import t from 'tap'
 import { at, call, has, pattern, put } from '../../adapters/conformance/kit.ts'
 import { azureServer } from '../servers/azurite.ts'
 import { blobVersions } from '../servers/blob-versions.ts'
+import { faultProxy } from '../servers/fault-proxy.ts'
 import { startApp } from '../support/app.ts'
 import { azureConfigFor, openAzure } from './azure-provider.ts'
 import { runVersionCases } from './conformance.ts'
@@ -23,6 +24,23 @@ t.test('an account without versions shows none, and the question leaves nothing 
   for await (const { name } of container.listBlobsFlat({ prefix: 'none' })) blobs.push(name)
   t.same(blobs, [])
   await other.close?.()
+})
+
+t.test('an outage does not switch versions off: the provider opens after it', async t => {
+  const proxy = await faultProxy(t, endpoint)
+  const reopen = () =>
+    openAzure({ ...account, endpoint: proxy.endpoint + new URL(endpoint).pathname }, container.containerName)
+  for (const status of [429, 500, 503]) {
+    proxy.fault = ({ method }) => (method === 'PUT' ? { answer: { status } } : undefined)
+    await t.rejects(reopen(), { code: /UNAVAILABLE|RATE_LIMITED/ })
+  }
+  proxy.fault = ({ method }) => (method === 'PUT' ? { answer: { status: 403 } } : undefined)
+  const readOnly = await reopen()
+  t.equal(readOnly.versions, undefined, 'credentials that only read do not say it')
+  proxy.fault = ({ method }) => (method === 'DELETE' ? { answer: { status: 503 } } : undefined)
+  const cluttered = await reopen()
+  t.ok(cluttered.versions, 'a test blob that could not be deleted changes nothing')
+  await Promise.all([readOnly.close?.(), cluttered.close?.()])
 })
 
 t.test('a large file is one version, and its parts leave none', async t => {

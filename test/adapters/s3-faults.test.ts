@@ -87,8 +87,8 @@ t.test('a server that does not speak HTTP is UNAVAILABLE', async t => {
   await once(talker.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => talker.close())
   const endpoint = `http://127.0.0.1:${(talker.address() as AddressInfo).port}`
-  const provider = await openS3({ ...server, endpoint }, bucket)
-  await t.rejects(namesIn(provider, ''), { code: 'UNAVAILABLE', message: /does not speak HTTP/ })
+  const message = /does not speak HTTP/
+  await t.rejects(openS3({ ...server, endpoint }, bucket), { code: 'UNAVAILABLE', message })
 })
 
 t.test('a response with another range than requested is refused', async t => {
@@ -271,14 +271,28 @@ t.test('unreachable endpoints are UNAVAILABLE with a reason', async t => {
     ['http://nowhere.invalid', /nowhere\.invalid cannot be reached: (there is no such host|its name)/],
     [tls, /cannot be reached: it does not speak TLS/],
   ] as const) {
-    const provider = await openS3({ ...server, endpoint }, bucket)
-    await t.rejects(provider.list(at(''), { ...call(), limit: 10 }), { code: 'UNAVAILABLE', message })
+    await t.rejects(openS3({ ...server, endpoint }, bucket), { code: 'UNAVAILABLE', message })
   }
 })
 
-t.test('a provider opened during an outage works afterwards', async t => {
+t.test('an outage does not switch versions off: the provider opens after it', async t => {
   const proxy = await faultProxy(t, server.endpoint)
-  proxy.fault = () => ({ answer: { status: 503 } })
+  for (const status of [429, 500, 503]) {
+    proxy.fault = ({ url }) => (url?.includes('versioning') ? { answer: { status } } : undefined)
+    const opening = openS3({ ...server, endpoint: proxy.endpoint }, bucket)
+    await t.rejects(opening, { code: status === 429 ? 'RATE_LIMITED' : 'UNAVAILABLE' })
+  }
+  for (const status of [403, 501]) {
+    proxy.fault = ({ url }) => (url?.includes('versioning') ? { answer: { status } } : undefined)
+    const provider = await openS3({ ...server, endpoint: proxy.endpoint }, bucket)
+    t.equal(provider.versions, undefined, 'a server that refuses to say it keeps none')
+    await provider.close?.()
+  }
+})
+
+t.test('a provider whose conditions could not be tested works afterwards', async t => {
+  const proxy = await faultProxy(t, server.endpoint)
+  proxy.fault = ({ headers }) => (headers['if-none-match'] ? { answer: { status: 503 } } : undefined)
   const provider = await openS3({ ...server, endpoint: proxy.endpoint }, bucket)
   let conditions = 0
   proxy.fault = ({ headers }) => {

@@ -26,6 +26,7 @@ const versionId = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,7})?Z$/
 /**
  * Returns whether the account keeps what is replaced. Only the response to a write says so, so this writes an empty blob and deletes it. False
  * where the credentials do not allow that.
+ * @throws UNAVAILABLE during an outage, which says nothing: without the answer, Stowage would keep copies or nothing at all
  */
 export async function keepsVersions(container: Container, signal: AbortSignal): Promise<boolean> {
   const key = stagingKey(container.settings.base, randomUUID())
@@ -34,14 +35,18 @@ export async function keepsVersions(container: Container, signal: AbortSignal): 
     const headers = { 'x-ms-blob-type': 'BlockBlob', 'if-none-match': '*' }
     const stored = await container.call({ method: 'PUT', key, headers }, bounded)
     const id = stored.headers['x-ms-version-id']?.toString()
-    await container.remove(key, bounded)
-    if (id === undefined) return false
-    // A version that stays is an empty one of a name that nobody sees.
-    await removeVersion(container, key, id, bounded).catch(() => {})
-    return true
-  } catch {
+    // What stays is empty, and has a name that nobody sees.
+    await container.remove(key, bounded).catch(() => {})
+    if (id !== undefined) await removeVersion(container, key, id, bounded).catch(() => {})
     signal.throwIfAborted()
-    return false
+    return id !== undefined
+  } catch (error) {
+    signal.throwIfAborted()
+    if (hasCode(error, 'UNAVAILABLE', 'RATE_LIMITED')) throw error
+    if (!bounded.aborted) return false
+    throw new StorageError('UNAVAILABLE', 'Azure did not say in time whether it keeps versions: try again.', {
+      cause: error,
+    })
   }
 }
 

@@ -16,7 +16,7 @@ import { fileStore, maxFileSize, uploadDriver } from './uploads.ts'
 import { keepsVersions, objectVersions } from './versions.ts'
 import { putWhole } from './write.ts'
 
-/** @throws INVALID_CONFIG */
+/** @throws INVALID_CONFIG; UNAVAILABLE during an outage */
 export async function openProvider(
   settings: S3Settings,
   host: Host,
@@ -24,15 +24,18 @@ export async function openProvider(
 ): Promise<ObjectProvider<Head>> {
   const bucket = new Bucket(settings, host, { ...defaultLimits, ...limits })
   try {
-    const [conditions, isVersioned] = await Promise.all([probe(bucket), keepsVersions(bucket)])
-    return providerOf(bucket, host, conditions, isVersioned)
+    const isVersioned = keepsVersions(bucket)
+    // The reason why the bucket cannot be used says more.
+    isVersioned.catch(() => {})
+    const conditions = await probe(bucket)
+    return providerOf(bucket, host, conditions, await isVersioned)
   } catch (error) {
     bucket.close()
     throw error
   }
 }
 
-/** @param conditions undefined where the back end was down: they are tested before the first change */
+/** @param conditions undefined where the back end did not answer: they are tested before the first change */
 export function providerOf(
   bucket: Bucket,
   host: Pick<Host, 'warn'>,

@@ -7,20 +7,30 @@ import { type NativeVersion, StorageError } from '../../contract.ts'
 import type { Bucket } from './client.ts'
 import { copyObject } from './copy.ts'
 import { decodeKey, etagOf, fileEntry, type Head } from './entry.ts'
-import { statusOf } from './errors.ts'
+import { statusOf, toStorageError } from './errors.ts'
 
 /** Milliseconds. */
 const probeTimeout = 5_000
 /** The maximum length of a cursor. */
 const maxCursor = 1024
 
-/** Returns whether the bucket keeps what is replaced. False where the server does not know or does not say. */
+/**
+ * Returns whether the bucket keeps what is replaced. False where the server does not know or does not say.
+ * @throws UNAVAILABLE during an outage, which says nothing: without the answer, Stowage would keep copies or nothing at all
+ */
 export async function keepsVersions(bucket: Bucket): Promise<boolean> {
   try {
     const options = { abortSignal: AbortSignal.timeout(probeTimeout) }
     return (await bucket.raw.getBucketVersioning({ Bucket: bucket.name }, options)).Status === 'Enabled'
-  } catch {
-    return false
+  } catch (error) {
+    const status = statusOf(error)
+    // 501 Not Implemented is an answer.
+    if (status === 501 || (status !== undefined && status < 500 && status !== 429)) return false
+    const known = toStorageError(error, bucket.where)
+    if (known instanceof StorageError) throw known
+    throw new StorageError('UNAVAILABLE', 'The back end did not say in time whether it keeps versions: try again.', {
+      cause: error,
+    })
   }
 }
 
