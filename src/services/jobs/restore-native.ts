@@ -11,30 +11,28 @@ import type { CheckedEntry, CheckedVersions } from '../../storage/validate-entry
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { statOrNull } from '../files/conflict.ts'
 import { requireReplaceable } from '../files/transfer.ts'
-import { restoreNative } from '../versions/native.ts'
+import { restoreNative, searchNative } from '../versions/native.ts'
 import { type JobRun, passingBytes, sourceAt, type Tally, writable } from './job-run.ts'
 import { contentOf, countPlanned, isContent, seenOf, stepAt, timeOf } from './restore-step.ts'
 
-/** The number of versions, and of deleted files, in one call. */
-const [versionsPerPage, deletedPerPage] = [100, 500]
+/** The number of deleted files in one call. */
+const deletedPerPage = 500
 /** Begins the cursor of an entry whose deleted files are looked for. Other cursors are paths, which begin with "/". */
 const deletedMark = 'deleted:'
 
-/** Returns the version that was the content at the time; null if there is none, or if the file did not exist then. */
+/**
+ * Returns the version that was the content at the time; null if there is none, or if the file did not exist then.
+ * @throws INVALID_INPUT if there are too many newer ones
+ */
 async function versionAt(
   location: WriteLocation,
   at: Date,
   signal: AbortSignal,
 ): Promise<CheckedVersions['versions'][number] | null> {
-  let cursor: string | null = null
-  do {
-    const page: CheckedVersions = await location.listNativeVersions(signal, { cursor, limit: versionsPerPage })
-    for (const version of page.versions) {
-      if (version.replacedAt && version.replacedAt <= at) return null
-      if (version.modifiedAt && version.modifiedAt <= at) return version
-    }
-    ;({ cursor } = page)
-  } while (cursor !== null)
+  for await (const version of searchNative(location, signal)) {
+    if (version.replacedAt && version.replacedAt <= at) return null
+    if (version.modifiedAt && version.modifiedAt <= at) return version
+  }
   return null
 }
 

@@ -5,13 +5,12 @@ import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import type { EarlierVersion } from '../../db/file-versions.ts'
 import { listVersionKeys, type VersionKey } from '../../db/version-keys.ts'
+import { mapAtMost } from '../../lib/limiter.ts'
 import type { Storage } from '../../storage/index.ts'
-import { maxPageSize } from '../../storage/read-location.ts'
-import type { CheckedVersions } from '../../storage/validate-entry.ts'
 import type { FileEntry } from '../files/entry.ts'
 import { type KeyPage, type KeyQuery, listKeys, pathOfKey } from '../files/keys.ts'
 import { compareNames } from '../files/list.ts'
-import { type KeptVersion, nativeIdOf, toKept } from './native.ts'
+import { type KeptVersion, nativeIdOf, searchNative, toKept } from './native.ts'
 
 export type KeyedVersion =
   /** A file as it is now, or an empty folder, which has no entry. */
@@ -74,8 +73,8 @@ async function withNative(
   let begin = 0
   for (; begin < all.length && items.length <= limit; begin += listsAtOnce) {
     const part = all.slice(begin, begin + listsAtOnce)
-    const kept = await Promise.all(
-      part.map(item => (item.kind === 'current' && item.entry ? keptAt(item.key, null) : [])),
+    const kept = await mapAtMost(listsAtOnce, part, async item =>
+      item.kind === 'current' && item.entry ? keptAt(item.key, null) : [],
     )
     for (const [index, item] of part.entries()) items.push(item, ...(kept[index] ?? []))
   }
@@ -85,6 +84,7 @@ async function withNative(
 /**
  * Returns enough versions of one object for a page.
  * @param options.after the id of the version before the first one. If that is gone, the list begins again
+ * @throws INVALID_INPUT as `searchNative`
  */
 async function nativeVersionsOf(
   storage: Storage,
@@ -101,18 +101,14 @@ async function nativeVersionsOf(
   const all: KeyedVersion[] = []
   const rest: KeyedVersion[] = []
   let isRest = after === null
-  let cursor: string | null = null
-  do {
-    const page: CheckedVersions = await location.listNativeVersions(signal, { cursor, limit: maxPageSize })
-    for (const each of page.versions) {
-      const version = toKept(location, each)
-      const item = { kind: 'earlier' as const, key, version }
-      if (all.length <= limit) all.push(item)
-      if (isRest) rest.push(item)
-      isRest ||= version.id === after
-    }
-    ;({ cursor } = page)
-  } while (cursor !== null && rest.length <= limit)
+  for await (const each of searchNative(location, signal)) {
+    const version = toKept(location, each)
+    const item = { kind: 'earlier' as const, key, version }
+    if (all.length <= limit) all.push(item)
+    if (isRest) rest.push(item)
+    if (rest.length > limit) break
+    isRest ||= version.id === after
+  }
   return isRest ? rest : all
 }
 

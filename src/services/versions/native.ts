@@ -3,7 +3,7 @@ import type { Secrets } from '../../auth/secrets.ts'
 import type { EarlierVersion } from '../../db/file-versions.ts'
 import { AppError } from '../../errors.ts'
 import { exactBody } from '../../storage/body-streams.ts'
-import type { ReadLocation } from '../../storage/read-location.ts'
+import { maxPageSize, type ReadLocation } from '../../storage/read-location.ts'
 import type { CheckedEntry, CheckedVersions } from '../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
 import { statOrNull, type Taken, taken, unlessTaken } from '../files/conflict.ts'
@@ -69,6 +69,28 @@ export async function listNative(
     }
   })
   return { items, hasNext: !isWhole || cursor !== null }
+}
+
+/** The number of versions of one file through which a search goes. A back end can keep them without end. */
+const maxSearched = 10_000
+
+/** Yields the versions of a file, the newest first. @throws INVALID_INPUT after `maxSearched` of them */
+export async function* searchNative(
+  location: ReadLocation,
+  signal: AbortSignal,
+): AsyncGenerator<CheckedVersions['versions'][number]> {
+  let count = 0
+  let cursor: string | null = null
+  do {
+    const page: CheckedVersions = await location.listNativeVersions(signal, { cursor, limit: maxPageSize })
+    yield* page.versions
+    count += Math.max(1, page.versions.length)
+    ;({ cursor } = page)
+  } while (cursor !== null && count < maxSearched)
+  if (cursor !== null) {
+    const message = `The back end keeps more than ${maxSearched} versions of "/${location.path}", of which Stowage searches the newest: use the back end for older ones.`
+    throw new AppError('INVALID_INPUT', message)
+  }
 }
 
 /**
