@@ -43,7 +43,8 @@ export function encryptedProvider(
   const entries = new StoredEntries(inner, names)
   const content = new ContentCipher(keys.content, options.box)
   const reads = new EncryptedReads(inner, entries, content)
-  const { copy, copySmall, move, deleteTree, readSmall, quota, rootId, changes, resumable, trash } = inner
+  const { copy, copySmall, move, deleteTree, readSmall, setModifiedAt, quota, rootId, changes, resumable, trash } =
+    inner
   const uploads = resumable && encryptedUploads(resumable, { entries, content })
 
   return {
@@ -164,6 +165,13 @@ export function encryptedProvider(
         const options = { signal, ...entries.keepStored(replacing), ...known }
         const moved = await entries.creating(to, kind, target => move.call(inner, stored, target, options))
         return entries.plain(moved, nameOf(to))
+      },
+    }),
+
+    ...(setModifiedAt && {
+      async setModifiedAt(path, modifiedAt, call) {
+        const stored = names.toStored(path, await entries.kindOf(path, call))
+        await setModifiedAt.call(inner, stored, modifiedAt, call)
       },
     }),
 
