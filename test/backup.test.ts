@@ -7,7 +7,7 @@ import { readSettings } from '../src/settings/index.ts'
 import { backUp } from '../src/start/backup.ts'
 import { copyDatabase } from '../src/start/copy-database.ts'
 import { testDatabase } from './servers/postgres.ts'
-import { client } from './support/client.ts'
+import { type Client, client } from './support/client.ts'
 import { atNight } from './support/extent.ts'
 import { main, runProgram, startProgram, temporaryFolder } from './support/program.ts'
 import { until } from './support/until.ts'
@@ -79,16 +79,19 @@ atNight(t, 'a workspace moves to a PostgreSQL of its own and back', async t => {
   const { token, id } = await api.register('owner@example.org')
   const provider = await api.connectProvider(token, 'local', { root: join(data, 'files') })
   let stored = 0
-  const load = Array.from({ length: 8 }, async (_, n) => {
-    for (; ; stored++) {
-      const response = await api.upload(token, provider, `/${n}-${stored}.txt`, `file ${stored}`).catch(() => null)
-      if (response?.status !== 201) return
-    }
-  })
+  /** Uploads until the server stops. */
+  const load = (server: Client) =>
+    Array.from({ length: 8 }, async (_, n) => {
+      for (; ; stored++) {
+        const response = await server.upload(token, provider, `/${n}-${stored}.txt`, `file ${stored}`).catch(() => null)
+        if (response?.status !== 201) return
+      }
+    })
+  const uploads = load(api)
   await until(() => stored > 100)
   await refused(own, url, /a server is running on .*: stop it first/)
   t.equal(await embedded.stop(), 0)
-  await Promise.all(load)
+  await Promise.all(uploads)
 
   await refused(own, 'embedded', /name the database to copy with DATABASE_URL/)
   await refused({ ...own, STOWAGE_DATA: home }, url, /^there is no database in /)
@@ -103,7 +106,10 @@ atNight(t, 'a workspace moves to a PostgreSQL of its own and back', async t => {
   t.same((await there.ask('{ me { id } }', {}, token)).me, { id }, 'the session of the old server holds')
   t.equal((await there.upload(token, provider, '/moved.txt', 'moved')).status, 201)
   await refused(away, 'embedded', /^a server has \d+ connections to the database: stop every replica first/)
+  const moreUploads = load(there)
+  await until(() => stored > 200)
   t.equal(await external.stop(), 0)
+  await Promise.all(moreUploads)
 
   const back = { ...away, STOWAGE_DATA: join(home, 'back') }
   const returned = await copy(back, 'embedded')
@@ -113,11 +119,11 @@ atNight(t, 'a workspace moves to a PostgreSQL of its own and back', async t => {
   const api2 = client(last.url)
   t.equal(await (await api2.download(token, provider, '/moved.txt')).text(), 'moved')
   const { auditEvents } = await api2.ask(
-    '{ auditEvents(filter: { action: UPLOAD }, first: 1) { nodes { path } } }',
+    '{ auditEvents(filter: { action: UPLOAD, result: "OK" }, first: 200) { nodes { path } } }',
     {},
     token,
   )
-  t.same(auditEvents.nodes, [{ path: '/moved.txt' }])
+  t.ok(auditEvents.nodes.length >= 100, 'the events of the loads before both copies')
 })
 
 t.test('a copy that fails leaves an empty database, which a second copy fills', async t => {

@@ -283,6 +283,8 @@ entry_holds.created_at timestamp with time zone not null default now()
 entry_holds.released_at timestamp with time zone
 entry_holds.object_lock text
 entry_holds.version_id uuid
+entry_holds.due_at timestamp with time zone
+entry_holds.seen jsonb
 entry_holds: entry_holds_object_lock_check CHECK ((object_lock = ANY (ARRAY['COMPLIANCE'::text, 'GOVERNANCE'::text, 'LEGAL_HOLD'::text])))
 entry_holds: entry_holds_pkey PRIMARY KEY (id)
 entry_holds: entry_holds_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
@@ -290,6 +292,7 @@ entry_holds: entry_holds_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id)
 entry_holds: entry_holds_version_id_fkey FOREIGN KEY (version_id) REFERENCES file_versions(id) ON DELETE CASCADE
 entry_holds: entry_holds_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
 CREATE INDEX entry_holds_created ON public.entry_holds USING btree (provider_id, "left"(path, 400) COLLATE "C") WHERE ((object_lock IS NULL) AND (released_at IS NULL))
+CREATE INDEX entry_holds_due ON public.entry_holds USING btree (due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX entry_holds_object_end ON public.entry_holds USING btree (LEAST(held_until, released_at)) WHERE (object_lock IS NOT NULL)
 CREATE INDEX entry_holds_path ON public.entry_holds USING btree (provider_id, "left"(path, 400) COLLATE "C") WHERE (released_at IS NULL)
 CREATE INDEX entry_holds_user ON public.entry_holds USING btree (user_id)

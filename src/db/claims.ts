@@ -9,6 +9,7 @@ import type { Schema } from './schema.ts'
 type Table =
   | 'account_notices'
   | 'directory_syncs'
+  | 'entry_holds'
   | 'file_versions'
   | 'jobs'
   | 'quota_changes'

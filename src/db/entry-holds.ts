@@ -208,6 +208,7 @@ export async function listHolds(
     .selectFrom('entry_holds')
     .selectAll()
     .where('workspace_id', '=', of.workspaceId)
+    .where('due_at', 'is', null)
     .where(isActiveHold)
     .orderBy('id', 'desc')
     .limit(page.limit)

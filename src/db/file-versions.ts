@@ -35,13 +35,22 @@ type At = Pick<EarlierVersion, 'providerId' | 'path'>
 
 /** Selects the active locks of a version. */
 const isLockOfVersion = sql<SqlBool>`(entry_holds.version_id = file_versions.id and ${isActiveHold})`
-/** Selects the active holds on the path of a version or on a folder around it, without locks. */
-const isHoldOnPath = sql<SqlBool>`(entry_holds.provider_id = file_versions.provider_id and entry_holds.object_lock is null
+/**
+ * Selects the active holds on the path of a version or on a folder around it: no locks, except those of an object that was being stored when the
+ * version was kept, which may be its content.
+ */
+const isHoldOnPath = sql<SqlBool>`(entry_holds.provider_id = file_versions.provider_id
+  and (entry_holds.object_lock is null or (entry_holds.due_at is not null and file_versions.replaced_at >= entry_holds.created_at))
   and starts_with(file_versions.path, entry_holds.path) and ${isActiveHold})`
 
 /** Versions on hold are not deleted, and do not expire. */
 const isLocked = sql<SqlBool>`exists (select from entry_holds where ${isLockOfVersion})`
 const isHeld = sql<SqlBool>`(${isLocked} or exists (select from entry_holds where ${isHoldOnPath}))`
+
+/** Selects the locks of a path whose upload has ended without saying so: what is there may be its content. */
+const isAbandoned = (providerId: string, path: string) =>
+  sql<SqlBool>`(entry_holds.provider_id = ${providerId} and entry_holds.due_at <= now()
+    and left(entry_holds.path, 400) collate "C" = left(${path}, 400) and entry_holds.path = ${path})`
 
 /** A change that has not been renewed for this time counts as interrupted. */
 const leaseEnd = secondsFromNow(2 * 60)
@@ -82,7 +91,7 @@ export async function insertVersion(db: Database, version: NewEarlierVersion, da
         sql`select ${timeOrderedId}, workspace_id, entry_holds.provider_id, entry_holds.path, reason, held_until, entry_holds.user_id,
             created_at, released_at, object_lock, version.id
           from entry_holds cross join version
-          where ${isLockOf({ ...version, versionId: null })} and ${isActiveHold}`,
+          where (${isLockOf({ ...version, versionId: null })} or ${isAbandoned(version.providerId, path)}) and ${isActiveHold}`,
       ),
     )
     .selectFrom('version')

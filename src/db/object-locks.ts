@@ -36,14 +36,17 @@ const nextId = timeOrderedIds()
 /** Ended locks that one statement deletes. */
 const sweepSize = 5000
 
-/** Selects the locks of an object, also those that have ended. Names the table, for statements that read others, too. */
+/**
+ * Selects the locks of an object, also those that have ended, but none whose object is being stored. Names the table, for statements that read
+ * others, too.
+ */
 export function isLockOf({ providerId, path, versionId }: LockedObject): RawBuilder<SqlBool> {
   const stored = storedPath(path)
   const isThere =
     versionId === null
       ? sql`${isOfPath} and left(entry_holds.path, 400) collate "C" = left(${stored}, 400) and entry_holds.path = ${stored}`
       : sql`entry_holds.version_id = ${versionId}`
-  return sql<SqlBool>`(entry_holds.provider_id = ${providerId} and entry_holds.object_lock is not null and ${isThere})`
+  return sql<SqlBool>`(entry_holds.provider_id = ${providerId} and entry_holds.object_lock is not null and entry_holds.due_at is null and ${isThere})`
 }
 
 /** Returns the active locks of an object. */

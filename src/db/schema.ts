@@ -1143,6 +1143,20 @@ interface EntryHoldTable {
   object_lock: ObjectLockKind | null
   /** The earlier version whose content an object lock keeps; null for what is at the path. */
   version_id: string | null
+  /** When a server finds out whether the object was stored that this is to lock; null for all other holds. */
+  due_at: ColumnType<Date | null, Date | null | undefined, Date | null>
+  /** What was at the path before the object was stored. */
+  seen: ColumnType<SeenContent | null, string | null | undefined, null>
+}
+
+export interface SeenContent {
+  /** Bytes. */
+  size: number | null
+  etag: string | null
+  /** See `Entry.contentTag`: it stays when a version of the file is kept, which can change the etag. */
+  contentTag: string | null
+  /** Milliseconds since 1970. */
+  modifiedAt: number | null
 }
 
 export type RetentionMode = 'COMPLIANCE' | 'GOVERNANCE'

@@ -254,6 +254,8 @@ export function createServices(options: {
     onError,
   })
   const versions = createVersions({ db, storage, secrets, audit, onError, collects: options.workers > 0 })
+  const guard = authentication.entryGuard
+  const objectLocks = createObjectLocks({ db, storage, audit, guard, onError, collects: options.workers > 0 })
   const { mail, onMailFailure } = options
   const notify = createNotify(mail !== null)
   const stopMail = mail && options.workers > 0 ? startMail(mail) : async () => {}
@@ -278,6 +280,7 @@ export function createServices(options: {
       trash.stop(),
       quotas.stop(),
       versions.stop(),
+      objectLocks.stop(),
       catalogue.stopWork(),
       worker.close(),
       feed.close(),
@@ -378,7 +381,7 @@ export function createServices(options: {
     entryLocks: createEntryLocks({ db, audit, guard: authentication.entryGuard }),
     quotas,
     entryHolds: createEntryHolds({ db, storage, audit, guard: authentication.entryGuard }),
-    objectLocks: createObjectLocks({ db, storage, audit, guard: authentication.entryGuard }),
+    objectLocks,
     entryProperties: createEntryProperties({ db, storage, audit }),
     entryStars: createEntryStars({ db, storage, audit }),
     entryTags: createEntryTags({ db, storage, audit }),

@@ -1,4 +1,6 @@
 /** S3 Object Lock: what is locked stays, as the object or as its version, whatever people use. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import {
   CompleteMultipartUploadCommand,
@@ -25,6 +27,7 @@ import t from 'tap'
 import { timeOrderedIds } from '../../src/auth/id.ts'
 import type { StoragePath } from '../../src/auth/path.ts'
 import { claimVersion, deleteVersionRow, insertVersion, markKept, removeVersion } from '../../src/db/file-versions.ts'
+import { insertLockIntents, type LockIntent } from '../../src/db/object-lock-intents.ts'
 import { deleteEndedObjectLocks, findObjectLocks } from '../../src/db/object-locks.ts'
 import { createLocks } from '../../src/storage/locks.ts'
 import { until } from '../support/until.ts'
@@ -387,11 +390,8 @@ t.test('Object Lock over S3', async t => {
     t.match(await retention('met', VersionId), 'COMPLIANCE')
 
     const remove = async () => {
-      await app.ask(
-        'mutation ($input: DeleteInput!) { delete(input: $input) { deletedPath } }',
-        { input: { providerId, path: '/lost' } },
-        token,
-      )
+      t.equal(await reasonOf('delete', 'DeleteInput', { path: '/lost' }), 'ON_HOLD', 'locked before it is stored')
+      await rm(join(world.root, 'lost'))
     }
     const done = Promise.withResolvers<void>()
     const held = locks.exclusively(`version ${providerId}/lost`, {}, () => done.promise)
@@ -402,6 +402,73 @@ t.test('Object Lock over S3', async t => {
     await held
     t.equal(await putting, 'ServiceUnavailable', 'what was deleted meanwhile is not locked, and the client hears it')
     t.equal(await reasonOf('createFolder', 'CreateFolderInput', { path: '/lost' }), 'OK', 'no lock without an object')
+    await configure(owner, null)
+  })
+
+  await t.test('an upload whose server is killed before it locks its object leaves a lock', async t => {
+    await configure(owner, { Mode: 'COMPLIANCE', Days: 1 })
+    await put(writer, 'cut/replaced', 'before')
+    await put(writer, 'cut/unlocked', 'before')
+    await sql`delete from entry_holds where provider_id = ${providerId}`.execute(app.db)
+    const locks = createLocks(app.db)
+    const end = Promise.withResolvers<void>()
+    const held = locks.exclusively(`version ${providerId}/cut/new`, {}, () => end.promise)
+    const putting = put(writer, 'cut/new', 'after')
+    await until(async () => (await codeOf(contentOf('cut/new'))) === 'none')
+    const waiting = async () => {
+      const rows = await sql<{ path: string }>`select path from entry_holds where due_at is not null`.execute(app.db)
+      return rows.rows.map(({ path }) => path)
+    }
+    t.same(await waiting(), ['/cut/new/'])
+    t.equal(await codeOf(retention('cut/new')), 'NoSuchObjectLockConfiguration', 'it has no lock yet')
+    for (const [mutation, type, input] of [
+      ['delete', 'DeleteInput', { path: '/cut/new', permanent: true }],
+      ['delete', 'DeleteInput', { path: '/cut', recursive: true }],
+      ['rename', 'RenameInput', { path: '/cut/new', name: 'other' }],
+    ] as const) {
+      t.equal(await reasonOf(mutation, type, input), 'ON_HOLD', `${mutation} ${input.path}`)
+    }
+    const { userId, workspaceId } = await sql<{ userId: string; workspaceId: string }>`
+      select user_id as "userId", workspace_id as "workspaceId" from entry_holds limit 1`
+      .execute(app.db)
+      .then(({ rows: [row] }) => row ?? { userId: '', workspaceId: '' })
+    // An upload that never stored anything, and one whose object another upload has replaced.
+    const intent = (Key: string, seen: LockIntent['seen']) => ({
+      id: nextId(new Date()),
+      workspaceId,
+      providerId,
+      path: Key as StoragePath,
+      reason: 'A test',
+      until: minutes(60),
+      userId,
+      objectLock: 'COMPLIANCE' as const,
+      seen,
+    })
+    const { ETag = '' } = await writer.send(new HeadObjectCommand({ Bucket, Key: 'cut/unlocked' }))
+    const seen = { size: 6, etag: JSON.parse(ETag), contentTag: null, modifiedAt: null }
+    await insertLockIntents(app.db, [intent('cut/unlocked', seen), intent('cut/replaced', null)])
+    await sql`update entry_holds set due_at = now() where due_at is not null`.execute(app.db)
+    await app.db.transaction().execute(async db => {
+      const version = { id: nextId(new Date()), providerId, path: 'cut/replaced' as StoragePath, userId }
+      t.ok(await insertVersion(db, version, 30))
+      const copies = await findObjectLocks(db, { ...version, versionId: version.id })
+      t.match(copies, [{ objectLock: 'COMPLIANCE' }], 'what is replaced meanwhile may be what the upload has stored')
+      await deleteVersionRow(db, version.id)
+    })
+    const other = await app.replica()
+    await until(async () => (await waiting()).length === 0)
+    t.match(await retention('cut/new'), /^COMPLIANCE/)
+    t.match(await retention('cut/replaced'), /^COMPLIANCE/)
+    t.equal(await codeOf(retention('cut/unlocked')), 'NoSuchObjectLockConfiguration', 'it was not replaced')
+    await until(async () => {
+      const query = '{ auditEvents(filter: { action: HOLD_CREATE }, first: 5) { nodes { path } } }'
+      const { auditEvents } = await app.ask(query, {}, token)
+      return auditEvents.nodes.some((event: { path: string }) => event.path === '/cut/new') || auditEvents.nodes
+    })
+    end.resolve()
+    await Promise.all([held, putting])
+    t.match(await retention('cut/new'), /^COMPLIANCE/, 'the first server was only paused')
+    await other.close()
     await configure(owner, null)
   })
 

@@ -7,7 +7,7 @@ import { authorize, needs } from '../../auth/needs.ts'
 import type { Grant } from '../../auth/policy.ts'
 import { grantBases, requireOwner } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
-import type { Change, Database } from '../../db/client.ts'
+import type { Change } from '../../db/client.ts'
 import type { EntryHold, ObjectLockSettings } from '../../db/entry-holds.ts'
 import { findVersion, findVersionOf } from '../../db/file-versions.ts'
 import {
@@ -21,14 +21,13 @@ import {
 import { lockProvider, shareProvider } from '../../db/providers.ts'
 import type { ObjectLockKind, RetentionMode } from '../../db/schema.ts'
 import { AppError } from '../../errors.ts'
-import type { Storage } from '../../storage/index.ts'
 import type { WriteLocation } from '../../storage/write-location.ts'
-import type { Audit } from '../audit/index.ts'
 import { statOrNull } from '../files/conflict.ts'
 import { type FileEntry, type LocationInput, locationOf } from '../files/entry.ts'
 import { nativeIdOf } from '../versions/native.ts'
 import type { EntryGuard } from './change-guard.ts'
 import { parseHoldEnd } from './holds.ts'
+import { beginLocks, type LockIntentContext, startLockCollector } from './lock-intents.ts'
 
 export type { ObjectLockSettings } from '../../db/entry-holds.ts'
 export type { RetentionMode } from '../../db/schema.ts'
@@ -66,8 +65,15 @@ const undoTimeout = 30_000
 
 export type ObjectLocks = ReturnType<typeof createObjectLocks>
 
-export function createObjectLocks(options: { db: Database; storage: Storage; audit: Audit; guard: EntryGuard }) {
+export function createObjectLocks(
+  options: LockIntentContext & {
+    guard: EntryGuard
+    /** Whether this server finishes the locks of interrupted uploads. */
+    collects: boolean
+  },
+) {
   const { db, storage, audit, guard } = options
+  const collector = options.collects ? startLockCollector(options) : null
 
   /** @throws INVALID_INPUT */
   async function requireSettings(providerId: string): Promise<ObjectLockSettings> {
@@ -181,6 +187,17 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
     })
   }
 
+  /** Stores the locks that an object is going to have. Null if it gets none, or if the storage keeps no versions, which these would need. */
+  async function intendLocks(granted: Grant<'write'>, { retention, isHeld }: ObjectLock, signal: AbortSignal) {
+    const location = await storage.writeAt(granted)
+    if ((!retention && !isHeld) || (await location.versionTraits()).count === 0) return null
+    const holds = [
+      ...(retention ? [newLock(granted, retention.mode, retention.until)] : []),
+      ...(isHeld ? [newLock(granted, 'LEGAL_HOLD', null)] : []),
+    ]
+    return beginLocks(options, holds, await statOrNull(location, signal))
+  }
+
   return {
     /** Returns the settings of a bucket; null if it has none. @throws CREDENTIAL_REQUIRED, SCOPE_REQUIRED, PROVIDER_NOT_ALLOWED */
     async settings(viewer: Viewer | null, providerId: string): Promise<ObjectLockSettings | null> {
@@ -287,36 +304,52 @@ export function createObjectLocks(options: { db: Database; storage: Storage; aud
         authorize(viewer, needs.hold, input)
         await requireSettings(input.providerId)
       }
-      const entry = await store()
+      const [target] = authorize(viewer, needs.create, input)
+      const early = await guard.objectLockSettings(target.providerId)
+      using intents = early && (await intendLocks(target, lockOf(asked, early), signal))
+      const entry = await store().catch(async error => {
+        await intents?.failed(error, signal)
+        throw error
+      })
       const settings = await guard.objectLockSettings(input.providerId)
       const stored = { ...entry, isVersioned: settings !== null }
       if (!settings) return stored
-      // The retention of an upload in parts may be over before its end.
-      const isOver = asked?.retention && asked.retention.until <= new Date()
-      const retention = isOver ? null : (asked?.retention ?? retentionFromNow(settings))
-      const isHeld = asked?.isHeld === true
+      const { retention, isHeld } = lockOf(asked, settings)
       if (!retention && !isHeld) return stored
       const details = {
         ...(retention && { retention: retention.mode, until: formatTime(retention.until) }),
         ...(isHeld && { legalHold: true }),
       }
-      await audit.recorded(viewer, 'HOLD_CREATE', { location: locationOf(input), details }, async recording => {
-        const [granted] = authorize(viewer, needs.create, input)
-        const location = await storage.writeAt(granted)
-        await location.inTurn(signal, async () => {
-          const object = await findStored(location, stored, signal)
-          await recording.commit(async tx => {
-            await shareProvider(tx, granted.providerId)
-            if (object.versionId !== null && !(await lockVersion(tx, object, object.versionId))) throw noSuchVersion()
-            if (isRepeated && (await findObjectLocks(tx, object)).length > 0) return
-            if (retention) await setObjectLock(tx, object, [], newLock(granted, retention.mode, retention.until))
-            if (isHeld) await setObjectLock(tx, object, [], newLock(granted, 'LEGAL_HOLD', null))
+      const locking = audit.recorded(
+        viewer,
+        'HOLD_CREATE',
+        { location: locationOf(input), details },
+        async recording => {
+          const [granted] = authorize(viewer, needs.create, input)
+          const location = await storage.writeAt(granted)
+          await location.inTurn(signal, async () => {
+            const object = await findStored(location, stored, signal)
+            await recording.commit(async tx => {
+              await shareProvider(tx, granted.providerId)
+              await intents?.end(tx)
+              if (object.versionId !== null && !(await lockVersion(tx, object, object.versionId))) throw noSuchVersion()
+              if (isRepeated && (await findObjectLocks(tx, object)).length > 0) return
+              if (retention) await setObjectLock(tx, object, [], newLock(granted, retention.mode, retention.until))
+              if (isHeld) await setObjectLock(tx, object, [], newLock(granted, 'LEGAL_HOLD', null))
+            })
+            if (object.versionId === null) await requireStillThere(viewer, input, location, signal)
           })
-          if (object.versionId === null) await requireStillThere(viewer, input, location, signal)
-        })
+        },
+      )
+      await locking.catch(async error => {
+        await intents?.settle()
+        throw error
       })
       return stored
     },
+
+    /** Ends the work in the background. */
+    stop: async (): Promise<void> => collector?.stop(),
 
     /** Deletes locks that have ended. */
     async sweep(signal: AbortSignal): Promise<void> {
@@ -337,6 +370,13 @@ type ContentFacts = Pick<FileEntry, 'size' | 'etag' | 'fileId'>
 function isSameContent(present: ContentFacts, stored: ContentFacts): boolean {
   if (present.etag !== null && stored.etag !== null) return present.etag === stored.etag
   return present.size === stored.size && present.fileId === stored.fileId
+}
+
+/** Returns the lock that an object is given which is stored now. */
+function lockOf(asked: ObjectLock | null, settings: ObjectLockSettings): ObjectLock {
+  // The retention of an upload in parts may be over before its end.
+  const isOver = asked?.retention && asked.retention.until <= new Date()
+  return { retention: isOver ? null : (asked?.retention ?? retentionFromNow(settings)), isHeld: asked?.isHeld === true }
 }
 
 function retentionFromNow({ retention }: ObjectLockSettings): Retention | null {
