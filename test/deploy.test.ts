@@ -42,13 +42,11 @@ t.test('the script creates the secrets once, and the compose file gives them to 
   t.match(first.stdout, String(settings.setupCode))
   t.match(settings, { publicUrl: 'http://localhost:8080', metricsAddress: { host: '0.0.0.0', port: 9464 } })
   t.same(settings.trustedProxies, [networks.default.ipam.config[0].subnet])
-  t.same(
-    [stowage.ports, postgres.ports],
-    [['127.0.0.1:2022:2022'], undefined],
-    'of the server, only SFTP can be reached',
-  )
-  t.equal(readSettings({ ...environment, STOWAGE_SFTP_ADDRESS: '0.0.0.0:2022' }).sftpAddress?.port, 2022)
+  t.same([stowage.ports, postgres.ports], [undefined, undefined], 'only nginx and Prometheus can be reached')
   t.equal(settings.sftpAddress, null)
+  const more = parse(await read('compose-sftp.yaml')).services.stowage
+  t.same(more.ports, ['127.0.0.1:2022:2022'], 'SFTP opens its port with a file of its own')
+  t.equal(readSettings({ ...environment, ...more.environment }).sftpAddress?.port, 2022)
   for (const { ports } of [nginx, prometheus]) for (const port of ports) t.match(port, /^127\.0\.0\.1:/)
   for (const used of [...stowage.secrets, ...postgres.secrets]) t.ok(secrets[used], `${used} is declared`)
 })

@@ -73,12 +73,16 @@ t.test('connections and requests of SFTP are measured', async t => {
   const sftp = new SftpClient(await RawSftp.start(await connectSsh(t, endpoint, { password: key })))
   await sftp.put('/files/a.bin', Buffer.alloc(200_000))
   await t.rejects(sftp.open('/files/missing', 1))
+  t.equal((await sftp.raw.request(99)).status, 8)
+  t.equal(await sftp.read(await sftp.open('/files/a.bin', 1), 200_000, 1), null)
   for (const name of ['connections', 'sessions']) t.equal(await sample(`stowage_sftp_${name}`), 1)
   t.ok((await sample('stowage_sftp_bytes_total', /received/)) > 200_000)
   t.ok((await sample('stowage_sftp_bytes_total', /sent/)) > 500)
   const count = 'stowage_sftp_request_duration_seconds_count'
   t.equal(await sample(count, /request="write",status="OK"/), 1)
   t.equal(await sample(count, /request="open",status="NO_SUCH_FILE"/), 1)
+  t.equal(await sample(count, /request="unsupported",status="UNSUPPORTED"/), 1)
+  t.equal(await sample(count, /request="read",status="END_OF_FILE"/), 1)
   t.equal(await server.stop(), 0)
 })
 

@@ -6,9 +6,11 @@ const requestBuckets = [0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 30
 /** Statuses of SFTP by their numbers: draft-ietf-secsh-filexfer-02, section 7. */
 const statusNames: Readonly<Record<number, string>> = {
   0: 'OK',
+  1: 'END_OF_FILE',
   2: 'NO_SUCH_FILE',
   3: 'PERMISSION_DENIED',
   4: 'FAILURE',
+  8: 'UNSUPPORTED',
 }
 
 export function createSftpMetrics(register: Registry) {

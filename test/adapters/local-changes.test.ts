@@ -2,6 +2,7 @@
 import { mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { Watcher } from '../../adapters/backends/local/watcher.ts'
 import { call } from '../../adapters/conformance/kit.ts'
 import type { ChangedEntry } from '../../adapters/contract.ts'
 import { until } from '../support/until.ts'
@@ -54,4 +55,20 @@ t.test('the host looks below an empty folder in the place of another', async t =
   await arrives('replaced', false)
   await mkdir(inside('replaced'))
   await arrives('replaced', true)
+})
+
+t.test('a disk that answers no questions gets few of them', async t => {
+  const silent = "import { parentPort } from 'node:worker_threads'; parentPort.on('message', () => {})"
+  const watcher = new Watcher(new URL(`data:text/javascript,${encodeURIComponent(silent)}`))
+  const root = { path: '/', dev: 0n, ino: 0n }
+  const hung = watcher.watch(root, () => {})
+  const other = watcher.watch(root, () => {})
+  t.teardown(() => [hung, other].forEach(({ close }) => close()))
+  const ask = (of: typeof hung) => of.changes(null, { signal: AbortSignal.timeout(20), isBusy: false })
+  for (let n = 0; n < 2; n += 1) await t.rejects(ask(hung), { name: 'TimeoutError' })
+  for (let n = 0; n < 2; n += 1) await t.rejects(ask(hung), { code: 'UNAVAILABLE', message: /has not answered/ })
+  await t.rejects(ask(other), { name: 'TimeoutError' }, 'other disks are asked')
+  hung.close()
+  other.close()
+  await t.rejects(ask(hung), { name: 'TimeoutError' }, 'a new thread is asked')
 })

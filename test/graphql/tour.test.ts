@@ -261,6 +261,9 @@ t.test('every field of the schema works in typical use', async t => {
   for (const [field, value] of [
     ['brandColor', 'red'],
     ['brandText', 'two\nlines'],
+    ['brandText', 'two\u2028lines'],
+    ['brandText', 'invoice\u202efdp.exe'],
+    ['brandText', '\u2066isolated\u2069'],
     ['logo', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>').toString('base64')],
     ['logo', 'no base64!'],
   ] as const) {

@@ -300,6 +300,44 @@ t.test('open files of a session', async t => {
     t.match(await client.raw.request(6, handles[2] ?? Buffer.alloc(0), uint64(0), text('x')), { status: 3 })
   })
 
+  await t.test('a renamed file follows the rights to where it is', async t => {
+    const update = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { role } }'
+    const member = await app.register(`${randomUUID()}@example.org`)
+    await app.ask(update, { input: { userId: member.id, role: 'EDITOR' } }, token)
+    const allow = (...paths: string[]) => {
+      const providerAccess = { restrictions: paths.map(basePath => ({ providerId, basePath })) }
+      return app.ask(update, { input: { userId: member.id, providerAccess } }, token)
+    }
+    for (const path of ['/memory/from', '/memory/to']) await done(sftp.raw.request(14, text(path), noAttributes))
+    await allow('/from', '/to')
+    const theirs = await app.createKey(member.token, { name: 'sftp', scopes: ['write'] })
+    const client = await start(t, theirs.key)
+    const moved = async (name: string) => {
+      const handle = await client.open(`/memory/from/${name}`, reads | writes | creates)
+      await client.write(handle, 0, Buffer.from('moved'))
+      await done(client.raw.request(18, text(`/memory/from/${name}`), text(`/memory/to/${name}`)))
+      return handle
+    }
+    const [kept, ended] = [await moved('kept'), await moved('ended')]
+    const stays = await client.open('/memory/from/stays', reads | writes | creates)
+    const read = (handle: Buffer) => client.raw.request(5, handle, uint64(0), uint32(5))
+    const loses = (handle: Buffer) =>
+      until(async () => {
+        const { status } = await read(handle)
+        return status === 3 || `status ${status}`
+      })
+    await allow('/to')
+    await loses(stays)
+    t.equal((await read(kept)).type, 103, 'nobody needs the right to where it was')
+    await client.write(kept, 5, Buffer.from(' and changed'))
+    await client.close(kept)
+    t.equal(await sftp.size('/memory/to/kept'), 17)
+    await allow('/from')
+    await loses(ended)
+    t.match(await client.raw.request(4, ended), { status: 3 })
+    t.equal(await sftp.size('/memory/to/ended'), 5)
+  })
+
   await t.test('a handle that opens after the end of its session goes', async t => {
     const handles = new Handles('a member')
     await handles.closeAll(new Error('gone'))

@@ -6,10 +6,13 @@ import t from 'tap'
 import { ByteBudget } from '../../src/lib/byte-budget.ts'
 import { RandomWrites, type RandomWritesOptions } from '../../src/services/open-files/random-writes.ts'
 import type { StagedContent } from '../../src/services/open-files/staged-file.ts'
+import { UploadBody } from '../../src/services/open-files/upload-body.ts'
 import type { WriteBounds } from '../../src/services/open-files/write-bounds.ts'
 import { extent } from '../support/extent.ts'
+import { until } from '../support/until.ts'
 
 const owner = 'member'
+const mebibyte = 1024 * 1024
 const budgets = { small: new ByteBudget({ total: 60 }), ahead: new ByteBudget({ total: 50 }) }
 const bounds: WriteBounds = { small: 24, window: 40, copy: 48, memory: budgets }
 const fault = new Error('injected')
@@ -266,6 +269,29 @@ t.test('single bytes in any order make one file', async t => {
     await writes.store()
     t.same(place.content, content)
   }
+})
+
+t.test('single bytes of a stream wait joined', async t => {
+  const body = new UploadBody()
+  let added = 0
+  // Nobody reads, so the last one waits.
+  const adding = (async () => {
+    for (; added < mebibyte; added += 1) await body.add(Buffer.from([added % 251]))
+    body.finish()
+  })()
+  await until(() => body.readableLength >= 256 * 1024)
+  const chunks: Buffer[] = []
+  for await (const chunk of body) chunks.push(chunk)
+  await adding
+  t.ok(chunks.length <= 17, `${chunks.length} pieces`)
+  t.ok(Buffer.concat(chunks).every((byte, at) => byte === at % 251))
+  t.equal(added, mebibyte)
+
+  const mixed = new UploadBody()
+  const pieces = [5, 70_000, 1, 4095, 4096, 3].map((length, n) => Buffer.alloc(length, n + 1))
+  for (const piece of pieces) await mixed.add(piece)
+  mixed.finish()
+  t.same(Buffer.concat(await mixed.toArray()), Buffer.concat(pieces), 'the order stays')
 })
 
 t.test('a stream whose client goes back is sent again, and fails beyond the copy', async t => {

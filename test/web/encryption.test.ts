@@ -67,6 +67,12 @@ for (const width of inTurn([1280, 390])) {
     await confirm.click()
     await page.getByText('missing cannot be found').waitFor()
     await page.getByRole('textbox', { name: 'Folder' }).fill(root)
+    await page.getByLabel('Name').fill("Lena's safe")
+    await connect.click()
+    await sheet.getByText("Lena's safe").waitFor()
+    t.match(await sheet.textContent(), password, 'another name needs another sheet, with the same password')
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+    await page.getByLabel('Name').fill("Lena's vault")
     await connect.click()
     await page.waitForURL(/\/files\/[0-9a-f-]{36}$/)
 

@@ -26,6 +26,9 @@ export type WatchResponse =
 /** MiB of V8's heap in the thread: 3.5 KB for each of 30,000 folders. */
 const heap = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8 }
 
+/** Questions of a provider that the thread works on, also those whose callers no longer wait: a disk that hangs answers none. */
+const maxUnanswered = 2
+
 // Node strips types from the sources; a build has JavaScript.
 const threadFile = new URL(`./watch-thread${extname(import.meta.url)}`, import.meta.url)
 
@@ -36,8 +39,16 @@ export class Watcher {
   #worker: Worker | null = null
   readonly #waiting = new Map<number, PromiseWithResolvers<ChangesPage | null>>()
   readonly #watched = new Map<number, Warn>()
+  /** The providers of the questions that the thread has not answered, by the ids of the questions. */
+  readonly #unanswered = new Map<number, number>()
+  readonly #file: URL
   #providers = 0
   #questions = 0
+
+  /** @param file what the thread runs */
+  constructor(file = threadFile) {
+    this.#file = file
+  }
 
   /** @param warn called when the folders of the provider cannot be watched */
   watch(root: Root, warn: Warn): WatchedRoot {
@@ -61,6 +72,10 @@ export class Watcher {
     question: Omit<Extract<WatchRequest, { kind: 'changes' }>, 'kind' | 'id'>,
     signal: AbortSignal,
   ): Promise<ChangesPage | null> {
+    const unanswered = [...this.#unanswered.values()].filter(provider => provider === question.provider)
+    if (unanswered.length >= maxUnanswered) {
+      throw new StorageError('UNAVAILABLE', 'The disk has not answered yet: the changes of its folders are not known.')
+    }
     const answer = Promise.withResolvers<ChangesPage | null>()
     // The caller may not wait any more.
     answer.promise.catch(() => {})
@@ -69,6 +84,7 @@ export class Watcher {
     this.#worker ??= this.#start()
     this.#worker.ref()
     this.#waiting.set(id, answer)
+    this.#unanswered.set(id, question.provider)
     this.#worker.postMessage({ kind: 'changes', id, ...question } satisfies WatchRequest)
     try {
       return await orAborted(answer.promise, signal)
@@ -80,7 +96,7 @@ export class Watcher {
   }
 
   #start(): Worker {
-    const worker = new Worker(threadFile, { name: 'watches', resourceLimits: heap })
+    const worker = new Worker(this.#file, { name: 'watches', resourceLimits: heap })
     let failure: unknown
     worker.on('message', (response: WatchResponse) => this.#onResponse(response))
     worker.on('error', error => {
@@ -89,6 +105,7 @@ export class Watcher {
     worker.once('exit', () => {
       if (this.#worker !== worker) return
       this.#worker = null
+      this.#unanswered.clear()
       this.#failAll(failure)
     })
     return worker
@@ -99,6 +116,7 @@ export class Watcher {
       this.#watched.get(response.provider)?.(response.message, response.details)
       return
     }
+    this.#unanswered.delete(response.id)
     const answer = this.#waiting.get(response.id)
     if (response.kind === 'page') answer?.resolve(pageNow(response.page, response.now))
     else answer?.reject(new StorageError(response.code, response.message, { cause: response.cause }))
@@ -107,6 +125,7 @@ export class Watcher {
   #end(): void {
     const worker = this.#worker
     this.#worker = null
+    this.#unanswered.clear()
     this.#failAll(undefined)
     void worker?.terminate()
   }

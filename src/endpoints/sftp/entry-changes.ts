@@ -87,7 +87,7 @@ export class SftpChanges {
         // A file that has not been stored cannot be renamed.
         await this.#store(written)
         const { etag } = await move()
-        written.rename(target, etag)
+        written.rename(viewer, target, etag)
       })
     } else await move()
     replaced?.remove()

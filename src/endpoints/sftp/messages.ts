@@ -208,6 +208,11 @@ export function statusResponse(id: number, code: Status, message = ''): Buffer {
   return response(types.status, id).uint32(code).text(message).text('en').finish()
 }
 
+/** Returns the status of a response; a response with a result is OK. */
+export function statusIn(response: Buffer): Status {
+  return response[4] === types.status ? (response.readUInt32BE(9) as Status) : status.ok
+}
+
 export const okResponse = (id: number) => statusResponse(id, status.ok)
 
 export function handleResponse(id: number, handle: string): Buffer {

@@ -5,8 +5,8 @@
 import type { Duplex } from 'node:stream'
 import { type AppError, toAppError } from '../../errors.ts'
 import { ClientGone } from '../../http/connection/client-abort.ts'
-import { type Status, status, statusOf } from './errors.ts'
-import { answerInit, readRequest, type SftpOperation, type SftpRequest, statusResponse } from './messages.ts'
+import { type Status, statusOf } from './errors.ts'
+import { answerInit, readRequest, type SftpOperation, type SftpRequest, statusIn, statusResponse } from './messages.ts'
 import { copyBytes, Operations, type OperationsContext } from './operations.ts'
 import { MalformedPacket, PacketCutter } from './wire.ts'
 
@@ -16,6 +16,8 @@ const maxRunning = 64
 const maxRunningBytes = 512 * 1024
 /** Milliseconds for the requests that run when the client has sent its last one. */
 const finishTime = 30 * 60 * 1000
+/** READ and WRITE requests that count together as one request, as a part of a file does over HTTP. */
+const requestsPerCount = 256
 /** Bytes that wait to be sent before further requests wait. */
 const maxUnsent = 256 * 1024
 
@@ -77,6 +79,10 @@ class SftpSession {
   #running = 0
   #runningBytes = 0
   #awaitsDrain = false
+  /** READ and WRITE requests since the last that were counted. */
+  #uncounted = 0
+  /** Whether the rate limit allows no request at present. */
+  #isHeld = false
 
   constructor(options: SessionOptions, operations: Operations, fail: (error: unknown) => void) {
     this.#options = options
@@ -126,6 +132,7 @@ class SftpSession {
     const { channel } = this.#options
     for (let next = this.#waiting[0]; next && this.#mayStart(next); next = this.#waiting[0]) {
       this.#waiting.shift()
+      this.#count(next)
       void this.#run(next)
     }
     if (this.#isFinishing && this.#running === 0 && this.#waiting.length === 0) this.#finished.resolve()
@@ -134,8 +141,23 @@ class SftpSession {
   }
 
   #mayStart({ operation }: SftpRequest): boolean {
-    if (this.#isStopped || this.#running >= maxRunning || this.#isCongested()) return false
+    if (this.#isStopped || this.#isHeld || this.#running >= maxRunning || this.#isCongested()) return false
     return this.#running === 0 || this.#runningBytes + weightOf(operation) <= maxRunningBytes
+  }
+
+  /** Counts what reads and writes content. What follows waits for the rate limit, so that the order of requests stays. */
+  #count({ operation: { kind } }: SftpRequest): void {
+    if (kind !== 'read' && kind !== 'write') return
+    this.#uncounted += 1
+    if (this.#uncounted < requestsPerCount) return
+    this.#uncounted = 0
+    this.#isHeld = true
+    const goOn = () => {
+      this.#isHeld = false
+      this.#advance()
+    }
+    // After an error, these requests have waited for as long as a request does. The end of a credential ends the connection.
+    this.#options.viewer(this.#options.signal, null).then(goOn, goOn)
   }
 
   #isCongested(): boolean {
@@ -158,17 +180,15 @@ class SftpSession {
     this.#runningBytes += weight
     const start = performance.now()
     let response: Buffer
-    let code: Status = status.ok
     try {
       response = await this.#operations.run(id, operation)
     } catch (thrown) {
       const error = toAppError(thrown)
       // An operation that the end of the session interrupts is no fault.
       if (error.status >= 500 && !this.#isStopped) this.#options.onFault(error)
-      code = statusOf(error)
-      response = statusResponse(id, code, `${error.message} (${error.reason})`)
+      response = statusResponse(id, statusOf(error), `${error.message} (${error.reason})`)
     }
-    this.#options.observe(operation.kind, code, performance.now() - start)
+    this.#options.observe(operation.kind, statusIn(response), performance.now() - start)
     onEnd()
     this.#running -= 1
     this.#runningBytes -= weight

@@ -1,3 +1,4 @@
+import type { Viewer } from '../../auth/viewer.ts'
 import type { FileWrites, RandomWrites } from '../../services/open-files/index.ts'
 import type { WantedAttributes } from './attributes.ts'
 import type { SftpTarget } from './paths.ts'
@@ -71,10 +72,10 @@ export class WrittenFile {
     if (time) await setTime(this.#target, time)
   }
 
-  /** Follows the file to another path, after it has been stored and renamed there. @param etag that of the renamed file */
-  rename(target: SftpTarget, etag: string | null): void {
+  /** Follows the file to another path, after the viewer has stored and renamed it. @param etag that of the renamed file */
+  rename(viewer: Viewer, target: SftpTarget, etag: string | null): void {
+    this.#file.moveTo(viewer, target, etag)
     this.#target = target
-    this.#file.moveTo(target, etag)
   }
 
   /** From now on, nothing is stored, and what is written is dropped. */

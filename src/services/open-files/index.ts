@@ -26,10 +26,16 @@ export interface FileReads {
 /** A file that is open for writing. */
 export interface FileWrites extends AsyncDisposable {
   writes: RandomWrites
-  /** Aborts when the client has gone or may no longer write the file. The reason of the second is an error that `ActiveGrants.run` lists. */
-  signal: AbortSignal
-  /** Goes on at another path, where the stored file has been moved. @param etag that of the file there */
-  moveTo(at: LocationInput, etag: string | null): void
+  /**
+   * Aborts when the client has gone or may no longer write the file where it is now. The reason of the second is an error that
+   * `ActiveGrants.run` lists.
+   */
+  readonly signal: AbortSignal
+  /**
+   * Goes on at another path, where the viewer has moved the stored file. From now on, the rights at that path count.
+   * @param etag that of the file there @throws as `authorize`
+   */
+  moveTo(viewer: Viewer, at: LocationInput, etag: string | null): void
 }
 
 /** A folder that is open for listing. */
@@ -118,37 +124,41 @@ export function createOpenFiles({
 
   async function openToWrite(
     viewer: Viewer,
-    first: LocationInput,
+    at: LocationInput,
     mode: WriteMode,
     requestSignal: AbortSignal,
   ): Promise<FileWrites> {
-    let at = first
     const grants = authorize(viewer, needs.create, at)
     if (at.providerId === noProvider) throw new AppError('NOT_FOUND', 'There is no such storage.')
     const existing = await existingFile(viewer, at, requestSignal)
     if (existing && mode.isNew) throw new AppError('ALREADY_EXISTS', `"${at.path}" exists already.`)
     if (!existing && !mode.creates) throw new AppError('NOT_FOUND', `There is no file "${at.path}".`)
     if (!existing) await requireFolder(viewer, at, requestSignal)
-    const active = storage.activeGrants.register(grants, requestSignal)
-    const { signal } = active
+    /** Where the file is, who writes it, and the work that ends with the right to it. */
+    let present = { viewer, at, active: storage.activeGrants.register(grants, requestSignal) }
     const writes = new RandomWrites({
       owner: viewer.member.userId,
       existing: mode.truncates ? null : existing,
       isNew: mode.isNew,
       reads: mode.reads ?? false,
-      upload: (input: Pick<UploadInput, 'body' | 'conflict'>) => files.upload(viewer, { ...at, ...input }, signal),
+      upload: (input: Pick<UploadInput, 'body' | 'conflict'>) =>
+        files.upload(present.viewer, { ...present.at, ...input }, present.active.signal),
       stage: () => staging.create(viewer.member.userId),
-      load: file => load(viewer, at, file, signal),
+      load: file => load(present.viewer, present.at, file, present.active.signal),
     })
     return {
       writes,
-      signal,
-      moveTo(next, etag) {
-        at = next
+      get signal() {
+        return present.active.signal
+      },
+      moveTo(by, to, etag) {
+        const active = storage.activeGrants.register(authorize(by, needs.create, to), requestSignal)
+        present.active[Symbol.dispose]()
+        present = { viewer: by, at: to, active }
         writes.moved(etag)
       },
       async [Symbol.asyncDispose]() {
-        using _active = active
+        using _active = present.active
         await writes[Symbol.asyncDispose]()
       },
     }

@@ -280,7 +280,7 @@ export class RandomWrites implements AsyncDisposable {
       this.#content = { kind: 'stored', etag }
       this.#release('small')
     } else if (content.kind === 'stream') {
-      content.body.push(null)
+      content.body.finish()
       const { etag } = await content.sending
       this.#content = content.copy
         ? { kind: 'staged', file: content.copy, isChanged: false, condition: unchanged(etag) }

@@ -19,7 +19,8 @@ export interface BrandingInput {
 
 const color = /^#[0-9a-f]{6}$/
 const base64 = /^[A-Za-z0-9+/]+={0,2}$/
-const controlCharacter = /\p{Cc}/u
+/** Control characters, line breaks, and characters that change the direction of the text around them. */
+const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u
 
 /** Parses the settings that the input gives. @throws INVALID_INPUT */
 export function parseBranding({ brandColor, brandText, logo }: BrandingInput) {
@@ -38,8 +39,11 @@ function parseColor(text: string): string {
 
 function parseLine(text: string): string {
   const line = text.trim()
-  if (line.length <= maxBrandText && !controlCharacter.test(line) && line.isWellFormed()) return line
-  throw new AppError('INVALID_INPUT', `The text is one line of at most ${maxBrandText} characters.`)
+  if (line.length <= maxBrandText && !unsafe.test(line) && line.isWellFormed()) return line
+  throw new AppError(
+    'INVALID_INPUT',
+    `The text is one line of at most ${maxBrandText} characters, without any that change the direction of text.`,
+  )
 }
 
 /** Accepts pictures that cannot run scripts: no SVG. */

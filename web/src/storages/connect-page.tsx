@@ -135,7 +135,9 @@ function ConnectForm({
   const [encryptionValues, setEncryption] = useState(noEncryption)
   const encryption = chosenEncryption(encryptionValues)
   const [isKeeping, setKeeping] = useState(false)
-  /** The encryption whose sheet somebody has kept. */
+  // Another name needs another sheet, because the name says which storage a sheet opens.
+  const onSheet = encryption && JSON.stringify({ name, encryption })
+  /** The content of the sheet that somebody has kept. */
   const [kept, setKept] = useState<string | null>(null)
   const connect = useMutation({
     mutationFn: () =>
@@ -145,7 +147,7 @@ function ConnectForm({
   })
   const problems = problemsOf(connect.error)
   const submit = () => {
-    if (encryption === null || kept === JSON.stringify(encryption)) connect.mutate()
+    if (onSheet === null || kept === onSheet) connect.mutate()
     else setKeeping(true)
   }
   return (
@@ -185,7 +187,7 @@ function ConnectForm({
           name={name}
           type={type.title}
           onKept={() => {
-            setKept(JSON.stringify(encryption))
+            setKept(onSheet)
             setKeeping(false)
             connect.mutate()
           }}
