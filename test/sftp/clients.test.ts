@@ -35,9 +35,11 @@ t.test('real clients', async t => {
   const env = { ...process.env, HOME: work, SSH_ASKPASS: join(work, 'ask'), SSH_ASKPASS_REQUIRE: 'force' }
   const options = ['-o', 'StrictHostKeyChecking=no', '-o', `UserKnownHostsFile=${work}/hosts`, '-o', 'LogLevel=ERROR']
   const port = ['-P', String(endpoint.port)]
-  const sftp = async (...commands: string[]) => {
+  const sftp = (...commands: string[]) => sftpWith([], ...commands)
+  const sftpWith = async (more: string[], ...commands: string[]) => {
     await writeFile(join(work, 'batch'), commands.map(command => `${command}\n`).join(''))
-    return run('sftp', [...options, '-o', 'BatchMode=no', ...port, '-b', join(work, 'batch'), 'me@127.0.0.1'], {
+    const all = [...more.flatMap(option => ['-o', option]), ...options]
+    return run('sftp', [...all, '-o', 'BatchMode=no', ...port, '-b', join(work, 'batch'), 'me@127.0.0.1'], {
       cwd: work,
       env,
       maxBuffer: 64 * 1024 * 1024,
@@ -65,6 +67,23 @@ t.test('real clients', async t => {
     t.notOk((await readdir(root)).includes('made'))
     await t.rejects(sftp('rmdir files/tree'), /Failure/)
     await t.rejects(sftp('ln files/tree/c x'), /./)
+  })
+
+  await t.test('sftp gets AES-GCM, or the cipher that it insists on, and exchanges keys anew', async t => {
+    const [gcm, ctr] = ['aes128-gcm@openssh.com', 'aes256-ctr']
+    for (const [asked, used] of [
+      [[], gcm],
+      [['Ciphers=aes256-ctr,aes256-gcm@openssh.com'], 'aes256-gcm@openssh.com'],
+      [[`Ciphers=${ctr}`], ctr],
+      [[`Ciphers=${ctr}`, 'MACs=hmac-sha2-512'], ctr],
+    ] as const) {
+      const transfer = ['put large files/keys', 'get files/keys back', 'rm files/keys']
+      const { stderr } = await sftpWith(['LogLevel=DEBUG1', 'RekeyLimit=1M', ...asked], ...transfer)
+      const ciphers = stderr.match(/(?<=kex: (?:client->server|server->client) cipher: )\S+/g) ?? []
+      t.ok(ciphers.length > 10, `${ciphers.length / 2} exchanges of keys`)
+      t.same([...new Set(ciphers)], [used])
+      t.same(await readFile(join(work, 'back')), large)
+    }
   })
 
   await t.test('sftp continues an upload and a download, and keeps times', async t => {

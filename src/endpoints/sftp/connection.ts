@@ -10,6 +10,7 @@ import { Slots } from '../../lib/slots.ts'
 import type { Services } from '../../services/index.ts'
 import { isSlug } from '../../services/providers/settings.ts'
 import { authenticate, isOffer, methods, offer } from './authentication.ts'
+import { speedUp } from './ciphers.ts'
 import { type ObserveSftpRequest, serveSession } from './session.ts'
 import { Transport } from './transport.ts'
 
@@ -54,6 +55,7 @@ export interface SftpConnection {
 export function serveConnection(client: Connection, options: ConnectionOptions): SftpConnection {
   const { services, socket, software, onReady, observe } = options
   const transport = new Transport(client)
+  speedUp(client, software)
   const ending = new AbortController()
   const stopping = new AbortController()
   const serving = new Set<Promise<void>>()
