@@ -7,7 +7,7 @@ import { listBasePaths, type ProviderAccess } from '../auth/access.ts'
 import { childOf, type StoragePath, trashFolder } from '../auth/path.ts'
 import type { Database } from './client.ts'
 import { isWithinPath, storedPath } from './entry-paths.ts'
-import type { EntryMove } from './file-versions.ts'
+import { agesOf, type EntryMove } from './file-versions.ts'
 
 interface MarkedLocation {
   providerId: string
@@ -34,17 +34,19 @@ export async function moveMarks(db: Database, moves: readonly EntryMove[], befor
     changed.map(({ from }) => storedPath(from.path)),
     changed.map(({ to }) => to.providerId),
     changed.map(({ to }) => storedPath(to.path)),
+    agesOf(changed),
   ]
   for (const name of tableNames) {
     const table = sql.table(name)
     await sql`
       with gone as (
         delete from ${table} as mark
-        using unnest(${columns[0]}::uuid[], ${columns[1]}::text[], ${columns[2]}::uuid[], ${columns[3]}::text[])
-          as moved (provider_id, source, to_provider_id, target)
+        using unnest(${columns[0]}::uuid[], ${columns[1]}::text[], ${columns[2]}::uuid[], ${columns[3]}::text[],
+          ${columns[4]}::double precision[]) as moved (provider_id, source, to_provider_id, target, age)
         where mark.provider_id = moved.provider_id
           and left(mark.path, 400) collate "C" between left(moved.source, 400) and left(rtrim(moved.source, '/') || '0', 400)
-          and starts_with(mark.path, moved.source) and mark.created_at <= coalesce(${before}::timestamptz, now())
+          and starts_with(mark.path, moved.source)
+          and mark.created_at <= least(${before}::timestamptz, now() - moved.age * interval '1 millisecond')
         returning mark.*, moved.to_provider_id, moved.target || substr(mark.path, length(moved.source) + 1) as new_path
       )
       insert into ${table} (provider_id, path, ${markTables[name]})

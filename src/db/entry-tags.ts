@@ -16,8 +16,7 @@ export interface TaggedEntry {
 }
 
 /** A tag, with the number of the entries that have it. */
-export interface TagCount {
-  name: string
+export interface TagCount extends TagName {
   count: number
 }
 
@@ -106,15 +105,16 @@ export async function countTags(
   return rows[0] ?? { ofEntry: 0, ofWorkspace: 0 }
 }
 
-/** Lists the tags of the entries that an access includes, in the order of their names. */
+/** Lists the tags of the entries that an access includes, in the order of their names. @param page.after the key before the first one */
 export async function listTags(
   db: Database,
   { workspaceId, access }: { workspaceId: string; access: ProviderAccess },
-  limit: number,
+  { limit, after }: { limit: number; after: string | null },
 ): Promise<TagCount[]> {
+  const isFollowing = after === null ? sql`true` : sql`name_key > ${after}`
   const { rows } = await sql<TagCount>`
-    select min(name) as name, count(*)::integer as count from entry_tags
-    where workspace_id = ${workspaceId} and ${isMarkVisible(access)}
+    select min(name) as name, name_key as key, count(*)::integer as count from entry_tags
+    where workspace_id = ${workspaceId} and ${isMarkVisible(access)} and ${isFollowing}
     group by name_key order by name_key limit ${limit}`.execute(db)
   return rows
 }

@@ -237,6 +237,14 @@ export async function removeVersionsWithin(db: Database, { providerId, path }: A
 export interface EntryMove {
   from: At
   to: At
+  /** When it was done, as of `performance.now()`. What is at the earlier path since then is another entry. Default: now */
+  doneAt?: number
+}
+
+/** Returns the milliseconds since each move, because the clock of the database may differ. */
+export function agesOf(moves: readonly EntryMove[]): number[] {
+  const now = performance.now()
+  return moves.map(({ doneAt = now }) => now - doneAt)
 }
 
 /**
@@ -255,10 +263,12 @@ export async function moveVersions(db: Database, moves: readonly EntryMove[], be
   await sql`
     with followed as (
       update file_versions set path = moved.target || substr(path, length(moved.source) + 1)
-      from unnest(${providerIds}::uuid[], ${sources}::text[], ${targets}::text[]) as moved (provider_id, source, target)
+      from unnest(${providerIds}::uuid[], ${sources}::text[], ${targets}::text[], ${agesOf(inside)}::double precision[])
+        as moved (provider_id, source, target, age)
       where file_versions.provider_id = moved.provider_id
         and left(path, 400) collate "C" between left(moved.source, 400) and left(rtrim(moved.source, '/') || '0', 400)
-      and starts_with(path, moved.source) and replaced_at <= coalesce(${before}, now())
+      and starts_with(path, moved.source)
+      and replaced_at <= least(${before}::timestamptz, now() - moved.age * interval '1 millisecond')
       returning id, path
     )
     update entry_holds set path = followed.path from followed where entry_holds.version_id = followed.id`.execute(db)

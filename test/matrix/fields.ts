@@ -441,7 +441,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     args: target => ({ input: { ...at(target), lockId: target.ids.spare } }),
   },
   'Query.stars': { needs: read, args: () => ({ first: 3, after: null }) },
-  'Query.tags': { needs: read },
+  'Query.tags': { needs: read, args: () => ({ first: 3, after: null }) },
   'Query.taggedEntries': { needs: read, args: () => ({ tag: 'matrix', first: 3, after: null }) },
   'Query.holds': { needs: admin, args: target => ({ providerId: target.ids.spare, first: 3, after: null }) },
   'Query.quotas': { needs: read, args: target => ({ providerId: target.ids.spare, first: 3, after: null }) },
@@ -1050,6 +1050,8 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   StarConnection: { nodes: own, edges: own, pageInfo: own },
   StarEdge: { node: own, cursor: own },
   Tag: { name: own, count: own },
+  TagConnection: { nodes: own, edges: own, pageInfo: own },
+  TagEdge: { node: own, cursor: own },
   TaggedEntryConnection: { nodes: own, edges: own, pageInfo: own },
   TaggedEntryEdge: { node: own, cursor: own },
   Hold: {

@@ -3,9 +3,11 @@ import { mkdir, open, rename, rm, stat, utimes, writeFile } from 'node:fs/promis
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
+import { timeOrderedIds } from '../../src/auth/id.ts'
 import { type JobRun, RunProgress, Tally } from '../../src/services/jobs/job-run.ts'
 import { startSshd } from '../servers/sshd.ts'
 import type { Data } from '../support/client.ts'
+import { toolCall, toolOutcome } from '../support/mcp.ts'
 import { until } from '../support/until.ts'
 import { davClient, lockInfo } from '../webdav/client.ts'
 import { control, create, ended, fill, runJob, startWorld, tree } from './jobs-world.ts'
@@ -401,6 +403,53 @@ t.test('it needs the copies in other storages, and rights at all of them', async
   t.equal(await reasonOf([from, to], { recheckDays: 4000 }), 'INVALID_INPUT')
   const { errors } = await app.graphql(create, { input: { kind: 'VERIFY', sources: [from], repair: true } }, key)
   t.equal(errors[0]?.extensions.reason, 'INVALID_INPUT')
+})
+
+t.test('agents read all schedules with copies, page by page, with what the latest check has found', async t => {
+  await fill(rootA, { 'agents/one': 'some bytes' })
+  const sources = [a, b].map(providerId => ({ providerId, path: '/agents' }))
+  const input = {
+    name: 'Agents',
+    cron: '0 3 1 1 *',
+    timeZone: 'UTC',
+    job: { kind: 'KEEP_COPIES', sources, repair: true },
+  }
+  const { schedule } = (
+    await app.ask(
+      'mutation ($input: CreateScheduleInput!) { createSchedule(input: $input) { schedule { id } } }',
+      { input },
+      token,
+    )
+  ).createSchedule
+  const { runSchedule } = await app.ask('mutation ($id: ID!) { runSchedule(id: $id) { id } }', schedule, token)
+  await ended(world, runSchedule.id)
+  // Those of other members, which a page does not have room for.
+  const ids = timeOrderedIds()
+  const more = Array.from({ length: 100 }, () => ids(new Date()))
+  await sql`
+    insert into schedules select (jsonb_populate_record(s, jsonb_build_object('id', other.id, 'next_run_at', null))).*
+    from schedules s cross join unnest(${more}::uuid[]) as other (id) where s.id = ${schedule.id}`.execute(app.db)
+  const { key } = await app.createKey(token, { name: 'agent', scopes: ['read'] })
+  const page = async (args: object) => {
+    const { path, ...init } = toolCall('list_kept_copies', args)
+    const response = await app.request(path, { ...init, token: key })
+    return toolOutcome(response.status, await response.text()).output
+  }
+  const first = await page({})
+  const second = await page({ after: first.nextCursor })
+  t.match([first.copies.length, second.copies.length, second.nextCursor], [100, 1, null])
+  t.match(second.copies, [
+    {
+      name: 'Agents',
+      providerId: a,
+      path: '/agents',
+      jobId: runSchedule.id,
+      state: 'SUCCEEDED',
+      damaged: 0,
+      restored: 0,
+    },
+  ])
+  await sql`delete from schedules`.execute(app.db)
 })
 
 t.test('what was agreed ends with its storage', async t => {

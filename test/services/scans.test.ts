@@ -1,9 +1,11 @@
 /** Uploads that a virus scanner reads before they become visible: real clamd, with signatures of our own. */
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import {
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
@@ -17,7 +19,7 @@ import { localAdapter } from '../../adapters/backends/local/index.ts'
 import { memoryAdapter } from '../../adapters/backends/memory/index.ts'
 import { type AdapterDefinition, StorageError, type StorageProvider } from '../../adapters/contract.ts'
 import { ClamdScan, clamdVersion, usualTimeouts } from '../../src/services/scans/clamd.ts'
-import type { ScannerSettings } from '../../src/services/scans/index.ts'
+import { type ScannerSettings, UploadScan } from '../../src/services/scans/index.ts'
 import { ScanSlots } from '../../src/services/scans/slots.ts'
 import { checkScanner } from '../../src/start/doctor/checks.ts'
 import { metadataHeader, tus, tusPath } from '../http/tus.ts'
@@ -546,32 +548,96 @@ t.test('a scanner that hangs fails within its time', async t => {
 })
 
 t.test('a slow sender gives way to those who find no free slot of the same limit', t => {
-  const slots = new ScanSlots({ credential: 2, links: 2, member: 3, all: 4 })
+  let now = 0
+  const slots = new ScanSlots({ credential: 2, links: 2, member: 3, all: 4 }, () => now)
   const given: string[] = []
-  const take = (name: string, owners: { credential: string; member: string }, now: number) => {
-    const scan = slots.take(
-      owners,
-      () => {
-        given.push(name)
-        scan[Symbol.dispose]()
-      },
-      now,
-    )
-    return scan
+  const take = (name: string, owners: { credential: string; member: string }) => {
+    const scan = slots.take(owners, () => given.push(name))
+    return (bytes: number) => {
+      scan.add(bytes)
+      scan.awaitBytes()
+      return scan
+    }
   }
   const [own, other] = [
     { credential: 'key', member: 'ann' },
     { credential: 'other', member: 'ben' },
   ]
-  take('slow', own, 0).add(10_000)
-  take('fast', own, 0).add(10_000_000)
-  take('slower', other, 0)
-  t.throws(() => take('early', own, 9000), { message: /^Too many files/ }, 'nobody is slow yet')
-  take('next', own, 20_000).complete()
+  const refused = { message: /^Too many files/ }
+  take('slow', own)(10_000)
+  const sendFast = take('fast', own)
+  sendFast(10_000_000)
+  take('slower', other)(0)
+  now = 9000
+  t.throws(() => take('early', own), refused, 'nobody is slow yet')
+  sendFast(10_000_000)
+  now = 11_000
+  const sendNext = take('next', own)
+  sendNext(0)
   t.same(given, ['slow'], 'and not the slower one of another limit')
-  t.throws(() => take('last', own, 21_000), { message: /^Too many files/ }, 'the others are fast or new')
-  t.throws(() => take('later', own, 90_000), { message: /^Too many files/ }, 'nobody sends a file that has arrived')
+  t.throws(() => take('last', own), refused, 'the others are fast or new')
+  now = 18_000
+  sendFast(1000).add(1000)
+  now = 90_000
+  sendNext(1_000_000)
+  t.throws(() => take('busy', own), refused, 'nobody waits for a sender whose bytes are on their way')
+  sendFast(100_000_000)
+  now = 100_001
+  sendNext(1_000_000)
+  take('later', own)
+  t.same(given, ['slow', 'fast'], 'nobody may pause for longer who has sent much before')
   t.end()
+})
+
+t.test('the time of the scanner, of its connection and of the back end is not that of the sender', async t => {
+  let now = 0
+  const owners = { credential: 'key', member: 'ann' }
+  const slots = new ScanSlots({ credential: 1, links: 1, member: 1, all: 1 }, () => now)
+  const nothing = () => {}
+  const waits = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+  const [connected, scanned] = waits
+  let isEnded = false
+  const scan = new UploadScan({
+    takeSlot: giveWay => slots.take(owners, giveWay),
+    connect: async () => {
+      await connected.promise
+      return {
+        write: () => scanned.promise,
+        finish: async () => null,
+        [Symbol.dispose]: () => {
+          isEnded = true
+        },
+      }
+    },
+    recording: { add: nothing },
+    acceptsUnscanned: false,
+    onUnscanned: async () => {},
+    onFailure: nothing,
+    onResult: nothing,
+  })
+  const sent = new PassThrough({ highWaterMark: mib })
+  const body = scan.through(sent)
+  const isRefused = (late: string) => {
+    now += 60_000
+    t.throws(() => slots.take(owners, null), { reason: 'UNAVAILABLE' }, late)
+  }
+  sent.write(Buffer.alloc(200_000))
+  await until(() => sent.readableLength === 0)
+  isRefused('while it connects')
+  connected.resolve()
+  await setImmediate()
+  isRefused('while it scans')
+  scanned.resolve()
+  await until(() => body.readableLength > 0)
+  isRefused('while the back end takes nothing')
+  const failed = once(body.resume(), 'error')
+  await until(() => body.readableLength === 0)
+  now += 9_999
+  t.throws(() => slots.take(owners, null), { reason: 'UNAVAILABLE' }, 'while the sender is not yet late')
+  now += 1
+  slots.take(owners, null)[Symbol.dispose]()
+  t.match(await failed, [{ reason: 'UNAVAILABLE', message: /^The file arrived so slowly/ }])
+  t.ok(isEnded)
 })
 
 t.test('a file that is too long for the scanner is refused for good, or accepted', async t => {

@@ -1,19 +1,29 @@
 /** Stars and tags follow their entries, end with them, and are seen by those who may see them. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { Readable } from 'node:stream'
 import { sql } from 'kysely'
 import t from 'tap'
+import { localAdapter } from '../../adapters/backends/local/index.ts'
+import { memoryAdapter } from '../../adapters/backends/memory/index.ts'
+import type { StoragePath } from '../../src/auth/path.ts'
 import { startApp } from '../support/app.ts'
+import { faultyAdapter } from '../support/faulty-adapter.ts'
 import { until } from '../support/until.ts'
 import { davClient } from '../webdav/client.ts'
 
-const app = await startApp(t, { settings: { trashDays: 30 } })
+const faults = faultyAdapter()
+const app = await startApp(t, {
+  settings: { trashDays: 30 },
+  adapters: folder => [localAdapter({ localRoots: [folder], dataFolder: join(folder, 'data') }), memoryAdapter, faults],
+})
 const owner = await app.register('owner@example.org')
 const root = join(app.folder, 'files')
 await mkdir(root)
 const disk = await app.connectProvider(owner.token, 'local', { root }, 'Files')
 /** Moves nothing in one step. */
 const memory = await app.connectProvider(owner.token, 'memory', {}, 'Memory')
+const faulty = await app.connectProvider(owner.token, 'faulty', { name: 'faulty' }, 'Faulty')
 const member = await joined('member@example.org', 'EDITOR')
 
 async function joined(email: string, role: string) {
@@ -75,12 +85,31 @@ async function forget(): Promise<void> {
   await sql`delete from entry_tags`.execute(app.db)
 }
 
-async function runJob(input: Input): Promise<void> {
+async function runJob(input: Input, end = 'SUCCEEDED'): Promise<void> {
   const { createJob } = await app.ask(change('createJob', 'CreateJobInput', '{ job { id } }'), { input }, owner.token)
   await until(async () => {
     const { job } = await app.ask('query ($id: ID!) { job(id: $id) { state } }', { id: createJob.job.id }, owner.token)
-    return job.state === 'SUCCEEDED'
+    return job.state === end
   })
+}
+
+/** Stores files in a provider whose next call for one of them waits. Resolves with the function that lets it go on. */
+async function holding(path: string, ...others: string[]): Promise<{ waits: () => boolean; goOn: () => void }> {
+  const { signal } = new AbortController()
+  const files = faults.files('faulty')
+  const folder = dirname(path).slice(1) as StoragePath
+  if (folder !== '') await files.mkdir(folder, { signal, exclusive: false })
+  for (const each of [path, ...others]) {
+    await files.write(each.slice(1) as StoragePath, Readable.from([each]), { overwrite: true, signal })
+  }
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let isWaiting = false
+  faults.before = async call => {
+    if (call.method !== 'read' || `/${call.path}` !== path) return
+    isWaiting = true
+    await promise
+  }
+  return { waits: () => isWaiting, goOn: resolve }
 }
 
 t.test('they follow what is renamed and moved, through each way to do it', async t => {
@@ -115,6 +144,44 @@ t.test('they follow what is renamed and moved, through each way to do it', async
   await put('far/x')
   await runJob({ kind: 'MOVE', sources: [at('/e.txt'), at('/team-2')], target: at('/far'), conflict: 'RENAME' })
   t.same(await marked(), both('/crew', '/crew/b.txt', '/far/e.txt', '/far/team-2/c.txt'))
+  await forget()
+})
+
+t.test('they follow if they are given while a job moves the entry', async t => {
+  const first = await holding('/slow/a.txt')
+  const moved = runJob({ kind: 'MOVE', sources: [at('/slow', faulty)], target: at('/far'), conflict: 'RENAME' })
+  await until(first.waits)
+  for (const path of ['/slow', '/slow/a.txt']) await mark(path, faulty)
+  first.goOn()
+  await moved
+  t.same(await marked(), both('/far/slow', '/far/slow/a.txt'))
+
+  const single = await holding('/single.txt')
+  const input = { ...at('/single.txt', faulty), toProviderId: disk, toPath: '/single.txt', conflict: 'FAIL' }
+  const asked = app.ask(change('move', 'MoveInput'), { input }, owner.token)
+  await until(single.waits)
+  await mark('/single.txt', faulty)
+  single.goOn()
+  await asked
+  t.same(await marked(), both('/far/slow', '/far/slow/a.txt', '/single.txt'))
+  await forget()
+
+  const second = await holding('/taken/b.txt', '/taken/a.txt')
+  const stopped = runJob({ kind: 'MOVE', sources: [at('/taken', faulty)], target: at('/far') }, 'FAILED')
+  await until(async () => {
+    const { folder } = await app.ask(
+      'query ($id: ID!) { folder(providerId: $id, path: "/taken") { entries { nodes { name } } } }',
+      { id: faulty },
+      owner.token,
+    )
+    return second.waits() && folder.entries.nodes.length === 1
+  })
+  const stored = await app.upload(owner.token, faulty, '/taken/a.txt', 'another file')
+  t.equal(stored.status, 201)
+  await mark('/taken/a.txt', faulty)
+  second.goOn()
+  await stopped
+  t.same(await marked(), both('/taken/a.txt'), 'another file at the earlier path keeps its own')
   await forget()
 })
 
@@ -193,7 +260,8 @@ t.test('stars belong to a member, and tags to the workspace', async t => {
     owner.token,
   )
   t.same(await marked(createApiKey.key), both('/inside/a.txt'), 'and nothing at the same path of another storage')
-  t.same((await app.ask('{ tags { name count } }', {}, createApiKey.key)).tags, [{ name: 'Marked', count: 1 }])
+  const { tags } = await app.ask('{ tags { nodes { name count } } }', {}, createApiKey.key)
+  t.same(tags.nodes, [{ name: 'Marked', count: 1 }])
   for (const name of ['addStar', 'removeStar']) {
     t.equal(await refused(name, 'LocationInput', at('/inside-not/b.txt'), createApiKey.key), 'OUTSIDE_BASE_PATH')
   }
@@ -228,6 +296,27 @@ t.test('tags have limits, and no two that differ only in case', async t => {
   const outcomes = await Promise.all(Array.from({ length: 30 }, (_, index) => add([`at once ${index}`])))
   t.equal(outcomes.filter(outcome => outcome === 'OK').length, 19)
   t.same(new Set(outcomes), new Set(['OK', 'TOO_MANY_TAGS']))
+  const page =
+    'query ($after: String) { tags(first: 7, after: $after) { nodes { name } pageInfo { hasNextPage endCursor } } }'
+  const listed: string[][] = []
+  for (let after: string | null = null, hasNext = true; hasNext; ) {
+    const { tags } = await app.ask(page, { after }, owner.token)
+    listed.push(tags.nodes.map(({ name }: { name: string }) => name))
+    ;({ endCursor: after, hasNextPage: hasNext } = tags.pageInfo)
+  }
+  t.same(
+    listed.map(names => names.length),
+    [7, 7, 6],
+  )
+  const { file } = await app.ask(
+    'query ($id: ID!) { file(providerId: $id, path: "/a.txt") { tags } }',
+    { id: disk },
+    owner.token,
+  )
+  t.same(listed.flat(), file.tags)
+  for (const after of ['no cursor', '', 'AA']) {
+    t.equal((await app.graphql(page, { after }, owner.token)).errors[0]?.extensions.reason, 'INVALID_CURSOR', after)
+  }
   t.equal(await refused('addStar', 'LocationInput', at('/missing'), member.token), 'NOT_FOUND')
 })
 

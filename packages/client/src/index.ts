@@ -137,8 +137,8 @@ export class Stowage {
 
   /** Tags of files and folders, which everybody sees who may read them. */
   readonly tags = {
-    /** Resolves with the tags of everything that the credential can access. */
-    list: (options?: RequestOptions): Promise<Tag[]> => listTags(this.#graphql, options),
+    /** Yields the tags of everything that the credential can access, in the order of their names. */
+    list: (options?: RequestOptions): AsyncGenerator<Tag, void, undefined> => listTags(this.#graphql, options),
     /** Yields the files and folders with a tag, the ones that got it last first. */
     entries: (tag: string, options?: RequestOptions): AsyncGenerator<MarkedEntry, void, undefined> =>
       listTagged(this.#graphql, tag, options),

@@ -34,7 +34,9 @@ const starsQuery = `query Stars($after: String) {
 const taggedQuery = `query TaggedEntries($tag: String!, $after: String) {
   taggedEntries(tag: $tag, first: 100, after: $after) { nodes { ${entryFields} } ${pageFields} }
 }`
-const tagsQuery = 'query Tags { tags { name count } }'
+const tagsQuery = `query Tags($after: String) {
+  tags(first: 500, after: $after) { nodes { name count } ${pageFields} }
+}`
 const addStarMutation = 'mutation AddStar($input: LocationInput!) { addStar(input: $input) }'
 const removeStarMutation = 'mutation RemoveStar($input: LocationInput!) { removeStar(input: $input) }'
 const updateTagsMutation = 'mutation UpdateTags($input: UpdateTagsInput!) { updateTags(input: $input) }'
@@ -79,9 +81,9 @@ export async function* listTagged(
   for await (const entry of graphql.nodes(taggedQuery, { tag }, connectionOf, options)) yield toMarked(entry)
 }
 
-/** Returns the tags of everything that the credential can access. @throws StowageError */
-export async function listTags(graphql: Graphql, options?: RequestOptions): Promise<Tag[]> {
-  return (await graphql.run<{ tags: Tag[] }, object>(tagsQuery, {}, options)).tags
+/** Yields the tags of everything that the credential can access, in the order of their names. @throws StowageError */
+export function listTags(graphql: Graphql, options?: RequestOptions): AsyncGenerator<Tag, void, undefined> {
+  return graphql.nodes(tagsQuery, {}, ({ tags }: { tags: Connection<Tag> }) => tags, options)
 }
 
 /** @throws StowageError */

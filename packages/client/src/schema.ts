@@ -2166,6 +2166,26 @@ export interface Tag {
   name: string
 }
 
+/** One page of tags. */
+export interface TagConnection {
+  __typename: 'TagConnection'
+  /** The entries of this page, each with its cursor. */
+  edges: readonly (TagEdge)[]
+  /** The entries of this page. */
+  nodes: readonly (Tag)[]
+  /** The position of this page in the list. */
+  pageInfo: PageInfo
+}
+
+/** One of the tags, with its cursor. */
+export interface TagEdge {
+  __typename: 'TagEdge'
+  /** An opaque cursor. Pass it as `after` to get the page that starts after this entry. */
+  cursor: string
+  /** The entry of the list. */
+  node: Tag
+}
+
 /** One page of entries with a tag. */
 export interface TaggedEntryConnection {
   __typename: 'TaggedEntryConnection'

@@ -126,14 +126,14 @@ interface MetadataLocation {
   path: StoragePath
 }
 
-/** Call these after the change. Give its begin with `since` if it took long: what was created and replaced meanwhile keeps its versions. */
+/** Call these after the change. Give the begin of a deletion with `since` if it took long: what was created meanwhile keeps its own. */
 export interface EntryMetadata {
   /** @param options.isPermanent whether nothing of the entry is kept, so that its versions go, too */
   deleted(at: MetadataLocation, options: { isPermanent: boolean; since?: Date | null }): Promise<void>
   /** The entries that a job has moved are gone. Its steps have moved the versions, the stars and the tags. */
   emptied(at: MetadataLocation): Promise<void>
   copied(from: MetadataLocation, to: MetadataLocation): Promise<void>
-  moved(from: MetadataLocation, to: MetadataLocation, options?: { since: Date | null }): Promise<void>
+  moved(from: MetadataLocation, to: MetadataLocation): Promise<void>
 }
 
 /** A failure does not undo the change of the entry, so it is only reported. */
@@ -154,9 +154,9 @@ export function createEntryMetadata({
     await copyProperties(db, from, to)
   }
 
-  async function moved(from: MetadataLocation, to: MetadataLocation, since: Date | null): Promise<void> {
-    await moveVersions(db, [{ from, to }], since)
-    await moveMarks(db, [{ from, to }], since)
+  async function moved(from: MetadataLocation, to: MetadataLocation): Promise<void> {
+    await moveVersions(db, [{ from, to }], null)
+    await moveMarks(db, [{ from, to }], null)
     await copied(from, to)
     await deleted(from)
   }
@@ -169,7 +169,7 @@ export function createEntryMetadata({
         .catch(onError),
     emptied: at => deleted(at).catch(onError),
     copied: (from, to) => copied(from, to).catch(onError),
-    moved: (from, to, { since } = { since: null }) => moved(from, to, since).catch(onError),
+    moved: (from, to) => moved(from, to).catch(onError),
   }
 }
 
@@ -183,7 +183,7 @@ export async function followJob(data: EntryMetadata, job: JobRecord, state: JobS
   const since = job.startedAt
   const target = job.isAtomic && job.target
   if (source && target && job.kind === 'COPY') return data.copied(locate(source), locate(target))
-  if (source && target && job.kind === 'MOVE') return data.moved(locate(source), locate(target), { since })
+  if (source && target && job.kind === 'MOVE') return data.moved(locate(source), locate(target))
   if (job.kind === 'MOVE') for (const each of job.sources) await data.emptied(locate(each))
   if (job.kind !== 'DELETE') return
   for (const each of job.sources) await data.deleted(locate(each), { isPermanent: job.permanent, since })

@@ -27,8 +27,7 @@ import { type MarkedPage, toMarkedPage } from './marked-entries.ts'
 export type { TagCount, TaggedEntry } from '../../db/entry-tags.ts'
 
 export const maxTaggedPage = 200
-/** The tags that a list shows. */
-export const maxTagsListed = 500
+export const maxTagsPage = 500
 /** UTF-16 code units. */
 export const maxTagName = 50
 export const maxTagsOfEntry = 20
@@ -93,10 +92,20 @@ export function createEntryTags({ db, storage, audit }: { db: Database; storage:
       })
     },
 
-    /** Returns the tags of all entries that the viewer may access, in the order of their names. @throws SCOPE_REQUIRED */
-    async list(viewer: Viewer | null): Promise<TagCount[]> {
+    /**
+     * Returns one page of the tags of all entries that the viewer may access, in the order of their names.
+     * @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR
+     */
+    async list(
+      viewer: Viewer | null,
+      { first, after: cursor }: { first: number; after?: string | null | undefined },
+    ): Promise<TagPage> {
       const { member, access } = requireScope(viewer, 'read')
-      return listTags(db, { workspaceId: member.workspaceId, access }, maxTagsListed)
+      const limit = parsePageSize(first, maxTagsPage)
+      const after = cursor == null ? null : decodeTagCursor(cursor)
+      const tags = await listTags(db, { workspaceId: member.workspaceId, access }, { limit: limit + 1, after })
+      const items = tags.slice(0, limit).map(tag => ({ tag, cursor: encodeTagCursor(tag) }))
+      return { items, hasNext: tags.length > limit }
     },
 
     /**
@@ -114,6 +123,29 @@ export function createEntryTags({ db, storage, audit }: { db: Database; storage:
       return toMarkedPage(db, await listTagged(db, query, { limit: limit + 1, before }), limit)
     },
   }
+}
+
+export interface TagPage {
+  items: { tag: TagCount; cursor: string }[]
+  hasNext: boolean
+}
+
+function encodeTagCursor({ key }: TagName): string {
+  return Buffer.from(key).toString('base64url')
+}
+
+/** @throws INVALID_CURSOR */
+function decodeTagCursor(cursor: string): string {
+  const key = Buffer.from(cursor, 'base64url').toString()
+  if (
+    key === '' ||
+    key.length > maxTagName * 3 ||
+    controlCharacter.test(key) ||
+    encodeTagCursor({ name: key, key }) !== cursor
+  ) {
+    throw new AppError('INVALID_CURSOR')
+  }
+  return key
 }
 
 function tooManyTagsOfEntry(): AppError {

@@ -157,12 +157,12 @@ export async function withTally<T>(run: JobRun, step: (tally: Tally) => Promise<
 }
 
 /**
- * Lets versions, stars and tags follow what a step of a MOVE has moved. Call it before the step is stored. What was created and replaced at
- * the earlier paths since the job began keeps its own.
+ * Lets versions, stars and tags follow what a step of a MOVE has moved, also those from while the job was running. Call it before the step
+ * is stored. What was created at the earlier paths since the moves keeps its own.
  */
-export async function followMoves({ db, job }: JobRun, moves: readonly EntryMove[]): Promise<void> {
-  await moveVersions(db, moves, job.startedAt)
-  await moveMarks(db, moves, job.startedAt)
+export async function followMoves({ db }: JobRun, moves: readonly EntryMove[]): Promise<void> {
+  await moveVersions(db, moves, null)
+  await moveMarks(db, moves, null)
 }
 
 /** An earlier attempt of the job may have copied the entry. */

@@ -151,7 +151,7 @@ async function removeLevel(run: JobRun, tally: Tally, level: readonly JobEntry[]
           run.job.dryRun || (await run.limits.run([entry.providerId], () => deleteOnceEmpty(folder, run.signal)))
         if (!isDeleted) notEmpty.push(entry)
         else if (run.job.kind === 'DELETE') tally.deleted += 1
-        else tally.moved.push({ from: folder, to: targetAt(run, entry.targetPath) })
+        else tally.moved.push({ from: folder, to: targetAt(run, entry.targetPath), doneAt: performance.now() })
       }),
     ),
   )

@@ -30,7 +30,7 @@ interface FileTransfer {
 export async function transferFile(run: JobRun, tally: Tally, listed: FileTransfer): Promise<void> {
   const transfer = await withExactTimes(listed, run.signal)
   if (await finishMove(run, transfer)) {
-    tally.moved.push(transfer)
+    tally.moved.push({ from: transfer.from, to: transfer.to, doneAt: performance.now() })
     return tally.add(transfer.entry.size)
   }
   const decision = await decisionOf(run, transfer)
@@ -78,7 +78,7 @@ async function carryOut(
     const options = { overwrite: existing !== null, signal, isNewTime, onBytes: passingBytes(run, from, to) }
     if (job.kind === 'MOVE' && !keepsAllOrNone(job)) {
       if ((await moveCopy(writable(from), entry, to, options)) === taken) return taken
-      tally.moved.push({ from, to })
+      tally.moved.push({ from, to, doneAt: performance.now() })
     } else {
       const copied = await copyFile(from, entry, to, options)
       if (copied === taken) return taken

@@ -330,7 +330,7 @@ function isContent({ job }: JobRun, from: ReadLocation): boolean {
 
 /** A folder that is moved in one step counts as one file, because counting what is in it would take longer than moving it. */
 function countMoved({ progress }: JobRun, tally: Tally, { kind, size }: CheckedEntry, move: EntryMove): null {
-  tally.moved.push(move)
+  tally.moved.push({ ...move, doneAt: performance.now() })
   if (kind === 'directory') progress.forgetTotals()
   tally.add(size)
   return null

@@ -1,14 +1,14 @@
 /** Scans uploads for malware with clamd before they become visible. A workspace chooses whose. */
-import { type Readable, Transform } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { type CredentialKind, slotOwners, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import type { UnscannedReason, UploadSource } from '../../db/schema.ts'
 import { findScannedUploads } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
-import { settle } from '../../lib/settle.ts'
 import { detach } from '../../storage/body-streams.ts'
 import type { Recording } from '../audit/index.ts'
 import { type ClamdAddress, ClamdScan, type ClamdTimeouts, clamdVersion, ScanFailure, usualTimeouts } from './clamd.ts'
+import { ScannedBody } from './scanned-body.ts'
 import { type ScanSlot, ScanSlots, tooSlow } from './slots.ts'
 
 export interface ScannerSettings {
@@ -78,17 +78,12 @@ export function createUploadScans(options: ScansOptions) {
       onUnscanned: (reason: UnscannedReason) => Promise<void> = async () => {},
     ): Promise<UploadScan | null> {
       if (!scanner || !(await applies(viewer))) return null
-      const begin = async (giveWay: (() => void) | null) => {
-        const slot = slots.take(slotOwners(viewer), giveWay)
-        try {
-          return { slot, scan: await ClamdScan.begin(scanner.address, timeouts, signal) }
-        } catch (error) {
-          slot[Symbol.dispose]()
-          throw error
-        }
-      }
-      const { acceptsUnscanned } = scanner
-      return new UploadScan({ begin, recording, acceptsUnscanned, onUnscanned, onFailure, onResult })
+      const { address, acceptsUnscanned } = scanner
+      return new UploadScan({
+        takeSlot: giveWay => slots.take(slotOwners(viewer), giveWay),
+        connect: () => ClamdScan.begin(address, timeouts, signal),
+        ...{ recording, acceptsUnscanned, onUnscanned, onFailure, onResult },
+      })
     },
 
     /** Returns the version of clamd; null without a scanner. @throws ScanFailure */
@@ -96,14 +91,10 @@ export function createUploadScans(options: ScansOptions) {
   }
 }
 
-interface RunningScan {
-  slot: ScanSlot
-  scan: ClamdScan
-}
-
 interface ScanContext extends Pick<ScansOptions, 'onFailure' | 'onResult'>, Pick<ScannerSettings, 'acceptsUnscanned'> {
   /** @param giveWay ends the upload; null if nobody sends the file now */
-  begin: (giveWay: (() => void) | null) => Promise<RunningScan>
+  takeSlot: (giveWay: (() => void) | null) => ScanSlot
+  connect: () => Promise<Pick<ClamdScan, 'write' | 'finish'> & Disposable>
   recording: Pick<Recording, 'add'>
   onUnscanned: (reason: UnscannedReason) => Promise<void>
 }
@@ -111,7 +102,9 @@ interface ScanContext extends Pick<ScansOptions, 'onFailure' | 'onResult'>, Pick
 /** The scan of one file. Dispose of it when the upload ends. */
 export class UploadScan implements Disposable {
   readonly #context: ScanContext
-  #running: RunningScan | null = null
+  /** Taken with the first byte. */
+  #slot: ScanSlot | null = null
+  #scan: Awaited<ReturnType<ScanContext['connect']>> | null = null
   /** Ends the body that passes through. */
   #giveWay: (() => void) | null = null
   #isOver = false
@@ -131,10 +124,10 @@ export class UploadScan implements Disposable {
    * its body does not become visible before. The body then fails with INFECTED, TOO_LARGE or UNAVAILABLE.
    */
   through(body: Readable): Readable {
-    const passing = new Transform({
-      highWaterMark: 64 * 1024,
-      transform: (chunk: Buffer, _encoding, done) => void settle(this.#add(chunk), error => done(error, chunk)),
-      flush: done => void settle(this.#end(), done),
+    const passing = new ScannedBody({
+      onChunk: chunk => this.#add(chunk),
+      onEnd: () => this.#end(),
+      onIdle: () => this.#slot?.awaitBytes(),
     })
     this.#giveWay = () => {
       this[Symbol.dispose]()
@@ -159,11 +152,12 @@ export class UploadScan implements Disposable {
   async #add(chunk: Uint8Array): Promise<void> {
     if (this.#isOver || chunk.length === 0) return
     try {
-      this.#running ??= await this.#context.begin(this.#giveWay)
-      this.#running.slot.add(chunk.length)
+      this.#slot ??= this.#context.takeSlot(this.#giveWay)
+      this.#slot.add(chunk.length)
+      this.#scan ??= await this.#context.connect()
       // The upload may have ended while the connection was being made.
       if (this.#isOver) this[Symbol.dispose]()
-      else await this.#running.scan.write(chunk)
+      else await this.#scan.write(chunk)
     } catch (error) {
       await this.#giveUp(error)
     }
@@ -171,12 +165,11 @@ export class UploadScan implements Disposable {
 
   async #end(): Promise<void> {
     // An empty file has nothing to scan.
-    if (this.#isOver || !this.#running) return
+    if (this.#isOver || !this.#scan) return
     const { recording, onResult } = this.#context
-    this.#running.slot.complete()
     let signature: string | null
     try {
-      signature = await this.#running.scan.finish()
+      signature = await this.#scan.finish()
     } catch (error) {
       return this.#giveUp(error)
     }
@@ -204,8 +197,8 @@ export class UploadScan implements Disposable {
 
   [Symbol.dispose](): void {
     this.#isOver = true
-    this.#running?.scan[Symbol.dispose]()
-    this.#running?.slot[Symbol.dispose]()
+    this.#scan?.[Symbol.dispose]()
+    this.#slot?.[Symbol.dispose]()
   }
 }
 

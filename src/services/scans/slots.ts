@@ -7,91 +7,101 @@ type ScanLevel = keyof SlotOwners | 'all'
 
 /** Scans of this process at once. Each is a connection to clamd. */
 const usualLimits = { credential: 80, links: 80, member: 120, all: 200 }
-/** Bytes per second below which a sender is slow, and milliseconds before anybody judges. */
-const [leastRate, firstTime] = [16 * 1024, 10_000]
+/** Bytes per second below which a sender is slow. */
+const leastRate = 16 * 1024
+/** Milliseconds that a sender may be late, however much it has sent before. */
+const maxCredit = 10_000
 
 export class ScanSlots {
   readonly #slots: Slots<keyof SlotOwners>
+  readonly #clock: () => number
   readonly #taken = new Set<ScanSlot>()
 
-  constructor(limits: Readonly<Record<ScanLevel, number>> = usualLimits) {
+  /** @param clock returns milliseconds */
+  constructor(limits: Readonly<Record<ScanLevel, number>> = usualLimits, clock = () => performance.now()) {
     this.#slots = new Slots(limits)
+    this.#clock = clock
   }
 
   /**
    * Takes a slot until the result is disposed of. If there is none, ends the slowest sender of those who share the limit.
-   * @param giveWay ends the upload and frees its slot; null if nobody sends the bytes now
+   * @param giveWay ends the upload; null if nobody sends the bytes now
    * @throws UNAVAILABLE
    */
-  take(owners: SlotOwners, giveWay: (() => void) | null, now = performance.now()): ScanSlot {
+  take(owners: SlotOwners, giveWay: (() => void) | null): ScanSlot {
     const full: ScanLevel[] = []
     const take = () =>
       this.#slots.take(owners, level => {
         full.push(level)
         return tooMany()
       })
-    const taken = (slot: Disposable) => {
-      const scan = new ScanSlot({ owners, giveWay, since: now }, () => {
-        slot[Symbol.dispose]()
-        this.#taken.delete(scan)
-      })
-      this.#taken.add(scan)
-      return scan
-    }
     try {
-      return taken(take())
+      return this.#hold(take(), owners, giveWay)
     } catch (error) {
       const [level] = full
-      const slowest = level && this.#slowest(level, owners, now)
+      const slowest = level && this.#slowest(level, owners)
       if (!slowest) throw error
+      slowest[Symbol.dispose]()
       slowest.giveWay?.()
-      return taken(take())
+      return this.#hold(take(), owners, giveWay)
     }
   }
 
-  #slowest(level: ScanLevel, owners: SlotOwners, now: number): ScanSlot | null {
-    const slow = [...this.#taken].filter(
-      scan => (level === 'all' || scan.owners[level] === owners[level]) && scan.giveWay && scan.isSlow(now),
-    )
-    return slow.toSorted((a, b) => a.rate(now) - b.rate(now))[0] ?? null
+  #hold(slot: Disposable, owners: SlotOwners, giveWay: (() => void) | null): ScanSlot {
+    const scan = new ScanSlot({ owners, giveWay, clock: this.#clock }, () => {
+      slot[Symbol.dispose]()
+      this.#taken.delete(scan)
+    })
+    this.#taken.add(scan)
+    return scan
+  }
+
+  #slowest(level: ScanLevel, owners: SlotOwners): ScanSlot | null {
+    const late = [...this.#taken]
+      .filter(scan => scan.giveWay && (level === 'all' || scan.owners[level] === owners[level]))
+      .map(scan => ({ scan, credit: scan.credit() }))
+      .filter(({ credit }) => credit <= 0)
+    return late.toSorted((a, b) => a.credit - b.credit)[0]?.scan ?? null
   }
 }
 
+interface ScanSlotOptions {
+  owners: SlotOwners
+  giveWay: (() => void) | null
+  clock: () => number
+}
+
+/** Only the time in which the server waits for bytes counts for their sender, and not that of the scanner or of the back end. */
 export class ScanSlot implements Disposable {
   readonly owners: SlotOwners
   readonly giveWay: (() => void) | null
-  readonly #since: number
+  readonly #clock: () => number
   readonly #free: () => void
-  #bytes = 0
-  #isComplete = false
+  #credit = maxCredit
+  /** When the server began to wait for the sender; null while it works on what has arrived. */
+  #waitsSince: number | null = null
 
-  constructor(
-    { owners, giveWay, since }: { owners: SlotOwners; giveWay: (() => void) | null; since: number },
-    free: () => void,
-  ) {
+  constructor({ owners, giveWay, clock }: ScanSlotOptions, free: () => void) {
     this.owners = owners
     this.giveWay = giveWay
-    this.#since = since
+    this.#clock = clock
     this.#free = free
   }
 
-  /** Counts bytes that have arrived. */
+  /** Call it when all that has arrived was passed on, and more is to come. */
+  awaitBytes(): void {
+    this.#waitsSince ??= this.#clock()
+  }
+
+  /** Ends the time of waiting. Early bytes allow no later pause that is longer than the first one may be. */
   add(bytes: number): void {
-    this.#bytes += bytes
+    this.#credit = Math.min(maxCredit, Math.max(0, this.credit()) + (bytes * 1000) / leastRate)
+    this.#waitsSince = null
   }
 
-  /** Call it after the last byte. From then on the scanner takes the time, and not the sender. */
-  complete(): void {
-    this.#isComplete = true
-  }
-
-  /** Returns bytes per second. */
-  rate(now: number): number {
-    return (this.#bytes * 1000) / (now - this.#since)
-  }
-
-  isSlow(now: number): boolean {
-    return !this.#isComplete && now - this.#since >= firstTime && this.rate(now) < leastRate
+  /** Returns the milliseconds that the server may still wait for the sender: none if the sender is slow. */
+  credit(): number {
+    return this.#credit - (this.#waitsSince === null ? 0 : this.#clock() - this.#waitsSince)
   }
 
   [Symbol.dispose](): void {

@@ -51,7 +51,7 @@ export const tagLs = command({
   async run({ output, connect, signal }, { operands: [tag] }) {
     const server = await connect()
     if (tag === undefined) {
-      for (const { name, count } of await server.stowage.tags.list({ signal })) {
+      for await (const { name, count } of server.stowage.tags.list({ signal })) {
         const record = { name, count } satisfies Record<(typeof tagFields)[number], unknown>
         await output.result(record, `${String(count).padStart(7)}  ${name}`)
       }

@@ -4,8 +4,8 @@ import { type EntryStar, maxStarsPage } from '../../../services/entry-metadata/s
 import {
   maxTaggedPage,
   maxTagName,
-  maxTagsListed,
   maxTagsOfEntry,
+  maxTagsPage,
   type TagCount,
 } from '../../../services/entry-metadata/tags.ts'
 import type { FileEntry } from '../../../services/files/index.ts'
@@ -62,6 +62,7 @@ const Tag = builder.objectRef<TagCount>('Tag').implement({
 })
 
 const StarConnection = definePage<StarredEntry>('Star', Star, 'stars')
+const TagConnection = definePage<TagCount>('Tag', Tag, 'tags')
 const TaggedEntryConnection = definePage<FileEntry>('TaggedEntry', EntryRef, 'entries with a tag')
 
 builder.queryFields(t => ({
@@ -80,11 +81,16 @@ builder.queryFields(t => ({
     },
   }),
   tags: t.field({
-    type: [Tag],
-    description: `Returns the tags of all entries that you can access, in the order of the alphabet; at most ${maxTagsListed}.`,
+    type: TagConnection,
+    description: 'Returns the tags of all entries that you can access, in the order of the alphabet.',
     authScopes: { scope: 'read' },
-    complexity: { field: 1, multiplier: maxTagsListed },
-    resolve: (_root, _args, { services, viewer }) => services.entryTags.list(viewer),
+    args: {
+      first: t.arg.int({ defaultValue: 100, description: `The maximum number of tags, 1 to ${maxTagsPage}.` }),
+      after: t.arg.string({ description: 'The cursor after which the page starts.' }),
+    },
+    complexity: ({ first }) => connectionCost(first, maxTagsPage),
+    resolve: async (_root, { first, after }, { services, viewer }) =>
+      toPage(await services.entryTags.list(viewer, { first: first ?? 100, after }), after, ({ tag }) => tag),
   }),
   taggedEntries: t.field({
     type: TaggedEntryConnection,

@@ -54,12 +54,13 @@ export const listKeptCopies = defineTool({
   name: 'list_kept_copies',
   title: 'List kept copies',
   description:
-    'Lists those of the newest 100 schedules that keep copies of a folder, with the job of the latest check and what it found.',
+    'Lists the schedules that keep copies of a folder, the newest first, with the job of the latest check and what it found.',
   annotations: hints.reads,
   needs: [],
   showsData: true,
-  input: z.strictObject({}),
+  input: z.strictObject({ after: z.string().optional().describe('The nextCursor of the page before') }),
   output: z.object({
+    nextCursor: z.string().nullable().describe('Null on the last page. A page can be empty before that'),
     copies: z.array(
       z.object({
         name: z.string(),
@@ -74,9 +75,10 @@ export const listKeptCopies = defineTool({
       }),
     ),
   }),
-  async run(_input, { services, viewer }) {
-    const { items } = await services.schedules.list(viewer, { first: maxSchedulesPage })
+  async run({ after }, { services, viewer }) {
+    const { items, hasNext, endCursor } = await services.schedules.list(viewer, { first: maxSchedulesPage, after })
     return {
+      nextCursor: hasNext ? endCursor : null,
       copies: items.flatMap(({ schedule: { name, job, lastJob } }) => {
         const checks = toChecks({ sources: job.sources, checks: lastJob?.checks ?? null })
         const [folder] = checks

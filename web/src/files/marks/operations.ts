@@ -37,7 +37,9 @@ const TaggedQuery = graphql(`
 `)
 
 const TagsQuery = graphql(`
-  query Tags { tags { name count } }
+  query Tags($after: String) {
+    tags(first: 500, after: $after) { nodes { name count } pageInfo { hasNextPage endCursor } }
+  }
 `)
 
 const AddStarMutation = graphql(`
@@ -93,12 +95,17 @@ export function useNewestStars(count: number) {
   })
 }
 
-/** Reads the tags of everything that the viewer may access. */
+/** Returns a page of the tags of everything that the viewer may access. @throws StowageError */
+export async function listTags(after: string | null, signal: AbortSignal) {
+  return (await ask(TagsQuery, { after }, { signal })).tags
+}
+
+/** Reads the first tags of everything that the viewer may access, as suggestions. */
 export function useTags() {
   const { canRead } = usePermissions()
   return useQuery({
-    queryKey: [marksKey, 'tags'],
-    queryFn: async ({ signal }) => (await ask(TagsQuery, {}, { signal })).tags,
+    queryKey: [marksKey, 'first-tags'],
+    queryFn: async ({ signal }) => (await listTags(null, signal)).nodes,
     enabled: canRead,
     staleTime: 5000,
   })

@@ -8,7 +8,7 @@ import { PageHead } from '../../ui/page.tsx'
 import { ShowMore, usePages } from '../../ui/pages.tsx'
 import { EntryList } from '../entry-list/list.tsx'
 import { useReload } from '../entry-list/use-reload.ts'
-import { listMarked, marksKey, tagHref, useTags } from './operations.ts'
+import { listMarked, listTags, marksKey, tagHref } from './operations.ts'
 import { hueOf } from './tag-links.tsx'
 import './marks.css'
 
@@ -26,7 +26,7 @@ export function MarkedPage() {
 
 /** All tags, as links to what has them. The chosen one leads back to the stars. */
 function TagFilter({ chosen }: { chosen: string | null }) {
-  const { data: tags = [] } = useTags()
+  const { query, nodes: tags = [] } = usePages([marksKey, 'tags'], listTags)
   const isChosen = (name: string) => name.toLowerCase() === chosen?.toLowerCase()
   if (tags.length === 0 && chosen === null) return null
   return (
@@ -48,6 +48,7 @@ function TagFilter({ chosen }: { chosen: string | null }) {
           <span className="tag-count">{count}</span>
         </Link>
       ))}
+      <ShowMore query={query} className="small" />
     </nav>
   )
 }
