@@ -158,9 +158,13 @@ export function lockedBy(locked: StoragePath, path: StoragePath): AppError {
   })
 }
 
-function heldBy({ path: held, until }: EntryHold, path: StoragePath): AppError {
+function heldBy({ path: held, until, objectLock }: EntryHold, path: StoragePath): AppError {
   const end = until ? `until ${until.toISOString()}` : 'until an owner of the workspace releases it'
-  return new AppError('ON_HOLD', `The entry is on hold ${end}: nobody changes, moves or deletes it before.`, {
+  const message =
+    objectLock === null
+      ? `The entry is on hold ${end}: nobody changes, moves or deletes it before.`
+      : `An S3 Object Lock keeps the content ${end}: work on a copy, or replace the object over S3, where this content stays as a version.`
+  return new AppError('ON_HOLD', message, {
     facts: { heldPath: named(held, path), heldUntil: until?.toISOString() ?? null },
   })
 }

@@ -141,7 +141,7 @@ export const texts = catalog('files', {
   heldUntil: (until: string | null, folder: string | null) =>
     `${folder === null ? 'On hold' : `The folder ${folder} is on hold`} until ${until ?? 'an owner releases it'}. Nobody can change, move or delete it.`,
   lockedObject: (until: string | null) =>
-    `On hold until ${until ?? 'an owner releases it'}. Only programs that use S3 can replace or delete it, and its content then stays as a version.`,
+    `S3 Object Lock keeps this content until ${until ?? 'an owner releases it'}. To work on it, make a copy. A program that uses S3 can replace or delete the file, and this content then stays as a version.`,
   holdReason: (reason: string) => `Reason: ${reason}`,
   newHold: 'Hold…',
   createHold: 'Hold',
