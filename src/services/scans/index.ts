@@ -82,7 +82,11 @@ export function createUploadScans(options: ScansOptions) {
       return new UploadScan({
         takeSlot: giveWay => slots.take(slotOwners(viewer), giveWay),
         connect: () => ClamdScan.begin(address, timeouts, signal),
-        ...{ recording, acceptsUnscanned, onUnscanned, onFailure, onResult },
+        recording,
+        acceptsUnscanned,
+        onUnscanned,
+        onFailure,
+        onResult,
       })
     },
 
