@@ -806,6 +806,51 @@ export interface ConfigSchema {
   type: 'object'
   properties: Record<string, object>
   required?: string[]
+  /** What people do before they fill in the form. The form numbers the steps. */
+  steps?: readonly SetupStep[]
+  /** Questions with few answers, such as how to sign in. The form shows the properties of the chosen option alone. */
+  choices?: readonly ConfigChoice[]
+}
+
+/** A question of the form. Properties that no option names are always shown. */
+export interface ConfigChoice {
+  /** "Sign in with" */
+  title: string
+  /** Two or more. The first one is chosen at first. */
+  options: readonly ConfigOption[]
+}
+
+export interface ConfigOption {
+  /** "An app password" */
+  title: string
+  description?: string
+  /** The properties that belong to this option. Another option of the choice may name them, too. */
+  properties: readonly string[]
+  /** Those of `properties` that the form requires. The host does not: check them in `open`. */
+  required?: readonly string[]
+  /** The values of properties that store the choice, such as `{ access: 'key' }`. The form does not show these properties. */
+  values?: Readonly<Record<string, string | number | boolean>>
+  steps?: readonly SetupStep[]
+}
+
+/** One step of instructions, in plain text. */
+export interface SetupStep {
+  text: string
+  /** A page of the vendor that the step is about, with an `https` address. */
+  link?: { title: string; url: string }
+  /** True for the step that enters the address to which the vendor returns people. The form shows the address, to copy it. */
+  showsRedirectAddress?: boolean
+}
+
+/** One level of the folders of the server that a configuration may name. */
+export interface ServerFolders {
+  /** The folder that was listed; null above all folders that the operator allows. */
+  path: string | null
+  /** The folder that contains it, as for `path`. */
+  parent: string | null
+  folders: readonly { name: string; path: string }[]
+  /** False if there are more. */
+  isComplete: boolean
 }
 
 export interface AdapterDefinition<Config = Record<string, unknown>> {
@@ -822,9 +867,22 @@ export interface AdapterDefinition<Config = Record<string, unknown>> {
    * `keepsSecrets: true` marks a property that determines neither where secrets and tokens are sent nor whose they are, such
    * as a folder. When another property changes, people must enter all secrets again and the OAuth consent ends. Otherwise
    * somebody could have a stored secret sent to their own server.
+   *
+   * `picksFolder: true` marks a text with a folder of the server, which people find with `listFolders`.
    */
   configSchema: ConfigSchema
+  /**
+   * Where the form for new storages shows the type: among folders and databases of this server, among accounts of a cloud, or among
+   * servers and buckets elsewhere. Default: 'account' with `oauth`, otherwise 'remote'.
+   */
+  group?: 'server' | 'account' | 'remote'
   oauth?: OAuthFlow<Config>
+  /**
+   * Lists folders of the server that a configuration may name, for administrators of the workspace: those in `path`, or those that the
+   * operator allows if it is null. Bound what it reads, return at most `limit` folders, and never one outside of what `open` accepts.
+   * @throws INVALID_CONFIG for a path that is missing or not allowed
+   */
+  listFolders?(path: string | null, options: Call & { limit: number }): Promise<ServerFolders>
   /**
    * Opens a provider. `config` has passed the schema. The host calls this before it stores a new or changed provider, and
    * when a provider is first used after a start or a change. It allows one minute, as for `close`, and closes a provider that

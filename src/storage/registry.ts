@@ -2,6 +2,7 @@ import { inspect } from 'node:util'
 import { type AdapterDefinition, apiVersion } from '../../adapters/contract.ts'
 import { withTimeout } from '../lib/timeout.ts'
 import { type ConfigRules, configRules } from './config.ts'
+import { checkForm } from './config-form.ts'
 
 /** A loaded adapter. */
 export interface Adapter {
@@ -92,6 +93,7 @@ export function builtInAdapter(definition: AdapterDefinition): Adapter {
 
 function rulesOf({ configSchema }: AdapterDefinition): ConfigRules {
   try {
+    checkForm(configSchema)
     return configRules(configSchema)
   } catch (cause) {
     throw new Error(`its configSchema cannot be used: ${reasonIn(cause)}`, { cause })
@@ -112,7 +114,10 @@ function parseDefinition(value: unknown): AdapterDefinition {
     throw new Error('its type is malformed: 1 to 64 of a-z, 0-9 and "-"')
   if (typeof definition.title !== 'string') throw new Error('it has no title')
   if (typeof definition.open !== 'function') throw new Error('it has no open function')
-  const { configSchema, oauth } = definition
+  const { configSchema, oauth, group } = definition
+  if (group !== undefined && !['server', 'account', 'remote'].includes(group)) {
+    throw new Error('its group is not one of server, account and remote')
+  }
   if (configSchema?.type !== 'object' || typeof configSchema.properties !== 'object' || !configSchema.properties)
     throw new Error('its configSchema does not describe an object with properties')
   // The validator of such a schema returns a promise, which is always truthy.

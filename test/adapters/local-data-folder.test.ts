@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { reachesData } from '../../adapters/backends/local/config.ts'
+import { listFolders } from '../../adapters/backends/local/folders.ts'
 import { localAdapter } from '../../adapters/backends/local/index.ts'
 import { testHost } from '../../adapters/conformance/index.ts'
 import { startApp } from '../support/app.ts'
@@ -43,6 +44,35 @@ t.test('a root that contains the data folder or is in it is refused', async t =>
     await t.rejects(open(join(top, path)), { code: 'INVALID_CONFIG', message: /own data/ }, path)
   }
   for (const path of ['beside', 'app/data/files', 'beside/to-files']) await (await open(join(top, path))).close?.()
+})
+
+t.test('people choose from folders in the allowed ones, but not from those of the data', async t => {
+  const { top, data } = await folders(t)
+  for (const path of ['beside/b', 'beside/a', 'beside/.hidden']) await mkdir(join(top, path))
+  await symlink('/', join(top, 'beside', 'out'))
+  const signal = new AbortController().signal
+  const options = { localRoots: [join(top, 'app'), join(top, 'beside')], dataFolder: data }
+  const list = (path: string | null, limit = 10) => listFolders(path, options, { signal, limit })
+  const names = async (path: string | null) => (await list(path)).folders.map(({ name }) => name)
+  t.same(await names(null), options.localRoots)
+  const found = await list(join(top, 'beside'))
+  t.same(
+    found.folders.map(({ name }) => name),
+    ['a', 'b'],
+  )
+  t.match(found, { path: join(top, 'beside'), parent: null, isComplete: true })
+  t.match(await list(join(top, 'beside', 'a')), { parent: join(top, 'beside'), folders: [] })
+  t.match(await list(join(top, 'beside'), 1), { folders: [{}], isComplete: false })
+  t.same(await names(join(top, 'app')), [], 'the data folder itself is left out')
+  t.same(await names(join(data, 'files')), ['team'])
+  const outside = ['beside/out', 'beside/../..', '.', 'app/data', 'app/data/postgres', 'missing', 'beside/.hidden/x']
+  for (const path of outside) await t.rejects(list(`${top}/${path}`), { code: 'INVALID_CONFIG' }, path)
+  await t.rejects(
+    listFolders(join(top, 'beside'), options, { signal: AbortSignal.abort(new Error('over')), limit: 9 }),
+    {
+      message: 'over',
+    },
+  )
 })
 
 t.test('the data folder is protected before it exists', async t => {

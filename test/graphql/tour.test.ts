@@ -44,7 +44,7 @@ const user = `{ id email name role effectiveRole isServiceAccount directory dire
 const key = `{ id name displayPrefix sshFingerprint scopes ${access} state createdAt expiresAt revokedAt lastUsedAt owner ${user} }`
 const provider = `{
   id name slug status statusReason config createdAt quota { used total } jobLimits { filesAtOnce bytesPerSecond } root { path } basePaths
-  type { type title configSchema needsAuthorization builtIn }
+  type { type title configSchema needsAuthorization group builtIn }
   capabilities { serverSideCopy serverSideMove emptyFolders resumableUpload maxFileSize }
 }`
 const common = 'id path name modifiedAt provider { id }'
@@ -272,11 +272,20 @@ t.test('every field of the schema works in typical use', async t => {
     t.equal(errors[0]?.extensions.reason, 'INVALID_INPUT', `${field}: ${value}`)
   }
 
-  const { providerTypes } = await ask('{ providerTypes { type title configSchema needsAuthorization builtIn } }')
+  const { providerTypes } = await ask('{ providerTypes { type title configSchema needsAuthorization group builtIn } }')
   t.match(
     providerTypes.find(({ type }: { type: string }) => type === 'memory'),
-    { builtIn: true, needsAuthorization: false, configSchema: { type: 'object' } },
+    { builtIn: true, needsAuthorization: false, group: 'THIS_SERVER', configSchema: { type: 'object' } },
   )
+  const { serverFolders } = await ask(
+    '{ serverFolders(type: "local", path: null) { path parent folders { name path } isComplete } }',
+  )
+  t.same(serverFolders, {
+    path: null,
+    parent: null,
+    folders: [{ name: app.folder, path: app.folder }],
+    isComplete: true,
+  })
   const connected = await ask(
     `mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { authorizationUrl provider ${provider} } }`,
     { input: { type: 'memory', name: 'Scratch', config: { maxBytes: 100_000 } } },

@@ -79,6 +79,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
   'Query.approvals': { needs: session },
   'Subscription.approvalsChanged': { needs: session },
   'Query.providerTypes': { needs: read },
+  'Query.serverFolders': { needs: workspaceAdmin, args: () => ({ type: 'local', path: null }) },
   'Query.providers': { needs: read },
   'Query.provider': {
     needs: { ...read, where: 'reach' },
@@ -967,7 +968,9 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   AuditEventEdge: { node: own, cursor: own },
   ProviderAccess: { all: own, restrictions: 'accessible' },
   ProviderRestriction: { provider: 'accessible', basePath: 'accessible' },
-  ProviderType: { type: own, title: own, configSchema: own, needsAuthorization: own, builtIn: own },
+  ProviderType: { type: own, title: own, configSchema: own, needsAuthorization: own, group: own, builtIn: own },
+  ServerFolders: { path: own, parent: own, folders: own, isComplete: own },
+  ServerFolder: { name: own, path: own },
   StorageProvider: {
     id: own,
     name: own,

@@ -68,6 +68,8 @@ async function makeTemplate({ adminUrl, user }: Stoppable): Promise<HostServer> 
   const db = connect({ connectionString: url.href }, { max: 2 })
   try {
     await migrate(db)
+    // Tests are often about people who have registered without an invite. Those of the registration itself put the default back.
+    await sql`ALTER TABLE workspaces ALTER COLUMN registration SET DEFAULT 'OPEN'`.execute(db)
     await sql`VACUUM (FREEZE)`.execute(db)
   } finally {
     await db.destroy()

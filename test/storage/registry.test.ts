@@ -8,6 +8,11 @@ const definition = (more: object) => {
   return module(`export default { ...${JSON.stringify({ ...fields, ...more })}, open: async () => ({}) }`)
 }
 
+const form = (more: object) => ({ configSchema: { type: 'object', properties: { user: { type: 'string' } }, ...more } })
+const choice = (option: object) => ({
+  choices: [{ title: 'Sign in with', options: [{ title: 'Nothing', properties: [] }, option] }],
+})
+
 async function load(...packages: string[]) {
   const warnings: string[] = []
   const options = { builtIn: [], packages, warn: (message: string) => warnings.push(message), loadTimeout: 1500 }
@@ -27,6 +32,24 @@ t.test('an adapter that would fail later is refused at once', async t => {
     ['its configSchema does not describe an object with properties', { configSchema: { type: 'object' } }],
     ['its oauth has no authorizeUrl function', { oauth: {} }],
     ['it has no title', { title: null }],
+    ['its group is not one of server, account and remote', { group: 'moon' }],
+    ['its configSchema cannot be used: its choices are not a list of at most 12', form({ choices: 'two' })],
+    [
+      'its configSchema cannot be used: a choice needs a title and at least two options',
+      form({ choices: [{ title: 'Sign in with', options: [{ title: 'Nothing', properties: [] }] }] }),
+    ],
+    [
+      'its configSchema cannot be used: the option "A key" names a property "key" that is not there',
+      form(choice({ title: 'A key', properties: ['key'] })),
+    ],
+    [
+      'its configSchema cannot be used: the option "A key" requires "user", which is not among its properties',
+      form(choice({ title: 'A key', properties: [], required: ['user'] })),
+    ],
+    [
+      'its configSchema cannot be used: the link of the step "Look" needs a title and an https address',
+      form({ steps: [{ text: 'Look', link: { title: 'Here', url: 'javascript:alert(1)' } }] }),
+    ],
   ]
   for (const [why, more] of refused) {
     const { types, warnings } = await load(definition(more))

@@ -5,9 +5,9 @@ const encrypt = (page: Visit) => page.getByRole('switch', { name: 'Encrypt the s
 
 /** The pages on which people connect an encrypted storage. */
 export const encryptionPages: Record<string, [path: string, act: (page: Visit) => Promise<unknown>]> = {
-  'connect-encrypted': ['/connect', encrypt],
+  'connect-encrypted': ['/connect?type=local', encrypt],
   'connect-remote': [
-    '/connect',
+    '/connect?type=local',
     async page => {
       await encrypt(page)
       await page.getByRole('radio', { name: 'An existing rclone crypt remote' }).check()
@@ -15,7 +15,7 @@ export const encryptionPages: Record<string, [path: string, act: (page: Visit) =
     },
   ],
   'recovery-sheet': [
-    '/connect',
+    '/connect?type=local',
     async page => {
       await encrypt(page)
       await button(page, 'Connect').click()
@@ -23,7 +23,7 @@ export const encryptionPages: Record<string, [path: string, act: (page: Visit) =
     },
   ],
   'recovery-check': [
-    '/connect',
+    '/connect?type=local',
     async page => {
       await encrypt(page)
       await button(page, 'Connect').click()

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ListBucketsCommand, S3Client } from '@aws-sdk/client-s3'
@@ -50,10 +50,24 @@ t.test('the first person registers, connects a storage and sees its files', asyn
   await page.getByRole('button', { name: 'Create account' }).click()
   await page.getByRole('heading', { name: 'Add your first storage' }).waitFor()
   t.match(page.url(), /\/connect$/)
-  t.equal(await page.getByLabel('Folder').inputValue(), app.folder, 'the field shows its default')
-  await isAccessible(t, page, 'connecting')
+  const group = (name: string) => page.getByRole('region', { name }).getByRole('link')
+  t.same(await group('This server').allTextContents(), ['Local disk', 'Memory (for trying things out)'])
+  t.same(await group('Cloud accounts').allTextContents(), ['Google Drive', 'Dropbox', 'OneDrive and SharePoint'])
+  t.equal(await group('Servers and buckets').count(), 5)
+  await isAccessible(t, page, 'choosing a type')
 
-  await page.getByRole('radio', { name: 'S3' }).check()
+  const choose = (name: string) => page.getByRole('link', { name }).click()
+  const again = () => page.getByRole('link', { name: 'Choose another type' }).click()
+  await choose('S3')
+  const instructions = page.getByRole('region', { name: 'Before you connect' })
+  t.match(await instructions.getByRole('link').first().getAttribute('href'), 'https://console.aws.amazon.com/')
+  t.equal(
+    await page.getByRole('textbox', { name: 'Endpoint' }).count(),
+    0,
+    'only the fields of the chosen service are shown',
+  )
+  await page.getByRole('radio', { name: 'Another S3 service' }).check()
+  await page.getByRole('textbox', { name: 'Endpoint' }).waitFor()
   t.equal(await page.getByLabel('Secret access key').getAttribute('type'), 'password')
   t.equal(await page.getByLabel('Session token', { exact: true }).isVisible(), false, 'advanced fields are hidden')
   await page.getByRole('button', { name: 'Advanced' }).click()
@@ -62,11 +76,13 @@ t.test('the first person registers, connects a storage and sees its files', asyn
   await isAccessible(t, page, 'a long form')
 
   const ssh = await startFakeSsh(t, context => context.reject(['password']))
-  await page.getByRole('radio', { name: 'SFTP' }).check()
+  await again()
+  await choose('SFTP')
+  t.equal(await page.getByRole('textbox', { name: 'Private key' }).count(), 0)
   await page.getByLabel('Server').fill('127.0.0.1')
   await page.getByLabel('Port').fill(String(ssh.port))
   await page.getByLabel('User name').fill('someone')
-  await page.getByLabel('Password').fill('a password')
+  await page.getByRole('textbox', { name: 'Password' }).fill('a password')
   await page.getByRole('button', { name: 'Connect', exact: true }).click()
   const accept = page.getByRole('button', { name: 'Accept as “Host key”' })
   await accept.waitFor()
@@ -76,7 +92,10 @@ t.test('the first person registers, connects a storage and sees its files', asyn
   await page.getByRole('button', { name: 'Connect', exact: true }).click()
   await page.getByText("rejects Stowage's credentials").waitFor()
 
-  await page.getByRole('radio', { name: 'Local disk' }).check()
+  await again()
+  await choose('Local disk')
+  t.equal(await page.getByLabel('Folder').inputValue(), app.folder, 'the field shows its default')
+  await isAccessible(t, page, 'connecting')
   await page.getByLabel('Folder').fill('relative')
   await page.getByRole('button', { name: 'Connect', exact: true }).click()
   await page.getByText('Start with /').waitFor()
@@ -87,10 +106,25 @@ t.test('the first person registers, connects a storage and sees its files', asyn
   const { providers } = await app.ask('{ providers { id } }', {}, await signIn(app, 'owner@example.com'))
   t.same(providers, [], 'nothing is saved before it works')
 
-  await writeFile(join(app.folder, 'hello.txt'), 'hello')
+  await page.getByText('The test failed. Nothing is saved.').waitFor()
+
+  await mkdir(join(app.folder, 'team/photos'), { recursive: true })
+  await writeFile(join(app.folder, 'team/hello.txt'), 'hello')
   await page.getByLabel('Folder').fill(app.folder)
+  await page.getByRole('button', { name: 'Browse' }).click()
+  const picker = page.getByRole('dialog')
+  await picker.getByRole('button', { name: 'team' }).click()
+  await picker.getByRole('button', { name: 'photos' }).waitFor()
+  await isAccessible(t, page, 'folders of the server')
+  await picker.getByRole('button', { name: 'Use this folder' }).click()
+  t.equal(await page.getByLabel('Folder').inputValue(), join(app.folder, 'team'))
   await page.getByLabel('Name').fill('Team disk')
   await page.getByRole('button', { name: 'Connect', exact: true }).click()
+  await page.getByRole('heading', { name: '“Team disk” is connected' }).waitFor()
+  await page.getByText('2 items at the top, such as').waitFor()
+  await page.getByText(/ used$/).waitFor()
+  await isAccessible(t, page, 'the result of the test')
+  await page.getByRole('link', { name: 'Open Team disk' }).click()
   await page.waitForURL(/\/files\/[0-9a-f-]{36}$/)
   t.same(page.faults, [])
 })
@@ -306,7 +340,7 @@ atNight(t, 'consent is given in another tab, and the page continues by itself', 
   if (!browser) return
   const { token } = await app.register('owner@example.com')
   const page = await visit(browser, app, { token })
-  await page.goto('/connect')
+  await page.goto('/connect?type=google-drive')
   await page.getByLabel('OAuth client id').fill(fake.oauth.clientId)
   await page.getByLabel('OAuth client secret').fill(fake.oauth.clientSecret)
   await page.getByRole('button', { name: 'Connect' }).click()
@@ -314,7 +348,7 @@ atNight(t, 'consent is given in another tab, and the page continues by itself', 
   const [tab] = await Promise.all([page.context().waitForEvent('page'), consent.click()])
   await tab.getByRole('link', { name: 'Continue to Google Drive' }).click()
   await tab.getByRole('heading', { name: '“Google Drive” is connected' }).waitFor()
-  await page.waitForURL(/\/files\//)
+  await page.getByRole('heading', { name: '“Google Drive” is connected' }).waitFor()
   t.same(page.faults, [])
 })
 

@@ -16,9 +16,21 @@ export type AzureBlobConfig = {
 
 const entraId = (what: string) => ({
   type: 'string',
-  description: `For an application or a person: ${what}`,
+  description: what,
   pattern: '^[A-Za-z0-9.-]{1,128}$',
 })
+
+const entraProperties = ['tenantId', 'clientId', 'clientSecret']
+
+const storageAccounts = {
+  title: 'Storage accounts',
+  url: 'https://portal.azure.com/#browse/Microsoft.Storage%2FStorageAccounts',
+}
+
+const appRegistrations = {
+  title: 'App registrations',
+  url: 'https://entra.microsoft.com/#view/Microsoft_AAD_RegisteredApps/ApplicationsListBlade',
+}
 
 /**
  * Credentials are required. Those of the server's own environment, such as its managed identity, would be used on behalf of
@@ -51,23 +63,23 @@ export const configSchema: ConfigSchema = {
     accountKey: {
       type: 'string',
       title: 'Account key',
-      description: 'For key: one of the two keys of the account.',
+      description: 'One of the two keys of the account.',
       maxLength: 256,
       writeOnly: true,
     },
     sas: {
       type: 'string',
       title: 'Shared access signature',
-      description: 'For sas: the token, which has "sig=" in it, for the container or the account.',
+      description: 'The token, which has "sig=" in it, for the container or the account.',
       maxLength: 4096,
       writeOnly: true,
     },
-    tenantId: { title: 'Directory (tenant) ID', ...entraId('the directory that the application is in.') },
-    clientId: { title: 'Application (client) ID', ...entraId('the application that is registered for Stowage.') },
+    tenantId: { title: 'Directory (tenant) ID', ...entraId('The directory that the application is in.') },
+    clientId: { title: 'Application (client) ID', ...entraId('The application that is registered for Stowage.') },
     clientSecret: {
       type: 'string',
       title: 'Client secret',
-      description: 'For an application or a person: the value of a secret of this application.',
+      description: 'The value of a secret of this application.',
       maxLength: 1024,
       writeOnly: true,
     },
@@ -89,6 +101,75 @@ export const configSchema: ConfigSchema = {
     },
   },
   required: ['account', 'container', 'access', 'prefix'],
+  choices: [
+    {
+      title: 'Sign in with',
+      options: [
+        {
+          title: 'The key of the account',
+          description: 'The shortest way. It opens the whole account.',
+          values: { access: 'key' },
+          properties: ['accountKey'],
+          required: ['accountKey'],
+          steps: [
+            {
+              text: 'Open the storage account, and copy one of its keys under “Security + networking”, “Access keys”.',
+              link: storageAccounts,
+            },
+          ],
+        },
+        {
+          title: 'A shared access signature',
+          description: 'For one container, and until a date.',
+          values: { access: 'sas' },
+          properties: ['sas'],
+          required: ['sas'],
+          steps: [
+            {
+              text: 'Open the container, and generate a token under “Shared access tokens” with the permissions Read, Add, Create, Write, Delete and List.',
+              link: storageAccounts,
+            },
+            { text: 'Copy the “Blob SAS token” into the field below. The storage stops working when it expires.' },
+          ],
+        },
+        {
+          title: 'An application of Microsoft Entra',
+          description: 'With rights of its own, which an administrator can withdraw.',
+          values: { access: 'application' },
+          properties: entraProperties,
+          required: entraProperties,
+          steps: [
+            { text: 'Register an application, and create a client secret for it.', link: appRegistrations },
+            {
+              text: 'Give the application the role “Storage Blob Data Contributor” under “Access control (IAM)” of the storage account.',
+              link: storageAccounts,
+            },
+          ],
+        },
+        {
+          title: 'A person',
+          description: 'Who gives consent in the browser.',
+          values: { access: 'person' },
+          properties: entraProperties,
+          required: entraProperties,
+          steps: [
+            {
+              text: 'Register an application with this redirect URI for the platform “Web”:',
+              link: appRegistrations,
+              showsRedirectAddress: true,
+            },
+            {
+              text: 'Add the delegated permission user_impersonation of Azure Storage, and create a client secret.',
+            },
+            {
+              text: 'Give the person the role “Storage Blob Data Contributor” under “Access control (IAM)” of the storage account.',
+              link: storageAccounts,
+            },
+          ],
+        },
+      ],
+    },
+  ],
 }
 
 /** Returns the address that signs people and applications in, ending in `/`. */

@@ -19,6 +19,7 @@ export function azureBlobAdapter(options: AzureBlobOptions = {}): AdapterDefinit
   return {
     type: 'azure-blob',
     apiVersion: 1,
+    group: 'remote',
     title: 'Azure Blob Storage',
     configSchema,
     oauth: oauthFlow(authorityFor),

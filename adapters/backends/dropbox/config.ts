@@ -34,9 +34,9 @@ const text = (title: string, description: string) => ({ type: 'string', title, d
 export const configSchema: ConfigSchema = {
   type: 'object',
   properties: {
-    clientId: text('App key', 'The key of an app in the Dropbox App Console, with scoped access.'),
+    clientId: text('App key', '“App key” on the page of the app.'),
     clientSecret: {
-      ...text('App secret', 'The secret of this app. Without it, the consent is protected by PKCE alone.'),
+      ...text('App secret', '“App secret” on the same page. Without it, the consent is protected by PKCE alone.'),
       writeOnly: true,
       keepsSecrets: true,
     },
@@ -51,11 +51,41 @@ export const configSchema: ConfigSchema = {
     rootFolder: {
       ...text(
         'Root folder',
-        'The path of a folder, such as /Team folder/Projects. The provider never leaves this folder.',
+        'Advanced: the path of a folder, such as /Team folder/Projects. The provider never leaves this folder.',
       ),
       pattern: '^(?:/[^/]+)+$',
       keepsSecrets: true,
     },
   },
   required: ['clientId'],
+  steps: [
+    {
+      text: 'Create an app with scoped access to the full Dropbox.',
+      link: { title: 'Dropbox App Console', url: 'https://www.dropbox.com/developers/apps/create' },
+    },
+    {
+      text: 'Under “Permissions”, choose account_info.read, files.metadata.read, files.content.read and files.content.write, and submit.',
+    },
+    { text: 'Under “Settings”, add this redirect URI:', showsRedirectAddress: true },
+    { text: 'Copy the key and the secret of the app into the fields below.' },
+  ],
+  choices: [
+    {
+      title: 'Which files',
+      options: [
+        {
+          title: 'A personal folder',
+          description: 'That of the person who gives consent.',
+          properties: [],
+          values: { space: 'personal' },
+        },
+        {
+          title: 'The space of a team',
+          description: 'With its team folders.',
+          properties: [],
+          values: { space: 'team' },
+        },
+      ],
+    },
+  ],
 }

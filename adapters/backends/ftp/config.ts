@@ -47,6 +47,26 @@ export const configSchema: ConfigSchema = {
     },
   },
   required: ['host', 'security', 'user', 'password', 'folder', 'connections', 'continuesUploads'],
+  choices: [
+    {
+      title: 'Security',
+      options: [
+        {
+          title: 'TLS after connecting',
+          description: 'Explicit FTPS.',
+          properties: [],
+          values: { security: 'explicit' },
+        },
+        {
+          title: 'TLS from the start',
+          description: 'Implicit FTPS.',
+          properties: [],
+          values: { security: 'implicit' },
+        },
+        { title: 'None', description: 'Sends the password unencrypted.', properties: [], values: { security: 'none' } },
+      ],
+    },
+  ],
 }
 
 export type FtpSettings = FtpConfig & {

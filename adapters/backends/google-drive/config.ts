@@ -37,26 +37,83 @@ const id = (title: string, description: string) => ({
 export const configSchema: ConfigSchema = {
   type: 'object',
   properties: {
-    clientId: text(
-      'OAuth client id',
-      'The id of a "Web application" client in the Google Cloud console, whose project has the Drive API enabled.',
-    ),
+    clientId: text('OAuth client id', 'Ends with .apps.googleusercontent.com.'),
     clientSecret: {
       ...text('OAuth client secret', 'The secret of this client.'),
       writeOnly: true,
       keepsSecrets: true,
     },
     serviceAccountKey: {
-      ...text(
-        'Service account key',
-        'The JSON key of a service account, instead of an OAuth client. It needs no consent.',
-      ),
+      ...text('Service account key', 'The whole JSON file.'),
       writeOnly: true,
       keepsSecrets: true,
     },
-    driveId: id('Shared drive', 'The id of a shared drive, from its address. Without it, My Drive.'),
-    rootFolderId: id('Root folder', 'The id of a folder, from its address. The provider never leaves this folder.'),
+    driveId: id('Shared drive', 'The id of the shared drive, which is the last part of its address.'),
+    rootFolderId: id(
+      'Root folder',
+      'Advanced: the id of a folder, from its address. The provider never leaves this folder.',
+    ),
   },
+  choices: [
+    {
+      title: 'Sign in with',
+      options: [
+        {
+          title: 'Your Google account',
+          description: 'You give consent in the browser. For the files of one person.',
+          properties: ['clientId', 'clientSecret'],
+          required: ['clientId', 'clientSecret'],
+          steps: [
+            {
+              text: 'Choose or make a project, and enable the Drive API in it.',
+              link: {
+                title: 'Google Drive API',
+                url: 'https://console.cloud.google.com/apis/library/drive.googleapis.com',
+              },
+            },
+            {
+              text: 'Set up the consent screen. In Google Workspace choose “Internal”; otherwise add yourself as a test user.',
+              link: { title: 'Consent screen', url: 'https://console.cloud.google.com/auth/overview' },
+            },
+            {
+              text: 'Create a client of the type “Web application” with this address as an authorized redirect URI:',
+              link: { title: 'Clients', url: 'https://console.cloud.google.com/auth/clients/create' },
+              showsRedirectAddress: true,
+            },
+            { text: 'Copy the id and the secret of the client into the fields below.' },
+          ],
+        },
+        {
+          title: 'A service account',
+          description: 'It needs no consent and belongs to no person. For shared drives and folders.',
+          properties: ['serviceAccountKey'],
+          required: ['serviceAccountKey'],
+          steps: [
+            {
+              text: 'Choose or make a project, and enable the Drive API in it.',
+              link: {
+                title: 'Google Drive API',
+                url: 'https://console.cloud.google.com/apis/library/drive.googleapis.com',
+              },
+            },
+            {
+              text: 'Create a service account, and under “Keys” a key of the type JSON.',
+              link: { title: 'Service accounts', url: 'https://console.cloud.google.com/iam-admin/serviceaccounts' },
+            },
+            { text: 'Share the drive or the folder with the email address of the service account.' },
+            { text: 'Paste the whole file of the key into the field below.' },
+          ],
+        },
+      ],
+    },
+    {
+      title: 'Which files',
+      options: [
+        { title: 'My Drive', properties: [] },
+        { title: 'A shared drive', properties: ['driveId'], required: ['driveId'] },
+      ],
+    },
+  ],
 }
 
 export interface ServiceAccount {

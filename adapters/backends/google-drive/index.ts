@@ -18,6 +18,7 @@ export function googleDriveAdapter(options: GoogleDriveOptions = {}): AdapterDef
     type: 'google-drive',
     apiVersion: 1,
     title: 'Google Drive',
+    group: 'account',
     configSchema,
     oauth: oauthFlow(endpoints),
     async open(config, host) {

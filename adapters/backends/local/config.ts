@@ -23,6 +23,7 @@ export function configSchema(localRoots: readonly string[]): ConfigSchema {
         title: 'Folder',
         description: `An absolute path on the server, in one of the folders that it allows: ${localRoots.join(', ')}`,
         pattern: '^/',
+        picksFolder: true,
         ...(first === undefined ? {} : { default: first }),
       },
     },
@@ -57,7 +58,7 @@ export async function resolveRoot({ root }: LocalConfig, { localRoots, dataFolde
   }
 }
 
-function isWithin(path: string, folder: string): boolean {
+export function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`)
 }
 
@@ -81,6 +82,12 @@ export async function reachesData(folder: string, dataFolder: string): Promise<b
   const [path, data] = await Promise.all([lineage(folder), lineage(dataFolder)])
   const contains = path.missing.length === 0 && data.folders.some(each => isSame(each, path.folders[0]))
   return contains || (data.missing.length === 0 && (await liesIn(path, data)))
+}
+
+/** Returns true for the data folder and all folders in it, except `files`. @param folder absolute; it exists */
+export async function isInData(folder: string, dataFolder: string): Promise<boolean> {
+  const [path, data] = await Promise.all([lineage(folder), lineage(dataFolder)])
+  return data.missing.length === 0 && (await liesIn(path, data))
 }
 
 async function liesIn(path: Lineage, data: Lineage): Promise<boolean> {

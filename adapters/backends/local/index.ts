@@ -4,6 +4,7 @@
  */
 import type { AdapterDefinition, Host } from '../../contract.ts'
 import { configSchema, type LocalConfig, type LocalOptions, resolveRoot } from './config.ts'
+import { listFolders } from './folders.ts'
 import { NameLists } from './list.ts'
 import { type Root, withDirectory } from './open.ts'
 import { LocalProvider } from './provider.ts'
@@ -17,7 +18,9 @@ export function localAdapter(options: LocalOptions): AdapterDefinition<LocalConf
     type: 'local',
     apiVersion: 1,
     title: 'Local disk',
+    group: 'server',
     configSchema: configSchema(options.localRoots),
+    listFolders: (path, call) => listFolders(path, options, call),
     async open(config, host) {
       const root = await resolveRoot(config, options)
       await warnIfReadOnly(root, host)

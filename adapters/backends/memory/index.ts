@@ -18,6 +18,7 @@ export function createMemoryAdapter(totalBytes: number): AdapterDefinition<Memor
     type: 'memory',
     apiVersion: 1,
     title: 'Memory (for trying things out)',
+    group: 'server',
     configSchema: {
       type: 'object',
       properties: {

@@ -32,37 +32,71 @@ export const configSchema: ConfigSchema = {
     tenant: {
       ...text(
         'Tenant',
-        'Whose accounts may give consent: common (all), consumers (personal), organizations, or the id or domain of one.',
+        'Advanced: whose accounts may give consent: common (all), consumers (personal), organizations, or the id or domain of one.',
       ),
       pattern: '^[A-Za-z0-9][A-Za-z0-9.-]*$',
       default: 'common',
     },
-    clientId: text('Application id', 'The client id of an app registration in Microsoft Entra.'),
+    clientId: text('Application id', '“Application (client) ID” on the page of the app registration.'),
     clientSecret: {
-      ...text('Client secret', 'A secret of this app. Without it, the app must be a public client.'),
+      ...text('Client secret', 'The value of a secret of this app. Leave it out only for a public client.'),
       writeOnly: true,
       keepsSecrets: true,
     },
     driveId: {
-      ...text(
-        'Drive',
-        'The id of a drive or document library. Without it, the OneDrive of the person who gives consent.',
-      ),
+      ...text('Drive', 'The id of the drive or document library, such as b!xyz.'),
       pattern: '^[A-Za-z0-9!_-]+$',
       keepsSecrets: true,
     },
     siteUrl: {
-      ...text('SharePoint site', 'The address of a site, whose default library is used instead of a drive.'),
+      ...text('SharePoint site', 'The address of the site, such as https://example.sharepoint.com/sites/team.'),
       pattern: '^https://[A-Za-z0-9.-]+(?:/[^?#]*)?$',
       keepsSecrets: true,
     },
     rootFolder: {
-      ...text('Root folder', 'The path of a folder, such as /Projects/2026. The provider never leaves this folder.'),
+      ...text(
+        'Root folder',
+        'Advanced: the path of a folder, such as /Projects/2026. The provider never leaves this folder.',
+      ),
       pattern: '^(?:/[^/]+)+$',
       keepsSecrets: true,
     },
   },
   required: ['clientId'],
+  steps: [
+    {
+      text: 'Register an application for the accounts that will give consent.',
+      link: {
+        title: 'App registrations',
+        url: 'https://entra.microsoft.com/#view/Microsoft_AAD_RegisteredApps/ApplicationsListBlade',
+      },
+    },
+    { text: 'Under “Authentication”, add the platform “Web” with this redirect URI:', showsRedirectAddress: true },
+    {
+      text: 'Under “API permissions”, add the delegated permission Files.ReadWrite.All of Microsoft Graph, and Sites.Read.All for a SharePoint site.',
+    },
+    { text: 'Under “Certificates & secrets”, create a client secret, and copy its value at once.' },
+  ],
+  choices: [
+    {
+      title: 'Which files',
+      options: [
+        { title: 'My OneDrive', description: 'That of the person who gives consent.', properties: [] },
+        {
+          title: 'A SharePoint site',
+          description: 'Its default document library.',
+          properties: ['siteUrl'],
+          required: ['siteUrl'],
+        },
+        {
+          title: 'Another drive',
+          description: 'A drive or a library with a known id.',
+          properties: ['driveId'],
+          required: ['driveId'],
+        },
+      ],
+    },
+  ],
 }
 
 /** Returns the permissions to ask for. `offline_access` yields a refresh token. */

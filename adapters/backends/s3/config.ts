@@ -38,7 +38,7 @@ export const configSchema: ConfigSchema = {
     endpoint: {
       type: 'string',
       title: 'Endpoint',
-      description: "The server's address, such as https://s3.example.com. Leave it out for Amazon S3.",
+      description: "The server's address, such as https://s3.example.com.",
       pattern: '^https?://',
     },
     accessKeyId: { type: 'string', title: 'Access key ID', minLength: 1, maxLength: 256 },
@@ -68,6 +68,38 @@ export const configSchema: ConfigSchema = {
     },
   },
   required: ['bucket', 'region', 'accessKeyId', 'secretAccessKey', 'forcePathStyle', 'prefix'],
+  choices: [
+    {
+      title: 'Which service',
+      options: [
+        {
+          title: 'Amazon S3',
+          properties: [],
+          steps: [
+            {
+              text: 'Create a bucket, or choose one.',
+              link: { title: 'Buckets', url: 'https://console.aws.amazon.com/s3/buckets' },
+            },
+            {
+              text: 'Create a user with a policy that allows s3:ListBucket on the bucket, and s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload on what is in it.',
+              link: { title: 'IAM users', url: 'https://console.aws.amazon.com/iam/home#/users' },
+            },
+            { text: 'Under “Security credentials” of the user, create an access key, and copy both parts.' },
+          ],
+        },
+        {
+          title: 'Another S3 service',
+          description: 'MinIO, Ceph, R2, B2, Wasabi, Garage and others.',
+          properties: ['endpoint', 'forcePathStyle'],
+          required: ['endpoint'],
+          steps: [
+            { text: 'Create a bucket and an access key for it in the console of the service.' },
+            { text: 'Copy the address of the service, and the region if it names one.' },
+          ],
+        },
+      ],
+    },
+  ],
 }
 
 export interface S3Settings {

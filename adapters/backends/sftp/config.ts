@@ -23,7 +23,7 @@ export const configSchema: ConfigSchema = {
     privateKey: {
       type: 'string',
       title: 'Private key',
-      description: 'Instead of a password: the whole file, such as id_ed25519.',
+      description: 'The whole file, such as id_ed25519.',
       maxLength: 32768,
       writeOnly: true,
     },
@@ -45,6 +45,24 @@ export const configSchema: ConfigSchema = {
     connections: { ...shared.connectionsProperty, default: 4, minimum: 1, maximum: 32 },
   },
   required: ['host', 'port', 'user', 'folder', 'connections'],
+  choices: [
+    {
+      title: 'Sign in with',
+      options: [
+        { title: 'A password', properties: ['password'], required: ['password'] },
+        {
+          title: 'A private key',
+          properties: ['privateKey', 'passphrase'],
+          required: ['privateKey'],
+          steps: [
+            { text: 'Make a key for Stowage alone: ssh-keygen -t ed25519 -f stowage' },
+            { text: 'Append the file stowage.pub to ~/.ssh/authorized_keys of the user on the server.' },
+            { text: 'Paste the whole file stowage into the field “Private key”.' },
+          ],
+        },
+      ],
+    },
+  ],
 }
 
 export interface SftpSettings extends Omit<SftpConfig, 'hostKey'> {

@@ -21,18 +21,37 @@ export const configSchema: ConfigSchema = {
     user: { ...shared.userProperty, pattern: '^[^:\\r\\n]*$' },
     password: {
       ...shared.passwordProperty,
-      description: 'Nextcloud and ownCloud: make an app password in the settings.',
+      description: 'An app password where the server has them.',
     },
     token: {
       type: 'string',
       title: 'Token',
-      description: 'Advanced: a bearer token, instead of a user name and a password.',
+      description: 'A bearer token.',
       maxLength: 8192,
       pattern: '^[A-Za-z0-9._~+/=-]*$',
       writeOnly: true,
     },
   },
   required: ['url'],
+  choices: [
+    {
+      title: 'Sign in with',
+      options: [
+        {
+          title: 'A user name and a password',
+          properties: ['user', 'password'],
+          required: ['user', 'password'],
+          steps: [
+            {
+              text: 'Nextcloud and ownCloud: copy the WebDAV address from “Files settings” at the bottom left of the files, and make an app password under “Security” in the settings of your account.',
+            },
+          ],
+        },
+        { title: 'A token', properties: ['token'], required: ['token'] },
+        { title: 'Nothing', description: 'For a server that is open to everybody.', properties: [] },
+      ],
+    },
+  ],
 }
 
 export interface WebdavSettings extends WebdavConfig {

@@ -29,6 +29,7 @@ export default {
   type: 'sqlite',
   apiVersion: 1,
   title: 'SQLite database',
+  group: 'server',
   configSchema: {
     type: 'object',
     properties: {

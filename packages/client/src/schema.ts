@@ -1531,6 +1531,9 @@ export interface ProviderEncryption {
   suffix: string
 }
 
+/** Where back ends are. */
+export type ProviderGroup = 'CLOUD_ACCOUNTS' | 'SERVERS_AND_BUCKETS' | 'THIS_SERVER'
+
 /** One accessible folder of a provider. */
 export interface ProviderRestriction {
   __typename: 'ProviderRestriction'
@@ -1567,8 +1570,10 @@ export interface ProviderType {
   __typename: 'ProviderType'
   /** True if the adapter is built in, false if it comes from STOWAGE_ADAPTERS. */
   builtIn: boolean
-  /** The JSON Schema (draft-07) of the configuration. `writeOnly` marks secrets. Empty without the scope `admin`. Requires the scope `read`. */
+  /** The JSON Schema (draft-07) of the configuration. `writeOnly` marks secrets, `steps` are instructions, and `choices` say which properties belong to which way to sign in. Empty without the scope `admin`. Requires the scope `read`. */
   configSchema: unknown
+  /** Where the back ends of this type are. */
+  group: ProviderGroup
   /** Whether a person must give OAuth consent before the provider can be used. */
   needsAuthorization: boolean
   /** The display name, such as "Local disk". */
@@ -1949,6 +1954,28 @@ export interface SecondFactors {
   recoveryCodesLeft: number
   /** The time at which the authenticator app was added, or null without one. */
   totpAddedAt: string | null
+}
+
+/** A folder on the machine of the server. */
+export interface ServerFolder {
+  __typename: 'ServerFolder'
+  /** Its name, or its whole path at the top. */
+  name: string
+  /** Its absolute path, for the configuration. */
+  path: string
+}
+
+/** One level of the folders that a configuration may name. */
+export interface ServerFolders {
+  __typename: 'ServerFolders'
+  /** Its folders, sorted by name, at most 500. Hidden ones and links are left out. */
+  folders: readonly (ServerFolder)[]
+  /** False if there are more. */
+  isComplete: boolean
+  /** The folder that contains it. Null for those that the operator allows. */
+  parent: string | null
+  /** The folder that was listed. Null above all folders that the operator allows. */
+  path: string | null
 }
 
 /** A session in which you are signed in. */

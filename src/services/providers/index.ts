@@ -43,6 +43,7 @@ import type { ResumableUploads } from '../uploads/index.ts'
 import { createBackEndTests, requireAdapter } from './back-end-tests.ts'
 import { type EncryptionInput, parseEncryption, settingsOf } from './encryption.ts'
 import { requireFreeRoot, requireStillFreeRoot } from './roots.ts'
+import { createServerFolders } from './server-folders.ts'
 import {
   awaitingConsent,
   insertWithSlug,
@@ -136,6 +137,7 @@ export function createProviders(options: {
       manages(viewer, record) ? record.statusReason : null,
 
     ...createTraits(storage),
+    ...createServerFolders(storage),
 
     /** Returns null if the back end reports no quota, or if the viewer may access only a part of it. @throws UNAVAILABLE, ... */
     async quota(viewer: Viewer | null, record: ProviderRecord, signal: AbortSignal): Promise<Quota | null> {

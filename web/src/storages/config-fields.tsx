@@ -1,4 +1,4 @@
-import { type ReactNode, useId, useMemo, useState } from 'react'
+import { type ReactNode, useId } from 'react'
 import { Disclosure, DisclosurePanel, Heading, Button as PlainButton } from 'react-aria-components'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/storages.tsx'
@@ -6,13 +6,16 @@ import { Button } from '../ui/button.tsx'
 import { Switch } from '../ui/choices.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
-import { type Config, type ConfigField, type FieldValue, initialValues, readSchema } from './config-schema.ts'
+import type { ConfigField, FieldValue } from './config-schema.ts'
+import { ServerFolderField } from './server-folder-field.tsx'
 import './storages.css'
 import { StowageError } from '../api/client.ts'
 import { errorText } from '../texts/errors.ts'
 
 /** The fields of a configuration. Fields that few people change are folded away under “Advanced”. */
 export function ConfigFields(props: {
+  /** The type of storage. */
+  type: string
   fields: readonly ConfigField[]
   values: Record<string, FieldValue>
   onChange: (name: string, value: FieldValue) => void
@@ -80,6 +83,7 @@ export function Folded({
 }
 
 function Field({
+  type,
   field,
   values,
   onChange,
@@ -87,6 +91,7 @@ function Field({
   onAccept,
   secrets = 'new',
 }: {
+  type: string
   field: ConfigField
   values: Record<string, FieldValue>
   onChange: (name: string, value: FieldValue) => void
@@ -129,6 +134,13 @@ function Field({
       {...(typeof field.defaultValue === 'string' && field.defaultValue && { placeholder: field.defaultValue })}
     />
   )
+  if (field.picksFolder) {
+    return (
+      <ServerFolderField type={type} title={field.title} value={String(value)} onChange={set}>
+        {input}
+      </ServerFolderField>
+    )
+  }
   if (suggestion === undefined || suggestion === value) return input
   return (
     <>
@@ -153,14 +165,6 @@ const knownStarts: Readonly<Record<string, { start: RegExp; words: string }>> = 
 function problemOf({ pattern }: ConfigField, text: string): string | null {
   const known = pattern === null ? undefined : knownStarts[pattern]
   return known && text !== '' && !known.start.test(text) ? known.words : null
-}
-
-/** The state of a configuration form. Give the form a `key`, so that each type starts with fresh state. */
-export function useConfigForm(schema: unknown, stored?: Config) {
-  const fields = useMemo(() => readSchema(schema), [schema])
-  const [values, setValues] = useState<Record<string, FieldValue>>(() => initialValues(fields, stored))
-  const change = (name: string, value: FieldValue) => setValues(previous => ({ ...previous, [name]: value }))
-  return { fields, values, change }
 }
 
 /** Returns the values that the server suggests, by the name of the field. A person has to accept them. */

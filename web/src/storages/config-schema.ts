@@ -1,4 +1,5 @@
 /** Reads the part of JSON Schema (draft-07) that forms are built from. The server validates the complete schema. */
+import { isObject, readChoices } from './config-choices.ts'
 
 export type Config = Record<string, unknown>
 export type FieldValue = string | boolean
@@ -17,6 +18,8 @@ export interface ConfigField {
   /** The value that the server fills in for an empty field. */
   defaultValue: unknown
   choices: readonly string[]
+  /** Whether the text is a folder of the server, which people find in a list. */
+  picksFolder: boolean
   /** Whether the form hides this field under “Advanced”. */
   isAdvanced: boolean
 }
@@ -30,12 +33,16 @@ export function readSchema(schema: unknown): ConfigField[] {
   const fields = Object.entries(properties).map(([name, property]) =>
     readField(name, isObject(property) ? property : {}, requiredNames.has(name)),
   )
-  // If no description says "Advanced", all optional fields count as advanced, unless every field is optional.
+  const chosen = new Set(readChoices(schema).flatMap(({ options }) => options.flatMap(option => option.properties)))
+  // If no description says "Advanced", all optional fields count as advanced, unless every field is optional. Those that belong to an
+  // option of a choice never do.
   const isMarked = fields.some(field => advancedMark.test(field.help ?? ''))
   return fields.map(field => ({
     ...field,
     help: field.help && capitalize(field.help.replace(advancedMark, '')),
-    isAdvanced: isMarked ? advancedMark.test(field.help ?? '') : requiredNames.size > 0 && !field.isRequired,
+    isAdvanced: isMarked
+      ? advancedMark.test(field.help ?? '')
+      : requiredNames.size > 0 && !field.isRequired && !chosen.has(field.name),
   }))
 }
 
@@ -52,6 +59,7 @@ function readField(name: string, property: Record<string, unknown>, isRequired: 
     pattern: typeof property.pattern === 'string' ? property.pattern : null,
     defaultValue: property.default,
     choices,
+    picksFolder: property.picksFolder === true,
     isAdvanced: false,
   }
 }
@@ -111,8 +119,4 @@ function parse(field: ConfigField, value: FieldValue): unknown {
 
 function capitalize(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1)
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

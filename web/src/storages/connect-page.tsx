@@ -1,33 +1,28 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Form } from 'react-aria-components'
-import { Link, useNavigate } from 'react-router'
-import { ask, urlOf } from '../api/client.ts'
+import { Link, useSearchParams } from 'react-router'
+import { ask } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions } from '../api/session.ts'
 import { common } from '../texts/common.ts'
 import { texts } from '../texts/storages.tsx'
-import { Button } from '../ui/button.tsx'
-import { Choices } from '../ui/choices.tsx'
-import { CopyButton } from '../ui/copy-button.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
-import { NameField, submitting } from '../ui/field.tsx'
 import { LoadState } from '../ui/loading.tsx'
 import { PageTitle } from '../ui/page.tsx'
 import { StorageLogo } from '../ui/storage-logo.tsx'
-import { notify } from '../ui/toasts.tsx'
-import { ConfigFields, problemsOf, suggestionsOf, useConfigForm } from './config-fields.tsx'
-import { toConfig } from './config-schema.ts'
+import { ConnectForm } from './connect-form.tsx'
 import { Consent } from './consent.tsx'
-import { chosenEncryption, noEncryption } from './encryption.ts'
-import { EncryptionFields } from './encryption-fields.tsx'
-import { type ConnectedProvider, ConnectMutation, type ProviderType, ProviderTypesQuery } from './operations.ts'
-import { RecoveryDialog } from './recovery-dialog.tsx'
+import { type ConnectedProvider, type ProviderType, ProviderTypesQuery } from './operations.ts'
+import { Ready } from './ready.tsx'
+import { TypeCards } from './type-cards.tsx'
+import './connect.css'
+import './storages.css'
 
+/** Adds a storage in three steps: its type, how to sign in to it, and what the test has found. */
 export function ConnectPage() {
   const { isUnrestricted } = usePermissions()
   return (
-    <main className="narrow-page connect">
+    <main className="connect">
       <PageTitle>{texts.addStorage}</PageTitle>
       {isUnrestricted ? (
         <Connecting />
@@ -44,6 +39,12 @@ export function ConnectPage() {
   )
 }
 
+interface Connected {
+  provider: ConnectedProvider
+  type: ProviderType
+  isReady: boolean
+}
+
 function Connecting() {
   const query = useQuery({
     queryKey: [...queryKeys.providers, 'types'],
@@ -53,31 +54,59 @@ function Connecting() {
     refetchOnMount: 'always',
   })
   const client = useQueryClient()
-  const navigate = useNavigate()
-  const [chosenType, setChosenType] = useState<string | null>(null)
-  const [awaitingConsent, setAwaitingConsent] = useState<{ provider: ConnectedProvider; type: ProviderType } | null>(
-    null,
-  )
+  const [search] = useSearchParams()
+  const chosen = search.get('type')
+  const [connected, setConnected] = useState<Connected | null>(null)
   const { data } = query
   if (!data) return <LoadState query={query} label={texts.loadingTypes} />
 
-  const types = data.providerTypes
-  const type = types.find(({ type }) => type === chosenType) ?? types[0]
-  const finish = async ({ id, name }: ConnectedProvider) => {
-    notify(texts.isConnected(name))
-    await client.invalidateQueries({ queryKey: queryKeys.providers })
-    await navigate(`/files/${id}`)
+  const finish = (provider: ConnectedProvider, type: ProviderType) => {
+    setConnected({ provider, type, isReady: true })
+    void client.invalidateQueries({ queryKey: queryKeys.providers })
   }
-  if (awaitingConsent) {
-    const { provider } = awaitingConsent
+  const type = data.providerTypes.find(({ type }) => type === chosen)
+  // The address without a type, to which links lead, begins again.
+  if (!type && connected) setConnected(null)
+  if (type && connected?.type.type === type.type) {
+    const { provider, isReady } = connected
+    if (isReady) {
+      return (
+        <>
+          <Progress current={2} />
+          <Ready id={provider.id} name={provider.name} />
+        </>
+      )
+    }
     return (
       <>
+        <Progress current={1} />
         <h1>{texts.authorizeTitle(provider.name)}</h1>
         <Consent
           providerId={provider.id}
-          vendor={awaitingConsent.type.title}
+          vendor={type.title}
           startUrl={provider.authorizationUrl}
-          onConnected={() => void finish(provider)}
+          onConnected={() => finish(provider, type)}
+        />
+      </>
+    )
+  }
+  if (type) {
+    return (
+      <>
+        <Progress current={1} />
+        <h1 className="connect-title">
+          <span className="logo-plate">
+            <StorageLogo type={type.type} />
+          </span>
+          {texts.connectType(type.title)}
+        </h1>
+        <ConnectForm
+          key={type.type}
+          type={type}
+          onConnected={provider => {
+            if (provider.authorizationUrl === null) finish(provider, type)
+            else setConnected({ provider, type, isReady: false })
+          }}
         />
       </>
     )
@@ -85,33 +114,10 @@ function Connecting() {
   const isFirst = data.providers.length === 0
   return (
     <>
+      <Progress current={0} />
       <h1>{isFirst ? texts.addFirstStorage : texts.addStorage}</h1>
       <p className="help">{texts.addHelp}</p>
-      {!type ? (
-        <ErrorBox error={texts.noTypes} />
-      ) : (
-        <>
-          <Choices
-            label={texts.whereFiles}
-            choices={types.map(({ type, title, builtIn }) => ({
-              value: type,
-              title,
-              image: <StorageLogo type={type} />,
-              help: texts.typeHelp[type] ?? (builtIn ? undefined : texts.addedAdapter),
-            }))}
-            value={type.type}
-            onChange={setChosenType}
-          />
-          <ConnectForm
-            key={type.type}
-            type={type}
-            onConnected={provider => {
-              if (provider.authorizationUrl === null) void finish(provider)
-              else setAwaitingConsent({ provider, type })
-            }}
-          />
-        </>
-      )}
+      {data.providerTypes.length === 0 ? <ErrorBox error={texts.noTypes} /> : <TypeCards types={data.providerTypes} />}
       <p className="aside">
         <Link to="/files">{isFirst ? common.skipForNow : texts.backToFiles}</Link>
       </p>
@@ -119,94 +125,20 @@ function Connecting() {
   )
 }
 
-/**
- * Connects a storage. The server tests it first, and stores nothing if the test fails. An encrypted storage is connected once
- * somebody has kept its recovery sheet.
- */
-function ConnectForm({
-  type,
-  onConnected,
-}: {
-  type: ProviderType
-  onConnected: (provider: ConnectedProvider) => void
-}) {
-  const { fields, values, change } = useConfigForm(type.configSchema)
-  const [name, setName] = useState(type.title.split(' (', 1)[0] ?? '')
-  const [encryptionValues, setEncryption] = useState(noEncryption)
-  const encryption = chosenEncryption(encryptionValues)
-  const [isKeeping, setKeeping] = useState(false)
-  // Another name needs another sheet, because the name says which storage a sheet opens.
-  const onSheet = encryption && JSON.stringify({ name, encryption })
-  /** The content of the sheet that somebody has kept. */
-  const [kept, setKept] = useState<string | null>(null)
-  const connect = useMutation({
-    mutationFn: () =>
-      ask(ConnectMutation, { input: { type: type.type, name, config: toConfig(fields, values), encryption } }),
-    onSuccess: ({ connectProvider: { provider, authorizationUrl } }) =>
-      onConnected({ id: provider.id, name: provider.name, authorizationUrl: authorizationUrl ?? null }),
-  })
-  const problems = problemsOf(connect.error)
-  const submit = () => {
-    if (onSheet === null || kept === onSheet) connect.mutate()
-    else setKeeping(true)
-  }
+/** The steps, and which of them is the present one. */
+function Progress({ current }: { current: number }) {
   return (
-    <>
-      <Form className="card connect-form" validationErrors={problems} onSubmit={submitting(submit)}>
-        <NameField description={texts.nameHelp} value={name} onChange={setName} />
-        {type.needsAuthorization && <RedirectAddress />}
-        <ConfigFields
-          fields={fields}
-          values={values}
-          onChange={change}
-          problems={problems}
-          suggestions={suggestionsOf(connect.error)}
-          onAccept={(name, value) => {
-            change(name, value)
-            connect.reset()
-          }}
-        />
-        <EncryptionFields
-          values={encryptionValues}
-          onChange={changes => setEncryption({ ...encryptionValues, ...changes })}
-        />
-        {connect.error && <ErrorBox error={connect.error} />}
-        <div className="inline-row">
-          <Button type="submit" variant="primary" isPending={connect.isPending}>
-            {connect.isPending ? texts.testing : texts.connect}
-          </Button>
-          <span className="help" role="status">
-            {connect.isPending && texts.testingHelp}
-          </span>
-        </div>
-      </Form>
-      {/* Outside of the form, which would take the submission of the one in the dialog for its own. */}
-      {encryption && isKeeping && (
-        <RecoveryDialog
-          encryption={encryption}
-          name={name}
-          type={type.title}
-          onKept={() => {
-            setKept(onSheet)
-            setKeeping(false)
-            connect.mutate()
-          }}
-          onClose={() => setKeeping(false)}
-        />
-      )}
-    </>
-  )
-}
-
-function RedirectAddress() {
-  const address = location.origin + urlOf('/webhook/callback')
-  return (
-    <div className="notice">
-      <p>{texts.redirectHelp}</p>
-      <div className="inline-row">
-        <code className="address">{address}</code>
-        <CopyButton text={address} />
-      </div>
-    </div>
+    <ol className="connect-progress" aria-label={texts.progress}>
+      {texts.stages.map((stage, index) => (
+        <li
+          key={stage}
+          className={index < current ? 'done' : ''}
+          {...(index === current && { 'aria-current': 'step' as const })}
+        >
+          <span aria-hidden="true">{index + 1}</span>
+          {stage}
+        </li>
+      ))}
+    </ol>
   )
 }

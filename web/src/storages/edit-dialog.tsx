@@ -8,8 +8,9 @@ import { Checkbox } from '../ui/choices.tsx'
 import { FormDialog } from '../ui/dialog.tsx'
 import { NameField, TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
-import { ConfigFields, problemsOf, suggestionsOf, useConfigForm } from './config-fields.tsx'
-import { type Config, fieldsThatResetSecrets, toChanges } from './config-schema.ts'
+import { ConfigFields, problemsOf, suggestionsOf } from './config-fields.tsx'
+import { useConfigForm } from './config-form.ts'
+import type { Config } from './config-schema.ts'
 import { KeepingFields, useKeeping } from './keeping-fields.tsx'
 import { type ManagedProvider, UpdateMutation } from './operations.ts'
 
@@ -49,7 +50,8 @@ export function EditDialog({
   onClose: () => void
 }) {
   const stored = provider.config as Config
-  const { fields, values, change } = useConfigForm(provider.type.configSchema, stored)
+  const form = useConfigForm(provider.type.configSchema, stored)
+  const { fields, values, change } = form
   const [name, setName] = useState(provider.name)
   const [slug, setSlug] = useState(provider.slug)
   const limits = useJobLimits(provider.jobLimits)
@@ -59,7 +61,7 @@ export function EditDialog({
   const save = useMutation({
     mutationFn: async () => {
       const config = {
-        ...toChanges(fields, values, stored),
+        ...form.toChanges(stored),
         ...Object.fromEntries(cleared.map(secret => [secret, null])),
       }
       const input = {
@@ -77,7 +79,7 @@ export function EditDialog({
     onSuccess: onClose,
   })
   const problems = problemsOf(save.error)
-  const changedTitles = fieldsThatResetSecrets(fields, values, stored).map(({ title }) => title)
+  const changedTitles = form.resetsSecrets(stored).map(({ title }) => title)
   const hasSecrets = fields.some(({ isSecret }) => isSecret)
   const optionalSecrets = fields.filter(({ isSecret, isRequired }) => isSecret && !isRequired)
   return (
@@ -97,7 +99,17 @@ export function EditDialog({
           {provider.type.needsAuthorization && texts.consentAgain}
         </p>
       )}
+      {form.choices.map(({ title, options }, index) => (
+        <Select
+          key={title}
+          label={title}
+          options={options.map((option, number) => ({ value: String(number), title: option.title }))}
+          value={numberText(form.chosen[index])}
+          onChange={picked => form.choose(index, Number(picked))}
+        />
+      ))}
       <ConfigFields
+        type={provider.type.type}
         fields={fields}
         values={values}
         onChange={change}
@@ -129,6 +141,11 @@ export function EditDialog({
       <JobLimitFields limits={limits} />
     </FormDialog>
   )
+}
+
+/** Returns null where the stored configuration does not tell the choice. */
+function numberText(chosen: number | null | undefined): string | null {
+  return chosen == null ? null : String(chosen)
 }
 
 /** The modes of the search that a person can choose. */

@@ -2,7 +2,7 @@ import { graphql, type ResultOf } from '../api/graphql.ts'
 
 export const ProviderTypesQuery = graphql(`
   query ProviderTypes {
-    providerTypes { type title builtIn needsAuthorization configSchema }
+    providerTypes { type title builtIn needsAuthorization group configSchema }
     providers { id }
   }
 `)
@@ -25,6 +25,20 @@ export const AuthorizeMutation = graphql(`
 export const ProviderStatusQuery = graphql(`
   query ProviderStatus($id: ID!) {
     provider(id: $id) { status statusReason }
+  }
+`)
+
+/** One level of the folders of the server from which a storage can be made. */
+export const ServerFoldersQuery = graphql(`
+  query ServerFolders($type: String!, $path: String) {
+    serverFolders(type: $type, path: $path) { path parent folders { name path } isComplete }
+  }
+`)
+
+/** What is at the top of a new storage. */
+export const ConnectedContentQuery = graphql(`
+  query ConnectedContent($id: ID!) {
+    provider(id: $id) { root { entries(first: 100) { nodes { name } pageInfo { hasNextPage } } } }
   }
 `)
 

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
 import { catalog } from './catalog.ts'
+import { formatCount } from './format.ts'
 
 /** The pages of storages. */
 export const texts = catalog('storages', {
@@ -40,7 +41,17 @@ export const texts = catalog('storages', {
   addHelp:
     'Your files stay where they are. Stowage shows them and stores your uploads beside them. You can add more storages at any time.',
   noTypes: 'This server has no types of storages. Check the setting STOWAGE_ADAPTERS.',
-  whereFiles: 'Where are your files?',
+  groups: {
+    THIS_SERVER: 'This server',
+    CLOUD_ACCOUNTS: 'Cloud accounts',
+    SERVERS_AND_BUCKETS: 'Servers and buckets',
+  },
+  progress: 'Progress',
+  stages: ['Choose', 'Set up', 'Ready'],
+  connectType: (type: string) => `Connect ${type}`,
+  otherType: 'Choose another type',
+  stepsFor: (type: string) => `Before you connect ${type}`,
+  inNewTab: '(opens a new tab)',
   addedAdapter: 'Provided by an adapter that was added to this server.',
   typeHelp: {
     local: 'A folder on the server that Stowage runs on.',
@@ -57,11 +68,43 @@ export const texts = catalog('storages', {
   nameHelp: 'Shown to everyone who can use the storage.',
   connect: 'Connect',
   testingHelp: 'Testing the storage. Nothing is saved until the test succeeds.',
-  redirectHelp: 'If you use an OAuth client, first add this address to its authorized redirect URIs:',
+  testFailed: 'The test failed. Nothing is saved.',
   advanced: 'Advanced',
   acceptSuggestion: (field: string) => `Accept as “${field}”`,
   startWithHttp: 'Start with http:// or https://',
   startWithSlash: 'Start with /',
+
+  // Folders of the server
+  browse: 'Browse',
+  pickFolder: (field: string) => `Choose: ${field}`,
+  folderAbove: 'Folder above',
+  allowedFolders: 'Folders that the server allows',
+  foldersHere: 'Folders',
+  loadingFolders: 'Loading the folders',
+  noFoldersHere: 'No folders in here.',
+  moreFoldersHere: 'There are more. Type the path of the one that you look for.',
+  useThisFolder: 'Use this folder',
+
+  // What the test has found
+  testResult: 'Result of the test',
+  reading: 'Reading…',
+  reached: 'Signed in',
+  reachedHelp: 'Stowage reaches the storage and may read it.',
+  contents: 'Contents',
+  emptyStorage: 'The storage is empty: it is ready for your first files.',
+  foundItems: (count: number, { names, isMore }: { names: readonly string[]; isMore: boolean }) =>
+    `${isMore ? `More than ${count} items` : formatCount(count, 'item')} at the top, such as ${names.join(', ')}.`,
+  space: 'Space',
+  safety: 'Safety net',
+  keeps: (trashDays: number, versions: number) => {
+    const trash =
+      trashDays > 0 ? `Deleted files stay for ${formatCount(trashDays, 'day')}` : 'Deleted files are gone at once'
+    const earlier = versions > 0 ? `${formatCount(versions, 'earlier version')} of each file` : 'no earlier versions'
+    return `${trash}, and Stowage keeps ${earlier}. You can change both in the settings.`
+  },
+  openStorage: (name: string) => `Open ${name}`,
+  toHome: 'Go to Home',
+  addAnother: 'Add another storage',
 
   // Authorization
   authorizeTitle: (name: string) => `Authorize access to “${name}”`,

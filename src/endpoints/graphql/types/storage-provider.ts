@@ -1,4 +1,4 @@
-import type { Quota } from '../../../../adapters/contract.ts'
+import type { AdapterDefinition, Quota } from '../../../../adapters/contract.ts'
 import { formatPath } from '../../../auth/path.ts'
 import type { JobLimits } from '../../../db/providers.ts'
 import type { ProviderStatus } from '../../../db/schema.ts'
@@ -7,6 +7,20 @@ import { builder } from '../builder.ts'
 import { backEndCost, providersCost } from '../cost.ts'
 import { FolderRef, ProviderTypeRef, StorageProviderRef } from '../refs.ts'
 import { ProviderEncryption } from './encryption.ts'
+
+const ProviderGroupEnum = builder.enumType('ProviderGroup', {
+  description: 'Where back ends are.',
+  values: {
+    THIS_SERVER: { description: 'On the machine of this server.' },
+    CLOUD_ACCOUNTS: { description: 'In the account of a person or a team at a cloud.' },
+    SERVERS_AND_BUCKETS: { description: 'On other servers, or in buckets.' },
+  } as const,
+})
+
+function groupOf({ group, oauth }: AdapterDefinition) {
+  const stated = group ?? (oauth ? 'account' : 'remote')
+  return ({ server: 'THIS_SERVER', account: 'CLOUD_ACCOUNTS', remote: 'SERVERS_AND_BUCKETS' } as const)[stated]
+}
 
 ProviderTypeRef.implement({
   description: 'A type of back end. If its adapter is no longer installed, only `type` is known.',
@@ -22,7 +36,7 @@ ProviderTypeRef.implement({
     configSchema: t.field({
       type: 'JSON',
       description:
-        'The JSON Schema (draft-07) of the configuration. `writeOnly` marks secrets. Empty without the scope `admin`.',
+        'The JSON Schema (draft-07) of the configuration. `writeOnly` marks secrets, `steps` are instructions, and `choices` say which properties belong to which way to sign in. Empty without the scope `admin`.',
       authScopes: { scope: 'read' },
       resolve: (shape, _args, { services, viewer }) =>
         'definition' in shape ? services.providers.visibleSchema(viewer, shape) : {},
@@ -30,6 +44,11 @@ ProviderTypeRef.implement({
     needsAuthorization: t.boolean({
       description: 'Whether a person must give OAuth consent before the provider can be used.',
       resolve: shape => 'definition' in shape && shape.definition.oauth !== undefined,
+    }),
+    group: t.field({
+      type: ProviderGroupEnum,
+      description: 'Where the back ends of this type are.',
+      resolve: shape => ('definition' in shape ? groupOf(shape.definition) : 'SERVERS_AND_BUCKETS'),
     }),
     builtIn: t.boolean({
       description: 'True if the adapter is built in, false if it comes from STOWAGE_ADAPTERS.',
