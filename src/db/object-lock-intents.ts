@@ -71,8 +71,8 @@ export function isAnyLockIntentDue(db: Database): Promise<boolean> {
 
 /** Claims a lock whose upload was interrupted. */
 export async function claimLockIntent(db: Database): Promise<LockIntent | null> {
-  const due = dueRows('entry_holds', { isDue, orderBy: sql`waiting.due_at` })
-  const [row] = await claimRows(db, 'entry_holds', { due, set: sql`due_at = ${leaseEnd}` })
+  const dueKeys = dueRows('entry_holds', { isDue, orderBy: sql`waiting.due_at` })
+  const [row] = await claimRows(db, 'entry_holds', { dueKeys, set: sql`due_at = ${leaseEnd}` })
   return row ? toIntent(row) : null
 }
 

@@ -63,7 +63,9 @@ t.test('a disk that answers no questions gets few of them', async t => {
   const root = { path: '/', dev: 0n, ino: 0n }
   const hung = watcher.watch(root, () => {})
   const other = watcher.watch(root, () => {})
-  t.teardown(() => [hung, other].forEach(({ close }) => close()))
+  t.teardown(() => {
+    for (const { close } of [hung, other]) close()
+  })
   const ask = (of: typeof hung) => of.changes(null, { signal: AbortSignal.timeout(20), isBusy: false })
   for (let n = 0; n < 2; n += 1) await t.rejects(ask(hung), { name: 'TimeoutError' })
   for (let n = 0; n < 2; n += 1) await t.rejects(ask(hung), { code: 'UNAVAILABLE', message: /has not answered/ })

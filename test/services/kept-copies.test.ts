@@ -407,6 +407,8 @@ t.test('it needs the copies in other storages, and rights at all of them', async
 
 t.test('agents read all schedules with copies, page by page, with what the latest check has found', async t => {
   await fill(rootA, { 'agents/one': 'some bytes' })
+  // A key sees only its own schedules.
+  const { key } = await app.createKey(token, { name: 'agent', scopes: ['write'] })
   const sources = [a, b].map(providerId => ({ providerId, path: '/agents' }))
   const input = {
     name: 'Agents',
@@ -418,18 +420,17 @@ t.test('agents read all schedules with copies, page by page, with what the lates
     await app.ask(
       'mutation ($input: CreateScheduleInput!) { createSchedule(input: $input) { schedule { id } } }',
       { input },
-      token,
+      key,
     )
   ).createSchedule
-  const { runSchedule } = await app.ask('mutation ($id: ID!) { runSchedule(id: $id) { id } }', schedule, token)
+  const { runSchedule } = await app.ask('mutation ($id: ID!) { runSchedule(id: $id) { id } }', schedule, key)
   await ended(world, runSchedule.id)
-  // Those of other members, which a page does not have room for.
+  // More of them than a page has room for.
   const ids = timeOrderedIds()
   const more = Array.from({ length: 100 }, () => ids(new Date()))
   await sql`
     insert into schedules select (jsonb_populate_record(s, jsonb_build_object('id', other.id, 'next_run_at', null))).*
     from schedules s cross join unnest(${more}::uuid[]) as other (id) where s.id = ${schedule.id}`.execute(app.db)
-  const { key } = await app.createKey(token, { name: 'agent', scopes: ['read'] })
   const page = async (args: object) => {
     const { path, ...init } = toolCall('list_kept_copies', args)
     const response = await app.request(path, { ...init, token: key })

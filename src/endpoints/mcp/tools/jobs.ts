@@ -53,14 +53,13 @@ export const getJob = defineTool({
 export const listKeptCopies = defineTool({
   name: 'list_kept_copies',
   title: 'List kept copies',
-  description:
-    'Lists the schedules that keep copies of a folder, the newest first, with the job of the latest check and what it found.',
+  description: 'Lists the schedules that keep copies of a folder, the newest first, with what the latest check found.',
   annotations: hints.reads,
   needs: [],
   showsData: true,
   input: z.strictObject({ after: z.string().optional().describe('The nextCursor of the page before') }),
   output: z.object({
-    nextCursor: z.string().nullable().describe('Null on the last page. A page can be empty before that'),
+    nextCursor: z.string().nullable().describe('Null on the last page'),
     copies: z.array(
       z.object({
         name: z.string(),
