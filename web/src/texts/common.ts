@@ -1,6 +1,6 @@
+/** The texts that people read, a file for each part of the console. These words are shared by several parts. */
 import { catalog } from './catalog.ts'
 
-/** The texts that people read, a file for each part of the console. These words are shared by several parts. */
 export const common = catalog('common', {
   product: 'Stowage',
   pageTitle: (page: string) => `${page} · Stowage`,

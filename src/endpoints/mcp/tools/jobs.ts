@@ -53,7 +53,7 @@ export const getJob = defineTool({
 export const listKeptCopies = defineTool({
   name: 'list_kept_copies',
   title: 'List kept copies',
-  description: 'Lists the schedules that keep copies of a folder, the newest first, with what the latest check found.',
+  description: 'Lists schedules that keep copies, the newest first, and what the latest check found.',
   annotations: hints.reads,
   needs: [],
   showsData: true,
