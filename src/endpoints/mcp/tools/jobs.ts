@@ -59,7 +59,7 @@ export const listKeptCopies = defineTool({
   showsData: true,
   input: z.strictObject({ after: z.string().optional().describe('The nextCursor of the page before') }),
   output: z.object({
-    nextCursor: z.string().nullable().describe('Null on the last page'),
+    nextCursor: z.string().nullable(),
     copies: z.array(
       z.object({
         name: z.string(),
