@@ -5,9 +5,9 @@ import t, { type Test } from 'tap'
 import { azureBlobAdapter } from '../../adapters/backends/azure-blob/index.ts'
 import { ftpAdapter } from '../../adapters/backends/ftp/index.ts'
 import { googleDriveAdapter } from '../../adapters/backends/google-drive/index.ts'
-import { defaultLimits } from '../../adapters/backends/s3/client.ts'
+import { Bucket, defaultLimits } from '../../adapters/backends/s3/client.ts'
 import { parseConfig } from '../../adapters/backends/s3/config.ts'
-import { openProvider } from '../../adapters/backends/s3/provider.ts'
+import { openProvider, providerOf } from '../../adapters/backends/s3/provider.ts'
 import { sftpAdapter } from '../../adapters/backends/sftp/index.ts'
 import { webdavAdapter } from '../../adapters/backends/webdav/index.ts'
 import { at, call } from '../../adapters/conformance/kit.ts'
@@ -86,7 +86,10 @@ for (const [name, endpoint] of Object.entries({ http: 'http://127.0.0.1:9', http
     const credentials = { accessKeyId: 'id', secretAccessKey: 'secret' }
     const base = { bucket: 'bucket', region: 'us-east-1', forcePathStyle: true, prefix: '', endpoint, ...credentials }
     const count = await socketsDuring(async () => {
-      const provider = await openProvider(parseConfig(base), closed, defaultLimits)
+      const settings = parseConfig(base)
+      await refusesAll(t, { open: () => openProvider(settings, closed, defaultLimits) })
+      // As when the address is closed after the opening.
+      const provider = providerOf(new Bucket(settings, closed, defaultLimits), closed, undefined, false)
       await refusesAll(t, callsOf(provider))
       await provider.close()
     })

@@ -269,7 +269,7 @@ t.test('every field of the schema works in typical use', async t => {
   ] as const) {
     const query = `mutation ($value: String!) { updateWorkspace(input: { ${field}: $value }) { id } }`
     const { errors } = await app.graphql(query, { value }, token)
-    t.equal(errors[0]?.extensions.reason, 'INVALID_INPUT', `${field}: ${value}`)
+    t.equal(errors[0]?.extensions.reason, 'INVALID_INPUT', `${field}: ${encodeURIComponent(value)}`)
   }
 
   const { providerTypes } = await ask('{ providerTypes { type title configSchema needsAuthorization group builtIn } }')
