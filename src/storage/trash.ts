@@ -67,7 +67,7 @@ export class ProviderTrash {
     if (nativeId !== null) {
       return this.#call(signal, async call => (await nativeTrash(this.#context).has(nativeId, call)) === true)
     }
-    return this.kindAt(childOf(trashFolder, id), signal).then(kind => kind !== null)
+    return this.#stat(childOf(trashFolder, id), signal).then(kind => kind !== null)
   }
 
   /** Deletes an entry for good, with everything below it. */
@@ -78,7 +78,7 @@ export class ProviderTrash {
   }
 
   async #removeTree(path: StoragePath, signal: AbortSignal): Promise<void> {
-    const kind = await this.kindAt(path, signal)
+    const kind = await this.#stat(path, signal)
     if (kind === 'directory') await this.#removeFolder(path, signal)
     else if (kind === 'file') await this.#call(signal, call => this.#context.provider.delete(path, call))
   }
@@ -112,8 +112,7 @@ export class ProviderTrash {
     await allDone(Array.from({ length: filesAtOnce }, remove))
   }
 
-  /** Returns the kind of what is at a path; null for nothing. */
-  async kindAt(path: StoragePath, signal: AbortSignal): Promise<'file' | 'directory' | null> {
+  async #stat(path: StoragePath, signal: AbortSignal): Promise<'file' | 'directory' | null> {
     try {
       return (await this.#call(signal, call => this.#context.provider.stat(path, call))).kind
     } catch (error) {

@@ -2,7 +2,6 @@
  * Decides about items whose state was changing, by looking where their entries are, and deletes expired items for good. One
  * server at a time works on an item.
  */
-import { parsePath } from '../../auth/path.ts'
 import type { Database } from '../../db/client.ts'
 import { findJobs } from '../../db/jobs/jobs.ts'
 import { findProviders } from '../../db/providers.ts'
@@ -12,7 +11,6 @@ import {
   deleteTrashItem,
   forgetTrashItem,
   isAnyItemDue,
-  markRestored,
   markTrashed,
   postponeTrashItem,
   renewTrashItem,
@@ -70,16 +68,9 @@ async function settle(
   const trash = await trashOf(context, item)
   if (!trash) return
   if (await trash.has(item, signal)) await markTrashed(db, item)
-  else if (item.state === 'RESTORING' && (await isRestored(trash, item, signal))) {
-    await markRestored(db, item, parsePath(item.restoredTo ?? item.path))
-  } else if (isOver || item.state === 'RESTORING' || Date.now() - item.deletedAt.getTime() > longestChange) {
+  else if (isOver || item.state === 'RESTORING' || Date.now() - item.deletedAt.getTime() > longestChange) {
     await forgetTrashItem(db, item)
   } else await postponeTrashItem(db, item)
-}
-
-/** Returns whether the entry is at the path to which it was being restored. */
-async function isRestored(trash: ProviderTrash, item: TrashItem, signal: AbortSignal): Promise<boolean> {
-  return item.restoredTo !== null && (await trash.kindAt(parsePath(item.restoredTo), signal)) === item.kind
 }
 
 /** Settles an item whose change has just failed. */
