@@ -4,4 +4,4 @@
 set -eu
 npm ci --ignore-scripts --no-audit --no-fund "$@"
 # The builds for other systems are 14 MB.
-find node_modules/sodium-native/prebuilds -mindepth 1 -maxdepth 1 ! -name 'linux-*' -exec rm -r {} +
+[ ! -d node_modules/sodium-native ] || find node_modules/sodium-native/prebuilds -mindepth 1 -maxdepth 1 ! -name 'linux-*' -exec rm -r {} +

@@ -100,7 +100,8 @@ export async function settleLockIntent(
       select ${timeOrderedId}, workspace_id, provider_id, path, reason, held_until, user_id, created_at, object_lock, stored.id
       from intent cross join stored
       where not exists (
-        select from entry_holds as present where present.version_id = stored.id and present.created_at = intent.created_at
+        select from entry_holds as present
+        where present.version_id = stored.id and present.created_at = intent.created_at and present.object_lock = intent.object_lock
       )
     ), kept as (
       update entry_holds set due_at = null, seen = null from intent where entry_holds.id = intent.id and ${isStored}::boolean

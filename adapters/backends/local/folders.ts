@@ -40,19 +40,19 @@ export async function listFolders(
   }
 }
 
-/** Returns the names of folders, sorted. */
+/** Returns the first names of folders, sorted. */
 async function namesIn(handle: FileHandle, { signal, limit }: Call & { limit: number }) {
   const names: string[] = []
   let seen = 0
   for await (const entry of await opendir(`/proc/self/fd/${handle.fd}`)) {
     signal.throwIfAborted()
     seen += 1
-    if (seen > maxNames || names.length > limit) break
+    if (seen > maxNames) break
     // A name that is not well-formed UTF-8 cannot be in a configuration.
     if (entry.isDirectory() && !entry.name.startsWith('.') && !entry.name.includes('\ufffd')) names.push(entry.name)
   }
   const isComplete = seen <= maxNames && names.length <= limit
-  return { names: names.slice(0, limit).sort(), isComplete }
+  return { names: names.sort().slice(0, limit), isComplete }
 }
 
 function refuse(path: string, problem: string, cause?: unknown): StorageError {

@@ -19,7 +19,7 @@ import {
   settleLockIntent,
 } from '../../db/object-lock-intents.ts'
 import { findProviders } from '../../db/providers.ts'
-import { reasons, toAppError } from '../../errors.ts'
+import { type Reason, toAppError } from '../../errors.ts'
 import { LeaseKeeper } from '../../lib/lease-keeper.ts'
 import { type Polling, startClaiming } from '../../lib/polling.ts'
 import type { Storage } from '../../storage/index.ts'
@@ -34,6 +34,19 @@ const settleTimeout = 30_000
 /** Milliseconds between two searches. */
 const pollInterval = 20_000
 const intentsAtOnce = 4
+/** Errors after which nothing can be stored. After any other, such as a revoked key, the call at the back end may still be running. */
+const provesAbsence: ReadonlySet<Reason> = new Set([
+  'ALREADY_EXISTS',
+  'CHECKSUM_MISMATCH',
+  'DIGEST_MISMATCH',
+  'INCOMPLETE_BODY',
+  'INFECTED',
+  'INVALID_PATH',
+  'NOT_FOUND',
+  'PRECONDITION_FAILED',
+  'QUOTA_EXCEEDED',
+  'TOO_LARGE',
+])
 const nextId = timeOrderedIds()
 
 export interface LockIntentContext {
@@ -48,7 +61,7 @@ export interface LockIntents extends Disposable {
   /** Ends these locks, in the transaction in which the object gets its own. */
   end(db: Database): Promise<void>
   /** Call this if the object was not stored. If nobody can know that yet, the locks stay, and a server finds out. */
-  failed(error: unknown, signal: AbortSignal): Promise<void>
+  failed(error: unknown): Promise<void>
   /** Call this if the object was stored and has got no locks. It gets these, wherever it is. */
   settle(): Promise<void>
 }
@@ -72,10 +85,8 @@ export async function beginLocks(
   const lease = new LeaseKeeper({ interval: heartbeat, renew: () => renewLockIntents(db, ids) })
   return {
     end: tx => deleteLockIntents(tx, ids),
-    async failed(error, signal) {
-      // After a timeout or an abort, the call at the back end may still be running.
-      if (signal.aborted || reasons[toAppError(error).reason].retryable) return
-      await deleteLockIntents(db, ids).catch(onError)
+    async failed(error) {
+      if (provesAbsence.has(toAppError(error).reason)) await deleteLockIntents(db, ids).catch(onError)
     },
     async settle() {
       const signal = AbortSignal.timeout(settleTimeout)

@@ -308,7 +308,7 @@ export function createObjectLocks(
       const early = await guard.objectLockSettings(target.providerId)
       using intents = early && (await intendLocks(target, lockOf(asked, early), signal))
       const entry = await store().catch(async error => {
-        await intents?.failed(error, signal)
+        await intents?.failed(error)
         throw error
       })
       const settings = await guard.objectLockSettings(input.providerId)

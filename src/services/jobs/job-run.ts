@@ -159,9 +159,14 @@ export async function withTally<T>(run: JobRun, step: (tally: Tally) => Promise<
 /**
  * Lets versions, stars and tags follow what a step of a MOVE has moved, also those from while the job was running. Call it before the step
  * is stored. What was created at the earlier paths since the moves keeps its own.
+ * @param versionsBefore excludes later versions, which files below a folder have got since they were moved
  */
-export async function followMoves({ db }: JobRun, moves: readonly EntryMove[]): Promise<void> {
-  await moveVersions(db, moves, null)
+export async function followMoves(
+  { db }: JobRun,
+  moves: readonly EntryMove[],
+  versionsBefore: Date | null = null,
+): Promise<void> {
+  await moveVersions(db, moves, versionsBefore)
   await moveMarks(db, moves, null)
 }
 

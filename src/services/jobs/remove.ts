@@ -156,7 +156,7 @@ async function removeLevel(run: JobRun, tally: Tally, level: readonly JobEntry[]
     ),
   )
   // A run that was killed in the middle of a folder has moved files whose versions are still there.
-  await followMoves(run, run.job.dryRun ? [] : tally.moved)
+  await followMoves(run, run.job.dryRun ? [] : tally.moved, run.job.startedAt)
   const ids = (entries: readonly JobEntry[]) => entries.map(({ id }) => id)
   const kept = await findFoldersLeft(run.db, run.job.id, ids(notEmpty))
   for (const entry of notEmpty.filter(({ id }) => !kept.has(id))) {

@@ -19,12 +19,21 @@ const rightToLeft: ReadonlySet<string> = new Set(['ar', 'he'])
 
 /** The tag of the best language that the console has for a tag of a browser; null if it has none or the tag is not valid. */
 export function matchLanguage(tag: string): Language | null {
-  // Some systems give their browsers names that are no tags, such as "en-US@posix".
-  if (!/^[a-z]{2,3}(?:-[a-z0-9]{2,8})*$/i.test(tag)) return null
-  const { language, region, script } = new Intl.Locale(tag)
+  const parsed = parseTag(tag)
+  if (!parsed) return null
+  const { language, region, script } = parsed
   const isTraditional = script === 'Hant' || (script === undefined && ['TW', 'HK', 'MO'].includes(region ?? ''))
   const wanted = language === 'zh' ? (isTraditional ? 'zh-Hant' : 'zh-Hans') : language
   return isLanguage(wanted) ? wanted : null
+}
+
+/** Some systems give their browsers names that are no tags, such as "en-US@posix". */
+function parseTag(tag: string): Intl.Locale | null {
+  try {
+    return new Intl.Locale(tag)
+  } catch {
+    return null
+  }
 }
 
 function isLanguage(tag: string | null): tag is Language {
