@@ -304,8 +304,8 @@ export function createObjectLocks(
         authorize(viewer, needs.hold, input)
         await requireSettings(input.providerId)
       }
-      const [target] = authorize(viewer, needs.create, input)
-      const early = await guard.objectLockSettings(target.providerId)
+      const target = targetOf(viewer, input)
+      const early = target && (await guard.objectLockSettings(target.providerId))
       using intents = early && (await intendLocks(target, lockOf(asked, early), signal))
       const entry = await store().catch(async error => {
         await intents?.failed(error)
@@ -385,4 +385,13 @@ function retentionFromNow({ retention }: ObjectLockSettings): Retention | null {
 
 function formatTime(time: Date): string {
   return Number.isNaN(time.getTime()) ? 'invalid' : time.toISOString()
+}
+
+/** Returns the grant to store at a location. Null without one: the upload is then refused and recorded where it is made. */
+function targetOf(viewer: Viewer | null, input: LocationInput): Grant<'write'> | null {
+  try {
+    return authorize(viewer, needs.create, input)[0]
+  } catch {
+    return null
+  }
 }
